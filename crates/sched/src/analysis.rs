@@ -1,0 +1,108 @@
+//! What an analysis is, and how analyses compose.
+
+use crate::event::{Dur, Pid, SchedEvent, Ts};
+use crate::span::{CpuSpan, Span, TaskState};
+use crate::state::SchedState;
+use std::collections::BTreeMap;
+
+/// An observer of one pass over a trace.
+///
+/// The pass drives. Within the window it calls, for each event in time order: [`before`] with the
+/// state as it was, [`span`] and [`cpu_span`] for what the event closed, [`after`] with the state
+/// as the event left it. Spans are clipped to the window, and reported when they end: their starts
+/// are not in order. Before the first event comes [`begin`] with the state at the window's start;
+/// after the last one the pass closes what is open, as censored spans, and calls [`finish`] once.
+/// An analysis looks at the state and never keeps an idea of its own of who runs where.
+///
+/// [`before`]: Analysis::before
+/// [`span`]: Analysis::span
+/// [`cpu_span`]: Analysis::cpu_span
+/// [`after`]: Analysis::after
+/// [`begin`]: Analysis::begin
+/// [`finish`]: Analysis::finish
+#[allow(unused_variables)]
+pub trait Analysis {
+    /// What it finds.
+    type Output;
+
+    /// The window starts, in this state.
+    fn begin(&mut self, start: Ts, state: &SchedState) {}
+
+    /// An event is about to be applied.
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {}
+
+    /// A task's span ended.
+    fn span(&mut self, span: &Span, state: &SchedState) {}
+
+    /// A CPU's span ended.
+    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {}
+
+    /// An event was applied.
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {}
+
+    /// The window has ended.
+    fn finish(self, end: Ts, state: &SchedState) -> Self::Output;
+}
+
+macro_rules! tuple {
+    ($($name:ident $index:tt),+) => {
+        impl<$($name: Analysis),+> Analysis for ($($name,)+) {
+            type Output = ($($name::Output,)+);
+
+            fn begin(&mut self, start: Ts, state: &SchedState) {
+                $(self.$index.begin(start, state);)+
+            }
+            fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+                $(self.$index.before(event, state);)+
+            }
+            fn span(&mut self, span: &Span, state: &SchedState) {
+                $(self.$index.span(span, state);)+
+            }
+            fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
+                $(self.$index.cpu_span(span, state);)+
+            }
+            fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+                $(self.$index.after(event, state);)+
+            }
+            fn finish(self, end: Ts, state: &SchedState) -> Self::Output {
+                ($(self.$index.finish(end, state),)+)
+            }
+        }
+    };
+}
+tuple!(A 0);
+tuple!(A 0, B 1);
+tuple!(A 0, B 1, C 2);
+tuple!(A 0, B 1, C 2, D 3);
+
+/// The running time of each task: the smallest useful analysis, and the example for others.
+#[derive(Clone, Debug, Default)]
+pub struct RunTime {
+    ns: BTreeMap<Pid, u64>,
+}
+
+impl RunTime {
+    /// How long `pid` ran within the window.
+    pub fn ns_of(&self, pid: Pid) -> u64 {
+        self.ns.get(&pid).copied().unwrap_or(0)
+    }
+
+    /// The sum over all tasks.
+    pub fn total(&self) -> Dur {
+        Dur(self.ns.values().sum())
+    }
+}
+
+impl Analysis for RunTime {
+    type Output = RunTime;
+
+    fn span(&mut self, span: &Span, _: &SchedState) {
+        if let TaskState::Running(_) = span.state {
+            *self.ns.entry(span.pid).or_default() += span.duration().0;
+        }
+    }
+
+    fn finish(self, _: Ts, _: &SchedState) -> RunTime {
+        self
+    }
+}

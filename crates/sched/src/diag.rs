@@ -1,0 +1,236 @@
+//! Everything that can be wrong with a trace, named, ranked and explained.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing; nothing is missing.
+    Note,
+    /// A contradiction was resolved by a stated rule.
+    Repaired,
+    /// Something that happened is not in the figures.
+    DataLoss,
+}
+
+/// What was found. Each has a count, a severity and one line of advice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // `message` is the documentation, and what the user reads
+pub enum Diagnostic {
+    EventsLost,
+    EventsDroppedUnmarked,
+    CorruptPage,
+    CorruptRecord,
+    CorruptChunk,
+    TruncatedData,
+    TruncatedHeader,
+    MissingSection,
+    MissingDecoder,
+    BadOption,
+    UnknownOption,
+    BadFormat,
+    DuplicateFormat,
+    UnknownEvent,
+    SmallerStride,
+    LargerStride,
+    DuplicateEvents,
+    OtherClock,
+    TimeBackwards,
+    TimeOutOfRange,
+    BadCpu,
+    UnknownState,
+    MissingEvents,
+    SwitchPrevMismatch,
+    UnseenMigration,
+    UnseenWakeup,
+    RunningElsewhere,
+    MigrateRunning,
+    MigrateOrigMismatch,
+    WakeupTargetCorrected,
+    UnseenExit,
+    EarlyWakeup,
+    LateStart,
+}
+
+impl Diagnostic {
+    /// How bad this is.
+    pub fn severity(self) -> Severity {
+        use Diagnostic::*;
+        match self {
+            EventsLost
+            | EventsDroppedUnmarked
+            | CorruptPage
+            | CorruptRecord
+            | CorruptChunk
+            | TruncatedData
+            | TruncatedHeader
+            | MissingSection
+            | MissingDecoder
+            | OtherClock
+            | MissingEvents
+            | BadCpu => Severity::DataLoss,
+            SmallerStride
+            | LargerStride
+            | TimeBackwards
+            | TimeOutOfRange
+            | SwitchPrevMismatch
+            | UnseenMigration
+            | UnseenWakeup
+            | RunningElsewhere
+            | MigrateRunning
+            | MigrateOrigMismatch
+            | WakeupTargetCorrected
+            | UnseenExit
+            | BadOption
+            | BadFormat
+            | UnknownState => Severity::Repaired,
+            UnknownOption | DuplicateFormat | UnknownEvent | DuplicateEvents | EarlyWakeup | LateStart => {
+                Severity::Note
+            }
+        }
+    }
+
+    /// What it is, and what one can do about it: one line.
+    pub fn message(self) -> &'static str {
+        use Diagnostic::*;
+        match self {
+            EventsLost => {
+                "places where the kernel overwrote events before they were read; what ran there is unknown. Record with larger buffers (trace-cmd record -b)"
+            }
+            EventsDroppedUnmarked => {
+                "events that the recorder counted as dropped without saying where; state after such a place may be wrong until it is repaired"
+            }
+            CorruptPage => {
+                "pages that are not valid ring-buffer pages; they were skipped, and the time around them is unknown"
+            }
+            CorruptRecord => "records that run past their page; the rest of each page was dropped",
+            CorruptChunk => "compressed chunks that could not be decompressed; they were skipped",
+            TruncatedData => {
+                "CPUs whose data end after the end of the file; the file was cut, what precedes the cut was read"
+            }
+            TruncatedHeader => {
+                "parts of the header beyond the end of the file, or of impossible size; they were left out"
+            }
+            MissingSection => "parts of the header that the file does not have; names or formats may be missing",
+            MissingDecoder => "parts of the file compressed in a way that this build cannot read",
+            BadOption => "options too short or of impossible content; ignored",
+            UnknownOption => "options of a later trace-cmd; skipped",
+            BadFormat => "event formats that could not be understood in full; such events are counted, not interpreted",
+            DuplicateFormat => "event formats given twice; the first one counts",
+            UnknownEvent => "events without a format in the file; counted, not interpreted",
+            SmallerStride => {
+                "buffers whose label gives larger pages than their data have (trace-cmd 3.1 on kernels with large sub-buffers); read by the data"
+            }
+            LargerStride => "buffers whose label gives smaller pages than their data have; read by the data",
+            DuplicateEvents => {
+                "events that another buffer of this trace records as well; those were used. Choose with --buffer"
+            }
+            OtherClock => "buffers with another clock than the first; left out. Choose with --buffer",
+            TimeBackwards => {
+                "events stamped earlier than their predecessor on the same CPU; moved to its time. The clock stepped back: record with -C mono"
+            }
+            TimeOutOfRange => "time stamps beyond 146 years; cut there",
+            BadCpu => "events that name a CPU number no machine has; left out",
+            UnknownState => "values of prev_state that the event's own format does not explain; taken as blocked",
+            MissingEvents => "kinds of scheduler events that were not recorded; what depends on them is approximate",
+            SwitchPrevMismatch => {
+                "switches away from another task than the one known to run: an earlier switch was not recorded"
+            }
+            UnseenMigration => "tasks that ran on another CPU than the one they waited on, without a migration event",
+            UnseenWakeup => "tasks that ran after a sleep that no wakeup ended; how long they waited is unknown",
+            RunningElsewhere => {
+                "tasks switched in while another CPU was thought to run them; that CPU is unknown until its next event"
+            }
+            MigrateRunning => "migrations of a task that runs; ignored",
+            MigrateOrigMismatch => {
+                "migrations from another CPU than the one the task was thought to be on; the event was believed"
+            }
+            WakeupTargetCorrected => "wakeups of a waiting task on another CPU than its queue; moved there",
+            UnseenExit => "process numbers used again without an exit having been seen",
+            EarlyWakeup => "wakeups of a task that still ran; normal, nothing was counted",
+            LateStart => "tasks found late to have waited since the start; the pass was run again with what it learned",
+        }
+    }
+
+    /// Its name in JSON.
+    pub fn name(self) -> String {
+        serde_json::to_value(self).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+/// Diagnostics with their counts, in a fixed order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    counts: BTreeMap<Diagnostic, u64>,
+    details: BTreeMap<Diagnostic, String>,
+}
+
+impl Diagnostics {
+    /// Counts one more.
+    pub fn add(&mut self, what: Diagnostic) {
+        self.add_many(what, 1);
+    }
+
+    /// Counts `n` more; none leaves no trace.
+    pub fn add_many(&mut self, what: Diagnostic, n: u64) {
+        if n > 0 {
+            let count = self.counts.entry(what).or_default();
+            *count = count.saturating_add(n);
+        }
+    }
+
+    /// Counts one more and, the first time, notes the place or the name.
+    pub fn add_at(&mut self, what: Diagnostic, place: impl FnOnce() -> String) {
+        self.add(what);
+        self.details.entry(what).or_insert_with(place);
+    }
+
+    /// How many were counted.
+    pub fn count(&self, what: Diagnostic) -> u64 {
+        self.counts.get(&what).copied().unwrap_or(0)
+    }
+
+    /// Whether there is nothing to say.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// All of them: what, how often, and the first place if one was noted.
+    pub fn iter(&self) -> impl Iterator<Item = (Diagnostic, u64, Option<&str>)> {
+        self.counts.iter().map(|(d, n)| (*d, *n, self.details.get(d).map(String::as_str)))
+    }
+
+    /// Adds the counts of `other` to these.
+    pub fn merge(&mut self, other: &Diagnostics) {
+        for (what, n, place) in other.iter() {
+            self.add_many(what, n);
+            if let Some(place) = place {
+                self.details.entry(what).or_insert_with(|| place.to_owned());
+            }
+        }
+    }
+}
+
+impl Serialize for Diagnostics {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Row<'a> {
+            kind: Diagnostic,
+            severity: Severity,
+            count: u64,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            first: Option<&'a str>,
+            message: &'static str,
+        }
+        s.collect_seq(self.iter().map(|(kind, count, first)| Row {
+            kind,
+            severity: kind.severity(),
+            count,
+            first,
+            message: kind.message(),
+        }))
+    }
+}

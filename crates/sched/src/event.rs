@@ -1,0 +1,310 @@
+//! Time, CPUs, tasks and the scheduler's events.
+
+use serde::{Serialize, Serializer};
+use std::fmt;
+
+/// An instant: nanoseconds in the trace's own clock, after its corrections.
+///
+/// Signed, since corrections (`DATE`, `OFFSET`) may bring an instant below zero. The reader keeps
+/// instants within [`Ts::MIN`] and [`Ts::MAX`], so that a difference never overflows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Ts(pub i64);
+
+impl Ts {
+    /// The earliest instant that a reader delivers.
+    pub const MIN: Ts = Ts(1 - (1 << 62));
+    /// The latest instant that a reader delivers.
+    pub const MAX: Ts = Ts((1 << 62) - 1);
+
+    /// The time passed since `earlier`; zero if that is not earlier.
+    pub fn since(self, earlier: Ts) -> Dur {
+        Dur(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// This instant, `d` later; at most [`Ts::MAX`].
+    pub fn after(self, d: Dur) -> Ts {
+        let d = i64::try_from(d.0).unwrap_or(i64::MAX);
+        Ts(self.0.saturating_add(d).min(Ts::MAX.0))
+    }
+}
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Dur(pub u64);
+
+impl Dur {
+    /// In seconds, for people. Sums and comparisons stay in nanoseconds.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl std::ops::AddAssign for Dur {
+    fn add_assign(&mut self, other: Dur) {
+        self.0 = self.0.saturating_add(other.0);
+    }
+}
+
+/// A CPU (a hardware thread) by its kernel number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Cpu(pub u32);
+
+impl Cpu {
+    /// One more than the largest CPU number that is believed. The kernel's own limit is 8192; a
+    /// larger number in a file is damage, and must not size a table.
+    pub const LIMIT: u32 = 1 << 16;
+
+    /// As an index into a table by CPU.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Cpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A thread, by its number in the initial pid namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Pid(pub i32);
+
+impl Pid {
+    /// The idle task. There is one on each CPU, all with this number; it is never a task here.
+    pub const IDLE: Pid = Pid(0);
+    /// `kthreadd`, the parent of all kernel threads.
+    pub const KTHREADD: Pid = Pid(2);
+
+    /// Whether this is the idle task.
+    pub fn is_idle(self) -> bool {
+        self == Pid::IDLE
+    }
+}
+
+impl fmt::Display for Pid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A command name: up to sixteen bytes, of any kind.
+///
+/// The kernel's `comm` is fifteen bytes and a NUL; some files fill all sixteen.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Comm([u8; 16]);
+
+impl Comm {
+    /// A name nobody gave.
+    pub const EMPTY: Comm = Comm([0; 16]);
+
+    /// The bytes up to the first NUL, at most sixteen. What follows the NUL in a record is stale.
+    pub fn new(bytes: &[u8]) -> Comm {
+        let mut name = [0; 16];
+        for (to, from) in name.iter_mut().zip(bytes.iter().take_while(|b| **b != 0)) {
+            *to = *from;
+        }
+        Comm(name)
+    }
+
+    /// From a `char[16]` as it stands in a record.
+    pub fn from_array(bytes: [u8; 16]) -> Comm {
+        // Most names are clean already; the test is one word wide.
+        match bytes.iter().position(|b| *b == 0) {
+            None => Comm(bytes),
+            Some(end) => {
+                let mask = (1u128 << (8 * end)).wrapping_sub(1);
+                Comm((u128::from_le_bytes(bytes) & mask).to_le_bytes())
+            }
+        }
+    }
+
+    /// The bytes of the name.
+    pub fn as_bytes(&self) -> &[u8] {
+        let end = self.0.iter().position(|b| *b == 0).unwrap_or(16);
+        self.0.get(..end).unwrap_or(&self.0)
+    }
+
+    /// Whether nothing is known of the name.
+    pub fn is_empty(&self) -> bool {
+        self.0[0] == 0
+    }
+}
+
+/// As text fit for any output: what is not printable, or not UTF-8, is escaped as `\xNN`.
+impl fmt::Display for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&escape(self.as_bytes()))
+    }
+}
+
+impl fmt::Debug for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", escape(self.as_bytes()))
+    }
+}
+
+impl Serialize for Comm {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&escape(self.as_bytes()))
+    }
+}
+
+/// Bytes from a trace as text that is safe to print: control characters, bidirectional overrides
+/// and bytes that are not UTF-8 become `\xNN` or `\u{N}`, so that a name cannot move a terminal's
+/// cursor nor end a line of a report.
+pub fn escape(bytes: &[u8]) -> String {
+    use fmt::Write;
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => {
+                    let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+                }
+                c if c.is_control() => {
+                    let _ = write!(out, "\\x{:02x}", u32::from(c));
+                }
+                c => out.push(c),
+            }
+        }
+        for b in chunk.invalid() {
+            let _ = write!(out, "\\x{b:02x}");
+        }
+    }
+    out
+}
+
+/// A task as an event names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskRef {
+    /// Its thread number.
+    pub pid: Pid,
+    /// The kernel's priority: 0–99 real time (lower is stronger), 100–139 fair, −1 deadline.
+    pub prio: i32,
+    /// Its command name at that moment.
+    pub comm: Comm,
+}
+
+/// What became of a task that was switched out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StateClass {
+    /// `R`: it could go on running.
+    Runnable,
+    /// `R+`: runnable, and preempted inside the kernel.
+    Preempted,
+    /// It sleeps, is stopped, traced, frozen or parked.
+    Blocked,
+    /// `X` or `Z`: it will never run again.
+    Dead,
+}
+
+/// The `prev_state` of a `sched_switch`, decoded by the event's own format text: the number alone
+/// means five different things on different kernels (`trace-dat.md` 11.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PrevState {
+    /// What it comes to.
+    pub class: StateClass,
+    /// The number as recorded, for display.
+    pub raw: u32,
+}
+
+impl PrevState {
+    /// `R` of a kernel since 5.0.
+    pub const RUNNABLE: PrevState = PrevState { class: StateClass::Runnable, raw: 0 };
+    /// `R+` of a kernel since 5.0.
+    pub const PREEMPTED: PrevState = PrevState { class: StateClass::Preempted, raw: 0x100 };
+    /// `X` of a kernel since 5.0.
+    pub const DEAD: PrevState = PrevState { class: StateClass::Dead, raw: 0x10 };
+
+    /// A sleep with this number.
+    pub const fn blocked(raw: u32) -> PrevState {
+        PrevState { class: StateClass::Blocked, raw }
+    }
+
+    /// Whether the task stays on the run queue.
+    pub fn is_runnable(self) -> bool {
+        matches!(self.class, StateClass::Runnable | StateClass::Preempted)
+    }
+}
+
+/// What an event says, without when and where.
+///
+/// `TaskRef` arguments name the task the event is *about*; who emitted it is [`SchedEvent::pid`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the fields are the kernel's own, by the kernel's names
+pub enum Kind {
+    /// `sched_switch`.
+    Switch { prev: TaskRef, state: PrevState, next: TaskRef },
+    /// `sched_waking`; `target` is where the task *last ran*, not where it will be placed.
+    Waking { task: TaskRef, target: Cpu },
+    /// `sched_wakeup`; `target` is the placement.
+    Wakeup { task: TaskRef, target: Cpu },
+    /// `sched_wakeup_new`: a new life begins on `target`.
+    WakeupNew { task: TaskRef, target: Cpu },
+    /// `sched_migrate_task`.
+    Migrate { task: TaskRef, orig: Cpu, dest: Cpu },
+    /// `sched_process_fork`; threads fork as well.
+    Fork { parent: Pid, child: Pid, child_comm: Comm },
+    /// `sched_process_exec`; `old_pid` differs when a thread that is not the leader executes.
+    Exec { pid: Pid, old_pid: Pid },
+    /// `sched_process_exit`.
+    Exit { pid: Pid },
+    /// Events were lost on this CPU, between this instant and its next event. `ts` is that of the
+    /// last event before the gap; `count` is what the kernel counted, if it could.
+    Lost { count: Option<u64> },
+    /// `power:cpu_frequency` in kHz, of `target`.
+    Frequency { khz: u32, target: Cpu },
+    /// Entry to (`true`) or exit from an interrupt or softirq handler.
+    Interrupt { entry: bool },
+    /// Any other event, by its number in this file; it still shows who was running.
+    Other { id: u16 },
+}
+
+/// One event, decoded, in trace order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchedEvent {
+    /// When.
+    pub ts: Ts,
+    /// On which CPU it was emitted.
+    pub cpu: Cpu,
+    /// The task that was current on that CPU (`common_pid`).
+    pub pid: Pid,
+    /// `common_flags`: 0x08 hard interrupt, 0x10 softirq, 0x01 interrupts off.
+    pub flags: u8,
+    /// What happened.
+    pub kind: Kind,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_ends_at_its_first_nul() {
+        let mut bytes = *b"kworker/0:1\0stal";
+        assert_eq!(Comm::from_array(bytes), Comm::new(b"kworker/0:1"));
+        assert_eq!(Comm::from_array(bytes).as_bytes(), b"kworker/0:1");
+        bytes = *b"sixteen bytes ok";
+        assert_eq!(Comm::from_array(bytes).as_bytes(), &bytes);
+        assert_eq!(Comm::from_array([0; 16]), Comm::EMPTY);
+    }
+
+    #[test]
+    fn hostile_names_are_escaped() {
+        assert_eq!(escape(b"a\x1b[31m\n"), "a\\x1b[31m\\x0a");
+        assert_eq!(escape(b"\xff\xfe ok"), "\\xff\\xfe ok");
+        assert_eq!(escape("caf\u{e9} \u{202e}x".as_bytes()), "caf\u{e9} \\u{202e}x");
+    }
+
+    #[test]
+    fn differences_never_overflow() {
+        assert_eq!(Ts::MAX.since(Ts::MIN), Dur((1 << 63) - 2));
+        assert_eq!(Ts(1).since(Ts(2)), Dur(0));
+        assert_eq!(Ts::MAX.after(Dur(u64::MAX)), Ts::MAX);
+    }
+}

@@ -1,0 +1,37 @@
+//! The vocabulary of schedviz, and its one interpreter of scheduler events.
+//!
+//! Nothing in this crate knows of files, of figures or of flags. A reader (the `parse` crate, or a
+//! `Vec` in a test) delivers [`SchedEvent`]s in time order; [`Pass`] feeds them to [`SchedState`],
+//! which alone decides what they mean; and every [`Analysis`] looks on.
+//!
+//! ```
+//! use sched::{Comm, Cpu, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, analysis::RunTime};
+//!
+//! let idle = TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::new(b"swapper/0") };
+//! let task = TaskRef { pid: Pid(7), prio: 120, comm: Comm::new(b"make") };
+//! let at = |ns, pid, kind| SchedEvent { ts: Ts(ns), cpu: Cpu(0), pid, flags: 0, kind };
+//! let events = vec![
+//!     at(100, Pid::IDLE, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task }),
+//!     at(350, Pid(7), Kind::Switch { prev: task, state: PrevState::blocked(1), next: idle }),
+//!     at(400, Pid::IDLE, Kind::Wakeup { task, target: Cpu(0) }),
+//! ];
+//! let outcome = Pass::over(events.as_slice()).run(RunTime::default).unwrap();
+//! assert_eq!(outcome.output.ns_of(Pid(7)), 250);
+//! ```
+
+pub mod analysis;
+pub mod diag;
+pub mod event;
+pub mod lineage;
+pub mod pass;
+pub mod span;
+pub mod state;
+pub mod topology;
+
+pub use analysis::Analysis;
+pub use diag::{Diagnostic, Diagnostics, Severity};
+pub use event::{Comm, Cpu, Dur, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
+pub use pass::{EventSource, Pass, Window};
+pub use span::{CpuSpan, Current, Span, TaskState};
+pub use state::{Counts, Load, Repair, SchedState, Start, Task, TaskId};
+pub use topology::Topology;

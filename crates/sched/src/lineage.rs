@@ -1,0 +1,160 @@
+//! Who forked whom, and who descends from the traced command.
+
+use crate::event::{Comm, Kind, Pid, SchedEvent, Ts};
+use rustc_hash::FxHashMap;
+
+/// What is known of a task's origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kin {
+    /// The task that forked it, if that is in the trace.
+    pub parent: Option<Pid>,
+    /// It was forked while the trace ran.
+    pub forked: bool,
+    /// It is the traced command, or descends from it.
+    pub descends: bool,
+}
+
+/// The lineage as of the events seen so far.
+///
+/// `trace-cmd record COMMAND` forks, switches tracing on *in the child*, and then executes the
+/// command: the fork is not in the trace, the `sched_process_exec` is, usually as one of the first
+/// five events. So the traced command is the first task to execute a program that was not forked
+/// within the trace and that, where its name was seen before, was called `trace-cmd`.
+#[derive(Clone, Debug, Default)]
+pub struct Lineage {
+    kin: FxHashMap<Pid, Kin>,
+    root: Option<Pid>,
+}
+
+impl Lineage {
+    /// The traced command's first task, once its exec was seen.
+    pub fn root(&self) -> Option<Pid> {
+        self.root
+    }
+
+    /// What is known of `pid` now.
+    pub fn of(&self, pid: Pid) -> Kin {
+        self.kin.get(&pid).copied().unwrap_or_default()
+    }
+
+    /// A `sched_process_fork`.
+    pub fn fork(&mut self, parent: Pid, child: Pid) {
+        let descends = self.of(parent).descends;
+        self.kin.insert(child, Kin { parent: Some(parent), forked: true, descends });
+    }
+
+    /// A `sched_process_exec`. `name` is what the task was called before, if that is known.
+    pub fn exec(&mut self, pid: Pid, old_pid: Pid, name: Comm) {
+        if pid != old_pid {
+            let kin = self.kin.remove(&old_pid).unwrap_or_default();
+            let leader = self.kin.entry(pid).or_default();
+            leader.descends |= kin.descends;
+        }
+        let traced = name.is_empty() || name == Comm::new(b"trace-cmd");
+        if self.root.is_none() && traced && !self.of(pid).forked {
+            self.root = Some(pid);
+            self.kin.entry(pid).or_default().descends = true;
+        }
+    }
+}
+
+/// The lineage at any time of a trace, from its fork and exec events alone.
+#[derive(Clone, Debug, Default)]
+pub struct LineageHistory {
+    changes: FxHashMap<Pid, Vec<(Ts, Kin)>>,
+    root: Option<Pid>,
+}
+
+impl LineageHistory {
+    /// From the fork and exec events of a trace, in time order. Other events are ignored, but
+    /// teach the names of tasks.
+    pub fn new<'e>(events: impl IntoIterator<Item = &'e SchedEvent>) -> LineageHistory {
+        let mut now = Lineage::default();
+        let mut names: FxHashMap<Pid, Comm> = FxHashMap::default();
+        let mut history = LineageHistory::default();
+        for event in events {
+            let changed = match event.kind {
+                Kind::Fork { parent, child, child_comm } => {
+                    now.fork(parent, child);
+                    names.insert(child, child_comm);
+                    child
+                }
+                Kind::Exec { pid, old_pid } => {
+                    now.exec(pid, old_pid, names.get(&old_pid).copied().unwrap_or_default());
+                    pid
+                }
+                Kind::Switch { next, .. } => {
+                    names.insert(next.pid, next.comm);
+                    continue;
+                }
+                _ => continue,
+            };
+            history.changes.entry(changed).or_default().push((event.ts, now.of(changed)));
+        }
+        history.root = now.root();
+        history
+    }
+
+    /// The traced command's first task.
+    pub fn root(&self) -> Option<Pid> {
+        self.root
+    }
+
+    /// What is known of the task that had this number at `ts`.
+    pub fn of(&self, pid: Pid, ts: Ts) -> Kin {
+        let Some(changes) = self.changes.get(&pid) else { return Kin::default() };
+        match changes.partition_point(|(at, _)| *at <= ts) {
+            // Before its exec the traced command is known already: it is the same task.
+            0 => changes.first().filter(|(_, kin)| !kin.forked).map(|(_, kin)| *kin).unwrap_or_default(),
+            n => changes.get(n - 1).map(|(_, kin)| *kin).unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_exec_is_the_traced_command() {
+        let mut lineage = Lineage::default();
+        lineage.exec(Pid(318), Pid(318), Comm::EMPTY);
+        lineage.fork(Pid(318), Pid(319));
+        lineage.fork(Pid(1), Pid(400));
+        lineage.exec(Pid(400), Pid(400), Comm::EMPTY);
+        assert_eq!(lineage.root(), Some(Pid(318)));
+        assert!(lineage.of(Pid(319)).descends && lineage.of(Pid(318)).descends);
+        assert!(!lineage.of(Pid(400)).descends && lineage.of(Pid(400)).forked);
+    }
+
+    #[test]
+    fn a_known_other_name_is_not_the_traced_command() {
+        let mut lineage = Lineage::default();
+        lineage.exec(Pid(7), Pid(7), Comm::new(b"cron"));
+        assert_eq!(lineage.root(), None);
+        lineage.exec(Pid(8), Pid(8), Comm::new(b"trace-cmd"));
+        assert_eq!(lineage.root(), Some(Pid(8)));
+    }
+
+    #[test]
+    fn a_thread_that_executes_takes_the_leaders_number() {
+        let mut lineage = Lineage::default();
+        lineage.exec(Pid(10), Pid(10), Comm::EMPTY);
+        lineage.fork(Pid(10), Pid(11));
+        lineage.exec(Pid(10), Pid(11), Comm::EMPTY);
+        assert!(lineage.of(Pid(10)).descends);
+        assert_eq!(lineage.of(Pid(11)), Kin::default());
+    }
+
+    #[test]
+    fn history_knows_reused_numbers() {
+        let at = |ts, kind| SchedEvent { ts: Ts(ts), cpu: Default::default(), pid: Pid(1), flags: 0, kind };
+        let fork = |parent, child| Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
+        let events = [at(1, Kind::Exec { pid: Pid(5), old_pid: Pid(5) }), at(2, fork(5, 9)), at(10, fork(1, 9))];
+        let history = LineageHistory::new(&events);
+        assert!(history.of(Pid(5), Ts(0)).descends);
+        assert!(!history.of(Pid(9), Ts(1)).forked);
+        assert!(history.of(Pid(9), Ts(2)).descends);
+        assert!(!history.of(Pid(9), Ts(11)).descends);
+    }
+}

@@ -1,0 +1,248 @@
+//! One pass over a trace: the prologue, the window, the feeding, the closing of what is open.
+
+use crate::analysis::Analysis;
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::event::{Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
+use crate::state::{SchedState, Start};
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+/// The first event of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstEvent {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// When.
+    pub ts: Ts,
+    /// Who was current on it then (`common_pid`).
+    pub pid: Pid,
+}
+
+/// A trace's extent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// The earliest event of all CPUs.
+    pub start: Ts,
+    /// The latest event of all CPUs.
+    pub end: Ts,
+    /// The first event of every CPU that has one.
+    pub firsts: Vec<FirstEvent>,
+    /// Whether `sched_wakeup` was recorded. Without it a task's first switch-in does not tell that
+    /// it had waited.
+    pub wakeups: bool,
+}
+
+/// Events in time order, as often as asked.
+pub trait EventSource {
+    /// Why a read can fail.
+    type Error;
+
+    /// The extent, found without reading all events where the source can.
+    fn extent(&mut self) -> Result<Extent, Self::Error>;
+
+    /// Delivers all events in (time, CPU, position) order, in batches, until `sink` breaks.
+    fn events(&mut self, sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>) -> Result<(), Self::Error>;
+
+    /// What was wrong with the source itself, so far.
+    fn diagnostics(&self) -> Diagnostics {
+        Diagnostics::default()
+    }
+}
+
+impl EventSource for &[SchedEvent] {
+    type Error = Infallible;
+
+    fn extent(&mut self) -> Result<Extent, Infallible> {
+        let mut extent = Extent::default();
+        if let (Some(first), Some(last)) = (self.first(), self.last()) {
+            (extent.start, extent.end) = (first.ts, last.ts);
+        }
+        for event in *self {
+            extent.wakeups |= matches!(event.kind, Kind::Wakeup { .. });
+            if !matches!(event.kind, Kind::Lost { .. }) && !extent.firsts.iter().any(|f| f.cpu == event.cpu) {
+                extent.firsts.push(FirstEvent { cpu: event.cpu, ts: event.ts, pid: event.pid });
+            }
+        }
+        Ok(extent)
+    }
+
+    fn events(&mut self, sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>) -> Result<(), Infallible> {
+        let _ = sink(self);
+        Ok(())
+    }
+}
+
+/// The part of the trace that is reported. State is carried into it from all earlier events.
+///
+/// An event at the start is inside, one at the end is not, unless the trace ends there: so the
+/// figures of adjacent windows add up to the whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// From here, or from the first event.
+    pub from: Option<Ts>,
+    /// To here, or to the last event.
+    pub to: Option<Ts>,
+}
+
+impl Window {
+    /// The window's edges within a trace from `start` to `end`.
+    pub fn within(&self, start: Ts, end: Ts) -> (Ts, Ts) {
+        let from = self.from.map_or(start, |from| from.clamp(start, end));
+        let to = self.to.map_or(end, |to| to.clamp(from, end));
+        (from, to)
+    }
+}
+
+/// What a pass found.
+#[derive(Clone, Debug)]
+pub struct Outcome<T> {
+    /// The analysis' own result.
+    pub output: T,
+    /// The window, as it was: from here
+    pub from: Ts,
+    /// to here.
+    pub to: Ts,
+    /// What the state repaired, and the source had to say.
+    pub diagnostics: Diagnostics,
+}
+
+/// A pass to be made over a source.
+#[derive(Debug)]
+pub struct Pass<S> {
+    source: S,
+    window: Window,
+    prologue: usize,
+}
+
+impl<S: EventSource> Pass<S> {
+    /// How many events the prologue reads to find who waited at the start. Nearly every task shows
+    /// itself within them; for one that does not, the pass is made again.
+    pub const PROLOGUE: usize = 200_000;
+
+    /// A pass over all of `source`.
+    pub fn over(source: S) -> Pass<S> {
+        Pass { source, window: Window::default(), prologue: Self::PROLOGUE }
+    }
+
+    /// Reports only this window.
+    pub fn window(mut self, window: Window) -> Pass<S> {
+        self.window = window;
+        self
+    }
+
+    /// Reads so many events first. The result is the same with any number.
+    pub fn prologue(mut self, events: usize) -> Pass<S> {
+        self.prologue = events;
+        self
+    }
+
+    /// Makes the pass. `analysis` is called once, or once more for each repetition.
+    pub fn run<A: Analysis>(mut self, analysis: impl Fn() -> A) -> Result<Outcome<A::Output>, S::Error> {
+        let extent = self.source.extent()?;
+        let mut start = Start {
+            ts: extent.start,
+            cpus: extent.firsts.iter().map(|f| (f.cpu, f.pid)).collect(),
+            waiting: Vec::new(),
+            without_wakeups: !extent.wakeups,
+        };
+        start.cpus.sort_unstable();
+        let (from, to) = self.window.within(extent.start, extent.end);
+        let early = self.look_ahead(&start)?;
+        learn(&mut start, &early);
+        let mut late = Diagnostics::default();
+        loop {
+            let mut fold = Fold { state: SchedState::new(&start), analysis: analysis(), from, to, inside: false };
+            let last = to >= extent.end;
+            self.source.events(&mut |events| fold.feed(events, last))?;
+            let discovered = fold.state.discovered().to_vec();
+            if learn(&mut start, &discovered) {
+                late.add_many(Diagnostic::LateStart, discovered.len() as u64);
+                continue;
+            }
+            let mut diagnostics = fold.state.diagnostics();
+            diagnostics.merge(&self.source.diagnostics());
+            diagnostics.merge(&late);
+            return Ok(Outcome { output: fold.close(), from, to, diagnostics });
+        }
+    }
+
+    fn look_ahead(&mut self, start: &Start) -> Result<Vec<(TaskRef, Cpu)>, S::Error> {
+        let mut state = SchedState::new(start);
+        let mut left = self.prologue;
+        self.source.events(&mut |events| {
+            for event in events.iter().take(left) {
+                state.apply(event);
+            }
+            left = left.saturating_sub(events.len());
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(state.discovered().to_vec())
+    }
+}
+
+/// Takes over what was discovered; whether any of it was new.
+fn learn(start: &mut Start, discovered: &[(TaskRef, Cpu)]) -> bool {
+    let known = start.waiting.len();
+    for (task, cpu) in discovered {
+        if !start.waiting.iter().any(|(other, _)| other.pid == task.pid) {
+            start.waiting.push((*task, *cpu));
+        }
+    }
+    start.waiting.len() > known
+}
+
+struct Fold<A> {
+    state: SchedState,
+    analysis: A,
+    from: Ts,
+    to: Ts,
+    inside: bool,
+}
+
+impl<A: Analysis> Fold<A> {
+    /// Feeds a batch. `last`: the window ends with the trace, and an event at its end is inside.
+    fn feed(&mut self, events: &[SchedEvent], last: bool) -> ControlFlow<()> {
+        for event in events {
+            if event.ts < self.from {
+                self.state.apply(event);
+                continue;
+            }
+            if event.ts >= self.to && !(last && event.ts == self.to) {
+                return ControlFlow::Break(());
+            }
+            self.enter();
+            self.analysis.before(event, &self.state);
+            self.state.apply(event);
+            self.report();
+            self.analysis.after(event, &self.state);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn enter(&mut self) {
+        if !self.inside {
+            self.inside = true;
+            self.analysis.begin(self.from, &self.state);
+        }
+    }
+
+    fn report(&mut self) {
+        for span in self.state.spans() {
+            if let Some(span) = span.clip(self.from, self.to) {
+                self.analysis.span(&span, &self.state);
+            }
+        }
+        for span in self.state.cpu_spans() {
+            if let Some(span) = span.clip(self.from, self.to) {
+                self.analysis.cpu_span(&span, &self.state);
+            }
+        }
+    }
+
+    fn close(mut self) -> A::Output {
+        self.enter();
+        self.state.close(self.to);
+        self.report();
+        self.analysis.finish(self.to, &self.state)
+    }
+}

@@ -1,0 +1,108 @@
+//! Spans: the facts that the state emits.
+
+use crate::event::{Comm, Cpu, Dur, Pid, Ts};
+use crate::state::TaskId;
+use serde::Serialize;
+
+/// The state of a task. See `definitions.md`, section 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub enum TaskState {
+    /// Nothing certain is known.
+    Unknown,
+    /// It runs on this CPU.
+    Running(Cpu),
+    /// It is runnable and waits on the run queue of this CPU.
+    Waiting(Cpu),
+    /// It sleeps; this is the last CPU it was on.
+    Blocked(Cpu),
+    /// It will not run again.
+    Dead,
+}
+
+/// Who runs on a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub enum Current {
+    /// Nothing certain is known.
+    #[default]
+    Unknown,
+    /// The idle task.
+    Idle,
+    /// This task.
+    Task(Pid),
+}
+
+impl Current {
+    /// Of the task with this number.
+    pub fn of(pid: Pid) -> Current {
+        if pid.is_idle() { Current::Idle } else { Current::Task(pid) }
+    }
+}
+
+/// A stretch of one task in one state. The spans of a task tile its observed life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The life.
+    pub task: TaskId,
+    /// Its number.
+    pub pid: Pid,
+    /// The state throughout.
+    pub state: TaskState,
+    /// From this instant,
+    pub start: Ts,
+    /// up to, and without, this one.
+    pub end: Ts,
+    /// Cut by the end of the window or of the trace: it went on, nobody knows for how long.
+    pub censored: bool,
+}
+
+/// A stretch of one CPU with one current task. The spans of a CPU tile the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuSpan {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// What it ran throughout.
+    pub current: Current,
+    /// The task's name when it was switched in; empty where none was seen.
+    pub comm: Comm,
+    /// From this instant,
+    pub start: Ts,
+    /// up to, and without, this one.
+    pub end: Ts,
+}
+
+macro_rules! interval {
+    ($($name:ident),*) => {$(
+        impl $name {
+            /// Its length.
+            pub fn duration(&self) -> Dur {
+                self.end.since(self.start)
+            }
+
+            /// The part of it inside `[from, to]`, if any of it is. A span without length is kept
+            /// where its instant is inside.
+            pub fn clip(&self, from: Ts, to: Ts) -> Option<$name> {
+                let (start, end) = (self.start.max(from), self.end.min(to));
+                let inside = start < end || (start == end && self.start == self.end);
+                inside.then_some($name { start, end, ..*self })
+            }
+        }
+    )*};
+}
+interval!(Span, CpuSpan);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(start: i64, end: i64) -> CpuSpan {
+        CpuSpan { cpu: Cpu(0), current: Current::Idle, comm: Comm::EMPTY, start: Ts(start), end: Ts(end) }
+    }
+
+    #[test]
+    fn clipping_keeps_what_is_inside() {
+        assert_eq!(span(0, 10).clip(Ts(2), Ts(5)), Some(span(2, 5)));
+        assert_eq!(span(0, 2).clip(Ts(2), Ts(5)), None);
+        assert_eq!(span(3, 3).clip(Ts(2), Ts(5)), Some(span(3, 3)));
+        assert_eq!(span(7, 7).clip(Ts(2), Ts(5)), None);
+    }
+}

@@ -1,0 +1,604 @@
+//! The only interpreter of scheduler events: who runs where, who waits where.
+//!
+//! | event (on CPU e) | effect |
+//! |---|---|
+//! | `sched_switch` prev → next | `prev`, if a task: runnable by its `prev_state` → `Waiting(e)`; dead → `Dead`; otherwise `Blocked(e)`. `next`, if a task → `Running(e)`. Current of e becomes `next`. |
+//! | `sched_waking` p | no state change. Remembered: the waker, the time. |
+//! | `sched_wakeup` p, target | `Running` → nothing (an *early wakeup*). `Waiting` → corrected to `target`. Otherwise → `Waiting(target)`. |
+//! | `sched_wakeup_new` p, target | a new life of p → `Waiting(target)`. |
+//! | `sched_migrate_task` p, orig, dest | `Waiting` → `Waiting(dest)`. `Running` → a contradiction, nothing else. Otherwise only its last CPU changes. |
+//! | `sched_process_fork`, `_exit` | lineage only. `_exec`: a thread that is not the leader takes the leader's number. |
+//! | loss on e | current of e and the tasks `Running(e)` or `Waiting(e)` → `Unknown` |
+//! | any event on e | its `common_pid` settles an `Unknown` current |
+//!
+//! Contradictions are repaired, and counted by kind ([`Repair`]):
+//!
+//! * switch whose `prev` is not e's known current: the old current → `Unknown`; go on from `prev`;
+//! * switch-in of a task that is `Waiting` elsewhere: it moves at the switch;
+//! * switch-in of a task that is `Blocked`: it was woken unseen;
+//! * switch-in of a task that is `Running` elsewhere: that CPU's current → `Unknown`.
+//!
+//! *Before its first event* a task was in the state that the event implies: switched out or waking
+//! tasks are simple, since `Blocked` counts in no figure. A task that is first seen being switched
+//! in had been `Waiting` from the start, which cannot be told in time: it is reported by
+//! [`SchedState::discovered`], and [`crate::Pass`] runs again with it in [`Start::waiting`]. Where
+//! events were lost before a task's first event, or wakeups were not recorded, its state until
+//! then is `Unknown`.
+
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
+use crate::lineage::{Kin, Lineage};
+use crate::span::{CpuSpan, Current, Span, TaskState};
+use rustc_hash::FxHashMap;
+
+mod counts;
+mod tasks;
+
+pub use counts::{Counts, Load};
+pub use tasks::{Task, TaskId};
+
+use counts::Tally;
+use tasks::{Queue, Slot, Tasks};
+
+/// What is known of the first instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// The trace's first instant.
+    pub ts: Ts,
+    /// The CPUs that have events, each with the `common_pid` of its first one.
+    pub cpus: Vec<(Cpu, Pid)>,
+    /// Tasks known to wait from the first instant, and where.
+    pub waiting: Vec<(TaskRef, Cpu)>,
+    /// Wakeups are not in the trace: a task first seen being switched in may have slept until then.
+    pub without_wakeups: bool,
+}
+
+/// A contradiction between an event and the state, by the rule that resolves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)] // each is a `Diagnostic` of the same name, which explains it
+pub enum Repair {
+    SwitchPrevMismatch,
+    UnseenMigration,
+    UnseenWakeup,
+    RunningElsewhere,
+    MigrateRunning,
+    MigrateOrigMismatch,
+    WakeupTargetCorrected,
+    UnseenExit,
+    EarlyWakeup,
+}
+
+impl Repair {
+    /// All of them.
+    pub const ALL: [Repair; 9] = [
+        Repair::SwitchPrevMismatch,
+        Repair::UnseenMigration,
+        Repair::UnseenWakeup,
+        Repair::RunningElsewhere,
+        Repair::MigrateRunning,
+        Repair::MigrateOrigMismatch,
+        Repair::WakeupTargetCorrected,
+        Repair::UnseenExit,
+        Repair::EarlyWakeup,
+    ];
+
+    /// The diagnostic that tells of it.
+    pub fn diagnostic(self) -> Diagnostic {
+        match self {
+            Repair::SwitchPrevMismatch => Diagnostic::SwitchPrevMismatch,
+            Repair::UnseenMigration => Diagnostic::UnseenMigration,
+            Repair::UnseenWakeup => Diagnostic::UnseenWakeup,
+            Repair::RunningElsewhere => Diagnostic::RunningElsewhere,
+            Repair::MigrateRunning => Diagnostic::MigrateRunning,
+            Repair::MigrateOrigMismatch => Diagnostic::MigrateOrigMismatch,
+            Repair::WakeupTargetCorrected => Diagnostic::WakeupTargetCorrected,
+            Repair::UnseenExit => Diagnostic::UnseenExit,
+            Repair::EarlyWakeup => Diagnostic::EarlyWakeup,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct CpuState {
+    observed: bool,
+    current: Current,
+    /// The slot of the current task.
+    running: Option<Slot>,
+    comm: Comm,
+    since: Ts,
+    lost_since: Option<Ts>,
+    queue: Queue,
+}
+
+/// The scheduler's state at one instant, and what the last event changed.
+#[derive(Clone, Debug, Default)]
+pub struct SchedState {
+    start: Ts,
+    now: Ts,
+    without_wakeups: bool,
+    any_loss: bool,
+    cpus: Vec<CpuState>,
+    tasks: Tasks,
+    lineage: Lineage,
+    tally: Tally,
+    repairs: [u64; Repair::ALL.len()],
+    gaps: FxHashMap<Cpu, (u64, u64)>,
+    discovered: Vec<(TaskRef, Cpu)>,
+    spans: Vec<Span>,
+    cpu_spans: Vec<CpuSpan>,
+}
+
+impl SchedState {
+    /// The state at the first instant.
+    pub fn new(start: &Start) -> SchedState {
+        let mut state = SchedState {
+            start: start.ts,
+            now: start.ts,
+            without_wakeups: start.without_wakeups,
+            ..SchedState::default()
+        };
+        for (cpu, pid) in &start.cpus {
+            state.cpu(*cpu).observed = true;
+            state.recount(*cpu);
+            state.settle(*cpu, *pid, start.ts);
+        }
+        for (task, cpu) in &start.waiting {
+            if state.tasks.find(task.pid).is_none() {
+                let slot = state.birth(*task, TaskState::Unknown, start.ts);
+                state.enter(slot, TaskState::Waiting(*cpu), start.ts);
+            }
+        }
+        state.forget_facts();
+        state
+    }
+
+    /// The instant of the last event.
+    pub fn now(&self) -> Ts {
+        self.now
+    }
+
+    /// Who runs on `cpu`.
+    pub fn current(&self, cpu: Cpu) -> Current {
+        self.cpus.get(cpu.index()).map_or(Current::Unknown, |c| c.current)
+    }
+
+    /// The task that runs on `cpu`.
+    pub fn running(&self, cpu: Cpu) -> Option<&Task> {
+        self.tasks.at(self.cpus.get(cpu.index())?.running?)
+    }
+
+    /// The tasks that wait on `cpu`, in the order they came.
+    pub fn waiting(&self, cpu: Cpu) -> impl Iterator<Item = &Task> {
+        let queue = self.cpus.get(cpu.index()).map_or(Queue::default(), |c| c.queue);
+        self.tasks.queued(queue)
+    }
+
+    /// How many tasks wait on `cpu`.
+    pub fn queue_length(&self, cpu: Cpu) -> u32 {
+        self.cpus.get(cpu.index()).map_or(0, |c| c.queue.len)
+    }
+
+    /// What `cpu` is, for the figures.
+    pub fn load(&self, cpu: Cpu) -> Load {
+        self.cpus.get(cpu.index()).map_or(Load::Unobserved, CpuState::load)
+    }
+
+    /// The machine at a glance; kept up to date, not computed.
+    pub fn counts(&self) -> Counts {
+        self.tally.counts()
+    }
+
+    /// The CPUs that have events.
+    pub fn observed(&self) -> impl Iterator<Item = Cpu> {
+        (0..).map(Cpu).zip(&self.cpus).filter(|(_, c)| c.observed).map(|(cpu, _)| cpu)
+    }
+
+    /// The living task with this number.
+    pub fn task_of(&self, pid: Pid) -> Option<&Task> {
+        self.tasks.at(self.tasks.find(pid)?)
+    }
+
+    /// The task of a span. A dead task can be asked for until the next event.
+    pub fn task(&self, id: TaskId) -> Option<&Task> {
+        self.tasks.get(id)
+    }
+
+    /// Who forked `pid`, and whether it descends from the traced command.
+    pub fn kin(&self, pid: Pid) -> Kin {
+        self.lineage.of(pid)
+    }
+
+    /// The traced command's first task, once its exec was seen.
+    pub fn root(&self) -> Option<Pid> {
+        self.lineage.root()
+    }
+
+    /// The spans that the last event closed.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// The CPU spans that the last event closed.
+    pub fn cpu_spans(&self) -> &[CpuSpan] {
+        &self.cpu_spans
+    }
+
+    /// Tasks found, too late, to have waited since the start.
+    pub fn discovered(&self) -> &[(TaskRef, Cpu)] {
+        &self.discovered
+    }
+
+    /// How often a rule for contradictions was used.
+    pub fn repaired(&self, what: Repair) -> u64 {
+        self.repairs[what as usize]
+    }
+
+    /// Gaps of each CPU so far: how many, and their total length in nanoseconds.
+    pub fn gaps(&self) -> Vec<(Cpu, u64, u64)> {
+        let mut gaps: Vec<_> = self.gaps.iter().map(|(cpu, (n, ns))| (*cpu, *n, *ns)).collect();
+        gaps.sort_unstable();
+        gaps
+    }
+
+    /// The repairs as diagnostics.
+    pub fn diagnostics(&self) -> Diagnostics {
+        let mut diagnostics = Diagnostics::default();
+        for repair in Repair::ALL {
+            diagnostics.add_many(repair.diagnostic(), self.repaired(repair));
+        }
+        diagnostics
+    }
+
+    /// Moves the state over one event. What it closed is in [`SchedState::spans`] and
+    /// [`SchedState::cpu_spans`] until the next call.
+    pub fn apply(&mut self, event: &SchedEvent) {
+        self.forget_facts();
+        self.now = event.ts;
+        if let Kind::Lost { .. } = event.kind {
+            return self.lose(event.cpu, event.ts);
+        }
+        self.notice(event);
+        match event.kind {
+            Kind::Switch { prev, state, next } => self.switch(event.cpu, prev, state, next),
+            Kind::Waking { task, .. } => self.waking(task, event),
+            Kind::Wakeup { task, target } => self.wakeup(task, target),
+            Kind::WakeupNew { task, target } => self.wakeup_new(task, target),
+            Kind::Migrate { task, orig, dest } => self.migrate(task, orig, dest),
+            Kind::Fork { parent, child, .. } => self.lineage.fork(parent, child),
+            Kind::Exec { pid, old_pid } => self.exec(pid, old_pid),
+            Kind::Exit { .. } | Kind::Lost { .. } | Kind::Frequency { .. } => {}
+            Kind::Interrupt { .. } | Kind::Other { .. } => {}
+        }
+    }
+
+    /// Closes what is open at `end`, as censored. The state is of no use afterwards.
+    pub fn close(&mut self, end: Ts) {
+        self.forget_facts();
+        for (cpu, c) in (0..).map(Cpu).zip(&mut self.cpus) {
+            if let (true, Some(since)) = (c.observed, c.lost_since.take()) {
+                self.gaps.entry(cpu).or_default().1 += end.since(since).0;
+            }
+            if c.observed {
+                let span = CpuSpan { cpu, current: c.current, comm: c.comm, start: c.since, end };
+                self.cpu_spans.push(span);
+            }
+        }
+        self.spans.extend(self.tasks.open_spans(end));
+    }
+
+    fn forget_facts(&mut self) {
+        self.spans.clear();
+        self.cpu_spans.clear();
+        self.tasks.bury();
+    }
+
+    fn repair(&mut self, what: Repair) {
+        self.repairs[what as usize] += 1;
+    }
+
+    fn cpu(&mut self, cpu: Cpu) -> &mut CpuState {
+        let index = cpu.index();
+        if index >= self.cpus.len() {
+            let since = self.start;
+            self.cpus.resize_with(index + 1, || CpuState { since, ..CpuState::default() });
+        }
+        &mut self.cpus[index]
+    }
+
+    fn recount(&mut self, cpu: Cpu) {
+        let c = &self.cpus[cpu.index()];
+        self.tally.set(cpu, c.load(), c.queue.len);
+    }
+
+    /// Any event ends a gap, and shows who runs.
+    fn notice(&mut self, event: &SchedEvent) {
+        let (cpu, ts) = (event.cpu, event.ts);
+        let c = self.cpu(cpu);
+        if let Some(since) = c.lost_since.take() {
+            self.gaps.entry(cpu).or_default().1 += ts.since(since).0;
+        }
+        let c = self.cpu(cpu);
+        if !c.observed {
+            c.observed = true;
+            self.recount(cpu);
+        }
+        if self.cpus[cpu.index()].current == Current::Unknown {
+            self.settle(cpu, event.pid, ts);
+        }
+    }
+
+    /// An unknown current turns out to be `pid`.
+    fn settle(&mut self, cpu: Cpu, pid: Pid, ts: Ts) {
+        if pid.is_idle() {
+            self.set_current(cpu, Current::Idle, None, Comm::EMPTY, ts);
+            return;
+        }
+        let slot = match self.tasks.find(pid) {
+            Some(slot) => slot,
+            None => {
+                let task = TaskRef { pid, prio: 0, comm: Comm::EMPTY };
+                self.birth(task, TaskState::Unknown, self.first_moment(pid))
+            }
+        };
+        self.run(cpu, slot, ts);
+    }
+
+    fn set_current(&mut self, cpu: Cpu, current: Current, running: Option<Slot>, comm: Comm, ts: Ts) {
+        let c = self.cpu(cpu);
+        let span = CpuSpan { cpu, current: c.current, comm: c.comm, start: c.since, end: ts };
+        (c.current, c.running, c.comm, c.since) = (current, running, comm, ts);
+        self.cpu_spans.push(span);
+        self.recount(cpu);
+    }
+
+    /// The task in `slot` runs on `cpu` from `ts`, whatever it did before.
+    fn run(&mut self, cpu: Cpu, slot: Slot, ts: Ts) {
+        let task = *self.tasks.entry(slot);
+        if let TaskState::Running(other) = task.state
+            && other != cpu
+        {
+            self.repair(Repair::RunningElsewhere);
+            self.set_current(other, Current::Unknown, None, Comm::EMPTY, ts);
+        }
+        self.enter(slot, TaskState::Running(cpu), ts);
+        self.set_current(cpu, Current::Task(task.pid), Some(slot), task.comm, ts);
+    }
+
+    /// Closes the span of the task in `slot` and begins the next.
+    fn enter(&mut self, slot: Slot, state: TaskState, ts: Ts) {
+        let task = self.tasks.entry(slot);
+        let old = task.state;
+        let span = Span { task: task.id(), pid: task.pid, state: old, start: task.since, end: ts, censored: false };
+        (task.state, task.since) = (state, ts);
+        task.undecided = None;
+        // A task that is first seen is born `Unknown` and leaves that at once.
+        if old != TaskState::Unknown || span.start < ts {
+            self.spans.push(span);
+        }
+        if let TaskState::Waiting(cpu) = old {
+            self.tasks.leave(&mut self.cpus[cpu.index()].queue, slot);
+            self.recount(cpu);
+        }
+        if let TaskState::Waiting(cpu) = state {
+            self.cpu(cpu);
+            self.tasks.join(&mut self.cpus[cpu.index()].queue, slot);
+            self.recount(cpu);
+        }
+        if state == TaskState::Dead {
+            self.tasks.die(slot);
+        }
+    }
+
+    fn birth(&mut self, task: TaskRef, state: TaskState, since: Ts) -> Slot {
+        self.tasks.insert(task, state, since)
+    }
+
+    /// Finds a task that an event is about, and takes over its name.
+    fn find(&mut self, task: TaskRef) -> Option<Slot> {
+        let slot = self.tasks.find(task.pid)?;
+        self.rename(slot, task);
+        Some(slot)
+    }
+
+    fn rename(&mut self, slot: Slot, task: TaskRef) {
+        let entry = self.tasks.entry(slot);
+        entry.prio = task.prio;
+        if !task.comm.is_empty() {
+            entry.comm = task.comm;
+        }
+    }
+
+    /// A task that was not seen before, and that slept until now unless something was lost.
+    fn sleeper(&mut self, task: TaskRef, last: Cpu) -> Slot {
+        let since = self.first_moment(task.pid);
+        let certain = since == self.start && self.is_start_known();
+        let state = if certain { TaskState::Blocked(last) } else { TaskState::Unknown };
+        self.birth(task, state, since)
+    }
+
+    /// Since when a task that is first seen now can have been there.
+    fn first_moment(&self, pid: Pid) -> Ts {
+        if self.lineage.of(pid).forked { self.now } else { self.start }
+    }
+
+    /// Whether a task's first event still tells what it did before.
+    fn is_start_known(&self) -> bool {
+        !self.any_loss && !self.without_wakeups
+    }
+
+    fn switch(&mut self, cpu: Cpu, prev: TaskRef, state: PrevState, next: TaskRef) {
+        let now = self.now;
+        if self.cpus[cpu.index()].current != Current::of(prev.pid) {
+            self.repair(Repair::SwitchPrevMismatch);
+            if let Some(old) = self.cpus[cpu.index()].running {
+                self.enter(old, TaskState::Unknown, now);
+            }
+            self.settle(cpu, prev.pid, now);
+        }
+        if let Some(slot) = self.cpus[cpu.index()].running {
+            self.rename(slot, prev);
+            let after = match state.class {
+                StateClass::Runnable | StateClass::Preempted => TaskState::Waiting(cpu),
+                StateClass::Blocked => TaskState::Blocked(cpu),
+                StateClass::Dead => TaskState::Dead,
+            };
+            self.enter(slot, after, now);
+        }
+        if next.pid.is_idle() {
+            self.set_current(cpu, Current::Idle, None, next.comm, now);
+        } else {
+            let slot = self.switch_in(cpu, next);
+            self.run(cpu, slot, now);
+        }
+    }
+
+    fn switch_in(&mut self, cpu: Cpu, next: TaskRef) -> Slot {
+        let Some(slot) = self.find(next) else {
+            let since = self.first_moment(next.pid);
+            if since == self.start && self.is_start_known() {
+                self.discovered.push((next, cpu));
+            }
+            return self.birth(next, TaskState::Unknown, since);
+        };
+        let task = *self.tasks.entry(slot);
+        match task.state {
+            TaskState::Waiting(other) if other != cpu => self.repair(Repair::UnseenMigration),
+            TaskState::Blocked(_) => match task.undecided {
+                Some(orig) => self.discovered.push((next, orig)),
+                None if self.without_wakeups => {}
+                None => self.repair(Repair::UnseenWakeup),
+            },
+            _ => {}
+        }
+        slot
+    }
+
+    fn waking(&mut self, task: TaskRef, event: &SchedEvent) {
+        let slot = match self.find(task) {
+            Some(slot) => slot,
+            None => self.sleeper(task, event.cpu),
+        };
+        let entry = self.tasks.entry(slot);
+        entry.undecided = None;
+        entry.waking = Some((event.pid, event.ts));
+    }
+
+    fn wakeup(&mut self, task: TaskRef, target: Cpu) {
+        let slot = match self.find(task) {
+            Some(slot) => slot,
+            None => self.sleeper(task, target),
+        };
+        match self.tasks.entry(slot).state {
+            TaskState::Running(_) => self.repair(Repair::EarlyWakeup),
+            TaskState::Waiting(cpu) if cpu == target => {}
+            TaskState::Waiting(_) => {
+                self.repair(Repair::WakeupTargetCorrected);
+                self.enter(slot, TaskState::Waiting(target), self.now);
+            }
+            _ => self.enter(slot, TaskState::Waiting(target), self.now),
+        }
+    }
+
+    fn wakeup_new(&mut self, task: TaskRef, target: Cpu) {
+        if let Some(old) = self.tasks.find(task.pid) {
+            self.repair(Repair::UnseenExit);
+            if let TaskState::Running(cpu) = self.tasks.entry(old).state {
+                self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, self.now);
+            }
+            self.enter(old, TaskState::Dead, self.now);
+        }
+        let slot = self.birth(task, TaskState::Unknown, self.now);
+        self.tasks.entry(slot).born = Some(self.now);
+        self.enter(slot, TaskState::Waiting(target), self.now);
+    }
+
+    fn migrate(&mut self, task: TaskRef, orig: Cpu, dest: Cpu) {
+        let Some(slot) = self.find(task) else {
+            let slot = self.sleeper(task, dest);
+            let entry = self.tasks.entry(slot);
+            // Asleep or waiting, its next event will tell; only in the latter case it counts.
+            entry.undecided = matches!(entry.state, TaskState::Blocked(_)).then_some(orig);
+            return;
+        };
+        let entry = self.tasks.entry(slot);
+        let undecided = entry.undecided;
+        match entry.state {
+            TaskState::Waiting(cpu) => {
+                if cpu != orig {
+                    self.repair(Repair::MigrateOrigMismatch);
+                }
+                self.enter(slot, TaskState::Waiting(dest), self.now);
+            }
+            TaskState::Running(_) => self.repair(Repair::MigrateRunning),
+            TaskState::Blocked(_) => {
+                entry.state = TaskState::Blocked(dest);
+                entry.undecided = undecided;
+            }
+            TaskState::Unknown | TaskState::Dead => {}
+        }
+    }
+
+    fn exec(&mut self, pid: Pid, old_pid: Pid) {
+        let name = self.task_of(old_pid).map_or(Comm::EMPTY, |t| t.comm);
+        self.lineage.exec(pid, old_pid, name);
+        if pid == old_pid {
+            return;
+        }
+        // The leader is dead by now, or about to be; its number goes to the thread that executes.
+        if let Some(leader) = self.tasks.find(pid) {
+            if let TaskState::Running(_) = self.tasks.entry(leader).state {
+                // A switch between the exchange and this event used the new number already.
+                if let Some(old) = self.tasks.find(old_pid) {
+                    self.enter(old, TaskState::Dead, self.now);
+                }
+                return;
+            }
+            self.enter(leader, TaskState::Dead, self.now);
+        }
+        if let Some(slot) = self.tasks.find(old_pid) {
+            self.enter_same(slot);
+            self.tasks.renumber(slot, pid);
+            if let TaskState::Running(cpu) = self.tasks.entry(slot).state {
+                let comm = self.tasks.entry(slot).comm;
+                self.set_current(cpu, Current::Task(pid), Some(slot), comm, self.now);
+            }
+        }
+    }
+
+    /// Ends a span where the number changes, so that each span has one number.
+    fn enter_same(&mut self, slot: Slot) {
+        let state = self.tasks.entry(slot).state;
+        self.enter(slot, state, self.now);
+    }
+
+    fn lose(&mut self, cpu: Cpu, ts: Ts) {
+        self.any_loss = true;
+        let c = self.cpu(cpu);
+        c.observed = true;
+        c.lost_since.get_or_insert(ts);
+        self.gaps.entry(cpu).or_default().0 += 1;
+        while let Some(slot) = self.cpus[cpu.index()].queue.head() {
+            self.enter(slot, TaskState::Unknown, ts);
+        }
+        if let Some(slot) = self.cpus[cpu.index()].running {
+            self.enter(slot, TaskState::Unknown, ts);
+        }
+        self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, ts);
+    }
+}
+
+impl CpuState {
+    fn load(&self) -> Load {
+        match (self.observed, self.current, self.queue.len) {
+            (false, ..) => Load::Unobserved,
+            (_, Current::Unknown, _) => Load::Unknown,
+            (_, Current::Idle, 0) => Load::Idle,
+            (_, Current::Idle, _) => Load::Reacting,
+            (_, Current::Task(_), 0) => Load::Busy,
+            (_, Current::Task(_), _) => Load::Overloaded,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

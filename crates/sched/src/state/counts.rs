@@ -1,0 +1,96 @@
+//! The machine at a glance, in constant time per event.
+
+use crate::event::Cpu;
+use serde::Serialize;
+
+/// What a CPU is, for the figures (`definitions.md`, section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub enum Load {
+    /// It has no event at all, and takes no part.
+    #[default]
+    Unobserved,
+    /// Its current is not known.
+    Unknown,
+    /// It idles, and nothing waits (I).
+    Idle,
+    /// It idles, and a task was just queued (X).
+    Reacting,
+    /// It runs a task, and nothing waits.
+    Busy,
+    /// It runs a task while others wait (O).
+    Overloaded,
+}
+
+/// How many CPUs are what, and how many tasks run and wait, at one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// CPUs with [`Load::Unknown`].
+    pub unknown: u32,
+    /// CPUs with [`Load::Idle`].
+    pub idle: u32,
+    /// CPUs with [`Load::Reacting`].
+    pub reacting: u32,
+    /// CPUs with [`Load::Busy`].
+    pub busy: u32,
+    /// CPUs with [`Load::Overloaded`].
+    pub overloaded: u32,
+    /// Tasks that wait on any CPU.
+    pub waiting: u32,
+    /// Tasks that wait on overloaded CPUs.
+    pub waiting_overloaded: u32,
+}
+
+impl Counts {
+    /// Tasks that run.
+    pub fn running(&self) -> u32 {
+        self.busy + self.overloaded
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    counts: Counts,
+    cpus: Vec<(Load, u32)>,
+}
+
+impl Tally {
+    pub(super) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub(super) fn set(&mut self, cpu: Cpu, load: Load, waiting: u32) {
+        if cpu.index() >= self.cpus.len() {
+            self.cpus.resize(cpu.index() + 1, Default::default());
+        }
+        let (old, old_waiting) = std::mem::replace(&mut self.cpus[cpu.index()], (load, waiting));
+        let c = &mut self.counts;
+        c.waiting = c.waiting - old_waiting + waiting;
+        if old == Load::Overloaded {
+            c.waiting_overloaded -= old_waiting;
+        }
+        if load == Load::Overloaded {
+            c.waiting_overloaded += waiting;
+        }
+        if old != load {
+            if let Some(n) = c.of(old) {
+                *n -= 1;
+            }
+            if let Some(n) = c.of(load) {
+                *n += 1;
+            }
+        }
+    }
+}
+
+impl Counts {
+    fn of(&mut self, load: Load) -> Option<&mut u32> {
+        match load {
+            Load::Unobserved => None,
+            Load::Unknown => Some(&mut self.unknown),
+            Load::Idle => Some(&mut self.idle),
+            Load::Reacting => Some(&mut self.reacting),
+            Load::Busy => Some(&mut self.busy),
+            Load::Overloaded => Some(&mut self.overloaded),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The living tasks, and the run queues that they form.
+//!
+//! A slab, so that memory follows the tasks that live at once and not those that ever lived; the
+//! queues are lists through it, so that joining and leaving cost the same at any length.
+
+use crate::event::{Comm, Cpu, Pid, TaskRef, Ts};
+use crate::span::{Span, TaskState};
+use rustc_hash::FxHashMap;
+
+/// One life of one pid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId {
+    slot: Slot,
+    life: u32,
+}
+
+pub(super) type Slot = u32;
+const NONE: Slot = Slot::MAX;
+
+/// A task as it is now.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    id: TaskId,
+    /// Its number.
+    pub pid: Pid,
+    /// Its latest command name; empty where none was seen.
+    pub comm: Comm,
+    /// Its latest kernel priority.
+    pub prio: i32,
+    /// Its state,
+    pub state: TaskState,
+    /// and since when it is in it.
+    pub since: Ts,
+    /// When its `sched_wakeup_new` was seen.
+    pub born: Option<Ts>,
+    /// Who woke it last, and when (`sched_waking`).
+    pub waking: Option<(Pid, Ts)>,
+    /// Its first event was a migration from this CPU: its next decides whether it waited there.
+    pub(super) undecided: Option<Cpu>,
+    prev: Slot,
+    next: Slot,
+}
+
+impl Task {
+    /// Which life this is.
+    pub fn id(&self) -> TaskId {
+        self.id
+    }
+}
+
+/// A run queue: those who wait, in the order they came.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    first: Slot,
+    last: Slot,
+    pub(super) len: u32,
+}
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue { first: NONE, last: NONE, len: 0 }
+    }
+}
+
+impl Queue {
+    pub(super) fn head(&self) -> Option<Slot> {
+        (self.first != NONE).then_some(self.first)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tasks {
+    slab: Vec<Task>,
+    by_pid: FxHashMap<Pid, Slot>,
+    free: Vec<Slot>,
+    /// Died at the last event; they can be looked at until the next.
+    dying: Vec<Slot>,
+    lives: u32,
+}
+
+impl Tasks {
+    pub(super) fn find(&self, pid: Pid) -> Option<Slot> {
+        self.by_pid.get(&pid).copied()
+    }
+
+    pub(super) fn at(&self, slot: Slot) -> Option<&Task> {
+        self.slab.get(slot as usize)
+    }
+
+    pub(super) fn get(&self, id: TaskId) -> Option<&Task> {
+        self.at(id.slot).filter(|task| task.id == id)
+    }
+
+    pub(super) fn entry(&mut self, slot: Slot) -> &mut Task {
+        &mut self.slab[slot as usize]
+    }
+
+    pub(super) fn insert(&mut self, task: TaskRef, state: TaskState, since: Ts) -> Slot {
+        let slot = self.free.pop().unwrap_or(self.slab.len() as Slot);
+        self.lives = self.lives.wrapping_add(1);
+        let task = Task {
+            id: TaskId { slot, life: self.lives },
+            pid: task.pid,
+            comm: task.comm,
+            prio: task.prio,
+            state,
+            since,
+            born: None,
+            waking: None,
+            undecided: None,
+            prev: NONE,
+            next: NONE,
+        };
+        match self.slab.get_mut(slot as usize) {
+            Some(entry) => *entry = task,
+            None => self.slab.push(task),
+        }
+        self.by_pid.insert(task.pid, slot);
+        slot
+    }
+
+    pub(super) fn renumber(&mut self, slot: Slot, pid: Pid) {
+        let old = std::mem::replace(&mut self.entry(slot).pid, pid);
+        self.by_pid.remove(&old);
+        self.by_pid.insert(pid, slot);
+    }
+
+    pub(super) fn die(&mut self, slot: Slot) {
+        let pid = self.entry(slot).pid;
+        self.by_pid.remove(&pid);
+        self.dying.push(slot);
+    }
+
+    pub(super) fn bury(&mut self) {
+        self.free.append(&mut self.dying);
+    }
+
+    pub(super) fn join(&mut self, queue: &mut Queue, slot: Slot) {
+        let last = std::mem::replace(&mut queue.last, slot);
+        let task = self.entry(slot);
+        (task.prev, task.next) = (last, NONE);
+        match last {
+            NONE => queue.first = slot,
+            last => self.entry(last).next = slot,
+        }
+        queue.len += 1;
+    }
+
+    pub(super) fn leave(&mut self, queue: &mut Queue, slot: Slot) {
+        let Task { prev, next, .. } = *self.entry(slot);
+        match prev {
+            NONE => queue.first = next,
+            prev => self.entry(prev).next = next,
+        }
+        match next {
+            NONE => queue.last = prev,
+            next => self.entry(next).prev = prev,
+        }
+        queue.len -= 1;
+    }
+
+    pub(super) fn queued(&self, queue: Queue) -> impl Iterator<Item = &Task> {
+        let follow = |slot: Slot| if slot == NONE { None } else { self.at(slot) };
+        std::iter::successors(follow(queue.first), move |task| follow(task.next))
+    }
+
+    /// The spans of all living tasks, cut at `end`, by number.
+    pub(super) fn open_spans(&self, end: Ts) -> Vec<Span> {
+        let mut pids: Vec<(Pid, Slot)> = self.by_pid.iter().map(|(pid, slot)| (*pid, *slot)).collect();
+        pids.sort_unstable();
+        let open = |(pid, slot): (Pid, Slot)| {
+            let task = self.at(slot)?;
+            Some(Span { task: task.id, pid, state: task.state, start: task.since, end, censored: true })
+        };
+        pids.into_iter().filter_map(open).collect()
+    }
+}

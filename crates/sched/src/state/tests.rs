@@ -1,0 +1,199 @@
+//! Every row of the table, and every contradiction, in a few lines.
+
+use super::*;
+use crate::event::Dur;
+
+fn task(pid: i32) -> TaskRef {
+    TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(format!("t{pid}").as_bytes()) }
+}
+
+/// Drives a state by hand: `s.at(ns, cpu, common_pid, kind)`.
+struct Drive(SchedState);
+
+impl Drive {
+    /// CPUs 0 to `n`-1, all idle at instant 0.
+    fn idle(n: u32) -> Drive {
+        Drive(SchedState::new(&Start { cpus: (0..n).map(|c| (Cpu(c), Pid::IDLE)).collect(), ..Start::default() }))
+    }
+
+    fn at(&mut self, ts: i64, cpu: u32, pid: i32, kind: Kind) -> &mut Drive {
+        self.0.apply(&SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind });
+        self
+    }
+
+    fn switch(&mut self, ts: i64, cpu: u32, prev: i32, state: PrevState, next: i32) -> &mut Drive {
+        self.at(ts, cpu, prev, Kind::Switch { prev: task(prev), state, next: task(next) })
+    }
+
+    fn wakeup(&mut self, ts: i64, cpu: u32, pid: i32, target: u32) -> &mut Drive {
+        self.at(ts, cpu, 0, Kind::Wakeup { task: task(pid), target: Cpu(target) })
+    }
+
+    fn migrate(&mut self, ts: i64, pid: i32, orig: u32, dest: u32) -> &mut Drive {
+        self.at(ts, dest, 0, Kind::Migrate { task: task(pid), orig: Cpu(orig), dest: Cpu(dest) })
+    }
+
+    fn state(&self, pid: i32) -> Option<TaskState> {
+        self.0.task_of(Pid(pid)).map(|t| t.state)
+    }
+
+    fn closed(&self, pid: i32) -> Vec<(TaskState, i64, i64)> {
+        self.0.spans().iter().filter(|s| s.pid == Pid(pid)).map(|s| (s.state, s.start.0, s.end.0)).collect()
+    }
+}
+
+const R: PrevState = PrevState::RUNNABLE;
+const S: PrevState = PrevState::blocked(1);
+const X: PrevState = PrevState::DEAD;
+use TaskState::{Blocked, Running, Unknown, Waiting};
+
+#[test]
+fn switch_out_follows_prev_state() {
+    for (how, after) in [
+        (R, Some(Waiting(Cpu(0)))),
+        (PrevState::PREEMPTED, Some(Waiting(Cpu(0)))),
+        (S, Some(Blocked(Cpu(0)))),
+        (X, None),
+    ] {
+        let mut d = Drive::idle(1);
+        d.wakeup(5, 0, 7, 0).switch(10, 0, 0, R, 7).switch(20, 0, 7, how, 0);
+        assert_eq!(d.state(7), after);
+        assert_eq!(d.closed(7), [(Running(Cpu(0)), 10, 20)]);
+        assert_eq!(d.0.current(Cpu(0)), Current::Idle);
+    }
+}
+
+#[test]
+fn waking_changes_nothing_but_is_remembered() {
+    let mut d = Drive::idle(2);
+    d.at(3, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) });
+    assert_eq!(d.state(7), Some(Blocked(Cpu(1))));
+    assert_eq!(d.0.task_of(Pid(7)).unwrap().waking, Some((Pid(9), Ts(3))));
+    d.wakeup(5, 1, 7, 0);
+    assert_eq!((d.state(7), d.0.queue_length(Cpu(0))), (Some(Waiting(Cpu(0))), 1));
+    assert_eq!(d.closed(7), [(Blocked(Cpu(1)), 0, 5)], "it slept from the start");
+}
+
+#[test]
+fn early_wakeups_and_corrections() {
+    let mut d = Drive::idle(2);
+    d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7).wakeup(3, 1, 7, 1);
+    assert_eq!(d.state(7), Some(Running(Cpu(0))));
+    assert_eq!(d.0.repaired(Repair::EarlyWakeup), 1);
+    d.wakeup(4, 0, 8, 0).wakeup(5, 0, 8, 0).wakeup(6, 0, 8, 1);
+    assert_eq!(d.state(8), Some(Waiting(Cpu(1))));
+    assert_eq!(d.0.repaired(Repair::WakeupTargetCorrected), 1);
+}
+
+#[test]
+fn a_new_task_is_a_new_life() {
+    let mut d = Drive::idle(1);
+    d.wakeup(1, 0, 7, 0);
+    let old = d.0.task_of(Pid(7)).unwrap().id();
+    d.at(2, 0, 0, Kind::Fork { parent: Pid(1), child: Pid(7), child_comm: Comm::EMPTY });
+    d.at(3, 0, 0, Kind::WakeupNew { task: task(7), target: Cpu(0) });
+    let new = d.0.task_of(Pid(7)).unwrap();
+    assert_ne!(new.id(), old);
+    assert_eq!((new.state, new.born), (Waiting(Cpu(0)), Some(Ts(3))));
+    assert_eq!((d.0.repaired(Repair::UnseenExit), d.0.queue_length(Cpu(0))), (1, 1));
+    assert!(d.0.kin(Pid(7)).forked);
+}
+
+#[test]
+fn migration_moves_waiters_only() {
+    let mut d = Drive::idle(3);
+    d.wakeup(1, 0, 7, 0).migrate(2, 7, 0, 1);
+    assert_eq!((d.0.queue_length(Cpu(0)), d.0.queue_length(Cpu(1))), (0, 1));
+    assert_eq!(d.closed(7), [(Waiting(Cpu(0)), 1, 2)]);
+    d.migrate(3, 7, 0, 2);
+    assert_eq!((d.state(7), d.0.repaired(Repair::MigrateOrigMismatch)), (Some(Waiting(Cpu(2))), 1));
+    d.switch(4, 2, 0, R, 7).migrate(5, 7, 2, 0);
+    assert_eq!((d.state(7), d.0.repaired(Repair::MigrateRunning)), (Some(Running(Cpu(2))), 1));
+    d.switch(6, 2, 7, S, 0).migrate(7, 7, 2, 0);
+    assert_eq!(d.state(7), Some(Blocked(Cpu(0))));
+    assert!(d.closed(7).is_empty(), "asleep, only its last CPU changes");
+}
+
+#[test]
+fn exec_by_a_thread_renames_it() {
+    let mut d = Drive::idle(1);
+    d.wakeup(1, 0, 10, 0).wakeup(1, 0, 11, 0).switch(2, 0, 0, R, 10).switch(3, 0, 10, X, 11);
+    d.at(5, 0, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11) });
+    assert_eq!((d.state(10), d.state(11)), (Some(Running(Cpu(0))), None));
+    assert_eq!(d.0.current(Cpu(0)), Current::Task(Pid(10)));
+    d.switch(6, 0, 10, S, 0);
+    assert_eq!(d.0.repaired(Repair::SwitchPrevMismatch), 0);
+}
+
+#[test]
+fn a_switch_from_somebody_else_starts_over() {
+    let mut d = Drive::idle(1);
+    d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7).switch(5, 0, 8, S, 0);
+    assert_eq!((d.state(7), d.state(8)), (Some(Unknown), Some(Blocked(Cpu(0)))));
+    assert_eq!(d.0.repaired(Repair::SwitchPrevMismatch), 1);
+}
+
+#[test]
+fn unseen_migration_wakeup_and_double_running() {
+    let mut d = Drive::idle(2);
+    d.wakeup(1, 0, 7, 0).switch(2, 1, 0, R, 7);
+    assert_eq!((d.0.repaired(Repair::UnseenMigration), d.0.queue_length(Cpu(0))), (1, 0));
+    d.switch(3, 1, 7, S, 0).switch(4, 0, 0, R, 7);
+    assert_eq!(d.0.repaired(Repair::UnseenWakeup), 1);
+    d.switch(5, 1, 0, R, 7);
+    assert_eq!(d.0.repaired(Repair::RunningElsewhere), 1);
+    assert_eq!((d.0.current(Cpu(0)), d.0.current(Cpu(1))), (Current::Unknown, Current::Task(Pid(7))));
+}
+
+#[test]
+fn loss_makes_unknown_until_the_next_event() {
+    let mut d = Drive::idle(2);
+    d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7).wakeup(3, 0, 8, 0).wakeup(3, 1, 9, 1);
+    d.at(3, 0, 0, Kind::Lost { count: Some(5) });
+    assert_eq!((d.state(7), d.state(8), d.state(9)), (Some(Unknown), Some(Unknown), Some(Waiting(Cpu(1)))));
+    assert_eq!((d.0.current(Cpu(0)), d.0.counts().unknown), (Current::Unknown, 1));
+    d.at(50, 0, 8, Kind::Other { id: 1 });
+    assert_eq!((d.state(8), d.0.current(Cpu(0))), (Some(Running(Cpu(0))), Current::Task(Pid(8))));
+    assert_eq!(d.0.gaps(), [(Cpu(0), 1, 47)]);
+    d.switch(60, 0, 8, S, 6);
+    assert!(d.0.discovered().is_empty(), "after a loss nobody is said to have waited from the start");
+}
+
+#[test]
+fn first_seen_running_means_waited_from_the_start() {
+    let mut d = Drive::idle(2);
+    d.switch(5, 0, 0, R, 7).migrate(6, 8, 0, 1).switch(7, 1, 0, R, 8).migrate(8, 9, 0, 1).wakeup(9, 0, 9, 1);
+    assert_eq!(d.0.discovered(), [(task(7), Cpu(0)), (task(8), Cpu(0))]);
+    assert_eq!(d.closed(9), [(Blocked(Cpu(1)), 0, 9)], "migrated asleep");
+}
+
+#[test]
+fn a_forked_child_did_not_exist_at_the_start() {
+    let mut d = Drive::idle(1);
+    d.at(4, 0, 0, Kind::Fork { parent: Pid(1), child: Pid(7), child_comm: Comm::EMPTY });
+    d.switch(5, 0, 0, R, 7);
+    assert!(d.0.discovered().is_empty() && d.closed(7).is_empty());
+}
+
+#[test]
+fn queues_keep_their_order_and_counts_agree() {
+    let mut d = Drive::idle(2);
+    d.wakeup(1, 0, 1, 0).wakeup(2, 0, 2, 0).wakeup(3, 0, 3, 0).migrate(4, 2, 0, 1).migrate(5, 2, 1, 0);
+    let order: Vec<i32> = d.0.waiting(Cpu(0)).map(|t| t.pid.0).collect();
+    assert_eq!(order, [1, 3, 2]);
+    let c = d.0.counts();
+    assert_eq!((c.idle, c.reacting, c.waiting, c.waiting_overloaded), (1, 1, 3, 0));
+    d.switch(6, 0, 0, R, 1);
+    let c = d.0.counts();
+    assert_eq!((c.idle, c.overloaded, c.running(), c.waiting_overloaded), (1, 1, 1, 2));
+}
+
+#[test]
+fn closing_censors_what_is_open() {
+    let mut d = Drive::idle(1);
+    d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7);
+    d.0.close(Ts(10));
+    let spans: Vec<_> = d.0.spans().iter().map(|s| (s.state, s.duration(), s.censored)).collect();
+    assert_eq!(spans, [(Running(Cpu(0)), Dur(8), true)]);
+    assert_eq!(d.0.cpu_spans().len(), 1);
+}

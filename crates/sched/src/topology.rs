@@ -1,0 +1,315 @@
+//! Where each CPU sits: core, last-level cache, NUMA node, socket; and the order to show them in.
+
+use crate::event::Cpu;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The place of one CPU. What the source does not tell is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The core, unique within the machine; CPUs that share it are SMT siblings.
+    pub core: Option<u32>,
+    /// The last-level cache.
+    pub llc: Option<u32>,
+    /// The NUMA node.
+    pub node: Option<u32>,
+    /// The socket (physical package).
+    pub socket: Option<u32>,
+}
+
+/// The order in which figures show CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// By CPU number.
+    Number,
+    /// Socket by socket.
+    Socket,
+    /// NUMA node by NUMA node.
+    Node,
+    /// Last-level cache by last-level cache.
+    Llc,
+}
+
+/// A machine's CPUs and their places.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Topology {
+    places: BTreeMap<u32, Place>,
+}
+
+/// Why a topology could not be read.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum TopologyError {
+    /// The text is in none of the known forms.
+    #[error(
+        "not a topology: expected the output of `lscpu -e -J`, of `lscpu -p=cpu,core,socket,node,cache`, or lines such as `cpu0 socket=0 core=0 llc=0-7`"
+    )]
+    UnknownForm,
+    /// A line of a known form has something else than a number where one belongs.
+    #[error("line {line} of the topology: {what}")]
+    BadLine {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl Topology {
+    /// From the text of `lscpu -e -J`, `lscpu -J`, `lscpu -p=…`, or `cpuN key=value…` lines (the
+    /// shell loop over `/sys/devices/system/cpu` that the README gives).
+    pub fn parse(text: &str) -> Result<Topology, TopologyError> {
+        let first = text.trim_start();
+        if first.starts_with('{') {
+            from_json(first)
+        } else if first.starts_with("cpu") {
+            from_pairs(text)
+        } else if first.starts_with('#') || first.starts_with(|c: char| c.is_ascii_digit()) {
+            from_columns(text)
+        } else {
+            Err(TopologyError::UnknownForm)
+        }
+    }
+
+    /// The place of `cpu`, if the source names it.
+    pub fn place(&self, cpu: Cpu) -> Option<&Place> {
+        self.places.get(&cpu.0)
+    }
+
+    /// Sets the place of `cpu`.
+    pub fn set(&mut self, cpu: Cpu, place: Place) {
+        self.places.insert(cpu.0, place);
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The group of `cpu` in `order`: its socket, node or cache. `None` by number, or if unknown.
+    pub fn group(&self, cpu: Cpu, order: Order) -> Option<u32> {
+        let place = self.place(cpu)?;
+        match order {
+            Order::Number => None,
+            Order::Socket => place.socket,
+            Order::Node => place.node.or(place.socket),
+            Order::Llc => place.llc,
+        }
+    }
+
+    /// `cpus` in display order: by group, then by number. CPUs without a group come last.
+    pub fn arrange(&self, cpus: &mut [Cpu], order: Order) {
+        cpus.sort_by_key(|cpu| {
+            let group = self.group(*cpu, order);
+            (group.is_none(), group, cpu.0)
+        });
+    }
+}
+
+fn number(line: usize, name: &str, text: &str) -> Result<Option<u32>, TopologyError> {
+    let text = text.trim();
+    if text.is_empty() || text == "-" {
+        return Ok(None);
+    }
+    match text.parse() {
+        Ok(n) => Ok(Some(n)),
+        Err(_) => Err(TopologyError::BadLine { line, what: format!("{name} is not a number: {:?}", clip(text)) }),
+    }
+}
+
+fn clip(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+fn cpu_number(line: usize, text: &str) -> Result<u32, TopologyError> {
+    match number(line, "CPU", text)? {
+        Some(n) if n < Cpu::LIMIT => Ok(n),
+        _ => Err(TopologyError::BadLine { line, what: format!("no such CPU: {:?}", clip(text)) }),
+    }
+}
+
+/// The last of `0:0:0:0` (L1d, L1i, L2, L3) is the last-level cache.
+fn last_cache(line: usize, text: &str) -> Result<Option<u32>, TopologyError> {
+    number(line, "cache", text.rsplit([':', ',']).next().unwrap_or(""))
+}
+
+fn from_json(text: &str) -> Result<Topology, TopologyError> {
+    let value: serde_json::Value =
+        serde_json::from_str(text).map_err(|e| TopologyError::BadLine { line: e.line(), what: e.to_string() })?;
+    let field = |row: &serde_json::Value, name: &str| match row.get(name) {
+        Some(serde_json::Value::String(s)) => s.clone(),
+        Some(v) if v.is_number() => v.to_string(),
+        _ => String::new(),
+    };
+    let mut topology = Topology::default();
+    if let Some(rows) = value.get("cpus").and_then(|v| v.as_array()) {
+        for (i, row) in rows.iter().enumerate() {
+            let cache = row.as_object().and_then(|o| o.iter().find(|(k, _)| k.contains(':')));
+            let cache = match cache {
+                Some((_, v)) => v.as_str().unwrap_or("").to_owned(),
+                None => field(row, "cache"),
+            };
+            let place = Place {
+                core: number(i + 1, "core", &field(row, "core"))?,
+                socket: number(i + 1, "socket", &field(row, "socket"))?,
+                node: number(i + 1, "node", &field(row, "node"))?,
+                llc: last_cache(i + 1, &cache)?,
+            };
+            topology.places.insert(cpu_number(i + 1, &field(row, "cpu"))?, place);
+        }
+    }
+    if let Some(rows) = value.get("lscpu").and_then(|v| v.as_array()) {
+        summary_nodes(rows, &mut topology);
+    }
+    if topology.is_empty() { Err(TopologyError::UnknownForm) } else { Ok(topology) }
+}
+
+/// Plain `lscpu -J` tells the CPUs of each NUMA node, and nothing of sockets CPU by CPU. Newer
+/// versions nest the rows in `children`.
+fn summary_nodes(rows: &[serde_json::Value], topology: &mut Topology) {
+    for row in rows {
+        let text = |name| row.get(name).and_then(|v| v.as_str()).unwrap_or("");
+        let node = text("field").strip_prefix("NUMA node").and_then(|s| s.split_whitespace().next());
+        if let (Some(Ok(node)), Some(cpus)) = (node.map(str::parse), parse_cpu_list(text("data"))) {
+            for cpu in cpus {
+                topology.places.entry(cpu.0).or_default().node = Some(node);
+            }
+        }
+        if let Some(children) = row.get("children").and_then(|v| v.as_array()) {
+            summary_nodes(children, topology);
+        }
+    }
+}
+
+fn from_columns(text: &str) -> Result<Topology, TopologyError> {
+    let mut names: Vec<String> = ["cpu", "core", "socket", "node"].map(String::from).to_vec();
+    let mut topology = Topology::default();
+    for (i, line) in text.lines().enumerate() {
+        if let Some(comment) = line.trim().strip_prefix('#') {
+            let row: Vec<String> = comment.split(',').map(|s| s.trim().to_ascii_lowercase()).collect();
+            // The header line of `lscpu -p` is the comment with the column names.
+            if row.first().is_some_and(|name| name == "cpu") {
+                names = row;
+            }
+            continue;
+        }
+        let cells: Vec<&str> = line.split(',').collect();
+        if line.trim().is_empty() {
+            continue;
+        }
+        let mut place = Place::default();
+        let mut cpu = None;
+        for (k, cell) in cells.iter().enumerate() {
+            // Caches come last, several to a line: L1d,L1i,L2,L3 after an empty cell.
+            match names.get(k).map(String::as_str) {
+                Some("cpu") => cpu = Some(cpu_number(i + 1, cell)?),
+                Some("core") => place.core = number(i + 1, "core", cell)?,
+                Some("socket") => place.socket = number(i + 1, "socket", cell)?,
+                Some("node") => place.node = number(i + 1, "node", cell)?,
+                Some("") => {}
+                _ => place.llc = last_cache(i + 1, cell)?.or(place.llc),
+            }
+        }
+        let cpu = cpu.ok_or_else(|| TopologyError::BadLine { line: i + 1, what: "no CPU column".into() })?;
+        topology.places.insert(cpu, place);
+    }
+    if topology.is_empty() { Err(TopologyError::UnknownForm) } else { Ok(topology) }
+}
+
+fn from_pairs(text: &str) -> Result<Topology, TopologyError> {
+    let mut topology = Topology::default();
+    for (i, line) in text.lines().enumerate() {
+        let mut words = line.split_whitespace();
+        let Some(cpu) = words.next() else { continue };
+        let cpu = cpu_number(i + 1, cpu.strip_prefix("cpu").unwrap_or(cpu))?;
+        let mut place = Place::default();
+        let mut core_in_socket = None;
+        for word in words {
+            let Some((key, value)) = word.split_once('=') else {
+                return Err(TopologyError::BadLine { line: i + 1, what: format!("not key=value: {:?}", clip(word)) });
+            };
+            // Sharing is told as a list of CPUs: its first member names the group.
+            let first = value.split([',', '-']).next().unwrap_or("");
+            match key {
+                "socket" => place.socket = number(i + 1, key, value)?,
+                "node" => place.node = number(i + 1, key, value)?,
+                "core" => core_in_socket = number(i + 1, key, value)?,
+                "smt" => place.core = number(i + 1, key, first)?,
+                "llc" => place.llc = number(i + 1, key, first)?,
+                _ => {}
+            }
+        }
+        place.core = place.core.or(core_in_socket);
+        topology.places.insert(cpu, place);
+    }
+    Ok(topology)
+}
+
+/// A list of CPUs as the kernel writes it: `0-3,8,10-11`. `None` where it is not one.
+pub fn parse_cpu_list(text: &str) -> Option<Vec<Cpu>> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if first > last || last >= Cpu::LIMIT {
+            return None;
+        }
+        cpus.extend((first..=last).map(Cpu));
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(core: u32, llc: u32, node: Option<u32>, socket: u32) -> Place {
+        Place { core: Some(core), llc: Some(llc), node, socket: Some(socket) }
+    }
+
+    #[test]
+    fn reads_lscpu_columns() {
+        let text = "# comment\n# CPU,Core,Socket,Node,,L1d,L1i,L2,L3\n0,0,0,0,,0,0,0,0\n1,1,1,1,,1,1,1,4\n";
+        let t = Topology::parse(text).unwrap();
+        assert_eq!(t.place(Cpu(1)), Some(&place(1, 4, Some(1), 1)));
+        let t = Topology::parse("# CPU,Core,Socket,Node,Cache\n0,0,0,0,0:0:0:2\n").unwrap();
+        assert_eq!(t.place(Cpu(0)), Some(&place(0, 2, Some(0), 0)));
+    }
+
+    #[test]
+    fn reads_lscpu_json() {
+        let text = r#"{"cpus":[{"cpu":0,"node":0,"socket":0,"core":0,"l1d:l1i:l2:l3":"0:0:0:0"},
+                                {"cpu":"5","node":"1","socket":"1","core":"5","l1d:l1i:l2:l3":"5:5:5:1"}]}"#;
+        assert_eq!(Topology::parse(text).unwrap().place(Cpu(5)), Some(&place(5, 1, Some(1), 1)));
+        let text =
+            r#"{"lscpu":[{"field":"NUMA:","data":null,"children":[{"field":"NUMA node1 CPU(s):","data":"2-3"}]}]}"#;
+        assert_eq!(Topology::parse(text).unwrap().place(Cpu(3)).unwrap().node, Some(1));
+    }
+
+    #[test]
+    fn reads_lines_of_pairs_and_arranges() {
+        let t = Topology::parse("cpu0 socket=0 core=0 smt=0 llc=0,2\ncpu1 socket=1 core=0 smt=1 llc=1,3\ncpu2 socket=0 core=1 smt=2 llc=0,2\ncpu3 socket=1 core=1 smt=3 llc=1,3\n").unwrap();
+        let mut cpus = [0, 1, 2, 3, 9].map(Cpu);
+        t.arrange(&mut cpus, Order::Socket);
+        assert_eq!(cpus, [0, 2, 1, 3, 9].map(Cpu));
+        assert_eq!(t.group(Cpu(3), Order::Llc), Some(1));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        assert_eq!(Topology::parse("hello"), Err(TopologyError::UnknownForm));
+        let e = Topology::parse("0,0,zero,0\n").unwrap_err();
+        assert_eq!(e.to_string(), "line 1 of the topology: socket is not a number: \"zero\"");
+        assert!(Topology::parse("cpu99999999 socket=0").is_err());
+    }
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(parse_cpu_list("0-2,8"), Some([0, 1, 2, 8].map(Cpu).to_vec()));
+        assert_eq!(parse_cpu_list("3-1"), None);
+        assert_eq!(parse_cpu_list("0-4000000000"), None);
+        assert_eq!(parse_cpu_list(""), None);
+    }
+}
