@@ -1,1 +1,59 @@
-//! x
+//! A streaming reader of trace-cmd's `trace.dat` files.
+//!
+//! [`Trace::open`] maps a file (version 6 or 7, compressed or not, of any byte order, word size and
+//! page size), reads its header and keeps no more than that. Events come out in one of three ways:
+//!
+//! * [`Trace::events`]: the scheduler's events of all CPUs in time order, for a [`sched::Pass`];
+//! * [`Trace::cpu_events`]: those of one CPU, in its own order, from any instant on;
+//! * [`Trace::records`]: every record of every kind in time order, its fields read on demand.
+//!
+//! Nothing here panics, whatever the bytes. What leaves no event to trust is an [`Error`];
+//! everything else is a [`sched::Diagnostic`] with a count, and the rest of the file is read.
+#![deny(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unreachable
+)]
+#![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod bytes;
+mod chunk;
+mod clock;
+mod count;
+mod error;
+mod expr;
+mod format;
+mod header;
+mod map;
+mod page;
+mod plan;
+mod printk;
+mod record;
+mod states;
+mod stream;
+mod symbols;
+mod trace;
+mod window;
+
+pub use bytes::Endian;
+pub use clock::ClockKind;
+pub use count::{BufferCounts, Counts, CpuCounts, EventCount};
+pub use error::Error;
+pub use format::{EventFormat, Field, Shape};
+pub use header::{BufferInfo, CpuStat, Version};
+pub use record::Record;
+pub use plan::Want;
+pub use trace::{CpuReader, EventStream, Options, Trace, TraceInfo};
+pub use window::Where;
+
+/// The pure parts, for the fuzz targets: bytes in, nothing but counts out.
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::chunk::fuzz as chunk;
+    pub use crate::format::fuzz as format;
+    pub use crate::header::fuzz as header;
+    pub use crate::page::fuzz as page;
+    pub use crate::printk::fuzz as printk;
+}

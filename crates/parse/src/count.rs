@@ -1,0 +1,261 @@
+//! Counting every event of a trace without decoding any: the walk over the pages, and no more.
+
+use crate::page::{Loss, Raw};
+use crate::plan::CommonAt;
+use crate::stream::{CpuPages, UnitBytes, Visitor, join_losses, walk};
+use crate::trace::Trace;
+use sched::{Cpu, Diagnostic, Diagnostics, Dur, Ts};
+use serde::Serialize;
+
+/// How often an event occurs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct EventCount {
+    /// Its system; empty where the file has no format for it.
+    pub system: String,
+    /// Its name; `event N` where the file has no format for number N.
+    pub name: String,
+    /// How often it was recorded, in all buffers.
+    pub count: u64,
+}
+
+/// The counts of one CPU of one buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CpuCounts {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// Its events.
+    pub events: u64,
+    /// Places where events were lost.
+    pub gaps: u64,
+    /// Of these, places without a count.
+    pub gaps_uncounted: u64,
+    /// Events lost, as far as the kernel counted them.
+    pub lost: u64,
+    /// The total length of the gaps: from the last event before to the first event after each.
+    pub gap_ns: Dur,
+    /// The time of its first event.
+    pub first: Option<Ts>,
+    /// The time of its last event.
+    pub last: Option<Ts>,
+}
+
+/// The counts of one buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BufferCounts {
+    /// By event number.
+    pub by_id: Vec<u64>,
+    /// By CPU.
+    pub cpus: Vec<CpuCounts>,
+}
+
+impl BufferCounts {
+    /// All events of the buffer.
+    pub fn total(&self) -> u64 {
+        self.by_id.iter().sum()
+    }
+
+    /// How often the event with this number occurs.
+    pub fn of(&self, id: u16) -> u64 {
+        self.by_id.get(usize::from(id)).copied().unwrap_or(0)
+    }
+}
+
+/// The counts of a trace, buffer by buffer, in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// One for each buffer.
+    pub buffers: Vec<BufferCounts>,
+    /// What was found to be wrong on the way.
+    pub diagnostics: Diagnostics,
+}
+
+/// The counts of a stretch of a CPU's units, to be joined in order.
+#[derive(Debug, Default)]
+struct Tally {
+    by_id: Vec<u64>,
+    events: u64,
+    gaps: u64,
+    uncounted: u64,
+    lost: u64,
+    gap_ns: u64,
+    lead: Option<Loss>,
+    pending: Option<Loss>,
+    first: Option<u64>,
+    last: Option<u64>,
+    damages: Vec<Diagnostic>,
+}
+
+struct Counter<'c> {
+    tally: Tally,
+    trace: &'c Trace,
+    buffer: usize,
+    common: CommonAt,
+}
+
+impl Visitor for Counter<'_> {
+    #[inline]
+    fn record(&mut self, raw: &Raw<'_>) {
+        let t = &mut self.tally;
+        t.events = t.events.wrapping_add(1);
+        if let Some(id) = self.common.id(raw.payload, self.trace.endian()) {
+            let id = usize::from(id);
+            match t.by_id.get_mut(id) {
+                Some(n) => *n = n.wrapping_add(1),
+                None => {
+                    t.by_id.resize(id.saturating_add(1), 0);
+                    if let Some(n) = t.by_id.get_mut(id) {
+                        *n = 1;
+                    }
+                }
+            }
+        }
+        if let Some(loss) = t.pending.take() {
+            match t.last {
+                None => t.lead = Some(loss),
+                Some(last) => {
+                    t.note(loss);
+                    let (from, to) = (self.trace.ts(self.buffer, last), self.trace.ts(self.buffer, raw.ts));
+                    t.gap_ns = t.gap_ns.saturating_add(to.since(from).0);
+                }
+            }
+        }
+        t.first.get_or_insert(raw.ts);
+        t.last = Some(raw.ts);
+    }
+
+    fn gap(&mut self, loss: Loss) {
+        self.tally.pending = Some(join_losses(self.tally.pending.take(), loss));
+    }
+
+    fn damage(&mut self, what: Diagnostic) {
+        self.tally.damages.push(what);
+    }
+}
+
+impl Tally {
+    fn note(&mut self, loss: Loss) {
+        self.gaps = self.gaps.saturating_add(1);
+        match loss.count {
+            Some(n) => self.lost = self.lost.saturating_add(n),
+            None => self.uncounted = self.uncounted.saturating_add(1),
+        }
+    }
+}
+
+impl CpuCounts {
+    /// Adds the stretch that follows. `pending` is a loss that no event has ended yet.
+    fn join(&mut self, t: &Tally, pending: &mut Option<Loss>, trace: &Trace, buffer: usize) {
+        let ts = |raw: u64| trace.ts(buffer, raw);
+        if let Some(first) = t.first {
+            let lead = t.lead.map(|lead| join_losses(*pending, lead)).or(*pending);
+            *pending = None;
+            if let Some(loss) = lead {
+                let mut one = Tally::default();
+                one.note(loss);
+                self.gaps = self.gaps.saturating_add(1);
+                self.lost = self.lost.saturating_add(one.lost);
+                self.gaps_uncounted = self.gaps_uncounted.saturating_add(one.uncounted);
+                let from = self.last.unwrap_or_else(|| trace.start().unwrap_or_else(|| ts(first)));
+                self.gap_ns += ts(first).since(from);
+            }
+            self.first.get_or_insert(ts(first));
+            self.last = t.last.map(ts);
+        }
+        self.events = self.events.saturating_add(t.events);
+        self.gaps = self.gaps.saturating_add(t.gaps);
+        self.gaps_uncounted = self.gaps_uncounted.saturating_add(t.uncounted);
+        self.lost = self.lost.saturating_add(t.lost);
+        self.gap_ns += Dur(t.gap_ns);
+        if let Some(loss) = t.pending {
+            *pending = Some(join_losses(*pending, loss));
+        }
+    }
+}
+
+/// Bytes of file that one task of the pool takes.
+const STRETCH: u64 = 2 << 20;
+
+impl Trace {
+    pub(crate) fn count_all(&self) -> Counts {
+        let mut tasks = Vec::new();
+        for (buffer, lanes) in self.lanes().iter().enumerate() {
+            for (lane, pages) in lanes.iter().enumerate() {
+                let mut from = 0;
+                let mut size = 0u64;
+                for unit in 0..pages.units() {
+                    let place = pages.place(unit);
+                    size = size.saturating_add(place.end.saturating_sub(place.start));
+                    let next = unit.saturating_add(1);
+                    if size >= STRETCH || next == pages.units() {
+                        tasks.push((buffer, lane, pages, from..next));
+                        (from, size) = (next, 0);
+                    }
+                }
+            }
+        }
+        let tallies = crate::stream::parallel(self.pool(), tasks, |(buffer, lane, pages, units)| {
+            (buffer, lane, pages.cpu, self.tally(buffer, pages, units))
+        });
+        let mut counts = Counts { buffers: vec![BufferCounts::default(); self.lanes().len()], ..Counts::default() };
+        let mut pending = None;
+        for (buffer, lane, cpu, tally) in tallies {
+            for damage in &tally.damages {
+                counts.diagnostics.add_at(*damage, || format!("CPU {cpu}"));
+            }
+            let Some(b) = counts.buffers.get_mut(buffer) else { continue };
+            if b.by_id.len() < tally.by_id.len() {
+                b.by_id.resize(tally.by_id.len(), 0);
+            }
+            for (to, from) in b.by_id.iter_mut().zip(&tally.by_id) {
+                *to = to.saturating_add(*from);
+            }
+            if b.cpus.len() <= lane {
+                b.cpus.push(CpuCounts { cpu, ..CpuCounts::default() });
+                pending = None;
+            }
+            if let Some(c) = b.cpus.last_mut() {
+                c.join(&tally, &mut pending, self, buffer);
+            }
+        }
+        for cpu in counts.buffers.iter().flat_map(|b| &b.cpus) {
+            counts.diagnostics.add_many(Diagnostic::EventsLost, cpu.gaps);
+        }
+        counts
+    }
+
+    fn tally(&self, buffer: usize, pages: &CpuPages, units: std::ops::Range<usize>) -> Tally {
+        let mut counter = Counter { tally: Tally::default(), trace: self, buffer, common: *self.common() };
+        let mut own = Vec::new();
+        for unit in units {
+            match pages.load(self.file(), unit, &mut own) {
+                UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) => walk(bytes, &pages.layout, &mut counter),
+                UnitBytes::Bad => {
+                    counter.damage(Diagnostic::CorruptChunk);
+                    counter.gap(Loss { count: None });
+                }
+            }
+            self.release(&pages.place(unit));
+        }
+        counter.tally
+    }
+
+    /// How often each event of the trace occurs, the most frequent first; of events that occur as
+    /// often, by name.
+    pub fn event_counts(&self) -> Vec<EventCount> {
+        let counts = self.counts();
+        let longest = counts.buffers.iter().map(|b| b.by_id.len()).max().unwrap_or(0);
+        let mut events: Vec<EventCount> = (0..longest)
+            .filter_map(|id| {
+                let id = u16::try_from(id).ok()?;
+                let count: u64 = counts.buffers.iter().map(|b| b.of(id)).sum();
+                let (system, name) = match self.format(id) {
+                    Some(f) => (f.system.clone(), f.name.clone()),
+                    None => (String::new(), format!("event {id}")),
+                };
+                (count > 0).then_some(EventCount { system, name, count })
+            })
+            .collect();
+        events.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.cmp(b)));
+        events
+    }
+}

@@ -1,0 +1,77 @@
+//! What leaves no event to trust.
+
+use std::path::PathBuf;
+
+/// Why a trace cannot be read at all. Lesser damage is a [`sched::Diagnostic`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system said no.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// Not something that can be mapped.
+    #[error("{} is {what}, not a file: give the trace.dat that trace-cmd wrote", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// Another kind of file.
+    #[error("not a trace.dat: {what}")]
+    Foreign {
+        /// What it looks like, and what to do.
+        what: String,
+    },
+    /// A trace.dat of an unknown version.
+    #[error("trace.dat version {version} is not known to this program, which reads versions 6 and 7; `trace-cmd convert --file-version 6` may help")]
+    Version {
+        /// The version as the file has it.
+        version: String,
+    },
+    /// The header ends too early, or is not what it should be.
+    #[error("{part} at offset {at}: expected {expected}; the file ends or is damaged there")]
+    Damaged {
+        /// Which part of the file.
+        part: &'static str,
+        /// The file offset.
+        at: u64,
+        /// What should have stood there.
+        expected: &'static str,
+    },
+    /// A file made by a latency tracer.
+    #[error("this file holds the text of a latency tracer (trace-cmd extract of wakeup, irqsoff, …) and no events; read it with `trace-cmd report`")]
+    LatencyText,
+    /// A kernel older than 2.6.31.
+    #[error("recorded on a kernel older than 2.6.31, whose ring buffer had another encoding; it cannot be read")]
+    AncientKernel,
+    /// No buffer of that name.
+    #[error("the trace has no buffer named {name:?}; it has {available}")]
+    NoBuffer {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        available: String,
+    },
+    /// The clock does not measure time.
+    #[error("the trace's clock is `{clock}`, which {why}. {advice}")]
+    Clock {
+        /// Its name.
+        clock: String,
+        /// What is wrong with it.
+        why: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// There are no events to show.
+    #[error("the trace holds no events{}", if .why.is_empty() { String::new() } else { format!(": {}", .why) })]
+    NoEvents {
+        /// The reason, where it is known.
+        why: String,
+    },
+}

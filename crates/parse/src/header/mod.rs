@@ -1,0 +1,349 @@
+//! The header of a trace.dat: two versions of the format, one [`Header`].
+//!
+//! Version 6 is a fixed order of parts; version 7 is sections that options point to. Both hold the
+//! same texts, and end in the same [`BufferHeader`]s. Only places are kept: a text is loaded when
+//! it is asked for, since a symbol table of 15 MB must not cost anything to who does not need it.
+
+mod foreign;
+mod options;
+mod v6;
+mod v7;
+
+use crate::bytes::{Bytes, Endian, Eof};
+use crate::chunk::{self, Codec};
+use crate::error::Error;
+use crate::format::EventFormat;
+use crate::page::PageLayout;
+use sched::{Diagnostic, Diagnostics};
+use std::borrow::Cow;
+use std::ops::Range;
+
+pub(crate) use options::Options;
+pub use options::{BufferInfo, CpuStat};
+
+/// The version of a file, and how it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// 6 or 7.
+    pub number: u32,
+    /// Byte order of everything in it.
+    pub endian: Endian,
+    /// `sizeof(long)` of the program that recorded; the kernel's may be larger.
+    pub user_long: u8,
+    /// `none`, `zlib`, `zstd`; empty in version 6.
+    pub compression: String,
+}
+
+/// Where a text or a table stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    range: Range<u64>,
+    compressed: Option<Codec>,
+    /// The text has its size in front: of so many bytes. Sections do, v6 parts are past it.
+    size_field: usize,
+}
+
+impl Part {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+
+    /// The bytes, decompressed if need be; `None` if they are not in the file or cannot be.
+    fn body<'f>(&self, file: &'f [u8], endian: Endian) -> Option<Cow<'f, [u8]>> {
+        let bytes = slice(file, &self.range)?;
+        let Some(codec) = self.compressed else { return Some(Cow::Borrowed(bytes)) };
+        let mut header = Bytes::new(bytes, self.range.start, endian);
+        let (compressed, size) = (header.u32().ok()?, header.u32().ok()?);
+        let mut out = Vec::new();
+        chunk::decompress(codec, header.take(compressed.into()).ok()?, size as usize, &mut out)?;
+        Some(Cow::Owned(out))
+    }
+
+    /// The text in it, without the size in front. A size too large is taken as far as it goes.
+    pub(crate) fn text<'f>(&self, file: &'f [u8], endian: Endian) -> Option<Cow<'f, [u8]>> {
+        let body = self.body(file, endian)?;
+        if self.size_field == 0 {
+            return Some(body);
+        }
+        let size = endian.uint(&body, 0, self.size_field)?;
+        let end = usize::try_from(size).unwrap_or(usize::MAX).saturating_add(self.size_field).min(body.len());
+        Some(match body {
+            Cow::Borrowed(b) => Cow::Borrowed(b.get(self.size_field..end)?),
+            Cow::Owned(b) => Cow::Owned(b.get(self.size_field..end)?.to_vec()),
+        })
+    }
+}
+
+pub(crate) fn slice<'f>(file: &'f [u8], range: &Range<u64>) -> Option<&'f [u8]> {
+    file.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
+}
+
+/// The data of one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuData {
+    pub(crate) cpu: u32,
+    pub(crate) at: u64,
+    pub(crate) size: u64,
+}
+
+/// One buffer: the top one, or an instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BufferHeader {
+    pub(crate) name: String,
+    pub(crate) clock: String,
+    pub(crate) page_size: u32,
+    pub(crate) compressed: bool,
+    pub(crate) cpus: Vec<CpuData>,
+}
+
+/// An event's format text, not parsed yet.
+#[derive(Clone, Debug)]
+struct RawFormat {
+    system: String,
+    range: Range<usize>,
+}
+
+/// The format texts of a file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Formats {
+    blob: Vec<u8>,
+    raw: Vec<RawFormat>,
+}
+
+impl Formats {
+    /// Parses those whose name is wanted.
+    pub(crate) fn parse(&self, diagnostics: &mut Diagnostics, wanted: impl Fn(&str, &str) -> bool) -> Vec<EventFormat> {
+        let mut formats = Vec::new();
+        for raw in &self.raw {
+            let text = String::from_utf8_lossy(self.blob.get(raw.range.clone()).unwrap_or(&[]));
+            let name = text.lines().find_map(|l| l.trim().strip_prefix("name:")).unwrap_or("").trim();
+            if !wanted(&raw.system, name) {
+                continue;
+            }
+            match EventFormat::parse(&raw.system, &text) {
+                Some(format) => {
+                    if format.odd_lines > 0 {
+                        diagnostics.add_at(Diagnostic::BadFormat, || format!("{}:{}", format.system, format.name));
+                    }
+                    formats.push(format);
+                }
+                None => diagnostics.add_at(Diagnostic::BadFormat, || format!("{}:{}", raw.system, sched::event::escape(name.as_bytes()))),
+            }
+        }
+        formats
+    }
+
+    /// Reads the ftrace events, whose system is implied.
+    fn add_ftrace(&mut self, bytes: &mut Bytes<'_>) -> Result<(), Eof> {
+        let count = bytes.u32()?;
+        self.add(bytes, "ftrace", count)
+    }
+
+    /// Reads the systems and their events.
+    fn add_systems(&mut self, bytes: &mut Bytes<'_>) -> Result<(), Eof> {
+        for _ in 0..bytes.u32()? {
+            let system = sched::event::escape(bytes.cstr()?);
+            let count = bytes.u32()?;
+            self.add(bytes, &system, count)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, bytes: &mut Bytes<'_>, system: &str, count: u32) -> Result<(), Eof> {
+        for _ in 0..count {
+            let size = bytes.u64()?;
+            let text = bytes.take(size)?;
+            let start = self.blob.len();
+            self.blob.extend_from_slice(text);
+            self.raw.push(RawFormat { system: system.to_owned(), range: start..self.blob.len() });
+        }
+        Ok(())
+    }
+}
+
+/// All that precedes the events.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    pub(crate) version: Version,
+    pub(crate) codec: Option<Codec>,
+    pub(crate) layout: PageLayout,
+    pub(crate) formats: Formats,
+    pub(crate) kallsyms: Part,
+    pub(crate) printk: Part,
+    pub(crate) cmdlines: Part,
+    pub(crate) cpus: u32,
+    pub(crate) options: Options,
+    pub(crate) buffers: Vec<BufferHeader>,
+}
+
+/// What the first bytes tell.
+struct Initial {
+    version: Version,
+    page_size: u32,
+    codec: Option<Codec>,
+    first_options: u64,
+}
+
+/// What reading goes by: the file, and a place for what is odd.
+struct Reader<'f> {
+    file: &'f [u8],
+    endian: Endian,
+    diagnostics: Diagnostics,
+}
+
+impl<'f> Reader<'f> {
+    fn at(&self, at: u64) -> Bytes<'f> {
+        let rest = usize::try_from(at).ok().and_then(|at| self.file.get(at..)).unwrap_or(&[]);
+        Bytes::new(rest, at, self.endian)
+    }
+}
+
+impl Header {
+    /// Reads the header of a file.
+    pub(crate) fn parse(file: &[u8]) -> Result<(Header, Diagnostics), Error> {
+        let mut bytes = Bytes::new(file, 0, Endian::Little);
+        if !file.starts_with(MAGIC) {
+            return Err(Error::Foreign { what: foreign::describe(file) });
+        }
+        let initial = initial(&mut bytes)?;
+        let mut reader = Reader { file, endian: initial.version.endian, diagnostics: Diagnostics::default() };
+        let mut header = match initial.version.number {
+            6 => v6::read(&mut reader, bytes, initial)?,
+            _ => v7::read(&mut reader, bytes, initial)?,
+        };
+        header.clamp(&mut reader);
+        Ok((header, reader.diagnostics))
+    }
+
+    fn new(initial: Initial) -> Header {
+        let layout = PageLayout::new(initial.version.endian, 8, initial.page_size as usize);
+        Header {
+            version: initial.version,
+            codec: initial.codec,
+            layout,
+            formats: Formats::default(),
+            kallsyms: Part::default(),
+            printk: Part::default(),
+            cmdlines: Part::default(),
+            cpus: 0,
+            options: Options::default(),
+            buffers: Vec::new(),
+        }
+    }
+
+    /// Reads `header_page` and `header_event`, which every version has in this form.
+    fn read_header_page(&mut self, bytes: &mut Bytes<'_>) -> Result<(), Error> {
+        let bad = |at| move |Eof| Error::Damaged { part: "header_page", at, expected: "the layout of a page" };
+        let at = bytes.at();
+        if bytes.take(12).map_err(bad(at))? != b"header_page\0" {
+            return Err(bad(at)(Eof));
+        }
+        let size = bytes.u64().map_err(bad(at))?;
+        if size == 0 {
+            return Err(Error::AncientKernel);
+        }
+        let text = String::from_utf8_lossy(bytes.take(size).map_err(bad(at))?);
+        self.layout = page_layout(&text, self.layout);
+        let at = bytes.at();
+        if bytes.take(13).map_err(bad(at))? != b"header_event\0" {
+            return Err(bad(at)(Eof));
+        }
+        let size = bytes.u64().map_err(bad(at))?;
+        bytes.take(size).map_err(bad(at))?;
+        Ok(())
+    }
+
+    /// Bounds the data of every CPU by the end of the file, and drops impossible rows.
+    fn clamp(&mut self, reader: &mut Reader<'_>) {
+        let end = reader.file.len() as u64;
+        let diagnostics = &mut reader.diagnostics;
+        for buffer in &mut self.buffers {
+            let compressed = buffer.compressed;
+            buffer.cpus.retain(|row| {
+                let believable = row.cpu < sched::Cpu::LIMIT;
+                if !believable {
+                    diagnostics.add_at(Diagnostic::BadCpu, || format!("CPU {} in the table of buffers", row.cpu));
+                }
+                believable && row.size > 0
+            });
+            buffer.cpus.sort_by_key(|row| row.cpu);
+            let rows = buffer.cpus.len();
+            buffer.cpus.dedup_by_key(|row| row.cpu);
+            diagnostics.add_many(Diagnostic::BadOption, rows.saturating_sub(buffer.cpus.len()) as u64);
+            for row in &mut buffer.cpus {
+                // The size of compressed data is not reliable; their own headers bound them.
+                if !compressed && row.at.checked_add(row.size).is_none_or(|data_end| data_end > end) {
+                    let cpu = row.cpu;
+                    diagnostics.add_at(Diagnostic::TruncatedData, || format!("CPU {cpu}, at offset {end}"));
+                    row.size = end.saturating_sub(row.at);
+                }
+            }
+        }
+    }
+}
+
+const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+
+fn initial(bytes: &mut Bytes<'_>) -> Result<Initial, Error> {
+    let bad = |Eof| Error::Damaged { part: "the first header", at: 10, expected: "version, byte order and page size" };
+    bytes.take(MAGIC.len() as u64).map_err(bad)?;
+    let version = bytes.cstr().map_err(bad)?;
+    let number = match version {
+        b"6" => 6,
+        b"7" => 7,
+        other => return Err(Error::Version { version: sched::event::escape(other.get(..40).unwrap_or(other)) }),
+    };
+    let endian = match bytes.u8().map_err(bad)? {
+        0 => Endian::Little,
+        1 => Endian::Big,
+        _ => return Err(bad(Eof)),
+    };
+    bytes.set_endian(endian);
+    let user_long = bytes.u8().map_err(bad)?;
+    let page_size = bytes.u32().map_err(bad)?;
+    if !(512..=1 << 20).contains(&page_size) {
+        return Err(Error::Damaged { part: "the first header", at: bytes.at(), expected: "a page size from 512 bytes to 1 MiB" });
+    }
+    let mut initial = Initial {
+        version: Version { number, endian, user_long, compression: String::new() },
+        page_size,
+        codec: None,
+        first_options: 0,
+    };
+    if number == 7 {
+        initial.version.compression = sched::event::escape(bytes.cstr().map_err(bad)?);
+        bytes.cstr().map_err(bad)?;
+        initial.codec = Codec::of(&initial.version.compression);
+        initial.first_options = bytes.u64().map_err(bad)?;
+    }
+    Ok(initial)
+}
+
+/// The layout of a page from the text of `header_page`: lines of `field: … name; offset:n; size:n;`.
+fn page_layout(text: &str, default: PageLayout) -> PageLayout {
+    let mut layout = default;
+    for line in text.lines() {
+        let part = |key: &str| {
+            let value = line.split(';').find_map(|p| p.trim().strip_prefix(key))?;
+            value.trim().parse::<usize>().ok().filter(|n| *n <= 1 << 20)
+        };
+        let Some(declaration) = line.split(';').next() else { continue };
+        let (Some(offset), Some(size)) = (part("offset:"), part("size:")) else { continue };
+        match declaration.split_whitespace().next_back() {
+            Some("commit") if matches!(size, 4 | 8) => (layout.commit, layout.long) = (offset, size),
+            Some("data") => layout.data = offset,
+            _ => {}
+        }
+    }
+    layout
+}
+
+/// For the fuzz target: reads a header and all the texts in it.
+#[doc(hidden)]
+pub fn fuzz(file: &[u8]) -> usize {
+    let Ok((header, mut diagnostics)) = Header::parse(file) else { return 0 };
+    for part in [&header.kallsyms, &header.printk, &header.cmdlines] {
+        let _ = part.text(file, header.version.endian);
+    }
+    header.formats.parse(&mut diagnostics, |_, _| true).len()
+}

@@ -1,0 +1,180 @@
+//! The options: small facts with numbers, in both versions (`trace-dat.md`, section 5).
+
+use super::Reader;
+use crate::bytes::{Bytes, Eof, number, until_nul};
+use crate::clock::TscScale;
+use sched::Diagnostic;
+use sched::event::escape;
+use serde::Serialize;
+
+/// The recorder's own statistics of one CPU, as of the end of the recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CpuStat {
+    /// The buffer; empty for the top one.
+    pub buffer: String,
+    /// The CPU.
+    pub cpu: u32,
+    /// Events overwritten before they were read. Some of them are marked in the pages as well.
+    pub overrun: u64,
+    /// Events dropped because a commit was interrupted too often. Never marked in the pages.
+    pub commit_overrun: u64,
+    /// Events dropped because the buffer was full (`nooverwrite`). Never marked in the pages.
+    pub dropped: u64,
+}
+
+/// A buffer, for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BufferInfo {
+    /// Its name; empty for the top one.
+    pub name: String,
+    /// The clock that the file says it has. Wrong for instances: writers store the top buffer's.
+    pub clock: String,
+    /// The size of its pages.
+    pub page_size: u32,
+    /// CPUs with data.
+    pub cpus: Vec<u32>,
+}
+
+/// A BUFFER option: where an instance stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BufferOption {
+    pub(crate) at: u64,
+    pub(crate) name: String,
+    /// The rest of the payload: only version 7 has one.
+    pub(crate) rows: Option<BufferRows>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BufferRows {
+    pub(crate) clock: String,
+    pub(crate) page_size: u32,
+    pub(crate) cpus: Vec<super::CpuData>,
+}
+
+/// The options of a file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) date_us: Option<i64>,
+    pub(crate) offset_ns: Option<i64>,
+    pub(crate) clock: Option<String>,
+    pub(crate) uname: Option<String>,
+    pub(crate) writer: Option<String>,
+    pub(crate) cpu_count: Option<u32>,
+    pub(crate) tsc: Option<TscScale>,
+    pub(crate) guest: bool,
+    pub(crate) host: bool,
+    pub(crate) stats: Vec<CpuStat>,
+    pub(crate) buffers: Vec<BufferOption>,
+    /// Offsets of the sections 16 to 21, by number less 16.
+    pub(crate) sections: [Option<u64>; 6],
+    stats_buffer: String,
+}
+
+impl Options {
+    /// DATE and OFFSET together, in nanoseconds.
+    pub(crate) fn shift_ns(&self) -> i64 {
+        self.date_us.unwrap_or(0).saturating_mul(1000).saturating_add(self.offset_ns.unwrap_or(0))
+    }
+
+    /// The release of the kernel: the second word from the end. The node name before it may hold
+    /// blanks.
+    pub(crate) fn release(&self) -> Option<&str> {
+        self.uname.as_deref()?.split_whitespace().rev().nth(1)
+    }
+
+    /// `(6, 12)` of release 6.12.107.
+    pub(crate) fn kernel(&self) -> Option<(u32, u32)> {
+        let mut parts = self.release()?.split(|c: char| !c.is_ascii_digit());
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    }
+
+    /// Takes one option in. Payloads may be longer than known, and short ones are ignored.
+    pub(super) fn add(&mut self, reader: &mut Reader<'_>, id: u16, payload: Bytes<'_>) {
+        if self.read(reader, id, payload).is_err() {
+            reader.diagnostics.add_at(Diagnostic::BadOption, || format!("option {id} at offset {}", payload.at()));
+        }
+    }
+
+    fn read(&mut self, reader: &mut Reader<'_>, id: u16, mut payload: Bytes<'_>) -> Result<(), Eof> {
+        let text = until_nul(payload.rest());
+        let shown = || escape(text.trim_ascii());
+        match id {
+            1 => self.date_us = Some(number(text).ok_or(Eof)?),
+            2 => self.add_stat(text),
+            3 => {
+                let buffer = self.read_buffer(reader, payload)?;
+                self.buffers.push(buffer);
+            }
+            4 => self.clock = current_clock(text),
+            5 => self.uname = Some(shown()),
+            7 => self.offset_ns = Some(number(text).ok_or(Eof)?),
+            8 => self.cpu_count = Some(payload.u32()?),
+            9 => self.writer = Some(shown()),
+            12 => self.guest = true,
+            13 => self.host = true,
+            14 => self.tsc = Some(TscScale { mult: payload.u32()?, shift: payload.u32()? }),
+            16..=21 => {
+                let at = payload.u64()?;
+                if let Some(slot) = self.sections.get_mut(usize::from(id.saturating_sub(16))) {
+                    slot.get_or_insert(at);
+                }
+            }
+            6 | 10 | 11 | 15 | 22..=25 => {}
+            _ => reader.diagnostics.add_at(Diagnostic::UnknownOption, || format!("option {id} at offset {}", payload.at())),
+        }
+        Ok(())
+    }
+
+    fn read_buffer(&self, reader: &mut Reader<'_>, mut payload: Bytes<'_>) -> Result<BufferOption, Eof> {
+        let at = payload.u64()?;
+        let name = escape(match payload.cstr() {
+            Ok(name) => name,
+            Err(Eof) => payload.rest(),
+        });
+        let mut rows = |payload: &mut Bytes<'_>| {
+            let clock = escape(payload.cstr()?);
+            let (page_size, count) = (payload.u32()?, payload.u32()?);
+            let mut rows = BufferRows { clock, page_size, cpus: Vec::new() };
+            for _ in 0..count {
+                // A row that is cut ends the table, not the buffer.
+                let (Ok(cpu), Ok(at), Ok(size)) = (payload.u32(), payload.u64(), payload.u64()) else {
+                    reader.diagnostics.add_at(Diagnostic::BadOption, || format!("CPU table at offset {}", payload.at()));
+                    break;
+                };
+                rows.cpus.push(super::CpuData { cpu, at, size });
+            }
+            Ok::<_, Eof>(rows)
+        };
+        Ok(BufferOption { at, name, rows: rows(&mut payload).ok() })
+    }
+
+    /// The text of `per_cpu/cpuN/stats`; those of an instance follow one that names it.
+    fn add_stat(&mut self, text: &[u8]) {
+        let text = String::from_utf8_lossy(text);
+        if let Some(name) = text.trim_start().strip_prefix("Buffer:") {
+            self.stats_buffer = escape(name.trim().as_bytes());
+            return;
+        }
+        let field = |key: &str| {
+            let line = text.lines().find_map(|l| l.trim().strip_prefix(key)?.trim_start().strip_prefix(':'));
+            line.and_then(|v| v.trim().parse::<u64>().ok())
+        };
+        if let Some(cpu) = field("CPU").and_then(|cpu| u32::try_from(cpu).ok()) {
+            self.stats.push(CpuStat {
+                buffer: self.stats_buffer.clone(),
+                cpu,
+                overrun: field("overrun").unwrap_or(0),
+                commit_overrun: field("commit overrun").unwrap_or(0),
+                dropped: field("dropped events").unwrap_or(0),
+            });
+        }
+    }
+}
+
+/// Of the text of `trace_clock`, the clock in brackets; older writers store that alone.
+pub(super) fn current_clock(text: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(text);
+    let current = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
+    let name = current.unwrap_or_else(|| text.split_whitespace().next().unwrap_or(""));
+    (!name.is_empty()).then(|| escape(name.as_bytes()))
+}

@@ -1,0 +1,208 @@
+//! Version 7: sections, and a chain of options that point to them (`trace-dat.md`, section 3).
+
+use super::{BufferHeader, Header, Initial, Part, Reader};
+use crate::bytes::{Bytes, Endian};
+use crate::error::Error;
+use sched::Diagnostic;
+use std::collections::BTreeSet;
+
+const HEADER: u64 = 16;
+const OPTIONS: u16 = 0;
+const BUFFER: u16 = 3;
+
+/// A section: what stands where.
+#[derive(Clone, Copy, Debug)]
+struct Section {
+    id: u16,
+    compressed: bool,
+    /// Where its body begins.
+    body: u64,
+    size: u64,
+}
+
+impl Section {
+    /// The section whose header stands at `at`.
+    fn at(reader: &Reader<'_>, at: u64) -> Option<Section> {
+        let mut bytes = reader.at(at);
+        let id = bytes.u16().ok()?;
+        let flags = bytes.u16().ok()?;
+        // The description is an offset into the STRINGS sections. It is cosmetic.
+        bytes.u32().ok()?;
+        let size = bytes.u64().ok()?;
+        Some(Section { id, compressed: flags & 1 != 0, body: bytes.at(), size })
+    }
+}
+
+/// All sections in file order, from right behind the first header: the way to what no option
+/// points at, and to what a broken chain has lost.
+fn walk(reader: &Reader<'_>, start: u64) -> Vec<Section> {
+    let mut sections = Vec::new();
+    let mut at = start;
+    // A section has a header at least, so the file bounds the number; a thousand is plenty.
+    while let Some(section) = Section::at(reader, at).filter(|_| sections.len() < 1000) {
+        let Some(next) = section.body.checked_add(section.size) else { break };
+        // Zeroes are not a section: id 0, size 0.
+        if section.id > 64 || (section.id == OPTIONS && section.size == 0) {
+            break;
+        }
+        sections.push(section);
+        at = next;
+    }
+    sections
+}
+
+pub(super) fn read(reader: &mut Reader<'_>, bytes: Bytes<'_>, initial: Initial) -> Result<Header, Error> {
+    let first_options = initial.first_options;
+    let mut header = Header::new(initial);
+    let complete = chain(reader, &mut header, first_options);
+    if !complete || header.options.buffers.is_empty() {
+        salvage(reader, &mut header, bytes.at());
+    }
+    parts(reader, &mut header)?;
+    header.cpus = header.options.cpu_count.unwrap_or(0);
+    for option in std::mem::take(&mut header.options.buffers) {
+        let Some(rows) = option.rows else {
+            reader.diagnostics.add_at(Diagnostic::BadOption, || format!("buffer {:?}", option.name));
+            continue;
+        };
+        let section = Section::at(reader, option.at).filter(|s| s.id == BUFFER);
+        if section.is_none() && !rows.cpus.is_empty() {
+            reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || format!("buffer section at offset {}", option.at));
+        }
+        // Without its section's flags the file's own compression is the best guess.
+        let compressed = section.map_or(header.codec.is_some(), |s| s.compressed);
+        let page_size = if (512..=1 << 20).contains(&rows.page_size) { rows.page_size } else { header.layout.size as u32 };
+        header.buffers.push(BufferHeader {
+            name: option.name,
+            clock: if rows.clock.is_empty() { header.options.clock.clone().unwrap_or_default() } else { rows.clock },
+            page_size,
+            compressed,
+            cpus: rows.cpus,
+        });
+    }
+    if header.buffers.is_empty() {
+        let why = "the recorder did not finish writing the file; `trace-cmd restore` can rebuild it from trace.dat.cpu*";
+        return Err(Error::NoEvents { why: why.into() });
+    }
+    if header.buffers.iter().any(|b| b.compressed && !b.cpus.is_empty()) && header.codec.is_none() {
+        reader.diagnostics.add_at(Diagnostic::MissingDecoder, || format!("compression {:?}", header.version.compression));
+    }
+    Ok(header)
+}
+
+/// Follows the options from section to section; whether the chain came to its end.
+fn chain(reader: &mut Reader<'_>, header: &mut Header, first: u64) -> bool {
+    let mut at = first;
+    let mut seen = BTreeSet::new();
+    loop {
+        if at == 0 {
+            return !seen.is_empty();
+        }
+        let section = Section::at(reader, at).filter(|s| s.id == OPTIONS);
+        let Some(section) = section.filter(|_| seen.insert(at)) else {
+            reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || format!("options section at offset {at}"));
+            return false;
+        };
+        match options(reader, header, &section) {
+            Some(next) => at = next,
+            None => return false,
+        }
+    }
+}
+
+/// Reads one options section; the offset of the next, 0 for none. `None` if it is cut.
+fn options(reader: &mut Reader<'_>, header: &mut Header, section: &Section) -> Option<u64> {
+    let endian = reader.endian;
+    let part = part_of(header, section, 0);
+    // A section that the file's end cuts is read as far as it goes.
+    let end = section.body.saturating_add(section.size).min(reader.file.len() as u64);
+    let body = match section.compressed {
+        true => part.body(reader.file, endian),
+        false => super::slice(reader.file, &(section.body.min(end)..end)).map(Into::into),
+    };
+    let body = body?;
+    let mut bytes = Bytes::new(&body, section.body, endian);
+    loop {
+        let (Ok(id), Ok(size)) = (bytes.u16(), bytes.u32()) else { break };
+        let start = bytes.at();
+        let Ok(payload) = bytes.take(size.into()) else { break };
+        let mut payload = Bytes::new(payload, start, endian);
+        if id == 0 {
+            return payload.u64().ok();
+        }
+        header.options.add(reader, id, payload);
+    }
+    let at = bytes.at();
+    reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || format!("options at offset {at}"));
+    None
+}
+
+/// Reads every options section that the walk finds and the chain did not.
+fn salvage(reader: &mut Reader<'_>, header: &mut Header, start: u64) {
+    let sections = walk(reader, start);
+    if header.options.buffers.is_empty() {
+        // What the chain did deliver is delivered again; single facts are simply set again.
+        header.options.stats.clear();
+        for section in sections.iter().filter(|s| s.id == OPTIONS) {
+            let _ = options(reader, header, section);
+        }
+    }
+    for section in sections {
+        let slot = usize::from(section.id).checked_sub(16).and_then(|i| header.options.sections.get_mut(i));
+        if let Some(slot) = slot {
+            slot.get_or_insert(section.body.saturating_sub(HEADER));
+        }
+    }
+}
+
+fn part_of(header: &Header, section: &Section, size_field: usize) -> Part {
+    Part {
+        range: section.body..section.body.saturating_add(section.size),
+        compressed: if section.compressed { header.codec } else { None },
+        size_field,
+    }
+}
+
+/// Reads what the options point to.
+fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
+    const NAMES: [&str; 6] =
+        ["header_page", "ftrace's event formats", "event formats", "symbols", "printk formats", "command lines"];
+    let mut found: [Part; 6] = Default::default();
+    for (i, slot) in found.iter_mut().enumerate() {
+        let at = header.options.sections.get(i).copied().flatten();
+        let section = at.and_then(|at| Section::at(reader, at)).filter(|s| usize::from(s.id) == i.saturating_add(16));
+        // The last two are often absent, and nobody misses them.
+        match section {
+            Some(section) => *slot = part_of(header, &section, [0, 0, 0, 4, 4, 8].get(i).copied().unwrap_or(0)),
+            None => reader.diagnostics.add_at(Diagnostic::MissingSection, || NAMES.get(i).map_or(String::new(), |n| (*n).to_owned())),
+        }
+    }
+    let [header_page, ftrace, systems, kallsyms, printk, cmdlines] = found;
+    let load = |reader: &mut Reader<'_>, part: &Part, name: &'static str| {
+        let body = part.body(reader.file, reader.endian);
+        if body.is_none() && !part.is_empty() {
+            let damage = if part.compressed.is_none() { Diagnostic::TruncatedHeader } else { Diagnostic::CorruptChunk };
+            reader.diagnostics.add_at(damage, || name.to_owned());
+        }
+        body.map(std::borrow::Cow::into_owned).unwrap_or_default()
+    };
+    let body = load(reader, &header_page, NAMES[0]);
+    if !body.is_empty() {
+        header.read_header_page(&mut cursor(&body, &header_page, reader.endian))?;
+    }
+    for (part, name, is_ftrace) in [(&ftrace, NAMES[1], true), (&systems, NAMES[2], false)] {
+        let body = load(reader, part, name);
+        let mut bytes = cursor(&body, part, reader.endian);
+        let formats = &mut header.formats;
+        let read = if is_ftrace { formats.add_ftrace(&mut bytes) } else { formats.add_systems(&mut bytes) };
+        if read.is_err() && !body.is_empty() {
+            reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || name.to_owned());
+        }
+    }
+    (header.kallsyms, header.printk, header.cmdlines) = (kallsyms, printk, cmdlines);
+    Ok(())
+}
+
+fn cursor<'b>(body: &'b [u8], part: &Part, endian: Endian) -> Bytes<'b> {
+    Bytes::new(body, part.range.start, endian)
+}

@@ -1,0 +1,93 @@
+//! The file as bytes: mapped, or in memory.
+
+use crate::error::Error;
+use std::fs::File;
+use std::path::Path;
+
+/// The bytes of a trace.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Mapped(memmap2::Mmap),
+    Memory(Vec<u8>),
+}
+
+impl Source {
+    /// Maps the file at `path`. Its size is taken once: what is appended later is not seen.
+    pub(crate) fn open(path: &Path) -> Result<Source, Error> {
+        let io = |source| Error::Io { path: path.to_owned(), source };
+        // A FIFO would block in open(2), so look first.
+        let meta = std::fs::metadata(path).map_err(io)?;
+        if !meta.is_file() {
+            return Err(Error::NotAFile { path: path.to_owned(), what: kind(&meta.file_type()) });
+        }
+        let file = File::open(path).map_err(io)?;
+        let size = file.metadata().map_err(io)?.len();
+        if size == 0 {
+            return Err(Error::Foreign { what: "the file is empty (was the recording interrupted? trace.dat is written at its end; trace-cmd restore can join the trace.dat.cpu* files)".into() });
+        }
+        let length = usize::try_from(size).unwrap_or(usize::MAX);
+        map(&file, length).map(Source::Mapped).map_err(io)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Source::Mapped(map) => map,
+            Source::Memory(bytes) => bytes,
+        }
+    }
+
+    /// Gives back the memory of a part that has been read. Pages of a mapped file count as the
+    /// program's memory until then, and a trace may be larger than the machine.
+    pub(crate) fn release(&self, at: u64, len: u64) {
+        if let Source::Mapped(map) = self {
+            drop_pages(map, at, len);
+        }
+    }
+}
+
+/// The one place with `unsafe`.
+///
+/// A mapping is unsafe because another process may change the file under it. The mapping is
+/// read-only and private to this module; the bytes are only ever read as integers and copied
+/// text, and every length found in them is checked where it is used, so that a change can make
+/// the results wrong, but cannot break memory safety. If the file is cut short meanwhile, the
+/// operating system ends the program (SIGBUS); no Rust code sees the missing bytes.
+#[allow(unsafe_code)]
+fn map(file: &File, length: usize) -> std::io::Result<memmap2::Mmap> {
+    // SAFETY: see above.
+    unsafe { memmap2::MmapOptions::new().len(length).map(file) }
+}
+
+/// Dropping the pages of a shared read-only file mapping loses nothing: the next access reads the
+/// file again.
+#[allow(unsafe_code)]
+fn drop_pages(map: &memmap2::Mmap, at: u64, len: u64) {
+    #[cfg(unix)]
+    {
+        const PAGE: usize = 1 << 16;
+        let start = usize::try_from(at).unwrap_or(usize::MAX).div_ceil(PAGE).saturating_mul(PAGE);
+        let end = usize::try_from(at.saturating_add(len)).unwrap_or(usize::MAX).min(map.len()) / PAGE * PAGE;
+        if let Some(len) = end.checked_sub(start).filter(|len| *len > 0) {
+            // SAFETY: the mapping is of a file and read-only, so no written data can be lost.
+            let _ = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, len) };
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (map, at, len);
+}
+
+#[cfg(unix)]
+fn kind(t: &std::fs::FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    match () {
+        () if t.is_dir() => "a directory",
+        () if t.is_fifo() => "a pipe",
+        () if t.is_socket() => "a socket",
+        () => "a device",
+    }
+}
+
+#[cfg(not(unix))]
+fn kind(t: &std::fs::FileType) -> &'static str {
+    if t.is_dir() { "a directory" } else { "something else" }
+}

@@ -1,0 +1,340 @@
+//! The decode plan: chosen once per trace, so that inside the loop an event is an index.
+
+use crate::bytes::{Endian, until_nul};
+use crate::format::{self, EventFormat, Field, Shape};
+use crate::states::States;
+use sched::{Comm, Cpu, Kind, Pid, TaskRef};
+
+/// A number at a fixed place.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    offset: usize,
+    size: usize,
+}
+
+impl At {
+    fn of(format: &EventFormat, name: &str) -> Option<At> {
+        let field = format.field(name)?;
+        matches!(field.shape, Shape::Scalar | Shape::Pointer).then_some(At { offset: field.offset, size: field.size })
+    }
+
+    #[inline]
+    fn int(self, payload: &[u8], endian: Endian) -> Option<i32> {
+        match self.size {
+            4 => endian.u32(payload, self.offset).map(u32::cast_signed),
+            size => endian.uint(payload, self.offset, size).map(|raw| format::sign_extend(raw, size) as i32),
+        }
+    }
+
+    #[inline]
+    fn uint(self, payload: &[u8], endian: Endian) -> Option<u64> {
+        endian.uint(payload, self.offset, self.size)
+    }
+
+    /// A CPU number that a machine can have.
+    #[inline]
+    fn cpu(self, payload: &[u8], endian: Endian) -> Option<Cpu> {
+        let cpu = self.int(payload, endian)?.cast_unsigned();
+        (cpu < Cpu::LIMIT).then_some(Cpu(cpu))
+    }
+}
+
+/// A command name, wherever the record has it.
+#[derive(Clone, Copy, Debug)]
+enum CommAt {
+    None,
+    Array16(usize),
+    Array(usize, usize),
+    Dynamic { offset: usize, size: usize, relative: bool },
+}
+
+impl CommAt {
+    fn of(format: &EventFormat, name: &str) -> CommAt {
+        match format.field(name) {
+            Some(Field { shape: Shape::Array { element: 1 }, offset, size: 16, .. }) => CommAt::Array16(*offset),
+            Some(Field { shape: Shape::Array { element: 1 }, offset, size, .. }) => CommAt::Array(*offset, *size),
+            Some(Field { shape: Shape::Dynamic { relative, .. }, offset, size, .. }) => {
+                CommAt::Dynamic { offset: *offset, size: *size, relative: *relative }
+            }
+            _ => CommAt::None,
+        }
+    }
+
+    #[inline]
+    fn comm(self, payload: &[u8], endian: Endian) -> Comm {
+        let found = match self {
+            CommAt::None => None,
+            CommAt::Array16(offset) => {
+                return payload.get(offset..).and_then(<[u8]>::first_chunk).map_or(Comm::EMPTY, |raw| Comm::from_array(*raw));
+            }
+            CommAt::Array(offset, size) => payload.get(offset..offset.saturating_add(size)),
+            CommAt::Dynamic { offset, size, relative } => format::dynamic(payload, offset, size, relative, endian),
+        };
+        found.map_or(Comm::EMPTY, |bytes| Comm::new(until_nul(bytes)))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct TaskAt {
+    pid: At,
+    prio: Option<At>,
+    comm: CommAt,
+}
+
+impl TaskAt {
+    /// The fields `PREFIXpid`, `PREFIXprio`, `PREFIXcomm`.
+    fn of(format: &EventFormat, prefix: &str) -> Option<TaskAt> {
+        Some(TaskAt {
+            pid: At::of(format, &format!("{prefix}pid"))?,
+            prio: At::of(format, &format!("{prefix}prio")),
+            comm: CommAt::of(format, &format!("{prefix}comm")),
+        })
+    }
+
+    #[inline]
+    fn task(&self, payload: &[u8], endian: Endian) -> Option<TaskRef> {
+        Some(TaskRef {
+            pid: Pid(self.pid.int(payload, endian)?),
+            prio: self.prio.and_then(|at| at.int(payload, endian)).unwrap_or(0),
+            comm: self.comm.comm(payload, endian),
+        })
+    }
+}
+
+/// How to decode one kind of event.
+#[derive(Clone, Copy, Debug)]
+enum Decode {
+    Switch { prev: TaskAt, state: At, next: TaskAt },
+    Waking { task: TaskAt, target: At, success: Option<At> },
+    Wakeup { task: TaskAt, target: At, success: Option<At> },
+    WakeupNew { task: TaskAt, target: At },
+    Migrate { task: TaskAt, orig: At, dest: At },
+    Fork { parent: At, child: At, child_comm: CommAt },
+    Exec { pid: At, old_pid: Option<At> },
+    Exit { pid: At },
+    Frequency { state: At, cpu: At },
+    Interrupt { entry: bool },
+}
+
+impl Decode {
+    /// The decoding for a format, if it is an event that the scheduler's state knows.
+    fn of(format: &EventFormat) -> Option<Decode> {
+        let at = |name: &str| At::of(format, name);
+        // Before 2.6.3x the target was called `cpu`.
+        let target = || at("target_cpu").or_else(|| at("cpu"));
+        Some(match (format.system.as_str(), format.name.as_str()) {
+            ("sched", "sched_switch") => Decode::Switch {
+                prev: TaskAt::of(format, "prev_")?,
+                state: at("prev_state")?,
+                next: TaskAt::of(format, "next_")?,
+            },
+            ("sched", "sched_waking") => {
+                Decode::Waking { task: TaskAt::of(format, "")?, target: target()?, success: at("success") }
+            }
+            ("sched", "sched_wakeup") => {
+                Decode::Wakeup { task: TaskAt::of(format, "")?, target: target()?, success: at("success") }
+            }
+            ("sched", "sched_wakeup_new") => Decode::WakeupNew { task: TaskAt::of(format, "")?, target: target()? },
+            ("sched", "sched_migrate_task") => {
+                Decode::Migrate { task: TaskAt::of(format, "")?, orig: at("orig_cpu")?, dest: at("dest_cpu")? }
+            }
+            ("sched", "sched_process_fork") => Decode::Fork {
+                parent: at("parent_pid")?,
+                child: at("child_pid")?,
+                child_comm: CommAt::of(format, "child_comm"),
+            },
+            ("sched", "sched_process_exec") => Decode::Exec { pid: at("pid")?, old_pid: at("old_pid") },
+            ("sched", "sched_process_exit") => Decode::Exit { pid: at("pid")? },
+            ("power", "cpu_frequency") => Decode::Frequency { state: at("state")?, cpu: at("cpu_id")? },
+            ("irq", "irq_handler_entry" | "softirq_entry") => Decode::Interrupt { entry: true },
+            ("irq", "irq_handler_exit" | "softirq_exit") => Decode::Interrupt { entry: false },
+            _ => return None,
+        })
+    }
+}
+
+/// The events that the state is made from, by name.
+pub(crate) const STATE_EVENTS: [&str; 8] = [
+    "sched_switch",
+    "sched_wakeup",
+    "sched_wakeup_new",
+    "sched_waking",
+    "sched_migrate_task",
+    "sched_process_fork",
+    "sched_process_exec",
+    "sched_process_exit",
+];
+
+/// Which events are wanted. Others are not decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Want {
+    /// All, the unknown ones as [`Kind::Other`]: what the state needs.
+    #[default]
+    Everything,
+    /// Switches; other events only as [`Kind::Other`], and frequencies and interrupts.
+    Switches,
+    /// Forks and execs, and switches for the names.
+    Lineage,
+}
+
+/// Something a decoder met that is worth counting.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Oddities {
+    pub(crate) unknown_states: u64,
+    pub(crate) bad_cpus: u64,
+    pub(crate) short_records: u64,
+}
+
+/// The compiled plan of one trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    endian: Endian,
+    entries: Vec<Option<Decode>>,
+    states: States,
+    common: CommonAt,
+    want: Want,
+}
+
+/// The common fields: the same for all events of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CommonAt {
+    kind: At,
+    flags: At,
+    pid: At,
+}
+
+impl CommonAt {
+    pub(crate) fn of(format: Option<&EventFormat>) -> CommonAt {
+        let at = |name, offset, size| format.and_then(|f| At::of(f, name)).unwrap_or(At { offset, size });
+        CommonAt { kind: at("common_type", 0, 2), flags: at("common_flags", 2, 1), pid: at("common_pid", 4, 4) }
+    }
+
+    /// The event's number.
+    #[inline]
+    pub(crate) fn id(&self, payload: &[u8], endian: Endian) -> Option<u16> {
+        self.kind.uint(payload, endian).and_then(|id| u16::try_from(id).ok())
+    }
+
+    #[inline]
+    pub(crate) fn pid(&self, payload: &[u8], endian: Endian) -> Pid {
+        self.pid.int(payload, endian).map_or(Pid(-1), Pid)
+    }
+
+    pub(crate) fn flags(&self, payload: &[u8], endian: Endian) -> u8 {
+        self.flags.uint(payload, endian).map_or(0, |f| f as u8)
+    }
+}
+
+impl Plan {
+    /// Compiles the plan for `formats`.
+    pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> Plan {
+        let mut plan =
+            Plan { endian, entries: Vec::new(), states, common: CommonAt::of(formats.first()), want };
+        for format in formats {
+            let Some(decode) = Decode::of(format).filter(|d| plan.wants(d)) else { continue };
+            let id = usize::from(format.id);
+            if id >= plan.entries.len() {
+                plan.entries.resize(id.saturating_add(1), None);
+            }
+            if let Some(entry) = plan.entries.get_mut(id) {
+                // Of formats with the same number the first counts.
+                entry.get_or_insert(decode);
+            }
+        }
+        plan
+    }
+
+    fn wants(&self, decode: &Decode) -> bool {
+        match self.want {
+            Want::Everything => true,
+            Want::Switches => {
+                matches!(decode, Decode::Switch { .. } | Decode::Frequency { .. } | Decode::Interrupt { .. })
+            }
+            Want::Lineage => matches!(decode, Decode::Fork { .. } | Decode::Exec { .. } | Decode::Switch { .. }),
+        }
+    }
+
+    pub(crate) fn common(&self) -> &CommonAt {
+        &self.common
+    }
+
+    /// Decodes a record that stands in a page of `cpu`: who was current, the flags, what happened.
+    #[inline]
+    pub(crate) fn decode(&self, payload: &[u8], odd: &mut Oddities) -> Option<(Pid, u8, Kind)> {
+        let endian = self.endian;
+        let id = self.common.id(payload, endian)?;
+        let decode = self.entries.get(usize::from(id)).and_then(Option::as_ref);
+        let kind = match decode {
+            Some(decode) => match self.kind(decode, payload, odd) {
+                Some(kind) => kind,
+                None => {
+                    odd.short_records = odd.short_records.saturating_add(1);
+                    Kind::Other { id }
+                }
+            },
+            None if self.want == Want::Lineage => return None,
+            None => Kind::Other { id },
+        };
+        Some((self.common.pid(payload, endian), self.common.flags(payload, endian), kind))
+    }
+
+    #[inline]
+    fn kind(&self, decode: &Decode, p: &[u8], odd: &mut Oddities) -> Option<Kind> {
+        let e = self.endian;
+        let mut cpu = |at: &At| {
+            let cpu = at.cpu(p, e);
+            odd.bad_cpus = odd.bad_cpus.saturating_add(u64::from(cpu.is_none()));
+            cpu
+        };
+        Some(match decode {
+            Decode::Switch { prev, state, next } => {
+                let prev = prev.task(p, e)?;
+                let raw = state.uint(p, e)?;
+                let kthread = prev.comm.as_bytes().starts_with(b"kworker") || prev.comm.as_bytes().starts_with(b"rcu_");
+                let (state, unknown) = self.states.decode(raw, kthread);
+                odd.unknown_states = odd.unknown_states.saturating_add(u64::from(unknown));
+                Kind::Switch { prev, state, next: next.task(p, e)? }
+            }
+            // Kernels before 4.3 report wakeups of tasks that were awake with success = 0.
+            Decode::Waking { success: Some(s), .. } | Decode::Wakeup { success: Some(s), .. } if s.uint(p, e)? == 0 => {
+                Kind::Other { id: self.common.id(p, e)? }
+            }
+            Decode::Waking { task, target, .. } => Kind::Waking { task: task.task(p, e)?, target: cpu(target)? },
+            Decode::Wakeup { task, target, .. } => Kind::Wakeup { task: task.task(p, e)?, target: cpu(target)? },
+            Decode::WakeupNew { task, target } => Kind::WakeupNew { task: task.task(p, e)?, target: cpu(target)? },
+            Decode::Migrate { task, orig, dest } => {
+                Kind::Migrate { task: task.task(p, e)?, orig: cpu(orig)?, dest: cpu(dest)? }
+            }
+            Decode::Fork { parent, child, child_comm } => Kind::Fork {
+                parent: Pid(parent.int(p, e)?),
+                child: Pid(child.int(p, e)?),
+                child_comm: child_comm.comm(p, e),
+            },
+            Decode::Exec { pid, old_pid } => {
+                let pid = Pid(pid.int(p, e)?);
+                Kind::Exec { pid, old_pid: old_pid.and_then(|at| at.int(p, e)).map_or(pid, Pid) }
+            }
+            Decode::Exit { pid } => Kind::Exit { pid: Pid(pid.int(p, e)?) },
+            Decode::Frequency { state, cpu: at } => {
+                Kind::Frequency { khz: state.uint(p, e)? as u32, target: cpu(at)? }
+            }
+            Decode::Interrupt { entry } => Kind::Interrupt { entry: *entry },
+        })
+    }
+
+    /// The number in `prev_state`, and whether the idle task switched out, of a `sched_switch`.
+    pub(crate) fn raw_state(&self, payload: &[u8]) -> Option<(u64, bool)> {
+        let id = self.common.id(payload, self.endian)?;
+        match self.entries.get(usize::from(id))?.as_ref()? {
+            Decode::Switch { prev, state, .. } => {
+                Some((state.uint(payload, self.endian)?, prev.pid.int(payload, self.endian)? == 0))
+            }
+            _ => None,
+        }
+    }
+
+    /// Sets how `prev_state` is read.
+    pub(crate) fn set_states(&mut self, states: States) {
+        self.states = states;
+    }
+}

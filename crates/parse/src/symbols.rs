@@ -1,0 +1,104 @@
+//! The tables beside the events: symbols, printk formats, command names. Each is read when it is
+//! first asked for.
+
+use crate::bytes::until_nul;
+use crate::expr;
+use rustc_hash::FxHashMap;
+use sched::{Comm, Pid};
+
+/// `/proc/kallsyms`, by address.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Symbols {
+    /// Sorted.
+    by_address: Vec<(u64, String)>,
+}
+
+impl Symbols {
+    /// Lines of `address type name[\t[module]]`. Where the kernel hid the addresses all are 0, and
+    /// there are no symbols.
+    pub(crate) fn parse(text: &[u8]) -> Symbols {
+        let mut by_address = Vec::new();
+        for line in text.split(|b| *b == b'\n') {
+            let mut words = line.split(|b| matches!(b, b' ' | b'\t')).filter(|w| !w.is_empty());
+            let (Some(address), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else { continue };
+            let Some(address) = hex(address) else { continue };
+            // Absolute symbols are sizes and per-CPU offsets; `$x` marks code and data on ARM.
+            if address == 0 || matches!(kind, b"A" | b"a") || name.starts_with(b"$") {
+                continue;
+            }
+            by_address.push((address, String::from_utf8_lossy(name).into_owned()));
+        }
+        // Of several names for an address the first one counts.
+        by_address.sort_by_key(|(address, _)| *address);
+        by_address.dedup_by_key(|(address, _)| *address);
+        Symbols { by_address }
+    }
+
+    /// The symbol that `address` is in, and how far.
+    pub(crate) fn find(&self, address: u64) -> Option<(&str, u64)> {
+        let next = self.by_address.partition_point(|(a, _)| *a <= address);
+        // What lies behind the last symbol is in none.
+        if next == 0 || next == self.by_address.len() && self.by_address.last().is_none_or(|(a, _)| *a != address) {
+            return None;
+        }
+        let (base, name) = self.by_address.get(next.checked_sub(1)?)?;
+        Some((name, address.wrapping_sub(*base)))
+    }
+}
+
+fn hex(text: &[u8]) -> Option<u64> {
+    u64::from_str_radix(std::str::from_utf8(text).ok()?.trim_start_matches("0x"), 16).ok()
+}
+
+/// `printk_formats`: strings that `bprint` and `bputs` records point to.
+pub(crate) fn printk_formats(text: &[u8]) -> FxHashMap<u64, String> {
+    let mut formats = FxHashMap::default();
+    let text = String::from_utf8_lossy(text);
+    for line in text.lines() {
+        let Some((address, literal)) = line.split_once(':') else { continue };
+        let (Some(address), Some(text)) = (hex(address.trim().as_bytes()), expr::string_literal(literal)) else { continue };
+        // Addresses occur twice; they say the same.
+        formats.entry(address).or_insert(text);
+    }
+    formats
+}
+
+/// `saved_cmdlines`: lines of `pid comm`. The kernel keeps few names and reuses their places, so
+/// gaps are normal.
+pub(crate) fn cmdlines(text: &[u8]) -> FxHashMap<Pid, Comm> {
+    let mut names = FxHashMap::default();
+    for line in until_nul(text).split(|b| *b == b'\n') {
+        let line = line.trim_ascii_start();
+        let end = line.iter().position(|b| *b == b' ').unwrap_or(line.len());
+        let (pid, name) = line.split_at(end);
+        let pid = std::str::from_utf8(pid).ok().and_then(|p| p.parse().ok());
+        if let Some(pid) = pid {
+            names.insert(Pid(pid), Comm::new(name.strip_prefix(b" ").unwrap_or(name)));
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_by_address() {
+        let text = b"0000000000000000 A fixed_percpu\nffffffff81000000 T _stext\nffffffff81000000 T dup\nffffffff81000100 t schedule\t[core]\nffffffff81000200 T $x\nffffffff81000300 B end\n";
+        let s = Symbols::parse(text);
+        assert_eq!(s.find(0xffff_ffff_8100_0000), Some(("_stext", 0)));
+        assert_eq!(s.find(0xffff_ffff_8100_02ff), Some(("schedule", 0x1ff)));
+        assert_eq!((s.find(5), s.find(u64::MAX)), (None, None));
+        assert_eq!(Symbols::parse(b"0 T a\n0 T b\n").find(0), None, "hidden addresses");
+    }
+
+    #[test]
+    fn formats_and_names() {
+        let formats = printk_formats(b"0xff10 : \"a %d\\n\"\n0xff10 : \"other\"\njunk\n0xff20 : \"b \\\"x\\\"\"\n");
+        assert_eq!((formats[&0xff10].as_str(), formats[&0xff20].as_str()), ("a %d\n", "b \"x\""));
+        let names = cmdlines(b"12 two words\n7 \n9\nx y\n-3 neg");
+        assert_eq!(names[&Pid(12)], Comm::new(b"two words"));
+        assert_eq!((names[&Pid(7)], names[&Pid(9)], names.len()), (Comm::EMPTY, Comm::EMPTY, 4));
+    }
+}

@@ -1,0 +1,440 @@
+//! A trace: opened, described, and read in the ways there are.
+
+use crate::bytes::Endian;
+use crate::chunk::Chunks;
+use crate::clock::{ClockKind, Conversion};
+use crate::count::Counts;
+use crate::error::Error;
+use crate::format::EventFormat;
+use crate::header::{BufferHeader, BufferInfo, CpuStat, Header, Version};
+use crate::map::Source;
+use crate::page::PageLayout;
+use crate::plan::CommonAt;
+use crate::record::{Collector, Item, Record};
+use crate::states::States;
+use crate::stream::{self, CpuPages, Pool, Store, Unit, UnitBytes, walk};
+use crate::symbols::{self, Symbols};
+use rustc_hash::FxHashMap;
+use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Ts};
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+mod cpu;
+mod events;
+mod stride;
+
+pub use cpu::CpuReader;
+pub use events::EventStream;
+
+/// How to read a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Threads to decode with; 0 for as many as there are CPUs. Changes nothing but the speed.
+    pub threads: usize,
+    /// Units decoded in a round; 0 for the default. Changes nothing but speed and memory.
+    pub budget: usize,
+    /// Only this buffer.
+    pub buffer: Option<String>,
+    /// The clock, where the file's label is wrong: those of instances often are.
+    pub clock: Option<String>,
+    /// The frequency of a clock that counts cycles.
+    pub clock_hz: Option<u64>,
+}
+
+/// What is in the file, without reading its events.
+#[derive(Clone, Debug)]
+pub struct TraceInfo {
+    /// The version of the format.
+    pub version: Version,
+    /// The program that wrote it.
+    pub writer: Option<String>,
+    /// `sysname node release machine`.
+    pub uname: Option<String>,
+    /// The kernel's release.
+    pub kernel: Option<String>,
+    /// The clock of the buffers that are read.
+    pub clock: String,
+    /// What the clock's numbers are.
+    pub clock_kind: ClockKind,
+    /// CPUs of the machine, as recorded.
+    pub cpus: u32,
+    /// All buffers.
+    pub buffers: Vec<BufferInfo>,
+    /// The recorder's own statistics.
+    pub stats: Vec<CpuStat>,
+    /// Recorded in a guest together with its host (TIME_SHIFT).
+    pub guest: bool,
+}
+
+/// A trace.dat.
+#[derive(Debug)]
+pub struct Trace {
+    source: Source,
+    header: Header,
+    lanes: Vec<Vec<CpuPages>>,
+    /// The buffers that are read.
+    selected: Vec<usize>,
+    clock: String,
+    conversion: Result<Conversion, String>,
+    formats: Vec<EventFormat>,
+    by_id: FxHashMap<u16, usize>,
+    common: CommonAt,
+    pool: Pool,
+    options: Options,
+    diagnostics: Diagnostics,
+    start: OnceLock<Option<Ts>>,
+    states: OnceLock<States>,
+    counts: OnceLock<Counts>,
+    symbols: OnceLock<Symbols>,
+    printk: OnceLock<FxHashMap<u64, String>>,
+    cmdlines: OnceLock<FxHashMap<Pid, Comm>>,
+}
+
+impl Trace {
+    /// Opens the file at `path`.
+    pub fn open(path: &Path, options: Options) -> Result<Trace, Error> {
+        Trace::new(Source::open(path)?, options)
+    }
+
+    /// Takes the bytes of a file.
+    pub fn from_bytes(bytes: Vec<u8>, options: Options) -> Result<Trace, Error> {
+        Trace::new(Source::Memory(bytes), options)
+    }
+
+    fn new(source: Source, options: Options) -> Result<Trace, Error> {
+        let (header, mut diagnostics) = Header::parse(source.bytes())?;
+        let formats = header.formats.parse(&mut diagnostics, |_, _| true);
+        let mut by_id = FxHashMap::default();
+        for (index, format) in formats.iter().enumerate() {
+            if by_id.contains_key(&format.id) {
+                diagnostics.add_at(Diagnostic::DuplicateFormat, || format!("{}:{}", format.system, format.name));
+            } else {
+                by_id.insert(format.id, index);
+            }
+        }
+        let pool = pool(options.threads);
+        let mut lanes = Vec::new();
+        for buffer in &header.buffers {
+            lanes.push(cpu_pages(&source, &header, buffer, &pool, &mut diagnostics));
+        }
+        let mut trace = Trace {
+            source,
+            lanes,
+            selected: Vec::new(),
+            clock: String::new(),
+            conversion: Ok(Conversion::default()),
+            common: CommonAt::of(formats.first()),
+            formats,
+            by_id,
+            pool,
+            options,
+            diagnostics,
+            header,
+            start: OnceLock::new(),
+            states: OnceLock::new(),
+            counts: OnceLock::new(),
+            symbols: OnceLock::new(),
+            printk: OnceLock::new(),
+            cmdlines: OnceLock::new(),
+        };
+        trace.select()?;
+        trace.dropped();
+        Ok(trace)
+    }
+
+    /// Chooses the buffers to read: the one asked for, or all that have the clock of the first.
+    fn select(&mut self) -> Result<(), Error> {
+        let buffers = &self.header.buffers;
+        if let Some(name) = &self.options.buffer {
+            let wanted = if name == "top" { "" } else { name };
+            let Some(index) = buffers.iter().position(|b| b.name == wanted) else {
+                let names: Vec<&str> = buffers.iter().map(|b| if b.name.is_empty() { "top" } else { &b.name }).collect();
+                return Err(Error::NoBuffer { name: name.clone(), available: names.join(", ") });
+            };
+            self.selected = vec![index];
+        } else {
+            let with_data = |i: &usize| self.lanes.get(*i).is_some_and(|l| !l.is_empty());
+            self.selected = (0..buffers.len()).filter(with_data).collect();
+        }
+        let first = self.selected.first().and_then(|i| buffers.get(*i));
+        let label = first.map_or(String::new(), |b| b.clock.clone());
+        for index in std::mem::take(&mut self.selected) {
+            let buffer = buffers.get(index);
+            if self.options.clock.is_none() && buffer.is_some_and(|b| b.clock != label) {
+                let name = buffer.map_or("", |b| &b.name);
+                self.diagnostics.add_at(Diagnostic::OtherClock, || name.to_owned());
+            } else {
+                self.selected.push(index);
+            }
+        }
+        self.clock = self.options.clock.clone().unwrap_or(label);
+        let options = &self.header.options;
+        let conversion = Conversion::new(&self.clock, options.tsc, self.options.clock_hz, options.shift_ns());
+        self.conversion = conversion.map_err(|e| e.to_string());
+        self.leave_out_disjoint();
+        Ok(())
+    }
+
+    /// The clock label of an instance is not to be trusted. Buffers of one recording overlap in
+    /// time; one that does not has another clock, whatever its label says.
+    fn leave_out_disjoint(&mut self) {
+        let span = |buffer: usize| {
+            let spans: Vec<(Ts, Ts)> =
+                self.lanes.get(buffer)?.iter().filter_map(|l| Some((self.first_of(buffer, l)?.0, self.last_of(buffer, l)?))).collect();
+            Some((spans.iter().map(|s| s.0).min()?, spans.iter().map(|s| s.1).max()?))
+        };
+        if self.selected.len() < 2 {
+            return;
+        }
+        let spans: Vec<_> = self.selected.iter().map(|b| (*b, span(*b))).collect();
+        let Some((from, to)) = spans.iter().find_map(|(_, s)| *s) else { return };
+        // An hour apart is no recording; tsc and local are ages apart.
+        let slack = sched::Dur(3_600_000_000_000);
+        let apart = |s: &(Ts, Ts)| s.0 > to.after(slack) || from > s.1.after(slack);
+        for (buffer, _) in spans.iter().filter(|(_, s)| s.as_ref().is_some_and(apart)) {
+            let name = self.header.buffers.get(*buffer).map_or(String::new(), |b| b.name.clone());
+            self.diagnostics.add_at(Diagnostic::OtherClock, || name);
+            self.selected.retain(|b| b != buffer);
+        }
+    }
+
+    /// Events that the recorder counted as dropped leave no mark in the pages.
+    fn dropped(&mut self) {
+        for stat in &self.header.options.stats {
+            let dropped = stat.dropped.saturating_add(stat.commit_overrun);
+            self.diagnostics.add_many(Diagnostic::EventsDroppedUnmarked, dropped);
+        }
+    }
+
+    /// What is in the file.
+    pub fn info(&self) -> TraceInfo {
+        let options = &self.header.options;
+        TraceInfo {
+            version: self.header.version.clone(),
+            writer: options.writer.clone(),
+            uname: options.uname.clone(),
+            kernel: options.release().map(str::to_owned),
+            clock: self.clock.clone(),
+            clock_kind: ClockKind::of(&self.clock),
+            cpus: self.header.cpus,
+            buffers: self
+                .header
+                .buffers
+                .iter()
+                .zip(&self.lanes)
+                .map(|(b, lanes)| BufferInfo {
+                    name: b.name.clone(),
+                    clock: b.clock.clone(),
+                    page_size: b.page_size,
+                    cpus: lanes.iter().map(|l| l.cpu.0).collect(),
+                })
+                .collect(),
+            stats: options.stats.clone(),
+            guest: options.guest,
+        }
+    }
+
+    /// Whether instants are nanoseconds. If not, events can be counted and listed, in the clock's
+    /// own unit, but nothing can be said about time.
+    pub fn has_time(&self) -> Result<(), Error> {
+        let options = &self.header.options;
+        Conversion::new(&self.clock, options.tsc, self.options.clock_hz, options.shift_ns()).map(drop)
+    }
+
+    /// The buffers that are read, by their place in [`TraceInfo::buffers`].
+    pub fn selected_buffers(&self) -> &[usize] {
+        &self.selected
+    }
+
+    /// What opening the file had to say.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    /// The counts of all events; found by a walk over the whole file the first time.
+    pub fn counts(&self) -> &Counts {
+        self.counts.get_or_init(|| self.count_all())
+    }
+
+    /// All event formats.
+    pub fn formats(&self) -> &[EventFormat] {
+        &self.formats
+    }
+
+    /// The format of an event number.
+    pub fn format(&self, id: u16) -> Option<&EventFormat> {
+        self.formats.get(*self.by_id.get(&id)?)
+    }
+
+    /// The format of `system:name`.
+    pub fn format_named(&self, system: &str, name: &str) -> Option<&EventFormat> {
+        self.formats.iter().find(|f| f.system == system && f.name == name)
+    }
+
+    /// The instant of the earliest event of the buffers that are read.
+    pub fn start(&self) -> Option<Ts> {
+        *self.start.get_or_init(|| {
+            let firsts = self.selected.iter().filter_map(|b| Some((*b, self.lanes.get(*b)?)));
+            firsts.flat_map(|(b, lanes)| lanes.iter().filter_map(move |l| Some(self.first_of(b, l)?.0))).min()
+        })
+    }
+
+    /// The command name that the recorder saved for a pid; empty if none. It is that of the end of
+    /// the recording: the names in the events are better.
+    pub fn saved_name(&self, pid: Pid) -> Comm {
+        self.saved_names().get(&pid).copied().unwrap_or_default()
+    }
+
+    /// All command names that the recorder saved.
+    pub fn saved_names(&self) -> &FxHashMap<Pid, Comm> {
+        self.cmdlines.get_or_init(|| symbols::cmdlines(&self.text(&self.header.cmdlines)))
+    }
+
+    pub(crate) fn symbols(&self) -> &Symbols {
+        self.symbols.get_or_init(|| Symbols::parse(&self.text(&self.header.kallsyms)))
+    }
+
+    pub(crate) fn printk_formats(&self) -> &FxHashMap<u64, String> {
+        self.printk.get_or_init(|| symbols::printk_formats(&self.text(&self.header.printk)))
+    }
+
+    fn text(&self, part: &crate::header::Part) -> std::borrow::Cow<'_, [u8]> {
+        part.text(self.file(), self.endian()).unwrap_or_default()
+    }
+
+    pub(crate) fn endian(&self) -> Endian {
+        self.header.version.endian
+    }
+
+    pub(crate) fn kernel_long(&self) -> usize {
+        self.header.layout.long
+    }
+
+    pub(crate) fn common(&self) -> &CommonAt {
+        &self.common
+    }
+
+    pub(crate) fn file(&self) -> &[u8] {
+        self.source.bytes()
+    }
+
+    pub(crate) fn lanes(&self) -> &[Vec<CpuPages>] {
+        &self.lanes
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The instant of a raw stamp. Of a clock without a unit, the stamp itself.
+    #[inline]
+    pub(crate) fn ts(&self, _buffer: usize, raw: u64) -> Ts {
+        match &self.conversion {
+            Ok(conversion) => conversion.ts(raw),
+            Err(_) => Conversion::default().ts(raw),
+        }
+    }
+
+    /// Gives back the memory of what was read, and a little before it: the system maps the
+    /// neighbourhood of a page along with it.
+    pub(crate) fn release(&self, place: &Range<u64>) {
+        let start = place.start.saturating_sub(128 << 10);
+        self.source.release(start, place.end.saturating_sub(start));
+    }
+
+    /// Streams every record of the buffers that are read, in time order, until `sink` breaks.
+    pub fn records(&self, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
+        let lanes = self.selected_lanes();
+        let start = self.start().unwrap_or_default();
+        stream::merge(&lanes, start, self.budget(), &self.pool, |b, pages, unit| self.collect(b, pages, unit), &mut |items| {
+            items.iter().try_for_each(|item| sink(&Record::new(self, item)))
+        })
+    }
+
+    fn collect(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Unit<Item> {
+        let mut own = Vec::new();
+        let (mut decoded, mut diagnostics) = (Unit::default(), Diagnostics::default());
+        let (file_at, unit_bytes) = match pages.load(self.file(), unit, &mut own) {
+            UnitBytes::File { at, .. } => (Some(at), Arc::default()),
+            UnitBytes::Own(_) => (None, Arc::new(own)),
+            UnitBytes::Bad => {
+                diagnostics.add(Diagnostic::CorruptChunk);
+                decoded.lead = Some(crate::page::Loss { count: None });
+                return Unit { diagnostics, ..decoded };
+            }
+        };
+        let place = pages.place(unit);
+        let bytes = match file_at {
+            Some(_) => crate::header::slice(self.file(), &place).unwrap_or(&[]),
+            None => &unit_bytes,
+        };
+        let mut collector = Collector {
+            trace: self,
+            cpu: pages.cpu,
+            buffer,
+            base: bytes.as_ptr() as usize,
+            file_at,
+            unit: Arc::clone(&unit_bytes),
+            items: Vec::new(),
+            pending: None,
+            last: None,
+            damages: Vec::new(),
+        };
+        walk(bytes, &pages.layout, &mut collector);
+        collector.damages.iter().for_each(|d| diagnostics.add(*d));
+        // A loss at the end belongs to the next unit's first record; one at the start stays on the
+        // unit's own.
+        let (items, last, lead) = (collector.items, collector.last, collector.pending);
+        Unit { items, lead: if last.is_none() { lead } else { None }, last, diagnostics, tail: if last.is_some() { lead } else { None } }
+    }
+
+    fn selected_lanes(&self) -> Vec<(usize, &CpuPages)> {
+        let lanes = self.selected.iter().filter_map(|b| Some((*b, self.lanes.get(*b)?)));
+        lanes.flat_map(|(b, lanes)| lanes.iter().map(move |pages| (b, pages))).collect()
+    }
+
+    fn budget(&self) -> usize {
+        if self.options.budget > 0 { self.options.budget } else { 64 }
+    }
+}
+
+fn pool(threads: usize) -> Pool {
+    let threads = if threads > 0 { threads } else { std::thread::available_parallelism().map_or(1, usize::from) };
+    if threads <= 1 {
+        return None;
+    }
+    rayon::ThreadPoolBuilder::new().num_threads(threads.min(256)).build().ok().map(Arc::new)
+}
+
+/// The pages of each CPU of a buffer: its chunks are found, its page size is checked.
+fn cpu_pages(
+    source: &Source,
+    header: &Header,
+    buffer: &BufferHeader,
+    pool: &Pool,
+    diagnostics: &mut Diagnostics,
+) -> Vec<CpuPages> {
+    let (file, endian) = (source.bytes(), header.version.endian);
+    let layout = PageLayout { size: buffer.page_size as usize, ..header.layout };
+    let rows = stream::parallel(pool, buffer.cpus.clone(), |row| {
+        let mut diagnostics = Diagnostics::default();
+        let store = if buffer.compressed {
+            let found = Chunks::index(file, row.at, endian);
+            if found.cut {
+                diagnostics.add_at(Diagnostic::TruncatedData, || format!("CPU {}, its compressed chunks", row.cpu));
+            }
+            Store::Chunks { codec: header.codec, chunks: found.chunks }
+        } else {
+            Store::Plain { at: row.at, size: row.size }
+        };
+        (CpuPages { cpu: Cpu(row.cpu), layout, store }, diagnostics)
+    });
+    let mut lanes = Vec::new();
+    for (pages, found) in rows {
+        diagnostics.merge(&found);
+        lanes.push(pages);
+    }
+    stride::settle(file, &mut lanes, diagnostics);
+    lanes
+}

@@ -1,0 +1,185 @@
+//! One CPU at a time: its first and last event, and its events from any instant on.
+
+use super::Trace;
+use crate::error::Error;
+use crate::page::{Loss, Page, Raw};
+use crate::plan::{Plan, Want};
+use crate::stream::{CpuPages, UnitBytes, Visitor, join_losses, walk};
+use sched::{Cpu, Diagnostic, Diagnostics, Kind, Pid, SchedEvent, Ts};
+use std::ops::ControlFlow;
+
+/// What a reader of single CPUs needs: compiled once, used by all of them.
+#[derive(Debug)]
+pub struct CpuReader<'t> {
+    trace: &'t Trace,
+    plan: Plan,
+    skip: Vec<Vec<bool>>,
+    start: Ts,
+}
+
+struct Ends<'e> {
+    trace: &'e Trace,
+    buffer: usize,
+    first: Option<(Ts, Pid)>,
+    last: Option<Ts>,
+}
+
+impl Visitor for Ends<'_> {
+    fn record(&mut self, raw: &Raw<'_>) {
+        let ts = self.trace.ts(self.buffer, raw.ts);
+        if self.first.is_none() {
+            self.first = Some((ts, self.trace.common().pid(raw.payload, self.trace.endian())));
+        }
+        self.last = self.last.max(Some(ts));
+    }
+
+    fn gap(&mut self, _: Loss) {}
+
+    fn damage(&mut self, _: Diagnostic) {}
+}
+
+impl Trace {
+    fn ends_of(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Ends<'_> {
+        let mut ends = Ends { trace: self, buffer, first: None, last: None };
+        let mut own = Vec::new();
+        if let UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) = pages.load(self.file(), unit, &mut own) {
+            walk(bytes, &pages.layout, &mut ends);
+        }
+        ends
+    }
+
+    /// The time of a CPU's first event, and who was current then.
+    pub(crate) fn first_of(&self, buffer: usize, pages: &CpuPages) -> Option<(Ts, Pid)> {
+        (0..pages.units()).find_map(|unit| self.ends_of(buffer, pages, unit).first)
+    }
+
+    /// The time of a CPU's last event.
+    pub(crate) fn last_of(&self, buffer: usize, pages: &CpuPages) -> Option<Ts> {
+        (0..pages.units()).rev().find_map(|unit| self.ends_of(buffer, pages, unit).last)
+    }
+
+    /// The CPUs that have events in the buffers that are read.
+    pub fn observed(&self) -> Vec<Cpu> {
+        let with_events = self.selected_lanes().into_iter().filter(|(b, pages)| self.first_of(*b, pages).is_some());
+        let mut cpus: Vec<Cpu> = with_events.map(|(_, pages)| pages.cpu).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    }
+
+    /// The first and the last instant of the buffers that are read.
+    pub fn extent(&self) -> Option<(Ts, Ts)> {
+        let start = self.start()?;
+        let lanes = self.selected_lanes();
+        let lasts = crate::stream::parallel(self.pool(), lanes, |(b, pages)| self.last_of(b, pages));
+        Some((start, lasts.into_iter().flatten().max()?.max(start)))
+    }
+
+    /// A reader of single CPUs. Refused if the clock tells no time.
+    pub fn cpu_reader(&self, want: Want) -> Result<CpuReader<'_>, Error> {
+        self.has_time()?;
+        let start = self.start().ok_or_else(|| Error::NoEvents { why: String::new() })?;
+        let skip = self.duplicates(&mut Diagnostics::default());
+        Ok(CpuReader { trace: self, plan: self.plan(want), skip, start })
+    }
+
+    /// Runs `work` for each of `items`, on the trace's threads; the results are in order.
+    pub fn in_parallel<I: Send, O: Send>(&self, items: Vec<I>, work: impl Fn(I) -> O + Sync) -> Vec<O> {
+        crate::stream::parallel(self.pool(), items, work)
+    }
+}
+
+impl CpuReader<'_> {
+    /// Delivers the events of `cpu` in the order they were recorded, until `sink` breaks: from the
+    /// unit on that has `from` in it, so somewhat earlier. Where the CPU has data in several
+    /// buffers they follow one another; see [`CpuReader::buffers_of`].
+    pub fn events(
+        &self,
+        buffer: usize,
+        cpu: Cpu,
+        from: Option<Ts>,
+        sink: &mut dyn FnMut(&SchedEvent) -> ControlFlow<()>,
+    ) -> Diagnostics {
+        let mut diagnostics = Diagnostics::default();
+        let Some(pages) = self.trace.lanes().get(buffer).and_then(|l| l.iter().find(|p| p.cpu == cpu)) else {
+            return diagnostics;
+        };
+        let none: &[bool] = &[];
+        let skip = self.skip.get(buffer).map_or(none, Vec::as_slice);
+        let first = from.map_or(0, |from| self.unit_before(buffer, pages, from));
+        let mut last = None;
+        let mut pending = None;
+        for number in first..pages.units() {
+            let unit = self.trace.decode(buffer, pages, number, &self.plan, skip);
+            diagnostics.merge(&unit.diagnostics);
+            if let Some(lead) = unit.lead {
+                pending = Some(join_losses(pending.take(), lead));
+            }
+            if unit.last.is_none() {
+                continue;
+            }
+            // Read from the middle on, a loss before the first unit is not ours to tell.
+            let skipped = first > 0 && number == first;
+            if let Some(loss) = pending.take().filter(|_| !skipped) {
+                let ts = last.unwrap_or(self.start);
+                let event = SchedEvent { ts, cpu, pid: Pid::IDLE, flags: 0, kind: Kind::Lost { count: loss.count } };
+                if sink(&event).is_break() {
+                    return diagnostics;
+                }
+            }
+            let mut backwards = 0u64;
+            for event in &unit.items {
+                let mut event = *event;
+                if let Some(last) = last.filter(|last| event.ts < *last) {
+                    backwards = backwards.saturating_add(1);
+                    event.ts = last;
+                }
+                if sink(&event).is_break() {
+                    return diagnostics;
+                }
+            }
+            diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
+            last = last.max(unit.last);
+        }
+        diagnostics
+    }
+
+    /// The buffers that have data of `cpu`: the one with the switches first.
+    pub fn buffers_of(&self, cpu: Cpu) -> Vec<usize> {
+        let has = |b: &&usize| self.trace.lanes().get(**b).is_some_and(|l| l.iter().any(|p| p.cpu == cpu));
+        let mut buffers: Vec<usize> = self.trace.selected_buffers().iter().filter(has).copied().collect();
+        if buffers.len() > 1 {
+            let switch = self.trace.format_named("sched", "sched_switch").map_or(0, |f| f.id);
+            let counts = self.trace.counts();
+            buffers.sort_by_key(|b| counts.buffers.get(*b).map_or(0, |c| c.of(switch)) == 0);
+        }
+        buffers
+    }
+
+    /// The last unit that begins at or before `from`: by a binary search over the times of pages.
+    fn unit_before(&self, buffer: usize, pages: &CpuPages, from: Ts) -> usize {
+        let (mut low, mut high) = (0usize, pages.units());
+        while low.saturating_add(1) < high {
+            let middle = low.midpoint(high);
+            // Units without events tell no time; the next one does.
+            let begins = (middle..high).find_map(|unit| self.begins(buffer, pages, unit));
+            if begins.is_some_and(|ts| ts <= from) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// The time of a unit's first page with events.
+    fn begins(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Option<Ts> {
+        let mut own = Vec::new();
+        let (UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes)) = pages.load(self.trace.file(), unit, &mut own) else {
+            return None;
+        };
+        let pages_of = bytes.chunks(pages.layout.size.max(1)).filter_map(|page| Page::parse(page, &pages.layout).ok());
+        let ts = pages_of.filter(|page| !page.is_empty()).map(|page| page.ts).next()?;
+        Some(self.trace.ts(buffer, ts))
+    }
+}

@@ -1,0 +1,297 @@
+//! The scheduler's events: decoding a unit, and the merged stream of them.
+
+use super::Trace;
+use crate::bytes::Endian;
+use crate::error::Error;
+use crate::page::{Loss, Raw};
+use crate::plan::{Oddities, Plan, STATE_EVENTS, Want};
+use crate::states::{Evidence, States};
+use crate::stream::{self, CpuPages, Timed, Unit, UnitBytes, Visitor, join_losses, walk};
+use sched::pass::{Extent, FirstEvent};
+use sched::{Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
+use std::ops::ControlFlow;
+
+impl Timed for SchedEvent {
+    fn ts(&self) -> Ts {
+        self.ts
+    }
+
+    fn set_ts(&mut self, ts: Ts) {
+        self.ts = ts;
+    }
+
+    fn after_gap(cpu: Cpu, before: Ts, loss: Loss, _: Option<&mut SchedEvent>) -> Option<SchedEvent> {
+        Some(lost(cpu, before, loss))
+    }
+}
+
+fn lost(cpu: Cpu, ts: Ts, loss: Loss) -> SchedEvent {
+    SchedEvent { ts, cpu, pid: Pid::IDLE, flags: 0, kind: Kind::Lost { count: loss.count } }
+}
+
+/// Decodes the records of a unit.
+struct Decoder<'d> {
+    trace: &'d Trace,
+    plan: &'d Plan,
+    /// Events of these numbers come from another buffer.
+    skip: &'d [bool],
+    endian: Endian,
+    buffer: usize,
+    cpu: Cpu,
+    unit: Unit<SchedEvent>,
+    odd: Oddities,
+    backwards: u64,
+    out_of_range: u64,
+}
+
+impl Visitor for Decoder<'_> {
+    #[inline]
+    fn record(&mut self, raw: &Raw<'_>) {
+        let mut ts = self.trace.ts(self.buffer, raw.ts);
+        if let Some(last) = self.unit.last
+            && ts < last
+        {
+            self.backwards = self.backwards.saturating_add(1);
+            ts = last;
+        }
+        if ts == Ts::MAX || ts == Ts::MIN {
+            self.out_of_range = self.out_of_range.saturating_add(1);
+        }
+        self.unit.last = Some(ts);
+        if !self.skip.is_empty() {
+            let id = self.plan.common().id(raw.payload, self.endian).unwrap_or(0);
+            if self.skip.get(usize::from(id)).copied().unwrap_or(false) {
+                return;
+            }
+        }
+        if let Some((pid, flags, kind)) = self.plan.decode(raw.payload, &mut self.odd) {
+            self.unit.items.push(SchedEvent { ts, cpu: self.cpu, pid, flags, kind });
+        }
+    }
+
+    fn gap(&mut self, loss: Loss) {
+        match self.unit.last {
+            Some(last) => self.unit.items.push(lost(self.cpu, last, loss)),
+            None => self.unit.lead = Some(join_losses(self.unit.lead.take(), loss)),
+        }
+    }
+
+    fn damage(&mut self, what: Diagnostic) {
+        let cpu = self.cpu;
+        self.unit.diagnostics.add_at(what, || format!("CPU {cpu}"));
+    }
+}
+
+impl Trace {
+    /// The plan for `want`, with the encoding of `prev_state` settled by a look at the data.
+    pub(crate) fn plan(&self, want: Want) -> Plan {
+        let mut plan = Plan::new(&self.formats, self.endian(), States::modern(), want);
+        plan.set_states(self.states().clone());
+        plan
+    }
+
+    /// How `prev_state` is to be read.
+    pub(crate) fn states(&self) -> &States {
+        self.states.get_or_init(|| {
+            let switch = self.format_named("sched", "sched_switch");
+            let mut states = switch.and_then(|f| States::from_print_fmt(&f.print_fmt)).unwrap_or_else(States::modern);
+            let plan = Plan::new(&self.formats, self.endian(), states.clone(), Want::Switches);
+            let mut evidence = Evidence::default();
+            for (_, pages) in self.selected_lanes().iter().take(64) {
+                let mut own = Vec::new();
+                if let UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) = pages.load(self.file(), 0, &mut own) {
+                    walk(bytes, &pages.layout, &mut Sampler { plan: &plan, evidence: &mut evidence });
+                }
+            }
+            states.settle(&evidence, self.header.options.kernel());
+            states
+        })
+    }
+
+    /// Decodes one unit of a CPU's data.
+    pub(crate) fn decode(&self, buffer: usize, pages: &CpuPages, unit: usize, plan: &Plan, skip: &[bool]) -> Unit<SchedEvent> {
+        let mut decoder = Decoder {
+            trace: self,
+            plan,
+            skip,
+            endian: self.endian(),
+            buffer,
+            cpu: pages.cpu,
+            unit: Unit::default(),
+            odd: Oddities::default(),
+            backwards: 0,
+            out_of_range: 0,
+        };
+        let mut own = Vec::new();
+        match pages.load(self.file(), unit, &mut own) {
+            UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) => {
+                decoder.unit.items.reserve(bytes.len() / 64);
+                walk(bytes, &pages.layout, &mut decoder);
+            }
+            UnitBytes::Bad => {
+                decoder.damage(Diagnostic::CorruptChunk);
+                decoder.gap(Loss { count: None });
+            }
+        }
+        self.release(&pages.place(unit));
+        let Decoder { mut unit, odd, backwards, out_of_range, .. } = decoder;
+        unit.diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
+        unit.diagnostics.add_many(Diagnostic::TimeOutOfRange, out_of_range);
+        unit.diagnostics.add_many(Diagnostic::UnknownState, odd.unknown_states);
+        unit.diagnostics.add_many(Diagnostic::BadCpu, odd.bad_cpus);
+        unit.diagnostics.add_many(Diagnostic::CorruptRecord, odd.short_records.saturating_sub(odd.bad_cpus));
+        unit
+    }
+
+    /// The scheduler's events of all CPUs in time order, as often as asked. Refused if the clock
+    /// tells no time.
+    pub fn events(&self) -> Result<EventStream<'_>, Error> {
+        self.has_time()?;
+        let mut diagnostics = Diagnostics::default();
+        let skip = self.duplicates(&mut diagnostics);
+        Ok(EventStream { trace: self, plan: self.plan(Want::Everything), skip, found: diagnostics, read: Diagnostics::default() })
+    }
+
+    /// For each buffer, the event numbers that an earlier buffer records as well. Two instances
+    /// that both record the switches would otherwise show each of them twice.
+    pub(crate) fn duplicates(&self, diagnostics: &mut Diagnostics) -> Vec<Vec<bool>> {
+        let mut skip = vec![Vec::new(); self.lanes.len()];
+        if self.selected.len() < 2 {
+            return skip;
+        }
+        let counts = self.counts();
+        for name in STATE_EVENTS {
+            let Some(format) = self.format_named("sched", name) else { continue };
+            let with_events = |b: &&usize| counts.buffers.get(**b).is_some_and(|c| c.of(format.id) > 0);
+            for buffer in self.selected.iter().filter(with_events).skip(1) {
+                let Some(ids) = skip.get_mut(*buffer) else { continue };
+                ids.resize(ids.len().max(usize::from(format.id).saturating_add(1)), false);
+                if let Some(slot) = ids.get_mut(usize::from(format.id)) {
+                    *slot = true;
+                }
+                let n = counts.buffers.get(*buffer).map_or(0, |c| c.of(format.id));
+                diagnostics.add_many(Diagnostic::DuplicateEvents, n);
+            }
+        }
+        skip
+    }
+
+    /// Names of the state's events that were not recorded at all.
+    pub fn missing_events(&self) -> Vec<&'static str> {
+        let counts = self.counts();
+        let occurs = |name: &str| {
+            self.format_named("sched", name)
+                .is_some_and(|f| self.selected.iter().any(|b| counts.buffers.get(*b).is_some_and(|c| c.of(f.id) > 0)))
+        };
+        STATE_EVENTS.into_iter().filter(|name| !occurs(name)).collect()
+    }
+
+    /// Whether wakeups were recorded: looked for in the first unit of each CPU, and only where
+    /// there is none in the whole trace.
+    fn has_wakeups(&self) -> bool {
+        let Some(format) = self.format_named("sched", "sched_wakeup") else { return false };
+        for (_, pages) in self.selected_lanes() {
+            let mut finder = Finder { id: format.id, common: *self.common(), endian: self.endian(), found: false };
+            let mut own = Vec::new();
+            if let UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) = pages.load(self.file(), 0, &mut own) {
+                walk(bytes, &pages.layout, &mut finder);
+            }
+            if finder.found {
+                return true;
+            }
+        }
+        !self.missing_events().contains(&"sched_wakeup")
+    }
+}
+
+struct Sampler<'s> {
+    plan: &'s Plan,
+    evidence: &'s mut Evidence,
+}
+
+impl Visitor for Sampler<'_> {
+    fn record(&mut self, raw: &Raw<'_>) {
+        if let Some((state, idle)) = self.plan.raw_state(raw.payload) {
+            self.evidence.add(state, idle);
+        }
+    }
+
+    fn gap(&mut self, _: Loss) {}
+
+    fn damage(&mut self, _: Diagnostic) {}
+}
+
+struct Finder {
+    id: u16,
+    common: crate::plan::CommonAt,
+    endian: Endian,
+    found: bool,
+}
+
+impl Visitor for Finder {
+    fn record(&mut self, raw: &Raw<'_>) {
+        self.found = self.found || self.common.id(raw.payload, self.endian) == Some(self.id);
+    }
+
+    fn gap(&mut self, _: Loss) {}
+
+    fn damage(&mut self, _: Diagnostic) {}
+}
+
+/// The merged events of a trace, for a [`sched::Pass`].
+#[derive(Debug)]
+pub struct EventStream<'t> {
+    trace: &'t Trace,
+    plan: Plan,
+    skip: Vec<Vec<bool>>,
+    found: Diagnostics,
+    read: Diagnostics,
+}
+
+impl EventSource for EventStream<'_> {
+    type Error = Error;
+
+    fn extent(&mut self) -> Result<Extent, Error> {
+        let trace = self.trace;
+        let mut firsts: Vec<FirstEvent> = Vec::new();
+        let mut end: Option<Ts> = None;
+        let lanes = trace.selected_lanes();
+        let ends = stream::parallel(trace.pool(), lanes, |(buffer, pages)| {
+            let first = trace.first_of(buffer, pages)?;
+            Some((pages.cpu, first, trace.last_of(buffer, pages).unwrap_or(first.0)))
+        });
+        for (cpu, (ts, pid), last) in ends.into_iter().flatten() {
+            end = end.max(Some(last));
+            match firsts.iter_mut().find(|f| f.cpu == cpu) {
+                Some(first) if ts < first.ts => *first = FirstEvent { cpu, ts, pid },
+                Some(_) => {}
+                None => firsts.push(FirstEvent { cpu, ts, pid }),
+            }
+        }
+        let start = firsts.iter().map(|f| f.ts).min();
+        let (Some(start), Some(end)) = (start, end) else {
+            return Err(Error::NoEvents { why: String::new() });
+        };
+        let wakeups = trace.has_wakeups();
+        Ok(Extent { start, end: end.max(start), firsts, wakeups })
+    }
+
+    fn events(&mut self, sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>) -> Result<(), Error> {
+        let trace = self.trace;
+        let start = trace.start().unwrap_or_default();
+        let none: &[bool] = &[];
+        let decode = |buffer: usize, pages: &CpuPages, unit: usize| {
+            let skip = self.skip.get(buffer).map_or(none, Vec::as_slice);
+            trace.decode(buffer, pages, unit, &self.plan, skip)
+        };
+        self.read = stream::merge(&trace.selected_lanes(), start, trace.budget(), trace.pool(), decode, sink);
+        Ok(())
+    }
+
+    fn diagnostics(&self) -> Diagnostics {
+        let mut all = self.trace.diagnostics().clone();
+        all.merge(&self.found);
+        all.merge(&self.read);
+        all
+    }
+}

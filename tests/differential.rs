@@ -1,0 +1,161 @@
+//! Every event of every recording, against `trace-cmd report`.
+//!
+//! Without trace-cmd these tests say so and pass; with `SCHEDVIZ_REQUIRE_TRACE_CMD` set, as in CI,
+//! they fail.
+
+use crate::support;
+use parse::{Options, Record, Trace};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::Command;
+
+fn report(path: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("trace-cmd").arg("report").args(arguments).arg("-i").arg(path).output();
+    match output {
+        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Err(e) => {
+            assert!(std::env::var_os("SCHEDVIZ_REQUIRE_TRACE_CMD").is_none(), "trace-cmd is demanded: {e}");
+            eprintln!("trace-cmd is not installed: not compared");
+            None
+        }
+    }
+}
+
+/// A line of `trace-cmd report -t -R`, taken apart.
+#[derive(Debug)]
+struct Line<'l> {
+    cpu: u32,
+    pid: i32,
+    ts: &'l str,
+    name: &'l str,
+    rest: &'l str,
+}
+
+/// `  comm-pid   [cpu] seconds.nanoseconds: name:   fields`; the comm may hold anything.
+fn parse_line(line: &str) -> Option<Line<'_>> {
+    let (head, tail) = line.match_indices(" [").find_map(|(at, _)| {
+        let (head, tail) = (&line[..at], &line[at + 2..]);
+        let (cpu, rest) = tail.split_once(']')?;
+        let number = cpu.len() == 3 && cpu.bytes().all(|b| b.is_ascii_digit());
+        (number && head.trim_end().rsplit_once('-')?.1.parse::<i32>().is_ok() && rest.contains(": ")).then_some((head, tail))
+    })?;
+    let (cpu, rest) = tail.split_once(']')?;
+    let (ts, rest) = rest.split_once(':')?;
+    let (name, rest) = rest.split_once(':')?;
+    let pid = head.trim_end().rsplit_once('-')?.1.parse().ok()?;
+    Some(Line { cpu: cpu.parse().ok()?, pid, ts: ts.trim(), name: name.trim(), rest })
+}
+
+/// Seconds with nanoseconds; the clocks that trace-cmd does not take for time come as they are.
+fn shown_time(record: &Record<'_>, like: &str) -> String {
+    let ns = record.ts.0;
+    if like.contains('.') { format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000) } else { ns.to_string() }
+}
+
+/// Compares the fields that a line shows, one after the other: a text may hold `=` and blanks.
+fn compare_fields(record: &Record<'_>, line: &Line<'_>) -> Result<(), String> {
+    let format = record.format().ok_or("no format")?;
+    let fields: Vec<_> = format.own_fields().collect();
+    let mut rest = line.rest;
+    for (i, field) in fields.iter().enumerate() {
+        let start = rest.find(&format!("{}=", field.name)).ok_or_else(|| format!("no {} in {rest:?}", field.name))?;
+        rest = &rest[start + field.name.len() + 1..];
+        let end = fields.get(i + 1).and_then(|next| rest.find(&format!(" {}=", next.name))).unwrap_or(rest.len());
+        let shown = rest[..end].trim_end();
+        let ours = match (field.is_text(), record.number(&field.name)) {
+            (true, _) => String::from_utf8_lossy(record.bytes(&field.name).unwrap_or(b"?")).trim_end().to_owned(),
+            (false, Some(n)) => {
+                let hex = shown.strip_prefix("0x").unwrap_or(shown);
+                // Decimal, hexadecimal, padded with zeroes or a symbol: as the event prints it.
+                let unsigned = if field.size == 4 { u64::from(n as u32) } else { n as u64 };
+                let same = shown.trim_start_matches('0').parse::<i64>().ok() == Some(n)
+                    || shown.parse::<u64>().ok() == Some(unsigned)
+                    || u64::from_str_radix(hex, 16).ok() == Some(unsigned)
+                    || (n == 0 && shown.bytes().all(|b| b == b'0'));
+                if same || shown.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') { continue } else { n.to_string() }
+            }
+            (false, None) => continue,
+        };
+        if ours != shown {
+            return Err(format!("{}: ours {ours:?}, trace-cmd's {shown:?}", field.name));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_event_is_the_one_that_trace_cmd_reports() {
+    let mut compared = 0u64;
+    for path in support::recordings() {
+        let Some(text) = report(&path, &["-t", "-R"]) else { return };
+        let trace = Trace::open(&path, Options::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let mut lines = text.lines().filter(|l| !l.starts_with("cpus=") && !l.is_empty());
+        trace.records(&mut |record| {
+            let fail = |what: &str, line: &str| -> ! { panic!("{}: {what}\ntrace-cmd: {line}\nours: {record:?}", path.display()) };
+            let mut line = lines.next().unwrap_or_else(|| fail("trace-cmd has no more events", ""));
+            if let Some(lost) = record.lost {
+                let (cpu, k) = (record.cpu, lost.map_or(String::new(), |k| format!("{k} ")));
+                let expected = format!("CPU:{cpu} [{k}EVENTS DROPPED]");
+                if line != expected {
+                    fail(&format!("expected {expected:?}"), line);
+                }
+                line = lines.next().unwrap_or_else(|| fail("no event after a loss", ""));
+            }
+            let Some(parsed) = parse_line(line) else { fail("not understood", line) };
+            let name = record.format().map_or("?", |f| f.name.as_str());
+            let same = (parsed.cpu, parsed.pid, parsed.name) == (record.cpu.0, record.pid().0, name);
+            if !same || parsed.ts != shown_time(record, parsed.ts) {
+                fail(&format!("another event, {:?}", shown_time(record, parsed.ts)), line);
+            }
+            if !matches!(name, "print" | "kernel_stack" | "function")
+                && let Err(what) = compare_fields(record, &parsed)
+            {
+                fail(&what, line);
+            }
+            compared += 1;
+            ControlFlow::Continue(())
+        });
+        assert_eq!(lines.next(), None, "{}: trace-cmd has more events", path.display());
+    }
+    println!("{compared} events compared");
+}
+
+#[test]
+fn counts_are_those_of_the_report() {
+    for path in support::recordings() {
+        let Some(text) = report(&path, &["-t", "-R"]) else { return };
+        let mut theirs: BTreeMap<String, u64> = BTreeMap::new();
+        for line in text.lines().filter_map(parse_line) {
+            *theirs.entry(line.name.to_owned()).or_default() += 1;
+        }
+        let trace = Trace::open(&path, Options::default()).expect("a readable recording");
+        let ours: BTreeMap<String, u64> = trace.event_counts().into_iter().map(|e| (e.name, e.count)).collect();
+        assert_eq!(ours, theirs, "{}", path.display());
+        let dropped = text.lines().filter(|l| l.ends_with("EVENTS DROPPED]")).count() as u64;
+        let gaps: u64 = trace.counts().buffers.iter().flat_map(|b| &b.cpus).map(|c| c.gaps).sum();
+        assert_eq!(gaps, dropped, "{}", path.display());
+    }
+}
+
+#[test]
+fn printed_texts_are_the_same() {
+    let mut compared = 0;
+    for path in support::recordings() {
+        let trace = Trace::open(&path, Options::default()).expect("a readable recording");
+        if !trace.event_counts().iter().any(|e| matches!(e.name.as_str(), "print" | "bprint" | "bputs")) {
+            continue;
+        }
+        let Some(text) = report(&path, &["-t"]) else { return };
+        let mut theirs = text.lines().filter_map(parse_line).filter(|l| matches!(l.name, "print" | "bprint" | "bputs"));
+        trace.records(&mut |record| {
+            if let (Some(text), Some(place)) = (record.text(), record.place()) {
+                let line = theirs.next().expect("as many texts");
+                assert_eq!(line.rest.trim(), format!("{place}: {}", text.trim_end()), "{}", path.display());
+                compared += 1;
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    println!("{compared} texts compared");
+}

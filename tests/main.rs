@@ -1,0 +1,4 @@
+//! The whole program against real recordings, other programs, and itself.
+
+mod differential;
+mod support;
