@@ -1,4 +1,5 @@
 //! The whole program against real recordings, other programs, and itself.
 
 mod differential;
+mod laws;
 mod support;

@@ -1,1 +1,41 @@
-//! x
+//! For tests only, never published: real trace.dat bytes, and schedules whose truth is known.
+//!
+//! * [`TraceBuilder`] writes files of either version, any byte order, word size, page size and
+//!   compression. It is written from the description of the format (`trace-cmd.dat(5)`, the
+//!   kernel's ring-buffer documentation), and shares no code with the reader.
+//! * [`Layout`] describes the sched events as kernels of several ages lay them out.
+//! * [`Simulation`] runs CPUs and tasks at random, and knows who runs and waits where after each
+//!   event.
+//! * [`Laws`] is an analysis that checks what must hold of any trace.
+
+mod file;
+mod layout;
+mod laws;
+mod ring;
+mod simulation;
+
+pub use file::{Buffer, Compression, TraceBuilder};
+pub use layout::{Age, Layout};
+pub use laws::{LawReport, Laws};
+pub use ring::Ring;
+pub use simulation::{Rng, Simulation, Truth};
+
+/// Byte order of a file to be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Least significant byte first.
+    #[default]
+    Little,
+    /// Most significant byte first.
+    Big,
+}
+
+impl Order {
+    /// Appends a number of `size` bytes.
+    pub fn put(self, to: &mut Vec<u8>, value: u64, size: usize) {
+        match self {
+            Order::Little => to.extend(&value.to_le_bytes()[..size]),
+            Order::Big => to.extend(&value.to_be_bytes()[8 - size..]),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What must hold of any trace, as an analysis that checks it.
+
+use sched::{Analysis, Counts, Cpu, CpuSpan, Current, Dur, Kind, Load, SchedEvent, SchedState, Span, TaskId, TaskState, Ts};
+use std::collections::BTreeMap;
+
+/// Checks, and panics where a law is broken:
+///
+/// * the spans of a task tile its observed life;
+/// * the spans of a CPU tile the window: running, idle and unknown time add up to it;
+/// * a CPU runs at most one task, and it is the one whose span says so;
+/// * the counts equal a recount, after every event;
+/// * nothing is guessed inside a loss.
+#[derive(Clone, Debug, Default)]
+pub struct Laws {
+    start: Ts,
+    tasks: BTreeMap<TaskId, Ts>,
+    cpus: BTreeMap<Cpu, Ts>,
+    lost: BTreeMap<Cpu, Ts>,
+    report: LawReport,
+}
+
+/// What was added up on the way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LawReport {
+    /// Time that CPUs ran a task, by the spans of CPUs.
+    pub busy: Dur,
+    /// Time that CPUs idled.
+    pub idle: Dur,
+    /// Time of which nothing is known.
+    pub unknown: Dur,
+    /// Time that tasks ran, by the spans of tasks.
+    pub running: Dur,
+    /// Time that tasks waited.
+    pub waiting: Dur,
+    /// The window.
+    pub window: Dur,
+    /// CPUs that were seen.
+    pub cpus: usize,
+    /// Events.
+    pub events: u64,
+}
+
+impl Analysis for Laws {
+    type Output = LawReport;
+
+    fn begin(&mut self, start: Ts, _: &SchedState) {
+        self.start = start;
+    }
+
+    fn span(&mut self, span: &Span, _: &SchedState) {
+        assert!(span.start <= span.end, "a span that ends before it starts: {span:?}");
+        if let Some(end) = self.tasks.insert(span.task, span.end) {
+            assert_eq!(end, span.start, "a gap or an overlap in the life of a task: {span:?}");
+        }
+        match span.state {
+            TaskState::Running(_) => self.report.running += span.duration(),
+            TaskState::Waiting(_) => self.report.waiting += span.duration(),
+            TaskState::Dead => panic!("a span of the dead: {span:?}"),
+            TaskState::Blocked(_) | TaskState::Unknown => {}
+        }
+    }
+
+    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
+        let end = self.cpus.insert(span.cpu, span.end).unwrap_or(self.start);
+        assert_eq!(end, span.start, "a gap or an overlap on a CPU: {span:?}");
+        match span.current {
+            Current::Unknown => self.report.unknown += span.duration(),
+            Current::Idle => self.report.idle += span.duration(),
+            Current::Task(_) => self.report.busy += span.duration(),
+        }
+        if let (Some(since), true) = (self.lost.get(&span.cpu), span.current != Current::Unknown) {
+            assert!(span.end <= *since || span.start >= state.now(), "something is claimed inside a loss since {since:?}: {span:?}");
+        }
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.report.events += 1;
+        match event.kind {
+            Kind::Lost { .. } => {
+                self.lost.insert(event.cpu, event.ts);
+                assert_eq!(state.current(event.cpu), Current::Unknown);
+            }
+            _ => drop(self.lost.remove(&event.cpu)),
+        }
+        // A recount is expensive where there are many CPUs; every so often is often enough.
+        if self.report.events % 64 == 1 || state.observed().count() <= 8 {
+            recount(state);
+        }
+    }
+
+    fn finish(mut self, end: Ts, _: &SchedState) -> LawReport {
+        self.report.window = end.since(self.start);
+        self.report.cpus = self.cpus.len();
+        for (cpu, covered) in &self.cpus {
+            assert_eq!(*covered, end, "CPU {cpu} is not covered to the end");
+        }
+        let all = self.report.busy.0 + self.report.idle.0 + self.report.unknown.0;
+        assert_eq!(all, self.report.window.0 * self.report.cpus as u64, "the time of the CPUs is not the window's");
+        assert_eq!(self.report.busy, self.report.running, "tasks ran longer or shorter than CPUs ran tasks");
+        self.report
+    }
+}
+
+fn recount(state: &SchedState) {
+    let mut counts = Counts::default();
+    for cpu in (0..64).map(Cpu) {
+        let waiting = state.waiting(cpu).count() as u32;
+        assert_eq!(waiting, state.queue_length(cpu));
+        assert!(state.waiting(cpu).all(|t| t.state == TaskState::Waiting(cpu)));
+        counts.waiting += waiting;
+        match state.load(cpu) {
+            Load::Unobserved => {}
+            Load::Unknown => counts.unknown += 1,
+            Load::Idle => counts.idle += 1,
+            Load::Reacting => counts.reacting += 1,
+            Load::Busy => counts.busy += 1,
+            Load::Overloaded => {
+                counts.overloaded += 1;
+                counts.waiting_overloaded += waiting;
+            }
+        }
+        if let Current::Task(pid) = state.current(cpu) {
+            let task = state.running(cpu).expect("a current task");
+            assert_eq!((task.pid, task.state), (pid, TaskState::Running(cpu)));
+        }
+    }
+    assert_eq!(counts, state.counts());
+}

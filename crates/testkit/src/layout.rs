@@ -1,0 +1,270 @@
+//! The sched events as kernels of several ages lay them out in their records.
+
+use crate::Order;
+use sched::{Comm, Kind, SchedEvent, StateClass, TaskRef};
+
+/// Which kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Age {
+    /// 6.16 and later: dynamic names in most events.
+    Dynamic,
+    /// 5.14 to 6.15: `char comm[16]` everywhere.
+    Modern,
+    /// 4.15 to 4.20: the state is shifted by its index.
+    Shifted,
+    /// 4.14: the state is an index; `success` in wakeups.
+    Index,
+    /// 4.4: masks with another table, `success` in wakeups.
+    Legacy,
+    /// A vendor's: fields inserted between the known ones, and a fifth common field.
+    Vendor,
+}
+
+impl Age {
+    /// All of them.
+    pub const ALL: [Age; 6] = [Age::Dynamic, Age::Modern, Age::Shifted, Age::Index, Age::Legacy, Age::Vendor];
+
+    /// A release that had this layout.
+    pub fn release(self) -> &'static str {
+        match self {
+            Age::Dynamic => "7.2.13-amd64",
+            Age::Modern | Age::Vendor => "6.1.0-amd64",
+            Age::Shifted => "4.19.0-amd64",
+            Age::Index => "4.14.62-amd64",
+            Age::Legacy => "4.4.0-amd64",
+        }
+    }
+
+    fn has_success(self) -> bool {
+        matches!(self, Age::Shifted | Age::Index | Age::Legacy)
+    }
+}
+
+/// A value of a field.
+enum Value {
+    Int(i64),
+    Comm(Comm),
+}
+
+/// How the events of one kernel are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Which kernel's.
+    pub age: Age,
+    /// The byte order.
+    pub order: Order,
+    /// The kernel's `long`.
+    pub long: usize,
+}
+
+struct Builder {
+    order: Order,
+    text: String,
+    bytes: Vec<u8>,
+    /// Dynamic strings, to stand behind the fixed fields: the place of their word, and the text.
+    dynamic: Vec<(usize, Vec<u8>)>,
+}
+
+impl Builder {
+    fn align(&mut self, size: usize) -> usize {
+        let at = self.bytes.len().next_multiple_of(size);
+        self.bytes.resize(at, 0);
+        at
+    }
+
+    fn field(&mut self, declaration: &str, size: usize, signed: bool, value: i64) {
+        let at = self.align(size);
+        self.line(declaration, at, size, signed);
+        self.order.put(&mut self.bytes, value as u64, size);
+    }
+
+    fn line(&mut self, declaration: &str, at: usize, size: usize, signed: bool) {
+        self.text += &format!("\tfield:{declaration};\toffset:{at};\tsize:{size};\tsigned:{};\n", u8::from(signed));
+    }
+
+    fn array(&mut self, name: &str, comm: Comm) {
+        let at = self.bytes.len();
+        self.line(&format!("char {name}[16]"), at, 16, false);
+        self.bytes.extend(comm.as_bytes());
+        // What follows the NUL is stale.
+        self.bytes.extend(b"\0stale stale stale"[..].iter().take((at + 16).saturating_sub(self.bytes.len())));
+        self.bytes.resize(at + 16, 0);
+    }
+
+    fn string(&mut self, name: &str, comm: Comm) {
+        let at = self.align(4);
+        self.line(&format!("__data_loc char[] {name}"), at, 4, false);
+        self.bytes.resize(at + 4, 0);
+        self.dynamic.push((at, [comm.as_bytes(), b"\0"].concat()));
+    }
+
+    fn finish(mut self) -> (String, Vec<u8>) {
+        for (at, text) in std::mem::take(&mut self.dynamic) {
+            let mut word = Vec::new();
+            self.order.put(&mut word, (text.len() as u64) << 16 | self.bytes.len() as u64, 4);
+            self.bytes.splice(at..at + 4, word);
+            self.bytes.extend(text);
+        }
+        (self.text, self.bytes)
+    }
+}
+
+const NAMES: [&str; 8] = [
+    "sched_switch",
+    "sched_waking",
+    "sched_wakeup",
+    "sched_wakeup_new",
+    "sched_migrate_task",
+    "sched_process_fork",
+    "sched_process_exec",
+    "sched_process_exit",
+];
+
+/// The number of the first event.
+const FIRST_ID: u16 = 300;
+
+impl Layout {
+    /// The number of an event.
+    pub fn id(name: &str) -> u16 {
+        FIRST_ID + NAMES.iter().position(|n| *n == name).expect("a known event") as u16
+    }
+
+    /// The format texts of all events: system and text.
+    pub fn formats(&self) -> Vec<(String, String)> {
+        let sample = TaskRef { pid: sched::Pid(1), prio: 120, comm: Comm::EMPTY };
+        let cpu = sched::Cpu(0);
+        let kinds = [
+            Kind::Switch { prev: sample, state: sched::PrevState::RUNNABLE, next: sample },
+            Kind::Waking { task: sample, target: cpu },
+            Kind::Wakeup { task: sample, target: cpu },
+            Kind::WakeupNew { task: sample, target: cpu },
+            Kind::Migrate { task: sample, orig: cpu, dest: cpu },
+            Kind::Fork { parent: sample.pid, child: sample.pid, child_comm: Comm::EMPTY },
+            Kind::Exec { pid: sample.pid, old_pid: sample.pid },
+            Kind::Exit { pid: sample.pid },
+        ];
+        let texts = kinds.iter().zip(NAMES).map(|(kind, name)| {
+            let event = SchedEvent { ts: sched::Ts(0), cpu, pid: sample.pid, flags: 0, kind: *kind };
+            let (fields, _) = self.build(&event).expect("a sched event");
+            let fmt = if name == "sched_switch" { self.switch_fmt() } else { "\"\"" };
+            ("sched".to_owned(), format!("name: {name}\nID: {}\nformat:\n{fields}\nprint fmt: {fmt}\n", Layout::id(name)))
+        });
+        texts.collect()
+    }
+
+    fn switch_fmt(&self) -> &'static str {
+        match self.age {
+            Age::Legacy => {
+                r#""%s%s", REC->prev_state & (2048-1) ? __print_flags(REC->prev_state & (2048-1), "|", { 1, "S"} , { 2, "D" }, { 4, "T" }, { 8, "t" }, { 16, "Z" }, { 32, "X" }, { 64, "x" }, { 128, "K"}, { 256, "W" }, { 512, "P" }, { 1024, "N" }) : "R", REC->prev_state & 2048 ? "+" : """#
+            }
+            _ => {
+                r#""%s%s", (REC->prev_state & ((((0x0000 | 0x0001 | 0x0002 | 0x0004 | 0x0008 | 0x0010 | 0x0020 | 0x0040) + 1) << 1) - 1)) ? __print_flags(REC->prev_state & ((((0x0000 | 0x0001 | 0x0002 | 0x0004 | 0x0008 | 0x0010 | 0x0020 | 0x0040) + 1) << 1) - 1), "|", { 0x0001, "S" }, { 0x0002, "D" }, { 0x0004, "T" }, { 0x0008, "t" }, { 0x0010, "X" }, { 0x0020, "Z" }, { 0x0040, "P" }, { 0x0080, "I" }) : "R", REC->prev_state & (((0x0000 | 0x0001 | 0x0002 | 0x0004 | 0x0008 | 0x0010 | 0x0020 | 0x0040) + 1) << 1) ? "+" : "", 0"#
+            }
+        }
+    }
+
+    fn state(&self, event: &SchedEvent, class: StateClass) -> i64 {
+        let idle = event.pid.is_idle();
+        match (self.age, class) {
+            (Age::Legacy, StateClass::Runnable) => 0,
+            (Age::Legacy, StateClass::Preempted) => 2048,
+            (Age::Legacy, StateClass::Blocked) => 1,
+            (Age::Legacy, StateClass::Dead) => 64,
+            (Age::Index, StateClass::Runnable) => 0,
+            (Age::Index, StateClass::Preempted) => 0x1000,
+            (Age::Index, StateClass::Blocked) => 2,
+            (Age::Index, StateClass::Dead) => 5,
+            (Age::Shifted, StateClass::Runnable) => 1,
+            (Age::Shifted, StateClass::Preempted) => if idle { 1 } else { 0x100 },
+            (Age::Shifted, StateClass::Blocked) => 2,
+            (Age::Shifted, StateClass::Dead) => 0x20,
+            (_, StateClass::Runnable) => 0,
+            (_, StateClass::Preempted) => 0x100,
+            (_, StateClass::Blocked) => 1,
+            (_, StateClass::Dead) => 0x10,
+        }
+    }
+
+    /// The payload of an event.
+    pub fn payload(&self, event: &SchedEvent) -> Option<Vec<u8>> {
+        self.build(event).map(|(_, bytes)| bytes)
+    }
+
+    /// The payload of a record with the common fields alone.
+    pub fn bare(&self, id: u16, pid: i32) -> Vec<u8> {
+        let mut b = self.common(id, pid, 0);
+        b.text.clear();
+        b.bytes
+    }
+
+    fn common(&self, id: u16, pid: i32, flags: u8) -> Builder {
+        let mut b = Builder { order: self.order, text: String::new(), bytes: Vec::new(), dynamic: Vec::new() };
+        b.field("unsigned short common_type", 2, false, id.into());
+        b.field("unsigned char common_flags", 1, false, flags.into());
+        b.field("unsigned char common_preempt_count", 1, false, 0);
+        b.field("int common_pid", 4, true, pid.into());
+        if self.age == Age::Vendor {
+            b.field("int common_tgid", 4, true, 77);
+        }
+        b.text += "\n";
+        b
+    }
+
+    fn build(&self, event: &SchedEvent) -> Option<(String, Vec<u8>)> {
+        let task = |task: &TaskRef| {
+            [("comm", Value::Comm(task.comm)), ("pid", Value::Int(task.pid.0.into())), ("prio", Value::Int(task.prio.into()))]
+        };
+        let int = |name, value: i64| (name, Value::Int(value));
+        let success = if self.age.has_success() { vec![int("success", 1)] } else { Vec::new() };
+        let vendor = if self.age == Age::Vendor { vec![int("load", 1024)] } else { Vec::new() };
+        let (name, fields): (&str, Vec<(&str, Value)>) = match &event.kind {
+            Kind::Switch { prev, state, next } => {
+                let raw = self.state(event, state.class);
+                ("sched_switch", vec![
+                    ("prev_comm", Value::Comm(prev.comm)),
+                    int("prev_pid", prev.pid.0.into()),
+                    int("prev_prio", prev.prio.into()),
+                    int("prev_state", raw),
+                    ("next_comm", Value::Comm(next.comm)),
+                    int("next_pid", next.pid.0.into()),
+                    int("next_prio", next.prio.into()),
+                ])
+            }
+            Kind::Waking { task: t, target } | Kind::Wakeup { task: t, target } | Kind::WakeupNew { task: t, target } => {
+                let name = match event.kind {
+                    Kind::Waking { .. } => "sched_waking",
+                    Kind::Wakeup { .. } => "sched_wakeup",
+                    _ => "sched_wakeup_new",
+                };
+                (name, task(t).into_iter().chain(success).chain([int("target_cpu", target.0.into())]).collect())
+            }
+            Kind::Migrate { task: t, orig, dest } => {
+                let cpus = [int("orig_cpu", orig.0.into()), int("dest_cpu", dest.0.into())];
+                ("sched_migrate_task", task(t).into_iter().chain(vendor).chain(cpus).collect())
+            }
+            Kind::Fork { parent, child, child_comm } => ("sched_process_fork", vec![
+                ("parent_comm", Value::Comm(*child_comm)),
+                int("parent_pid", parent.0.into()),
+                ("child_comm", Value::Comm(*child_comm)),
+                int("child_pid", child.0.into()),
+            ]),
+            Kind::Exec { pid, old_pid } => {
+                ("sched_process_exec", vec![int("pid", pid.0.into()), int("old_pid", old_pid.0.into())])
+            }
+            Kind::Exit { pid } => ("sched_process_exit", vec![("comm", Value::Comm(Comm::EMPTY)), int("pid", pid.0.into())]),
+            _ => return None,
+        };
+        let mut b = self.common(Layout::id(name), event.pid.0, event.flags);
+        let fixed = matches!(name, "sched_switch" | "sched_waking" | "sched_wakeup" | "sched_wakeup_new" | "sched_process_exit");
+        for (field, value) in fields {
+            match value {
+                Value::Comm(comm) if self.age == Age::Dynamic && !fixed => b.string(field, comm),
+                Value::Comm(comm) => b.array(field, comm),
+                Value::Int(v) if field == "prev_state" => b.field("long prev_state", self.long, true, v),
+                Value::Int(v) if field.ends_with("pid") => b.field(&format!("pid_t {field}"), 4, true, v),
+                Value::Int(v) => b.field(&format!("int {field}"), 4, true, v),
+            }
+        }
+        Some(b.finish())
+    }
+}

@@ -1,0 +1,192 @@
+//! The laws of the state, over simulated runs whose truth is known and over every recording.
+
+use crate::support;
+use parse::{Options, Trace};
+use sched::{Analysis, Current, Dur, Kind, Pass, SchedEvent, SchedState, Severity, TaskState, Ts, Window};
+use std::collections::BTreeSet;
+use testkit::{LawReport, Laws, Simulation, Truth};
+
+/// Compares the state with the truth after every event. A pass that turns out to have begun with
+/// too little knowledge is repeated, so the first difference is a result and no panic.
+struct Compare<'s> {
+    truth: std::slice::Iter<'s, Truth>,
+    tasks: &'s BTreeSet<i32>,
+    cpus: &'s BTreeSet<u32>,
+    initial: &'s Truth,
+    difference: Option<String>,
+}
+
+impl Compare<'_> {
+    fn check(&mut self, truth: &Truth, state: &SchedState) {
+        for cpu in self.cpus.iter().map(|c| sched::Cpu(*c)) {
+            let current = match state.current(cpu) {
+                Current::Unknown => -1,
+                Current::Idle => 0,
+                Current::Task(pid) => pid.0,
+            };
+            let known = |pid: &&i32| self.tasks.contains(pid);
+            let mut queue: Vec<i32> = truth.queues[cpu.index()].iter().filter(known).copied().collect();
+            let mut ours: Vec<i32> = state.waiting(cpu).map(|t| t.pid.0).collect();
+            // Those who waited at the start came in an order that nobody saw.
+            queue.sort_unstable();
+            ours.sort_unstable();
+            let truth = (truth.current[cpu.index()], queue);
+            if (current, &ours) != (truth.0, &truth.1) {
+                let what = || format!("CPU {cpu} at {:?}: {current} and {ours:?}, in truth {truth:?}", state.now());
+                self.difference.get_or_insert_with(what);
+            }
+        }
+    }
+}
+
+impl Analysis for Compare<'_> {
+    type Output = Option<String>;
+
+    fn begin(&mut self, _: Ts, state: &SchedState) {
+        self.check(self.initial, state);
+    }
+
+    fn after(&mut self, _: &SchedEvent, state: &SchedState) {
+        let truth = self.truth.next().expect("a truth for each event");
+        self.check(truth, state);
+    }
+
+    fn finish(self, _: Ts, _: &SchedState) -> Option<String> {
+        self.difference
+    }
+}
+
+fn simulations() -> impl Iterator<Item = Simulation> {
+    (0..120).map(|seed| Simulation::run(seed, 1 + (seed % 9) as u32, 400))
+}
+
+#[test]
+fn the_state_is_the_simulators_at_every_event() {
+    for (seed, sim) in simulations().enumerate() {
+        let (tasks, cpus) = sim.witnessed();
+        // A short prologue makes late discoveries, and repetitions, likely.
+        for prologue in [0, 50, 100_000] {
+            let (tasks, cpus, initial) = (&tasks, &cpus, &sim.initial);
+            let compare = || Compare { truth: sim.truth.iter(), tasks, cpus, initial, difference: None };
+            let outcome = Pass::over(sim.events.as_slice()).prologue(prologue).run(|| (compare(), Laws::default()));
+            let outcome = outcome.unwrap_or_else(|never| match never {});
+            assert_eq!(outcome.output.0, None, "seed {seed}, prologue {prologue}");
+            let repaired: Vec<_> = outcome.diagnostics.iter().filter(|d| d.0.severity() == Severity::Repaired).collect();
+            assert!(repaired.is_empty(), "seed {seed}: {repaired:?}");
+        }
+    }
+}
+
+fn laws(events: &[SchedEvent], window: Window) -> LawReport {
+    Pass::over(events).window(window).run(Laws::default).unwrap_or_else(|never| match never {}).output
+}
+
+#[test]
+fn laws_hold_with_losses_and_claim_no_more_than_the_truth() {
+    let mut with_loss = 0;
+    for (seed, sim) in simulations().enumerate() {
+        let whole = laws(&sim.events, Window::default());
+        let events = sim.lossy(seed as u64);
+        let lossy = laws(&events, Window::default());
+        let losses = events.iter().filter(|e| matches!(e.kind, Kind::Lost { .. })).count();
+        with_loss += losses;
+        if events.len() == sim.events.len() {
+            assert_eq!(lossy.unknown, Dur(0));
+        }
+        assert_eq!(whole.unknown, Dur(0), "seed {seed}, {} CPUs", sim.cpus);
+    }
+    assert!(with_loss > 100, "too few losses to prove anything: {with_loss}");
+}
+
+#[test]
+fn adjacent_windows_add_up_to_the_whole() {
+    for sim in simulations().take(40).filter(|s| s.events.len() > 10) {
+        let whole = laws(&sim.events, Window::default());
+        let (first, last) = (sim.events[0].ts, sim.events[sim.events.len() - 1].ts);
+        let mut sum = LawReport::default();
+        let cuts = 7;
+        for i in 0..cuts {
+            let at = |i: i64| Ts(first.0 + (last.0 - first.0) * i / cuts);
+            let part = laws(&sim.events, Window { from: Some(at(i)), to: Some(at(i + 1)) });
+            sum.busy += part.busy;
+            sum.idle += part.idle;
+            sum.unknown += part.unknown;
+            sum.waiting += part.waiting;
+            sum.window += part.window;
+            sum.events += part.events;
+        }
+        let totals = |r: &LawReport| (r.busy, r.idle, r.unknown, r.waiting, r.window, r.events);
+        assert_eq!(totals(&sum), totals(&whole));
+    }
+}
+
+#[test]
+fn laws_hold_on_every_recording() {
+    for path in support::recordings() {
+        let trace = Trace::open(&path, Options::default()).expect("a readable recording");
+        if trace.has_time().is_err() {
+            continue;
+        }
+        let outcome = Pass::over(trace.events().expect("events")).run(Laws::default);
+        let outcome = outcome.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        assert_eq!(outcome.output.cpus, trace.observed().len(), "{}", path.display());
+        let gaps: u64 = trace.counts().buffers.iter().flat_map(|b| &b.cpus).map(|c| c.gaps).sum();
+        assert_eq!(outcome.output.unknown.0 > 0, gaps > 0, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_state_counts_what_runs_and_waits() {
+    #[derive(Default)]
+    struct Integrate(Ts, LawReport);
+    impl Analysis for Integrate {
+        type Output = LawReport;
+        fn begin(&mut self, start: Ts, _: &SchedState) {
+            self.0 = start;
+        }
+        fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+            let (dt, counts) = (event.ts.since(self.0).0, state.counts());
+            self.0 = event.ts;
+            self.1.running += Dur(dt * u64::from(counts.running()));
+            self.1.waiting += Dur(dt * u64::from(counts.waiting));
+            self.1.idle += Dur(dt * u64::from(counts.idle + counts.reacting));
+            self.1.unknown += Dur(dt * u64::from(counts.unknown));
+        }
+        fn finish(self, _: Ts, _: &SchedState) -> LawReport {
+            self.1
+        }
+    }
+    for sim in simulations() {
+        let lossy = sim.lossy(3);
+        for events in [&sim.events, &lossy] {
+            let run = Pass::over(events.as_slice()).run(|| (Laws::default(), Integrate::default()));
+            let (laws, counted) = run.unwrap_or_else(|never| match never {}).output;
+            assert_eq!(
+                (laws.running, laws.waiting, laws.idle, laws.unknown),
+                (counted.running, counted.waiting, counted.idle, counted.unknown)
+            );
+        }
+    }
+}
+
+#[test]
+fn spans_know_their_states() {
+    // Two tasks on one CPU: while one runs the other waits, all the time.
+    let sim = Simulation::run(5, 1, 300);
+    struct OneAtATime(u64);
+    impl Analysis for OneAtATime {
+        type Output = u64;
+        fn span(&mut self, span: &sched::Span, _: &SchedState) {
+            if let TaskState::Running(cpu) = span.state {
+                assert_eq!(cpu, sched::Cpu(0));
+                self.0 += span.duration().0;
+            }
+        }
+        fn finish(self, _: Ts, _: &SchedState) -> u64 {
+            self.0
+        }
+    }
+    let outcome = Pass::over(sim.events.as_slice()).run(|| (OneAtATime(0), Laws::default()));
+    let (ran, laws) = outcome.unwrap_or_else(|never| match never {}).output;
+    assert!(ran > 0 && ran == laws.busy.0 && laws.busy.0 + laws.idle.0 == laws.window.0);
+}
