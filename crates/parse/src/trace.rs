@@ -181,7 +181,7 @@ impl Trace {
     fn leave_out_disjoint(&mut self) {
         let span = |buffer: usize| {
             let spans: Vec<(Ts, Ts)> =
-                self.lanes.get(buffer)?.iter().filter_map(|l| Some((self.first_of(buffer, l)?.0, self.last_of(buffer, l)?))).collect();
+                self.lanes.get(buffer)?.iter().filter_map(|l| Some((self.first_of(buffer, l)?.ts, self.last_of(buffer, l)?))).collect();
             Some((spans.iter().map(|s| s.0).min()?, spans.iter().map(|s| s.1).max()?))
         };
         if self.selected.len() < 2 {
@@ -276,7 +276,7 @@ impl Trace {
     pub fn start(&self) -> Option<Ts> {
         *self.start.get_or_init(|| {
             let firsts = self.selected.iter().filter_map(|b| Some((*b, self.lanes.get(*b)?)));
-            firsts.flat_map(|(b, lanes)| lanes.iter().filter_map(move |l| Some(self.first_of(b, l)?.0))).min()
+            firsts.flat_map(|(b, lanes)| lanes.iter().filter_map(move |l| Some(self.first_of(b, l)?.ts))).min()
         })
     }
 

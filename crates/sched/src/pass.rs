@@ -16,6 +16,8 @@ pub struct FirstEvent {
     pub ts: Ts,
     /// Who was current on it then (`common_pid`).
     pub pid: Pid,
+    /// Events before it were lost: it does not tell who was current at the start.
+    pub after_loss: bool,
 }
 
 /// A trace's extent.
@@ -59,8 +61,9 @@ impl EventSource for &[SchedEvent] {
         }
         for event in *self {
             extent.wakeups |= matches!(event.kind, Kind::Wakeup { .. });
-            if !matches!(event.kind, Kind::Lost { .. }) && !extent.firsts.iter().any(|f| f.cpu == event.cpu) {
-                extent.firsts.push(FirstEvent { cpu: event.cpu, ts: event.ts, pid: event.pid });
+            if !extent.firsts.iter().any(|f| f.cpu == event.cpu) {
+                let after_loss = matches!(event.kind, Kind::Lost { .. });
+                extent.firsts.push(FirstEvent { cpu: event.cpu, ts: event.ts, pid: event.pid, after_loss });
             }
         }
         Ok(extent)
@@ -141,7 +144,7 @@ impl<S: EventSource> Pass<S> {
         let extent = self.source.extent()?;
         let mut start = Start {
             ts: extent.start,
-            cpus: extent.firsts.iter().map(|f| (f.cpu, f.pid)).collect(),
+            cpus: extent.firsts.iter().map(|f| (f.cpu, (!f.after_loss).then_some(f.pid))).collect(),
             waiting: Vec::new(),
             without_wakeups: !extent.wakeups,
         };

@@ -45,8 +45,9 @@ use tasks::{Queue, Slot, Tasks};
 pub struct Start {
     /// The trace's first instant.
     pub ts: Ts,
-    /// The CPUs that have events, each with the `common_pid` of its first one.
-    pub cpus: Vec<(Cpu, Pid)>,
+    /// The CPUs that have events, each with the `common_pid` of its first one; without it where
+    /// events were lost before.
+    pub cpus: Vec<(Cpu, Option<Pid>)>,
     /// Tasks known to wait from the first instant, and where.
     pub waiting: Vec<(TaskRef, Cpu)>,
     /// Wakeups are not in the trace: a task first seen being switched in may have slept until then.
@@ -140,7 +141,9 @@ impl SchedState {
         for (cpu, pid) in &start.cpus {
             state.cpu(*cpu).observed = true;
             state.recount(*cpu);
-            state.settle(*cpu, *pid, start.ts);
+            if let Some(pid) = pid {
+                state.settle(*cpu, *pid, start.ts);
+            }
         }
         for (task, cpu) in &start.waiting {
             if state.tasks.find(task.pid).is_none() {

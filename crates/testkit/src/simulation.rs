@@ -98,19 +98,22 @@ impl Simulation {
     }
 
     /// The same run with losses: on each CPU some stretches of events are gone, a mark in their
-    /// place at the time of the last event before each.
-    pub fn lossy(&self, seed: u64) -> Vec<SchedEvent> {
+    /// place at the time of the last event before each. With each event the place of the truth
+    /// after it.
+    pub fn lossy(&self, seed: u64) -> (Vec<SchedEvent>, Vec<Option<usize>>) {
         let mut rng = Rng::new(seed);
         let mut gone: BTreeMap<u32, u64> = BTreeMap::new();
         let mut last: BTreeMap<u32, Ts> = BTreeMap::new();
-        let mut kept: Vec<SchedEvent> = Vec::new();
+        let mut kept: Vec<(SchedEvent, Option<usize>)> = Vec::new();
         let mut losing: BTreeMap<u32, usize> = BTreeMap::new();
-        for event in &self.events {
+        // A gap that no event follows leaves no mark: the last event of each CPU stays.
+        let final_event: BTreeMap<u32, usize> = self.events.iter().enumerate().map(|(i, e)| (e.cpu.0, i)).collect();
+        for (truth, event) in self.events.iter().enumerate() {
             let left = losing.entry(event.cpu.0).or_default();
             if *left == 0 && rng.below(60) == 0 {
                 *left = 1 + rng.below(12);
             }
-            if *left > 0 {
+            if *left > 0 && final_event[&event.cpu.0] != truth {
                 *left -= 1;
                 *gone.entry(event.cpu.0).or_default() += 1;
                 continue;
@@ -118,20 +121,19 @@ impl Simulation {
             if let Some(count) = gone.remove(&event.cpu.0) {
                 let ts = last.get(&event.cpu.0).copied().unwrap_or(Ts(i64::MIN));
                 let count = (rng.below(3) > 0).then_some(count);
-                kept.push(SchedEvent { ts, cpu: event.cpu, pid: Pid::IDLE, flags: 0, kind: Kind::Lost { count } });
+                let lost = Kind::Lost { count };
+                kept.push((SchedEvent { ts, cpu: event.cpu, pid: Pid::IDLE, flags: 0, kind: lost }, None));
             }
             last.insert(event.cpu.0, event.ts);
-            kept.push(*event);
+            kept.push((*event, Some(truth)));
         }
-        let start = kept.iter().filter(|e| e.ts.0 > i64::MIN).map(|e| e.ts).min().unwrap_or_default();
-        for event in &mut kept {
+        let start = kept.iter().filter(|(_, t)| t.is_some()).map(|(e, _)| e.ts).min().unwrap_or_default();
+        for (event, _) in &mut kept {
             event.ts = event.ts.max(start);
         }
         // Marks stand behind the event they follow.
-        let mut keyed: Vec<(Ts, u32, usize, SchedEvent)> =
-            kept.into_iter().enumerate().map(|(i, e)| (e.ts, e.cpu.0, i, e)).collect();
-        keyed.sort_by_key(|(ts, cpu, i, _)| (*ts, *cpu, *i));
-        keyed.into_iter().map(|(.., e)| e).collect()
+        kept.sort_by_key(|(e, _)| (e.ts, e.cpu));
+        kept.into_iter().unzip()
     }
 }
 

@@ -20,27 +20,39 @@ pub struct CpuReader<'t> {
 struct Ends<'e> {
     trace: &'e Trace,
     buffer: usize,
-    first: Option<(Ts, Pid)>,
+    first: Option<First>,
     last: Option<Ts>,
+    lost: bool,
+}
+
+/// The first event of a CPU: when, who was current, and whether events were lost before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct First {
+    pub(crate) ts: Ts,
+    pub(crate) pid: Pid,
+    pub(crate) after_loss: bool,
 }
 
 impl Visitor for Ends<'_> {
     fn record(&mut self, raw: &Raw<'_>) {
         let ts = self.trace.ts(self.buffer, raw.ts);
         if self.first.is_none() {
-            self.first = Some((ts, self.trace.common().pid(raw.payload, self.trace.endian())));
+            let pid = self.trace.common().pid(raw.payload, self.trace.endian());
+            self.first = Some(First { ts, pid, after_loss: self.lost });
         }
         self.last = self.last.max(Some(ts));
     }
 
-    fn gap(&mut self, _: Loss) {}
+    fn gap(&mut self, _: Loss) {
+        self.lost = true;
+    }
 
     fn damage(&mut self, _: Diagnostic) {}
 }
 
 impl Trace {
     fn ends_of(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Ends<'_> {
-        let mut ends = Ends { trace: self, buffer, first: None, last: None };
+        let mut ends = Ends { trace: self, buffer, first: None, last: None, lost: false };
         let mut own = Vec::new();
         if let UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) = pages.load(self.file(), unit, &mut own) {
             walk(bytes, &pages.layout, &mut ends);
@@ -48,9 +60,15 @@ impl Trace {
         ends
     }
 
-    /// The time of a CPU's first event, and who was current then.
-    pub(crate) fn first_of(&self, buffer: usize, pages: &CpuPages) -> Option<(Ts, Pid)> {
-        (0..pages.units()).find_map(|unit| self.ends_of(buffer, pages, unit).first)
+    /// A CPU's first event.
+    pub(crate) fn first_of(&self, buffer: usize, pages: &CpuPages) -> Option<First> {
+        let mut lost = false;
+        (0..pages.units()).find_map(|unit| {
+            let ends = self.ends_of(buffer, pages, unit);
+            let first = ends.first.map(|f| First { after_loss: f.after_loss || lost, ..f });
+            lost |= ends.lost;
+            first
+        })
     }
 
     /// The time of a CPU's last event.

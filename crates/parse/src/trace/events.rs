@@ -258,14 +258,15 @@ impl EventSource for EventStream<'_> {
         let lanes = trace.selected_lanes();
         let ends = stream::parallel(trace.pool(), lanes, |(buffer, pages)| {
             let first = trace.first_of(buffer, pages)?;
-            Some((pages.cpu, first, trace.last_of(buffer, pages).unwrap_or(first.0)))
+            Some((pages.cpu, first, trace.last_of(buffer, pages).unwrap_or(first.ts)))
         });
-        for (cpu, (ts, pid), last) in ends.into_iter().flatten() {
+        for (cpu, first, last) in ends.into_iter().flatten() {
             end = end.max(Some(last));
+            let event = FirstEvent { cpu, ts: first.ts, pid: first.pid, after_loss: first.after_loss };
             match firsts.iter_mut().find(|f| f.cpu == cpu) {
-                Some(first) if ts < first.ts => *first = FirstEvent { cpu, ts, pid },
+                Some(other) if first.ts < other.ts => *other = event,
                 Some(_) => {}
-                None => firsts.push(FirstEvent { cpu, ts, pid }),
+                None => firsts.push(event),
             }
         }
         let start = firsts.iter().map(|f| f.ts).min();

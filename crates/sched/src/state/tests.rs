@@ -13,7 +13,7 @@ struct Drive(SchedState);
 impl Drive {
     /// CPUs 0 to `n`-1, all idle at instant 0.
     fn idle(n: u32) -> Drive {
-        Drive(SchedState::new(&Start { cpus: (0..n).map(|c| (Cpu(c), Pid::IDLE)).collect(), ..Start::default() }))
+        Drive(SchedState::new(&Start { cpus: (0..n).map(|c| (Cpu(c), Some(Pid::IDLE))).collect(), ..Start::default() }))
     }
 
     fn at(&mut self, ts: i64, cpu: u32, pid: i32, kind: Kind) -> &mut Drive {
