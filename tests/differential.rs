@@ -38,7 +38,8 @@ fn parse_line(line: &str) -> Option<Line<'_>> {
         let (head, tail) = (&line[..at], &line[at + 2..]);
         let (cpu, rest) = tail.split_once(']')?;
         let number = cpu.len() == 3 && cpu.bytes().all(|b| b.is_ascii_digit());
-        (number && head.trim_end().rsplit_once('-')?.1.parse::<i32>().is_ok() && rest.contains(": ")).then_some((head, tail))
+        (number && head.trim_end().rsplit_once('-')?.1.parse::<i32>().is_ok() && rest.contains(": "))
+            .then_some((head, tail))
     })?;
     let (cpu, rest) = tail.split_once(']')?;
     let (ts, rest) = rest.split_once(':')?;
@@ -73,7 +74,11 @@ fn compare_fields(record: &Record<'_>, line: &Line<'_>) -> Result<(), String> {
                     || shown.parse::<u64>().ok() == Some(unsigned)
                     || u64::from_str_radix(hex, 16).ok() == Some(unsigned)
                     || (n == 0 && shown.bytes().all(|b| b == b'0'));
-                if same || shown.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') { continue } else { n.to_string() }
+                if same || shown.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                    continue;
+                } else {
+                    n.to_string()
+                }
             }
             (false, None) => continue,
         };
@@ -92,7 +97,9 @@ fn every_event_is_the_one_that_trace_cmd_reports() {
         let trace = Trace::open(&path, Options::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         let mut lines = text.lines().filter(|l| !l.starts_with("cpus=") && !l.is_empty());
         trace.records(&mut |record| {
-            let fail = |what: &str, line: &str| -> ! { panic!("{}: {what}\ntrace-cmd: {line}\nours: {record:?}", path.display()) };
+            let fail = |what: &str, line: &str| -> ! {
+                panic!("{}: {what}\ntrace-cmd: {line}\nours: {record:?}", path.display())
+            };
             let mut line = lines.next().unwrap_or_else(|| fail("trace-cmd has no more events", ""));
             if let Some(lost) = record.lost {
                 let (cpu, k) = (record.cpu, lost.map_or(String::new(), |k| format!("{k} ")));

@@ -21,7 +21,9 @@ impl ClockKind {
     /// architecture's counter.
     pub(crate) fn of(name: &str) -> ClockKind {
         match name {
-            "" | "local" | "global" | "perf" | "mono" | "mono_raw" | "boot" | "tai" | "tsc2nsec" => ClockKind::Nanoseconds,
+            "" | "local" | "global" | "perf" | "mono" | "mono_raw" | "boot" | "tai" | "tsc2nsec" => {
+                ClockKind::Nanoseconds
+            }
             "uptime" => ClockKind::Ticks,
             "counter" => ClockKind::Order,
             _ => ClockKind::Cycles,
@@ -51,7 +53,9 @@ impl Conversion {
         let refuse = |why, advice| Err(Error::Clock { clock: clock.to_owned(), why, advice });
         let mut conversion = Conversion { shift_ns: offset, ..Conversion::default() };
         match (kind, hz, tsc) {
-            (ClockKind::Nanoseconds, None, Some(tsc)) if clock == "tsc2nsec" => conversion.scale = Some((tsc.mult, tsc.shift)),
+            (ClockKind::Nanoseconds, None, Some(tsc)) if clock == "tsc2nsec" => {
+                conversion.scale = Some((tsc.mult, tsc.shift))
+            }
             (ClockKind::Nanoseconds, ..) => {}
             (ClockKind::Cycles, Some(hz), _) if hz > 0 => conversion.hz = Some(hz),
             (ClockKind::Cycles, _, Some(tsc)) => conversion.scale = Some((tsc.mult, tsc.shift)),

@@ -29,7 +29,9 @@ pub enum Error {
         what: String,
     },
     /// A trace.dat of an unknown version.
-    #[error("trace.dat version {version} is not known to this program, which reads versions 6 and 7; `trace-cmd convert --file-version 6` may help")]
+    #[error(
+        "trace.dat version {version} is not known to this program, which reads versions 6 and 7; `trace-cmd convert --file-version 6` may help"
+    )]
     Version {
         /// The version as the file has it.
         version: String,
@@ -45,7 +47,9 @@ pub enum Error {
         expected: &'static str,
     },
     /// A file made by a latency tracer.
-    #[error("this file holds the text of a latency tracer (trace-cmd extract of wakeup, irqsoff, …) and no events; read it with `trace-cmd report`")]
+    #[error(
+        "this file holds the text of a latency tracer (trace-cmd extract of wakeup, irqsoff, …) and no events; read it with `trace-cmd report`"
+    )]
     LatencyText,
     /// A kernel older than 2.6.31.
     #[error("recorded on a kernel older than 2.6.31, whose ring buffer had another encoding; it cannot be read")]

@@ -95,7 +95,8 @@ impl EventFormat {
             } else if let Some(fmt) = line.strip_prefix("print fmt:") {
                 // The text may go on over several lines.
                 let rest: Vec<&str> = lines.by_ref().collect();
-                format.print_fmt = if rest.is_empty() { fmt.trim().into() } else { format!("{} {}", fmt.trim(), rest.join(" ")) };
+                format.print_fmt =
+                    if rest.is_empty() { fmt.trim().into() } else { format!("{} {}", fmt.trim(), rest.join(" ")) };
             }
         }
         format.id = id?;
@@ -142,7 +143,10 @@ impl Field {
     /// Whether it is text: characters, whatever their place.
     pub fn is_text(&self) -> bool {
         let characters = self.kind.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == "char");
-        let several = matches!(self.shape, Shape::Array { element: 1 } | Shape::Tail { element: 1 } | Shape::Dynamic { element: 1, .. });
+        let several = matches!(
+            self.shape,
+            Shape::Array { element: 1 } | Shape::Tail { element: 1 } | Shape::Dynamic { element: 1, .. }
+        );
         several && characters && !self.kind.contains("unsigned")
     }
 
@@ -204,7 +208,8 @@ fn declared(declaration: &str, size: usize) -> (String, String, Shape) {
     let shape = match relative {
         Some(relative) => Shape::Dynamic { element: element(&kind, 1), relative },
         None if text.ends_with(']') => {
-            let count = text.rsplit_once('[').and_then(|(_, n)| n.strip_suffix(']')).and_then(|n| n.trim().parse().ok());
+            let count =
+                text.rsplit_once('[').and_then(|(_, n)| n.strip_suffix(']')).and_then(|n| n.trim().parse().ok());
             match count {
                 _ if size == 0 => Shape::Tail { element: element(&kind, 1) },
                 // An unresolved macro as the count (TASK_COMM_LEN) leaves the type to tell.

@@ -9,13 +9,7 @@
 //!
 //! Nothing here panics, whatever the bytes. What leaves no event to trust is an [`Error`];
 //! everything else is a [`sched::Diagnostic`] with a count, and the rest of the file is read.
-#![deny(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unreachable
-)]
+#![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod bytes;
@@ -43,8 +37,8 @@ pub use count::{BufferCounts, Counts, CpuCounts, EventCount};
 pub use error::Error;
 pub use format::{EventFormat, Field, Shape};
 pub use header::{BufferInfo, CpuStat, Version};
-pub use record::Record;
 pub use plan::Want;
+pub use record::Record;
 pub use trace::{CpuReader, EventStream, Options, Trace, TraceInfo};
 pub use window::Where;
 

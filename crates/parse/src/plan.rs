@@ -65,7 +65,10 @@ impl CommAt {
         let found = match self {
             CommAt::None => None,
             CommAt::Array16(offset) => {
-                return payload.get(offset..).and_then(<[u8]>::first_chunk).map_or(Comm::EMPTY, |raw| Comm::from_array(*raw));
+                return payload
+                    .get(offset..)
+                    .and_then(<[u8]>::first_chunk)
+                    .map_or(Comm::EMPTY, |raw| Comm::from_array(*raw));
             }
             CommAt::Array(offset, size) => payload.get(offset..offset.saturating_add(size)),
             CommAt::Dynamic { offset, size, relative } => format::dynamic(payload, offset, size, relative, endian),
@@ -228,8 +231,7 @@ impl CommonAt {
 impl Plan {
     /// Compiles the plan for `formats`.
     pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> Plan {
-        let mut plan =
-            Plan { endian, entries: Vec::new(), states, common: CommonAt::of(formats.first()), want };
+        let mut plan = Plan { endian, entries: Vec::new(), states, common: CommonAt::of(formats.first()), want };
         for format in formats {
             let Some(decode) = Decode::of(format).filter(|d| plan.wants(d)) else { continue };
             let id = usize::from(format.id);
@@ -315,9 +317,7 @@ impl Plan {
                 Kind::Exec { pid, old_pid: old_pid.and_then(|at| at.int(p, e)).map_or(pid, Pid) }
             }
             Decode::Exit { pid } => Kind::Exit { pid: Pid(pid.int(p, e)?) },
-            Decode::Frequency { state, cpu: at } => {
-                Kind::Frequency { khz: state.uint(p, e)? as u32, target: cpu(at)? }
-            }
+            Decode::Frequency { state, cpu: at } => Kind::Frequency { khz: state.uint(p, e)? as u32, target: cpu(at)? },
             Decode::Interrupt { entry } => Kind::Interrupt { entry: *entry },
         })
     }

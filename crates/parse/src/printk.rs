@@ -85,7 +85,12 @@ pub(crate) fn format(fmt: &str, arguments: &[u8], kernel: &Kernel<'_>) -> String
     out
 }
 
-fn convert(chars: &mut std::str::Chars<'_>, arguments: &mut Arguments<'_>, kernel: &Kernel<'_>, out: &mut String) -> Option<()> {
+fn convert(
+    chars: &mut std::str::Chars<'_>,
+    arguments: &mut Arguments<'_>,
+    kernel: &Kernel<'_>,
+    out: &mut String,
+) -> Option<()> {
     let c = conversion(chars, arguments)?;
     match c.letter {
         '%' => out.push('%'),

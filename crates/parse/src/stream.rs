@@ -47,7 +47,10 @@ pub(crate) enum Store {
 
 /// The bytes of a unit: in the file, or decompressed.
 pub(crate) enum UnitBytes<'u> {
-    File { at: usize, bytes: &'u [u8] },
+    File {
+        at: usize,
+        bytes: &'u [u8],
+    },
     Own(&'u [u8]),
     /// It could not be decompressed.
     Bad,
@@ -78,9 +81,9 @@ impl CpuPages {
                 let end = start.saturating_add(self.unit_size()).min(*size);
                 at.saturating_add(start)..at.saturating_add(end)
             }
-            Store::Chunks { chunks, .. } => chunks
-                .get(unit)
-                .map_or(0..0, |c| c.at..c.at.saturating_add(c.compressed.into())),
+            Store::Chunks { chunks, .. } => {
+                chunks.get(unit).map_or(0..0, |c| c.at..c.at.saturating_add(c.compressed.into()))
+            }
         }
     }
 

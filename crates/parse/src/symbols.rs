@@ -56,7 +56,9 @@ pub(crate) fn printk_formats(text: &[u8]) -> FxHashMap<u64, String> {
     let text = String::from_utf8_lossy(text);
     for line in text.lines() {
         let Some((address, literal)) = line.split_once(':') else { continue };
-        let (Some(address), Some(text)) = (hex(address.trim().as_bytes()), expr::string_literal(literal)) else { continue };
+        let (Some(address), Some(text)) = (hex(address.trim().as_bytes()), expr::string_literal(literal)) else {
+            continue;
+        };
         // Addresses occur twice; they say the same.
         formats.entry(address).or_insert(text);
     }

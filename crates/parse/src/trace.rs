@@ -149,7 +149,8 @@ impl Trace {
         if let Some(name) = &self.options.buffer {
             let wanted = if name == "top" { "" } else { name };
             let Some(index) = buffers.iter().position(|b| b.name == wanted) else {
-                let names: Vec<&str> = buffers.iter().map(|b| if b.name.is_empty() { "top" } else { &b.name }).collect();
+                let names: Vec<&str> =
+                    buffers.iter().map(|b| if b.name.is_empty() { "top" } else { &b.name }).collect();
                 return Err(Error::NoBuffer { name: name.clone(), available: names.join(", ") });
             };
             self.selected = vec![index];
@@ -180,8 +181,12 @@ impl Trace {
     /// time; one that does not has another clock, whatever its label says.
     fn leave_out_disjoint(&mut self) {
         let span = |buffer: usize| {
-            let spans: Vec<(Ts, Ts)> =
-                self.lanes.get(buffer)?.iter().filter_map(|l| Some((self.first_of(buffer, l)?.ts, self.last_of(buffer, l)?))).collect();
+            let spans: Vec<(Ts, Ts)> = self
+                .lanes
+                .get(buffer)?
+                .iter()
+                .filter_map(|l| Some((self.first_of(buffer, l)?.ts, self.last_of(buffer, l)?)))
+                .collect();
             Some((spans.iter().map(|s| s.0).min()?, spans.iter().map(|s| s.1).max()?))
         };
         if self.selected.len() < 2 {
@@ -347,9 +352,14 @@ impl Trace {
     pub fn records(&self, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
         let lanes = self.selected_lanes();
         let start = self.start().unwrap_or_default();
-        stream::merge(&lanes, start, self.budget(), &self.pool, |b, pages, unit| self.collect(b, pages, unit), &mut |items| {
-            items.iter().try_for_each(|item| sink(&Record::new(self, item)))
-        })
+        stream::merge(
+            &lanes,
+            start,
+            self.budget(),
+            &self.pool,
+            |b, pages, unit| self.collect(b, pages, unit),
+            &mut |items| items.iter().try_for_each(|item| sink(&Record::new(self, item))),
+        )
     }
 
     fn collect(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Unit<Item> {
@@ -386,7 +396,13 @@ impl Trace {
         // A loss at the end belongs to the next unit's first record; one at the start stays on the
         // unit's own.
         let (items, last, lead) = (collector.items, collector.last, collector.pending);
-        Unit { items, lead: if last.is_none() { lead } else { None }, last, diagnostics, tail: if last.is_some() { lead } else { None } }
+        Unit {
+            items,
+            lead: if last.is_none() { lead } else { None },
+            last,
+            diagnostics,
+            tail: if last.is_some() { lead } else { None },
+        }
     }
 
     fn selected_lanes(&self) -> Vec<(usize, &CpuPages)> {

@@ -51,7 +51,8 @@ fn nanoseconds(text: &str) -> Option<i64> {
     }
     // Digits beyond the nanosecond are cut.
     let kept: String = fraction.chars().chain(std::iter::repeat('0')).take(digits).collect();
-    let value: i64 = format!("{whole}{kept}").parse().ok().or(if format!("{whole}{kept}").is_empty() { Some(0) } else { None })?;
+    let value: i64 =
+        format!("{whole}{kept}").parse().ok().or(if format!("{whole}{kept}").is_empty() { Some(0) } else { None })?;
     let value = value.min(Ts::MAX.0);
     Some(if negative { value.wrapping_neg() } else { value })
 }

@@ -154,9 +154,14 @@ impl<S: EventSource> Pass<S> {
         learn(&mut start, &early);
         let mut late = Diagnostics::default();
         loop {
-            let mut fold = Fold { state: SchedState::new(&start), analysis: analysis(), from, to, inside: false };
-            let last = to >= extent.end;
-            self.source.events(&mut |events| fold.feed(events, last))?;
+            let end = match self.window.to {
+                None => End::Open,
+                Some(_) if to >= extent.end => End::Inclusive,
+                Some(_) => End::Exclusive,
+            };
+            let mut fold = Fold { state: SchedState::new(&start), analysis: analysis(), from, to, end, inside: false };
+            self.source.events(&mut |events| fold.feed(events))?;
+            let to = fold.to;
             let discovered = fold.state.discovered().to_vec();
             if learn(&mut start, &discovered) {
                 late.add_many(Diagnostic::LateStart, discovered.len() as u64);
@@ -194,24 +199,39 @@ fn learn(start: &mut Start, discovered: &[(TaskRef, Cpu)]) -> bool {
     start.waiting.len() > known
 }
 
+/// What becomes of an event at the end of the window, or behind it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// At the end it is outside: the next window has it.
+    Exclusive,
+    /// At the end it is inside: the trace ends there.
+    Inclusive,
+    /// The window goes on to the last event. Where a clock stepped back, that can be later than
+    /// the last events of all CPUs let expect.
+    Open,
+}
+
 struct Fold<A> {
     state: SchedState,
     analysis: A,
     from: Ts,
     to: Ts,
+    end: End,
     inside: bool,
 }
 
 impl<A: Analysis> Fold<A> {
-    /// Feeds a batch. `last`: the window ends with the trace, and an event at its end is inside.
-    fn feed(&mut self, events: &[SchedEvent], last: bool) -> ControlFlow<()> {
+    fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
         for event in events {
             if event.ts < self.from {
                 self.state.apply(event);
                 continue;
             }
-            if event.ts >= self.to && !(last && event.ts == self.to) {
-                return ControlFlow::Break(());
+            match self.end {
+                End::Open => self.to = self.to.max(event.ts),
+                End::Inclusive if event.ts <= self.to => {}
+                End::Exclusive if event.ts < self.to => {}
+                End::Inclusive | End::Exclusive => return ControlFlow::Break(()),
             }
             self.enter();
             self.analysis.before(event, &self.state);

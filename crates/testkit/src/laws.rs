@@ -1,6 +1,8 @@
 //! What must hold of any trace, as an analysis that checks it.
 
-use sched::{Analysis, Counts, Cpu, CpuSpan, Current, Dur, Kind, Load, SchedEvent, SchedState, Span, TaskId, TaskState, Ts};
+use sched::{
+    Analysis, Counts, Cpu, CpuSpan, Current, Dur, Kind, Load, SchedEvent, SchedState, Span, TaskId, TaskState, Ts,
+};
 use std::collections::BTreeMap;
 
 /// Checks, and panics where a law is broken:
@@ -69,7 +71,10 @@ impl Analysis for Laws {
             Current::Task(_) => self.report.busy += span.duration(),
         }
         if let (Some(since), true) = (self.lost.get(&span.cpu), span.current != Current::Unknown) {
-            assert!(span.end <= *since || span.start >= state.now(), "something is claimed inside a loss since {since:?}: {span:?}");
+            assert!(
+                span.end <= *since || span.start >= state.now(),
+                "something is claimed inside a loss since {since:?}: {span:?}"
+            );
         }
     }
 

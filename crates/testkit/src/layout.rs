@@ -147,7 +147,10 @@ impl Layout {
             let event = SchedEvent { ts: sched::Ts(0), cpu, pid: sample.pid, flags: 0, kind: *kind };
             let (fields, _) = self.build(&event).expect("a sched event");
             let fmt = if name == "sched_switch" { self.switch_fmt() } else { "\"\"" };
-            ("sched".to_owned(), format!("name: {name}\nID: {}\nformat:\n{fields}\nprint fmt: {fmt}\n", Layout::id(name)))
+            (
+                "sched".to_owned(),
+                format!("name: {name}\nID: {}\nformat:\n{fields}\nprint fmt: {fmt}\n", Layout::id(name)),
+            )
         });
         texts.collect()
     }
@@ -175,7 +178,13 @@ impl Layout {
             (Age::Index, StateClass::Blocked) => 2,
             (Age::Index, StateClass::Dead) => 5,
             (Age::Shifted, StateClass::Runnable) => 1,
-            (Age::Shifted, StateClass::Preempted) => if idle { 1 } else { 0x100 },
+            (Age::Shifted, StateClass::Preempted) => {
+                if idle {
+                    1
+                } else {
+                    0x100
+                }
+            }
             (Age::Shifted, StateClass::Blocked) => 2,
             (Age::Shifted, StateClass::Dead) => 0x20,
             (_, StateClass::Runnable) => 0,
@@ -212,7 +221,11 @@ impl Layout {
 
     fn build(&self, event: &SchedEvent) -> Option<(String, Vec<u8>)> {
         let task = |task: &TaskRef| {
-            [("comm", Value::Comm(task.comm)), ("pid", Value::Int(task.pid.0.into())), ("prio", Value::Int(task.prio.into()))]
+            [
+                ("comm", Value::Comm(task.comm)),
+                ("pid", Value::Int(task.pid.0.into())),
+                ("prio", Value::Int(task.prio.into())),
+            ]
         };
         let int = |name, value: i64| (name, Value::Int(value));
         let success = if self.age.has_success() { vec![int("success", 1)] } else { Vec::new() };
@@ -220,17 +233,22 @@ impl Layout {
         let (name, fields): (&str, Vec<(&str, Value)>) = match &event.kind {
             Kind::Switch { prev, state, next } => {
                 let raw = self.state(event, state.class);
-                ("sched_switch", vec![
-                    ("prev_comm", Value::Comm(prev.comm)),
-                    int("prev_pid", prev.pid.0.into()),
-                    int("prev_prio", prev.prio.into()),
-                    int("prev_state", raw),
-                    ("next_comm", Value::Comm(next.comm)),
-                    int("next_pid", next.pid.0.into()),
-                    int("next_prio", next.prio.into()),
-                ])
+                (
+                    "sched_switch",
+                    vec![
+                        ("prev_comm", Value::Comm(prev.comm)),
+                        int("prev_pid", prev.pid.0.into()),
+                        int("prev_prio", prev.prio.into()),
+                        int("prev_state", raw),
+                        ("next_comm", Value::Comm(next.comm)),
+                        int("next_pid", next.pid.0.into()),
+                        int("next_prio", next.prio.into()),
+                    ],
+                )
             }
-            Kind::Waking { task: t, target } | Kind::Wakeup { task: t, target } | Kind::WakeupNew { task: t, target } => {
+            Kind::Waking { task: t, target }
+            | Kind::Wakeup { task: t, target }
+            | Kind::WakeupNew { task: t, target } => {
                 let name = match event.kind {
                     Kind::Waking { .. } => "sched_waking",
                     Kind::Wakeup { .. } => "sched_wakeup",
@@ -242,20 +260,28 @@ impl Layout {
                 let cpus = [int("orig_cpu", orig.0.into()), int("dest_cpu", dest.0.into())];
                 ("sched_migrate_task", task(t).into_iter().chain(vendor).chain(cpus).collect())
             }
-            Kind::Fork { parent, child, child_comm } => ("sched_process_fork", vec![
-                ("parent_comm", Value::Comm(*child_comm)),
-                int("parent_pid", parent.0.into()),
-                ("child_comm", Value::Comm(*child_comm)),
-                int("child_pid", child.0.into()),
-            ]),
+            Kind::Fork { parent, child, child_comm } => (
+                "sched_process_fork",
+                vec![
+                    ("parent_comm", Value::Comm(*child_comm)),
+                    int("parent_pid", parent.0.into()),
+                    ("child_comm", Value::Comm(*child_comm)),
+                    int("child_pid", child.0.into()),
+                ],
+            ),
             Kind::Exec { pid, old_pid } => {
                 ("sched_process_exec", vec![int("pid", pid.0.into()), int("old_pid", old_pid.0.into())])
             }
-            Kind::Exit { pid } => ("sched_process_exit", vec![("comm", Value::Comm(Comm::EMPTY)), int("pid", pid.0.into())]),
+            Kind::Exit { pid } => {
+                ("sched_process_exit", vec![("comm", Value::Comm(Comm::EMPTY)), int("pid", pid.0.into())])
+            }
             _ => return None,
         };
         let mut b = self.common(Layout::id(name), event.pid.0, event.flags);
-        let fixed = matches!(name, "sched_switch" | "sched_waking" | "sched_wakeup" | "sched_wakeup_new" | "sched_process_exit");
+        let fixed = matches!(
+            name,
+            "sched_switch" | "sched_waking" | "sched_wakeup" | "sched_wakeup_new" | "sched_process_exit"
+        );
         for (field, value) in fields {
             match value {
                 Value::Comm(comm) if self.age == Age::Dynamic && !fixed => b.string(field, comm),

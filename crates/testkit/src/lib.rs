@@ -9,14 +9,14 @@
 //! * [`Laws`] is an analysis that checks what must hold of any trace.
 
 mod file;
-mod layout;
 mod laws;
+mod layout;
 mod ring;
 mod simulation;
 
 pub use file::{Buffer, Compression, TraceBuilder};
-pub use layout::{Age, Layout};
 pub use laws::{LawReport, Laws};
+pub use layout::{Age, Layout};
 pub use ring::Ring;
 pub use simulation::{Rng, Simulation, Truth};
 

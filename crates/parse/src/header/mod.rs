@@ -127,7 +127,9 @@ impl Formats {
                     }
                     formats.push(format);
                 }
-                None => diagnostics.add_at(Diagnostic::BadFormat, || format!("{}:{}", raw.system, sched::event::escape(name.as_bytes()))),
+                None => diagnostics.add_at(Diagnostic::BadFormat, || {
+                    format!("{}:{}", raw.system, sched::event::escape(name.as_bytes()))
+                }),
             }
         }
         formats
@@ -302,7 +304,11 @@ fn initial(bytes: &mut Bytes<'_>) -> Result<Initial, Error> {
     let user_long = bytes.u8().map_err(bad)?;
     let page_size = bytes.u32().map_err(bad)?;
     if !(512..=1 << 20).contains(&page_size) {
-        return Err(Error::Damaged { part: "the first header", at: bytes.at(), expected: "a page size from 512 bytes to 1 MiB" });
+        return Err(Error::Damaged {
+            part: "the first header",
+            at: bytes.at(),
+            expected: "a page size from 512 bytes to 1 MiB",
+        });
     }
     let mut initial = Initial {
         version: Version { number, endian, user_long, compression: String::new() },

@@ -120,7 +120,9 @@ impl Options {
                 }
             }
             6 | 10 | 11 | 15 | 22..=25 => {}
-            _ => reader.diagnostics.add_at(Diagnostic::UnknownOption, || format!("option {id} at offset {}", payload.at())),
+            _ => reader
+                .diagnostics
+                .add_at(Diagnostic::UnknownOption, || format!("option {id} at offset {}", payload.at())),
         }
         Ok(())
     }
@@ -138,7 +140,9 @@ impl Options {
             for _ in 0..count {
                 // A row that is cut ends the table, not the buffer.
                 let (Ok(cpu), Ok(at), Ok(size)) = (payload.u32(), payload.u64(), payload.u64()) else {
-                    reader.diagnostics.add_at(Diagnostic::BadOption, || format!("CPU table at offset {}", payload.at()));
+                    reader
+                        .diagnostics
+                        .add_at(Diagnostic::BadOption, || format!("CPU table at offset {}", payload.at()));
                     break;
                 };
                 rows.cpus.push(super::CpuData { cpu, at, size });

@@ -126,9 +126,9 @@ fn instances(reader: &mut Reader<'_>, header: &mut Header, rows: u32) {
         let read = if is_table { buffer(reader, header, &mut bytes, option.name.clone(), rows).ok() } else { None };
         match read {
             Some(buffer) => header.buffers.push(buffer),
-            None => reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || {
-                format!("instance {} at offset {}", option.name, option.at)
-            }),
+            None => reader
+                .diagnostics
+                .add_at(Diagnostic::TruncatedHeader, || format!("instance {} at offset {}", option.name, option.at)),
         }
     }
 }

@@ -67,11 +67,14 @@ pub(super) fn read(reader: &mut Reader<'_>, bytes: Bytes<'_>, initial: Initial) 
         };
         let section = Section::at(reader, option.at).filter(|s| s.id == BUFFER);
         if section.is_none() && !rows.cpus.is_empty() {
-            reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || format!("buffer section at offset {}", option.at));
+            reader
+                .diagnostics
+                .add_at(Diagnostic::TruncatedHeader, || format!("buffer section at offset {}", option.at));
         }
         // Without its section's flags the file's own compression is the best guess.
         let compressed = section.map_or(header.codec.is_some(), |s| s.compressed);
-        let page_size = if (512..=1 << 20).contains(&rows.page_size) { rows.page_size } else { header.layout.size as u32 };
+        let page_size =
+            if (512..=1 << 20).contains(&rows.page_size) { rows.page_size } else { header.layout.size as u32 };
         header.buffers.push(BufferHeader {
             name: option.name,
             clock: if rows.clock.is_empty() { header.options.clock.clone().unwrap_or_default() } else { rows.clock },
@@ -81,11 +84,14 @@ pub(super) fn read(reader: &mut Reader<'_>, bytes: Bytes<'_>, initial: Initial) 
         });
     }
     if header.buffers.is_empty() {
-        let why = "the recorder did not finish writing the file; `trace-cmd restore` can rebuild it from trace.dat.cpu*";
+        let why =
+            "the recorder did not finish writing the file; `trace-cmd restore` can rebuild it from trace.dat.cpu*";
         return Err(Error::NoEvents { why: why.into() });
     }
     if header.buffers.iter().any(|b| b.compressed && !b.cpus.is_empty()) && header.codec.is_none() {
-        reader.diagnostics.add_at(Diagnostic::MissingDecoder, || format!("compression {:?}", header.version.compression));
+        reader
+            .diagnostics
+            .add_at(Diagnostic::MissingDecoder, || format!("compression {:?}", header.version.compression));
     }
     Ok(header)
 }
@@ -174,7 +180,9 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
         // The last two are often absent, and nobody misses them.
         match section {
             Some(section) => *slot = part_of(header, &section, [0, 0, 0, 4, 4, 8].get(i).copied().unwrap_or(0)),
-            None => reader.diagnostics.add_at(Diagnostic::MissingSection, || NAMES.get(i).map_or(String::new(), |n| (*n).to_owned())),
+            None => reader
+                .diagnostics
+                .add_at(Diagnostic::MissingSection, || NAMES.get(i).map_or(String::new(), |n| (*n).to_owned())),
         }
     }
     let [header_page, ftrace, systems, kallsyms, printk, cmdlines] = found;

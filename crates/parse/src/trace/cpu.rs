@@ -193,7 +193,8 @@ impl CpuReader<'_> {
     /// The time of a unit's first page with events.
     fn begins(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Option<Ts> {
         let mut own = Vec::new();
-        let (UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes)) = pages.load(self.trace.file(), unit, &mut own) else {
+        let (UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes)) = pages.load(self.trace.file(), unit, &mut own)
+        else {
             return None;
         };
         let pages_of = bytes.chunks(pages.layout.size.max(1)).filter_map(|page| Page::parse(page, &pages.layout).ok());

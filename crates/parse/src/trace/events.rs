@@ -109,7 +109,14 @@ impl Trace {
     }
 
     /// Decodes one unit of a CPU's data.
-    pub(crate) fn decode(&self, buffer: usize, pages: &CpuPages, unit: usize, plan: &Plan, skip: &[bool]) -> Unit<SchedEvent> {
+    pub(crate) fn decode(
+        &self,
+        buffer: usize,
+        pages: &CpuPages,
+        unit: usize,
+        plan: &Plan,
+        skip: &[bool],
+    ) -> Unit<SchedEvent> {
         let mut decoder = Decoder {
             trace: self,
             plan,
@@ -149,7 +156,13 @@ impl Trace {
         self.has_time()?;
         let mut diagnostics = Diagnostics::default();
         let skip = self.duplicates(&mut diagnostics);
-        Ok(EventStream { trace: self, plan: self.plan(Want::Everything), skip, found: diagnostics, read: Diagnostics::default() })
+        Ok(EventStream {
+            trace: self,
+            plan: self.plan(Want::Everything),
+            skip,
+            found: diagnostics,
+            read: Diagnostics::default(),
+        })
     }
 
     /// For each buffer, the event numbers that an earlier buffer records as well. Two instances

@@ -62,7 +62,8 @@ fn vote(bytes: &[u8], layout: &PageLayout, votes: &mut Votes) {
             }
             Ok(_) => votes.as_labelled = votes.as_labelled.saturating_add(1),
             Err(_) if page.len() == layout.size && slot == 0 => {
-                let fits = (1..=8).find(|n| layout.size << n <= LARGEST && is_whole(bytes, &with_size(layout, layout.size << n)));
+                let fits = (1..=8)
+                    .find(|n| layout.size << n <= LARGEST && is_whole(bytes, &with_size(layout, layout.size << n)));
                 votes.larger.extend(fits);
                 return;
             }
@@ -77,7 +78,9 @@ fn with_size(layout: &PageLayout, size: usize) -> PageLayout {
 
 /// Whether a page of this layout stands here, all of its records whole.
 fn is_whole(bytes: &[u8], layout: &PageLayout) -> bool {
-    let Some(Ok(page)) = bytes.get(..layout.size.min(bytes.len())).map(|b| Page::parse(b, layout)) else { return false };
+    let Some(Ok(page)) = bytes.get(..layout.size.min(bytes.len())).map(|b| Page::parse(b, layout)) else {
+        return false;
+    };
     let mut records = page.records();
     while let Ok(record) = records.next() {
         if record.is_none() {
