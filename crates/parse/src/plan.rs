@@ -174,7 +174,7 @@ pub enum Want {
     /// All, the unknown ones as [`Kind::Other`]: what the state needs.
     #[default]
     Everything,
-    /// Switches; other events only as [`Kind::Other`], and frequencies and interrupts.
+    /// Switches and execs; other events only as [`Kind::Other`], and frequencies and interrupts.
     Switches,
     /// Forks and execs, and switches for the names.
     Lineage,
@@ -250,7 +250,8 @@ impl Plan {
         match self.want {
             Want::Everything => true,
             Want::Switches => {
-                matches!(decode, Decode::Switch { .. } | Decode::Frequency { .. } | Decode::Interrupt { .. })
+                use Decode::{Exec, Frequency, Interrupt, Switch};
+                matches!(decode, Switch { .. } | Exec { .. } | Frequency { .. } | Interrupt { .. })
             }
             Want::Lineage => matches!(decode, Decode::Fork { .. } | Decode::Exec { .. } | Decode::Switch { .. }),
         }

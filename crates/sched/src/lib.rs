@@ -33,5 +33,5 @@ pub use diag::{Diagnostic, Diagnostics, Severity};
 pub use event::{Comm, Cpu, Dur, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 pub use pass::{EventSource, Pass, Window};
 pub use span::{CpuSpan, Current, Span, TaskState};
-pub use state::{Counts, Load, Repair, SchedState, Start, Task, TaskId};
+pub use state::{Counts, CpuFold, Load, Repair, SchedState, Start, Task, TaskId};
 pub use topology::Topology;

@@ -32,9 +32,11 @@ use crate::span::{CpuSpan, Current, Span, TaskState};
 use rustc_hash::FxHashMap;
 
 mod counts;
+mod current;
 mod tasks;
 
 pub use counts::{Counts, Load};
+pub use current::CpuFold;
 pub use tasks::{Task, TaskId};
 
 use counts::Tally;
@@ -440,6 +442,11 @@ impl SchedState {
         }
         if let Some(slot) = self.cpus[cpu.index()].running {
             self.rename(slot, prev);
+            // Who ran from the start on is named only now.
+            let c = &mut self.cpus[cpu.index()];
+            if c.comm.is_empty() {
+                c.comm = prev.comm;
+            }
             let after = match state.class {
                 StateClass::Runnable | StateClass::Preempted => TaskState::Waiting(cpu),
                 StateClass::Blocked => TaskState::Blocked(cpu),

@@ -1,1 +1,14 @@
-//! x
+//! The shared look of schedviz's figures: the page, the scales, the lanes, the palette, and the
+//! columns that stand for more than fits.
+
+pub mod columns;
+pub mod lanes;
+pub mod page;
+pub mod palette;
+pub mod scale;
+
+pub use columns::{Class, Columns, Piece};
+pub use lanes::LaneLayout;
+pub use page::{LegendEntry, Page, Swatch};
+pub use palette::PALETTE;
+pub use scale::{Tick, TimeScale};

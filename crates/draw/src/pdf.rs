@@ -1,0 +1,144 @@
+//! The PDF device: one page, Helvetica from the viewer, no dates.
+
+use crate::figure::{Anchor, Color, Figure, Item, Paint, Point, Unit};
+use crate::text;
+use pdf_writer::types::{ColorSpaceOperand, PaintType, TilingType};
+use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
+use std::io::Write;
+
+const FONT: Name<'static> = Name(b"F");
+const HATCH: Name<'static> = Name(b"H");
+
+/// The figure as a PDF file.
+pub fn pdf(figure: &Figure) -> Vec<u8> {
+    let [catalog, pages, page_id, contents, font, hatch, info] = [1, 2, 3, 4, 5, 6, 7].map(Ref::new);
+    let mut pdf = Pdf::new();
+    pdf.catalog(catalog).pages(pages);
+    pdf.pages(pages).kids([page_id]).count(1);
+    let mut page = pdf.page(page_id);
+    page.media_box(Rect::new(0.0, 0.0, points(figure.width), points(figure.height)));
+    page.parent(pages).contents(contents);
+    let mut resources = page.resources();
+    resources.fonts().pair(FONT, font);
+    resources.patterns().pair(HATCH, hatch);
+    resources.finish();
+    page.finish();
+    pdf.type1_font(font).base_font(Name(b"Helvetica")).encoding_predefined(Name(b"WinAnsiEncoding"));
+    hatch_pattern(&mut pdf, hatch);
+    pdf.stream(contents, &deflate(&content(figure))).filter(Filter::FlateDecode);
+    let mut document = pdf.document_info(info);
+    document.title(TextStr(&figure.title));
+    document.producer(TextStr(concat!("schedviz ", env!("CARGO_PKG_VERSION"))));
+    document.finish();
+    pdf.finish()
+}
+
+fn points(units: Unit) -> f32 {
+    units as f32 / 100.0
+}
+
+fn deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    // Writing to memory cannot fail.
+    let _ = out.write_all(bytes);
+    out.finish().unwrap_or_default()
+}
+
+/// A light ground with dark diagonal lines, three points apart.
+fn hatch_pattern(pdf: &mut Pdf, id: Ref) {
+    let mut content = Content::new();
+    content.set_fill_gray(0.93).rect(0.0, 0.0, 3.0, 3.0).fill_nonzero();
+    content.set_stroke_gray(0.45).set_line_width(0.4);
+    content.move_to(-1.0, -1.0).line_to(4.0, 4.0).stroke();
+    content.move_to(-1.0, 2.0).line_to(1.0, 4.0).stroke();
+    content.move_to(2.0, -1.0).line_to(4.0, 1.0).stroke();
+    let bytes = content.finish();
+    let mut pattern = pdf.tiling_pattern(id, &bytes);
+    pattern.paint_type(PaintType::Colored).tiling_type(TilingType::ConstantSpacing);
+    pattern.bbox(Rect::new(0.0, 0.0, 3.0, 3.0)).x_step(3.0).y_step(3.0);
+    pattern.resources();
+    pattern.finish();
+}
+
+fn content(figure: &Figure) -> Vec<u8> {
+    let mut c = Content::new();
+    // Hundredths of a point, from the upper left: all numbers below are integers.
+    c.save_state().transform([0.01, 0.0, 0.0, -0.01, 0.0, points(figure.height)]);
+    c.set_fill_gray(1.0).rect(0.0, 0.0, figure.width as f32, figure.height as f32).fill_nonzero();
+    for item in &figure.items {
+        match item {
+            Item::Rects { fill, rects } => {
+                match fill {
+                    Paint::Solid(color) => set_fill(&mut c, *color),
+                    Paint::Hatch => {
+                        c.set_fill_color_space(ColorSpaceOperand::Pattern).set_fill_pattern([], HATCH);
+                    }
+                }
+                for r in rects {
+                    c.rect(r.x as f32, r.y as f32, r.w as f32, r.h as f32);
+                }
+                c.fill_nonzero();
+            }
+            Item::Lines { stroke, width, dash, lines } => {
+                set_stroke(&mut c, *stroke);
+                c.set_line_width(*width as f32);
+                let pattern: &[f32] = if *dash > 0 { &[*dash as f32] } else { &[] };
+                c.set_dash_pattern(pattern.iter().copied(), 0.0);
+                for line in lines {
+                    c.move_to(line.from.x as f32, line.from.y as f32).line_to(line.to.x as f32, line.to.y as f32);
+                }
+                c.stroke();
+            }
+            Item::Markers { shape, fill, size, at } => {
+                set_fill(&mut c, *fill);
+                c.set_stroke_gray(1.0).set_line_width(*size as f32 / 10.0).set_dash_pattern([], 0.0);
+                for point in at {
+                    polygon(&mut c, &shape.corners(*point, *size));
+                    c.close_fill_nonzero_and_stroke();
+                }
+            }
+            Item::Text { at, size, anchor, rotated, fill, text } => {
+                let width = text::width(text, *size);
+                let back = match anchor {
+                    Anchor::Start => 0,
+                    Anchor::Middle => width / 2,
+                    Anchor::End => width,
+                };
+                set_fill(&mut c, *fill);
+                let (x, y) = if *rotated { (at.x, at.y + back) } else { (at.x - back, at.y) };
+                let (x, y) = (x as f32, y as f32);
+                // The page is upside down here; text is turned back.
+                let matrix = if *rotated { [0.0, -1.0, -1.0, 0.0, x, y] } else { [1.0, 0.0, 0.0, -1.0, x, y] };
+                let bytes: Vec<u8> = text.chars().map(|c| text::win_ansi(c).unwrap_or(b'?')).collect();
+                c.begin_text().set_font(FONT, *size as f32).set_text_matrix(matrix).show(Str(&bytes)).end_text();
+            }
+        }
+    }
+    c.restore_state();
+    c.finish().to_vec()
+}
+
+fn polygon(c: &mut Content, corners: &[Point]) {
+    for (i, p) in corners.iter().enumerate() {
+        if i == 0 {
+            c.move_to(p.x as f32, p.y as f32);
+        } else {
+            c.line_to(p.x as f32, p.y as f32);
+        }
+    }
+}
+
+/// Three digits are enough for 256 levels, and short.
+fn levels(color: Color) -> [f32; 3] {
+    color.0.map(|level| (f32::from(level) / 255.0 * 1000.0).round() / 1000.0)
+}
+
+fn set_fill(c: &mut Content, color: Color) {
+    let [r, g, b] = levels(color);
+    c.set_fill_rgb(r, g, b);
+}
+
+fn set_stroke(c: &mut Content, color: Color) {
+    let [r, g, b] = levels(color);
+    c.set_stroke_rgb(r, g, b);
+}

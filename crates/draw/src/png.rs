@@ -1,0 +1,208 @@
+//! The PNG device: antialiased, at any resolution, with an embedded font.
+
+use crate::figure::{Anchor, Color, Figure, Item, Paint, Point};
+use crate::text;
+use tiny_skia::{
+    FillRule, FilterQuality, LineCap, Paint as Ink, Path, PathBuilder, Pattern, Pixmap, Rect, SpreadMode, Stroke,
+    StrokeDash, Transform,
+};
+use ttf_parser::{Face, OutlineBuilder};
+
+/// Liberation Sans, cut down to Latin-1; see fonts/README.md.
+pub(crate) const FONT: &[u8] = include_bytes!("../fonts/sans.ttf");
+
+/// A picture has at most so many pixels.
+const MOST_PIXELS: f64 = 1e8;
+
+/// Why there is no picture.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PngError {
+    /// It would be larger than 100 megapixels, or have none.
+    Size {
+        /// The resolution asked for.
+        dpi: f64,
+    },
+    /// It could not be encoded.
+    Encoding(String),
+}
+
+impl std::fmt::Display for PngError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PngError::Size { dpi } => {
+                write!(f, "at {dpi} dots per inch the picture has no pixels, or more than 100 million")
+            }
+            PngError::Encoding(what) => write!(f, "the picture cannot be encoded: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for PngError {}
+
+/// The figure as a PNG file of so many dots per inch.
+pub fn png(figure: &Figure, dpi: f64) -> Result<Vec<u8>, PngError> {
+    let scale = dpi / 7200.0;
+    let size = |units: i32| (f64::from(units) * scale).ceil();
+    let (w, h) = (size(figure.width), size(figure.height));
+    if !(w >= 1.0 && h >= 1.0 && w * h <= MOST_PIXELS) {
+        return Err(PngError::Size { dpi });
+    }
+    let mut canvas = Pixmap::new(w as u32, h as u32).ok_or(PngError::Size { dpi })?;
+    canvas.fill(tiny_skia::Color::WHITE);
+    let transform = Transform::from_scale(scale as f32, scale as f32);
+    let tile = hatch_tile();
+    let font = Face::parse(FONT, 0).map_err(|e| PngError::Encoding(e.to_string()))?;
+    for item in &figure.items {
+        draw(&mut canvas, item, transform, &tile, &font);
+    }
+    canvas.encode_png().map_err(|e| PngError::Encoding(e.to_string()))
+}
+
+fn solid(color: Color) -> Ink<'static> {
+    let mut ink = Ink::default();
+    let [r, g, b] = color.0;
+    ink.set_color_rgba8(r, g, b, 255);
+    ink
+}
+
+fn draw(canvas: &mut Pixmap, item: &Item, transform: Transform, tile: &Pixmap, font: &Face<'_>) {
+    match item {
+        Item::Rects { fill, rects } => {
+            let ink = match fill {
+                Paint::Solid(color) => solid(*color),
+                Paint::Hatch => Ink {
+                    shader: Pattern::new(
+                        tile.as_ref(),
+                        SpreadMode::Repeat,
+                        FilterQuality::Bilinear,
+                        1.0,
+                        Transform::from_scale(25.0, 25.0),
+                    ),
+                    ..Ink::default()
+                },
+            };
+            for r in rects {
+                if let Some(rect) = Rect::from_xywh(r.x as f32, r.y as f32, r.w as f32, r.h as f32) {
+                    canvas.fill_rect(rect, &ink, transform, None);
+                }
+            }
+        }
+        Item::Lines { stroke, width, dash, lines } => {
+            let mut path = PathBuilder::new();
+            for line in lines {
+                path.move_to(line.from.x as f32, line.from.y as f32);
+                path.line_to(line.to.x as f32, line.to.y as f32);
+            }
+            let dash = if *dash > 0 { StrokeDash::new(vec![*dash as f32; 2], 0.0) } else { None };
+            let stroke_style = Stroke { width: *width as f32, line_cap: LineCap::Butt, dash, ..Stroke::default() };
+            if let Some(path) = path.finish() {
+                canvas.stroke_path(&path, &solid(*stroke), &stroke_style, transform, None);
+            }
+        }
+        Item::Markers { shape, fill, size, at } => {
+            for point in at {
+                if let Some(path) = polygon(&shape.corners(*point, *size)) {
+                    canvas.fill_path(&path, &solid(*fill), FillRule::Winding, transform, None);
+                    let outline = Stroke { width: *size as f32 / 10.0, ..Stroke::default() };
+                    canvas.stroke_path(&path, &solid(Color::WHITE), &outline, transform, None);
+                }
+            }
+        }
+        Item::Text { at, size, anchor, rotated, fill, text } => {
+            let width = text::width(text, *size);
+            let back = match anchor {
+                Anchor::Start => 0,
+                Anchor::Middle => width / 2,
+                Anchor::End => width,
+            };
+            let place = Transform::from_translate(at.x as f32, at.y as f32);
+            let turned = if *rotated { place.pre_rotate(-90.0) } else { place };
+            let pen = turned.pre_translate(-back as f32, 0.0);
+            if let Some(path) = outline(font, text, *size as f32) {
+                canvas.fill_path(&path, &solid(*fill), FillRule::Winding, transform.pre_concat(pen), None);
+            }
+        }
+    }
+}
+
+fn polygon(corners: &[Point]) -> Option<Path> {
+    let mut path = PathBuilder::new();
+    for (i, p) in corners.iter().enumerate() {
+        if i == 0 {
+            path.move_to(p.x as f32, p.y as f32);
+        } else {
+            path.line_to(p.x as f32, p.y as f32);
+        }
+    }
+    path.close();
+    path.finish()
+}
+
+/// One tile of the hatch, twelve pixels for three points.
+fn hatch_tile() -> Pixmap {
+    let Some(mut tile) = Pixmap::new(12, 12) else { unreachable!("twelve is not zero") };
+    tile.fill(tiny_skia::Color::from_rgba8(0xed, 0xed, 0xed, 255));
+    let mut path = PathBuilder::new();
+    for (x0, y0, x1, y1) in [(-4.0, 16.0, 16.0, -4.0), (-4.0, 4.0, 4.0, -4.0), (8.0, 16.0, 16.0, 8.0)] {
+        path.move_to(x0, y0);
+        path.line_to(x1, y1);
+    }
+    if let Some(path) = path.finish() {
+        let stroke = Stroke { width: 1.6, ..Stroke::default() };
+        tile.stroke_path(&path, &solid(Color::grey(0x73)), &stroke, Transform::identity(), None);
+    }
+    tile
+}
+
+/// The outline of a line of text, its baseline at the origin. Placed by the table of widths, as in
+/// the other devices.
+fn outline(font: &Face<'_>, text: &str, size: f32) -> Option<Path> {
+    let mut pen = Pen { path: PathBuilder::new(), x: 0.0, scale: size / f32::from(font.units_per_em()) };
+    let mut before = String::new();
+    for c in text.chars() {
+        if let Some(glyph) = font.glyph_index(c) {
+            pen.x = text::width(&before, size as i32) as f32;
+            font.outline_glyph(glyph, &mut pen);
+        }
+        before.push(c);
+    }
+    pen.path.finish()
+}
+
+struct Pen {
+    path: PathBuilder,
+    x: f32,
+    scale: f32,
+}
+
+impl Pen {
+    fn at(&self, x: f32, y: f32) -> (f32, f32) {
+        (self.x + x * self.scale, -y * self.scale)
+    }
+}
+
+impl OutlineBuilder for Pen {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.at(x, y);
+        self.path.move_to(x, y);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.at(x, y);
+        self.path.line_to(x, y);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        let ((x1, y1), (x, y)) = (self.at(x1, y1), self.at(x, y));
+        self.path.quad_to(x1, y1, x, y);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let ((x1, y1), (x2, y2), (x, y)) = (self.at(x1, y1), self.at(x2, y2), self.at(x, y));
+        self.path.cubic_to(x1, y1, x2, y2, x, y);
+    }
+
+    fn close(&mut self) {
+        self.path.close();
+    }
+}

@@ -1,0 +1,112 @@
+//! The SVG device: one path per group of marks, relative moves, integer coordinates.
+
+use crate::figure::{Anchor, Figure, Item, Paint, Point};
+use std::fmt::Write;
+
+const FONTS: &str = "Helvetica, Arial, 'Liberation Sans', sans-serif";
+
+/// The figure as an SVG document.
+pub fn svg(figure: &Figure) -> String {
+    let mut out = String::new();
+    let (w, h) = (figure.width, figure.height);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}pt\" height=\"{}pt\" viewBox=\"0 0 {w} {h}\" font-family=\"{FONTS}\">\n<title>{}</title>\n",
+        f64::from(w) / 100.0,
+        f64::from(h) / 100.0,
+        escape(&figure.title)
+    );
+    out.push_str(
+        "<defs><pattern id=\"h\" width=\"300\" height=\"300\" patternUnits=\"userSpaceOnUse\"><path d=\"M0 0h300v300h-300z\" fill=\"#ededed\"/><path d=\"M-100 400l500-500M-100 100l200-200M200 400l200-200\" stroke=\"#737373\" stroke-width=\"40\"/></pattern></defs>\n",
+    );
+    let _ = writeln!(out, "<path d=\"M0 0h{w}v{h}h-{w}z\" fill=\"#fff\"/>");
+    for item in &figure.items {
+        write_item(&mut out, item);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn write_item(out: &mut String, item: &Item) {
+    match item {
+        Item::Rects { fill, rects } => {
+            let fill = match fill {
+                Paint::Solid(color) => color.hex(),
+                Paint::Hatch => "url(#h)".to_owned(),
+            };
+            let _ = write!(out, "<path fill=\"{fill}\" shape-rendering=\"crispEdges\" d=\"");
+            let mut at = Point { x: 0, y: 0 };
+            for (i, r) in rects.iter().enumerate() {
+                let (x, y) = (r.x, r.y);
+                let _ = match i {
+                    0 => write!(out, "M{x} {y}"),
+                    _ => write!(out, "m{} {}", x - at.x, y - at.y),
+                };
+                let _ = write!(out, "h{}v{}h-{}z", r.w, r.h, r.w);
+                at = Point { x, y };
+            }
+            out.push_str("\"/>\n");
+        }
+        Item::Lines { stroke, width, dash, lines } => {
+            let dashes = if *dash > 0 { format!(" stroke-dasharray=\"{dash}\"") } else { String::new() };
+            let _ = write!(out, "<path stroke=\"{}\" stroke-width=\"{width}\"{dashes} d=\"", stroke.hex());
+            for l in lines {
+                let _ = write!(out, "M{} {}l{} {}", l.from.x, l.from.y, l.to.x - l.from.x, l.to.y - l.from.y);
+            }
+            out.push_str("\"/>\n");
+        }
+        Item::Markers { shape, fill, size, at } => {
+            let _ = write!(out, "<path fill=\"{}\" stroke=\"#fff\" stroke-width=\"{}\" d=\"", fill.hex(), size / 10);
+            for point in at {
+                for (i, p) in shape.corners(*point, *size).iter().enumerate() {
+                    let _ = write!(out, "{}{} {}", if i == 0 { 'M' } else { 'L' }, p.x, p.y);
+                }
+                out.push('z');
+            }
+            out.push_str("\"/>\n");
+        }
+        Item::Text { at, size, anchor, rotated, fill, text } => {
+            let anchor = match anchor {
+                Anchor::Start => "",
+                Anchor::Middle => " text-anchor=\"middle\"",
+                Anchor::End => " text-anchor=\"end\"",
+            };
+            let (x, y) = (at.x, at.y);
+            let turn = if *rotated { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
+            let fill = fill.hex();
+            let _ = writeln!(
+                out,
+                "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{fill}\"{anchor}{turn} xml:space=\"preserve\">{}</text>",
+                escape(text)
+            );
+        }
+    }
+}
+
+/// Markup and control characters as references, or not at all: a name in a trace cannot add
+/// elements to a figure.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_a_name_stays_text() {
+        assert_eq!(escape("<script>&\"\x1b"), "&lt;script&gt;&amp;&quot;\u{fffd}");
+    }
+}

@@ -1,0 +1,100 @@
+//! Text: its width, and which characters there are.
+//!
+//! Widths are those of Helvetica, one of the fonts that every PDF viewer has; Arial and Liberation
+//! Sans share them. One table lays out all devices, so that they agree.
+
+use crate::figure::Unit;
+
+/// Widths of the characters from blank to `~`, in thousandths of the size (Adobe's AFM file for
+/// Helvetica).
+const WIDTHS: [u16; 95] = [
+    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556, 556, 556,
+    556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833,
+    722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556,
+    556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334,
+    260, 334, 584,
+];
+
+/// The width of `text` in a font of this size.
+pub fn width(text: &str, size: Unit) -> Unit {
+    let thousandths: i64 = text.chars().map(|c| i64::from(advance(c))).sum();
+    (thousandths * i64::from(size) / 1000) as Unit
+}
+
+fn advance(c: char) -> u16 {
+    match c {
+        ' '..='~' => WIDTHS[c as usize - 0x20],
+        '\u{2014}' | '\u{2026}' => 1000,
+        _ => 556,
+    }
+}
+
+/// The text, cut with an ellipsis if it is wider than `most`.
+pub fn fit(text: &str, size: Unit, most: Unit) -> String {
+    if width(text, size) <= most {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        kept.push(c);
+        if width(&kept, size) + width("\u{2026}", size) > most {
+            kept.pop();
+            break;
+        }
+    }
+    kept.push('\u{2026}');
+    kept
+}
+
+/// The byte of a character in WinAnsiEncoding, the standard one of PDF.
+pub(crate) fn win_ansi(c: char) -> Option<u8> {
+    match c {
+        ' '..='~' | '\u{a0}'..='\u{ff}' => Some(c as u8),
+        '\u{2013}' => Some(0x96),
+        '\u{2014}' => Some(0x97),
+        '\u{2026}' => Some(0x85),
+        '\u{2018}' => Some(0x91),
+        '\u{2019}' => Some(0x92),
+        '\u{201c}' => Some(0x93),
+        '\u{201d}' => Some(0x94),
+        '\u{2022}' => Some(0x95),
+        _ => None,
+    }
+}
+
+/// The text with characters beyond the standard encoding, and control characters, escaped.
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match win_ansi(c) {
+            Some(_) => out.push(c),
+            None => out.extend(c.escape_unicode()),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_are_helveticas() {
+        assert_eq!(width("Wi~", 1000), 944 + 222 + 584);
+        assert_eq!(width("0123456789", 1000), 5560);
+        assert_eq!(fit("hackbench", 1000, 3000), "hac\u{2026}");
+        assert_eq!(fit("ok", 1000, 3000), "ok");
+        assert_eq!(printable("a\u{b5}\u{4e2d}\n"), "a\u{b5}\\u{4e2d}\\u{a}");
+    }
+
+    /// The embedded font has the same widths, to a unit of rounding.
+    #[test]
+    fn the_embedded_font_agrees() {
+        let font = ttf_parser::Face::parse(crate::png::FONT, 0).unwrap();
+        for c in ' '..='~' {
+            let glyph = font.glyph_index(c).unwrap();
+            let advance = f64::from(font.glyph_hor_advance(glyph).unwrap()) * 1000.0 / f64::from(font.units_per_em());
+            assert!((advance - f64::from(super::advance(c))).abs() < 1.0, "{c}: {advance}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Who runs on one CPU, from its own events alone.
+//!
+//! This is the part of the state that needs no order between CPUs: an analysis of who ran where
+//! can read each CPU by itself, in parallel, and from the middle. Its spans are those of
+//! [`super::SchedState`], but for one kind of contradiction that only both CPUs together show: a
+//! task switched in while another CPU, after an unmarked loss, is still thought to run it.
+
+use crate::event::{Comm, Cpu, Kind, Pid, SchedEvent, Ts};
+use crate::span::{CpuSpan, Current};
+
+/// Follows one CPU through its events.
+#[derive(Clone, Debug)]
+pub struct CpuFold {
+    cpu: Cpu,
+    from: Ts,
+    to: Ts,
+    /// Nothing until the first event tells.
+    current: Option<Current>,
+    comm: Comm,
+    since: Ts,
+    done: bool,
+    gaps: u64,
+    mismatches: u64,
+    switches: u64,
+}
+
+impl CpuFold {
+    /// From `from` to `to`: the window. Events before it may be given, and help.
+    pub fn new(cpu: Cpu, from: Ts, to: Ts) -> CpuFold {
+        CpuFold {
+            cpu,
+            from,
+            to,
+            current: None,
+            comm: Comm::EMPTY,
+            since: from,
+            done: false,
+            gaps: 0,
+            mismatches: 0,
+            switches: 0,
+        }
+    }
+
+    /// Whether the window is covered: later events change nothing.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Losses within the window.
+    pub fn gaps(&self) -> u64 {
+        self.gaps
+    }
+
+    /// Switches away from another task than the one known to run.
+    pub fn mismatches(&self) -> u64 {
+        self.mismatches
+    }
+
+    /// Switches within the window.
+    pub fn switches(&self) -> u64 {
+        self.switches
+    }
+
+    fn turn(&mut self, current: Current, comm: Comm, ts: Ts, emit: &mut impl FnMut(&CpuSpan)) {
+        self.close(ts, emit);
+        (self.current, self.comm, self.since) = (Some(current), comm, ts);
+    }
+
+    /// Emits the span that ends at `ts`, as far as it is inside the window.
+    fn close(&self, ts: Ts, emit: &mut impl FnMut(&CpuSpan)) {
+        let current = self.current.unwrap_or_default();
+        let span = CpuSpan { cpu: self.cpu, current, comm: self.comm, start: self.since, end: ts };
+        if let Some(span) = span.clip(self.from, self.to)
+            && span.start < span.end
+        {
+            emit(&span);
+        }
+    }
+
+    /// Takes the next event of the CPU.
+    pub fn apply(&mut self, event: &SchedEvent, emit: &mut impl FnMut(&CpuSpan)) {
+        let inside = event.ts >= self.from && event.ts <= self.to;
+        if let Kind::Lost { .. } = event.kind {
+            self.gaps += u64::from(inside);
+            self.turn(Current::Unknown, Comm::EMPTY, event.ts, emit);
+            return;
+        }
+        match self.current {
+            // The first event shows who ran before it.
+            None => self.current = Some(Current::of(event.pid)),
+            Some(Current::Unknown) => self.turn(Current::of(event.pid), Comm::EMPTY, event.ts, emit),
+            Some(_) => {}
+        }
+        self.done = event.ts > self.to;
+        match event.kind {
+            Kind::Switch { prev, next, .. } => {
+                self.switches += u64::from(inside);
+                if self.current != Some(Current::of(prev.pid)) {
+                    self.mismatches += u64::from(inside);
+                    self.turn(Current::of(prev.pid), prev.comm, event.ts, emit);
+                }
+                // Who ran from the start on is named only now.
+                if self.comm.is_empty() {
+                    self.comm = prev.comm;
+                }
+                self.turn(Current::of(next.pid), next.comm, event.ts, emit);
+            }
+            Kind::Exec { pid, old_pid } if pid != old_pid && self.current == Some(Current::Task(old_pid)) => {
+                self.turn(Current::Task(pid), self.comm, event.ts, emit);
+            }
+            _ => {}
+        }
+    }
+
+    /// Closes what is open at the end of the window. `None` where no event ever told of the CPU.
+    pub fn finish(self, emit: &mut impl FnMut(&CpuSpan)) -> Option<()> {
+        self.current?;
+        if self.since < self.to {
+            self.close(self.to, emit);
+        }
+        Some(())
+    }
+}
+
+impl Current {
+    /// The number of the task that runs, if one is known to.
+    pub fn pid(self) -> Option<Pid> {
+        match self {
+            Current::Task(pid) => Some(pid),
+            Current::Idle | Current::Unknown => None,
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What a lane shows: long intervals as they are, short ones as shares of a column.
+//!
+//! An interval at least as long as a column keeps its true edges. Shorter ones are gathered by
+//! column, and drawn as the shares of time that each class has in it. Between two long intervals
+//! the gathered ones fill the rest of their column exactly, so that nothing is moved or widened;
+//! and since a share is a height, the smallest gap remains a gap. The number of pieces is bounded
+//! by the columns, whatever the number of intervals.
+
+use sched::Ts;
+
+/// What an interval is: an index that the figure gives a meaning to.
+pub type Class = u16;
+
+/// A piece of a lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// One class, from here to there.
+    Exact {
+        /// The class.
+        class: Class,
+        /// Its start.
+        start: Ts,
+        /// Its end.
+        end: Ts,
+    },
+    /// Several classes within one column, each with its time in nanoseconds, by class.
+    Shares {
+        /// The start of the first.
+        start: Ts,
+        /// The end of the last.
+        end: Ts,
+        /// Class and time.
+        shares: Vec<(Class, u64)>,
+    },
+}
+
+/// Gathers the intervals of one lane, which tile it in time order.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    from: Ts,
+    span: u128,
+    count: u128,
+    pieces: Vec<Piece>,
+    column: Option<u128>,
+    rest: (Ts, Ts),
+    shares: Vec<(Class, u64)>,
+}
+
+impl Columns {
+    /// For a lane from `from` to `to` in `count` columns.
+    pub fn new(from: Ts, to: Ts, count: u32) -> Columns {
+        Columns {
+            from,
+            span: u128::from(to.since(from).0.max(1)),
+            count: u128::from(count.max(1)),
+            pieces: Vec::new(),
+            column: None,
+            rest: (from, from),
+            shares: Vec::new(),
+        }
+    }
+
+    fn column_of(&self, ts: Ts) -> u128 {
+        (u128::from(ts.since(self.from).0) * self.count / self.span).min(self.count - 1)
+    }
+
+    /// Where a column ends.
+    fn end_of(&self, column: u128) -> Ts {
+        let ns = ((column + 1) * self.span).div_ceil(self.count);
+        Ts(self.from.0.saturating_add(ns as i64))
+    }
+
+    /// Adds the next interval.
+    pub fn push(&mut self, class: Class, start: Ts, end: Ts) {
+        if start >= end {
+            return;
+        }
+        if u128::from(end.since(start).0) * self.count >= self.span {
+            self.flush();
+            self.exact(class, start, end);
+            return;
+        }
+        let mut start = start;
+        while start < end {
+            let column = self.column_of(start);
+            // The last column has no end of its own: it takes what rounding leaves.
+            let stop = if column + 1 == self.count { end } else { end.min(self.end_of(column)) };
+            if self.column != Some(column) {
+                self.flush();
+                self.column = Some(column);
+                self.rest = (start, start);
+            }
+            self.rest.1 = stop;
+            match self.shares.iter_mut().find(|(c, _)| *c == class) {
+                Some((_, ns)) => *ns += stop.since(start).0,
+                None => self.shares.push((class, stop.since(start).0)),
+            }
+            start = stop;
+        }
+    }
+
+    fn exact(&mut self, class: Class, start: Ts, end: Ts) {
+        match self.pieces.last_mut() {
+            Some(Piece::Exact { class: c, end: e, .. }) if *c == class && *e == start => *e = end,
+            _ => self.pieces.push(Piece::Exact { class, start, end }),
+        }
+    }
+
+    fn flush(&mut self) {
+        self.column = None;
+        let (start, end) = self.rest;
+        let mut shares = std::mem::take(&mut self.shares);
+        match shares.as_slice() {
+            [] => {}
+            [(class, _)] => self.exact(*class, start, end),
+            _ => {
+                shares.sort_unstable();
+                self.pieces.push(Piece::Shares { start, end, shares });
+            }
+        }
+    }
+
+    /// The pieces, in order.
+    pub fn finish(mut self) -> Vec<Piece> {
+        self.flush();
+        self.pieces
+    }
+}
+
+/// Heights for shares of time in a column `height` units high: proportional, and never nothing for
+/// a share that is something. What rounding takes or adds, the largest share bears.
+pub fn heights(shares: &[u64], height: i32) -> Vec<i32> {
+    let total: u128 = shares.iter().map(|s| u128::from(*s)).sum();
+    if total == 0 {
+        return vec![0; shares.len()];
+    }
+    let height_of = |share: &u64| match share {
+        0 => 0,
+        share => ((u128::from(*share) * height as u128 / total) as i32).max(1),
+    };
+    let mut heights: Vec<i32> = shares.iter().map(height_of).collect();
+    let sum: i32 = heights.iter().sum();
+    if let Some((largest, _)) = shares.iter().enumerate().max_by_key(|(i, s)| (**s, std::cmp::Reverse(*i))) {
+        heights[largest] = (heights[largest] + height - sum).max(1);
+    }
+    heights
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn gather(count: u32, to: i64, intervals: &[(Class, i64)]) -> Vec<Piece> {
+        let mut columns = Columns::new(Ts(0), Ts(to), count);
+        let mut at = 0;
+        for (class, length) in intervals {
+            columns.push(*class, Ts(at), Ts(at + length));
+            at += length;
+        }
+        columns.finish()
+    }
+
+    fn exact(class: Class, start: i64, end: i64) -> Piece {
+        Piece::Exact { class, start: Ts(start), end: Ts(end) }
+    }
+
+    #[test]
+    fn long_intervals_keep_their_edges() {
+        assert_eq!(
+            gather(10, 100, &[(1, 33), (0, 14), (2, 53)]),
+            [exact(1, 0, 33), exact(0, 33, 47), exact(2, 47, 100)]
+        );
+    }
+
+    #[test]
+    fn short_ones_share_the_rest_of_their_column() {
+        let pieces = gather(10, 100, &[(1, 33), (0, 2), (2, 3), (0, 1), (1, 61)]);
+        let shares = vec![(0, 3), (2, 3)];
+        assert_eq!(pieces, [exact(1, 0, 33), Piece::Shares { start: Ts(33), end: Ts(39), shares }, exact(1, 39, 100)]);
+    }
+
+    #[test]
+    fn many_slices_of_one_class_are_one_piece() {
+        assert_eq!(gather(10, 100, &[(1, 3); 33]), [exact(1, 0, 99)]);
+    }
+
+    #[test]
+    fn heights_lose_nothing() {
+        assert_eq!(heights(&[1, 999_999], 800), [1, 799]);
+        assert_eq!(heights(&[999_999, 1], 800), [799, 1]);
+        assert_eq!(heights(&[1, 1, 1], 100), [34, 33, 33]);
+        assert_eq!(heights(&[0, 0], 100), [0, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_tile_the_lane_and_keep_all_time(
+            count in 1u32..50,
+            intervals in prop::collection::vec((0u16..4, 1i64..400), 1..300),
+        ) {
+            let to: i64 = intervals.iter().map(|(_, n)| n).sum();
+            let pieces = gather(count, to, &intervals);
+            let mut at = Ts(0);
+            let mut time = [0u64; 4];
+            for piece in &pieces {
+                let (start, end, shares) = match piece {
+                    Piece::Exact { class, start, end } => (*start, *end, vec![(*class, end.since(*start).0)]),
+                    Piece::Shares { start, end, shares } => (*start, *end, shares.clone()),
+                };
+                prop_assert_eq!(start, at);
+                prop_assert_eq!(end.since(start).0, shares.iter().map(|s| s.1).sum::<u64>());
+                shares.iter().for_each(|(class, ns)| time[usize::from(*class)] += ns);
+                at = end;
+            }
+            prop_assert_eq!(at, Ts(to));
+            for class in 0..4u16 {
+                let truth: i64 = intervals.iter().filter(|(c, _)| *c == class).map(|(_, n)| n).sum();
+                prop_assert_eq!(time[usize::from(class)], truth as u64);
+            }
+            prop_assert!(pieces.len() <= 3 * count as usize + 2, "{} pieces in {} columns", pieces.len(), count);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! One lane for each CPU, group by group.
+
+use draw::{Anchor, Figure, Item, Line, PT, Point, Unit};
+use sched::Cpu;
+
+use crate::palette::{FAINT, INK, RULE};
+
+/// Lanes from above to below.
+#[derive(Clone, Debug)]
+pub struct LaneLayout {
+    cpus: Vec<(Cpu, Option<u32>)>,
+    top: Unit,
+    height: Unit,
+    group_gap: Unit,
+    tops: Vec<Unit>,
+}
+
+impl LaneLayout {
+    /// Lays out `cpus`, each with its group, in so much height.
+    pub fn new(cpus: Vec<(Cpu, Option<u32>)>, top: Unit, height: Unit) -> LaneLayout {
+        let groups = cpus.windows(2).filter(|w| w[0].1 != w[1].1).count() as Unit;
+        let group_gap = if groups > 0 { (height / 40 / groups).clamp(PT / 2, 6 * PT) } else { 0 };
+        let n = cpus.len().max(1) as i64;
+        let usable = i64::from(height - group_gap * groups);
+        let mut tops = Vec::with_capacity(cpus.len());
+        let mut gaps = 0;
+        for (i, cpu) in cpus.iter().enumerate() {
+            if i > 0 && cpus[i - 1].1 != cpu.1 {
+                gaps += group_gap;
+            }
+            tops.push(top + (i as i64 * usable / n) as Unit + gaps);
+        }
+        LaneLayout { cpus, top, height: (usable / n) as Unit, group_gap, tops }
+    }
+
+    /// The height of a lane, the space below it included.
+    pub fn pitch(&self) -> Unit {
+        self.height
+    }
+
+    /// The height that a lane's bars take: some space is left between lanes where there is any.
+    pub fn bar(&self) -> Unit {
+        if self.height >= 4 * PT { self.height * 86 / 100 } else { self.height.max(1) }
+    }
+
+    /// The upper edge of the lane in this place.
+    pub fn top_of(&self, index: usize) -> Unit {
+        self.tops.get(index).copied().unwrap_or(self.top)
+    }
+
+    /// The lower edge of all lanes.
+    pub fn bottom(&self) -> Unit {
+        self.tops.last().map_or(self.top, |t| t + self.height)
+    }
+
+    /// Draws the names of the CPUs left of `x`, the rules between groups up to `right`, and the
+    /// groups' names.
+    pub fn draw(&self, figure: &mut Figure, x: Unit, right: Unit, group_name: &str) {
+        let size = (self.height * 9 / 10).clamp(4 * PT, 7 * PT);
+        let every = (size * 10 / 9 / self.height.max(1)).max(1);
+        let every = [1, 2, 4, 8, 16, 32, 64, 128].into_iter().find(|n| *n >= every).unwrap_or(256);
+        for (i, (cpu, _)) in self.cpus.iter().enumerate() {
+            let first_of_group = i == 0 || self.cpus[i - 1].1 != self.cpus[i].1;
+            let since_group = self.cpus[..i].iter().rev().take_while(|c| c.1 == self.cpus[i].1).count();
+            if every == 1 || (since_group as i32) % every == 0 && (first_of_group || since_group > 0) {
+                let at = Point { x: x - 4 * PT, y: self.top_of(i) + self.bar() / 2 + size * 35 / 100 };
+                figure.text(at, size, Anchor::End, INK, &cpu.to_string());
+            }
+        }
+        self.draw_groups(figure, x, right, group_name);
+    }
+
+    fn draw_groups(&self, figure: &mut Figure, x: Unit, right: Unit, group_name: &str) {
+        let mut rules = Vec::new();
+        let mut first = 0;
+        for i in 1..=self.cpus.len() {
+            if i < self.cpus.len() && self.cpus[i].1 == self.cpus[first].1 {
+                continue;
+            }
+            if let Some(group) = self.cpus[first].1 {
+                let (top, bottom) = (self.top_of(first), self.top_of(i - 1) + self.height);
+                let text = format!("{group_name} {group}");
+                let size = 7 * PT;
+                if draw::text::width(&text, size) < bottom - top {
+                    let at = Point { x: x - 22 * PT, y: (top + bottom) / 2 };
+                    figure.push(Item::Text { at, size, anchor: Anchor::Middle, rotated: true, fill: FAINT, text });
+                }
+            }
+            if i < self.cpus.len() {
+                let y = self.top_of(i) - self.group_gap / 2 - (self.height - self.bar()) / 2;
+                rules.push(Line { from: Point { x: x - 28 * PT, y }, to: Point { x: right, y } });
+            }
+            first = i;
+        }
+        let width = if self.height >= 3 * PT { 60 } else { 30 };
+        figure.push(Item::Lines {
+            stroke: if self.height >= 3 * PT { FAINT } else { RULE },
+            width,
+            dash: 0,
+            lines: rules,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_fill_the_height_and_do_not_overlap() {
+        for n in [1u32, 4, 64, 512] {
+            let cpus = (0..n).map(|c| (Cpu(c), Some(c / 16))).collect();
+            let lanes = LaneLayout::new(cpus, 1000, 48_000);
+            for i in 1..n as usize {
+                assert!(lanes.top_of(i) >= lanes.top_of(i - 1) + lanes.pitch(), "{n} lanes");
+            }
+            assert!(lanes.bottom() <= 49_000 && lanes.bottom() > 46_000, "{n} lanes end at {}", lanes.bottom());
+        }
+    }
+}

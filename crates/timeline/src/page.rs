@@ -1,0 +1,165 @@
+//! The page: title, what it says of its source, plot, axis, legend, and the command at its foot.
+
+use crate::palette::{FAINT, INK, RULE};
+use crate::scale::TimeScale;
+use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit, text};
+
+/// The left and right margin.
+const MARGIN: Unit = 24 * PT;
+/// Room for the names of lanes, left of the plot.
+const NAMES: Unit = 34 * PT;
+const SMALL: Unit = 7 * PT;
+
+/// How a legend entry looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swatch {
+    /// An area.
+    Area(Paint),
+    /// A marker.
+    Marker(Shape, Color),
+    /// Nothing: a blank area with an outline.
+    Blank,
+}
+
+/// An entry of the legend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegendEntry {
+    /// Its look.
+    pub swatch: Swatch,
+    /// Its name.
+    pub label: String,
+}
+
+/// A page being made. The parts above and below the plot are known first, the plot gets what is
+/// left.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The figure.
+    pub figure: Figure,
+    /// The plot's upper edge.
+    pub top: Unit,
+    /// The plot's height.
+    pub height: Unit,
+}
+
+/// What surrounds the plot.
+#[derive(Clone, Debug, Default)]
+pub struct Texts {
+    /// One line, large.
+    pub title: String,
+    /// Lines under it.
+    pub notes: Vec<String>,
+    /// Lines under it that warn.
+    pub warnings: Vec<String>,
+    /// At the foot: the command that makes the figure again.
+    pub command: String,
+}
+
+impl Page {
+    /// The left edge of the plot.
+    pub const LEFT: Unit = MARGIN + NAMES;
+
+    /// The width of the plot on a page of this width.
+    pub fn plot_width(page: Unit) -> Unit {
+        page - Page::LEFT - MARGIN
+    }
+
+    /// A page of this width whose plot has this height.
+    pub fn new(width: Unit, plot_height: Unit, texts: &Texts, legend: &[LegendEntry]) -> Page {
+        let most = width - 2 * MARGIN;
+        let legend_rows = rows(legend, most);
+        let head = 26 * PT + (texts.notes.len() + texts.warnings.len()) as Unit * 10 * PT + 10 * PT;
+        let foot = 32 * PT + legend_rows.len() as Unit * 11 * PT + 20 * PT;
+        let height = head + plot_height + foot;
+        let mut figure = Figure::new(width, height, &texts.title);
+        let mut y = 26 * PT;
+        figure.text(Point { x: MARGIN, y }, 12 * PT, Anchor::Start, INK, &text::fit(&texts.title, 12 * PT, most));
+        let warning = Color::rgb(0xa0, 0x20, 0x10);
+        let lines = texts.notes.iter().map(|t| (t, FAINT)).chain(texts.warnings.iter().map(|t| (t, warning)));
+        for (line, color) in lines {
+            y += 10 * PT;
+            figure.text(Point { x: MARGIN, y }, SMALL, Anchor::Start, color, &text::fit(line, SMALL, most));
+        }
+        let mut y = head + plot_height + 32 * PT;
+        for row in &legend_rows {
+            draw_row(&mut figure, row, y);
+            y += 11 * PT;
+        }
+        let command = text::fit(&texts.command, 6 * PT, most);
+        figure.text(Point { x: MARGIN, y: height - 9 * PT }, 6 * PT, Anchor::Start, FAINT, &command);
+        Page { figure, top: head, height: plot_height }
+    }
+
+    /// Draws the time axis under the plot, and faint rules through it.
+    pub fn time_axis(&mut self, scale: &TimeScale) {
+        let bottom = self.top + self.height;
+        let mut rules = Vec::new();
+        let mut marks =
+            vec![Line { from: Point { x: scale.x, y: bottom }, to: Point { x: scale.x + scale.width, y: bottom } }];
+        let ticks = scale.ticks(10);
+        for tick in &ticks {
+            rules.push(Line { from: Point { x: tick.at, y: self.top }, to: Point { x: tick.at, y: bottom } });
+            marks.push(Line { from: Point { x: tick.at, y: bottom }, to: Point { x: tick.at, y: bottom + 3 * PT } });
+            let at = Point { x: tick.at, y: bottom + 11 * PT };
+            self.figure.text(at, SMALL, Anchor::Middle, INK, &tick.label);
+        }
+        self.figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: rules });
+        self.figure.push(Item::Lines { stroke: INK, width: 50, dash: 0, lines: marks });
+        let at = Point { x: scale.x + scale.width / 2, y: bottom + 20 * PT };
+        self.figure.text(at, SMALL, Anchor::Middle, INK, &scale.title());
+    }
+
+    /// Names what the lanes are, reading from below to above.
+    pub fn lanes_title(&mut self, name: &str) {
+        let at = Point { x: MARGIN - 6 * PT, y: self.top + self.height / 2 };
+        let text = text::printable(name);
+        self.figure.push(Item::Text { at, size: SMALL, anchor: Anchor::Middle, rotated: true, fill: INK, text });
+    }
+}
+
+const SWATCH: Unit = 8 * PT;
+
+fn entry_width(entry: &LegendEntry) -> Unit {
+    SWATCH + 3 * PT + text::width(&text::printable(&entry.label), SMALL) + 9 * PT
+}
+
+/// Breaks the entries into rows.
+fn rows(legend: &[LegendEntry], most: Unit) -> Vec<Vec<&LegendEntry>> {
+    let mut rows: Vec<Vec<&LegendEntry>> = Vec::new();
+    let mut used = most + 1;
+    for entry in legend {
+        let width = entry_width(entry);
+        if used + width > most {
+            rows.push(Vec::new());
+            used = 0;
+        }
+        used += width;
+        if let Some(row) = rows.last_mut() {
+            row.push(entry);
+        }
+    }
+    rows
+}
+
+fn draw_row(figure: &mut Figure, row: &[&LegendEntry], y: Unit) {
+    let mut x = MARGIN;
+    for entry in row {
+        let rect = Rect { x, y: y - 6 * PT, w: SWATCH, h: 7 * PT };
+        match entry.swatch {
+            Swatch::Area(fill) => figure.push(Item::Rects { fill, rects: vec![rect] }),
+            Swatch::Marker(shape, fill) => {
+                let at = vec![Point { x: x + SWATCH / 2, y: y - 5 * PT / 2 }];
+                figure.push(Item::Markers { shape, fill, size: 6 * PT, at });
+            }
+            Swatch::Blank => {
+                let (l, r, t, b) = (rect.x, rect.x + rect.w, rect.y, rect.y + rect.h);
+                let corners = [(l, t), (r, t), (r, b), (l, b), (l, t)].map(|(x, y)| Point { x, y });
+                let lines = corners.windows(2).map(|w| Line { from: w[0], to: w[1] }).collect();
+                figure.push(Item::Lines { stroke: RULE, width: 50, dash: 0, lines });
+            }
+        }
+        let at = Point { x: x + SWATCH + 3 * PT, y };
+        figure.text(at, SMALL, Anchor::Start, INK, &entry.label);
+        x += entry_width(entry);
+    }
+}

@@ -1,0 +1,131 @@
+//! Colours for tasks.
+//!
+//! Sixteen colours, found by a search that maximises the least distance (in Oklab) between any two
+//! as seen with normal sight, protanopia, deuteranopia and tritanopia (Machado, Oliveira and
+//! Fernandes 2009, full severity), then ordered so that those with neighbouring numbers differ
+//! most: tasks forked one after another have neighbouring numbers, and run side by side.
+
+use draw::Color;
+
+/// The colours, in their order.
+pub const PALETTE: [Color; 16] = [
+    Color::rgb(0x40, 0x88, 0xb8),
+    Color::rgb(0x58, 0x28, 0x58),
+    Color::rgb(0xa0, 0xd0, 0x88),
+    Color::rgb(0x58, 0x10, 0xe8),
+    Color::rgb(0x88, 0x88, 0x40),
+    Color::rgb(0xd0, 0xa0, 0xe8),
+    Color::rgb(0x88, 0x10, 0x10),
+    Color::rgb(0x70, 0x58, 0xa0),
+    Color::rgb(0xe8, 0xd0, 0x10),
+    Color::rgb(0x28, 0xb8, 0xa0),
+    Color::rgb(0x10, 0x70, 0x58),
+    Color::rgb(0x40, 0x10, 0xa0),
+    Color::rgb(0xe8, 0x40, 0xe8),
+    Color::rgb(0x58, 0xe8, 0xe8),
+    Color::rgb(0xd0, 0xa0, 0x40),
+    Color::rgb(0xb8, 0x28, 0x28),
+];
+
+/// Tasks that are not in question.
+pub const OTHER: Color = Color::grey(0x50);
+/// Several tasks in one column, none of which has the most.
+pub const MIXED: Color = Color::grey(0xa8);
+/// Text and axes.
+pub const INK: Color = Color::grey(0x20);
+/// Text of less weight.
+pub const FAINT: Color = Color::grey(0x60);
+/// Rules between lanes and at ticks.
+pub const RULE: Color = Color::grey(0xd0);
+
+/// Bands of a quantity from low to high: light to dark, so that it reads without colour as well.
+pub const BANDS: [Color; 6] = [
+    Color::rgb(0xfd, 0xe7, 0xc8),
+    Color::rgb(0xfb, 0xc1, 0x8a),
+    Color::rgb(0xf4, 0x8f, 0x5a),
+    Color::rgb(0xdb, 0x57, 0x4a),
+    Color::rgb(0xa4, 0x2a, 0x5b),
+    Color::rgb(0x58, 0x12, 0x57),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type V = [f64; 3];
+
+    fn times(m: &[V; 3], v: V) -> V {
+        m.map(|row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2])
+    }
+
+    fn linear(c: Color) -> V {
+        c.0.map(|level| {
+            let v = f64::from(level) / 255.0;
+            if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+        })
+    }
+
+    fn oklab(rgb: V) -> V {
+        let lms = times(
+            &[
+                [0.412_221_47, 0.536_332_54, 0.051_445_99],
+                [0.211_903_5, 0.680_699_55, 0.107_396_96],
+                [0.088_302_46, 0.281_718_84, 0.629_978_7],
+            ],
+            rgb,
+        );
+        times(
+            &[
+                [0.210_454_26, 0.793_617_79, -0.004_072_05],
+                [1.977_998_5, -2.428_592_2, 0.450_593_71],
+                [0.025_904_04, 0.782_771_77, -0.808_675_77],
+            ],
+            lms.map(f64::cbrt),
+        )
+    }
+
+    /// Machado, Oliveira and Fernandes 2009, severity 1.0.
+    const SIGHTS: [[V; 3]; 4] = [
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        [[0.152_286, 1.052_583, -0.204_868], [0.114_503, 0.786_281, 0.099_216], [-0.003_882, -0.048_116, 1.051_998]],
+        [[0.367_322, 0.860_646, -0.227_968], [0.280_085, 0.672_501, 0.047_413], [-0.011_82, 0.042_94, 0.968_881]],
+        [[1.255_528, -0.076_749, -0.178_779], [-0.078_411, 0.930_809, 0.147_602], [0.004_733, 0.691_367, 0.3039]],
+    ];
+
+    fn least_distance(a: Color, b: Color) -> f64 {
+        let seen = |c: Color, sight| oklab(times(sight, linear(c)).map(|v: f64| v.clamp(0.0, 1.0)));
+        let distance = |sight| {
+            let (a, b) = (seen(a, sight), seen(b, sight));
+            (0..3).map(|i| (a[i] - b[i]).powi(2)).sum::<f64>().sqrt()
+        };
+        SIGHTS.iter().map(distance).fold(f64::MAX, f64::min)
+    }
+
+    #[test]
+    fn neighbours_can_be_told_apart_by_everyone() {
+        for (i, a) in PALETTE.iter().enumerate() {
+            for (k, b) in PALETTE.iter().enumerate() {
+                let apart = (16 + k - i) % 16;
+                let least = match apart {
+                    0 => continue,
+                    1 | 15 => 0.15,
+                    2 | 14 => 0.12,
+                    _ => 0.07,
+                };
+                let d = least_distance(*a, *b);
+                assert!(d >= least, "{a:?} and {b:?}, {apart} apart: {d:.3}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_task_looks_idle_or_grey() {
+        for color in PALETTE {
+            for other in [Color::WHITE, OTHER, MIXED] {
+                let (a, b) = (oklab(linear(color)), oklab(linear(other)));
+                let d = (0..3).map(|i| (a[i] - b[i]).powi(2)).sum::<f64>().sqrt();
+                assert!(d > 0.08, "{color:?} and {other:?}: {d:.3}");
+            }
+        }
+    }
+}
