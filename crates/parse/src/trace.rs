@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Ts};
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 mod cpu;
@@ -83,6 +84,7 @@ pub struct Trace {
     pool: Pool,
     options: Options,
     diagnostics: Diagnostics,
+    read: AtomicU64,
     start: OnceLock<Option<Ts>>,
     states: OnceLock<States>,
     counts: OnceLock<Counts>,
@@ -131,6 +133,7 @@ impl Trace {
             options,
             diagnostics,
             header,
+            read: AtomicU64::new(0),
             start: OnceLock::new(),
             states: OnceLock::new(),
             counts: OnceLock::new(),
@@ -344,8 +347,23 @@ impl Trace {
     /// Gives back the memory of what was read, and a little before it: the system maps the
     /// neighbourhood of a page along with it.
     pub(crate) fn release(&self, place: &Range<u64>) {
+        self.read.fetch_add(place.end.saturating_sub(place.start), Ordering::Relaxed);
         let start = place.start.saturating_sub(128 << 10);
         self.source.release(start, place.end.saturating_sub(start));
+    }
+
+    /// Bytes of event data in the file.
+    pub fn data_size(&self) -> u64 {
+        let size = |pages: &CpuPages| match &pages.store {
+            Store::Plain { size, .. } => *size,
+            Store::Chunks { chunks, .. } => chunks.iter().map(|c| u64::from(c.compressed)).sum(),
+        };
+        self.lanes.iter().flatten().map(size).sum()
+    }
+
+    /// Bytes of event data read so far, for a display of progress.
+    pub fn data_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
     }
 
     /// Streams every record of the buffers that are read, in time order, until `sink` breaks.

@@ -1,1 +1,68 @@
-fn main() {}
+//! The `schedviz` program: glue between the reader, the analyses and the devices.
+
+mod args;
+mod graph;
+mod info;
+mod manual;
+mod output;
+mod progress;
+mod trust;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// See what the Linux scheduler did, from what trace-cmd recorded
+#[derive(Debug, Parser)]
+#[command(name = "schedviz", version, max_term_width = 100, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+First steps:
+  trace-cmd record -e sched -- make -j8        record a run; it writes trace.dat
+  schedviz info trace.dat                      what is in it, and whether anything was lost
+  schedviz dat2graph trace.dat                 what every core ran, as trace.dat2graph.pdf
+  schedviz dat2graph trace.dat --min 3 --max 3.2 --color-by command
+
+Exit status: 0 done, 1 error.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// What is in a trace: recorder, kernel, clock, events, losses
+    Info(info::Args),
+    /// Draw what every core ran at every moment
+    Dat2graph(Box<graph::Args>),
+    /// Write man pages or shell completions
+    #[command(hide = true)]
+    Manual(manual::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Command::Info(args) => info::run(&args),
+        Command::Dat2graph(args) => graph::run(&args),
+        Command::Manual(args) => manual::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads the output has seen enough.
+        Err(e) if output::is_closed_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("schedviz: {e:#}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -53,6 +53,19 @@ impl LaneLayout {
         self.tops.last().map_or(self.top, |t| t + self.height)
     }
 
+    /// Draws a faint line under each lane, so that an idle one can be seen to be there.
+    pub fn draw_floors(&self, figure: &mut Figure, x: Unit, right: Unit) {
+        if self.height < 5 * PT {
+            return;
+        }
+        let floor = |top: &Unit| {
+            let y = top + self.bar();
+            Line { from: Point { x, y }, to: Point { x: right, y } }
+        };
+        let lines = self.tops.iter().map(floor).collect();
+        figure.push(Item::Lines { stroke: RULE, width: 25, dash: 0, lines });
+    }
+
     /// Draws the names of the CPUs left of `x`, the rules between groups up to `right`, and the
     /// groups' names.
     pub fn draw(&self, figure: &mut Figure, x: Unit, right: Unit, group_name: &str) {

@@ -82,7 +82,7 @@ impl Page {
         }
         let mut y = head + plot_height + 32 * PT;
         for row in &legend_rows {
-            draw_row(&mut figure, row, y);
+            draw_row(&mut figure, row, column_width(legend, most), y);
             y += 11 * PT;
         }
         let command = text::fit(&texts.command, 6 * PT, most);
@@ -123,25 +123,18 @@ fn entry_width(entry: &LegendEntry) -> Unit {
     SWATCH + 3 * PT + text::width(&text::printable(&entry.label), SMALL) + 9 * PT
 }
 
-/// Breaks the entries into rows.
+/// Breaks the entries into rows of columns that are as wide as the widest entry.
 fn rows(legend: &[LegendEntry], most: Unit) -> Vec<Vec<&LegendEntry>> {
-    let mut rows: Vec<Vec<&LegendEntry>> = Vec::new();
-    let mut used = most + 1;
-    for entry in legend {
-        let width = entry_width(entry);
-        if used + width > most {
-            rows.push(Vec::new());
-            used = 0;
-        }
-        used += width;
-        if let Some(row) = rows.last_mut() {
-            row.push(entry);
-        }
-    }
-    rows
+    let per_row = (most / column_width(legend, most)).max(1) as usize;
+    let entries: Vec<&LegendEntry> = legend.iter().collect();
+    entries.chunks(per_row).map(<[_]>::to_vec).collect()
 }
 
-fn draw_row(figure: &mut Figure, row: &[&LegendEntry], y: Unit) {
+fn column_width(legend: &[LegendEntry], most: Unit) -> Unit {
+    legend.iter().map(entry_width).max().unwrap_or(most).clamp(1, most)
+}
+
+fn draw_row(figure: &mut Figure, row: &[&LegendEntry], column: Unit, y: Unit) {
     let mut x = MARGIN;
     for entry in row {
         let rect = Rect { x, y: y - 6 * PT, w: SWATCH, h: 7 * PT };
@@ -159,7 +152,8 @@ fn draw_row(figure: &mut Figure, row: &[&LegendEntry], y: Unit) {
             }
         }
         let at = Point { x: x + SWATCH + 3 * PT, y };
-        figure.text(at, SMALL, Anchor::Start, INK, &entry.label);
-        x += entry_width(entry);
+        let label = text::fit(&text::printable(&entry.label), SMALL, column - SWATCH - 6 * PT);
+        figure.text(at, SMALL, Anchor::Start, INK, &label);
+        x += column;
     }
 }

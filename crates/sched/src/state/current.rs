@@ -61,6 +61,12 @@ impl CpuFold {
         self.switches
     }
 
+    /// The span that is open, as if it ended where it began. `None` before the first event.
+    pub fn open_span(&self) -> Option<CpuSpan> {
+        let current = self.current?;
+        Some(CpuSpan { cpu: self.cpu, current, comm: self.comm, start: self.since, end: self.since })
+    }
+
     fn turn(&mut self, current: Current, comm: Comm, ts: Ts, emit: &mut impl FnMut(&CpuSpan)) {
         self.close(ts, emit);
         (self.current, self.comm, self.since) = (Some(current), comm, ts);

@@ -1,0 +1,279 @@
+//! How fast, against `trace-cmd report` in the same run, on a recording tiled to any size.
+//!
+//! ```text
+//! cargo bench -p schedviz --bench throughput -- [--size MB] [--trace FILE] [--form v6|v7|zstd] [--runs N]
+//! ```
+//!
+//! The recording's events are packed into full pages, and these are repeated with later times until
+//! the file has its size. trace-cmd reports a tenth of it, since it takes long, and its time is
+//! scaled up; where it is not installed its columns stay empty.
+
+use parse::{Options, Trace};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use testkit::{Order, Ring};
+
+type Pages = BTreeMap<u32, Vec<Vec<u8>>>;
+
+/// The pages of one tile, and how much time it covers. A recording is repeated within a tile until
+/// most of its pages are full.
+fn pack(path: &Path) -> (Pages, u64, u64) {
+    let trace = Trace::open(path, Options::default()).expect("a recording");
+    let (start, end) = trace.extent().expect("events");
+    let span = end.since(start).0 + 1_000_000;
+    let mut records: BTreeMap<u32, Vec<(u64, Vec<u8>)>> = BTreeMap::new();
+    let mut events = 0;
+    trace.records(&mut |r| {
+        events += 1;
+        records.entry(r.cpu.0).or_default().push((r.ts.0 as u64, r.payload().to_vec()));
+        ControlFlow::Continue(())
+    });
+    let repeat = (200_000 / events).max(1);
+    let pack_one = |(cpu, records): (&u32, &Vec<(u64, Vec<u8>)>)| {
+        let mut ring = Ring::new(Order::Little, 8, 4096);
+        for n in 0..repeat {
+            records.iter().for_each(|(ts, payload)| ring.event(ts + n * span, payload));
+        }
+        (*cpu, ring.finish())
+    };
+    (records.iter().map(pack_one).collect(), span * repeat, events * repeat)
+}
+
+/// The pages of tile `k`, moved in time.
+fn moved(pages: &[Vec<u8>], by: u64) -> impl Iterator<Item = Vec<u8>> {
+    pages.iter().map(move |page| {
+        let ts = u64::from_le_bytes(page[..8].try_into().expect("a page")) + by;
+        [&ts.to_le_bytes(), &page[8..]].concat()
+    })
+}
+
+fn place(bytes: &[u8], what: &[u8]) -> usize {
+    bytes.windows(what.len()).rposition(|w| w == what).expect("a part of the header")
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// Writes `tiles` tiles behind the header of a version 6 recording.
+fn write_v6(original: &[u8], pages: &Pages, span: u64, tiles: u64, out: &mut (impl Write + Seek)) {
+    let table = place(original, b"flyrecord\0") + 10;
+    let trace = Trace::from_bytes(original.to_vec(), Options::default()).expect("a recording");
+    let rows = trace.info().cpus as usize;
+    let trailer = table + 16 * rows;
+    let header_end = trailer + 8 + u64_at(original, trailer) as usize;
+    let mut header = original[..header_end].to_vec();
+    let mut at = header_end.next_multiple_of(4096) as u64;
+    for cpu in 0..rows {
+        let size = pages.get(&(cpu as u32)).map_or(0, |p| p.len() as u64 * 4096 * tiles);
+        let row = table + 16 * cpu;
+        header[row..row + 8].copy_from_slice(&at.to_le_bytes());
+        header[row + 8..row + 16].copy_from_slice(&size.to_le_bytes());
+        at += size;
+    }
+    header.resize(header_end.next_multiple_of(4096), 0);
+    out.write_all(&header).expect("written");
+    for pages in pages.values() {
+        for k in 0..tiles {
+            moved(pages, k * span).for_each(|page| out.write_all(&page).expect("written"));
+        }
+    }
+}
+
+/// The same behind the header of a version 7 recording, with or without compression.
+fn write_v7(original: &[u8], pages: &Pages, span: u64, tiles: u64, zstd: bool, out: &mut (impl Write + Seek)) {
+    let name_end = 12 + original[12..].iter().position(|b| *b == 0).unwrap_or(0);
+    let name_end = name_end.max(18 + original[18..].iter().position(|b| *b == 0).expect("a name"));
+    let first = name_end + 2 + original[name_end + 1..].iter().position(|b| *b == 0).expect("a version");
+    let options = u64_at(original, first) as usize;
+    let end = options + 16 + u64_at(original, options + 8) as usize;
+    out.write_all(&original[..end]).expect("written");
+    let mut buffer_header = vec![3, 0, u8::from(zstd), 0, 0xff, 0xff, 0xff, 0xff];
+    buffer_header.extend([0; 8]);
+    out.write_all(&buffer_header).expect("written");
+    let mut rows = Vec::new();
+    for (cpu, pages) in pages {
+        let at = out.stream_position().expect("a position").next_multiple_of(4096);
+        out.seek(SeekFrom::Start(at)).expect("a place");
+        if zstd {
+            let chunks = pages.chunks(10).len() as u64 * tiles;
+            out.write_all(&(chunks as u32).to_le_bytes()).expect("written");
+        }
+        for k in 0..tiles {
+            let pages: Vec<Vec<u8>> = moved(pages, k * span).collect();
+            for chunk in pages.chunks(10) {
+                let plain = chunk.concat();
+                if !zstd {
+                    out.write_all(&plain).expect("written");
+                    continue;
+                }
+                let mut compressor = zstd::bulk::Compressor::new(3).expect("a compressor");
+                compressor.include_contentsize(false).expect("a setting");
+                let block = compressor.compress(&plain).expect("compressed");
+                out.write_all(&(block.len() as u32).to_le_bytes()).expect("written");
+                out.write_all(&(plain.len() as u32).to_le_bytes()).expect("written");
+                out.write_all(&block).expect("written");
+            }
+        }
+        rows.push((*cpu, at, out.stream_position().expect("a position") - at));
+    }
+    let section = out.stream_position().expect("a position");
+    let mut payload = (end as u64).to_le_bytes().to_vec();
+    payload.extend(b"\0local\0");
+    payload.extend(4096u32.to_le_bytes());
+    payload.extend((rows.len() as u32).to_le_bytes());
+    for (cpu, at, size) in rows {
+        payload.extend(cpu.to_le_bytes());
+        payload.extend(at.to_le_bytes());
+        payload.extend(size.to_le_bytes());
+    }
+    let mut body = vec![3, 0];
+    body.extend((payload.len() as u32).to_le_bytes());
+    body.extend(payload);
+    body.extend([0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    out.write_all(&[0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]).expect("written");
+    out.write_all(&(body.len() as u64).to_le_bytes()).expect("written");
+    out.write_all(&body).expect("written");
+    // The first options section leads to this one; the buffer's own header gets its size.
+    out.seek(SeekFrom::Start(end as u64 - 8)).expect("a place");
+    out.write_all(&section.to_le_bytes()).expect("written");
+    out.seek(SeekFrom::Start(end as u64 + 8)).expect("a place");
+    out.write_all(&(section - end as u64 - 16).to_le_bytes()).expect("written");
+}
+
+/// Runs a command; how long it took, and the most memory it held.
+fn timed(command: &mut Command) -> (Duration, u64) {
+    let begin = Instant::now();
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a program");
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("0");
+        peak = peak.max(line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or(0) / 1024);
+        if let Some(status) = child.try_wait().expect("a child") {
+            assert!(status.success(), "{command:?}: {status}");
+            return (begin.elapsed(), peak);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+struct Setup {
+    size: u64,
+    trace: PathBuf,
+    form: String,
+    runs: usize,
+}
+
+fn setup() -> Setup {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut setup = Setup { size: 256, trace: PathBuf::new(), form: "v6".into(), runs: 3 };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().expect("a value");
+        match argument.as_str() {
+            "--size" => setup.size = value().parse().expect("megabytes"),
+            "--trace" => setup.trace = value().into(),
+            "--form" => setup.form = value(),
+            "--runs" => setup.runs = value().parse().expect("a number"),
+            _ => {}
+        }
+    }
+    if setup.trace.as_os_str().is_empty() {
+        let fixture = if setup.form == "v6" { "hackbench-v6.dat" } else { "hackbench.dat" };
+        setup.trace = root.join("tests/fixtures").join(fixture);
+    }
+    setup
+}
+
+/// Writes a tiled trace; the number of events in it.
+fn write(setup: &Setup, size: u64, path: &Path) -> u64 {
+    let original = std::fs::read(&setup.trace).expect("a recording");
+    let (pages, span, events) = pack(&setup.trace);
+    let tile: u64 = pages.values().map(|p| p.len() as u64 * 4096).sum();
+    let tiles = (size / tile).max(1);
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path).expect("a file"));
+    match setup.form.as_str() {
+        "v6" => write_v6(&original, &pages, span, tiles, &mut out),
+        form => write_v7(&original, &pages, span, tiles, form == "zstd", &mut out),
+    }
+    out.flush().expect("written");
+    events * tiles
+}
+
+fn main() {
+    // `cargo test --benches` only wants to know that it can be started.
+    if std::env::args().any(|a| a == "--test") {
+        return;
+    }
+    let setup = setup();
+    let folder = std::env::temp_dir().join(format!("schedviz-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (large, small) = (folder.join("large.dat"), folder.join("small.dat"));
+    let events = write(&setup, setup.size * 1_000_000, &large);
+    let small_events = write(&setup, setup.size * 100_000, &small);
+    let data = {
+        let trace = Trace::open(&large, Options::default()).expect("the tiled trace");
+        let total: u64 = trace.event_counts().iter().map(|e| e.count).sum();
+        assert_eq!(total, events, "the tiled trace is whole");
+        trace.data_size() as f64 / 1e9
+    };
+    println!(
+        "{} as {}: {:.2} GB of data, {:.1} M events",
+        setup.trace.display(),
+        setup.form,
+        data,
+        events as f64 / 1e6
+    );
+    println!("{:<28} {:>8} {:>8} {:>10} {:>8} {:>12}", "command", "s", "GB/s", "M events/s", "MiB", "x trace-cmd");
+    let figure = folder.join("figure.pdf");
+    let commands: [(&str, Vec<&str>); 3] = [
+        ("info", vec!["info"]),
+        ("dat2graph", vec!["dat2graph"]),
+        ("dat2graph, one thread", vec!["dat2graph", "--threads", "1"]),
+    ];
+    let mut report = Vec::new();
+    let has_trace_cmd = Command::new("trace-cmd").arg("--version").stdout(Stdio::null()).status().is_ok();
+    let mut times: Vec<Vec<(Duration, u64)>> = vec![Vec::new(); commands.len()];
+    // All in each round: what slows one down slows down all.
+    for _ in 0..setup.runs {
+        for (times, (_, arguments)) in times.iter_mut().zip(&commands) {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+            command.args(arguments).arg(&large);
+            if arguments[0] != "info" {
+                command.arg("-o").arg(&figure);
+            }
+            times.push(timed(&mut command));
+        }
+        if has_trace_cmd {
+            report.push(timed(Command::new("trace-cmd").arg("report").arg("-i").arg(&small)).0);
+        }
+    }
+    let theirs = (!report.is_empty()).then(|| median(report).as_secs_f64() * events as f64 / small_events as f64);
+    for (times, (name, _)) in times.into_iter().zip(&commands) {
+        let peak = times.iter().map(|t| t.1).max().unwrap_or(0);
+        let s = median(times.into_iter().map(|t| t.0).collect()).as_secs_f64();
+        let ratio = theirs.map_or("-".to_owned(), |t| format!("{:.1}", t / s));
+        println!("{name:<28} {s:>8.3} {:>8.2} {:>10.1} {peak:>8} {ratio:>12}", data / s, events as f64 / 1e6 / s);
+    }
+    if let Some(theirs) = theirs {
+        println!(
+            "{:<28} {theirs:>8.1} {:>8.3} {:>10.2}",
+            "trace-cmd report (scaled)",
+            data / theirs,
+            events as f64 / 1e6 / theirs
+        );
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

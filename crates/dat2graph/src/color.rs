@@ -1,0 +1,282 @@
+//! Which task has which colour.
+//!
+//! A colour follows from the task and the trace alone, never from the window or the lanes shown:
+//! the same task has the same colour in every figure of a trace.
+
+use draw::Color;
+use regex::Regex;
+use rustc_hash::FxHashMap;
+use sched::lineage::LineageHistory;
+use sched::{Comm, CpuSpan, Current, Pid, Ts};
+use std::collections::BTreeMap;
+use timeline::Class;
+use timeline::palette::{OTHER, PALETTE};
+
+/// What a colour stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColorBy {
+    /// The task
+    #[default]
+    Pid,
+    /// Its command name
+    Command,
+    /// The task that forked it
+    Parent,
+    /// The NUMA node it first ran on: one that ran away shows
+    Node,
+    /// The application, other tasks, kernel threads, the stopper, interrupts if traced
+    Class,
+}
+
+/// What must be known of the whole trace before the first lane is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Who forked whom.
+    pub lineage: bool,
+    /// The CPU that each task first ran on.
+    pub homes: bool,
+}
+
+/// The classes of a lane's intervals.
+pub(crate) const IDLE: Class = 0;
+pub(crate) const UNKNOWN: Class = 1;
+pub(crate) const OTHERS: Class = 2;
+const FIRST: Class = 3;
+
+const APPLICATION: Class = FIRST;
+const TASKS: Class = FIRST + 1;
+const KERNEL: Class = FIRST + 2;
+const STOPPER: Class = FIRST + 3;
+pub(crate) const INTERRUPT: Class = FIRST + 4;
+
+/// The colours of the five classes of [`ColorBy::Class`], as places in the palette.
+const CLASS_COLORS: [usize; 5] = [0, 14, 10, 12, 6];
+const CLASS_NAMES: [&str; 5] = ["application", "other tasks", "kernel threads", "stopper (migration/N)", "interrupts"];
+
+/// How tasks are coloured.
+#[derive(Clone, Debug, Default)]
+pub struct Coloring {
+    /// What a colour stands for.
+    pub by: ColorBy,
+    /// Only this command in colour.
+    pub target: Option<String>,
+    /// Only commands that match in colour,
+    pub tasks: Option<Regex>,
+    /// but not those that match this.
+    pub exclude: Option<Regex>,
+    /// Only these tasks in colour.
+    pub pids: Vec<Pid>,
+    /// Only the traced command and its descendants in colour.
+    pub forked: bool,
+    /// The command names that the recorder saved, in order: what is listed has a colour of its own.
+    pub commands: Vec<Comm>,
+    /// Who forked whom.
+    pub lineage: LineageHistory,
+    /// The NUMA node that each task first ran on.
+    pub homes: FxHashMap<Pid, u32>,
+}
+
+impl Coloring {
+    /// What must be found out first.
+    pub fn needs(&self) -> Needs {
+        Needs {
+            lineage: self.forked || matches!(self.by, ColorBy::Parent | ColorBy::Class),
+            homes: self.by == ColorBy::Node,
+        }
+    }
+
+    /// Whether this task is in question.
+    fn is_shown(&self, pid: Pid, comm: Comm, ts: Ts) -> bool {
+        let name = || sched::event::escape(comm.as_bytes());
+        self.target.as_ref().is_none_or(|t| t.as_bytes() == comm.as_bytes())
+            && (self.pids.is_empty() || self.pids.contains(&pid))
+            && self.tasks.as_ref().is_none_or(|r| r.is_match(&name()))
+            && self.exclude.as_ref().is_none_or(|r| !r.is_match(&name()))
+            && (!self.forked || self.is_application(pid, ts))
+    }
+
+    /// The traced command and its descendants; where no exec shows which command was traced, all
+    /// tasks forked since the start.
+    fn is_application(&self, pid: Pid, ts: Ts) -> bool {
+        let kin = self.lineage.of(pid, ts);
+        if self.lineage.root().is_some() { kin.descends } else { kin.forked }
+    }
+
+    /// The class of a CPU's span.
+    pub(crate) fn class(&self, span: &CpuSpan) -> Class {
+        match span.current {
+            Current::Idle => IDLE,
+            Current::Unknown => UNKNOWN,
+            Current::Task(pid) => self.class_of(pid, span.comm, span.start),
+        }
+    }
+
+    fn class_of(&self, pid: Pid, comm: Comm, ts: Ts) -> Class {
+        if !self.is_shown(pid, comm, ts) {
+            return OTHERS;
+        }
+        let palette = |n: usize| FIRST + (n % PALETTE.len()) as Class;
+        match self.by {
+            ColorBy::Pid => palette(pid.0.rem_euclid(PALETTE.len() as i32) as usize),
+            ColorBy::Command => palette(self.command_index(comm)),
+            ColorBy::Parent => match self.lineage.of(pid, ts).parent {
+                Some(parent) => palette(parent.0.rem_euclid(PALETTE.len() as i32) as usize),
+                None => OTHERS,
+            },
+            ColorBy::Node => self.homes.get(&pid).map_or(OTHERS, |node| palette(*node as usize)),
+            ColorBy::Class if comm.as_bytes().starts_with(b"migration/") => STOPPER,
+            ColorBy::Class if self.is_application(pid, ts) => APPLICATION,
+            ColorBy::Class if is_kernel_thread(comm) || self.lineage.of(pid, ts).parent == Some(Pid::KTHREADD) => {
+                KERNEL
+            }
+            ColorBy::Class => TASKS,
+        }
+    }
+
+    fn command_index(&self, comm: Comm) -> usize {
+        match self.commands.binary_search(&comm) {
+            Ok(index) => index,
+            // FNV-1a: the same on every machine and in every version.
+            Err(_) => {
+                comm.as_bytes().iter().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193))
+                    as usize
+            }
+        }
+    }
+
+    /// The colour of a class.
+    pub fn paint(&self, class: Class) -> Color {
+        match class {
+            IDLE | UNKNOWN => Color::WHITE,
+            OTHERS => OTHER,
+            class if self.by == ColorBy::Class => {
+                let place = CLASS_COLORS.get(usize::from(class - FIRST)).copied().unwrap_or(0);
+                PALETTE[place]
+            }
+            class => PALETTE[usize::from(class - FIRST) % PALETTE.len()],
+        }
+    }
+
+    /// What the legend lists: name, class and time, the longest first, for tasks with these times.
+    pub(crate) fn entries(&self, tasks: &[crate::TaskTime]) -> Vec<(String, Class, u64)> {
+        let mut sums: BTreeMap<String, (Class, u64)> = BTreeMap::new();
+        for task in tasks.iter().filter(|t| t.class != OTHERS) {
+            let name = match self.by {
+                ColorBy::Pid => format!("{} {}", name_of(task.comm), task.pid),
+                ColorBy::Command => name_of(task.comm),
+                ColorBy::Parent => {
+                    let parent = self.lineage.of(task.pid, Ts::MAX).parent;
+                    parent.map_or("unknown parent".into(), |p| format!("forked by {p}"))
+                }
+                ColorBy::Node => {
+                    self.homes.get(&task.pid).map_or("unknown".into(), |n| format!("first ran on node {n}"))
+                }
+                ColorBy::Class => CLASS_NAMES.get(usize::from(task.class - FIRST)).copied().unwrap_or("?").to_owned(),
+            };
+            let sum = sums.entry(name).or_insert((task.class, 0));
+            sum.1 += task.ns;
+        }
+        let mut entries: Vec<_> = sums.into_iter().map(|(name, (class, ns))| (name, class, ns)).collect();
+        entries.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+        entries
+    }
+
+    /// What a colour stands for, in words.
+    pub(crate) fn caption(&self) -> String {
+        let by = match self.by {
+            ColorBy::Pid => "coloured by task",
+            ColorBy::Command => "coloured by command",
+            ColorBy::Parent => "coloured by parent",
+            ColorBy::Node => "coloured by the NUMA node a task first ran on",
+            ColorBy::Class => "coloured by class of task",
+        };
+        let only = match () {
+            () if self.target.is_some() => format!(", {} only", self.target.as_deref().unwrap_or("")),
+            () if self.forked && self.lineage.root().is_some() => {
+                ", the traced command and its descendants only".into()
+            }
+            () if self.forked => {
+                ", tasks forked since the start only (the trace does not show the traced command)".into()
+            }
+            () if self.tasks.is_some() || self.exclude.is_some() || !self.pids.is_empty() => {
+                ", chosen tasks only".into()
+            }
+            () => String::new(),
+        };
+        format!("{by}{only}")
+    }
+}
+
+fn name_of(comm: Comm) -> String {
+    if comm.is_empty() { "?".into() } else { comm.to_string() }
+}
+
+/// Whether this is the name of a thread that belongs to the kernel. Neither the sched events nor
+/// the header say so; the names are the kernel's own, and few.
+pub fn is_kernel_thread(comm: Comm) -> bool {
+    const NAMES: [&str; 22] = [
+        "kthreadd",
+        "kworker/",
+        "ksoftirqd/",
+        "migration/",
+        "rcu_",
+        "rcuo",
+        "rcub",
+        "rcuc/",
+        "rcun",
+        "cpuhp/",
+        "irq/",
+        "idle_inject/",
+        "kswapd",
+        "kcompactd",
+        "khugepaged",
+        "kdevtmpfs",
+        "ksmd",
+        "kauditd",
+        "oom_reaper",
+        "jbd2/",
+        "watchdogd",
+        "kblockd",
+    ];
+    NAMES.iter().any(|name| comm.as_bytes().starts_with(name.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(coloring: &Coloring, pid: i32, name: &str) -> Class {
+        coloring.class_of(Pid(pid), Comm::new(name.as_bytes()), Ts(0))
+    }
+
+    #[test]
+    fn neighbours_differ_and_colours_stay() {
+        let c = Coloring::default();
+        assert_ne!(class(&c, 318, "a"), class(&c, 319, "a"));
+        assert_eq!(class(&c, 318, "a"), class(&c, 318, "b"));
+        let c = Coloring { by: ColorBy::Command, commands: vec![Comm::new(b"a"), Comm::new(b"b")], ..c };
+        assert_eq!(class(&c, 1, "b"), class(&c, 2, "b"));
+        assert_ne!(class(&c, 1, "a"), class(&c, 1, "b"));
+    }
+
+    #[test]
+    fn what_is_not_in_question_is_grey() {
+        let c = Coloring { target: Some("ua".into()), ..Coloring::default() };
+        assert_eq!((class(&c, 5, "ua") == OTHERS, class(&c, 5, "uab")), (false, OTHERS));
+        let c = Coloring { tasks: Regex::new("^k").ok(), exclude: Regex::new("1$").ok(), ..Coloring::default() };
+        assert_eq!(
+            [class(&c, 5, "k0") == OTHERS, class(&c, 5, "k1") == OTHERS, class(&c, 5, "x") == OTHERS],
+            [false, true, true]
+        );
+        let c = Coloring { pids: vec![Pid(5)], ..Coloring::default() };
+        assert_eq!([class(&c, 5, "a") == OTHERS, class(&c, 6, "a") == OTHERS], [false, true]);
+    }
+
+    #[test]
+    fn classes() {
+        let c = Coloring { by: ColorBy::Class, ..Coloring::default() };
+        assert_eq!(class(&c, 20, "migration/3"), STOPPER);
+        assert_eq!(class(&c, 20, "kworker/3:1"), KERNEL);
+        assert_eq!(class(&c, 20, "bash"), TASKS);
+    }
+}

@@ -1,0 +1,350 @@
+//! The figure: lanes as marks on a page.
+
+use crate::color::{IDLE, UNKNOWN};
+use crate::lane::{Lane, total};
+use crate::{Options, Report};
+use draw::{Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
+use sched::{Cpu, Ts};
+use std::collections::BTreeMap;
+use timeline::columns::heights;
+use timeline::page::{LegendEntry, Page, Swatch, Texts};
+use timeline::palette::{BANDS, INK, MIXED};
+use timeline::{Class, LaneLayout, Piece, TimeScale};
+
+/// What the page says of its source.
+#[derive(Clone, Debug, Default)]
+pub struct Heading {
+    /// The name of the trace.
+    pub trace: String,
+    /// Facts, in one line: kernel, CPUs, recorder.
+    pub facts: String,
+    /// What is not to be overlooked: losses, CPUs without events.
+    pub warnings: Vec<String>,
+    /// The command that makes the figure.
+    pub command: String,
+}
+
+/// Entries that a legend lists.
+const LISTED: usize = 28;
+
+/// Several classes in one column, none of them large.
+const MIXED_CLASS: Class = Class::MAX;
+
+/// The colours of the marks, in the order they are handed out; each goes round the shapes.
+const MARK_COLORS: [Color; 3] = [INK, Color::rgb(0xc0, 0x10, 0x20), Color::rgb(0x10, 0x40, 0xc0)];
+
+/// The figure of these lanes, which are in display order.
+pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Heading) -> Figure {
+    let wide = options.cpus.len() > 128;
+    let width = if wide { 1191 * PT } else { 842 * PT };
+    let pitch = (if wide { 700 * PT } else { 430 * PT } / options.cpus.len().max(1) as Unit).min(26 * PT);
+    let plot_height = (pitch * options.cpus.len() as Unit).max(40 * PT);
+    let band = frequency_bands(lanes, options);
+    let texts = Texts {
+        title: format!("{}: what every core ran", heading.trace),
+        notes: vec![heading.facts.clone(), window_note(options)],
+        warnings: heading.warnings.clone(),
+        command: heading.command.clone(),
+    };
+    let mut page = Page::new(width, plot_height, &texts, &legend(lanes, report, options, &band));
+    let scale = TimeScale {
+        from: options.from,
+        to: options.to,
+        zero: options.zero,
+        x: Page::LEFT,
+        width: Page::plot_width(width),
+    };
+    page.time_axis(&scale);
+    let layout = LaneLayout::new(options.cpus.clone(), page.top, page.height);
+    let share = if options.frequency && !band.is_empty() { 72 } else { 100 };
+    let bar = layout.bar() * share / 100;
+    layout.draw_floors(&mut page.figure, Page::LEFT, Page::LEFT + scale.width);
+    draw_pieces(&mut page.figure, lanes, options, &scale, &layout, bar);
+    if share < 100 {
+        draw_frequencies(&mut page.figure, &band, options, &scale, &layout, bar);
+    }
+    layout.draw(&mut page.figure, Page::LEFT, Page::LEFT + scale.width, &options.group_name);
+    draw_marks(&mut page.figure, lanes, options, &scale, &layout);
+    let ordered =
+        if options.group_name.is_empty() { String::new() } else { format!(" ({} by {0})", options.group_name) };
+    page.lanes_title(&format!("core{ordered}"));
+    page.figure
+}
+
+fn window_note(options: &Options) -> String {
+    let column = options.to.since(options.from).0 / u64::from(options.columns());
+    format!(
+        "{} shown, from {} to {}; {}. What is shorter than a column ({}) is drawn as its share of it.",
+        seconds(options.to.0.saturating_sub(options.from.0)),
+        seconds(options.from.0.saturating_sub(options.zero.0)),
+        seconds(options.to.0.saturating_sub(options.zero.0)),
+        options.coloring.caption(),
+        duration(column)
+    )
+}
+
+/// Exact seconds, without the zeroes at the end.
+fn seconds(ns: i64) -> String {
+    let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
+    let text = format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+    format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A duration in the unit that suits it.
+pub(crate) fn duration(ns: u64) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        _ => format!("{:.1} s", ns as f64 / 1e9),
+    }
+}
+
+fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> Vec<LegendEntry> {
+    let tasks = total(lanes);
+    let busy: u64 = tasks.iter().map(|t| t.ns).sum();
+    let share = |ns: u64| if busy == 0 { 0.0 } else { 100.0 * ns as f64 / busy as f64 };
+    let area = |color| Swatch::Area(Paint::Solid(color));
+    let entries = options.coloring.entries(&tasks);
+    // Whatever would show as 0.0 % is listed only if nothing else is.
+    let visible = entries.iter().take_while(|e| share(e.2) >= 0.05).count().clamp(entries.len().min(4), LISTED);
+    let mut legend: Vec<LegendEntry> = entries
+        .iter()
+        .take(visible)
+        .map(|(name, class, ns)| LegendEntry {
+            swatch: area(options.coloring.paint(*class)),
+            label: format!("{name} {:.1} %", share(*ns)),
+        })
+        .collect();
+    if let Some(rest) = entries.get(visible..).filter(|rest| !rest.is_empty()) {
+        let ns = rest.iter().map(|e| e.2).sum();
+        legend.push(LegendEntry {
+            swatch: Swatch::Blank,
+            label: format!("and {} more, {:.1} %, in these colours", rest.len(), share(ns)),
+        });
+    }
+    let others: u64 = tasks.iter().filter(|t| t.class == crate::color::OTHERS).map(|t| t.ns).sum();
+    if others > 0 {
+        legend.push(LegendEntry {
+            swatch: area(timeline::palette::OTHER),
+            label: format!("other tasks {:.1} %", share(others)),
+        });
+    }
+    let shares = lanes.iter().flat_map(|l| &l.pieces).any(|p| {
+        matches!(p, Piece::Shares { shares, .. } if shares.iter().filter(|s| s.0 > UNKNOWN).count() > options.depth())
+    });
+    if shares {
+        legend.push(LegendEntry { swatch: area(MIXED), label: "several more tasks in one column".into() });
+    }
+    if report.lanes.iter().any(|l| l.unknown_ns > 0) {
+        legend.push(LegendEntry { swatch: Swatch::Area(Paint::Hatch), label: "unknown: events were lost".into() });
+    }
+    legend.push(LegendEntry { swatch: Swatch::Blank, label: "idle".into() });
+    for (i, event) in report.events.iter().enumerate() {
+        let (shape, color) = mark_look(i);
+        legend.push(LegendEntry {
+            swatch: Swatch::Marker(shape, color),
+            label: format!("{} ({})", event.event, event.count),
+        });
+    }
+    for (i, text) in band.names().into_iter().enumerate() {
+        legend.push(LegendEntry { swatch: area(BANDS[i % BANDS.len()]), label: text });
+    }
+    legend
+}
+
+/// Rectangles by paint, and those that may still grow: the last ones of the lane.
+#[derive(Default)]
+struct Canvas {
+    rects: BTreeMap<Class, Vec<Rect>>,
+    open: Vec<(Class, usize)>,
+}
+
+impl Canvas {
+    /// Adds rectangles that begin at `x`; one that continues its left neighbour extends it.
+    fn add(&mut self, new: &[(Class, Rect)]) {
+        let mut open = Vec::new();
+        for (class, rect) in new.iter().filter(|(_, r)| r.w > 0 && r.h > 0) {
+            let rects = self.rects.entry(*class).or_default();
+            let joined = self.open.iter().find(|(c, i)| {
+                let r = &rects.get(*i);
+                c == class && r.is_some_and(|r| r.x + r.w == rect.x && (r.y, r.h) == (rect.y, rect.h))
+            });
+            let index = match joined {
+                Some((_, index)) => {
+                    rects[*index].w += rect.w;
+                    *index
+                }
+                None => {
+                    rects.push(*rect);
+                    rects.len() - 1
+                }
+            };
+            open.push((*class, index));
+        }
+        self.open = open;
+    }
+}
+
+fn draw_pieces(
+    figure: &mut Figure,
+    lanes: &[Lane],
+    options: &Options,
+    scale: &TimeScale,
+    layout: &LaneLayout,
+    bar: Unit,
+) {
+    let mut canvas = Canvas::default();
+    for (index, lane) in lanes.iter().enumerate() {
+        let top = layout.top_of(index);
+        canvas.open.clear();
+        for piece in &lane.pieces {
+            match piece {
+                Piece::Exact { class: IDLE, .. } => canvas.open.clear(),
+                Piece::Exact { class, start, end } => {
+                    let (x, right) = (scale.at(*start), scale.at(*end));
+                    // An interval that is long and yet ends where it starts on the page is a
+                    // figure narrower than its columns; it keeps one unit.
+                    canvas.add(&[(*class, Rect { x, y: top, w: (right - x).max(1), h: bar })]);
+                }
+                Piece::Shares { start, end, shares } => {
+                    let (x, right) = (scale.at(*start), scale.at(*end));
+                    let rects = stack(shares, options.depth(), x, right - x, top, bar);
+                    canvas.add(&rects);
+                }
+            }
+        }
+    }
+    for (class, rects) in canvas.rects {
+        let fill = match class {
+            UNKNOWN => Paint::Hatch,
+            MIXED_CLASS => Paint::Solid(MIXED),
+            class => Paint::Solid(options.coloring.paint(class)),
+        };
+        figure.push(Item::Rects { fill, rects });
+    }
+}
+
+/// Stacks shares from below: the largest tasks by class, then the mixed rest, then what is unknown;
+/// idle time is left blank on top.
+fn stack(shares: &[(Class, u64)], depth: usize, x: Unit, w: Unit, top: Unit, bar: Unit) -> Vec<(Class, Rect)> {
+    let of = |class: Class| shares.iter().find(|(c, _)| *c == class).map_or(0, |(_, ns)| *ns);
+    let mut tasks: Vec<(Class, u64)> = shares.iter().filter(|(c, _)| *c > UNKNOWN).copied().collect();
+    tasks.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    let mixed: u64 = tasks.get(depth..).map_or(0, |rest| rest.iter().map(|(_, ns)| ns).sum());
+    tasks.truncate(depth);
+    tasks.sort_unstable();
+    tasks.extend([(MIXED_CLASS, mixed), (UNKNOWN, of(UNKNOWN)), (IDLE, of(IDLE))]);
+    let times: Vec<u64> = tasks.iter().map(|(_, ns)| *ns).collect();
+    let mut bottom = top + bar;
+    let mut rects = Vec::new();
+    for ((class, _), h) in tasks.iter().zip(heights(&times, bar)) {
+        bottom -= h;
+        if *class != IDLE {
+            rects.push((*class, Rect { x, y: bottom.max(top), w, h }));
+        }
+    }
+    rects
+}
+
+fn mark_look(index: usize) -> (Shape, Color) {
+    (Shape::ALL[index % Shape::ALL.len()], MARK_COLORS[(index / Shape::ALL.len()) % MARK_COLORS.len()])
+}
+
+fn draw_marks(figure: &mut Figure, lanes: &[Lane], options: &Options, scale: &TimeScale, layout: &LaneLayout) {
+    for i in 0..options.marks.len() {
+        let (shape, fill) = mark_look(i);
+        let size = (layout.pitch() * 8 / 10).clamp(3 * PT / 2, 5 * PT);
+        let mut at = Vec::new();
+        for (index, lane) in lanes.iter().enumerate() {
+            let y = layout.top_of(index) + layout.bar() / 2;
+            let places = lane.marks.get(i).map_or(&[][..], |m| &m.at);
+            at.extend(places.iter().map(|ts| Point { x: scale.at(*ts), y }));
+        }
+        figure.push(Item::Markers { shape, fill, size, at });
+    }
+}
+
+/// The frequencies of each CPU, in steps of a few bands.
+#[derive(Debug, Default)]
+struct Bands {
+    by_cpu: BTreeMap<Cpu, Vec<(Ts, u32)>>,
+    low: u32,
+    high: u32,
+}
+
+impl Bands {
+    fn is_empty(&self) -> bool {
+        self.by_cpu.is_empty()
+    }
+
+    fn band(&self, khz: u32) -> usize {
+        let range = u64::from(self.high - self.low).max(1);
+        ((u64::from(khz.saturating_sub(self.low)) * BANDS.len() as u64) / (range + 1)).min(BANDS.len() as u64 - 1)
+            as usize
+    }
+
+    fn names(&self) -> Vec<String> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let step = f64::from(self.high - self.low) / BANDS.len() as f64;
+        let ghz = |i: usize| (f64::from(self.low) + step * i as f64) / 1e6;
+        if self.high == self.low {
+            return vec![format!("{:.2} GHz", ghz(0))];
+        }
+        (0..BANDS.len()).map(|i| format!("{:.2}\u{2013}{:.2} GHz", ghz(i), ghz(i + 1))).collect()
+    }
+}
+
+fn frequency_bands(lanes: &[Lane], options: &Options) -> Bands {
+    let mut bands = Bands::default();
+    if !options.frequency {
+        return bands;
+    }
+    for (ts, cpu, khz) in lanes.iter().flat_map(|l| &l.frequencies) {
+        bands.by_cpu.entry(*cpu).or_default().push((*ts, *khz));
+    }
+    for changes in bands.by_cpu.values_mut() {
+        changes.sort_by_key(|(ts, _)| *ts);
+    }
+    let all = || bands.by_cpu.values().flatten().map(|(_, khz)| *khz);
+    (bands.low, bands.high) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
+    bands
+}
+
+fn draw_frequencies(
+    figure: &mut Figure,
+    bands: &Bands,
+    options: &Options,
+    scale: &TimeScale,
+    layout: &LaneLayout,
+    bar: Unit,
+) {
+    let mut rects: BTreeMap<usize, Vec<Rect>> = BTreeMap::new();
+    for (index, (cpu, _)) in options.cpus.iter().enumerate() {
+        let Some(changes) = bands.by_cpu.get(cpu) else { continue };
+        let gap = (layout.bar() - bar) / 6;
+        let (y, h) = (layout.top_of(index) + bar + gap, layout.bar() - bar - gap);
+        let mut columns = timeline::Columns::new(options.from, options.to, options.columns());
+        for (i, (ts, khz)) in changes.iter().enumerate() {
+            let end = changes.get(i + 1).map_or(options.to, |next| next.0).min(options.to);
+            columns.push(bands.band(*khz) as Class, (*ts).max(options.from), end);
+        }
+        for piece in columns.finish() {
+            // A band is too low for shares: the frequency that held longest stands for a column.
+            let (class, start, end) = match piece {
+                Piece::Exact { class, start, end } => (class, start, end),
+                Piece::Shares { start, end, shares } => {
+                    let longest = shares.iter().max_by_key(|(c, ns)| (*ns, std::cmp::Reverse(*c)));
+                    (longest.map_or(0, |l| l.0), start, end)
+                }
+            };
+            let x = scale.at(start);
+            rects.entry(usize::from(class)).or_default().push(Rect { x, y, w: (scale.at(end) - x).max(1), h });
+        }
+    }
+    for (band, rects) in rects {
+        figure.push(Item::Rects { fill: Paint::Solid(BANDS[band % BANDS.len()]), rects });
+    }
+}

@@ -1,0 +1,252 @@
+//! The arguments that all commands share, and what they come to for a given trace.
+
+use anyhow::{Context, Result, bail};
+use parse::{Options, Trace, Where};
+use regex::Regex;
+use sched::topology::{Order, parse_cpu_list};
+use sched::{Cpu, Pid, Topology, Ts, Window};
+use std::path::{Path, PathBuf};
+
+/// How to read the trace
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ReadArgs {
+    /// The recording: a trace.dat of version 6 or 7
+    pub(crate) trace: PathBuf,
+    /// Read only this buffer, where the trace has several; `top` is the unnamed one
+    #[arg(long, value_name = "NAME", help_heading = "Reading")]
+    buffer: Option<String>,
+    /// The clock, where the trace labels it wrongly (instances often are)
+    #[arg(long, value_name = "NAME", help_heading = "Reading")]
+    clock: Option<String>,
+    /// The frequency of a clock that counts cycles (x86-tsc), in Hz
+    #[arg(long, value_name = "HZ", help_heading = "Reading")]
+    clock_hz: Option<u64>,
+    /// Threads to use; 0 for all. Changes nothing but the speed
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Reading")]
+    threads: usize,
+    /// Say nothing on standard error but errors
+    #[arg(short, long, help_heading = "Reading")]
+    pub(crate) quiet: bool,
+    /// Colour in messages
+    #[arg(long, value_enum, default_value_t = clap::ColorChoice::Auto, value_name = "WHEN", help_heading = "Reading")]
+    pub(crate) color: clap::ColorChoice,
+}
+
+impl ReadArgs {
+    /// Opens the trace.
+    pub(crate) fn open(&self) -> Result<Trace> {
+        let options = Options {
+            threads: self.threads,
+            budget: 0,
+            buffer: self.buffer.clone(),
+            clock: self.clock.clone(),
+            clock_hz: self.clock_hz,
+        };
+        Trace::open(&self.trace, options).map_err(|e| named(&self.trace, e))
+    }
+
+    /// The trace's file name, fit to be printed.
+    pub(crate) fn name(&self) -> String {
+        let name = self.trace.file_name().unwrap_or(self.trace.as_os_str());
+        sched::event::escape(name.as_encoded_bytes())
+    }
+}
+
+/// An error with the file's name in front, unless it has it already.
+pub(crate) fn named(path: &Path, error: parse::Error) -> anyhow::Error {
+    match error {
+        parse::Error::Io { .. } | parse::Error::NotAFile { .. } => error.into(),
+        error => anyhow::Error::new(error).context(path.display().to_string()),
+    }
+}
+
+/// An order of lanes
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OrderArg {
+    /// By CPU number
+    Number,
+    /// Socket by socket
+    Socket,
+    /// NUMA node by NUMA node
+    Node,
+    /// Last-level cache by last-level cache
+    Llc,
+}
+
+/// Which part to show
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct WindowArgs {
+    /// Start here: seconds from the trace's start (1.25), or 150ms, 20us; @ before it: the trace's clock
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Window")]
+    min: Option<String>,
+    /// End here
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Window")]
+    max: Option<String>,
+    /// Only these CPUs, such as 0-15,32
+    #[arg(long, value_name = "LIST", help_heading = "Window")]
+    cpus: Option<String>,
+    /// The order of the CPUs; by socket where the topology is known, else by number
+    #[arg(long, value_enum, value_name = "ORDER", help_heading = "Window")]
+    order: Option<OrderArg>,
+    /// The machine's topology: output of `lscpu -e -J`, `lscpu -p=cpu,core,socket,node,cache`, or lines
+    /// such as `cpu0 socket=0 core=0 smt=0 llc=0-7`
+    #[arg(long, value_name = "FILE", help_heading = "Window")]
+    topology: Option<PathBuf>,
+}
+
+impl WindowArgs {
+    /// The window, in a trace from `start` to `end`.
+    pub(crate) fn window(&self, start: Ts, end: Ts) -> Result<Window> {
+        let at = |name: &str, text: &Option<String>| -> Result<Option<Ts>> {
+            let Some(text) = text else { return Ok(None) };
+            let at = Where::parse(text).map_err(|e| anyhow::anyhow!("--{name}: {e}"))?;
+            Ok(Some(at.in_trace(start)))
+        };
+        let window = Window { from: at("min", &self.min)?, to: at("max", &self.max)? };
+        let (from, to) = (window.from.unwrap_or(start), window.to.unwrap_or(end));
+        let seconds = |ts: Ts| ts.0.saturating_sub(start.0) as f64 / 1e9;
+        if from >= to && start < end {
+            bail!("the window is empty: --min is at {:.9} s, --max at {:.9} s", seconds(from), seconds(to));
+        }
+        if from > end || to < start {
+            bail!("the window is outside of the trace, which is {:.9} s long", end.since(start).seconds());
+        }
+        Ok(window)
+    }
+
+    /// The topology, if one was given.
+    pub(crate) fn topology(&self) -> Result<Topology> {
+        let Some(path) = &self.topology else { return Ok(Topology::default()) };
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        Topology::parse(&text).with_context(|| path.display().to_string())
+    }
+
+    /// The CPUs to show, in display order, each with its group, and what the groups are called.
+    pub(crate) fn cpus(&self, observed: &[Cpu], topology: &Topology) -> Result<(Vec<(Cpu, Option<u32>)>, String)> {
+        let mut cpus = observed.to_vec();
+        if let Some(list) = &self.cpus {
+            let Some(wanted) = parse_cpu_list(list) else {
+                bail!("--cpus: {list:?} is not a list of CPUs; write it as 0-15,32");
+            };
+            cpus.retain(|cpu| wanted.contains(cpu));
+            if cpus.is_empty() {
+                bail!("none of the CPUs {list} has an event; those with events are {}", list_of(observed));
+            }
+        }
+        let order = match self.order {
+            None if topology.is_empty() => Order::Number,
+            None => Order::Socket,
+            Some(OrderArg::Number) => Order::Number,
+            Some(order) if topology.is_empty() => {
+                bail!(
+                    "--order {} needs the machine's topology: give it with --topology",
+                    format!("{order:?}").to_lowercase()
+                );
+            }
+            Some(OrderArg::Socket) => Order::Socket,
+            Some(OrderArg::Node) => Order::Node,
+            Some(OrderArg::Llc) => Order::Llc,
+        };
+        topology.arrange(&mut cpus, order);
+        let name = match order {
+            Order::Number => "",
+            Order::Socket => "socket",
+            Order::Node => "node",
+            Order::Llc => "LLC",
+        };
+        Ok((cpus.into_iter().map(|cpu| (cpu, topology.group(cpu, order))).collect(), name.to_owned()))
+    }
+}
+
+/// CPUs as a list with ranges: `0-3,8`.
+pub(crate) fn list_of(cpus: &[Cpu]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for Cpu(cpu) in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
+            _ => ranges.push((*cpu, *cpu)),
+        }
+    }
+    let shown = |(a, b): &(u32, u32)| if a == b { a.to_string() } else { format!("{a}-{b}") };
+    ranges.iter().map(shown).collect::<Vec<_>>().join(",")
+}
+
+/// Which tasks to show
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TaskArgs {
+    /// Only tasks whose command matches; the others are drawn dark grey
+    #[arg(long, value_name = "REGEX", help_heading = "Tasks")]
+    tasks: Option<String>,
+    /// Not the tasks whose command matches
+    #[arg(long, value_name = "REGEX", help_heading = "Tasks")]
+    exclude_tasks: Option<String>,
+    /// Only these tasks, by number
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Tasks")]
+    pid: Vec<i32>,
+    /// Only the traced command and what descends from it
+    #[arg(long, help_heading = "Tasks")]
+    pub(crate) forked: bool,
+}
+
+impl TaskArgs {
+    /// The expression of `--tasks`.
+    pub(crate) fn tasks(&self) -> Result<Option<Regex>> {
+        self.tasks.as_deref().map(Regex::new).transpose().context("--tasks")
+    }
+
+    /// The expression of `--exclude-tasks`.
+    pub(crate) fn exclude(&self) -> Result<Option<Regex>> {
+        self.exclude_tasks.as_deref().map(Regex::new).transpose().context("--exclude-tasks")
+    }
+
+    /// The numbers of `--pid`.
+    pub(crate) fn pids(&self) -> Vec<Pid> {
+        self.pid.iter().copied().map(Pid).collect()
+    }
+}
+
+/// The command line as it can be repeated: what changes neither the figure nor the numbers is left
+/// out, so that these are the same whatever the threads and the name of the output.
+pub(crate) fn repeatable(arguments: impl Iterator<Item = std::ffi::OsString>) -> String {
+    let mut words = vec!["schedviz".to_owned()];
+    let mut arguments = arguments.skip(1);
+    while let Some(argument) = arguments.next() {
+        let text = sched::event::escape(argument.as_encoded_bytes());
+        match text.as_str() {
+            "--threads" | "-o" | "--output" | "--color" | "--format" | "--dpi" => drop(arguments.next()),
+            "-q" | "--quiet" | "--json" => {}
+            t if ["--threads=", "--output=", "--color=", "--format=", "--dpi="].iter().any(|p| t.starts_with(p)) => {}
+            t if t.starts_with("-o") && !t.starts_with("--") => {}
+            t if words.len() < 64 => words.push(quoted(t)),
+            _ => {}
+        }
+    }
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:,=@+%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_can_be_repeated() {
+        let line = "x dat2graph a.dat --threads 2 -o b.pdf --tasks ^k --min=1 -q --output=c.svg";
+        let mut words: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
+        words.push("it's".into());
+        assert_eq!(repeatable(words.into_iter()), "schedviz dat2graph a.dat --tasks '^k' --min=1 'it'\\''s'");
+    }
+
+    #[test]
+    fn lists() {
+        assert_eq!(list_of(&[0, 1, 2, 8, 10, 11].map(Cpu)), "0-2,8,10-11");
+    }
+}

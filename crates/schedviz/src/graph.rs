@@ -1,0 +1,330 @@
+//! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
+
+use crate::args::{ReadArgs, TaskArgs, WindowArgs, list_of, named, repeatable};
+use crate::output::OutputArgs;
+use crate::{progress, trust};
+use anyhow::{Result, bail};
+use dat2graph::{Coloring, Heading, Lane, LaneFold, Needs, Options};
+use parse::{CpuReader, Trace, Want};
+use sched::lineage::LineageHistory;
+use sched::{Comm, Cpu, Current, Diagnostic, Diagnostics, Kind, SchedEvent, Topology, Ts};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+/// Draw what every core ran at every moment
+///
+/// Time runs from left to right, each core has a lane. Colour tells the task, a gap is an idle core,
+/// hatching a time of which nothing is known because events were lost.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    tool: dat2graph::Args,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz dat2graph trace.dat                              the whole run, as trace.dat2graph.pdf
+  schedviz dat2graph trace.dat --min 3 --max 3.2            a fifth of a second of it
+  schedviz dat2graph trace.dat --target ua -o ua.svg        one command in colour, the rest grey
+  schedviz dat2graph trace.dat --color-by class --forked    the application and what disturbs it
+  schedviz dat2graph trace.dat --events sched:sched_move_numa,lb:* --topology cpus.json";
+
+/// A marked event: its name, and how it is recognised.
+struct Mark {
+    name: String,
+    id: Option<u16>,
+}
+
+/// The report with what the trace is and how far it can be trusted.
+#[derive(Serialize)]
+struct Document<'d> {
+    trace: String,
+    kernel: Option<String>,
+    clock: String,
+    #[serde(flatten)]
+    report: &'d dat2graph::Report,
+    trust: &'d Diagnostics,
+}
+
+/// Reads, draws and writes.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    args.output.check()?;
+    let trace = args.read.open()?;
+    let named = |e| named(&args.read.trace, e);
+    trace.has_time().map_err(named)?;
+    let Some((start, end)) = trace.extent() else {
+        bail!("{}: the trace holds no events", args.read.trace.display());
+    };
+    if trace.format_named("sched", "sched_switch").is_none() {
+        bail!(
+            "{}: sched:sched_switch was not recorded; record with trace-cmd record -e sched",
+            args.read.trace.display()
+        );
+    }
+    let (from, to) = args.window.window(start, end)?.within(start, end);
+    let topology = args.window.topology()?;
+    let observed = trace.observed();
+    let (cpus, group_name) = args.window.cpus(&observed, &topology)?;
+    let marks = marks(&trace, &args.tool.events)?;
+    let mut coloring = coloring(args, &trace)?;
+    let (lanes, mut diagnostics) = progress::watched(&trace, args.read.quiet, || -> Result<_> {
+        learn(&mut coloring, &trace, &topology).map_err(named)?;
+        let options = Options {
+            from,
+            to,
+            zero: start,
+            cpus,
+            group_name,
+            marks: marks.iter().map(|m| m.name.clone()).collect(),
+            frequency: args.tool.frequency,
+            coloring,
+        };
+        let reader = trace.cpu_reader(Want::Switches).map_err(named)?;
+        let (lanes, diagnostics) = read_lanes(&trace, &reader, &options, &marks);
+        Ok(((lanes, options), diagnostics))
+    })?;
+    let (lanes, options) = lanes;
+    diagnostics.merge(trace.diagnostics());
+    let report = dat2graph::report(&lanes, &options);
+    let heading = heading(args, &trace, &observed, &report, &diagnostics);
+    if args.tool.frequency && lanes.iter().all(|l| l.frequencies.is_empty()) && !args.read.quiet {
+        eprintln!("schedviz: power:cpu_frequency was not recorded: no band for it is drawn");
+    }
+    let figure = dat2graph::figure(&lanes, &report, &options, &heading);
+    trust::warn(&diagnostics, args.read.quiet, args.read.color);
+    let info = trace.info();
+    let document = Document {
+        trace: args.read.name(),
+        kernel: info.kernel,
+        clock: info.clock,
+        report: &report,
+        trust: &diagnostics,
+    };
+    let written = args.output.write(&args.read.trace, "dat2graph", &figure, &document)?;
+    if let (Some(written), false) = (written, args.read.quiet) {
+        eprintln!("schedviz: wrote {written}");
+    }
+    Ok(())
+}
+
+/// Reads all lanes, in parallel; in display order, without the CPUs that told nothing.
+fn read_lanes(trace: &Trace, reader: &CpuReader<'_>, options: &Options, marks: &[Mark]) -> (Vec<Lane>, Diagnostics) {
+    let cpus: Vec<Cpu> = options.cpus.iter().map(|(cpu, _)| *cpu).collect();
+    let mark_of = |event: &SchedEvent| {
+        if marks.is_empty() {
+            return None;
+        }
+        match event.kind {
+            Kind::Other { id } => marks.iter().position(|m| m.id == Some(id)),
+            Kind::Switch { .. } => marks.iter().position(|m| m.name == "sched:sched_switch"),
+            Kind::Exec { .. } => marks.iter().position(|m| m.name == "sched:sched_process_exec"),
+            Kind::Frequency { .. } => marks.iter().position(|m| m.name == "power:cpu_frequency"),
+            _ => None,
+        }
+    };
+    let lanes = trace.in_parallel(cpus, |cpu| {
+        let mut fold = LaneFold::new(cpu, options);
+        let mut diagnostics = Diagnostics::default();
+        // Events of further buffers can be marked; only the first one has the switches.
+        for (nth, buffer) in reader.buffers_of(cpu).into_iter().enumerate() {
+            if nth > 0 && marks.is_empty() {
+                break;
+            }
+            let found = reader.events(buffer, cpu, Some(options.from), &mut |event| {
+                let more = if nth == 0 { fold.apply(event, mark_of(event)) } else { fold.mark(event, mark_of(event)) };
+                if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            diagnostics.merge(&found);
+        }
+        diagnostics.add_many(Diagnostic::EventsLost, fold.gaps());
+        diagnostics.add_many(Diagnostic::SwitchPrevMismatch, fold.mismatches());
+        (fold.finish(), diagnostics)
+    });
+    let mut diagnostics = Diagnostics::default();
+    lanes.iter().for_each(|(_, found)| diagnostics.merge(found));
+    (lanes.into_iter().filter_map(|(lane, _)| lane).collect(), diagnostics)
+}
+
+/// The events that match `SYSTEM:NAME` patterns.
+fn marks(trace: &Trace, patterns: &[String]) -> Result<Vec<Mark>> {
+    let mut marks: Vec<Mark> = Vec::new();
+    for pattern in patterns {
+        let before = marks.len();
+        let full = if pattern.contains(':') { pattern.clone() } else { format!("*:{pattern}") };
+        for format in trace.formats() {
+            let name = format!("{}:{}", format.system, format.name);
+            if matches(&full, &name) && !marks.iter().any(|m| m.name == name) {
+                marks.push(Mark { name, id: Some(format.id) });
+            }
+        }
+        if marks.len() == before {
+            bail!("--events: no event of this trace matches {pattern:?}; `schedviz info` lists them");
+        }
+    }
+    // A wildcard that matches what never occurred would fill the legend with zeroes.
+    if patterns.iter().any(|p| p.contains('*')) {
+        let counts = trace.counts();
+        marks.retain(|m| m.id.is_some_and(|id| counts.buffers.iter().any(|b| b.of(id) > 0)));
+    }
+    Ok(marks)
+}
+
+/// Whether `name` matches a pattern in which `*` stands for anything.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or("");
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.len() >= last.len() && rest.ends_with(last)
+}
+
+fn coloring(args: &Args, trace: &Trace) -> Result<Coloring> {
+    let mut commands: Vec<Comm> = trace.saved_names().values().copied().collect();
+    commands.sort_unstable();
+    commands.dedup();
+    Ok(Coloring {
+        by: args.tool.color_by,
+        target: args.tool.target.clone(),
+        tasks: args.tasks.tasks()?,
+        exclude: args.tasks.exclude()?,
+        pids: args.tasks.pids(),
+        forked: args.tasks.forked,
+        commands,
+        ..Coloring::default()
+    })
+}
+
+/// Finds out what the colours depend on, from the whole trace: a window must not change a colour.
+fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), parse::Error> {
+    let Needs { lineage, homes } = coloring.needs();
+    if lineage {
+        let reader = trace.cpu_reader(Want::Lineage)?;
+        let mut events: Vec<SchedEvent> =
+            trace.in_parallel(trace.observed(), |cpu| family(&reader, cpu)).into_iter().flatten().collect();
+        events.sort_by_key(|e| (e.ts, e.cpu));
+        coloring.lineage = LineageHistory::new(&events);
+    }
+    if homes {
+        let reader = trace.cpu_reader(Want::Switches)?;
+        let firsts = trace.in_parallel(trace.observed(), |cpu| (cpu, first_runs(&reader, cpu)));
+        let mut homes: HashMap<sched::Pid, (Ts, Cpu)> = HashMap::new();
+        for (cpu, firsts) in firsts {
+            for (pid, ts) in firsts {
+                let home = homes.entry(pid).or_insert((ts, cpu));
+                *home = (*home).min((ts, cpu));
+            }
+        }
+        let node = |cpu: Cpu| topology.group(cpu, sched::topology::Order::Node);
+        coloring.homes = homes.into_iter().filter_map(|(pid, (_, cpu))| Some((pid, node(cpu)?))).collect();
+    }
+    Ok(())
+}
+
+/// The forks and execs of a CPU, and of its switches those that name a task before its exec.
+fn family(reader: &CpuReader<'_>, cpu: Cpu) -> Vec<SchedEvent> {
+    let mut events: Vec<SchedEvent> = Vec::new();
+    let mut named: HashMap<sched::Pid, Comm> = HashMap::new();
+    for buffer in reader.buffers_of(cpu) {
+        reader.events(buffer, cpu, None, &mut |event| {
+            match event.kind {
+                Kind::Fork { .. } | Kind::Exec { .. } => events.push(*event),
+                Kind::Switch { next, .. } if named.insert(next.pid, next.comm) != Some(next.comm) => {
+                    events.push(*event)
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    events
+}
+
+/// When each task first ran on a CPU.
+fn first_runs(reader: &CpuReader<'_>, cpu: Cpu) -> HashMap<sched::Pid, Ts> {
+    let mut firsts = HashMap::new();
+    for buffer in reader.buffers_of(cpu).into_iter().take(1) {
+        reader.events(buffer, cpu, None, &mut |event| {
+            if let Some(pid) = Current::of(event.pid).pid() {
+                firsts.entry(pid).or_insert(event.ts);
+            }
+            if let Kind::Switch { next, .. } = event.kind {
+                firsts.entry(next.pid).or_insert(event.ts);
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    firsts
+}
+
+/// The texts around the plot.
+fn heading(
+    args: &Args,
+    trace: &Trace,
+    observed: &[Cpu],
+    report: &dat2graph::Report,
+    diagnostics: &Diagnostics,
+) -> Heading {
+    let info = trace.info();
+    let shown = report.lanes.len();
+    let of = if shown == observed.len() { String::new() } else { format!(" of {}", observed.len()) };
+    let facts = format!(
+        "Linux {}, {shown}{of} CPUs, clock {}",
+        info.kernel.as_deref().unwrap_or("(unknown)"),
+        if info.clock.is_empty() { "local" } else { &info.clock }
+    );
+    let mut warnings = Vec::new();
+    let unknown: u64 = report.lanes.iter().map(|l| l.unknown_ns).sum();
+    let gaps: u64 = report.lanes.iter().map(|l| l.gaps).sum();
+    if gaps > 0 || unknown > 0 {
+        let cpus = report.lanes.iter().filter(|l| l.unknown_ns > 0).count();
+        let all = report.to_ns.since(report.from_ns).0 as f64 * shown as f64;
+        let share = if all > 0.0 { 100.0 * unknown as f64 / all } else { 0.0 };
+        warnings.push(format!(
+            "Events were lost in {gaps} places on {cpus} CPUs: {share:.2} % of the CPU time shown is unknown (hatched)."
+        ));
+    }
+    let dropped = diagnostics.count(Diagnostic::EventsDroppedUnmarked);
+    if dropped > 0 {
+        warnings.push(format!(
+            "The recorder dropped {dropped} more events without a mark: some of what is shown may be wrong."
+        ));
+    }
+    if diagnostics.count(Diagnostic::TruncatedData) > 0 {
+        warnings.push("The file was cut: what precedes the cut is shown.".into());
+    }
+    let silent: Vec<Cpu> = (0..info.cpus).map(Cpu).filter(|cpu| !observed.contains(cpu)).collect();
+    if !silent.is_empty() && silent.len() < 4096 {
+        warnings.push(format!("CPUs without any event, not shown: {}", list_of(&silent)));
+    }
+    Heading { trace: args.read.name(), facts, warnings, command: repeatable(std::env::args_os()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns() {
+        assert!(matches("sched:sched_switch", "sched:sched_switch"));
+        assert!(matches("lb:*", "lb:pass") && matches("*:*numa", "sched:sched_move_numa") && matches("*", "a:b"));
+        assert!(!matches("sched:sched_w", "sched:sched_wakeup") && !matches("lb:*x", "lb:pass"));
+        assert!(!matches("a*a", "a") && matches("a*a", "aa"));
+    }
+}

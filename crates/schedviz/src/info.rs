@@ -1,0 +1,311 @@
+//! `schedviz info`: what is in a file.
+
+use crate::args::{ReadArgs, list_of};
+use crate::{output, progress};
+use anyhow::Result;
+use parse::{BufferInfo, ClockKind, CpuCounts, EventCount, Trace};
+use sched::{Cpu, Diagnostic, Diagnostics, Severity, Ts};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// What is in a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    read: ReadArgs,
+    /// The same as JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    trace: String,
+    version: u32,
+    compression: String,
+    recorder: Option<String>,
+    kernel: Option<String>,
+    clock: String,
+    start_ns: Option<Ts>,
+    end_ns: Option<Ts>,
+    span_ns: Option<u64>,
+    cpus: Cpus,
+    total_events: u64,
+    events: Vec<EventCount>,
+    buffers: Vec<Buffer>,
+    lost: Lost,
+    missing: Vec<Missing>,
+    diagnostics: Diagnostics,
+}
+
+#[derive(Serialize)]
+struct Cpus {
+    recorded: u32,
+    observed: usize,
+    unobserved: String,
+}
+
+#[derive(Serialize)]
+struct Buffer {
+    #[serde(flatten)]
+    info: BufferInfo,
+    events: u64,
+    read: bool,
+}
+
+#[derive(Serialize)]
+struct Lost {
+    gaps: u64,
+    events: u64,
+    unmarked: u64,
+    per_cpu: Vec<LostOnCpu>,
+}
+
+#[derive(Serialize)]
+struct LostOnCpu {
+    buffer: String,
+    cpu: Cpu,
+    gaps: u64,
+    gaps_without_count: u64,
+    events: u64,
+    gap_ns: u64,
+}
+
+/// What was not recorded, and what that costs.
+#[derive(Serialize)]
+struct Missing {
+    event: &'static str,
+    affects: &'static str,
+    consequence: &'static str,
+}
+
+/// For each event that may be missing: which command or option wants it, and what is lost with it.
+const WANTED: [(&str, &str, &str, &str); 9] = [
+    ("sched", "sched_switch", "dat2graph", "impossible: nothing tells who runs"),
+    ("sched", "sched_wakeup", "run queues", "approximate: when a task began to wait is unknown"),
+    ("sched", "sched_wakeup_new", "run queues", "approximate: new tasks are first seen when they run"),
+    ("sched", "sched_waking", "wakeup latency", "approximate: who woke whom, and when, is unknown"),
+    ("sched", "sched_migrate_task", "run queues", "approximate: a waiting task seems to stay where it was queued"),
+    ("sched", "sched_process_fork", "--forked, --color-by parent|class", "impossible: nothing tells who forked whom"),
+    (
+        "sched",
+        "sched_process_exec",
+        "--forked",
+        "approximate: all tasks forked since the start count as the application",
+    ),
+    ("sched", "sched_process_exit", "life of tasks", "approximate: a task ends with its last switch"),
+    ("power", "cpu_frequency", "dat2graph --frequency", "impossible"),
+];
+
+/// Reads and prints.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let trace = args.read.open()?;
+    let report = progress::watched(&trace, args.read.quiet, || report(args, &trace));
+    if args.json { output::print_json(&report) } else { output::print(text(&report, &trace).as_bytes()) }
+}
+
+fn report(args: &Args, trace: &Trace) -> Report {
+    let info = trace.info();
+    let counts = trace.counts();
+    let events = trace.event_counts();
+    let with_events = |b: &usize| counts.buffers.get(*b).into_iter().flat_map(|b| &b.cpus).filter(|c| c.events > 0);
+    let selected = trace.selected_buffers();
+    let mut observed: Vec<Cpu> = selected.iter().flat_map(with_events).map(|c| c.cpu).collect();
+    observed.sort_unstable();
+    observed.dedup();
+    let has_time = trace.has_time().is_ok();
+    let ends = || selected.iter().flat_map(with_events).filter_map(|c| Some((c.first?, c.last?)));
+    let start = ends().map(|(first, _)| first).min().filter(|_| has_time);
+    let end = ends().map(|(_, last)| last).max().filter(|_| has_time);
+    let silent: Vec<Cpu> = (0..info.cpus.min(Cpu::LIMIT)).map(Cpu).filter(|c| !observed.contains(c)).collect();
+    let mut diagnostics = trace.diagnostics().clone();
+    diagnostics.merge(&counts.diagnostics);
+    let unknown = events.iter().filter(|e| e.system.is_empty()).map(|e| e.count).sum();
+    diagnostics.add_many(Diagnostic::UnknownEvent, unknown);
+    let missing = missing(&events);
+    diagnostics.add_many(
+        Diagnostic::MissingEvents,
+        missing.iter().filter(|m| m.event != "power:cpu_frequency").count() as u64,
+    );
+    Report {
+        schema: "schedviz/info/1",
+        trace: args.read.name(),
+        version: info.version.number,
+        compression: info.version.compression.clone(),
+        recorder: info.writer.clone(),
+        kernel: info.kernel.clone(),
+        clock: info.clock.clone(),
+        start_ns: start,
+        end_ns: end,
+        span_ns: start.zip(end).map(|(start, end)| end.since(start).0),
+        cpus: Cpus { recorded: info.cpus, observed: observed.len(), unobserved: list_of(&silent) },
+        total_events: events.iter().map(|e| e.count).sum(),
+        events,
+        buffers: buffers(trace),
+        lost: lost(trace, &diagnostics),
+        missing,
+        diagnostics,
+    }
+}
+
+fn buffers(trace: &Trace) -> Vec<Buffer> {
+    let counts = trace.counts();
+    let buffer = |(i, info): (usize, BufferInfo)| Buffer {
+        info,
+        events: counts.buffers.get(i).map_or(0, parse::BufferCounts::total),
+        read: trace.selected_buffers().contains(&i),
+    };
+    trace.info().buffers.into_iter().enumerate().map(buffer).collect()
+}
+
+fn lost(trace: &Trace, diagnostics: &Diagnostics) -> Lost {
+    let names: Vec<String> = trace.info().buffers.into_iter().map(|b| b.name).collect();
+    let mut per_cpu = Vec::new();
+    for (buffer, name) in trace.counts().buffers.iter().zip(&names) {
+        let row = |c: &CpuCounts| LostOnCpu {
+            buffer: name.clone(),
+            cpu: c.cpu,
+            gaps: c.gaps,
+            gaps_without_count: c.gaps_uncounted,
+            events: c.lost,
+            gap_ns: c.gap_ns.0,
+        };
+        per_cpu.extend(buffer.cpus.iter().filter(|c| c.gaps > 0).map(row));
+    }
+    Lost {
+        gaps: per_cpu.iter().map(|c| c.gaps).sum(),
+        events: per_cpu.iter().map(|c| c.events).sum(),
+        unmarked: diagnostics.count(Diagnostic::EventsDroppedUnmarked),
+        per_cpu,
+    }
+}
+
+fn missing(events: &[EventCount]) -> Vec<Missing> {
+    let names = ["sched:sched_switch", "sched:sched_wakeup", "sched:sched_wakeup_new", "sched:sched_waking"]
+        .into_iter()
+        .chain(["sched:sched_migrate_task", "sched:sched_process_fork", "sched:sched_process_exec"])
+        .chain(["sched:sched_process_exit", "power:cpu_frequency"]);
+    let absent = |system: &str, name: &str| !events.iter().any(|e| e.system == system && e.name == name);
+    names
+        .zip(WANTED)
+        .filter(|(_, (system, name, ..))| absent(system, name))
+        .map(|(event, (_, _, affects, consequence))| Missing { event, affects, consequence })
+        .collect()
+}
+
+/// Digits in groups of three.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn text(r: &Report, trace: &Trace) -> String {
+    let mut out = String::new();
+    summary(&mut out, r, trace);
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n{:>14}  event", "count");
+    for event in &r.events {
+        let system = if event.system.is_empty() { "?" } else { &event.system };
+        let _ = writeln!(out, "{:>14}  {system}:{}", grouped(event.count), event.name);
+    }
+    if r.lost.gaps > 0 {
+        let _ = writeln!(out, "\nEvents were lost:\n{:>5} {:>7} {:>12} {:>14}", "CPU", "gaps", "events", "time");
+        for c in &r.lost.per_cpu {
+            let at_least = if c.gaps_without_count > 0 { "\u{2265} " } else { "" };
+            let events = format!("{at_least}{}", grouped(c.events));
+            let time = if r.span_ns.is_some() { format!("{:.6} s", c.gap_ns as f64 / 1e9) } else { "-".into() };
+            let _ = writeln!(out, "{:>5} {:>7} {events:>12} {time:>14} {}", c.cpu, c.gaps, c.buffer);
+        }
+    }
+    let _ = writeln!(out, "\nWhat can be done with it:");
+    for m in &r.missing {
+        let _ = writeln!(out, "  {}: {} ({} was not recorded)", m.affects, m.consequence, m.event);
+    }
+    if r.missing.iter().all(|m| m.event == "power:cpu_frequency") {
+        let _ = writeln!(
+            out,
+            "  dat2graph and the run queues: exact{}",
+            if r.lost.gaps > 0 { ", outside of the losses" } else { "" }
+        );
+    }
+    if let Err(e) = trace.has_time() {
+        let _ = writeln!(out, "  no figure: {e}");
+    }
+    if !r.diagnostics.is_empty() {
+        let _ = writeln!(out, "\nWhat was noticed:");
+    }
+    for (what, count, first) in r.diagnostics.iter() {
+        let word = match what.severity() {
+            Severity::Note => "note",
+            Severity::Repaired => "repaired",
+            Severity::DataLoss => "data loss",
+        };
+        let place = first.map_or(String::new(), |place| format!(" [first: {place}]"));
+        let _ = writeln!(out, "  {word}: {} {}{place}", grouped(count), what.message());
+    }
+    out
+}
+
+fn summary(out: &mut String, r: &Report, trace: &Trace) {
+    let info = trace.info();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(out, "{name:<10} {value}");
+    };
+    line("trace", r.trace.clone());
+    let compression = if r.compression.is_empty() { String::new() } else { format!(", compression {}", r.compression) };
+    let order = if info.version.endian == parse::Endian::Big { ", big endian" } else { "" };
+    let writer = r.recorder.as_deref().unwrap_or("unknown");
+    line("recorder", format!("trace-cmd {writer}, file version {}{compression}{order}", r.version));
+    line("kernel", info.uname.unwrap_or_else(|| "unknown".into()));
+    let unit = match info.clock_kind {
+        ClockKind::Nanoseconds => "nanoseconds",
+        ClockKind::Cycles => "cycles",
+        ClockKind::Ticks => "ticks of 10 ms",
+        ClockKind::Order => "a number for each event",
+    };
+    line("clock", format!("{}, {unit}", if r.clock.is_empty() { "local (not named in the file)" } else { &r.clock }));
+    if let (Some(start), Some(end), Some(span)) = (r.start_ns, r.end_ns, r.span_ns) {
+        let seconds = |ts: Ts| {
+            format!(
+                "{}{}.{:09}",
+                if ts.0 < 0 { "-" } else { "" },
+                ts.0.unsigned_abs() / 1_000_000_000,
+                ts.0.unsigned_abs() % 1_000_000_000
+            )
+        };
+        line("span", format!("{:.9} s, from {} to {}", span as f64 / 1e9, seconds(start), seconds(end)));
+    }
+    let silent =
+        if r.cpus.unobserved.is_empty() { String::new() } else { format!("; without events: {}", r.cpus.unobserved) };
+    line("CPUs", format!("{} recorded, {} with events{silent}", r.cpus.recorded, r.cpus.observed));
+    for b in &r.buffers {
+        let name = if b.info.name.is_empty() { "top" } else { &b.info.name };
+        let cpus: Vec<Cpu> = b.info.cpus.iter().copied().map(Cpu).collect();
+        let cpus = if cpus.is_empty() { "no data".into() } else { format!("CPUs {}", list_of(&cpus)) };
+        let unread = if b.read || b.events == 0 { "" } else { " (not read)" };
+        line(
+            "buffer",
+            format!("{name}: {} events, {cpus}, pages of {} bytes{unread}", grouped(b.events), b.info.page_size),
+        );
+    }
+    line("events", grouped(r.total_events));
+    let lost = match (r.lost.gaps, r.lost.unmarked) {
+        (0, 0) => "nothing".to_owned(),
+        (gaps, unmarked) => {
+            format!("{} events in {gaps} places, {unmarked} more without a place", grouped(r.lost.events))
+        }
+    };
+    line("lost", lost);
+    if info.guest {
+        line("guest", "recorded in a guest; times are the guest's own".into());
+    }
+}

@@ -1,0 +1,146 @@
+//! Where results go: files, written whole or not at all, and standard output.
+
+use anyhow::{Context, Result, bail};
+use draw::Figure;
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A format of output
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// A page that can be mailed and printed
+    Pdf,
+    /// For the web, and for editing
+    Svg,
+    /// A picture, at --dpi
+    Png,
+    /// The numbers
+    Json,
+}
+
+/// What to write, and where
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct OutputArgs {
+    /// The file to write: .pdf, .svg, .png or .json by its ending; - for standard output.
+    /// Default: the trace's name with the command's and .pdf, in this folder
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// The format, where the file's ending does not say
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
+    format: Option<Format>,
+    /// The numbers as JSON on standard output; with -o the figure as well
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// Dots per inch of a PNG
+    #[arg(long, value_name = "N", default_value_t = 150.0, help_heading = "Output")]
+    dpi: f64,
+}
+
+impl OutputArgs {
+    /// The format of the output file.
+    fn format(&self, path: &Path) -> Result<Format> {
+        if let Some(format) = self.format {
+            return Ok(format);
+        }
+        match path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).as_deref() {
+            Some("pdf") => Ok(Format::Pdf),
+            Some("svg") => Ok(Format::Svg),
+            Some("png") => Ok(Format::Png),
+            Some("json") => Ok(Format::Json),
+            _ => bail!("{}: the name ends in none of .pdf, .svg, .png and .json; say --format", path.display()),
+        }
+    }
+
+    /// Checks the output's name before any work is done.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.output.as_deref().map_or(Ok(()), |path| self.format(path).map(drop))
+    }
+
+    /// Writes a figure and its numbers as asked; what was written to a file, in words.
+    pub(crate) fn write(
+        &self,
+        trace: &Path,
+        command: &str,
+        figure: &Figure,
+        report: &impl Serialize,
+    ) -> Result<Option<String>> {
+        if self.json {
+            print_json(report)?;
+            if self.output.is_none() {
+                return Ok(None);
+            }
+        }
+        let path = match &self.output {
+            Some(path) => path.clone(),
+            None => {
+                let stem = trace.file_stem().map_or("trace".into(), |s| s.to_string_lossy());
+                let ending = match self.format {
+                    None | Some(Format::Pdf) => "pdf",
+                    Some(Format::Svg) => "svg",
+                    Some(Format::Png) => "png",
+                    Some(Format::Json) => "json",
+                };
+                PathBuf::from(format!("{stem}.{command}.{ending}"))
+            }
+        };
+        let bytes = match self.format(&path)? {
+            Format::Pdf => draw::pdf(figure),
+            Format::Svg => draw::svg(figure).into_bytes(),
+            Format::Png => draw::png(figure, self.dpi)?,
+            Format::Json => json(report)?,
+        };
+        if path.as_os_str() == "-" {
+            let mut out = std::io::stdout().lock();
+            out.write_all(&bytes)?;
+            out.flush()?;
+            return Ok(None);
+        }
+        replace(&path, &bytes)?;
+        Ok(Some(format!("{} ({} kB)", path.display(), bytes.len().div_ceil(1000))))
+    }
+}
+
+fn json(report: &impl Serialize) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(report)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Prints a report.
+pub(crate) fn print_json(report: &impl Serialize) -> Result<()> {
+    print(&json(report)?)
+}
+
+/// Prints bytes.
+pub(crate) fn print(bytes: &[u8]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Writes a file beside its place and moves it there, so that nobody sees half of it. What is no
+/// regular file, such as /dev/stdout, is written to as it is.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let name = || path.display().to_string();
+    if path.metadata().is_ok_and(|m| !m.is_file()) {
+        return std::fs::write(path, bytes).with_context(name);
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    let part = PathBuf::from(part);
+    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
+    if written.is_err() {
+        // Whatever went wrong with it, the rest is not to be left behind.
+        let _ = std::fs::remove_file(&part);
+    }
+    written.with_context(name)
+}
+
+/// Whether this error says that nobody reads our output any more.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let io = error.chain().filter_map(|e| e.downcast_ref::<std::io::Error>());
+    let mut kinds = io.map(std::io::Error::kind);
+    kinds.any(|kind| kind == std::io::ErrorKind::BrokenPipe)
+}

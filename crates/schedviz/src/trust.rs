@@ -1,0 +1,26 @@
+//! What was wrong with a trace, said where it can be seen.
+
+use sched::{Diagnostics, Severity};
+use std::io::IsTerminal;
+
+/// Prints what is worth a warning to standard error: losses and repairs, one line each.
+pub(crate) fn warn(diagnostics: &Diagnostics, quiet: bool, color: clap::ColorChoice) {
+    if quiet {
+        return;
+    }
+    let colored = match color {
+        clap::ColorChoice::Always => true,
+        clap::ColorChoice::Never => false,
+        clap::ColorChoice::Auto => std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    };
+    for (what, count, first) in diagnostics.iter() {
+        let (word, escape) = match what.severity() {
+            Severity::Note => continue,
+            Severity::Repaired => ("repaired", "\x1b[33m"),
+            Severity::DataLoss => ("data loss", "\x1b[31m"),
+        };
+        let word = if colored { format!("{escape}{word}\x1b[0m") } else { word.to_owned() };
+        let place = first.map_or(String::new(), |place| format!(" [first: {place}]"));
+        eprintln!("schedviz: {word}: {count} {}{place}", what.message());
+    }
+}
