@@ -164,7 +164,7 @@ fn cases_6_7_version_6_with_and_without_options_and_clock() {
         TraceBuilder { v6_clock_trailer: Some(String::new()), ..v6() },
     ] {
         let bytes = b.events(&sim.events).build();
-        assert_eq!(open(bytes.clone()).unwrap().has_time().is_ok(), true);
+        assert!(open(bytes.clone()).unwrap().has_time().is_ok());
         assert!(read(bytes).0 == expected(&sim));
     }
     let tsc = TraceBuilder { v6_clock_trailer: Some("[x86-tsc]".into()), ..v6() }.events(&sim.events).build();

@@ -1,6 +1,9 @@
 //! The whole program against real recordings, other programs, and itself.
 
 mod cases;
+mod cli;
 mod differential;
+mod figures;
 mod laws;
+mod structure;
 mod support;

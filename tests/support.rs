@@ -1,19 +1,80 @@
-//! Where the recordings are.
+//! Where the recordings are, and how to run the program.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The repository.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/schedviz is two levels down").to_owned()
 }
 
 /// A fixture, by its file name.
-pub fn fixture(name: &str) -> PathBuf {
+pub(crate) fn fixture(name: &str) -> PathBuf {
     root().join("tests/fixtures").join(name)
 }
 
+/// An empty folder for a test's files.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("schedviz-test-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// What a run of the program came to.
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// It must have succeeded.
+    pub(crate) fn success(self) -> Ran {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        self
+    }
+
+    pub(crate) fn text(self) -> String {
+        String::from_utf8(self.stdout).expect("text")
+    }
+}
+
+/// Runs the program in the repository, so that paths in its output are the same everywhere.
+pub(crate) fn schedviz(arguments: &[&str]) -> Ran {
+    schedviz_in(&root(), arguments)
+}
+
+/// Runs the program in a folder.
+pub(crate) fn schedviz_in(folder: &Path, arguments: &[&str]) -> Ran {
+    let prefix = format!("{}/", root().display());
+    let relative =
+        |a: &&str| if folder == root() { a.strip_prefix(&prefix).unwrap_or(a).to_owned() } else { (*a).to_owned() };
+    let arguments: Vec<String> = arguments.iter().map(relative).collect();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+    let output = command.args(arguments).current_dir(folder).env("COLUMNS", "100").output().expect("the program runs");
+    Ran {
+        code: output.status.code(),
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Compares with a golden file. One that is absent fails; `SCHEDVIZ_BLESS=1` rewrites them.
+pub(crate) fn golden(name: &str, text: &str) {
+    let path = root().join("tests/golden").join(name);
+    if std::env::var_os("SCHEDVIZ_BLESS").is_some() {
+        std::fs::write(&path, text).expect("written");
+        return;
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    if expected != text {
+        let differs = expected.lines().zip(text.lines()).position(|(a, b)| a != b);
+        panic!("{name} differs from line {differs:?} on; if it should, SCHEDVIZ_BLESS=1 rewrites it");
+    }
+}
+
 /// All fixtures, and all recordings below the folder that `SCHEDVIZ_TRACES` names.
-pub fn recordings() -> Vec<PathBuf> {
+pub(crate) fn recordings() -> Vec<PathBuf> {
     let mut found = Vec::new();
     collect(&root().join("tests/fixtures"), &mut found);
     if let Some(more) = std::env::var_os("SCHEDVIZ_TRACES") {

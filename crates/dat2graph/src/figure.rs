@@ -24,6 +24,13 @@ pub struct Heading {
     pub command: String,
 }
 
+/// Steps in which the height of a share is drawn.
+const LEVELS: i32 = 16;
+
+/// Edges are a multiple of this: a fourteen-hundredth of an inch, finer than any printer, and short
+/// to write.
+const GRID: Unit = 5;
+
 /// Entries that a legend lists.
 const LISTED: usize = 28;
 
@@ -195,6 +202,10 @@ fn draw_pieces(
     bar: Unit,
 ) {
     let mut canvas = Canvas::default();
+    let place = |ts: Ts| {
+        let x = scale.at(ts);
+        x - x % GRID
+    };
     for (index, lane) in lanes.iter().enumerate() {
         let top = layout.top_of(index);
         canvas.open.clear();
@@ -202,13 +213,13 @@ fn draw_pieces(
             match piece {
                 Piece::Exact { class: IDLE, .. } => canvas.open.clear(),
                 Piece::Exact { class, start, end } => {
-                    let (x, right) = (scale.at(*start), scale.at(*end));
+                    let (x, right) = (place(*start), place(*end));
                     // An interval that is long and yet ends where it starts on the page is a
                     // figure narrower than its columns; it keeps one unit.
                     canvas.add(&[(*class, Rect { x, y: top, w: (right - x).max(1), h: bar })]);
                 }
                 Piece::Shares { start, end, shares } => {
-                    let (x, right) = (scale.at(*start), scale.at(*end));
+                    let (x, right) = (place(*start), place(*end));
                     let rects = stack(shares, options.depth(), x, right - x, top, bar);
                     canvas.add(&rects);
                 }
@@ -238,7 +249,7 @@ fn stack(shares: &[(Class, u64)], depth: usize, x: Unit, w: Unit, top: Unit, bar
     let times: Vec<u64> = tasks.iter().map(|(_, ns)| *ns).collect();
     let mut bottom = top + bar;
     let mut rects = Vec::new();
-    for ((class, _), h) in tasks.iter().zip(heights(&times, bar)) {
+    for ((class, _), h) in tasks.iter().zip(heights(&times, bar, LEVELS)) {
         bottom -= h;
         if *class != IDLE {
             rects.push((*class, Rect { x, y: bottom.max(top), w, h }));

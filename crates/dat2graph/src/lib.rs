@@ -18,7 +18,7 @@ use serde::Serialize;
 
 /// Options of this tool alone. Those that all tools share are the binary's.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Args {
+pub struct DrawArgs {
     /// What a colour stands for
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub color_by: ColorBy,
@@ -59,14 +59,14 @@ impl Options {
     /// so the size of the file, whatever the length of the trace.
     pub fn columns(&self) -> u32 {
         let lanes = self.cpus.len().max(1);
-        (90_000 / (lanes * self.depth())).clamp(500, 1600) as u32
+        (58_000 / (lanes * (self.depth() + 1))).clamp(400, 1600) as u32
     }
 
     /// How many classes of a column are told apart; the rest is drawn as mixed.
     pub fn depth(&self) -> usize {
         match self.cpus.len() {
             0..=24 => 3,
-            25..=96 => 2,
+            25..=48 => 2,
             _ => 1,
         }
     }

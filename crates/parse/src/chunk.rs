@@ -3,6 +3,7 @@
 use crate::bytes::Bytes;
 use crate::bytes::Endian;
 use std::cell::RefCell;
+use std::ops::Range;
 
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,14 +49,16 @@ pub(crate) struct Chunks {
 
 impl Chunks {
     /// The chunks at `at`. The data size in the header is not needed, which is as well: writers
-    /// until 3.1.x store it 4 bytes too small.
-    pub(crate) fn index(file: &[u8], at: u64, endian: Endian) -> Chunks {
+    /// until 3.1.x store it 4 bytes too small. `passed` is told every so often up to where the file
+    /// has been looked at: hopping through gigabytes must not keep them in memory.
+    pub(crate) fn index(file: &[u8], at: u64, endian: Endian, passed: &dyn Fn(Range<u64>)) -> Chunks {
         let mut found = Chunks::default();
         let Some(rest) = usize::try_from(at).ok().and_then(|at| file.get(at..)) else {
             return Chunks { cut: true, ..found };
         };
         let mut bytes = Bytes::new(rest, at, endian);
         let Ok(count) = bytes.u32() else { return Chunks { cut: true, ..found } };
+        let mut told = at;
         for _ in 0..count {
             let (Ok(compressed), Ok(size)) = (bytes.u32(), bytes.u32()) else {
                 found.cut = true;
@@ -67,7 +70,12 @@ impl Chunks {
                 break;
             }
             found.chunks.push(Chunk { at, compressed, size });
+            if bytes.at().saturating_sub(told) > 16 << 20 {
+                passed(told..bytes.at());
+                told = bytes.at();
+            }
         }
+        passed(told..bytes.at());
         found
     }
 }
@@ -110,7 +118,7 @@ fn impossible(compressed: usize, size: usize) -> bool {
 /// For the fuzz target: the index of a CPU's data, and its first chunks.
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) -> usize {
-    let found = Chunks::index(bytes, 0, Endian::Little);
+    let found = Chunks::index(bytes, 0, Endian::Little, &|_| {});
     let mut out = Vec::new();
     for chunk in found.chunks.iter().take(4) {
         let at = usize::try_from(chunk.at).unwrap_or(usize::MAX);
@@ -141,7 +149,7 @@ mod tests {
     #[test]
     fn hops_over_the_headers() {
         let bytes = data(&[(3, 100, b"abc"), (1, 50, b"d")]);
-        let found = Chunks::index(&bytes, 0, Endian::Little);
+        let found = Chunks::index(&bytes, 0, Endian::Little, &|_| {});
         let places: Vec<_> = found.chunks.iter().map(|c| (c.at, c.compressed, c.size)).collect();
         assert_eq!((places, found.cut), (vec![(12, 3, 100), (23, 1, 50)], false));
     }
@@ -149,12 +157,12 @@ mod tests {
     #[test]
     fn stops_where_the_file_ends() {
         let bytes = data(&[(3, 100, b"abc"), (9, 50, b"d")]);
-        let found = Chunks::index(&bytes, 0, Endian::Little);
+        let found = Chunks::index(&bytes, 0, Endian::Little, &|_| {});
         assert_eq!((found.chunks.len(), found.cut), (1, true));
         // A count of four thousand million allocates nothing (case 29).
-        assert!(Chunks::index(&[0xff; 8], 0, Endian::Little).cut);
-        assert!(Chunks::index(&[], 77, Endian::Little).cut);
-        assert!(Chunks::index(&data(&[(1, u32::MAX, b"a")]), 0, Endian::Little).cut);
+        assert!(Chunks::index(&[0xff; 8], 0, Endian::Little, &|_| {}).cut);
+        assert!(Chunks::index(&[], 77, Endian::Little, &|_| {}).cut);
+        assert!(Chunks::index(&data(&[(1, u32::MAX, b"a")]), 0, Endian::Little, &|_| {}).cut);
     }
 
     #[test]

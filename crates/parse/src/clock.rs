@@ -54,7 +54,7 @@ impl Conversion {
         let mut conversion = Conversion { shift_ns: offset, ..Conversion::default() };
         match (kind, hz, tsc) {
             (ClockKind::Nanoseconds, None, Some(tsc)) if clock == "tsc2nsec" => {
-                conversion.scale = Some((tsc.mult, tsc.shift))
+                conversion.scale = Some((tsc.mult, tsc.shift));
             }
             (ClockKind::Nanoseconds, ..) => {}
             (ClockKind::Cycles, Some(hz), _) if hz > 0 => conversion.hz = Some(hz),
@@ -111,7 +111,7 @@ mod tests {
         let tsc = Some(TscScale { mult: 5_076_921, shift: 24 });
         let c = Conversion::new("x86-tsc", tsc, None, 0).unwrap();
         let raw = 1u64 << 60;
-        assert_eq!(c.ts(raw).0 as i128, (i128::from(raw) * 5_076_921) >> 24);
+        assert_eq!(i128::from(c.ts(raw).0), (i128::from(raw) * 5_076_921) >> 24);
         assert!(Conversion::new("x86-tsc", None, None, 0).is_err());
         assert_eq!(Conversion::new("x86-tsc", None, Some(2_000_000_000), 0).unwrap().ts(10), Ts(5));
     }

@@ -137,7 +137,7 @@ impl Field {
             return None;
         }
         let (name, kind, shape) = declared(declaration, size);
-        (!name.is_empty()).then(|| Field { name, kind, offset, size, signed, shape })
+        (!name.is_empty()).then_some(Field { name, kind, offset, size, signed, shape })
     }
 
     /// Whether it is text: characters, whatever their place.

@@ -4,7 +4,7 @@
 //! page size), reads its header and keeps no more than that. Events come out in one of three ways:
 //!
 //! * [`Trace::events`]: the scheduler's events of all CPUs in time order, for a [`sched::Pass`];
-//! * [`Trace::cpu_events`]: those of one CPU, in its own order, from any instant on;
+//! * [`Trace::cpu_reader`]: those of one CPU, in its own order, from any instant on;
 //! * [`Trace::records`]: every record of every kind in time order, its fields read on demand.
 //!
 //! Nothing here panics, whatever the bytes. What leaves no event to trust is an [`Error`];

@@ -109,10 +109,10 @@ impl Trace {
         let formats = header.formats.parse(&mut diagnostics, |_, _| true);
         let mut by_id = FxHashMap::default();
         for (index, format) in formats.iter().enumerate() {
-            if by_id.contains_key(&format.id) {
-                diagnostics.add_at(Diagnostic::DuplicateFormat, || format!("{}:{}", format.system, format.name));
+            if let std::collections::hash_map::Entry::Vacant(e) = by_id.entry(format.id) {
+                e.insert(index);
             } else {
-                by_id.insert(format.id, index);
+                diagnostics.add_at(Diagnostic::DuplicateFormat, || format!("{}:{}", format.system, format.name));
             }
         }
         let pool = pool(options.threads);
@@ -454,7 +454,9 @@ fn cpu_pages(
     let rows = stream::parallel(pool, buffer.cpus.clone(), |row| {
         let mut diagnostics = Diagnostics::default();
         let store = if buffer.compressed {
-            let found = Chunks::index(file, row.at, endian);
+            let found = Chunks::index(file, row.at, endian, &|passed| {
+                source.release(passed.start, passed.end.saturating_sub(passed.start));
+            });
             if found.cut {
                 diagnostics.add_at(Diagnostic::TruncatedData, || format!("CPU {}, its compressed chunks", row.cpu));
             }

@@ -73,6 +73,14 @@ pub(crate) enum OrderArg {
     Llc,
 }
 
+/// The CPUs to show.
+pub(crate) struct Lanes {
+    /// In display order, each with its group.
+    pub(crate) cpus: Vec<(Cpu, Option<u32>)>,
+    /// What the groups are called; nothing where there are none.
+    pub(crate) group_name: String,
+}
+
 /// Which part to show
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct WindowArgs {
@@ -105,11 +113,11 @@ impl WindowArgs {
         let window = Window { from: at("min", &self.min)?, to: at("max", &self.max)? };
         let (from, to) = (window.from.unwrap_or(start), window.to.unwrap_or(end));
         let seconds = |ts: Ts| ts.0.saturating_sub(start.0) as f64 / 1e9;
+        if window.from.is_some_and(|from| from > end) || to < start {
+            bail!("the window is outside of the trace, which is {:.9} s long", end.since(start).seconds());
+        }
         if from >= to && start < end {
             bail!("the window is empty: --min is at {:.9} s, --max at {:.9} s", seconds(from), seconds(to));
-        }
-        if from > end || to < start {
-            bail!("the window is outside of the trace, which is {:.9} s long", end.since(start).seconds());
         }
         Ok(window)
     }
@@ -121,8 +129,8 @@ impl WindowArgs {
         Topology::parse(&text).with_context(|| path.display().to_string())
     }
 
-    /// The CPUs to show, in display order, each with its group, and what the groups are called.
-    pub(crate) fn cpus(&self, observed: &[Cpu], topology: &Topology) -> Result<(Vec<(Cpu, Option<u32>)>, String)> {
+    /// The CPUs to show, of those that have events.
+    pub(crate) fn cpus(&self, observed: &[Cpu], topology: &Topology) -> Result<Lanes> {
         let mut cpus = observed.to_vec();
         if let Some(list) = &self.cpus {
             let Some(wanted) = parse_cpu_list(list) else {
@@ -154,7 +162,8 @@ impl WindowArgs {
             Order::Node => "node",
             Order::Llc => "LLC",
         };
-        Ok((cpus.into_iter().map(|cpu| (cpu, topology.group(cpu, order))).collect(), name.to_owned()))
+        let cpus = cpus.into_iter().map(|cpu| (cpu, topology.group(cpu, order))).collect();
+        Ok(Lanes { cpus, group_name: name.to_owned() })
     }
 }
 

@@ -18,11 +18,11 @@ use std::ops::ControlFlow;
 /// hatching a time of which nothing is known because events were lost.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub(crate) struct GraphArgs {
     #[command(flatten)]
     read: ReadArgs,
     #[command(flatten)]
-    tool: dat2graph::Args,
+    tool: dat2graph::DrawArgs,
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
@@ -57,7 +57,7 @@ struct Document<'d> {
 }
 
 /// Reads, draws and writes.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &GraphArgs) -> Result<()> {
     args.output.check()?;
     let trace = args.read.open()?;
     let named = |e| named(&args.read.trace, e);
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (from, to) = args.window.window(start, end)?.within(start, end);
     let topology = args.window.topology()?;
     let observed = trace.observed();
-    let (cpus, group_name) = args.window.cpus(&observed, &topology)?;
+    let shown = args.window.cpus(&observed, &topology)?;
     let marks = marks(&trace, &args.tool.events)?;
     let mut coloring = coloring(args, &trace)?;
     let (lanes, mut diagnostics) = progress::watched(&trace, args.read.quiet, || -> Result<_> {
@@ -83,8 +83,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             from,
             to,
             zero: start,
-            cpus,
-            group_name,
+            cpus: shown.cpus,
+            group_name: shown.group_name,
             marks: marks.iter().map(|m| m.name.clone()).collect(),
             frequency: args.tool.frequency,
             coloring,
@@ -195,7 +195,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     rest.len() >= last.len() && rest.ends_with(last)
 }
 
-fn coloring(args: &Args, trace: &Trace) -> Result<Coloring> {
+fn coloring(args: &GraphArgs, trace: &Trace) -> Result<Coloring> {
     let mut commands: Vec<Comm> = trace.saved_names().values().copied().collect();
     commands.sort_unstable();
     commands.dedup();
@@ -246,7 +246,7 @@ fn family(reader: &CpuReader<'_>, cpu: Cpu) -> Vec<SchedEvent> {
             match event.kind {
                 Kind::Fork { .. } | Kind::Exec { .. } => events.push(*event),
                 Kind::Switch { next, .. } if named.insert(next.pid, next.comm) != Some(next.comm) => {
-                    events.push(*event)
+                    events.push(*event);
                 }
                 _ => {}
             }
@@ -275,7 +275,7 @@ fn first_runs(reader: &CpuReader<'_>, cpu: Cpu) -> HashMap<sched::Pid, Ts> {
 
 /// The texts around the plot.
 fn heading(
-    args: &Args,
+    args: &GraphArgs,
     trace: &Trace,
     observed: &[Cpu],
     report: &dat2graph::Report,

@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 /// What is in a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct InfoArgs {
     #[command(flatten)]
     read: ReadArgs,
     /// The same as JSON
@@ -100,13 +100,13 @@ const WANTED: [(&str, &str, &str, &str); 9] = [
 ];
 
 /// Reads and prints.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     let trace = args.read.open()?;
     let report = progress::watched(&trace, args.read.quiet, || report(args, &trace));
     if args.json { output::print_json(&report) } else { output::print(text(&report, &trace).as_bytes()) }
 }
 
-fn report(args: &Args, trace: &Trace) -> Report {
+fn report(args: &InfoArgs, trace: &Trace) -> Report {
     let info = trace.info();
     let counts = trace.counts();
     let events = trace.event_counts();

@@ -31,12 +31,12 @@ Exit status: 0 done, 1 error.";
 #[derive(Debug, Subcommand)]
 enum Command {
     /// What is in a trace: recorder, kernel, clock, events, losses
-    Info(info::Args),
+    Info(info::InfoArgs),
     /// Draw what every core ran at every moment
-    Dat2graph(Box<graph::Args>),
+    Dat2graph(Box<graph::GraphArgs>),
     /// Write man pages or shell completions
     #[command(hide = true)]
-    Manual(manual::Args),
+    Manual(manual::ManualArgs),
 }
 
 fn main() -> ExitCode {

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 /// Write man pages or shell completions
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ManualArgs {
     /// The folder to write to: schedviz.1, schedviz-info.1, … and completions for bash, zsh and fish
     folder: PathBuf,
 }
 
 /// Writes them.
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &ManualArgs) -> Result<()> {
     let folder = || args.folder.display().to_string();
     std::fs::create_dir_all(&args.folder).with_context(folder)?;
     let mut command = crate::Cli::command();

@@ -49,7 +49,7 @@ fn looks_like_report(file: &[u8]) -> bool {
 fn looks_like_page(file: &[u8]) -> bool {
     let word = |at: usize| file.get(at..).and_then(<[u8]>::first_chunk::<4>).map(|b| u32::from_le_bytes(*b));
     let commit = word(8).map(|c| c & 0x07ff_ffff);
-    file.len() % 4096 == 0
+    file.len().is_multiple_of(4096)
         && word(4).is_some_and(|high| high < 1 << 27)
         && commit.is_some_and(|c| (16..=4080).contains(&c) && c % 4 == 0)
 }

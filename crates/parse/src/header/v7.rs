@@ -128,8 +128,7 @@ fn options(reader: &mut Reader<'_>, header: &mut Header, section: &Section) -> O
     };
     let body = body?;
     let mut bytes = Bytes::new(&body, section.body, endian);
-    loop {
-        let (Ok(id), Ok(size)) = (bytes.u16(), bytes.u32()) else { break };
+    while let (Ok(id), Ok(size)) = (bytes.u16(), bytes.u32()) {
         let start = bytes.at();
         let Ok(payload) = bytes.take(size.into()) else { break };
         let mut payload = Bytes::new(payload, start, endian);

@@ -1,0 +1,6 @@
+//! `parse::fuzzing::chunk`: any bytes, no panic, no overflow, no unbounded allocation.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    parse::fuzzing::chunk(bytes);
+});

@@ -1,0 +1,32 @@
+//! A whole file, through every way of reading: counts, records with all their fields, the merged
+//! events through the state with its laws of tiling, single CPUs.
+#![no_main]
+
+use parse::{Options, Trace, Want};
+use sched::{Pass, analysis::RunTime};
+use std::ops::ControlFlow;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let options = Options { threads: 1, ..Options::default() };
+    let Ok(trace) = Trace::from_bytes(bytes.to_vec(), options) else { return };
+    let _ = trace.event_counts();
+    let mut left = 5_000u32;
+    trace.records(&mut |record| {
+        let _ = (record.text(), record.place(), record.prev_state());
+        for field in record.format().iter().flat_map(|f| f.own_fields()) {
+            let _ = (record.number(&field.name), record.bytes(&field.name));
+        }
+        left -= 1;
+        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if let Ok(events) = trace.events() {
+        let _ = Pass::over(events).prologue(100).run(RunTime::default);
+    }
+    if let Ok(reader) = trace.cpu_reader(Want::Switches) {
+        for cpu in trace.observed().into_iter().take(8) {
+            for buffer in reader.buffers_of(cpu) {
+                reader.events(buffer, cpu, None, &mut |_| ControlFlow::Continue(()));
+            }
+        }
+    }
+});

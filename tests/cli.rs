@@ -1,0 +1,130 @@
+//! The command line: what a user sees when all is well, and when it is not.
+
+use crate::support::{fixture, schedviz, scratch};
+
+fn path(name: &str) -> String {
+    fixture(name).to_str().expect("a path").to_owned()
+}
+
+#[test]
+fn the_default_output_is_named_after_the_trace_and_written_here() {
+    let folder = scratch("default");
+    let output = crate::support::schedviz_in(&folder, &["dat2graph", &path("affine.dat")]).success();
+    assert!(output.stdout.is_empty());
+    let written = std::fs::read(folder.join("affine.dat2graph.pdf")).expect("a figure");
+    assert!(written.starts_with(b"%PDF"));
+    assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1, "nothing else is left there");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let absent = "/no/such/trace.dat".to_owned();
+    for (arguments, words) in [
+        (vec!["dat2graph", &absent], vec!["/no/such/trace.dat", "No such file"]),
+        (vec!["dat2graph", &path("clock-x86-tsc.dat")], vec!["x86-tsc", "--clock-hz", "-C mono"]),
+        (vec!["dat2graph", &path("affine.dat"), "--min", "1.5", "--max", "1"], vec!["the window is empty"]),
+        (vec!["dat2graph", &path("affine.dat"), "--min", "1000"], vec!["outside of the trace"]),
+        (vec!["dat2graph", &path("affine.dat"), "--min", "soon"], vec!["--min", "\"soon\"", "150ms"]),
+        (vec!["dat2graph", &path("affine.dat"), "--cpus", "90"], vec!["none of the CPUs 90", "0-3"]),
+        (vec!["dat2graph", &path("affine.dat"), "--cpus", "x"], vec!["0-15,32"]),
+        (vec!["dat2graph", &path("affine.dat"), "--order", "node"], vec!["--topology"]),
+        (vec!["dat2graph", &path("affine.dat"), "--events", "nope:*"], vec!["nope:*", "schedviz info"]),
+        (vec!["dat2graph", &path("affine.dat"), "-o", "x.doc"], vec![".pdf, .svg", "--format"]),
+        (vec!["dat2graph", &path("affine.dat"), "--tasks", "("], vec!["--tasks", "unclosed group"]),
+        (vec!["dat2graph", &path("affine.dat"), "-o", "/no/such/folder/x.pdf"], vec!["/no/such/folder/x.pdf"]),
+        (vec!["dat2graph", &path("affine.dat"), "--topology", &path("affine.dat")], vec!["affine.dat"]),
+        (vec!["dat2graph", &path("affine.dat"), "-o", "-", "--format", "png", "--dpi", "1e9"], vec!["dots per inch"]),
+        (vec!["info", &path("README.md")], vec!["not a trace.dat"]),
+        (vec!["info", &path("affine.dat"), "--buffer", "nope"], vec!["no buffer named \"nope\"", "top"]),
+    ] {
+        let output = schedviz(&arguments);
+        assert_eq!(output.code, Some(1), "{arguments:?}: {}", output.stderr);
+        for word in words {
+            assert!(output.stderr.contains(word), "{arguments:?}: no {word:?} in {}", output.stderr);
+        }
+        assert!(!output.stderr.contains("panicked"));
+    }
+    assert_eq!(schedviz(&["dat2graph"]).code, Some(2), "a wrong command line is clap's to report");
+}
+
+#[test]
+fn a_clock_of_cycles_can_be_given_its_frequency() {
+    let trace = path("clock-x86-tsc.dat");
+    let output = schedviz(&["dat2graph", &trace, "--clock-hz", "2000000000", "--json"]).success();
+    assert!(output.text().contains("\"schedviz/dat2graph/1\""));
+}
+
+#[test]
+fn an_instance_can_be_chosen_and_all_are_read_by_default() {
+    let trace = path("instance.dat");
+    let info = schedviz(&["info", "--json", &trace]).success().text();
+    assert!(info.contains("\"name\": \"waker\""));
+    assert!(schedviz(&["dat2graph", &trace, "--json", "--buffer", "top"]).success().text().contains("busy_ns"));
+    let output = schedviz(&["dat2graph", &trace, "--json", "--events", "sched:sched_waking"]).success().text();
+    assert!(output.contains("\"event\": \"sched:sched_waking\""));
+    assert!(!output.contains("\"count\": 0"), "events of the instance are marked");
+}
+
+#[test]
+fn busy_idle_and_unknown_time_add_up_to_the_window() {
+    let output =
+        schedviz(&["dat2graph", "--json", &path("hackbench-7.2.dat"), "--min", "0.2", "--max", "0.5"]).success();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let n = |v: &serde_json::Value, key: &str| v[key].as_u64().expect("a number");
+    assert_eq!(n(&report, "to_ns") - n(&report, "from_ns"), 300_000_000);
+    let lanes = report["lanes"].as_array().expect("lanes");
+    assert_eq!(lanes.len(), 4);
+    for lane in lanes {
+        assert_eq!(n(lane, "busy_ns") + n(lane, "idle_ns") + n(lane, "unknown_ns"), 300_000_000);
+    }
+    let ran: u64 = report["tasks"].as_array().expect("tasks").iter().map(|t| n(t, "run_ns")).sum();
+    assert_eq!(ran, lanes.iter().map(|l| n(l, "busy_ns")).sum::<u64>());
+}
+
+#[test]
+fn every_colouring_draws() {
+    let (trace, topology) = (path("hackbench-v6.dat"), path("hackbench-v6.cpus.txt"));
+    for by in ["pid", "command", "parent", "node", "class"] {
+        let arguments = [
+            "dat2graph",
+            &trace,
+            "--topology",
+            &topology,
+            "--color-by",
+            by,
+            "--forked",
+            "-o",
+            "-",
+            "--format",
+            "svg",
+            "-q",
+        ];
+        let svg = schedviz(&arguments).success().text();
+        assert!(svg.contains("hackbench-v6.dat") && svg.contains("socket 3"), "{by}");
+    }
+}
+
+#[test]
+fn help_shows_what_to_type() {
+    for (arguments, words) in [
+        (vec!["--help"], vec!["trace-cmd record -e sched", "schedviz dat2graph trace.dat"]),
+        (vec!["dat2graph", "--help"], vec!["--color-by", "--min", "Examples:", "--topology"]),
+        (vec!["info", "--help"], vec!["--json"]),
+    ] {
+        let text = schedviz(&arguments).success().text();
+        words.iter().for_each(|w| assert!(text.contains(w), "{arguments:?}: no {w}"));
+        assert!(text.lines().all(|l| l.chars().count() <= 110), "{arguments:?}: too wide");
+    }
+}
+
+#[test]
+fn manuals_and_completions_are_written() {
+    let folder = scratch("manual");
+    schedviz(&["manual", folder.to_str().expect("a path")]).success();
+    for name in ["schedviz.1", "schedviz-info.1", "schedviz-dat2graph.1", "schedviz.bash", "_schedviz", "schedviz.fish"]
+    {
+        assert!(folder.join(name).metadata().expect(name).len() > 100);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

@@ -1,0 +1,202 @@
+//! Figures: the same from every way of reading, bounded by the page, and as they were.
+
+use crate::support::{fixture, golden, recordings, schedviz};
+use dat2graph::{LaneFold, Options, Timeline};
+use parse::{Trace, Want};
+use sched::{Cpu, Diagnostic, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
+use std::ops::ControlFlow;
+use testkit::{Rng, TraceBuilder};
+
+fn options(from: Ts, to: Ts, cpus: &[Cpu]) -> Options {
+    Options {
+        from,
+        to,
+        zero: from,
+        cpus: cpus.iter().map(|cpu| (*cpu, None)).collect(),
+        group_name: String::new(),
+        marks: Vec::new(),
+        frequency: false,
+        coloring: dat2graph::Coloring::default(),
+    }
+}
+
+/// What is drawn and reported of a lane, whichever way it was made.
+fn comparable(lane: &dat2graph::Lane) -> String {
+    let tasks: Vec<_> = lane.tasks.iter().map(|t| (t.pid, t.comm, t.ns)).collect();
+    format!("{:?} {:?} {tasks:?}", lane.report, lane.pieces)
+}
+
+#[test]
+fn lanes_of_single_cpus_are_those_of_the_merged_state() {
+    let mut compared = 0;
+    for path in recordings() {
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
+        if trace.has_time().is_err() {
+            continue;
+        }
+        let (start, end) = trace.extent().expect("events");
+        let cpus = trace.observed();
+        let third = end.since(start).0 as i64 / 3;
+        for (from, to) in [(start, end), (Ts(start.0 + third), Ts(end.0 - third))] {
+            let options = options(from, to, &cpus);
+            let window = Window { from: Some(from), to: Some(to) };
+            let merged = Pass::over(trace.events().expect("events")).window(window).run(|| Timeline::new(&options));
+            let merged = merged.expect("a pass");
+            // Two CPUs that claim the same task contradict each other; alone neither knows.
+            if merged.diagnostics.count(Diagnostic::RunningElsewhere) > 0 || trace.selected_buffers().len() > 1 {
+                continue;
+            }
+            let reader = trace.cpu_reader(Want::Switches).expect("a reader");
+            for (cpu, theirs) in cpus.iter().zip(&merged.output) {
+                let mut fold = LaneFold::new(*cpu, &options);
+                reader.events(reader.buffers_of(*cpu)[0], *cpu, Some(from), &mut |event| {
+                    if fold.apply(event, None) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                });
+                let mut ours = fold.finish().expect("a lane");
+                // At the edge of a window both count an event once, but not in the same one.
+                ours.report.switches = theirs.report.switches;
+                ours.report.gaps = theirs.report.gaps;
+                assert!(comparable(&ours) == comparable(theirs), "{}, CPU {cpu}, from {from:?}", path.display());
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 50, "only {compared} lanes compared");
+}
+
+/// Switches that follow one another at random on every CPU: nothing to merge, nothing to compress.
+fn noise(cpus: u32, switches: usize) -> Vec<u8> {
+    let mut rng = Rng::new(7);
+    let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: sched::Comm::new(format!("t{pid}").as_bytes()) };
+    let mut events = Vec::new();
+    for cpu in 0..cpus {
+        let (mut now, mut prev) = (1000, 0);
+        for _ in 0..switches {
+            now += 1 + rng.below(100_000) as i64;
+            let next = if prev != 0 && rng.below(3) == 0 { 0 } else { 1 + cpu as i32 * 50 + rng.below(50) as i32 };
+            let kind = Kind::Switch { prev: task(prev), state: PrevState::RUNNABLE, next: task(next) };
+            events.push(SchedEvent { ts: Ts(now), cpu: Cpu(cpu), pid: Pid(prev), flags: 0, kind });
+            prev = next;
+        }
+    }
+    TraceBuilder::default().events(&events).build()
+}
+
+#[test]
+fn a_figure_costs_what_its_page_costs() {
+    let folder = crate::support::scratch("noise");
+    let trace = folder.join("noise.dat");
+    let mut sizes = Vec::new();
+    for switches in [2_000, 8_000] {
+        std::fs::write(&trace, noise(64, switches)).expect("written");
+        let figure = folder.join("noise.pdf");
+        schedviz(&["dat2graph", "-q", "-o", figure.to_str().expect("a path"), trace.to_str().expect("a path")])
+            .success();
+        sizes.push(std::fs::metadata(&figure).expect("a figure").len());
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+    assert!(sizes.iter().all(|s| *s < 300_000), "{sizes:?}");
+}
+
+#[test]
+fn figures_are_as_they_were() {
+    let hackbench = fixture("hackbench.dat");
+    let cpus = fixture("hackbench.cpus.txt");
+    let v6 = fixture("hackbench-v6.dat");
+    let [hackbench, cpus, v6] = [&hackbench, &cpus, &v6].map(|p| p.to_str().expect("a path"));
+    for (name, arguments) in [
+        ("dat2graph-window.svg", vec!["dat2graph", hackbench, "--topology", cpus, "--min", "200ms", "--max", "230ms"]),
+        ("dat2graph-class.svg", vec!["dat2graph", v6, "--color-by", "class", "--max", "150ms", "--events", "sched:*"]),
+        (
+            "dat2graph-target.svg",
+            vec!["dat2graph", hackbench, "--target", "rcu_preempt", "--max", "0.05", "--cpus", "4-6"],
+        ),
+    ] {
+        let mut arguments = arguments;
+        arguments.extend(["-q", "-o", "-", "--format", "svg"]);
+        let output = schedviz(&arguments).success();
+        golden(name, &String::from_utf8(output.stdout).expect("text"));
+    }
+}
+
+#[test]
+fn numbers_are_as_they_were() {
+    let mask = fixture("mask.dat");
+    let mask = mask.to_str().expect("a path");
+    golden("info-mask.txt", &schedviz(&["info", mask]).success().text());
+    golden("info-mask.json", &schedviz(&["info", "--json", mask]).success().text());
+    golden("dat2graph-mask.json", &schedviz(&["dat2graph", "--json", mask, "--max", "100ms"]).success().text());
+    let tsc = fixture("clock-x86-tsc.dat");
+    golden("info-tsc.txt", &schedviz(&["info", tsc.to_str().expect("a path")]).success().text());
+}
+
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let trace = fixture("hackbench-7.2.dat");
+    let trace = trace.to_str().expect("a path");
+    for format in ["pdf", "svg", "png", "json"] {
+        let bytes = |threads| {
+            schedviz(&["dat2graph", trace, "-q", "-o", "-", "--format", format, "--threads", threads]).success().stdout
+        };
+        let one = bytes("1");
+        assert!(!one.is_empty() && one == bytes("2") && one == bytes("7"), "{format}");
+    }
+}
+
+#[test]
+fn text_in_a_pdf_is_text() {
+    let trace = fixture("hackbench.dat");
+    let pdf =
+        schedviz(&["dat2graph", trace.to_str().expect("a path"), "-q", "-o", "-", "--format", "pdf"]).success().stdout;
+    let has = |what: &[u8]| pdf.windows(what.len()).any(|w| w == what);
+    assert!(has(b"/BaseFont /Helvetica") && has(b"/WinAnsiEncoding"));
+    assert!(!has(b"FontFile") && !has(b"CreationDate"), "no font inside, no date");
+}
+
+#[test]
+fn frequencies_get_a_band_and_interrupts_a_class() {
+    let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
+    let format =
+        |id, name: &str, fields: &str| format!("name: {name}\nID: {id}\nformat:\n{common}{fields}\nprint fmt: \"\"\n");
+    let two =
+        "\tfield:u32 state;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:u32 cpu_id;\toffset:12;\tsize:4;\tsigned:0;\n";
+    let formats = vec![
+        ("power".to_owned(), format(700, "cpu_frequency", two)),
+        ("irq".to_owned(), format(701, "irq_handler_entry", "")),
+        ("irq".to_owned(), format(702, "irq_handler_exit", "")),
+    ];
+    let b = TraceBuilder { formats, ..TraceBuilder::default() };
+    let layout = b.layout();
+    let mut ring = b.ring();
+    let task = TaskRef { pid: Pid(7), prio: 120, comm: sched::Comm::new(b"make") };
+    let idle = TaskRef { pid: Pid(0), prio: 120, comm: sched::Comm::new(b"swapper/0") };
+    let switch = |ts, prev, next, ring: &mut testkit::Ring| {
+        let kind = Kind::Switch { prev, state: PrevState::blocked(1), next };
+        let event = SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: prev.pid, flags: 0, kind };
+        ring.event(ts as u64, &layout.payload(&event).expect("a switch"));
+    };
+    let bare = |id| layout.bare(id, 7);
+    let frequency = |khz: u32| [layout.bare(700, 7), khz.to_le_bytes().to_vec(), vec![0; 4]].concat();
+    switch(1_000, idle, task, &mut ring);
+    ring.event(2_000, &frequency(1_000_000));
+    ring.event(300_000, &bare(701));
+    ring.event(310_000, &bare(701));
+    ring.event(320_000, &bare(702));
+    ring.event(400_000, &bare(702));
+    ring.event(500_000, &frequency(3_000_000));
+    switch(1_000_000, task, idle, &mut ring);
+    let mut b = b;
+    let pages = vec![(0, ring.finish())];
+    b.buffers.push(testkit::Buffer { name: String::new(), clock: "local".into(), page_size: 0, cpus: pages });
+    let folder = crate::support::scratch("frequency");
+    let trace = folder.join("frequency.dat");
+    std::fs::write(&trace, b.build()).expect("written");
+    let trace = trace.to_str().expect("a path").to_owned();
+    let svg =
+        schedviz(&["dat2graph", &trace, "-q", "-o", "-", "--format", "svg", "--frequency", "--color-by", "class"])
+            .success()
+            .text();
+    golden("dat2graph-frequency.svg", &svg.replace(&trace, "TRACE"));
+    std::fs::remove_dir_all(&folder).expect("removed");
+    assert!(svg.contains("GHz") && svg.contains("other tasks"));
+}

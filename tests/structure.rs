@@ -1,0 +1,79 @@
+//! The shape of the project: which crate may know which, and that what is written of it is true.
+
+use crate::support::root;
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
+const ARROWS: [(&str, &[&str]); 7] = [
+    ("sched", &[]),
+    ("draw", &[]),
+    ("parse", &["sched"]),
+    ("timeline", &["sched", "draw"]),
+    ("dat2graph", &["sched", "timeline", "draw"]),
+    ("testkit", &["sched"]),
+    ("schedviz", &["sched", "parse", "draw", "timeline", "dat2graph"]),
+];
+
+#[test]
+fn dependencies_point_one_way() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo metadata");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let short = |name: &str| name.strip_prefix("schedviz-").unwrap_or(name).to_owned();
+    let allowed: BTreeMap<String, &[&str]> = ARROWS.iter().map(|(name, to)| ((*name).to_owned(), *to)).collect();
+    let packages = metadata["packages"].as_array().expect("packages");
+    assert_eq!(packages.len(), ARROWS.len(), "a crate that the table does not know");
+    for package in packages {
+        let name = short(package["name"].as_str().expect("a name"));
+        let to = allowed.get(&name).unwrap_or_else(|| panic!("{name} is not in the table"));
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let full = dependency["name"].as_str().expect("a name");
+            let ours = packages.iter().any(|p| p["name"] == *full);
+            if ours && dependency["kind"].as_str() != Some("dev") {
+                assert!(to.contains(&short(full).as_str()), "{name} must not depend on {full}");
+            }
+            assert!(!(name == "sched" && full == "clap"), "sched knows no flags");
+        }
+    }
+}
+
+/// Paths in backquotes that look like files of the repository exist.
+#[test]
+fn documents_name_files_that_exist() {
+    for document in ["README.md", "ARCHITECTURE.md", "docs/cases.md", "tests/fixtures/README.md"] {
+        let text = std::fs::read_to_string(root().join(document)).unwrap_or_else(|e| panic!("{document}: {e}"));
+        for word in
+            text.split('`').skip(1).step_by(2).filter(|w| w.contains('/') && !w.contains([' ', '*', '<', '$', '(']))
+        {
+            let looks_like_ours = ["crates/", "tests/", "docs/", "fuzz/", "examples/", "benches/", ".ci/"];
+            if looks_like_ours.iter().any(|p| word.starts_with(p)) {
+                assert!(root().join(word).exists(), "{document} names {word}, which is not there");
+            }
+        }
+    }
+}
+
+#[test]
+fn files_stay_readable() {
+    let mut long = Vec::new();
+    let mut folders =
+        vec![root().join("crates"), root().join("tests"), root().join("benches"), root().join("examples")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let lines = std::fs::read_to_string(&path).expect("text").lines().count();
+                if lines > 620 && !path.ends_with("tests/cases.rs") {
+                    long.push((path, lines));
+                }
+            }
+        }
+    }
+    assert!(long.is_empty(), "{long:?}");
+}
