@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
     ("sched", &[]),
     ("draw", &[]),
     ("parse", &["sched"]),
     ("timeline", &["sched", "draw"]),
     ("dat2graph", &["sched", "timeline", "draw"]),
+    ("workcons", &["sched", "timeline", "draw"]),
     ("testkit", &["sched"]),
-    ("schedviz", &["sched", "parse", "draw", "timeline", "dat2graph"]),
+    ("schedviz", &["sched", "parse", "draw", "timeline", "dat2graph", "workcons"]),
 ];
 
 #[test]

@@ -21,6 +21,7 @@
 
 pub mod analysis;
 pub mod diag;
+pub mod episodes;
 pub mod event;
 pub mod lineage;
 pub mod pass;

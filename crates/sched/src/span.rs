@@ -38,7 +38,8 @@ impl Current {
     }
 }
 
-/// A stretch of one task in one state. The spans of a task tile its observed life.
+/// A stretch of one task in one state. The spans of a task tile its observed life; the first one
+/// has no length where the life begins with the event that shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The life.

@@ -376,10 +376,7 @@ impl SchedState {
         let span = Span { task: task.id(), pid: task.pid, state: old, start: task.since, end: ts, censored: false };
         (task.state, task.since) = (state, ts);
         task.undecided = None;
-        // A task that is first seen is born `Unknown` and leaves that at once.
-        if old != TaskState::Unknown || span.start < ts {
-            self.spans.push(span);
-        }
+        self.spans.push(span);
         if let TaskState::Waiting(cpu) = old {
             self.tasks.leave(&mut self.cpus[cpu.index()].queue, slot);
             self.recount(cpu);

@@ -10,8 +10,6 @@ use std::path::{Path, PathBuf};
 /// How to read the trace
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReadArgs {
-    /// The recording: a trace.dat of version 6 or 7
-    pub(crate) trace: PathBuf,
     /// Read only this buffer, where the trace has several; `top` is the unnamed one
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
     buffer: Option<String>,
@@ -33,8 +31,8 @@ pub(crate) struct ReadArgs {
 }
 
 impl ReadArgs {
-    /// Opens the trace.
-    pub(crate) fn open(&self) -> Result<Trace> {
+    /// Opens a trace.
+    pub(crate) fn open(&self, path: &Path) -> Result<Trace> {
         let options = Options {
             threads: self.threads,
             budget: 0,
@@ -42,14 +40,13 @@ impl ReadArgs {
             clock: self.clock.clone(),
             clock_hz: self.clock_hz,
         };
-        Trace::open(&self.trace, options).map_err(|e| named(&self.trace, e))
+        Trace::open(path, options).map_err(|e| named(path, e))
     }
+}
 
-    /// The trace's file name, fit to be printed.
-    pub(crate) fn name(&self) -> String {
-        let name = self.trace.file_name().unwrap_or(self.trace.as_os_str());
-        sched::event::escape(name.as_encoded_bytes())
-    }
+/// The file name of a trace, fit to be printed.
+pub(crate) fn name_of(path: &Path) -> String {
+    sched::event::escape(path.file_name().unwrap_or(path.as_os_str()).as_encoded_bytes())
 }
 
 /// An error with the file's name in front, unless it has it already.
@@ -120,6 +117,11 @@ impl WindowArgs {
             bail!("the window is empty: --min is at {:.9} s, --max at {:.9} s", seconds(from), seconds(to));
         }
         Ok(window)
+    }
+
+    /// Whether only some CPUs were asked for.
+    pub(crate) fn has_cpus(&self) -> bool {
+        self.cpus.is_some()
     }
 
     /// The topology, if one was given.

@@ -1,6 +1,6 @@
 //! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs, list_of, named, repeatable};
+use crate::args::{ReadArgs, TaskArgs, WindowArgs, list_of, name_of, named, repeatable};
 use crate::output::OutputArgs;
 use crate::{progress, trust};
 use anyhow::{Result, bail};
@@ -11,6 +11,7 @@ use sched::{Comm, Cpu, Current, Diagnostic, Diagnostics, Kind, SchedEvent, Topol
 use serde::Serialize;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 /// Draw what every core ran at every moment
 ///
@@ -19,6 +20,8 @@ use std::ops::ControlFlow;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GraphArgs {
+    /// The recording: a trace.dat of version 6 or 7
+    trace: PathBuf,
     #[command(flatten)]
     read: ReadArgs,
     #[command(flatten)]
@@ -59,17 +62,14 @@ struct Document<'d> {
 /// Reads, draws and writes.
 pub(crate) fn run(args: &GraphArgs) -> Result<()> {
     args.output.check()?;
-    let trace = args.read.open()?;
-    let named = |e| named(&args.read.trace, e);
+    let trace = args.read.open(&args.trace)?;
+    let named = |e| named(&args.trace, e);
     trace.has_time().map_err(named)?;
     let Some((start, end)) = trace.extent() else {
-        bail!("{}: the trace holds no events", args.read.trace.display());
+        bail!("{}: the trace holds no events", args.trace.display());
     };
     if trace.format_named("sched", "sched_switch").is_none() {
-        bail!(
-            "{}: sched:sched_switch was not recorded; record with trace-cmd record -e sched",
-            args.read.trace.display()
-        );
+        bail!("{}: sched:sched_switch was not recorded; record with trace-cmd record -e sched", args.trace.display());
     }
     let (from, to) = args.window.window(start, end)?.within(start, end);
     let topology = args.window.topology()?;
@@ -104,13 +104,13 @@ pub(crate) fn run(args: &GraphArgs) -> Result<()> {
     trust::warn(&diagnostics, args.read.quiet, args.read.color);
     let info = trace.info();
     let document = Document {
-        trace: args.read.name(),
+        trace: name_of(&args.trace),
         kernel: info.kernel,
         clock: info.clock,
         report: &report,
         trust: &diagnostics,
     };
-    let written = args.output.write(&args.read.trace, "dat2graph", &figure, &document)?;
+    let written = args.output.write(&args.trace, "dat2graph", &figure, &document)?;
     if let (Some(written), false) = (written, args.read.quiet) {
         eprintln!("schedviz: wrote {written}");
     }
@@ -180,7 +180,7 @@ fn marks(trace: &Trace, patterns: &[String]) -> Result<Vec<Mark>> {
 }
 
 /// Whether `name` matches a pattern in which `*` stands for anything.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or("");
     let Some(mut rest) = name.strip_prefix(first) else { return false };
@@ -313,7 +313,7 @@ fn heading(
     if !silent.is_empty() && silent.len() < 4096 {
         warnings.push(format!("CPUs without any event, not shown: {}", list_of(&silent)));
     }
-    Heading { trace: args.read.name(), facts, warnings, command: repeatable(std::env::args_os()) }
+    Heading { trace: name_of(&args.trace), facts, warnings, command: repeatable(std::env::args_os()) }
 }
 
 #[cfg(test)]

@@ -1,16 +1,19 @@
 //! `schedviz info`: what is in a file.
 
-use crate::args::{ReadArgs, list_of};
+use crate::args::{ReadArgs, list_of, name_of};
 use crate::{output, progress};
 use anyhow::Result;
 use parse::{BufferInfo, ClockKind, CpuCounts, EventCount, Trace};
 use sched::{Cpu, Diagnostic, Diagnostics, Severity, Ts};
 use serde::Serialize;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// What is in a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct InfoArgs {
+    /// The recording: a trace.dat of version 6 or 7
+    trace: PathBuf,
     #[command(flatten)]
     read: ReadArgs,
     /// The same as JSON
@@ -101,7 +104,7 @@ const WANTED: [(&str, &str, &str, &str); 9] = [
 
 /// Reads and prints.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
-    let trace = args.read.open()?;
+    let trace = args.read.open(&args.trace)?;
     let report = progress::watched(&trace, args.read.quiet, || report(args, &trace));
     if args.json { output::print_json(&report) } else { output::print(text(&report, &trace).as_bytes()) }
 }
@@ -131,7 +134,7 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
     );
     Report {
         schema: "schedviz/info/1",
-        trace: args.read.name(),
+        trace: name_of(&args.trace),
         version: info.version.number,
         compression: info.version.compression.clone(),
         recorder: info.writer.clone(),

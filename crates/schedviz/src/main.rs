@@ -1,6 +1,7 @@
 //! The `schedviz` program: glue between the reader, the analyses and the devices.
 
 mod args;
+mod conserve;
 mod graph;
 mod info;
 mod manual;
@@ -26,7 +27,9 @@ First steps:
   schedviz dat2graph trace.dat                 what every core ran, as trace.dat2graph.pdf
   schedviz dat2graph trace.dat --min 3 --max 3.2 --color-by command
 
-Exit status: 0 done, 1 error.";
+  schedviz workcons trace.dat                  how much of the time cores idled while tasks waited elsewhere
+
+Exit status: 0 done, 1 error, 2 a limit that was asked for is exceeded, 3 the trace cannot be trusted enough to judge.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -34,6 +37,8 @@ enum Command {
     Info(info::InfoArgs),
     /// Draw what every core ran at every moment
     Dat2graph(Box<graph::GraphArgs>),
+    /// How much of the time CPUs idle while tasks wait elsewhere; a verdict for regression jobs
+    Workcons(Box<conserve::WorkconsArgs>),
     /// Write man pages or shell completions
     #[command(hide = true)]
     Manual(manual::ManualArgs),
@@ -42,12 +47,13 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
-        Command::Info(args) => info::run(&args),
-        Command::Dat2graph(args) => graph::run(&args),
-        Command::Manual(args) => manual::run(&args),
+        Command::Info(args) => info::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Dat2graph(args) => graph::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Workcons(args) => conserve::run(&args),
+        Command::Manual(args) => manual::run(&args).map(|()| ExitCode::SUCCESS),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // Whoever reads the output has seen enough.
         Err(e) if output::is_closed_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {

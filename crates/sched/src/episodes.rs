@@ -1,0 +1,148 @@
+//! Maximal intervals of a predicate: their number, their lengths by threshold, and the longest.
+
+use crate::event::{Dur, Ts};
+use serde::Serialize;
+
+/// The integrals over the episodes of at least some length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Episodes must be at least this long.
+    pub min_ns: Dur,
+    /// How many are.
+    pub episodes: u64,
+    /// Their total length.
+    pub ns: u64,
+    /// ∫ capacity over them.
+    pub capacity_ns: u64,
+    /// ∫ threads over them.
+    pub thread_ns: u64,
+}
+
+/// What holds during a stretch of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// CPUs that could have been put to work.
+    pub capacity: u32,
+    /// Tasks that could have run there.
+    pub threads: u32,
+}
+
+/// An episode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Episode<T> {
+    /// Its start.
+    pub start: Ts,
+    /// Its length.
+    pub duration: Dur,
+    /// What was noted of it.
+    pub note: T,
+}
+
+/// Gathers episodes as time passes.
+#[derive(Clone, Debug)]
+pub struct Episodes<T> {
+    totals: Vec<Totals>,
+    open: Option<Open<T>>,
+    longest: Vec<Episode<T>>,
+    keep: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Open<T> {
+    start: Ts,
+    capacity_ns: u64,
+    thread_ns: u64,
+    note: Option<T>,
+}
+
+impl<T> Episodes<T> {
+    /// With totals for these least lengths, keeping so many of the longest.
+    pub fn new(thresholds: &[Dur], keep: usize) -> Episodes<T> {
+        let totals = thresholds.iter().map(|min_ns| Totals { min_ns: *min_ns, ..Totals::default() }).collect();
+        Episodes { totals, open: None, longest: Vec::new(), keep }
+    }
+
+    /// From `from` to `to` the predicate held with this amount, or did not hold.
+    pub fn pass(&mut self, from: Ts, to: Ts, amount: Option<Amount>) {
+        let Some(amount) = amount else { return self.close(from) };
+        let ns = to.since(from).0;
+        let open = self.open.get_or_insert(Open { start: from, capacity_ns: 0, thread_ns: 0, note: None });
+        open.capacity_ns = open.capacity_ns.saturating_add(ns.saturating_mul(amount.capacity.into()));
+        open.thread_ns = open.thread_ns.saturating_add(ns.saturating_mul(amount.threads.into()));
+    }
+
+    /// Whether the open episode, if it ended at `now`, would be one of the longest, and nothing was
+    /// noted of it yet.
+    pub fn wants_note(&self, now: Ts) -> bool {
+        let Some(open) = self.open.as_ref().filter(|o| o.note.is_none()) else { return false };
+        self.longest.len() < self.keep || self.longest.last().is_some_and(|l| now.since(open.start) > l.duration)
+    }
+
+    /// Notes something of the open episode.
+    pub fn note(&mut self, note: T) {
+        if let Some(open) = &mut self.open {
+            open.note = Some(note);
+        }
+    }
+
+    /// What was noted of the open episode, to be brought up to date.
+    pub fn open_note(&mut self) -> Option<&mut T> {
+        self.open.as_mut()?.note.as_mut()
+    }
+
+    /// The open episode, if any, ends here.
+    pub fn close(&mut self, end: Ts) {
+        let Some(open) = self.open.take() else { return };
+        let duration = end.since(open.start);
+        // Without length it did not happen.
+        if duration == Dur(0) {
+            return;
+        }
+        for t in self.totals.iter_mut().filter(|t| duration >= t.min_ns) {
+            t.episodes += 1;
+            t.ns = t.ns.saturating_add(duration.0);
+            t.capacity_ns = t.capacity_ns.saturating_add(open.capacity_ns);
+            t.thread_ns = t.thread_ns.saturating_add(open.thread_ns);
+        }
+        if let Some(note) = open.note {
+            // Of equal lengths the earlier one comes first.
+            let at = self.longest.partition_point(|l| l.duration >= duration);
+            self.longest.insert(at, Episode { start: open.start, duration, note });
+            self.longest.truncate(self.keep);
+        }
+    }
+
+    /// The totals, one for each threshold.
+    pub fn totals(&self) -> &[Totals] {
+        &self.totals
+    }
+
+    /// The longest ones, the longest first.
+    pub fn into_longest(self) -> Vec<Episode<T>> {
+        self.longest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn episodes_are_maximal_and_counted_by_length() {
+        let mut e = Episodes::new(&[Dur(0), Dur(10)], 1);
+        let one = Some(Amount { capacity: 1, threads: 2 });
+        // 0 to 5 and 5 to 12 are one episode; 20 to 23 is another.
+        for (from, to, amount) in
+            [(0, 5, one), (5, 12, Some(Amount { capacity: 2, threads: 2 })), (12, 20, None), (20, 23, one)]
+        {
+            e.pass(Ts(from), Ts(to), amount);
+            if e.wants_note(Ts(to)) {
+                e.note(from);
+            }
+        }
+        e.close(Ts(23));
+        let rows: Vec<_> = e.totals().iter().map(|t| (t.episodes, t.ns, t.capacity_ns, t.thread_ns)).collect();
+        assert_eq!(rows, [(2, 15, 5 + 14 + 3, 10 + 14 + 6), (1, 12, 19, 24)]);
+        assert_eq!(e.into_longest(), [Episode { start: Ts(0), duration: Dur(12), note: 0 }]);
+    }
+}

@@ -1,0 +1,292 @@
+//! `schedviz workcons`: one number for a run, a table for several, a verdict for a regression job.
+
+use crate::args::{ReadArgs, TaskArgs, WindowArgs, name_of, named};
+use crate::{output, progress, trust};
+use anyhow::{Context, Result, bail};
+use parse::Where;
+use sched::{Cpu, Diagnostics, Dur, Pass};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use workcons::{Judge, Limits, Options, Report, Verdict, Waiters, WorkConservation};
+
+/// How much of the time CPUs idle while tasks wait elsewhere
+///
+/// Work conservation is violated while some CPU idles, with nobody waiting for it, and on another
+/// CPU that is busy a task waits. Affinity is not in a trace: a task that may not run elsewhere
+/// counts as well, unless --exclude-tasks leaves it out.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct WorkconsArgs {
+    /// The recordings: one is reported in full, several in a table
+    #[arg(required_unless_present = "group")]
+    traces: Vec<PathBuf>,
+    /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
+    #[arg(long, value_name = "NAME=FILES")]
+    group: Vec<String>,
+    /// Which waiting tasks count
+    #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
+    waiters: Waiters,
+    /// Count only episodes of at least this length, such as 100us or 1ms
+    #[arg(long, default_value = "0", value_name = "TIME")]
+    min_episode: String,
+    /// Count CPUs without any event as idle; they take no part otherwise
+    #[arg(long)]
+    assume_idle: bool,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
+    /// Exit with 2 if violated more than this percentage of the time, with 3 if losses leave it open
+    #[arg(long, value_name = "PERCENT", help_heading = "Verdict")]
+    max_violation: Option<f64>,
+    /// Trust no run of which more than this percentage of CPU time is unknown
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, help_heading = "Verdict")]
+    max_loss: f64,
+    /// The same as JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz workcons trace.dat                                   the report of one run
+  schedviz workcons --group old='old.*.dat' --group new='new.*.dat'
+  schedviz workcons trace.dat --min-episode 1ms --max-violation 5   for a regression job
+  git bisect run sh -c 'make && ./record && schedviz workcons -q trace.dat --max-violation 5'";
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    runs: Vec<Run>,
+    groups: Vec<Group>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
+}
+
+#[derive(Serialize)]
+struct Run {
+    trace: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
+    #[serde(flatten)]
+    report: Report,
+    trust: Trust,
+}
+
+#[derive(Serialize)]
+struct Trust {
+    /// CPUs recorded without any event: they are in no figure.
+    unobserved: Vec<Cpu>,
+    diagnostics: Diagnostics,
+}
+
+/// The medians and the spread of a group's runs.
+#[derive(Serialize)]
+struct Group {
+    name: String,
+    runs: usize,
+    percent: Spread,
+    capacity_percent: Spread,
+    elapsed_s: Spread,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct Spread {
+    median: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Spread {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let n = values.len();
+        let at = |i: usize| values.get(i).copied().unwrap_or(0.0);
+        // Of an even number the mean of the two in the middle.
+        let median = if n == 0 { 0.0 } else { (at((n - 1) / 2) + at(n / 2)) / 2.0 };
+        Spread { median, min: at(0), max: at(n.saturating_sub(1)) }
+    }
+}
+
+/// Measures, prints, judges.
+pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
+    let min_episode = match Where::parse(&args.min_episode) {
+        Ok(Where::FromStart(ns)) if ns >= 0 => Dur(ns.unsigned_abs()),
+        _ => bail!("--min-episode: {:?} is not a length of time; write 100us or 1ms", args.min_episode),
+    };
+    let mut files: Vec<(Option<String>, PathBuf)> = args.traces.iter().map(|t| (None, t.clone())).collect();
+    for group in &args.group {
+        files.extend(members(group)?);
+    }
+    let mut runs = Vec::new();
+    for (group, path) in &files {
+        runs.push(measure(args, min_episode, path, group.clone())?);
+    }
+    let limits = Limits { violation: args.max_violation, loss: args.max_loss };
+    let verdicts = runs.iter().filter_map(|r| Verdict::of(&r.trace, &r.report, &limits)).collect();
+    let document =
+        Document { schema: "schedviz/workcons/1", groups: groups(&runs), verdict: Verdict::worst(verdicts), runs };
+    if args.json {
+        output::print_json(&document)?;
+    } else {
+        output::print(text(&document, &files).as_bytes())?;
+    }
+    Ok(match document.verdict {
+        None => ExitCode::SUCCESS,
+        Some(verdict) => {
+            let word = match verdict.verdict {
+                Judge::Pass => "pass",
+                Judge::Fail => "FAIL",
+                Judge::Untrusted => "not to be trusted",
+            };
+            eprintln!("schedviz: {word}: {}: {}", verdict.trace, verdict.reason);
+            ExitCode::from(match verdict.verdict {
+                Judge::Pass => 0,
+                Judge::Fail => 2,
+                Judge::Untrusted => 3,
+            })
+        }
+    })
+}
+
+/// The files of `NAME=FILE[,FILE...]`.
+fn members(group: &str) -> Result<Vec<(Option<String>, PathBuf)>> {
+    let Some((name, files)) = group.split_once('=').filter(|(name, files)| !name.is_empty() && !files.is_empty())
+    else {
+        bail!("--group: {group:?} is not NAME=FILE[,FILE...]");
+    };
+    let mut found = Vec::new();
+    for file in files.split(',') {
+        let path = Path::new(file);
+        let pattern = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        if !pattern.contains('*') {
+            found.push(path.to_owned());
+            continue;
+        }
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+        let mut matching: Vec<PathBuf> = entries
+            .flatten()
+            .filter(|e| crate::graph::matches(&pattern, &e.file_name().to_string_lossy()))
+            .map(|e| e.path())
+            .collect();
+        if matching.is_empty() {
+            bail!("--group {name}: no file matches {file}");
+        }
+        matching.sort();
+        found.extend(matching);
+    }
+    Ok(found.into_iter().map(|path| (Some(name.to_owned()), path)).collect())
+}
+
+fn measure(args: &WorkconsArgs, min_episode: Dur, path: &Path, group: Option<String>) -> Result<Run> {
+    let trace = args.read.open(path)?;
+    let named = |e| named(path, e);
+    trace.has_time().map_err(named)?;
+    let Some((start, end)) = trace.extent() else { bail!("{}: the trace holds no events", path.display()) };
+    let observed = trace.observed();
+    let topology = args.window.topology()?;
+    let shown = args.window.cpus(&observed, &topology)?;
+    let silent: Vec<Cpu> = (0..trace.info().cpus.min(Cpu::LIMIT)).map(Cpu).filter(|c| !observed.contains(c)).collect();
+    let options = Options {
+        cpus: args
+            .window
+            .has_cpus()
+            .then(|| shown.cpus.iter().map(|(cpu, _)| *cpu).chain(silent.iter().copied()).collect()),
+        assume_idle: if args.assume_idle { silent.clone() } else { Vec::new() },
+        zero: start,
+        waiters: args.waiters,
+        min_episode,
+        topology,
+        tasks: args.tasks.tasks()?,
+        exclude: args.tasks.exclude()?,
+    };
+    let window = args.window.window(start, end)?;
+    let outcome = progress::watched(&trace, args.read.quiet, || -> Result<_, parse::Error> {
+        Pass::over(trace.events()?).window(window).run(|| WorkConservation::new(&options))
+    });
+    let outcome = outcome.map_err(named)?;
+    let mut report = outcome.output;
+    report.cpus.unobserved = silent.len() - options.assume_idle.len();
+    let mut diagnostics = outcome.diagnostics;
+    let gaps = report.unknown.gaps.iter().map(|(_, n, _)| n).sum();
+    diagnostics.add_many(sched::Diagnostic::EventsLost, gaps);
+    trust::warn(&diagnostics, args.read.quiet || args.json, args.read.color);
+    Ok(Run { trace: name_of(path), group, report, trust: Trust { unobserved: silent, diagnostics } })
+}
+
+/// The runs of each group together, in the order the groups were given.
+fn groups(runs: &[Run]) -> Vec<Group> {
+    let mut names: Vec<&String> = runs.iter().filter_map(|r| r.group.as_ref()).collect();
+    names.dedup();
+    let group = |name: &String| {
+        let of = |value: fn(&Report) -> f64| {
+            Spread::of(runs.iter().filter(|r| r.group.as_ref() == Some(name)).map(|r| value(&r.report)))
+        };
+        Group {
+            name: name.clone(),
+            runs: runs.iter().filter(|r| r.group.as_ref() == Some(name)).count(),
+            percent: of(|r| r.violation.percent),
+            capacity_percent: of(|r| r.violation.capacity_percent),
+            elapsed_s: of(|r| r.elapsed_ns.seconds()),
+        }
+    };
+    names.into_iter().map(group).collect()
+}
+
+fn text(document: &Document, files: &[(Option<String>, PathBuf)]) -> String {
+    use std::fmt::Write;
+    if let ([run], [(_, path)]) = (document.runs.as_slice(), files) {
+        let shown = sched::event::escape(path.as_os_str().as_encoded_bytes());
+        let mut out = workcons::text(&run.report, &shown);
+        trust_text(&mut out, run);
+        return out;
+    }
+    let rows: Vec<(String, Report)> = document
+        .runs
+        .iter()
+        .map(|r| (r.group.as_ref().map_or(r.trace.clone(), |g| format!("{g}: {}", r.trace)), r.report.clone()))
+        .collect();
+    let mut out = workcons::table(&rows);
+    for g in &document.groups {
+        let spread = |s: Spread, unit: &str| format!("{:.3}{unit} ({:.3}\u{2013}{:.3})", s.median, s.min, s.max);
+        // Writing to a string cannot fail.
+        let _ = write!(out, "\n{}: median of {} runs and spread: ", g.name, g.runs);
+        let _ = write!(out, "time {}, capacity {}, ", spread(g.percent, " %"), spread(g.capacity_percent, " %"));
+        let _ = writeln!(out, "elapsed {}", spread(g.elapsed_s, " s"));
+    }
+    out
+}
+
+/// How far the figures can be trusted.
+fn trust_text(out: &mut String, run: &Run) {
+    use std::fmt::Write;
+    let r = &run.report;
+    let _ = writeln!(out, "\nHow far this can be trusted:");
+    if r.unknown.unknown_percent == 0.0 {
+        let _ = writeln!(out, "  nothing was lost: the figures are exact");
+    } else {
+        let _ = writeln!(
+            out,
+            "  nothing is known of {:.3} % of the CPU time: certain {:.2} %, possible {:.2} % of the time",
+            r.unknown.unknown_percent, r.violation.percent, r.violation.possible_percent
+        );
+    }
+    if !run.trust.unobserved.is_empty() {
+        let list = crate::args::list_of(&run.trust.unobserved);
+        let _ = writeln!(
+            out,
+            "  CPUs without any event: {list}; they are in no figure (--assume-idle counts them as idle)"
+        );
+    }
+    for (what, count, _) in run.trust.diagnostics.iter() {
+        if what.severity() != sched::Severity::Note {
+            let _ = writeln!(out, "  {count} {}", what.message());
+        }
+    }
+}

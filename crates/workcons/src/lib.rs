@@ -1,0 +1,398 @@
+//! Work conservation: is a CPU idle while tasks wait on another?
+//!
+//! At an instant, over the observed CPUs whose current is known, let I be the CPUs that idle and
+//! have nobody waiting, and O those that run a task while others wait. It is *violated* when
+//! neither is empty. Over a window of length T with N CPUs:
+//!
+//! * *time* = ∫ [I and O non-empty] dt, in percent of T: the headline;
+//! * *capacity* = ∫ min(|I|, |O|) dt, in percent of N·T: CPUs that could have been put to work;
+//! * *threads* = ∫ min(|I|, Σ waiters in O) dt, in task·seconds: tasks that could have run.
+//!
+//! A CPU that idles with a task just queued is in neither set: it is *reacting*.
+
+mod judge;
+mod report;
+mod sets;
+
+pub use judge::{Judge, Limits, Verdict};
+pub use report::{EpisodeReport, Report, Violation, table, text};
+
+use rustc_hash::FxHashMap;
+use sched::episodes::Episodes;
+use sched::{Analysis, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, TaskId, TaskState, Topology, Ts};
+use serde::Serialize;
+use sets::{Distance, Sets};
+
+/// Which waiting tasks count
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Waiters {
+    /// Every waiting task
+    All,
+    /// Not the kernel threads that are bound to the CPU they wait on (kworker/3:1 on CPU 3)
+    #[default]
+    Movable,
+    /// Only tasks of the traced command, or those that --tasks matches
+    Application,
+}
+
+impl Waiters {
+    /// All of them, in the order of their indices.
+    pub const ALL: [Waiters; 3] = [Waiters::All, Waiters::Movable, Waiters::Application];
+}
+
+/// The least lengths for which figures are given.
+pub const THRESHOLDS: [Dur; 6] = [Dur(0), Dur(10_000), Dur(100_000), Dur(1_000_000), Dur(4_000_000), Dur(100_000_000)];
+
+/// A CPU that reacts for longer than this is throttled, forced idle, or misunderstood.
+pub const LONG_REACTION: Dur = Dur(1_000_000);
+
+/// How many of the longest episodes are kept.
+const KEPT: usize = 10;
+
+/// What to measure.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Only these CPUs; none for all that have events.
+    pub cpus: Option<Vec<Cpu>>,
+    /// CPUs without events that count as idle.
+    pub assume_idle: Vec<Cpu>,
+    /// The instant that counts as zero: the trace's start.
+    pub zero: Ts,
+    /// Which waiting tasks count in the headline.
+    pub waiters: Waiters,
+    /// The least length of the episodes that judge.
+    pub min_episode: Dur,
+    /// Where CPUs sit.
+    pub topology: Topology,
+    /// Tasks that are the application; without it those that descend from the traced command.
+    pub tasks: Option<regex::Regex>,
+    /// Tasks whose waiting never counts.
+    pub exclude: Option<regex::Regex>,
+}
+
+/// What is remembered of a long episode: the machine as it was when the episode had become long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Scene {
+    /// The CPUs that idled.
+    pub idle: Vec<Cpu>,
+    /// The tasks that waited.
+    pub waiting: Vec<Waiting>,
+    /// The nearest that an idle CPU and a waiting task came to one another; nothing without a topology.
+    pub distance: Option<Distance>,
+}
+
+/// A task that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Where.
+    pub cpu: Cpu,
+    /// Its number.
+    pub pid: Pid,
+    /// Its name.
+    pub command: Comm,
+    /// Who runs there meanwhile.
+    pub behind: Comm,
+}
+
+/// A long reacting interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Reaction {
+    /// The CPU that idled although a task waited for it.
+    pub cpu: Cpu,
+    /// When it began.
+    pub start_ns: Ts,
+    /// How long it lasted.
+    pub duration_ns: Dur,
+}
+
+/// One way of counting waiters.
+#[derive(Clone, Debug)]
+struct Count {
+    sets: Sets,
+    episodes: Episodes<Scene>,
+    possible_ns: u64,
+    possible_capacity_ns: u64,
+    by_distance: [u64; 4],
+}
+
+/// The analysis.
+#[derive(Debug)]
+pub struct WorkConservation<'o> {
+    options: &'o Options,
+    start: Ts,
+    last: Ts,
+    counts: [Count; 3],
+    /// The tasks that wait, and for which ways of counting they count there.
+    waiting: FxHashMap<TaskId, (Cpu, u8)>,
+    reacting: FxHashMap<Cpu, Ts>,
+    reactions: Vec<Reaction>,
+    long_reactions: u64,
+    integrals: Integrals,
+    traced: Option<(Ts, Option<Ts>)>,
+    touched: Vec<Cpu>,
+}
+
+/// ∫ of the counts of the state.
+#[derive(Clone, Copy, Debug, Default)]
+struct Integrals {
+    running: u64,
+    waiting: u64,
+    idle: u64,
+    unknown: u64,
+}
+
+impl<'o> WorkConservation<'o> {
+    /// With these options.
+    pub fn new(options: &'o Options) -> WorkConservation<'o> {
+        let count = || Count {
+            sets: Sets::new(&options.topology),
+            episodes: Episodes::new(&thresholds(options.min_episode), KEPT),
+            possible_ns: 0,
+            possible_capacity_ns: 0,
+            by_distance: [0; 4],
+        };
+        WorkConservation {
+            options,
+            start: Ts(0),
+            last: Ts(0),
+            counts: [count(), count(), count()],
+            waiting: FxHashMap::default(),
+            reacting: FxHashMap::default(),
+            reactions: Vec::new(),
+            long_reactions: 0,
+            integrals: Integrals::default(),
+            traced: None,
+            touched: Vec::new(),
+        }
+    }
+
+    fn is_included(&self, cpu: Cpu) -> bool {
+        self.options.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+    }
+
+    /// For which ways of counting a task counts where it waits: bit by index.
+    fn flags(&self, task: &Task, cpu: Cpu, state: &SchedState) -> u8 {
+        let name = || sched::event::escape(task.comm.as_bytes());
+        if self.options.exclude.as_ref().is_some_and(|r| r.is_match(&name())) {
+            return 0;
+        }
+        let application = match &self.options.tasks {
+            Some(tasks) => tasks.is_match(&name()),
+            None => {
+                let kin = state.kin(task.pid);
+                if state.root().is_some() { kin.descends } else { kin.forked }
+            }
+        };
+        1 | u8::from(!is_bound(task.comm, cpu)) << 1 | u8::from(application) << 2
+    }
+
+    /// Brings the queues up to date for a task whose state may have changed.
+    fn follow(&mut self, id: TaskId, state: &SchedState) {
+        if let Some((cpu, flags)) = self.waiting.remove(&id) {
+            for (i, count) in self.counts.iter_mut().enumerate() {
+                count.sets.waiters(cpu, -i32::from(flags >> i & 1));
+            }
+            self.touched.push(cpu);
+        }
+        let Some(task) = state.task(id) else { return };
+        if let TaskState::Waiting(cpu) = task.state {
+            let flags = self.flags(task, cpu, state);
+            self.waiting.insert(id, (cpu, flags));
+            for (i, count) in self.counts.iter_mut().enumerate() {
+                count.sets.waiters(cpu, i32::from(flags >> i & 1));
+            }
+            self.touched.push(cpu);
+        }
+    }
+
+    /// Brings the sets up to date for a CPU.
+    fn place(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
+        if !self.is_included(cpu) {
+            return;
+        }
+        let load = match state.load(cpu) {
+            Load::Unobserved if self.options.assume_idle.contains(&cpu) => {
+                if state.queue_length(cpu) == 0 {
+                    Load::Idle
+                } else {
+                    Load::Reacting
+                }
+            }
+            load => load,
+        };
+        for count in &mut self.counts {
+            count.sets.place(cpu, load);
+        }
+        match (load == Load::Reacting, self.reacting.get(&cpu).copied()) {
+            (true, None) => drop(self.reacting.insert(cpu, ts)),
+            (false, Some(since)) => {
+                self.reacting.remove(&cpu);
+                self.reacted(cpu, since, ts);
+            }
+            _ => {}
+        }
+    }
+
+    fn reacted(&mut self, cpu: Cpu, since: Ts, ts: Ts) {
+        let duration_ns = ts.since(since);
+        if duration_ns < LONG_REACTION {
+            return;
+        }
+        self.long_reactions += 1;
+        let at = self.reactions.partition_point(|r| r.duration_ns >= duration_ns);
+        self.reactions.insert(at, Reaction { cpu, start_ns: since, duration_ns });
+        self.reactions.truncate(KEPT);
+    }
+
+    /// Time passes; the state is what it was.
+    fn advance(&mut self, ts: Ts, state: &SchedState) {
+        let ns = ts.since(self.last).0;
+        if ns == 0 {
+            return;
+        }
+        let from = std::mem::replace(&mut self.last, ts);
+        let [running, idle, unknown, waiting] = self.counts[Waiters::All as usize].sets.totals().map(u64::from);
+        let i = &mut self.integrals;
+        i.running += ns * running;
+        i.idle += ns * idle;
+        i.unknown += ns * unknown;
+        i.waiting += ns * waiting;
+        for index in 0..self.counts.len() {
+            let count = &mut self.counts[index];
+            let amount = count.sets.violation();
+            count.episodes.pass(from, ts, amount);
+            if count.sets.is_possible() {
+                count.possible_ns += ns;
+                count.possible_capacity_ns += ns * u64::from(count.sets.possible_capacity());
+            }
+            if amount.is_none() {
+                continue;
+            }
+            let distance = count.sets.nearest();
+            if let Some(distance) = distance {
+                count.by_distance[distance as usize] += ns;
+            }
+            if let Some(scene) = count.episodes.open_note() {
+                scene.distance = scene.distance.min(distance);
+            } else if count.episodes.wants_note(ts) {
+                let scene = self.scene(index, distance, state);
+                self.counts[index].episodes.note(scene);
+            }
+        }
+    }
+
+    /// The machine now: who idles, who waits where.
+    fn scene(&self, index: usize, distance: Option<Distance>, state: &SchedState) -> Scene {
+        let sets = &self.counts[index].sets;
+        let idle: Vec<Cpu> = sets.idle().collect();
+        let mut waiting = Vec::new();
+        for cpu in sets.overloaded() {
+            let behind = state.running(cpu).map_or(Comm::EMPTY, |t| t.comm);
+            let counted = |t: &&Task| self.waiting.get(&t.id()).is_some_and(|(_, flags)| flags >> index & 1 == 1);
+            waiting.extend(state.waiting(cpu).filter(counted).map(|t| Waiting {
+                cpu,
+                pid: t.pid,
+                command: t.comm,
+                behind,
+            }));
+        }
+        Scene { idle, waiting, distance }
+    }
+}
+
+/// The thresholds of every report and, where it is none of them, the one that judges.
+fn thresholds(min_episode: Dur) -> Vec<Dur> {
+    let mut all = THRESHOLDS.to_vec();
+    if !all.contains(&min_episode) {
+        all.push(min_episode);
+        all.sort_unstable();
+    }
+    all
+}
+
+/// Whether a thread of this name is bound to `cpu`: its name ends in `/N`, before a `:` for
+/// `kworker/N:…`. `kworker/u…` is not bound.
+pub fn is_bound(comm: Comm, cpu: Cpu) -> bool {
+    let name = comm.as_bytes();
+    let Some(slash) = name.iter().rposition(|b| *b == b'/') else { return false };
+    let digits = name[slash + 1..].split(|b| *b == b':').next().unwrap_or(&[]);
+    // `kworker/3H` works for CPU 3 with high priority.
+    let digits = digits.strip_suffix(b"H").unwrap_or(digits);
+    std::str::from_utf8(digits).ok().and_then(|d| d.parse().ok()) == Some(cpu.0)
+}
+
+impl Analysis for WorkConservation<'_> {
+    type Output = Report;
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        (self.start, self.last) = (start, start);
+        let cpus: Vec<Cpu> = state.observed().chain(self.options.assume_idle.iter().copied()).collect();
+        for cpu in cpus {
+            let waiting: Vec<TaskId> = state.waiting(cpu).map(Task::id).collect();
+            waiting.into_iter().for_each(|id| self.follow(id, state));
+            self.place(cpu, start, state);
+        }
+        self.touched.clear();
+    }
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.advance(event.ts, state);
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.touched.clear();
+        self.touched.push(event.cpu);
+        for span in state.spans() {
+            self.follow(span.task, state);
+        }
+        self.touched.extend(state.cpu_spans().iter().map(|s| s.cpu));
+        for i in 0..self.touched.len() {
+            self.place(self.touched[i], event.ts, state);
+        }
+        match event.kind {
+            Kind::Exec { pid, .. } if state.root() == Some(pid) && self.traced.is_none() => {
+                self.traced = Some((event.ts, None));
+            }
+            Kind::Exit { pid } if state.root() == Some(pid) => {
+                if let Some((_, end @ None)) = &mut self.traced {
+                    *end = Some(event.ts);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self, end: Ts, state: &SchedState) -> Report {
+        // The pass has closed the spans by now, but the queues are as they were.
+        self.advance(end, state);
+        for count in &mut self.counts {
+            count.episodes.close(end);
+        }
+        let open: Vec<(Cpu, Ts)> = self.reacting.drain().collect();
+        for (cpu, since) in open {
+            self.reacted(cpu, since, end);
+        }
+        report::build(self, end, state)
+    }
+}
+
+impl WorkConservation<'_> {
+    /// CPUs that take part.
+    fn observed(&self, state: &SchedState) -> usize {
+        let assumed = self.options.assume_idle.iter().filter(|cpu| state.load(**cpu) == Load::Unobserved);
+        state.observed().chain(assumed.copied()).filter(|cpu| self.is_included(*cpu)).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bound_threads_by_their_names() {
+        let bound = |name: &str, cpu| is_bound(Comm::new(name.as_bytes()), Cpu(cpu));
+        assert!(bound("kworker/1:0", 1) && bound("migration/12", 12) && bound("kworker/1:0H", 1));
+        assert!(!bound("kworker/1:0", 2) && !bound("kworker/u8:1", 8) && !bound("make", 0) && !bound("a/b", 0));
+    }
+}

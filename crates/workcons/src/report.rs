@@ -1,0 +1,374 @@
+//! What was found: as numbers, as a text for one trace, as a table for several.
+
+use crate::sets::Distance;
+use crate::{Count, Options, Reaction, Scene, Waiters, WorkConservation};
+use sched::episodes::Totals;
+use sched::{Cpu, Dur, SchedState, Ts};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// One way of counting waiters, measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Violation {
+    /// Time in violation.
+    pub ns: u64,
+    /// The same in percent of the window.
+    pub percent: f64,
+    /// The same with each unknown CPU taken as whatever would make a violation. Episodes of any length.
+    pub possible_percent: f64,
+    /// ∫ min(|I|, |O|), in percent of the window times the CPUs.
+    pub capacity_percent: f64,
+    /// The same with unknown CPUs. Episodes of any length.
+    pub possible_capacity_percent: f64,
+    /// ∫ min(|I|, Σ waiters), in task·nanoseconds.
+    pub thread_ns: u64,
+    /// Episodes.
+    pub episodes: u64,
+    /// Time in violation by the nearest distance between an idle and an overloaded CPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_distance: Option<ByDistance>,
+}
+
+/// Nanoseconds of violation by distance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct ByDistance {
+    pub smt: u64,
+    pub llc: u64,
+    pub node: u64,
+    pub machine: u64,
+}
+
+/// A long episode.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EpisodeReport {
+    /// Its start, on the trace's clock.
+    pub start_ns: Ts,
+    /// Its start from the start of the trace.
+    pub start_in_trace_ns: u64,
+    /// Its length.
+    pub duration_ns: Dur,
+    /// The machine, when it had become long.
+    #[serde(flatten)]
+    pub scene: Scene,
+}
+
+/// The figures over the episodes of at least some length.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ByLength {
+    /// Episodes and integrals.
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// Time in percent of the window.
+    pub percent: f64,
+    /// Capacity in percent.
+    pub capacity_percent: f64,
+}
+
+/// CPUs that took part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Cpus {
+    /// With events.
+    pub observed: usize,
+    /// Without; they take no part.
+    pub unobserved: usize,
+}
+
+/// How far the figures can be trusted, as far as the analysis can tell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unknown {
+    /// CPU time of which nothing is known, in percent of all.
+    pub unknown_percent: f64,
+    /// Gaps of each CPU: how many, and their length.
+    pub gaps: Vec<(Cpu, u64, u64)>,
+}
+
+/// The figures of one trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// The window's length.
+    pub window_ns: Dur,
+    /// The window's start.
+    pub from_ns: Ts,
+    /// CPUs that took part.
+    pub cpus: Cpus,
+    /// How long the traced command lived, where exec and exit were seen; else the window.
+    pub elapsed_ns: Dur,
+    /// Whether `elapsed_ns` is the traced command's life.
+    pub elapsed_is_command: bool,
+    /// Which waiting tasks count in what follows.
+    pub waiters: Waiters,
+    /// The least length of the episodes in `violation`.
+    pub min_episode_ns: Dur,
+    /// The headline.
+    pub violation: Violation,
+    /// The longest episodes.
+    pub longest: Vec<EpisodeReport>,
+    /// The same by least length.
+    pub by_min_episode: Vec<ByLength>,
+    /// Every waiting task counted.
+    pub all: Violation,
+    /// Without kernel threads bound to their CPU.
+    pub movable: Violation,
+    /// The application's tasks alone.
+    pub application: Violation,
+    /// ∫ busy CPUs, in percent.
+    pub busy_percent: f64,
+    /// Tasks that ran, on average.
+    pub mean_running: f64,
+    /// Tasks that waited, on average.
+    pub mean_waiting: f64,
+    /// CPUs that idled for long although a task waited for them.
+    pub long_reactions: u64,
+    /// The longest of them.
+    pub reactions: Vec<Reaction>,
+    /// What is not known.
+    pub unknown: Unknown,
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+struct Whole {
+    window: u64,
+    cpu_time: u64,
+}
+
+fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options) -> Violation {
+    let [smt, llc, node, machine] = count.by_distance;
+    let by_distance = ByDistance { smt, llc, node, machine };
+    Violation {
+        ns: totals.ns,
+        percent: percent(totals.ns, whole.window),
+        possible_percent: percent(count.possible_ns, whole.window),
+        capacity_percent: percent(totals.capacity_ns, whole.cpu_time),
+        possible_capacity_percent: percent(count.possible_capacity_ns, whole.cpu_time),
+        thread_ns: totals.thread_ns,
+        episodes: totals.episodes,
+        by_distance: (!options.topology.is_empty()).then_some(by_distance),
+    }
+}
+
+pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState) -> Report {
+    let observed = analysis.observed(state);
+    let WorkConservation { options, start, counts, reactions, long_reactions, integrals, traced, .. } = analysis;
+    let window = end.since(start);
+    let whole = Whole { window: window.0, cpu_time: window.0.saturating_mul(observed as u64) };
+    let totals_of = |count: &Count| {
+        let found = count.episodes.totals().iter().find(|t| t.min_ns == options.min_episode).copied();
+        found.unwrap_or_default()
+    };
+    let [all, movable, application] =
+        [0, 1, 2].map(|i: usize| violation(&counts[i], &totals_of(&counts[i]), &whole, options));
+    let judged = options.waiters as usize;
+    let by_length = |t: &Totals| ByLength {
+        totals: *t,
+        percent: percent(t.ns, whole.window),
+        capacity_percent: percent(t.capacity_ns, whole.cpu_time),
+    };
+    let by_min_episode = counts[judged].episodes.totals().iter().map(by_length).collect();
+    let chosen = [&all, &movable, &application][judged].clone();
+    let mut counts = counts;
+    let longest =
+        std::mem::replace(&mut counts[judged].episodes, sched::episodes::Episodes::new(&[], 0)).into_longest();
+    let (elapsed, is_command) = match traced {
+        Some((from, Some(to))) => (to.since(from), true),
+        _ => (window, false),
+    };
+    let mean = |integral: u64| if window.0 == 0 { 0.0 } else { integral as f64 / window.0 as f64 };
+    Report {
+        window_ns: window,
+        from_ns: start,
+        cpus: Cpus { observed, unobserved: 0 },
+        elapsed_ns: elapsed,
+        elapsed_is_command: is_command,
+        waiters: options.waiters,
+        min_episode_ns: options.min_episode,
+        violation: chosen,
+        longest: longest
+            .into_iter()
+            .map(|e| EpisodeReport {
+                start_ns: e.start,
+                start_in_trace_ns: e.start.since(options.zero).0,
+                duration_ns: e.duration,
+                scene: e.note,
+            })
+            .collect(),
+        by_min_episode,
+        all,
+        movable,
+        application,
+        busy_percent: percent(integrals.running, whole.cpu_time),
+        mean_running: mean(integrals.running),
+        mean_waiting: mean(integrals.waiting),
+        long_reactions,
+        reactions,
+        unknown: Unknown { unknown_percent: percent(integrals.unknown, whole.cpu_time), gaps: state.gaps() },
+    }
+}
+
+/// A duration in the unit that suits it, three digits or more.
+pub(crate) fn duration(ns: u64) -> String {
+    match ns {
+        0..10_000 => format!("{ns} ns"),
+        10_000..10_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
+        _ => format!("{:.3} s", ns as f64 / 1e9),
+    }
+}
+
+/// The least length as a word: `any length`, `≥ 1 ms`.
+fn at_least(min: Dur) -> String {
+    match min.0 {
+        0 => "any length".into(),
+        ns if ns.is_multiple_of(1_000_000) => format!("\u{2265} {} ms", ns / 1_000_000),
+        ns if ns.is_multiple_of(1_000) => format!("\u{2265} {} µs", ns / 1_000),
+        ns => format!("\u{2265} {ns} ns"),
+    }
+}
+
+/// The report of one trace, for people. `trace` is the file as the command line has it: each episode
+/// comes with the command that draws it.
+pub fn text(report: &Report, trace: &str) -> String {
+    let mut out = String::new();
+    let v = &report.violation;
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{trace}: work conservation is violated {:.2} % of the time", v.percent);
+    let which = match report.waiters {
+        Waiters::All => "every waiting task counts",
+        Waiters::Movable => "tasks that wait, without kernel threads bound to their CPU",
+        Waiters::Application => "waiting tasks of the application",
+    };
+    let _ = writeln!(
+        out,
+        "  (some CPU idles with nobody waiting while on another that is busy a task waits; {which}; episodes of {})",
+        at_least(report.min_episode_ns)
+    );
+    let _ = writeln!(out, "\n{:>12} {:>9} {:>10} {:>14} {:>9}", "episodes", "time", "capacity", "threads", "number");
+    for row in &report.by_min_episode {
+        let threads = format!("{:.6} s", row.totals.thread_ns as f64 / 1e9);
+        let _ = writeln!(
+            out,
+            "{:>12} {:>8.3}% {:>9.3}% {threads:>14} {:>9}",
+            at_least(row.totals.min_ns),
+            row.percent,
+            row.capacity_percent,
+            row.totals.episodes
+        );
+    }
+    let _ = writeln!(
+        out,
+        "\nwaiters counted: all {:.2} %, movable {:.2} %, application {:.2} %",
+        report.all.percent, report.movable.percent, report.application.percent
+    );
+    if let Some(d) = &v.by_distance {
+        let p = |ns| percent(ns, report.window_ns.0);
+        let _ = writeln!(
+            out,
+            "nearest idle CPU: on the same core {:.2} %, under the same LLC {:.2} %, in the same node {:.2} %, beyond {:.2} % of the time",
+            p(d.smt),
+            p(d.llc),
+            p(d.node),
+            p(d.machine)
+        );
+    }
+    let _ = writeln!(
+        out,
+        "{} CPUs {:.1} % busy; on average {:.2} tasks ran and {:.2} waited",
+        report.cpus.observed, report.busy_percent, report.mean_running, report.mean_waiting
+    );
+    let life = if report.elapsed_is_command { "the traced command ran for" } else { "the window is" };
+    let _ = writeln!(out, "{life} {:.6} s", report.elapsed_ns.seconds());
+    episodes(&mut out, report, trace);
+    reactions(&mut out, report);
+    out
+}
+
+fn episodes(out: &mut String, report: &Report, trace: &str) {
+    if report.longest.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\nThe longest episodes:");
+    for e in &report.longest {
+        let start = e.start_in_trace_ns as f64 / 1e9;
+        let distance = match e.scene.distance {
+            None => "",
+            Some(Distance::Smt) => ", nearest on the same core",
+            Some(Distance::Llc) => ", nearest under the same LLC",
+            Some(Distance::Node) => ", nearest in the same node",
+            Some(Distance::Machine) => ", nearest in another node",
+        };
+        let _ = writeln!(
+            out,
+            "  {:>10} from {start:.6} s: CPUs {} idle{distance}",
+            duration(e.duration_ns.0),
+            list(&e.scene.idle)
+        );
+        for w in e.scene.waiting.iter().take(4) {
+            let _ = writeln!(out, "{:14}{} {} waits on CPU {} behind {}", "", w.command, w.pid, w.cpu, w.behind);
+        }
+        if e.scene.waiting.len() > 4 {
+            let _ = writeln!(out, "{:14}and {} more tasks", "", e.scene.waiting.len() - 4);
+        }
+        let margin = (e.duration_ns.0 as f64 / 1e9 / 4.0).max(1e-6);
+        let _ = writeln!(
+            out,
+            "{:14}schedviz dat2graph {trace} --min {:.6} --max {:.6}",
+            "",
+            (start - margin).max(0.0),
+            start + e.duration_ns.seconds() + margin
+        );
+    }
+}
+
+fn reactions(out: &mut String, report: &Report) {
+    if report.long_reactions == 0 {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "\n{} times a CPU idled for over 1 ms although a task waited for it (throttled, forced idle, or misunderstood):",
+        report.long_reactions
+    );
+    for r in report.reactions.iter().take(5) {
+        let start = r.start_ns.since(report.from_ns).seconds();
+        let _ = writeln!(out, "  {:>10} on CPU {} from {start:.6} s of the window", duration(r.duration_ns.0), r.cpu);
+    }
+}
+
+fn list(cpus: &[Cpu]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for Cpu(cpu) in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
+            _ => ranges.push((*cpu, *cpu)),
+        }
+    }
+    let shown = |(a, b): &(u32, u32)| if a == b { a.to_string() } else { format!("{a}-{b}") };
+    ranges.iter().map(shown).collect::<Vec<_>>().join(",")
+}
+
+/// Several traces: one row each.
+pub fn table(runs: &[(String, Report)]) -> String {
+    let width = runs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(5);
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{:<width$} {:>12} {:>8} {:>9} {:>9} {:>9} {:>12}",
+        "trace", "elapsed", "time", "possible", "capacity", "episodes", "longest"
+    );
+    for (name, r) in runs {
+        let longest = r.longest.first().map_or("-".into(), |e| duration(e.duration_ns.0));
+        let elapsed = format!("{:.6} s{}", r.elapsed_ns.seconds(), if r.elapsed_is_command { "" } else { "*" });
+        let _ = writeln!(
+            out,
+            "{name:<width$} {elapsed:>12} {:>7.2}% {:>8.2}% {:>8.2}% {:>9} {longest:>12}",
+            r.violation.percent, r.violation.possible_percent, r.violation.capacity_percent, r.violation.episodes
+        );
+    }
+    if runs.iter().any(|(_, r)| !r.elapsed_is_command) {
+        let _ = writeln!(out, "* of the window: the trace does not show when the traced command ended");
+    }
+    out
+}
