@@ -7,3 +7,4 @@ mod figures;
 mod laws;
 mod structure;
 mod support;
+mod workcons;

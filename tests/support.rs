@@ -97,3 +97,45 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         }
     }
 }
+
+/// Checks a document against the part of JSON Schema that our schemas use; panics where it does
+/// not conform. A validator as a dependency would be ten times the code it checks.
+pub(crate) fn conforms(value: &serde_json::Value, schema: &serde_json::Value, at: &str) {
+    fn check(value: &serde_json::Value, schema: &serde_json::Value, root: &serde_json::Value, at: &str) {
+        if let Some(reference) = schema["$ref"].as_str() {
+            let target = root.pointer(reference.strip_prefix('#').expect("a local reference")).expect("a definition");
+            return check(value, target, root, at);
+        }
+        if let Some(constant) = schema.get("const") {
+            assert_eq!(value, constant, "{at}");
+        }
+        if let Some(choices) = schema["enum"].as_array() {
+            assert!(choices.contains(value), "{at}: {value} is none of {choices:?}");
+        }
+        match schema["type"].as_str() {
+            None => {}
+            Some("object") => {
+                let object = value.as_object().unwrap_or_else(|| panic!("{at}: no object"));
+                for name in schema["required"].as_array().into_iter().flatten() {
+                    assert!(object.contains_key(name.as_str().expect("a name")), "{at}: no {name}");
+                }
+                for (name, value) in object {
+                    let property = schema["properties"].get(name);
+                    let closed = schema["additionalProperties"] == false;
+                    assert!(property.is_some() || !closed, "{at}: {name} is not in the schema");
+                    property.into_iter().for_each(|p| check(value, p, root, &format!("{at}.{name}")));
+                }
+            }
+            Some("array") => {
+                let array = value.as_array().unwrap_or_else(|| panic!("{at}: no array"));
+                array.iter().enumerate().for_each(|(i, v)| check(v, &schema["items"], root, &format!("{at}[{i}]")));
+            }
+            Some("string") => assert!(value.is_string(), "{at}: {value}"),
+            Some("integer") => assert!(value.is_i64() || value.is_u64(), "{at}: {value}"),
+            Some("number") => assert!(value.is_number(), "{at}: {value}"),
+            Some("boolean") => assert!(value.is_boolean(), "{at}: {value}"),
+            Some(other) => panic!("{at}: a type that this check does not know: {other}"),
+        }
+    }
+    check(value, schema, schema, at);
+}

@@ -471,7 +471,9 @@ impl SchedState {
         match task.state {
             TaskState::Waiting(other) if other != cpu => self.repair(Repair::UnseenMigration),
             TaskState::Blocked(_) => match task.undecided {
-                Some(orig) => self.discovered.push((next, orig)),
+                // After a loss a wakeup in between may be among what is missing.
+                Some(orig) if self.is_start_known() => self.discovered.push((next, orig)),
+                Some(_) => {}
                 None if self.without_wakeups => {}
                 None => self.repair(Repair::UnseenWakeup),
             },

@@ -79,6 +79,8 @@ struct Run {
 
 #[derive(Serialize)]
 struct Trust {
+    #[serde(flatten)]
+    unknown: workcons::Unknown,
     /// CPUs recorded without any event: they are in no figure.
     unobserved: Vec<Cpu>,
     diagnostics: Diagnostics,
@@ -214,10 +216,11 @@ fn measure(args: &WorkconsArgs, min_episode: Dur, path: &Path, group: Option<Str
     let mut report = outcome.output;
     report.cpus.unobserved = silent.len() - options.assume_idle.len();
     let mut diagnostics = outcome.diagnostics;
-    let gaps = report.unknown.gaps.iter().map(|(_, n, _)| n).sum();
+    let gaps = report.unknown.gaps.iter().map(|g| g.gaps).sum();
     diagnostics.add_many(sched::Diagnostic::EventsLost, gaps);
     trust::warn(&diagnostics, args.read.quiet || args.json, args.read.color);
-    Ok(Run { trace: name_of(path), group, report, trust: Trust { unobserved: silent, diagnostics } })
+    let trust = Trust { unknown: report.unknown.clone(), unobserved: silent, diagnostics };
+    Ok(Run { trace: name_of(path), group, report, trust })
 }
 
 /// The runs of each group together, in the order the groups were given.

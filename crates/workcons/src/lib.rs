@@ -15,7 +15,7 @@ mod report;
 mod sets;
 
 pub use judge::{Judge, Limits, Verdict};
-pub use report::{EpisodeReport, Report, Violation, table, text};
+pub use report::{EpisodeReport, Report, Unknown, Violation, table, text};
 
 use rustc_hash::FxHashMap;
 use sched::episodes::Episodes;

@@ -24,6 +24,9 @@ pub struct Violation {
     pub thread_ns: u64,
     /// Episodes.
     pub episodes: u64,
+    /// The longest ones; only of the waiters that count in the headline.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub longest: Vec<EpisodeReport>,
     /// Time in violation by the nearest distance between an idle and an overloaded CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_distance: Option<ByDistance>,
@@ -79,8 +82,19 @@ pub struct Cpus {
 pub struct Unknown {
     /// CPU time of which nothing is known, in percent of all.
     pub unknown_percent: f64,
-    /// Gaps of each CPU: how many, and their length.
-    pub gaps: Vec<(Cpu, u64, u64)>,
+    /// The gaps of each CPU that has any.
+    pub gaps: Vec<Gaps>,
+}
+
+/// The gaps of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Gaps {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// How many.
+    pub gaps: u64,
+    /// Their length together.
+    pub ns: u64,
 }
 
 /// The figures of one trace.
@@ -102,8 +116,6 @@ pub struct Report {
     pub min_episode_ns: Dur,
     /// The headline.
     pub violation: Violation,
-    /// The longest episodes.
-    pub longest: Vec<EpisodeReport>,
     /// The same by least length.
     pub by_min_episode: Vec<ByLength>,
     /// Every waiting task counted.
@@ -122,7 +134,8 @@ pub struct Report {
     pub long_reactions: u64,
     /// The longest of them.
     pub reactions: Vec<Reaction>,
-    /// What is not known.
+    /// What is not known; part of the trust block of the JSON.
+    #[serde(skip)]
     pub unknown: Unknown,
 }
 
@@ -146,6 +159,7 @@ fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options) -
         possible_capacity_percent: percent(count.possible_capacity_ns, whole.cpu_time),
         thread_ns: totals.thread_ns,
         episodes: totals.episodes,
+        longest: Vec::new(),
         by_distance: (!options.topology.is_empty()).then_some(by_distance),
     }
 }
@@ -168,10 +182,18 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         capacity_percent: percent(t.capacity_ns, whole.cpu_time),
     };
     let by_min_episode = counts[judged].episodes.totals().iter().map(by_length).collect();
-    let chosen = [&all, &movable, &application][judged].clone();
+    let mut chosen = [&all, &movable, &application][judged].clone();
     let mut counts = counts;
     let longest =
         std::mem::replace(&mut counts[judged].episodes, sched::episodes::Episodes::new(&[], 0)).into_longest();
+    let in_report = |e: sched::episodes::Episode<Scene>| EpisodeReport {
+        start_ns: e.start,
+        start_in_trace_ns: e.start.since(options.zero).0,
+        duration_ns: e.duration,
+        scene: e.note,
+    };
+    chosen.longest = longest.into_iter().map(in_report).collect();
+    let gaps = state.gaps().into_iter().map(|(cpu, gaps, ns)| Gaps { cpu, gaps, ns }).collect();
     let (elapsed, is_command) = match traced {
         Some((from, Some(to))) => (to.since(from), true),
         _ => (window, false),
@@ -186,15 +208,6 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         waiters: options.waiters,
         min_episode_ns: options.min_episode,
         violation: chosen,
-        longest: longest
-            .into_iter()
-            .map(|e| EpisodeReport {
-                start_ns: e.start,
-                start_in_trace_ns: e.start.since(options.zero).0,
-                duration_ns: e.duration,
-                scene: e.note,
-            })
-            .collect(),
         by_min_episode,
         all,
         movable,
@@ -204,7 +217,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         mean_waiting: mean(integrals.waiting),
         long_reactions,
         reactions,
-        unknown: Unknown { unknown_percent: percent(integrals.unknown, whole.cpu_time), gaps: state.gaps() },
+        unknown: Unknown { unknown_percent: percent(integrals.unknown, whole.cpu_time), gaps },
     }
 }
 
@@ -286,11 +299,11 @@ pub fn text(report: &Report, trace: &str) -> String {
 }
 
 fn episodes(out: &mut String, report: &Report, trace: &str) {
-    if report.longest.is_empty() {
+    if report.violation.longest.is_empty() {
         return;
     }
     let _ = writeln!(out, "\nThe longest episodes:");
-    for e in &report.longest {
+    for e in &report.violation.longest {
         let start = e.start_in_trace_ns as f64 / 1e9;
         let distance = match e.scene.distance {
             None => "",
@@ -359,7 +372,7 @@ pub fn table(runs: &[(String, Report)]) -> String {
         "trace", "elapsed", "time", "possible", "capacity", "episodes", "longest"
     );
     for (name, r) in runs {
-        let longest = r.longest.first().map_or("-".into(), |e| duration(e.duration_ns.0));
+        let longest = r.violation.longest.first().map_or("-".into(), |e| duration(e.duration_ns.0));
         let elapsed = format!("{:.6} s{}", r.elapsed_ns.seconds(), if r.elapsed_is_command { "" } else { "*" });
         let _ = writeln!(
             out,

@@ -1,0 +1,452 @@
+//! Work conservation: by hand, against the simulator's truth, and against a second implementation.
+
+use crate::support::{fixture, recordings, schedviz, scratch};
+use parse::Trace;
+use sched::pass::EventSource;
+use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts, Window};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use testkit::{Simulation, TraceBuilder};
+use workcons::{Options, Report, WorkConservation};
+
+fn measure(events: &[SchedEvent], options: &Options, window: Window) -> Report {
+    let pass = Pass::over(events).window(window).run(|| WorkConservation::new(options));
+    pass.unwrap_or_else(|never| match never {}).output
+}
+
+/// Time, capacity and threads, in nanoseconds, with every waiting task counted.
+fn figures(report: &Report) -> (u64, u64, u64) {
+    let cpu_time = report.window_ns.0 as f64 * report.cpus.observed as f64;
+    let capacity = (report.all.capacity_percent * cpu_time / 100.0).round() as u64;
+    (report.all.ns, capacity, report.all.thread_ns)
+}
+
+/// A machine at work: events written as what happens to it.
+struct Story(Vec<SchedEvent>);
+
+fn task(pid: i32, name: &str) -> TaskRef {
+    TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) }
+}
+
+impl Story {
+    fn at(&mut self, ts: i64, cpu: u32, pid: i32, kind: Kind) {
+        self.0.push(SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind });
+    }
+
+    /// `n` CPUs show themselves at 0 and at `end`; those in `busy` run the task of that number.
+    fn new(n: u32, busy: &[(u32, i32)]) -> Story {
+        let mut story = Story(Vec::new());
+        for cpu in 0..n {
+            let pid = busy.iter().find(|b| b.0 == cpu).map_or(0, |b| b.1);
+            story.at(0, cpu, pid, Kind::Other { id: 9 });
+        }
+        story
+    }
+
+    /// The tasks wait on `cpu` from the start: they are first seen when they run there, at `end`.
+    fn waited(&mut self, cpu: u32, prev: i32, names: &[&str], end: i64) {
+        let mut prev = task(prev, "runner");
+        for (i, name) in (0..).zip(names) {
+            let next = task(900 + cpu as i32 * 10 + i, name);
+            self.at(end, cpu, prev.pid.0, Kind::Switch { prev, state: PrevState::blocked(1), next });
+            prev = next;
+        }
+    }
+
+    fn finish(mut self, n: u32, end: i64) -> Vec<SchedEvent> {
+        // A wakeup at the very end shows that wakeups were recorded.
+        self.at(end, n - 1, 0, Kind::Wakeup { task: task(5000, "late"), target: Cpu(n - 1) });
+        self.0.sort_by_key(|e| (e.ts, e.cpu));
+        self.0
+    }
+}
+
+const SECOND: i64 = 1_000_000_000;
+
+#[test]
+fn two_overloaded_cpus_and_four_idle_ones() {
+    for (idle, expected) in [(4, (1, 2, 3)), (2, (1, 2, 2))] {
+        let n = 2 + idle;
+        let mut story = Story::new(n, &[(0, 1), (1, 2)]);
+        story.waited(0, 1, &["a"], SECOND);
+        story.waited(1, 2, &["b", "c"], SECOND);
+        let report = measure(&story.finish(n, SECOND), &Options::default(), Window::default());
+        let seconds = |ns: u64| ns / SECOND as u64;
+        let (time, capacity, threads) = figures(&report);
+        assert_eq!((seconds(time), seconds(capacity), seconds(threads)), expected, "{idle} idle");
+        assert!((report.violation.percent - 100.0).abs() < 1e-9);
+        assert_eq!(report.violation.percent, report.violation.possible_percent, "nothing was lost");
+    }
+}
+
+#[test]
+fn a_cpu_that_is_waking_up_is_no_violation() {
+    let mut story = Story::new(2, &[(0, 1)]);
+    story.waited(0, 1, &["a"], 100_000);
+    story.at(0, 1, 0, Kind::Wakeup { task: task(50, "woken"), target: Cpu(1) });
+    let run = Kind::Switch { prev: task(0, "swapper/1"), state: PrevState::RUNNABLE, next: task(50, "woken") };
+    story.at(50_000, 1, 0, run);
+    let report = measure(&story.finish(2, 100_000), &Options::default(), Window::default());
+    assert_eq!(report.all.ns, 0);
+}
+
+#[test]
+fn one_task_more_than_shares_allow() {
+    // N tasks on N CPUs, one of them sharing: N-1 run, N in all, for as long as it lasts.
+    let mut story = Story::new(4, &[(0, 1), (1, 2), (2, 3)]);
+    story.waited(0, 1, &["fourth"], SECOND);
+    let report = measure(&story.finish(4, SECOND), &Options::default(), Window::default());
+    assert_eq!(figures(&report), (SECOND as u64, SECOND as u64, SECOND as u64));
+    assert!((report.mean_running - 3.0).abs() < 1e-9 && (report.mean_waiting - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_bound_kernel_thread_does_not_count_as_movable() {
+    let mut story = Story::new(2, &[(1, 1)]);
+    story.waited(1, 1, &["kworker/1:0"], SECOND);
+    let report = measure(&story.finish(2, SECOND), &Options::default(), Window::default());
+    assert_eq!((report.all.ns, report.movable.ns), (SECOND as u64, 0));
+}
+
+#[test]
+fn bound_tasks_count_unless_they_are_left_out() {
+    let mut story = Story::new(2, &[(1, 1)]);
+    story.waited(1, 1, &["soak"], SECOND);
+    let events = story.finish(2, SECOND);
+    assert_eq!(measure(&events, &Options::default(), Window::default()).movable.ns, SECOND as u64);
+    let options = Options { exclude: Some(regex("soak")), ..Options::default() };
+    assert_eq!(measure(&events, &options, Window::default()).movable.ns, 0);
+}
+
+fn regex(text: &str) -> regex::Regex {
+    regex::Regex::new(text).expect("an expression")
+}
+
+/// Straight from the definitions: all events at once, everything counted anew at every instant.
+struct Slow {
+    current: BTreeMap<u32, Option<i32>>,
+    waiting: BTreeMap<i32, u32>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct SlowFigures {
+    time: u64,
+    capacity: u64,
+    threads: u64,
+    possible: u64,
+    running: u64,
+    waiting: u64,
+}
+
+impl Slow {
+    fn measure(events: &[SchedEvent], wakeups: bool) -> SlowFigures {
+        let start = events.iter().map(|e| e.ts).min().unwrap_or_default();
+        let mut slow = Slow { current: BTreeMap::new(), waiting: Slow::waiting_at_start(events, wakeups) };
+        for event in events.iter().rev() {
+            // The first event of a CPU decides; a loss before it leaves it unknown.
+            let lost = matches!(event.kind, Kind::Lost { .. });
+            slow.current.insert(event.cpu.0, (!lost).then_some(event.pid.0));
+        }
+        let (mut figures, mut last) = (SlowFigures::default(), start);
+        for event in events {
+            slow.add(&mut figures, event.ts.since(last).0);
+            last = event.ts;
+            slow.apply(event);
+        }
+        figures
+    }
+
+    /// Those whose first event is a switch-in, or a migration followed by one, before any loss.
+    fn waiting_at_start(events: &[SchedEvent], wakeups: bool) -> BTreeMap<i32, u32> {
+        let (mut waiting, mut seen, mut moved) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        let mut first_on: BTreeSet<u32> = BTreeSet::new();
+        for event in events {
+            match event.kind {
+                Kind::Lost { .. } => break,
+                _ if !wakeups => break,
+                _ => {}
+            }
+            if first_on.insert(event.cpu.0) {
+                seen.insert(event.pid.0);
+            }
+            match event.kind {
+                Kind::Switch { prev, next, .. } => {
+                    seen.insert(prev.pid.0);
+                    let pid = next.pid.0;
+                    let orig: Option<u32> = moved.remove(&pid);
+                    if pid != 0 && (orig.is_some() || !seen.contains(&pid)) {
+                        waiting.insert(pid, orig.unwrap_or(event.cpu.0));
+                    }
+                    seen.insert(pid);
+                }
+                Kind::Waking { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
+                    moved.remove(&task.pid.0);
+                    seen.insert(task.pid.0);
+                }
+                Kind::Migrate { task, orig, .. } if seen.insert(task.pid.0) => drop(moved.insert(task.pid.0, orig.0)),
+                Kind::Fork { child, .. } => drop(seen.insert(child.0)),
+                _ => {}
+            }
+        }
+        // Who runs at the start did not wait.
+        let mut firsts = BTreeSet::new();
+        for event in events {
+            if firsts.insert(event.cpu.0) {
+                waiting.remove(&event.pid.0);
+            }
+        }
+        waiting
+    }
+
+    fn add(&self, figures: &mut SlowFigures, ns: u64) {
+        let w = |cpu: u32| self.waiting.values().filter(|c| **c == cpu).count() as u64;
+        let (mut idle, mut over, mut unknown, mut waiters, mut running) = (0u64, 0u64, 0u64, 0u64, 0u64);
+        for (cpu, current) in &self.current {
+            match current {
+                None => unknown += 1,
+                Some(0) if w(*cpu) == 0 => idle += 1,
+                Some(0) => {}
+                Some(_) => {
+                    running += 1;
+                    if w(*cpu) > 0 {
+                        over += 1;
+                        waiters += w(*cpu);
+                    }
+                }
+            }
+        }
+        if idle > 0 && over > 0 {
+            figures.time += ns;
+            figures.capacity += ns * idle.min(over);
+            figures.threads += ns * idle.min(waiters);
+        }
+        if (idle.min(1) + over.min(1) + unknown) >= 2 {
+            figures.possible += ns;
+        }
+        figures.running += ns * running;
+        figures.waiting += ns * self.waiting.values().filter(|c| self.current.contains_key(c)).count() as u64;
+    }
+
+    fn running_on(&self, pid: i32) -> Option<u32> {
+        self.current.iter().find(|(_, p)| **p == Some(pid)).map(|(cpu, _)| *cpu)
+    }
+
+    /// `pid` runs on `cpu` from now on: nowhere else, and it does not wait.
+    fn run(&mut self, cpu: u32, pid: i32) {
+        if pid != 0 {
+            if let Some(other) = self.running_on(pid).filter(|c| *c != cpu) {
+                self.current.insert(other, None);
+            }
+            self.waiting.remove(&pid);
+        }
+        self.current.insert(cpu, Some(pid));
+    }
+
+    fn apply(&mut self, event: &SchedEvent) {
+        let cpu = event.cpu.0;
+        if let Kind::Lost { .. } = event.kind {
+            self.current.insert(cpu, None);
+            self.waiting.retain(|_, c| *c != cpu);
+            return;
+        }
+        if self.current.get(&cpu).copied().flatten().is_none() {
+            self.run(cpu, event.pid.0);
+        }
+        match event.kind {
+            Kind::Switch { prev, state, next } => {
+                self.run(cpu, prev.pid.0);
+                if matches!(state.class, StateClass::Runnable | StateClass::Preempted) && prev.pid.0 != 0 {
+                    self.waiting.insert(prev.pid.0, cpu);
+                }
+                self.current.insert(cpu, Some(0));
+                self.run(cpu, next.pid.0);
+            }
+            Kind::Wakeup { task, target } if self.running_on(task.pid.0).is_none() => {
+                self.waiting.insert(task.pid.0, target.0);
+            }
+            Kind::WakeupNew { task, target } => {
+                if let Some(other) = self.running_on(task.pid.0) {
+                    self.current.insert(other, None);
+                }
+                self.waiting.insert(task.pid.0, target.0);
+            }
+            Kind::Migrate { task, dest, .. } => {
+                if let Some(on) = self.waiting.get_mut(&task.pid.0) {
+                    *on = dest.0;
+                }
+            }
+            Kind::Exec { pid, old_pid } if pid != old_pid => {
+                self.waiting.remove(&pid.0);
+                if let Some(on) = self.running_on(old_pid.0) {
+                    self.current.insert(on, Some(pid.0));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn compare(name: &str, events: &[SchedEvent]) {
+    let wakeups = events.iter().any(|e| matches!(e.kind, Kind::Wakeup { .. }));
+    let slow = Slow::measure(events, wakeups);
+    let report = measure(events, &Options::default(), Window::default());
+    let (time, _, threads) = figures(&report);
+    let possible = (report.all.possible_percent * report.window_ns.0 as f64 / 100.0).round() as u64;
+    let capacity = report.all.capacity_percent * report.window_ns.0 as f64 * report.cpus.observed as f64 / 100.0;
+    assert_eq!((time, threads), (slow.time, slow.threads), "{name}");
+    assert!(
+        (capacity - slow.capacity as f64).abs() < 1.0 + slow.capacity as f64 * 1e-9,
+        "{name}: {capacity} {}",
+        slow.capacity
+    );
+    assert_eq!(possible, slow.possible, "{name}: possible");
+    let mean = |integral: u64| integral as f64 / report.window_ns.0 as f64;
+    assert!((report.mean_running - mean(slow.running)).abs() < 1e-9, "{name}: running");
+    assert!(
+        (report.mean_waiting - mean(slow.waiting)).abs() < 1e-9,
+        "{name}: waiting {} {}",
+        report.mean_waiting,
+        mean(slow.waiting)
+    );
+}
+
+#[test]
+fn a_second_implementation_agrees_on_every_recording() {
+    let mut compared = 0;
+    for path in recordings() {
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
+        if trace.has_time().is_err() {
+            continue;
+        }
+        let mut events = Vec::new();
+        let mut stream = trace.events().expect("events");
+        let read = stream.events(&mut |batch| {
+            events.extend_from_slice(batch);
+            ControlFlow::Continue(())
+        });
+        read.expect("events");
+        compare(&path.display().to_string(), &events);
+        compared += 1;
+    }
+    assert!(compared >= 12);
+}
+
+#[test]
+fn a_second_implementation_agrees_on_simulated_losses() {
+    for seed in 0..200 {
+        let sim = Simulation::run(seed, 1 + (seed % 7) as u32, 500);
+        compare(&format!("seed {seed}"), &sim.events);
+        compare(&format!("seed {seed}, lossy"), &sim.lossy(seed).0);
+    }
+}
+
+/// From the simulator's own run queues, as far as events tell of its tasks and CPUs.
+fn truth(sim: &Simulation) -> (u64, u64, u64) {
+    let (tasks, cpus) = sim.witnessed();
+    let mut sums = (0, 0, 0);
+    for (truth, pair) in sim.truth.iter().zip(sim.events.windows(2)) {
+        let ns = pair[1].ts.since(pair[0].ts).0;
+        let queue = |cpu: u32| truth.queues[cpu as usize].iter().filter(|p| tasks.contains(p)).count() as u64;
+        let runs = |cpu: &&u32| truth.current[**cpu as usize] != 0;
+        let idle = cpus.iter().filter(|c| !runs(c) && queue(**c) == 0).count() as u64;
+        let over: Vec<u64> = cpus.iter().filter(runs).map(|c| queue(*c)).filter(|w| *w > 0).collect();
+        if idle > 0 && !over.is_empty() {
+            sums.0 += ns;
+            sums.1 += ns * idle.min(over.len() as u64);
+            sums.2 += ns * idle.min(over.iter().sum());
+        }
+    }
+    sums
+}
+
+#[test]
+fn figures_are_the_simulators_own() {
+    let mut violated = 0;
+    for seed in 0..100 {
+        let sim = Simulation::run(seed, 2 + (seed % 8) as u32, 400);
+        let report = measure(&sim.events, &Options::default(), Window::default());
+        assert_eq!(figures(&report), truth(&sim), "seed {seed}");
+        assert_eq!(report.all.percent, report.all.possible_percent, "nothing was lost");
+        violated += u64::from(report.all.ns > 0);
+    }
+    assert!(violated > 50);
+}
+
+#[test]
+fn adjacent_windows_add_up() {
+    for seed in 0..20 {
+        let sim = Simulation::run(seed, 4, 400);
+        let whole = measure(&sim.events, &Options::default(), Window::default());
+        let (first, last) = (sim.events[0].ts, sim.events[sim.events.len() - 1].ts);
+        let cut = |i: i64| Some(Ts(first.0 + (last.0 - first.0) * i / 5));
+        let parts = (0..5).map(|i| measure(&sim.events, &Options::default(), Window { from: cut(i), to: cut(i + 1) }));
+        let sums =
+            parts.map(|p| (p.all.ns, p.all.thread_ns, p.window_ns.0)).reduce(|a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));
+        assert_eq!(sums, Some((whole.all.ns, whole.all.thread_ns, whole.window_ns.0)), "seed {seed}");
+    }
+}
+
+#[test]
+fn verdicts_and_exit_codes() {
+    let path = |name: &str| fixture(name).to_str().expect("a path").to_owned();
+    let hackbench = path("hackbench.dat");
+    let code = |arguments: &[&str]| {
+        let ran = schedviz(&[&["workcons"], arguments].concat());
+        (ran.code, ran.stderr)
+    };
+    assert_eq!(code(&[&hackbench, "--max-violation", "90"]).0, Some(0));
+    let (failed, why) = code(&[&hackbench, "--max-violation", "5"]);
+    assert!(failed == Some(2) && why.contains("FAIL") && why.contains("more than 5 %"), "{why}");
+    assert_eq!(code(&[&hackbench, "--max-violation", "5", "--min-episode", "100ms"]).0, Some(0));
+    assert_eq!(code(&[&path("hackbench-7.2.dat"), &hackbench, "--max-violation", "90"]).0, Some(0));
+    // A run with losses: certain beyond the limit fails, otherwise it is not to be trusted.
+    let folder = scratch("verdict");
+    let lossy = folder.join("lossy.dat");
+    let (events, _) = Simulation::run(3, 6, 2000).lossy(3);
+    std::fs::write(&lossy, TraceBuilder::default().events(&events).build()).expect("written");
+    let lossy = lossy.to_str().expect("a path").to_owned();
+    assert_eq!(code(&[&lossy, "--waiters", "all", "--max-violation", "0.001"]).0, Some(2));
+    let (untrusted, why) = code(&[&lossy, "--waiters", "all", "--max-violation", "99.9"]);
+    assert!(untrusted == Some(3) && why.contains("nothing is known of"), "{why}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn json_follows_its_schema() {
+    let path = |name: &str| fixture(name).to_str().expect("a path").to_owned();
+    let schema =
+        std::fs::read_to_string(crate::support::root().join("docs/schemas/workcons-1.json")).expect("the schema");
+    let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
+    let group = format!("both={},{}", path("hackbench-7.2.dat"), path("spmd-plus1.dat"));
+    for arguments in [
+        vec!["workcons", "--json", "--group", &group, "--max-violation", "100"],
+        vec![
+            "workcons",
+            "--json",
+            &path("hackbench.dat"),
+            "--topology",
+            &path("hackbench.cpus.txt"),
+            "--waiters",
+            "application",
+        ],
+    ] {
+        let output = schedviz(&arguments).success().text();
+        let document: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+        crate::support::conforms(&document, &schema, "$");
+    }
+}
+
+#[test]
+fn episodes_are_counted_by_length() {
+    let mut story = Story::new(2, &[(0, 1)]);
+    story.waited(0, 1, &["a"], 50_000);
+    let report = measure(
+        &story.finish(2, 60_000),
+        &Options { min_episode: Dur(20_000), ..Options::default() },
+        Window::default(),
+    );
+    let rows: Vec<(u64, u64)> = report.by_min_episode.iter().map(|r| (r.totals.min_ns.0, r.totals.episodes)).collect();
+    assert_eq!(rows[..4], [(0, 1), (10_000, 1), (20_000, 1), (100_000, 0)]);
+    assert_eq!((report.violation.longest.len(), report.violation.longest[0].duration_ns), (1, Dur(50_000)));
+    assert_eq!(report.violation.longest[0].scene.waiting[0].command, Comm::new(b"a"));
+}
