@@ -238,10 +238,11 @@ fn main() {
     );
     println!("{:<28} {:>8} {:>8} {:>10} {:>8} {:>12}", "command", "s", "GB/s", "M events/s", "MiB", "x trace-cmd");
     let figure = folder.join("figure.pdf");
-    let commands: [(&str, Vec<&str>); 3] = [
+    let commands: [(&str, Vec<&str>); 4] = [
         ("info", vec!["info"]),
         ("dat2graph", vec!["dat2graph"]),
         ("dat2graph, one thread", vec!["dat2graph", "--threads", "1"]),
+        ("workcons", vec!["workcons"]),
     ];
     let mut report = Vec::new();
     let has_trace_cmd = Command::new("trace-cmd").arg("--version").stdout(Stdio::null()).status().is_ok();
@@ -251,7 +252,7 @@ fn main() {
         for (times, (_, arguments)) in times.iter_mut().zip(&commands) {
             let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
             command.args(arguments).arg(&large);
-            if arguments[0] != "info" {
+            if arguments[0] == "dat2graph" {
                 command.arg("-o").arg(&figure);
             }
             times.push(timed(&mut command));
@@ -275,5 +276,7 @@ fn main() {
             events as f64 / 1e6 / theirs
         );
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
+    if std::env::var_os("SCHEDVIZ_BENCH_KEEP").is_none() {
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
 }

@@ -11,8 +11,8 @@
 //! on the number of threads nor on the budget, which only decide how far ahead is decoded.
 //!
 //! *Memory.* A CPU gets a further unit while it holds the watermark, or while fewer than
-//! [`AHEAD`] of its units are waiting to be merged. So at most `AHEAD` × CPUs + budget units are
-//! held.
+//! [`AHEAD`] of its units are waiting to be merged. The next round is chosen before the last one
+//! is merged, to be decoded meanwhile. So at most `AHEAD` × CPUs + 2 × budget units are held.
 //!
 //! *Loss.* The kernel marks a loss on the page behind the gap, but the gap begins at the last
 //! event before it, on an earlier page. That event is still held when the mark is seen: it is
@@ -280,27 +280,57 @@ pub(crate) fn merge<'t, T: Timed>(
         .collect();
     lanes.sort_by_key(|lane| (lane.pages.cpu, lane.buffer));
     let mut batch = Vec::new();
-    loop {
-        let held: usize = lanes.iter().map(|l| l.ready.len()).sum();
-        let room = lanes.len().saturating_mul(AHEAD).saturating_add(budget).saturating_sub(held);
-        let picked = pick(&lanes, budget.min(room));
-        let tasks: Vec<(usize, usize, &CpuPages, usize)> = picked
-            .iter()
-            .filter_map(|(index, unit)| lanes.get(*index).map(|l| (*index, l.buffer, l.pages, *unit)))
-            .collect();
-        let units = parallel(pool, tasks, |(index, buffer, pages, unit)| (index, unit, decode(buffer, pages, unit)));
-        for (index, number, unit) in units {
-            if let Some(lane) = lanes.get_mut(index) {
-                lane.next = number.saturating_add(1);
-                lane.accept(unit, &mut diagnostics);
+    // While the items of a round are merged and looked at here, the next round is decoded there.
+    std::thread::scope(|scope| {
+        let mut units = decode_round(&round(&lanes, budget), pool, &decode);
+        loop {
+            for (index, number, unit) in units {
+                if let Some(lane) = lanes.get_mut(index) {
+                    lane.next = number.saturating_add(1);
+                    lane.accept(unit, &mut diagnostics);
+                }
+            }
+            let watermark = lanes.iter().filter(|l| !l.is_exhausted()).map(|l| l.frontier).min();
+            let next = round(&lanes, budget);
+            let decode = &decode;
+            let ahead = pool.is_some().then(|| {
+                let next = next.clone();
+                scope.spawn(move || decode_round(&next, pool, decode))
+            });
+            let more = drain(&mut lanes, watermark, &mut batch, sink);
+            units = match ahead.map(std::thread::ScopedJoinHandle::join) {
+                Some(Ok(units)) => units,
+                // Decoding does not panic. If it did, the panic is passed on, not swallowed.
+                Some(Err(panic)) => std::panic::resume_unwind(panic),
+                None if more.is_break() || watermark.is_none() => return,
+                None => decode_round(&next, pool, decode),
+            };
+            if more.is_break() || watermark.is_none() {
+                return;
             }
         }
-        let watermark = lanes.iter().filter(|l| !l.is_exhausted()).map(|l| l.frontier).min();
-        let more = drain(&mut lanes, watermark, &mut batch, sink);
-        if more.is_break() || watermark.is_none() {
-            return diagnostics;
-        }
-    }
+    });
+    diagnostics
+}
+
+/// A unit to be decoded: the place of its lane, the lane's buffer and pages, its number.
+type Task<'t> = (usize, usize, &'t CpuPages, usize);
+
+/// The units of the next round.
+fn round<'t, T: Timed>(lanes: &[Lane<'t, T>], budget: usize) -> Vec<Task<'t>> {
+    let held: usize = lanes.iter().map(|l| l.ready.len()).sum();
+    let room = lanes.len().saturating_mul(AHEAD).saturating_add(budget).saturating_sub(held);
+    let picked = pick(lanes, budget.min(room));
+    let task = |(index, unit): (usize, usize)| lanes.get(index).map(|l| (index, l.buffer, l.pages, unit));
+    picked.into_iter().filter_map(task).collect()
+}
+
+fn decode_round<'t, T: Send>(
+    tasks: &[Task<'t>],
+    pool: &Pool,
+    decode: &(impl Fn(usize, &'t CpuPages, usize) -> Unit<T> + Sync),
+) -> Vec<(usize, usize, Unit<T>)> {
+    parallel(pool, tasks.to_vec(), |(index, buffer, pages, unit)| (index, unit, decode(buffer, pages, unit)))
 }
 
 /// Chooses the units of a round: again and again the next one of the CPU that will probably be

@@ -344,11 +344,14 @@ impl Trace {
         }
     }
 
-    /// Gives back the memory of what was read, and a little before it: the system maps the
-    /// neighbourhood of a page along with it.
+    /// Gives back the memory of what was read, and of what lies before it.
+    ///
+    /// A page fault maps the neighbourhood along with the page: 64 KiB, and since Linux 6.18 the
+    /// whole folio of the page cache, up to megabytes. So what was given back comes again when its
+    /// successor is read, by this thread or another, and must be given back with that.
     pub(crate) fn release(&self, place: &Range<u64>) {
         self.read.fetch_add(place.end.saturating_sub(place.start), Ordering::Relaxed);
-        let start = place.start.saturating_sub(128 << 10);
+        let start = place.start.saturating_sub(4 << 20);
         self.source.release(start, place.end.saturating_sub(start));
     }
 

@@ -123,8 +123,10 @@ pub struct WorkConservation<'o> {
     start: Ts,
     last: Ts,
     counts: [Count; 3],
-    /// The tasks that wait, and for which ways of counting they count there.
-    waiting: FxHashMap<TaskId, (Cpu, u8)>,
+    /// By task: where it waits, and for which ways of counting it counts there.
+    waiting: Vec<Option<(Cpu, u8)>>,
+    /// By CPU: what it was placed as.
+    loads: Vec<Load>,
     reacting: FxHashMap<Cpu, Ts>,
     reactions: Vec<Reaction>,
     long_reactions: u64,
@@ -157,7 +159,8 @@ impl<'o> WorkConservation<'o> {
             start: Ts(0),
             last: Ts(0),
             counts: [count(), count(), count()],
-            waiting: FxHashMap::default(),
+            waiting: Vec::new(),
+            loads: Vec::new(),
             reacting: FxHashMap::default(),
             reactions: Vec::new(),
             long_reactions: 0,
@@ -189,7 +192,10 @@ impl<'o> WorkConservation<'o> {
 
     /// Brings the queues up to date for a task whose state may have changed.
     fn follow(&mut self, id: TaskId, state: &SchedState) {
-        if let Some((cpu, flags)) = self.waiting.remove(&id) {
+        if id.index() >= self.waiting.len() {
+            self.waiting.resize(id.index() + 1, None);
+        }
+        if let Some((cpu, flags)) = self.waiting[id.index()].take() {
             for (i, count) in self.counts.iter_mut().enumerate() {
                 count.sets.waiters(cpu, -i32::from(flags >> i & 1));
             }
@@ -198,7 +204,7 @@ impl<'o> WorkConservation<'o> {
         let Some(task) = state.task(id) else { return };
         if let TaskState::Waiting(cpu) = task.state {
             let flags = self.flags(task, cpu, state);
-            self.waiting.insert(id, (cpu, flags));
+            self.waiting[id.index()] = Some((cpu, flags));
             for (i, count) in self.counts.iter_mut().enumerate() {
                 count.sets.waiters(cpu, i32::from(flags >> i & 1));
             }
@@ -221,6 +227,12 @@ impl<'o> WorkConservation<'o> {
             }
             load => load,
         };
+        if cpu.index() >= self.loads.len() {
+            self.loads.resize(cpu.index() + 1, Load::Unobserved);
+        }
+        if std::mem::replace(&mut self.loads[cpu.index()], load) == load {
+            return;
+        }
         for count in &mut self.counts {
             count.sets.place(cpu, load);
         }
@@ -289,7 +301,8 @@ impl<'o> WorkConservation<'o> {
         let mut waiting = Vec::new();
         for cpu in sets.overloaded() {
             let behind = state.running(cpu).map_or(Comm::EMPTY, |t| t.comm);
-            let counted = |t: &&Task| self.waiting.get(&t.id()).is_some_and(|(_, flags)| flags >> index & 1 == 1);
+            let flags = |t: &Task| self.waiting.get(t.id().index()).copied().flatten().map_or(0, |(_, flags)| flags);
+            let counted = |t: &&Task| flags(t) >> index & 1 == 1;
             waiting.extend(state.waiting(cpu).filter(counted).map(|t| Waiting {
                 cpu,
                 pid: t.pid,

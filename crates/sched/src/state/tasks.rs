@@ -14,6 +14,14 @@ pub struct TaskId {
     life: u32,
 }
 
+impl TaskId {
+    /// A small number that no other living task has: an index for tables by task. It is used
+    /// again once the task is dead.
+    pub fn index(self) -> usize {
+        self.slot as usize
+    }
+}
+
 pub(super) type Slot = u32;
 const NONE: Slot = Slot::MAX;
 
