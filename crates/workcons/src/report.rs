@@ -221,12 +221,12 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
     }
 }
 
-/// A duration in the unit that suits it, three digits or more.
+/// A duration in the unit that suits it.
 pub(crate) fn duration(ns: u64) -> String {
     match ns {
-        0..10_000 => format!("{ns} ns"),
-        10_000..10_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
-        10_000_000..10_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
+        1_000_000..10_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
         _ => format!("{:.3} s", ns as f64 / 1e9),
     }
 }
