@@ -38,8 +38,7 @@ pub struct Needs {
 }
 
 /// The classes of a lane's intervals.
-pub(crate) const IDLE: Class = 0;
-pub(crate) const UNKNOWN: Class = 1;
+pub(crate) use timeline::strips::{BLANK as IDLE, UNKNOWN};
 pub(crate) const OTHERS: Class = 2;
 const FIRST: Class = 3;
 

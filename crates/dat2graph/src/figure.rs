@@ -1,14 +1,13 @@
 //! The figure: lanes as marks on a page.
 
-use crate::color::{IDLE, UNKNOWN};
 use crate::lane::{Lane, total};
 use crate::{Options, Report};
 use draw::{Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
 use sched::{Cpu, Ts};
 use std::collections::BTreeMap;
-use timeline::columns::heights;
 use timeline::page::{LegendEntry, Page, Swatch, Texts};
 use timeline::palette::{BANDS, INK, MIXED};
+use timeline::strips::{Strips, UNKNOWN};
 use timeline::{Class, LaneLayout, Piece, TimeScale};
 
 /// What the page says of its source.
@@ -24,18 +23,8 @@ pub struct Heading {
     pub command: String,
 }
 
-/// Steps in which the height of a share is drawn.
-const LEVELS: i32 = 16;
-
-/// Edges are a multiple of this: a fourteen-hundredth of an inch, finer than any printer, and short
-/// to write.
-const GRID: Unit = 5;
-
 /// Entries that a legend lists.
 const LISTED: usize = 28;
-
-/// Several classes in one column, none of them large.
-const MIXED_CLASS: Class = Class::MAX;
 
 /// The colours of the marks, in the order they are handed out; each goes round the shapes.
 const MARK_COLORS: [Color; 3] = [INK, Color::rgb(0xc0, 0x10, 0x20), Color::rgb(0x10, 0x40, 0xc0)];
@@ -66,7 +55,11 @@ pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Head
     let share = if options.frequency && !band.is_empty() { 72 } else { 100 };
     let bar = layout.bar() * share / 100;
     layout.draw_floors(&mut page.figure, Page::LEFT, Page::LEFT + scale.width);
-    draw_pieces(&mut page.figure, lanes, options, &scale, &layout, bar);
+    let mut strips = Strips::new(&scale, options.depth());
+    for (index, lane) in lanes.iter().enumerate() {
+        strips.add(&lane.pieces, layout.top_of(index), bar);
+    }
+    strips.draw(&mut page.figure, |class| options.coloring.paint(class));
     if share < 100 {
         draw_frequencies(&mut page.figure, &band, options, &scale, &layout, bar);
     }
@@ -158,104 +151,6 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> V
         legend.push(LegendEntry { swatch: area(BANDS[i % BANDS.len()]), label: text });
     }
     legend
-}
-
-/// Rectangles by paint, and those that may still grow: the last ones of the lane.
-#[derive(Default)]
-struct Canvas {
-    rects: BTreeMap<Class, Vec<Rect>>,
-    open: Vec<(Class, usize)>,
-}
-
-impl Canvas {
-    /// Adds rectangles that begin at `x`; one that continues its left neighbour extends it.
-    fn add(&mut self, new: &[(Class, Rect)]) {
-        let mut open = Vec::new();
-        for (class, rect) in new.iter().filter(|(_, r)| r.w > 0 && r.h > 0) {
-            let rects = self.rects.entry(*class).or_default();
-            let joined = self.open.iter().find(|(c, i)| {
-                let r = &rects.get(*i);
-                c == class && r.is_some_and(|r| r.x + r.w == rect.x && (r.y, r.h) == (rect.y, rect.h))
-            });
-            let index = match joined {
-                Some((_, index)) => {
-                    rects[*index].w += rect.w;
-                    *index
-                }
-                None => {
-                    rects.push(*rect);
-                    rects.len() - 1
-                }
-            };
-            open.push((*class, index));
-        }
-        self.open = open;
-    }
-}
-
-fn draw_pieces(
-    figure: &mut Figure,
-    lanes: &[Lane],
-    options: &Options,
-    scale: &TimeScale,
-    layout: &LaneLayout,
-    bar: Unit,
-) {
-    let mut canvas = Canvas::default();
-    let place = |ts: Ts| {
-        let x = scale.at(ts);
-        x - x % GRID
-    };
-    for (index, lane) in lanes.iter().enumerate() {
-        let top = layout.top_of(index);
-        canvas.open.clear();
-        for piece in &lane.pieces {
-            match piece {
-                Piece::Exact { class: IDLE, .. } => canvas.open.clear(),
-                Piece::Exact { class, start, end } => {
-                    let (x, right) = (place(*start), place(*end));
-                    // An interval that is long and yet ends where it starts on the page is a
-                    // figure narrower than its columns; it keeps one unit.
-                    canvas.add(&[(*class, Rect { x, y: top, w: (right - x).max(1), h: bar })]);
-                }
-                Piece::Shares { start, end, shares } => {
-                    let (x, right) = (place(*start), place(*end));
-                    let rects = stack(shares, options.depth(), x, right - x, top, bar);
-                    canvas.add(&rects);
-                }
-            }
-        }
-    }
-    for (class, rects) in canvas.rects {
-        let fill = match class {
-            UNKNOWN => Paint::Hatch,
-            MIXED_CLASS => Paint::Solid(MIXED),
-            class => Paint::Solid(options.coloring.paint(class)),
-        };
-        figure.push(Item::Rects { fill, rects });
-    }
-}
-
-/// Stacks shares from below: the largest tasks by class, then the mixed rest, then what is unknown;
-/// idle time is left blank on top.
-fn stack(shares: &[(Class, u64)], depth: usize, x: Unit, w: Unit, top: Unit, bar: Unit) -> Vec<(Class, Rect)> {
-    let of = |class: Class| shares.iter().find(|(c, _)| *c == class).map_or(0, |(_, ns)| *ns);
-    let mut tasks: Vec<(Class, u64)> = shares.iter().filter(|(c, _)| *c > UNKNOWN).copied().collect();
-    tasks.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-    let mixed: u64 = tasks.get(depth..).map_or(0, |rest| rest.iter().map(|(_, ns)| ns).sum());
-    tasks.truncate(depth);
-    tasks.sort_unstable();
-    tasks.extend([(MIXED_CLASS, mixed), (UNKNOWN, of(UNKNOWN)), (IDLE, of(IDLE))]);
-    let times: Vec<u64> = tasks.iter().map(|(_, ns)| *ns).collect();
-    let mut bottom = top + bar;
-    let mut rects = Vec::new();
-    for ((class, _), h) in tasks.iter().zip(heights(&times, bar, LEVELS)) {
-        bottom -= h;
-        if *class != IDLE {
-            rects.push((*class, Rect { x, y: bottom.max(top), w, h }));
-        }
-    }
-    rects
 }
 
 fn mark_look(index: usize) -> (Shape, Color) {

@@ -6,6 +6,7 @@ pub mod lanes;
 pub mod page;
 pub mod palette;
 pub mod scale;
+pub mod strips;
 
 pub use columns::{Class, Columns, Piece};
 pub use lanes::LaneLayout;
