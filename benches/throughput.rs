@@ -238,10 +238,11 @@ fn main() {
     );
     println!("{:<28} {:>8} {:>8} {:>10} {:>8} {:>12}", "command", "s", "GB/s", "M events/s", "MiB", "x trace-cmd");
     let figure = folder.join("figure.pdf");
-    let commands: [(&str, Vec<&str>); 4] = [
+    let commands: [(&str, Vec<&str>); 5] = [
         ("info", vec!["info"]),
         ("dat2graph", vec!["dat2graph"]),
         ("dat2graph, one thread", vec!["dat2graph", "--threads", "1"]),
+        ("running-waiting", vec!["running-waiting"]),
         ("workcons", vec!["workcons"]),
     ];
     let mut report = Vec::new();
@@ -252,7 +253,7 @@ fn main() {
         for (times, (_, arguments)) in times.iter_mut().zip(&commands) {
             let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
             command.args(arguments).arg(&large);
-            if arguments[0] == "dat2graph" {
+            if !matches!(arguments[0], "info" | "workcons") {
                 command.arg("-o").arg(&figure);
             }
             times.push(timed(&mut command));

@@ -103,10 +103,16 @@ fn figures_are_as_they_were() {
     let hackbench = fixture("hackbench.dat");
     let cpus = fixture("hackbench.cpus.txt");
     let v6 = fixture("hackbench-v6.dat");
-    let [hackbench, cpus, v6] = [&hackbench, &cpus, &v6].map(|p| p.to_str().expect("a path"));
+    let v6_cpus = fixture("hackbench-v6.cpus.txt");
+    let [hackbench, cpus, v6, v6_cpus] = [&hackbench, &cpus, &v6, &v6_cpus].map(|p| p.to_str().expect("a path"));
     for (name, arguments) in [
         ("dat2graph-window.svg", vec!["dat2graph", hackbench, "--topology", cpus, "--min", "200ms", "--max", "230ms"]),
         ("dat2graph-class.svg", vec!["dat2graph", v6, "--color-by", "class", "--max", "150ms", "--events", "sched:*"]),
+        (
+            "running-waiting.svg",
+            vec!["running-waiting", hackbench, "--forked", "--per-cpu", "--max", "0.2", "--topology", cpus],
+        ),
+        ("running-waiting-llc.svg", vec!["running-waiting", v6, "--per", "llc", "--max", "0.2", "--topology", v6_cpus]),
         (
             "dat2graph-target.svg",
             vec!["dat2graph", hackbench, "--target", "rcu_preempt", "--max", "0.05", "--cpus", "4-6"],
@@ -127,6 +133,7 @@ fn numbers_are_as_they_were() {
     golden("info-mask.json", &schedviz(&["info", "--json", mask]).success().text());
     golden("dat2graph-mask.json", &schedviz(&["dat2graph", "--json", mask, "--max", "100ms"]).success().text());
     let tsc = fixture("clock-x86-tsc.dat");
+    golden("workcons-mask.txt", &schedviz(&["workcons", "-q", mask]).success().text());
     golden("info-tsc.txt", &schedviz(&["info", tsc.to_str().expect("a path")]).success().text());
 }
 
@@ -134,13 +141,22 @@ fn numbers_are_as_they_were() {
 fn the_number_of_threads_changes_no_byte() {
     let trace = fixture("hackbench-7.2.dat");
     let trace = trace.to_str().expect("a path");
-    for format in ["pdf", "svg", "png", "json"] {
+    for (command, format) in [
+        ("dat2graph", "pdf"),
+        ("dat2graph", "svg"),
+        ("dat2graph", "png"),
+        ("dat2graph", "json"),
+        ("running-waiting", "pdf"),
+        ("running-waiting", "csv"),
+    ] {
         let bytes = |threads| {
-            schedviz(&["dat2graph", trace, "-q", "-o", "-", "--format", format, "--threads", threads]).success().stdout
+            schedviz(&[command, trace, "-q", "-o", "-", "--format", format, "--threads", threads]).success().stdout
         };
         let one = bytes("1");
-        assert!(!one.is_empty() && one == bytes("2") && one == bytes("7"), "{format}");
+        assert!(!one.is_empty() && one == bytes("2") && one == bytes("7"), "{command}, {format}");
     }
+    let numbers = |threads| schedviz(&["workcons", trace, "--json", "--threads", threads]).success().stdout;
+    assert!(numbers("1") == numbers("3"));
 }
 
 #[test]

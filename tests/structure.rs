@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("sched", &[]),
     ("draw", &[]),
     ("parse", &["sched"]),
     ("timeline", &["sched", "draw"]),
     ("dat2graph", &["sched", "timeline", "draw"]),
+    ("running-waiting", &["sched", "timeline", "draw"]),
     ("workcons", &["sched", "timeline", "draw"]),
     ("testkit", &["sched"]),
-    ("schedviz", &["sched", "parse", "draw", "timeline", "dat2graph", "workcons"]),
+    ("schedviz", &["sched", "parse", "draw", "timeline", "dat2graph", "running-waiting", "workcons"]),
 ];
 
 #[test]

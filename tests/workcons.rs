@@ -450,3 +450,45 @@ fn episodes_are_counted_by_length() {
     assert_eq!((report.violation.longest.len(), report.violation.longest[0].duration_ns), (1, Dur(50_000)));
     assert_eq!(report.violation.longest[0].scene.waiting[0].command, Comm::new(b"a"));
 }
+
+/// The overview integrates the same state: its sums are the other tool's figures.
+#[test]
+fn running_and_waiting_agree_with_work_conservation() {
+    use running_waiting::{Panel, RunningWaiting};
+    let mut compared = 0;
+    for seed in 0..60 {
+        let sim = Simulation::run(seed, 1 + (seed % 8) as u32, 500);
+        for events in [sim.events.clone(), sim.lossy(seed).0] {
+            let report = measure(&events, &Options::default(), Window::default());
+            let cpus: BTreeSet<Cpu> = events.iter().map(|e| e.cpu).collect();
+            let (from, to) = (events[0].ts, events[events.len() - 1].ts);
+            let options = running_waiting::Options {
+                from,
+                to,
+                zero: from,
+                panels: vec![Panel { name: String::new(), cpus: cpus.iter().copied().collect() }],
+                cpus: cpus.iter().map(|c| (*c, None)).collect(),
+                group_name: String::new(),
+                per_cpu: true,
+                tasks: None,
+                exclude: None,
+                pids: Vec::new(),
+                forked: false,
+            };
+            let pass = Pass::over(events.as_slice()).run(|| RunningWaiting::new(&options));
+            let series = pass.unwrap_or_else(|never| match never {}).output;
+            let panel = &series.panels[0];
+            let mean = |ns: u64| ns as f64 / report.window_ns.0 as f64;
+            assert!((mean(panel.running_ns) - report.mean_running).abs() < 1e-9, "seed {seed}");
+            assert!((mean(panel.waiting_ns) - report.mean_waiting).abs() < 1e-9, "seed {seed}");
+            assert_eq!(panel.violated_ns, report.all.ns, "seed {seed}");
+            for c in &panel.columns {
+                assert!(f64::from(c.total.min) <= c.total.mean + 1e-9 && c.total.mean <= f64::from(c.total.max) + 1e-9);
+                assert!(c.running.max <= cpus.len() as u32 && c.running.mean <= c.total.mean + 1e-9);
+            }
+            assert_eq!(series.rows.len(), cpus.len());
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 120);
+}

@@ -20,6 +20,7 @@
 //! ```
 
 pub mod analysis;
+pub mod counted;
 pub mod diag;
 pub mod episodes;
 pub mod event;

@@ -284,7 +284,7 @@ fn trust_text(out: &mut String, run: &Run) {
         let list = crate::args::list_of(&run.trust.unobserved);
         let _ = writeln!(
             out,
-            "  CPUs without any event: {list}; they are in no figure (--assume-idle counts them as idle)"
+            "  CPUs without any event: {list}; they are in no figure (--assume-idle counts them as idle), and tasks may have\n  moved to and from them unseen: who waits is an upper bound"
         );
     }
     for (what, count, _) in run.trust.diagnostics.iter() {

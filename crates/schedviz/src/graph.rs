@@ -1,7 +1,8 @@
 //! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs, list_of, name_of, named, repeatable};
+use crate::args::{ReadArgs, TaskArgs, WindowArgs, name_of, named, repeatable};
 use crate::output::OutputArgs;
+use crate::page::{self, Loss};
 use crate::{progress, trust};
 use anyhow::{Result, bail};
 use dat2graph::{Coloring, Heading, Lane, LaneFold, Needs, Options};
@@ -110,7 +111,7 @@ pub(crate) fn run(args: &GraphArgs) -> Result<()> {
         report: &report,
         trust: &diagnostics,
     };
-    let written = args.output.write(&args.trace, "dat2graph", &figure, &document)?;
+    let written = args.output.write(&args.trace, "dat2graph", &figure, &document, None)?;
     if let (Some(written), false) = (written, args.read.quiet) {
         eprintln!("schedviz: wrote {written}");
     }
@@ -281,39 +282,17 @@ fn heading(
     report: &dat2graph::Report,
     diagnostics: &Diagnostics,
 ) -> Heading {
-    let info = trace.info();
-    let shown = report.lanes.len();
-    let of = if shown == observed.len() { String::new() } else { format!(" of {}", observed.len()) };
-    let facts = format!(
-        "Linux {}, {shown}{of} CPUs, clock {}",
-        info.kernel.as_deref().unwrap_or("(unknown)"),
-        if info.clock.is_empty() { "local" } else { &info.clock }
-    );
-    let mut warnings = Vec::new();
-    let unknown: u64 = report.lanes.iter().map(|l| l.unknown_ns).sum();
-    let gaps: u64 = report.lanes.iter().map(|l| l.gaps).sum();
-    if gaps > 0 || unknown > 0 {
-        let cpus = report.lanes.iter().filter(|l| l.unknown_ns > 0).count();
-        let all = report.to_ns.since(report.from_ns).0 as f64 * shown as f64;
-        let share = if all > 0.0 { 100.0 * unknown as f64 / all } else { 0.0 };
-        warnings.push(format!(
-            "Events were lost in {gaps} places on {cpus} CPUs: {share:.2} % of the CPU time shown is unknown (hatched)."
-        ));
+    let loss = Loss {
+        gaps: report.lanes.iter().map(|l| l.gaps).sum(),
+        unknown_ns: report.lanes.iter().map(|l| l.unknown_ns).sum(),
+        cpu_time_ns: report.to_ns.since(report.from_ns).0.saturating_mul(report.lanes.len() as u64),
+    };
+    Heading {
+        trace: name_of(&args.trace),
+        facts: page::facts(trace, report.lanes.len(), observed),
+        warnings: page::warnings(trace, observed, &loss, diagnostics),
+        command: repeatable(std::env::args_os()),
     }
-    let dropped = diagnostics.count(Diagnostic::EventsDroppedUnmarked);
-    if dropped > 0 {
-        warnings.push(format!(
-            "The recorder dropped {dropped} more events without a mark: some of what is shown may be wrong."
-        ));
-    }
-    if diagnostics.count(Diagnostic::TruncatedData) > 0 {
-        warnings.push("The file was cut: what precedes the cut is shown.".into());
-    }
-    let silent: Vec<Cpu> = (0..info.cpus).map(Cpu).filter(|cpu| !observed.contains(cpu)).collect();
-    if !silent.is_empty() && silent.len() < 4096 {
-        warnings.push(format!("CPUs without any event, not shown: {}", list_of(&silent)));
-    }
-    Heading { trace: name_of(&args.trace), facts, warnings, command: repeatable(std::env::args_os()) }
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ mod graph;
 mod info;
 mod manual;
 mod output;
+mod overview;
+mod page;
 mod progress;
 mod trust;
 
@@ -27,7 +29,8 @@ First steps:
   schedviz dat2graph trace.dat                 what every core ran, as trace.dat2graph.pdf
   schedviz dat2graph trace.dat --min 3 --max 3.2 --color-by command
 
-  schedviz workcons trace.dat                  how much of the time cores idled while tasks waited elsewhere
+  schedviz running-waiting trace.dat --forked  when tasks of the command waited while cores idled
+  schedviz workcons trace.dat                  how much of the time that was so
 
 Exit status: 0 done, 1 error, 2 a limit that was asked for is exceeded, 3 the trace cannot be trusted enough to judge.";
 
@@ -37,6 +40,8 @@ enum Command {
     Info(info::InfoArgs),
     /// Draw what every core ran at every moment
     Dat2graph(Box<graph::GraphArgs>),
+    /// Draw running and waiting tasks over time: where the machine is overloaded while it idles
+    RunningWaiting(Box<overview::OverviewArgs>),
     /// How much of the time CPUs idle while tasks wait elsewhere; a verdict for regression jobs
     Workcons(Box<conserve::WorkconsArgs>),
     /// Write man pages or shell completions
@@ -49,6 +54,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Info(args) => info::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Dat2graph(args) => graph::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::RunningWaiting(args) => overview::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Workcons(args) => conserve::run(&args),
         Command::Manual(args) => manual::run(&args).map(|()| ExitCode::SUCCESS),
     };

@@ -17,12 +17,14 @@ pub(crate) enum Format {
     Png,
     /// The numbers
     Json,
+    /// The series as a table, where the command has series
+    Csv,
 }
 
 /// What to write, and where
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct OutputArgs {
-    /// The file to write: .pdf, .svg, .png or .json by its ending; - for standard output.
+    /// The file to write: .pdf, .svg, .png, .json or .csv by its ending; - for standard output.
     /// Default: the trace's name with the command's and .pdf, in this folder
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -48,7 +50,8 @@ impl OutputArgs {
             Some("svg") => Ok(Format::Svg),
             Some("png") => Ok(Format::Png),
             Some("json") => Ok(Format::Json),
-            _ => bail!("{}: the name ends in none of .pdf, .svg, .png and .json; say --format", path.display()),
+            Some("csv") => Ok(Format::Csv),
+            _ => bail!("{}: the name ends in none of .pdf, .svg, .png, .json and .csv; say --format", path.display()),
         }
     }
 
@@ -57,13 +60,15 @@ impl OutputArgs {
         self.output.as_deref().map_or(Ok(()), |path| self.format(path).map(drop))
     }
 
-    /// Writes a figure and its numbers as asked; what was written to a file, in words.
+    /// Writes a figure and its numbers as asked; what was written to a file, in words. `csv`: the
+    /// series, where there are any.
     pub(crate) fn write(
         &self,
         trace: &Path,
         command: &str,
         figure: &Figure,
         report: &impl Serialize,
+        csv: Option<String>,
     ) -> Result<Option<String>> {
         if self.json {
             print_json(report)?;
@@ -80,6 +85,7 @@ impl OutputArgs {
                     Some(Format::Svg) => "svg",
                     Some(Format::Png) => "png",
                     Some(Format::Json) => "json",
+                    Some(Format::Csv) => "csv",
                 };
                 PathBuf::from(format!("{stem}.{command}.{ending}"))
             }
@@ -89,6 +95,10 @@ impl OutputArgs {
             Format::Svg => draw::svg(figure).into_bytes(),
             Format::Png => draw::png(figure, self.dpi)?,
             Format::Json => json(report)?,
+            Format::Csv => match csv {
+                Some(csv) => csv.into_bytes(),
+                None => bail!("{command} has no series to write as .csv; use .json"),
+            },
         };
         if path.as_os_str() == "-" {
             let mut out = std::io::stdout().lock();

@@ -18,8 +18,9 @@ pub use judge::{Judge, Limits, Verdict};
 pub use report::{EpisodeReport, Report, Unknown, Violation, table, text};
 
 use rustc_hash::FxHashMap;
+use sched::counted::{CountedQueues, Flags};
 use sched::episodes::Episodes;
-use sched::{Analysis, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, TaskId, TaskState, Topology, Ts};
+use sched::{Analysis, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts};
 use serde::Serialize;
 use sets::{Distance, Sets};
 
@@ -123,8 +124,7 @@ pub struct WorkConservation<'o> {
     start: Ts,
     last: Ts,
     counts: [Count; 3],
-    /// By task: where it waits, and for which ways of counting it counts there.
-    waiting: Vec<Option<(Cpu, u8)>>,
+    queues: CountedQueues,
     /// By CPU: what it was placed as.
     loads: Vec<Load>,
     reacting: FxHashMap<Cpu, Ts>,
@@ -159,7 +159,7 @@ impl<'o> WorkConservation<'o> {
             start: Ts(0),
             last: Ts(0),
             counts: [count(), count(), count()],
-            waiting: Vec::new(),
+            queues: CountedQueues::default(),
             loads: Vec::new(),
             reacting: FxHashMap::default(),
             reactions: Vec::new(),
@@ -172,44 +172,6 @@ impl<'o> WorkConservation<'o> {
 
     fn is_included(&self, cpu: Cpu) -> bool {
         self.options.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
-    }
-
-    /// For which ways of counting a task counts where it waits: bit by index.
-    fn flags(&self, task: &Task, cpu: Cpu, state: &SchedState) -> u8 {
-        let name = || sched::event::escape(task.comm.as_bytes());
-        if self.options.exclude.as_ref().is_some_and(|r| r.is_match(&name())) {
-            return 0;
-        }
-        let application = match &self.options.tasks {
-            Some(tasks) => tasks.is_match(&name()),
-            None => {
-                let kin = state.kin(task.pid);
-                if state.root().is_some() { kin.descends } else { kin.forked }
-            }
-        };
-        1 | u8::from(!is_bound(task.comm, cpu)) << 1 | u8::from(application) << 2
-    }
-
-    /// Brings the queues up to date for a task whose state may have changed.
-    fn follow(&mut self, id: TaskId, state: &SchedState) {
-        if id.index() >= self.waiting.len() {
-            self.waiting.resize(id.index() + 1, None);
-        }
-        if let Some((cpu, flags)) = self.waiting[id.index()].take() {
-            for (i, count) in self.counts.iter_mut().enumerate() {
-                count.sets.waiters(cpu, -i32::from(flags >> i & 1));
-            }
-            self.touched.push(cpu);
-        }
-        let Some(task) = state.task(id) else { return };
-        if let TaskState::Waiting(cpu) = task.state {
-            let flags = self.flags(task, cpu, state);
-            self.waiting[id.index()] = Some((cpu, flags));
-            for (i, count) in self.counts.iter_mut().enumerate() {
-                count.sets.waiters(cpu, i32::from(flags >> i & 1));
-            }
-            self.touched.push(cpu);
-        }
     }
 
     /// Brings the sets up to date for a CPU.
@@ -301,8 +263,7 @@ impl<'o> WorkConservation<'o> {
         let mut waiting = Vec::new();
         for cpu in sets.overloaded() {
             let behind = state.running(cpu).map_or(Comm::EMPTY, |t| t.comm);
-            let flags = |t: &Task| self.waiting.get(t.id().index()).copied().flatten().map_or(0, |(_, flags)| flags);
-            let counted = |t: &&Task| flags(t) >> index & 1 == 1;
+            let counted = |t: &&Task| self.queues.flags(t.id()) >> index & 1 == 1;
             waiting.extend(state.waiting(cpu).filter(counted).map(|t| Waiting {
                 cpu,
                 pid: t.pid,
@@ -312,6 +273,31 @@ impl<'o> WorkConservation<'o> {
         }
         Scene { idle, waiting, distance }
     }
+}
+
+/// A waiter joined or left a CPU.
+fn change(counts: &mut [Count; 3], cpu: Cpu, flags: Flags, by: i32) {
+    for (i, count) in counts.iter_mut().enumerate() {
+        if flags >> i & 1 == 1 {
+            count.sets.waiters(cpu, by);
+        }
+    }
+}
+
+/// For which ways of counting a task counts where it waits: bit by index.
+fn flags(options: &Options, task: &Task, cpu: Cpu, state: &SchedState) -> Flags {
+    let name = || sched::event::escape(task.comm.as_bytes());
+    if options.exclude.as_ref().is_some_and(|r| r.is_match(&name())) {
+        return 0;
+    }
+    let application = match &options.tasks {
+        Some(tasks) => tasks.is_match(&name()),
+        None => {
+            let kin = state.kin(task.pid);
+            if state.root().is_some() { kin.descends } else { kin.forked }
+        }
+    };
+    1 | u8::from(!is_bound(task.comm, cpu)) << 1 | u8::from(application) << 2
 }
 
 /// The thresholds of every report and, where it is none of them, the one that judges.
@@ -342,11 +328,11 @@ impl Analysis for WorkConservation<'_> {
         (self.start, self.last) = (start, start);
         let cpus: Vec<Cpu> = state.observed().chain(self.options.assume_idle.iter().copied()).collect();
         for cpu in cpus {
-            let waiting: Vec<TaskId> = state.waiting(cpu).map(Task::id).collect();
-            waiting.into_iter().for_each(|id| self.follow(id, state));
+            let (counts, options) = (&mut self.counts, self.options);
+            let change = |cpu, flags, by| change(counts, cpu, flags, by);
+            self.queues.begin(cpu, state, |task, cpu| flags(options, task, cpu, state), change);
             self.place(cpu, start, state);
         }
-        self.touched.clear();
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -356,9 +342,12 @@ impl Analysis for WorkConservation<'_> {
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.touched.clear();
         self.touched.push(event.cpu);
-        for span in state.spans() {
-            self.follow(span.task, state);
-        }
+        let (counts, touched, options) = (&mut self.counts, &mut self.touched, self.options);
+        let change = |cpu, flags, by| {
+            change(counts, cpu, flags, by);
+            touched.push(cpu);
+        };
+        self.queues.follow(state, |task, cpu| flags(options, task, cpu, state), change);
         self.touched.extend(state.cpu_spans().iter().map(|s| s.cpu));
         for i in 0..self.touched.len() {
             self.place(self.touched[i], event.ts, state);

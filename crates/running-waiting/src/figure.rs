@@ -1,0 +1,241 @@
+//! The figure: a panel for each group, strips under it, and rows of run queues.
+
+use crate::{Column, Options, Report, Series};
+use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
+use sched::Ts;
+use timeline::page::{LegendEntry, Page, Swatch, Texts};
+use timeline::palette::{BANDS, FAINT, INK, RULE};
+use timeline::scale::round_step;
+use timeline::strips::{Strips, UNKNOWN};
+use timeline::{LaneLayout, TimeScale};
+
+/// What the page says of its source.
+#[derive(Clone, Debug, Default)]
+pub struct Heading {
+    /// The name of the trace.
+    pub trace: String,
+    /// Facts, in one line.
+    pub facts: String,
+    /// What is not to be overlooked.
+    pub warnings: Vec<String>,
+    /// The command that makes the figure.
+    pub command: String,
+}
+
+const GREEN: Color = Color::rgb(0x10, 0x78, 0x40);
+const GREEN_BAND: Color = Color::rgb(0xb4, 0xdc, 0xc0);
+const RED: Color = Color::rgb(0xc0, 0x20, 0x20);
+const RED_BAND: Color = Color::rgb(0xf2, 0xc4, 0xbc);
+const VIOLATION: Color = Color::rgb(0x90, 0x10, 0x60);
+
+/// The height of the strip that marks violations.
+const STRIP: Unit = 7 * PT;
+const GAP: Unit = 3 * PT;
+const WIDTH: Unit = 842 * PT;
+
+/// The colours of a run queue of 1, 2, 3 and more.
+const LENGTHS: [Color; 4] = [BANDS[0], BANDS[1], BANDS[3], BANDS[5]];
+
+/// The figure of a report.
+pub fn figure(report: &Report, options: &Options, heading: &Heading) -> Figure {
+    let panels = report.panels.len().max(1) as Unit;
+    let panel_height = (330 * PT / panels).clamp(60 * PT, 260 * PT);
+    let row = if report.rows.is_empty() { 0 } else { (260 * PT / report.rows.len() as Unit).clamp(PT, 14 * PT) };
+    let rows_height = row * report.rows.len() as Unit;
+    let height = panel_height * panels + if rows_height > 0 { rows_height + 12 * PT } else { 0 };
+    let texts = Texts {
+        title: format!("{}: running and waiting tasks", heading.trace),
+        notes: vec![heading.facts.clone(), note(report, options)],
+        warnings: heading.warnings.clone(),
+        command: heading.command.clone(),
+    };
+    let mut page = Page::new(WIDTH, height, &texts, &legend(report));
+    let scale = TimeScale {
+        from: options.from,
+        to: options.to,
+        zero: options.zero,
+        x: Page::LEFT,
+        width: Page::plot_width(WIDTH),
+    };
+    page.time_axis(&scale);
+    for (i, series) in (0..).zip(&report.panels) {
+        let top = page.top + i * panel_height;
+        draw_panel(&mut page.figure, series, options, &scale, top, panel_height - STRIP - 2 * GAP - 4 * PT);
+    }
+    if rows_height > 0 {
+        let top = page.top + panel_height * panels + 12 * PT;
+        let layout = LaneLayout::new(options.cpus.clone(), top, rows_height);
+        let mut strips = Strips::new(&scale, 4);
+        for (index, pieces) in report.rows.iter().enumerate() {
+            strips.add(pieces, layout.top_of(index), layout.bar());
+        }
+        strips.draw(&mut page.figure, |class| LENGTHS[usize::from(class - UNKNOWN - 1).min(3)]);
+        layout.draw(&mut page.figure, Page::LEFT, Page::LEFT + scale.width, &options.group_name);
+    }
+    page.figure
+}
+
+fn note(report: &Report, options: &Options) -> String {
+    let window = options.to.since(options.from).0;
+    let violated: u64 = report.panels.iter().map(|p| p.violated_ns).sum();
+    let which = if options.forked {
+        "the traced command's tasks"
+    } else if options.tasks.is_some() || !options.pids.is_empty() {
+        "chosen tasks"
+    } else {
+        "all tasks"
+    };
+    let each = if report.panels.len() > 1 { " (of the panels together)" } else { "" };
+    format!(
+        "{:.6} s shown, {which}; a line is a column's mean, the band its least and most. A core idled while on another a task waited {:.2} % of the time{each}.",
+        window as f64 / 1e9,
+        100.0 * violated as f64 / (window as f64 * report.panels.len().max(1) as f64).max(1.0)
+    )
+}
+
+fn legend(report: &Report) -> Vec<LegendEntry> {
+    let area = |color, label: &str| LegendEntry { swatch: Swatch::Area(Paint::Solid(color)), label: label.to_owned() };
+    let mut legend = vec![
+        area(GREEN, "running"),
+        area(RED, "running + waiting"),
+        area(FAINT, "cores (dotted)"),
+        area(VIOLATION, "share of time in violation"),
+    ];
+    if report.panels.iter().flat_map(|p| &p.columns).any(|c| c.unknown_ns > 0) {
+        legend.push(LegendEntry {
+            swatch: Swatch::Area(Paint::Hatch),
+            label: "some core unknown: events were lost".into(),
+        });
+    }
+    if !report.rows.is_empty() {
+        for (color, label) in LENGTHS.iter().zip(["run queue of 1", "2", "3", "4 and more"]) {
+            legend.push(area(*color, label));
+        }
+    }
+    legend
+}
+
+/// From numbers of tasks to places above the panel's floor.
+struct Vertical {
+    floor: Unit,
+    height: Unit,
+    most: f64,
+}
+
+impl Vertical {
+    fn at(&self, value: f64) -> Unit {
+        self.floor - (value / self.most * f64::from(self.height)).round() as Unit
+    }
+}
+
+fn draw_panel(figure: &mut Figure, series: &Series, options: &Options, scale: &TimeScale, top: Unit, height: Unit) {
+    let cores = series.cpus.len() as u32;
+    let most = series.columns.iter().map(|c| c.total.max).max().unwrap_or(0).max(cores).max(1);
+    let y = Vertical { floor: top + height, height: height - 4 * PT, most: f64::from(most) * 1.04 };
+    draw_axis(figure, series, &y, most, scale);
+    let edges: Vec<Unit> = edges(series, options, scale);
+    let bands = |pick: fn(&Column) -> crate::Spread| -> Vec<Rect> {
+        let band = |(c, x): (&Column, &[Unit])| {
+            let s = pick(c);
+            let (upper, lower) = (y.at(s.max.into()), y.at(s.min.into()));
+            Rect { x: x[0], y: upper, w: x[1] - x[0], h: lower - upper }
+        };
+        merged(series.columns.iter().zip(edges.windows(2)).map(band).filter(|r| r.h > 0 && r.w > 0))
+    };
+    figure.push(Item::Rects { fill: Paint::Solid(RED_BAND), rects: bands(|c| c.total) });
+    figure.push(Item::Rects { fill: Paint::Solid(GREEN_BAND), rects: bands(|c| c.running) });
+    figure.push(Item::Lines { stroke: RED, width: 80, dash: 0, lines: steps(series, &edges, |c| y.at(c.total.mean)) });
+    figure.push(Item::Lines {
+        stroke: GREEN,
+        width: 80,
+        dash: 0,
+        lines: steps(series, &edges, |c| y.at(c.running.mean)),
+    });
+    let level = y.at(cores.into());
+    let line = Line { from: Point { x: scale.x, y: level }, to: Point { x: scale.x + scale.width, y: level } };
+    figure.push(Item::Lines { stroke: FAINT, width: 60, dash: 2 * PT, lines: vec![line] });
+    draw_strip(figure, series, &edges, y.floor + GAP);
+}
+
+/// The edges of the columns on the page.
+fn edges(series: &Series, options: &Options, scale: &TimeScale) -> Vec<Unit> {
+    let starts = series.columns.iter().map(|c| scale.at(Ts(options.zero.0.saturating_add(c.start_ns))));
+    starts.chain([scale.x + scale.width]).collect()
+}
+
+/// Joins neighbours of the same height.
+fn merged(rects: impl Iterator<Item = Rect>) -> Vec<Rect> {
+    let mut out: Vec<Rect> = Vec::new();
+    for rect in rects {
+        match out.last_mut() {
+            Some(last) if last.x + last.w == rect.x && (last.y, last.h) == (rect.y, rect.h) => last.w += rect.w,
+            _ => out.push(rect),
+        }
+    }
+    out
+}
+
+/// A line in steps: level within a column, upright between columns.
+fn steps(series: &Series, edges: &[Unit], height: impl Fn(&Column) -> Unit) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut last: Option<Unit> = None;
+    for (column, x) in series.columns.iter().zip(edges.windows(2)) {
+        let y = height(column);
+        if let Some(before) = last.filter(|before| *before != y) {
+            lines.push(Line { from: Point { x: x[0], y: before }, to: Point { x: x[0], y } });
+        }
+        match lines.last_mut() {
+            Some(line) if last == Some(y) && line.from.y == y && line.to.y == y => line.to.x = x[1],
+            _ => lines.push(Line { from: Point { x: x[0], y }, to: Point { x: x[1], y } }),
+        }
+        last = Some(y);
+    }
+    lines
+}
+
+fn draw_axis(figure: &mut Figure, series: &Series, y: &Vertical, most: u32, scale: &TimeScale) {
+    let step = round_step(u64::from(most.div_ceil(5)));
+    let mut rules = Vec::new();
+    for value in (0..=u64::from(most)).step_by(step as usize) {
+        let level = y.at(value as f64);
+        rules.push(Line { from: Point { x: scale.x, y: level }, to: Point { x: scale.x + scale.width, y: level } });
+        let at = Point { x: scale.x - 4 * PT, y: level + 2 * PT };
+        figure.text(at, 7 * PT, Anchor::End, INK, &value.to_string());
+    }
+    figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: rules });
+    let name = if series.name.is_empty() { "tasks".to_owned() } else { series.name.clone() };
+    let at = Point { x: scale.x - 26 * PT, y: y.floor - y.height / 2 };
+    figure.push(Item::Text {
+        at,
+        size: 7 * PT,
+        anchor: Anchor::Middle,
+        rotated: true,
+        fill: INK,
+        text: draw::text::printable(&name),
+    });
+}
+
+/// Under a panel: the share of each column in violation as a height, hatching where some core is unknown.
+fn draw_strip(figure: &mut Figure, series: &Series, edges: &[Unit], top: Unit) {
+    let spans = || series.columns.iter().zip(edges.windows(2)).filter(|(_, x)| x[1] > x[0]);
+    let unknown =
+        spans().filter(|(c, _)| c.unknown_ns > 0).map(|(_, x)| Rect { x: x[0], y: top, w: x[1] - x[0], h: STRIP });
+    figure.push(Item::Rects { fill: Paint::Hatch, rects: merged(unknown) });
+    let width = |i: usize| {
+        let next = series.columns.get(i + 1).map_or(series.columns[i].start_ns + 1, |n| n.start_ns);
+        (next - series.columns[i].start_ns).max(1)
+    };
+    let violated =
+        series.columns.iter().enumerate().zip(edges.windows(2)).filter(|((_, c), x)| c.violated_ns > 0 && x[1] > x[0]);
+    let rect = |((i, c), x): ((usize, &Column), &[Unit])| {
+        let share = (c.violated_ns as f64
+            / width(if i + 1 < series.columns.len() { i } else { i.saturating_sub(1) }) as f64)
+            .min(1.0);
+        let h = ((f64::from(STRIP) * share) as Unit).max(1);
+        Rect { x: x[0], y: top + STRIP - h, w: x[1] - x[0], h }
+    };
+    figure.push(Item::Rects { fill: Paint::Solid(VIOLATION), rects: merged(violated.map(rect)) });
+    let y = top + STRIP;
+    let floor = Line { from: Point { x: edges[0], y }, to: Point { x: edges[edges.len() - 1], y } };
+    figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: vec![floor] });
+}

@@ -1,0 +1,431 @@
+//! Running and waiting tasks over time.
+//!
+//! At each instant, `running` is the number of tasks that run and `total` that plus those that wait
+//! in a run queue. `total` above `running` while `running` is below the number of cores means that
+//! the machine is overloaded and idle at once. A column of the figure stands for many instants: it
+//! shows their time-weighted mean as a line and their least and most as a band, so that an overload
+//! of a microsecond does not look like a wall.
+
+mod figure;
+
+pub use figure::{Heading, figure};
+
+use sched::counted::CountedQueues;
+use sched::{Analysis, Cpu, Current, Load, Pid, SchedEvent, SchedState, Task, Ts};
+use serde::Serialize;
+use std::fmt::Write;
+use timeline::strips::{BLANK, UNKNOWN};
+use timeline::{Class, Columns, Piece};
+
+/// What has a panel of its own
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Per {
+    /// Each NUMA node
+    Node,
+    /// Each last-level cache
+    Llc,
+}
+
+/// Options of this tool alone.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct DrawArgs {
+    /// One panel for each node or last-level cache (needs --topology)
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub per: Option<Per>,
+    /// Under it the length of each core's run queue, a row a core: where, not only when
+    #[arg(long)]
+    pub per_cpu: bool,
+}
+
+/// A group of CPUs that is counted by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Panel {
+    /// Its name; empty for the whole machine.
+    pub name: String,
+    /// Its CPUs.
+    pub cpus: Vec<Cpu>,
+}
+
+/// What to draw, resolved.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The window's start,
+    pub from: Ts,
+    /// its end,
+    pub to: Ts,
+    /// and the instant that counts as zero.
+    pub zero: Ts,
+    /// The panels.
+    pub panels: Vec<Panel>,
+    /// The CPUs in display order, each with its group, for the rows of run queues.
+    pub cpus: Vec<(Cpu, Option<u32>)>,
+    /// What the groups are.
+    pub group_name: String,
+    /// Whether to draw the rows.
+    pub per_cpu: bool,
+    /// Only tasks that match,
+    pub tasks: Option<regex::Regex>,
+    /// that do not match this,
+    pub exclude: Option<regex::Regex>,
+    /// that have one of these numbers,
+    pub pids: Vec<Pid>,
+    /// that descend from the traced command.
+    pub forked: bool,
+}
+
+impl Options {
+    /// Columns of the figure.
+    pub fn columns(&self) -> u32 {
+        (6_000 / self.panels.len().max(1)).clamp(300, 1200) as u32
+    }
+
+    /// Whether a task is counted.
+    fn counts(&self, task: &Task, state: &SchedState) -> bool {
+        let name = || sched::event::escape(task.comm.as_bytes());
+        let descends = || {
+            let kin = state.kin(task.pid);
+            if state.root().is_some() { kin.descends } else { kin.forked }
+        };
+        self.tasks.as_ref().is_none_or(|r| r.is_match(&name()))
+            && self.exclude.as_ref().is_none_or(|r| !r.is_match(&name()))
+            && (self.pids.is_empty() || self.pids.contains(&task.pid))
+            && (!self.forked || descends())
+    }
+}
+
+/// A number over the instants of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// Its time-weighted mean,
+    pub mean: f64,
+    /// the least,
+    pub min: u32,
+    /// and the most it was.
+    pub max: u32,
+}
+
+/// A column: a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Column {
+    /// Its start, from the start of the trace.
+    pub start_ns: i64,
+    /// Tasks that ran.
+    pub running: Spread,
+    /// Tasks that ran or waited.
+    pub total: Spread,
+    /// Time in which a CPU of the panel idled while on another one a counted task waited.
+    pub violated_ns: u64,
+    /// Time in which some CPU of the panel was unknown.
+    pub unknown_ns: u64,
+}
+
+/// A panel, measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// Its name; empty for the whole machine.
+    pub name: String,
+    /// Its CPUs.
+    pub cpus: Vec<Cpu>,
+    /// ∫ running, in task·nanoseconds.
+    pub running_ns: u64,
+    /// ∫ waiting.
+    pub waiting_ns: u64,
+    /// Time in violation.
+    pub violated_ns: u64,
+    /// The columns.
+    pub columns: Vec<Column>,
+}
+
+/// The series themselves.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// `schedviz/running-waiting/1`.
+    pub schema: &'static str,
+    /// The window's start, on the trace's clock.
+    pub from_ns: Ts,
+    /// The window's end.
+    pub to_ns: Ts,
+    /// The trace's start.
+    pub start_ns: Ts,
+    /// The length of a column, to a nanosecond.
+    pub column_ns: u64,
+    /// The panels.
+    pub panels: Vec<Series>,
+    /// Losses within the window.
+    pub gaps: u64,
+    /// The run queues of each CPU, for the figure.
+    #[serde(skip)]
+    pub rows: Vec<Vec<Piece>>,
+}
+
+impl Report {
+    /// The columns as comma-separated values, with a header.
+    pub fn csv(&self) -> String {
+        let mut out = String::from(
+            "panel,start_s,running_mean,running_min,running_max,total_mean,total_min,total_max,violated_ns,unknown_ns\n",
+        );
+        for panel in &self.panels {
+            for c in &panel.columns {
+                let (r, t) = (c.running, c.total);
+                // Writing to a string cannot fail.
+                let _ = writeln!(
+                    out,
+                    "{},{:.9},{:.6},{},{},{:.6},{},{},{},{}",
+                    panel.name,
+                    c.start_ns as f64 / 1e9,
+                    r.mean,
+                    r.min,
+                    r.max,
+                    t.mean,
+                    t.min,
+                    t.max,
+                    c.violated_ns,
+                    c.unknown_ns
+                );
+            }
+        }
+        out
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    ns: u64,
+    running: u64,
+    total: u64,
+    violated: u64,
+    unknown: u64,
+    least: Option<(u32, u32)>,
+    most: (u32, u32),
+}
+
+/// The counts of a panel now, and its columns so far.
+#[derive(Clone, Debug, Default)]
+struct Gather {
+    running: u32,
+    waiting: u32,
+    idle: u32,
+    overloaded: u32,
+    unknown: u32,
+    since: Ts,
+    sums: Vec<Sum>,
+}
+
+impl Gather {
+    /// Time passes up to `ts`, the counts being what they were.
+    fn advance(&mut self, ts: Ts, options: &Options) {
+        let span = u128::from(options.to.since(options.from).0.max(1));
+        let count = self.sums.len() as u128;
+        let from = std::mem::replace(&mut self.since, ts).since(options.from).0;
+        let (mut from, to) = (u128::from(from), u128::from(ts.since(options.from).0));
+        let total = self.running + self.waiting;
+        while from < to {
+            let column = (from * count / span).min(count - 1);
+            let end = if column + 1 == count { to } else { to.min(((column + 1) * span).div_ceil(count)) };
+            let ns = (end - from) as u64;
+            let sum = &mut self.sums[column as usize];
+            sum.ns += ns;
+            sum.running += ns * u64::from(self.running);
+            sum.total += ns * u64::from(total);
+            sum.violated += if self.idle > 0 && self.overloaded > 0 { ns } else { 0 };
+            sum.unknown += if self.unknown > 0 { ns } else { 0 };
+            let (r, t) = sum.least.unwrap_or((u32::MAX, u32::MAX));
+            sum.least = Some((r.min(self.running), t.min(total)));
+            sum.most = (sum.most.0.max(self.running), sum.most.1.max(total));
+            from = end;
+        }
+    }
+
+    fn series(self, panel: &Panel, options: &Options) -> Series {
+        let span = i128::from(options.to.since(options.from).0);
+        let (count, offset) = (self.sums.len() as i128, options.from.0.saturating_sub(options.zero.0));
+        let column = |(i, s): (usize, &Sum)| {
+            let mean = |sum: u64| if s.ns == 0 { 0.0 } else { sum as f64 / s.ns as f64 };
+            let least = s.least.unwrap_or_default();
+            Column {
+                start_ns: offset + (i as i128 * span / count.max(1)) as i64,
+                running: Spread { mean: mean(s.running), min: least.0, max: s.most.0 },
+                total: Spread { mean: mean(s.total), min: least.1, max: s.most.1 },
+                violated_ns: s.violated,
+                unknown_ns: s.unknown,
+            }
+        };
+        let sum = |of: fn(&Sum) -> u64| self.sums.iter().map(of).sum::<u64>();
+        Series {
+            name: panel.name.clone(),
+            cpus: panel.cpus.clone(),
+            running_ns: sum(|s| s.running),
+            waiting_ns: sum(|s| s.total) - sum(|s| s.running),
+            violated_ns: sum(|s| s.violated),
+            columns: self.sums.iter().enumerate().map(column).collect(),
+        }
+    }
+}
+
+/// What a CPU adds to its panel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    load: Load,
+    running: bool,
+    waiting: u32,
+}
+
+impl Place {
+    fn is_idle(self) -> bool {
+        self.load == Load::Idle
+    }
+
+    fn is_overloaded(self) -> bool {
+        matches!(self.load, Load::Busy | Load::Overloaded) && self.waiting > 0
+    }
+
+    /// The length of the run queue as a class of its row.
+    fn class(self) -> Class {
+        match (self.load, u32::from(self.running) + self.waiting) {
+            (Load::Unknown, _) => UNKNOWN,
+            (_, 0) => BLANK,
+            (_, n) => UNKNOWN + n.min(4) as Class,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Row {
+    columns: Columns,
+    since: Ts,
+}
+
+/// The analysis.
+#[derive(Debug)]
+pub struct RunningWaiting<'o> {
+    options: &'o Options,
+    queues: CountedQueues,
+    panels: Vec<Gather>,
+    /// By CPU: its panel, and what it adds to it.
+    places: Vec<(Option<usize>, Place)>,
+    /// By CPU: counted waiters.
+    waiting: Vec<u32>,
+    rows: Vec<Option<Row>>,
+    touched: Vec<Cpu>,
+    gaps: u64,
+}
+
+impl<'o> RunningWaiting<'o> {
+    /// With these options.
+    pub fn new(options: &'o Options) -> RunningWaiting<'o> {
+        let size = options.panels.iter().flat_map(|p| &p.cpus).map(|c| c.index() + 1).max().unwrap_or(0);
+        let mut places = vec![(None, Place::default()); size];
+        let mut rows: Vec<Option<Row>> = (0..size).map(|_| None).collect();
+        for (index, panel) in options.panels.iter().enumerate() {
+            for cpu in &panel.cpus {
+                places[cpu.index()].0 = Some(index);
+                rows[cpu.index()] = options.per_cpu.then(|| Row {
+                    columns: Columns::new(options.from, options.to, options.columns()),
+                    since: options.from,
+                });
+            }
+        }
+        let gather = || Gather {
+            sums: vec![Sum::default(); options.columns() as usize],
+            since: options.from,
+            ..Gather::default()
+        };
+        RunningWaiting {
+            options,
+            queues: CountedQueues::default(),
+            panels: options.panels.iter().map(|_| gather()).collect(),
+            places,
+            waiting: vec![0; size],
+            rows,
+            touched: Vec::new(),
+            gaps: 0,
+        }
+    }
+
+    /// Brings a CPU's place up to date.
+    fn place(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
+        let Some((Some(panel), old)) = self.places.get(cpu.index()).copied() else { return };
+        let running = matches!(state.current(cpu), Current::Task(_))
+            && state.running(cpu).is_some_and(|t| self.options.counts(t, state));
+        let new = Place { load: state.load(cpu), running, waiting: self.waiting[cpu.index()] };
+        if new == old {
+            return;
+        }
+        self.places[cpu.index()].1 = new;
+        let gather = &mut self.panels[panel];
+        gather.advance(ts, self.options);
+        let swap = |sum: &mut u32, new: u32, old: u32| *sum = *sum + new - old;
+        swap(&mut gather.running, new.running.into(), old.running.into());
+        swap(&mut gather.waiting, new.waiting, old.waiting);
+        swap(&mut gather.idle, new.is_idle().into(), old.is_idle().into());
+        swap(&mut gather.overloaded, new.is_overloaded().into(), old.is_overloaded().into());
+        let unknown = |p: Place| u32::from(p.load == Load::Unknown);
+        swap(&mut gather.unknown, unknown(new), unknown(old));
+        if let Some(Some(row)) = self.rows.get_mut(cpu.index()).filter(|_| new.class() != old.class()) {
+            row.columns.push(old.class(), row.since, ts);
+            row.since = ts;
+        }
+    }
+}
+
+impl Analysis for RunningWaiting<'_> {
+    type Output = Report;
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        let cpus: Vec<Cpu> = self.options.panels.iter().flat_map(|p| p.cpus.iter().copied()).collect();
+        for cpu in cpus {
+            let (options, waiting) = (self.options, &mut self.waiting);
+            let count = |task: &Task, _| u8::from(options.counts(task, state));
+            self.queues.begin(cpu, state, count, |cpu, flags, by| change(waiting, cpu, flags, by));
+            self.place(cpu, start, state);
+        }
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.touched.clear();
+        self.touched.push(event.cpu);
+        self.gaps += u64::from(matches!(event.kind, sched::Kind::Lost { .. }));
+        let (options, waiting, touched) = (self.options, &mut self.waiting, &mut self.touched);
+        let count = |task: &Task, _| u8::from(options.counts(task, state));
+        self.queues.follow(state, count, |cpu, flags, by| {
+            change(waiting, cpu, flags, by);
+            touched.push(cpu);
+        });
+        self.touched.extend(state.cpu_spans().iter().map(|s| s.cpu));
+        for i in 0..self.touched.len() {
+            self.place(self.touched[i], event.ts, state);
+        }
+    }
+
+    fn finish(mut self, end: Ts, _: &SchedState) -> Report {
+        for gather in &mut self.panels {
+            gather.advance(end, self.options);
+        }
+        let mut rows = Vec::new();
+        for (cpu, _) in &self.options.cpus {
+            if let Some(Some(mut row)) = self.rows.get_mut(cpu.index()).map(Option::take) {
+                let class = self.places[cpu.index()].1.class();
+                row.columns.push(class, row.since, end);
+                rows.push(row.columns.finish());
+            }
+        }
+        let options = self.options;
+        let panels = self.panels.into_iter().zip(&options.panels).map(|(g, p)| g.series(p, options)).collect();
+        Report {
+            schema: "schedviz/running-waiting/1",
+            from_ns: options.from,
+            to_ns: options.to,
+            start_ns: options.zero,
+            column_ns: options.to.since(options.from).0 / u64::from(options.columns()),
+            panels,
+            gaps: self.gaps,
+            rows,
+        }
+    }
+}
+
+fn change(waiting: &mut [u32], cpu: Cpu, flags: u8, by: i32) {
+    if let Some(n) = waiting.get_mut(cpu.index()).filter(|_| flags != 0) {
+        *n = n.saturating_add_signed(by);
+    }
+}

@@ -1,0 +1,72 @@
+//! The waiting tasks that an analysis counts, CPU by CPU, followed through the facts of the state.
+
+use crate::event::Cpu;
+use crate::span::TaskState;
+use crate::state::{SchedState, Task, TaskId};
+
+/// For which ways of counting a task counts: a bit for each.
+pub type Flags = u8;
+
+/// Follows the queues. What counts is asked for when a task begins to wait, and holds until it no
+/// longer waits there: a change of its name meanwhile does not unbalance the sums.
+#[derive(Clone, Debug, Default)]
+pub struct CountedQueues {
+    /// By task.
+    waiting: Vec<Option<(Cpu, Flags)>>,
+}
+
+impl CountedQueues {
+    /// The flags of a task that waits, as they were when it began to.
+    pub fn flags(&self, task: TaskId) -> Flags {
+        self.waiting.get(task.index()).copied().flatten().map_or(0, |(_, flags)| flags)
+    }
+
+    /// Begins with the queues of `cpu` as they are. `change` is told of each waiter.
+    pub fn begin(
+        &mut self,
+        cpu: Cpu,
+        state: &SchedState,
+        count: impl Fn(&Task, Cpu) -> Flags,
+        mut change: impl FnMut(Cpu, Flags, i32),
+    ) {
+        for task in state.waiting(cpu) {
+            self.join(task, cpu, &count, &mut change);
+        }
+    }
+
+    fn join(
+        &mut self,
+        task: &Task,
+        cpu: Cpu,
+        count: impl Fn(&Task, Cpu) -> Flags,
+        change: &mut impl FnMut(Cpu, Flags, i32),
+    ) {
+        let flags = count(task, cpu);
+        let index = task.id().index();
+        if index >= self.waiting.len() {
+            self.waiting.resize(index + 1, None);
+        }
+        self.waiting[index] = Some((cpu, flags));
+        change(cpu, flags, 1);
+    }
+
+    /// Brings the queues up to date with the event that the state applied last. `change` is told of
+    /// each CPU that a counted or uncounted waiter left (-1) or joined (1).
+    pub fn follow(
+        &mut self,
+        state: &SchedState,
+        count: impl Fn(&Task, Cpu) -> Flags,
+        mut change: impl FnMut(Cpu, Flags, i32),
+    ) {
+        for span in state.spans() {
+            let slot = self.waiting.get_mut(span.task.index());
+            if let Some((cpu, flags)) = slot.and_then(Option::take) {
+                change(cpu, flags, -1);
+            }
+            let Some(task) = state.task(span.task) else { continue };
+            if let TaskState::Waiting(cpu) = task.state {
+                self.join(task, cpu, &count, &mut change);
+            }
+        }
+    }
+}

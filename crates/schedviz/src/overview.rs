@@ -1,0 +1,149 @@
+//! `schedviz running-waiting`: running and waiting tasks over time.
+
+use crate::args::{ReadArgs, TaskArgs, WindowArgs, name_of, named, repeatable};
+use crate::output::OutputArgs;
+use crate::page::{self, Loss};
+use crate::{progress, trust};
+use anyhow::{Result, bail};
+use running_waiting::{Heading, Options, Panel, Per, Report, RunningWaiting};
+use sched::topology::Order;
+use sched::{Cpu, Diagnostic, Diagnostics, Pass, Topology, Window};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Draw running and waiting tasks over time
+///
+/// A green line shows the tasks that run, a red one those that run or wait, a dotted one the number
+/// of cores. Red above green below the dotted line: tasks wait while cores idle.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct OverviewArgs {
+    /// The recording: a trace.dat of version 6 or 7
+    trace: PathBuf,
+    #[command(flatten)]
+    tool: running_waiting::DrawArgs,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz running-waiting trace.dat                        the whole run, as trace.running-waiting.pdf
+  schedviz running-waiting trace.dat --forked --per-cpu     the application, and each core's run queue
+  schedviz running-waiting trace.dat --per node --topology cpus.json -o nodes.svg
+  schedviz running-waiting trace.dat -o series.csv          the series for another program";
+
+/// The series with what the trace is and how far it can be trusted.
+#[derive(Serialize)]
+struct Document<'d> {
+    trace: String,
+    kernel: Option<String>,
+    #[serde(flatten)]
+    report: &'d Report,
+    trust: &'d Diagnostics,
+}
+
+/// Reads, draws and writes.
+pub(crate) fn run(args: &OverviewArgs) -> Result<()> {
+    args.output.check()?;
+    let trace = args.read.open(&args.trace)?;
+    let named = |e| named(&args.trace, e);
+    trace.has_time().map_err(named)?;
+    let Some((start, end)) = trace.extent() else { bail!("{}: the trace holds no events", args.trace.display()) };
+    let (from, to) = args.window.window(start, end)?.within(start, end);
+    let topology = args.window.topology()?;
+    let observed = trace.observed();
+    let shown = args.window.cpus(&observed, &topology)?;
+    let options = Options {
+        from,
+        to,
+        zero: start,
+        panels: panels(args.tool.per, &shown.cpus, &topology)?,
+        cpus: shown.cpus,
+        group_name: shown.group_name,
+        per_cpu: args.tool.per_cpu,
+        tasks: args.tasks.tasks()?,
+        exclude: args.tasks.exclude()?,
+        pids: args.tasks.pids(),
+        forked: args.tasks.forked,
+    };
+    // The figure ends where the window does: an event at the very end is inside.
+    let window = Window { from: Some(from), to: Some(to) };
+    let outcome = progress::watched(&trace, args.read.quiet, || -> Result<_, parse::Error> {
+        Pass::over(trace.events()?).window(window).run(|| RunningWaiting::new(&options))
+    });
+    let outcome = outcome.map_err(named)?;
+    let (report, mut diagnostics) = (outcome.output, outcome.diagnostics);
+    diagnostics.add_many(Diagnostic::EventsLost, report.gaps);
+    let heading = heading(args, &trace, &observed, &options, &report, &diagnostics);
+    let figure = running_waiting::figure(&report, &options, &heading);
+    trust::warn(&diagnostics, args.read.quiet, args.read.color);
+    let document =
+        Document { trace: name_of(&args.trace), kernel: trace.info().kernel, report: &report, trust: &diagnostics };
+    let written = args.output.write(&args.trace, "running-waiting", &figure, &document, Some(report.csv()))?;
+    if let (Some(written), false) = (written, args.read.quiet) {
+        eprintln!("schedviz: wrote {written}");
+    }
+    Ok(())
+}
+
+/// One panel for the machine, or one for each group.
+fn panels(per: Option<Per>, cpus: &[(Cpu, Option<u32>)], topology: &Topology) -> Result<Vec<Panel>> {
+    let all = || cpus.iter().map(|(cpu, _)| *cpu);
+    let (order, name) = match per {
+        None => return Ok(vec![Panel { name: String::new(), cpus: all().collect() }]),
+        Some(_) if topology.is_empty() => bail!("--per needs the machine's topology: give it with --topology"),
+        Some(Per::Node) => (Order::Node, "node"),
+        Some(Per::Llc) => (Order::Llc, "LLC"),
+    };
+    let mut panels: Vec<(Option<u32>, Panel)> = Vec::new();
+    for cpu in all() {
+        let group = topology.group(cpu, order);
+        match panels.iter_mut().find(|(g, _)| *g == group) {
+            Some((_, panel)) => panel.cpus.push(cpu),
+            None => {
+                let name = group.map_or(format!("no {name}"), |g| format!("{name} {g}"));
+                panels.push((group, Panel { name, cpus: vec![cpu] }));
+            }
+        }
+    }
+    panels.sort_by_key(|(group, _)| (group.is_none(), *group));
+    Ok(panels.into_iter().map(|(_, panel)| panel).collect())
+}
+
+fn heading(
+    args: &OverviewArgs,
+    trace: &parse::Trace,
+    observed: &[Cpu],
+    options: &Options,
+    report: &Report,
+    diagnostics: &Diagnostics,
+) -> Heading {
+    // Of how many CPUs at once nothing is known is not kept; the share is of time.
+    let unknown = |p: &running_waiting::Series| p.columns.iter().map(|c| c.unknown_ns).sum::<u64>();
+    let mut warnings = page::warnings(trace, observed, &Loss { gaps: 0, unknown_ns: 0, cpu_time_ns: 1 }, diagnostics);
+    let time = report.panels.iter().map(unknown).max().unwrap_or(0);
+    if report.gaps > 0 || time > 0 {
+        let window = options.to.since(options.from).0 as f64;
+        warnings.insert(
+            0,
+            format!(
+                "Events were lost in {} places: during {:.2} % of the time shown some core is unknown, and counts as neither.",
+                report.gaps,
+                100.0 * time as f64 / window.max(1.0)
+            ),
+        );
+    }
+    Heading {
+        trace: name_of(&args.trace),
+        facts: page::facts(trace, options.cpus.len(), observed),
+        warnings,
+        command: repeatable(std::env::args_os()),
+    }
+}

@@ -1,0 +1,49 @@
+//! What every figure says of its trace.
+
+use crate::args::list_of;
+use parse::Trace;
+use sched::{Cpu, Diagnostic, Diagnostics};
+
+/// What is missing from the part that is shown.
+pub(crate) struct Loss {
+    /// Places where events were lost.
+    pub(crate) gaps: u64,
+    /// CPU time of which nothing is known,
+    pub(crate) unknown_ns: u64,
+    /// of so much.
+    pub(crate) cpu_time_ns: u64,
+}
+
+/// Kernel, CPUs and clock, in a line.
+pub(crate) fn facts(trace: &Trace, shown: usize, observed: &[Cpu]) -> String {
+    let info = trace.info();
+    let of = if shown == observed.len() { String::new() } else { format!(" of {}", observed.len()) };
+    let clock = if info.clock.is_empty() { "local" } else { &info.clock };
+    format!("Linux {}, {shown}{of} CPUs, clock {clock}", info.kernel.as_deref().unwrap_or("(unknown)"))
+}
+
+/// What is not to be overlooked: losses, a cut file, CPUs without events.
+pub(crate) fn warnings(trace: &Trace, observed: &[Cpu], loss: &Loss, diagnostics: &Diagnostics) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if loss.gaps > 0 || loss.unknown_ns > 0 {
+        let share = 100.0 * loss.unknown_ns as f64 / (loss.cpu_time_ns as f64).max(1.0);
+        warnings.push(format!(
+            "Events were lost in {} places: {share:.2} % of the CPU time shown is unknown (hatched).",
+            loss.gaps
+        ));
+    }
+    let dropped = diagnostics.count(Diagnostic::EventsDroppedUnmarked);
+    if dropped > 0 {
+        warnings.push(format!(
+            "The recorder dropped {dropped} more events without a mark: some of what is shown may be wrong."
+        ));
+    }
+    if diagnostics.count(Diagnostic::TruncatedData) > 0 {
+        warnings.push("The file was cut: what precedes the cut is shown.".into());
+    }
+    let silent: Vec<Cpu> = (0..trace.info().cpus).map(Cpu).filter(|cpu| !observed.contains(cpu)).collect();
+    if !silent.is_empty() && silent.len() < 4096 {
+        warnings.push(format!("CPUs without any event, not shown: {}", list_of(&silent)));
+    }
+    warnings
+}
