@@ -492,3 +492,30 @@ fn running_and_waiting_agree_with_work_conservation() {
     }
     assert_eq!(compared, 120);
 }
+
+/// Whatever was lost, the truth lies between the bounds; without the need for luck.
+#[test]
+fn the_truth_lies_within_the_bounds() {
+    let (mut lossy, mut told) = (0, 0);
+    for seed in 0..10_000 {
+        let sim = Simulation::run(seed, 2 + (seed % 8) as u32, 300);
+        let (events, _) = sim.lossy(seed);
+        let window = sim.events[sim.events.len() - 1].ts.since(sim.events[0].ts).0;
+        let options = Options { waiters: workcons::Waiters::All, ..Options::default() };
+        let pass = Pass::over(events.as_slice()).run(|| workcons::Bounds::new(&options));
+        let outcome = pass.unwrap_or_else(|never| match never {});
+        // Where the very first event is gone the window is another one.
+        if outcome.to.since(outcome.from).0 != window || events.len() == sim.events.len() {
+            continue;
+        }
+        let true_percent = 100.0 * truth(&sim).0 as f64 / window as f64;
+        let bounds = outcome.output;
+        assert!(
+            bounds.least_percent <= true_percent + 1e-9 && true_percent <= bounds.most_percent + 1e-9,
+            "seed {seed}: {true_percent} is not within {bounds:?}"
+        );
+        lossy += 1;
+        told += u64::from(bounds.least_percent > 0.0 || bounds.most_percent < 100.0);
+    }
+    assert!(lossy > 9000 && told > 1000, "{lossy} lossy runs, {told} bounds that say something");
+}

@@ -21,6 +21,14 @@ impl CountedQueues {
         self.waiting.get(task.index()).copied().flatten().map_or(0, |(_, flags)| flags)
     }
 
+    /// Clears the uppermost flag of all tasks that wait: whoever uses it to mark what is certain
+    /// calls this when nothing is any more.
+    pub fn forget_certainty(&mut self) {
+        for (_, flags) in self.waiting.iter_mut().flatten() {
+            *flags &= !(1 << 7);
+        }
+    }
+
     /// Begins with the queues of `cpu` as they are. `change` is told of each waiter.
     pub fn begin(
         &mut self,

@@ -8,7 +8,7 @@ use sched::{Cpu, Diagnostics, Dur, Pass};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use workcons::{Judge, Limits, Options, Report, Verdict, Waiters, WorkConservation};
+use workcons::{Bounds, Judge, Limits, Options, Report, Verdict, Waiters, WorkConservation};
 
 /// How much of the time CPUs idle while tasks wait elsewhere
 ///
@@ -214,6 +214,10 @@ fn measure(args: &WorkconsArgs, min_episode: Dur, path: &Path, group: Option<Str
     });
     let outcome = outcome.map_err(named)?;
     let mut report = outcome.output;
+    if !report.unknown.gaps.is_empty() {
+        let bounds = Pass::over(trace.events().map_err(named)?).window(window).run(|| Bounds::new(&options));
+        report.violation.bounds = Some(bounds.map_err(named)?.output);
+    }
     report.cpus.unobserved = silent.len() - options.assume_idle.len();
     let mut diagnostics = outcome.diagnostics;
     let gaps = report.unknown.gaps.iter().map(|g| g.gaps).sum();
@@ -276,9 +280,16 @@ fn trust_text(out: &mut String, run: &Run) {
     } else {
         let _ = writeln!(
             out,
-            "  nothing is known of {:.3} % of the CPU time: certain {:.2} %, possible {:.2} % of the time",
+            "  nothing is known of {:.3} % of the CPU time: violated {:.2} % of the time, or {:.2} % if unknown CPUs are at fault",
             r.unknown.unknown_percent, r.violation.percent, r.violation.possible_percent
         );
+        if let Some(b) = r.violation.bounds {
+            let _ = writeln!(
+                out,
+                "  whatever the lost events were: at least {:.2} %, at most {:.2} % of the time (episodes of any length)",
+                b.least_percent, b.most_percent
+            );
+        }
     }
     if !run.trust.unobserved.is_empty() {
         let list = crate::args::list_of(&run.trust.unobserved);

@@ -28,21 +28,17 @@ First steps:
   schedviz info trace.dat                      what is in it, and whether anything was lost
   schedviz dat2graph trace.dat                 what every core ran, as trace.dat2graph.pdf
   schedviz dat2graph trace.dat --min 3 --max 3.2 --color-by command
-
   schedviz running-waiting trace.dat --forked  when tasks of the command waited while cores idled
   schedviz workcons trace.dat                  how much of the time that was so
 
 Exit status: 0 done, 1 error, 2 a limit that was asked for is exceeded, 3 the trace cannot be trusted enough to judge.";
 
+/// Each variant's help is that of its arguments.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// What is in a trace: recorder, kernel, clock, events, losses
     Info(info::InfoArgs),
-    /// Draw what every core ran at every moment
     Dat2graph(Box<graph::GraphArgs>),
-    /// Draw running and waiting tasks over time: where the machine is overloaded while it idles
     RunningWaiting(Box<overview::OverviewArgs>),
-    /// How much of the time CPUs idle while tasks wait elsewhere; a verdict for regression jobs
     Workcons(Box<conserve::WorkconsArgs>),
     /// Write man pages or shell completions
     #[command(hide = true)]

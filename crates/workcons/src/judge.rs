@@ -40,7 +40,12 @@ impl Verdict {
     /// loss, or a possible figure beyond the limit, means that nothing can be said.
     pub fn of(trace: &str, report: &Report, limits: &Limits) -> Option<Verdict> {
         let limit = limits.violation?;
-        let (certain, possible) = (report.violation.percent, report.violation.possible_percent);
+        // Where something was lost, the definition's own figures are no bounds: a wakeup that is
+        // missing lets a task wait unseen on a CPU that lost nothing.
+        let (certain, possible) = match report.violation.bounds {
+            Some(bounds) => (bounds.least_percent.min(report.violation.percent), bounds.most_percent),
+            None => (report.violation.percent, report.violation.possible_percent),
+        };
         let lost = report.unknown.unknown_percent;
         let (verdict, reason) = if certain > limit {
             (Judge::Fail, format!("violated {certain:.3} % of the time, more than {limit} %"))

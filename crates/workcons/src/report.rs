@@ -1,7 +1,7 @@
 //! What was found: as numbers, as a text for one trace, as a table for several.
 
 use crate::sets::Distance;
-use crate::{Count, Options, Reaction, Scene, Waiters, WorkConservation};
+use crate::{Count, Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::{Cpu, Dur, SchedState, Ts};
 use serde::Serialize;
@@ -16,6 +16,10 @@ pub struct Violation {
     pub percent: f64,
     /// The same with each unknown CPU taken as whatever would make a violation. Episodes of any length.
     pub possible_percent: f64,
+    /// What holds whatever was lost, where something was: at least and at most, in percent. Episodes
+    /// of any length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<RigorousBounds>,
     /// ∫ min(|I|, |O|), in percent of the window times the CPUs.
     pub capacity_percent: f64,
     /// The same with unknown CPUs. Episodes of any length.
@@ -155,6 +159,7 @@ fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options) -
         ns: totals.ns,
         percent: percent(totals.ns, whole.window),
         possible_percent: percent(count.possible_ns, whole.window),
+        bounds: None,
         capacity_percent: percent(totals.capacity_ns, whole.cpu_time),
         possible_capacity_percent: percent(count.possible_capacity_ns, whole.cpu_time),
         thread_ns: totals.thread_ns,
