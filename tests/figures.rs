@@ -117,6 +117,16 @@ fn figures_are_as_they_were() {
             "dat2graph-target.svg",
             vec!["dat2graph", hackbench, "--target", "rcu_preempt", "--max", "0.05", "--cpus", "4-6"],
         ),
+        (
+            "workcons-groups.svg",
+            vec![
+                "workcons",
+                "--group",
+                "a=tests/fixtures/hackbench*.dat",
+                "--group",
+                "b=tests/fixtures/spmd-plus1.dat",
+            ],
+        ),
     ] {
         let mut arguments = arguments;
         arguments.extend(["-q", "-o", "-", "--format", "svg"]);

@@ -1,6 +1,7 @@
 //! `schedviz workcons`: one number for a run, a table for several, a verdict for a regression job.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs, name_of, named};
+use crate::args::{ReadArgs, TaskArgs, WindowArgs, name_of, named, repeatable};
+use crate::output::OutputArgs;
 use crate::{output, progress, trust};
 use anyhow::{Context, Result, bail};
 use parse::Where;
@@ -45,9 +46,8 @@ pub(crate) struct WorkconsArgs {
     /// Trust no run of which more than this percentage of CPU time is unknown
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, help_heading = "Verdict")]
     max_loss: f64,
-    /// The same as JSON
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -117,6 +117,12 @@ impl Spread {
 
 /// Measures, prints, judges.
 pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
+    args.output.check()?;
+    if args.output.wants_file() && args.group.is_empty() && args.traces.len() < 2 {
+        bail!(
+            "the figure compares runs: give several traces, or --group; one run is drawn by running-waiting and dat2graph"
+        );
+    }
     let min_episode = match Where::parse(&args.min_episode) {
         Ok(Where::FromStart(ns)) if ns >= 0 => Dur(ns.unsigned_abs()),
         _ => bail!("--min-episode: {:?} is not a length of time; write 100us or 1ms", args.min_episode),
@@ -133,9 +139,17 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     let verdicts = runs.iter().filter_map(|r| Verdict::of(&r.trace, &r.report, &limits)).collect();
     let document =
         Document { schema: "schedviz/workcons/1", groups: groups(&runs), verdict: Verdict::worst(verdicts), runs };
-    if args.json {
+    if args.output.wants_file() {
+        let figure = figure(&document);
+        let path = files.first().map_or(Path::new("workcons"), |(_, path)| path);
+        let written = args.output.write(path, "workcons", &figure, &document, None)?;
+        if let (Some(written), false) = (written, args.read.quiet) {
+            eprintln!("schedviz: wrote {written}");
+        }
+    } else if args.output.wants_json() {
         output::print_json(&document)?;
-    } else {
+    }
+    if !args.output.wants_json() && !args.output.is_standard_output() {
         output::print(text(&document, &files).as_bytes())?;
     }
     Ok(match document.verdict {
@@ -154,6 +168,25 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
             })
         }
     })
+}
+
+/// The runs of each group by elapsed time; runs without a group are one of their own.
+fn figure(document: &Document) -> draw::Figure {
+    let of = |name: Option<&String>| -> Vec<(f64, f64)> {
+        let runs = document.runs.iter().filter(|r| r.group.as_ref() == name);
+        runs.map(|r| (r.report.elapsed_ns.seconds(), r.report.violation.percent)).collect()
+    };
+    let mut groups: Vec<workcons::Runs> =
+        document.groups.iter().map(|g| workcons::Runs { name: g.name.clone(), runs: of(Some(&g.name)) }).collect();
+    let rest = of(None);
+    if !rest.is_empty() {
+        groups.insert(0, workcons::Runs { name: "traces".into(), runs: rest });
+    }
+    let medians = document.groups.iter().map(|g| {
+        format!("{}: median {:.3} s, {:.2} % of the time in violation", g.name, g.elapsed_s.median, g.percent.median)
+    });
+    let notes = medians.chain(["A bar at the right edge is a group's median.".to_owned()]).collect();
+    workcons::figure("Elapsed time and work conservation", notes, &groups, &repeatable(std::env::args_os()))
 }
 
 /// The files of `NAME=FILE[,FILE...]`.
@@ -222,7 +255,7 @@ fn measure(args: &WorkconsArgs, min_episode: Dur, path: &Path, group: Option<Str
     let mut diagnostics = outcome.diagnostics;
     let gaps = report.unknown.gaps.iter().map(|g| g.gaps).sum();
     diagnostics.add_many(sched::Diagnostic::EventsLost, gaps);
-    trust::warn(&diagnostics, args.read.quiet || args.json, args.read.color);
+    trust::warn(&diagnostics, args.read.quiet || args.output.wants_json(), args.read.color);
     let trust = Trust { unknown: report.unknown.clone(), unobserved: silent, diagnostics };
     Ok(Run { trace: name_of(path), group, report, trust })
 }

@@ -60,6 +60,21 @@ impl OutputArgs {
         self.output.as_deref().map_or(Ok(()), |path| self.format(path).map(drop))
     }
 
+    /// Whether the numbers are to go to standard output as JSON.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether the file is standard output.
+    pub(crate) fn is_standard_output(&self) -> bool {
+        self.output.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    /// Whether a file was asked for.
+    pub(crate) fn wants_file(&self) -> bool {
+        self.output.is_some()
+    }
+
     /// Writes a figure and its numbers as asked; what was written to a file, in words. `csv`: the
     /// series, where there are any.
     pub(crate) fn write(

@@ -11,11 +11,13 @@
 //! A CPU that idles with a task just queued is in neither set: it is *reacting*.
 
 mod bounds;
+mod figure;
 mod judge;
 mod report;
 mod sets;
 
 pub use bounds::{Bounds, RigorousBounds};
+pub use figure::{Runs, figure};
 pub use judge::{Judge, Limits, Verdict};
 pub use report::{EpisodeReport, Report, Unknown, Violation, table, text};
 

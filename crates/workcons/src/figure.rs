@@ -1,0 +1,90 @@
+//! Runs sorted by how long they took, a curve for each group; under it how much of the time each
+//! run was in violation, in the same order.
+
+use draw::{Anchor, Figure, Item, Line, PT, Point, Shape, Unit};
+use timeline::page::{LegendEntry, Page, Swatch, Texts};
+use timeline::palette::{FAINT, INK, PALETTE, RULE};
+use timeline::scale::round_step;
+
+/// The runs of a group: elapsed seconds, and percent of the time in violation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Runs {
+    /// The group's name.
+    pub name: String,
+    /// One for each run.
+    pub runs: Vec<(f64, f64)>,
+}
+
+const WIDTH: Unit = 560 * PT;
+const PLOT: Unit = 150 * PT;
+const GAP: Unit = 26 * PT;
+
+/// The figure of these groups. `notes`: what is to be said under the title; `command`: at its foot.
+pub fn figure(title: &str, notes: Vec<String>, groups: &[Runs], command: &str) -> Figure {
+    let legend: Vec<LegendEntry> = groups
+        .iter()
+        .enumerate()
+        .map(|(i, g)| LegendEntry { swatch: look(i), label: format!("{} ({} runs)", g.name, g.runs.len()) })
+        .collect();
+    let texts = Texts { title: title.to_owned(), notes, warnings: Vec::new(), command: command.to_owned() };
+    let mut page = Page::new(WIDTH, 2 * PLOT + GAP, &texts, &legend);
+    let sorted: Vec<Vec<(f64, f64)>> = groups
+        .iter()
+        .map(|g| {
+            let mut runs = g.runs.clone();
+            runs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            runs
+        })
+        .collect();
+    let top = page.top;
+    panel(&mut page.figure, top, "elapsed, seconds", &sorted, |run| run.0);
+    panel(&mut page.figure, top + PLOT + GAP, "% of time in violation", &sorted, |run| run.1);
+    let at = Point { x: Page::LEFT + Page::plot_width(WIDTH) / 2, y: top + 2 * PLOT + GAP + 14 * PT };
+    page.figure.text(at, 7 * PT, Anchor::Middle, INK, "runs, from the fastest to the slowest of each group");
+    page.figure
+}
+
+fn look(group: usize) -> Swatch {
+    Swatch::Marker(Shape::ALL[group % 4], PALETTE[group % PALETTE.len()])
+}
+
+fn panel(figure: &mut Figure, top: Unit, name: &str, groups: &[Vec<(f64, f64)>], value: impl Fn(&(f64, f64)) -> f64) {
+    let most = groups.iter().flatten().map(&value).fold(0.0, f64::max).max(1e-9);
+    // Ticks at round numbers, in thousandths, so that small values have some as well.
+    let step = round_step((most * 1000.0 / 4.0).ceil() as u64) as f64 / 1000.0;
+    let full = (most / step).ceil() * step;
+    let floor = top + PLOT;
+    let y = |v: f64| floor - (v / full * f64::from(PLOT)).round() as Unit;
+    let (left, width) = (Page::LEFT, Page::plot_width(WIDTH));
+    let mut rules = Vec::new();
+    let digits = (-step.log10().floor()).max(0.0) as usize;
+    for i in 0..=(full / step).round() as u32 {
+        let v = f64::from(i) * step;
+        rules.push(Line { from: Point { x: left, y: y(v) }, to: Point { x: left + width, y: y(v) } });
+        figure.text(Point { x: left - 4 * PT, y: y(v) + 2 * PT }, 7 * PT, Anchor::End, INK, &format!("{v:.digits$}"));
+    }
+    figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: rules });
+    let text = draw::text::printable(name);
+    let at = Point { x: left - 34 * PT, y: top + PLOT / 2 };
+    figure.push(Item::Text { at, size: 7 * PT, anchor: Anchor::Middle, rotated: true, fill: INK, text });
+    let margin = width / 20;
+    for (i, runs) in groups.iter().enumerate() {
+        let x = |k: usize| left + margin + (width - 2 * margin) * k as Unit / (runs.len().max(2) - 1) as Unit;
+        let points: Vec<Point> = runs.iter().enumerate().map(|(k, run)| Point { x: x(k), y: y(value(run)) }).collect();
+        let Swatch::Marker(shape, fill) = look(i) else { continue };
+        let lines = points.windows(2).map(|w| Line { from: w[0], to: w[1] }).collect();
+        figure.push(Item::Lines { stroke: fill, width: 90, dash: 0, lines });
+        // The median, as a dash at the right edge.
+        let mut values: Vec<f64> = runs.iter().map(&value).collect();
+        values.sort_by(f64::total_cmp);
+        if let Some(last) = values.len().checked_sub(1) {
+            let median = y((values[last / 2] + values[last.div_ceil(2)]) / 2.0);
+            let from = Point { x: left + width - margin / 2, y: median };
+            let to = Point { x: left + width, y: median };
+            figure.push(Item::Lines { stroke: fill, width: 150, dash: 0, lines: vec![Line { from, to }] });
+        }
+        figure.push(Item::Markers { shape, fill, size: 6 * PT, at: points });
+    }
+    let axis = Line { from: Point { x: left, y: floor }, to: Point { x: left + width, y: floor } };
+    figure.push(Item::Lines { stroke: FAINT, width: 50, dash: 0, lines: vec![axis] });
+}
