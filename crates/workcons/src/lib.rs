@@ -26,7 +26,7 @@ use sched::counted::{CountedQueues, Flags};
 use sched::episodes::Episodes;
 use sched::{Analysis, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts};
 use serde::Serialize;
-use sets::{Distance, Sets};
+use sets::{Distance, Sets, WAYS};
 
 /// Which waiting tasks count
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
@@ -114,7 +114,6 @@ pub struct Reaction {
 /// One way of counting waiters.
 #[derive(Clone, Debug)]
 struct Count {
-    sets: Sets,
     episodes: Episodes<Scene>,
     possible_ns: u64,
     possible_capacity_ns: u64,
@@ -127,7 +126,8 @@ pub struct WorkConservation<'o> {
     options: &'o Options,
     start: Ts,
     last: Ts,
-    counts: [Count; 3],
+    counts: [Count; WAYS],
+    sets: Sets,
     queues: CountedQueues,
     /// By CPU: what it was placed as.
     loads: Vec<Load>,
@@ -152,7 +152,6 @@ impl<'o> WorkConservation<'o> {
     /// With these options.
     pub fn new(options: &'o Options) -> WorkConservation<'o> {
         let count = || Count {
-            sets: Sets::new(&options.topology),
             episodes: Episodes::new(&thresholds(options.min_episode), KEPT),
             possible_ns: 0,
             possible_capacity_ns: 0,
@@ -163,6 +162,7 @@ impl<'o> WorkConservation<'o> {
             start: Ts(0),
             last: Ts(0),
             counts: [count(), count(), count()],
+            sets: Sets::new(&options.topology),
             queues: CountedQueues::default(),
             loads: Vec::new(),
             reacting: FxHashMap::default(),
@@ -199,9 +199,7 @@ impl<'o> WorkConservation<'o> {
         if std::mem::replace(&mut self.loads[cpu.index()], load) == load {
             return;
         }
-        for count in &mut self.counts {
-            count.sets.place(cpu, load);
-        }
+        self.sets.place(cpu, load);
         match (load == Load::Reacting, self.reacting.get(&cpu).copied()) {
             (true, None) => drop(self.reacting.insert(cpu, ts)),
             (false, Some(since)) => {
@@ -230,7 +228,7 @@ impl<'o> WorkConservation<'o> {
             return;
         }
         let from = std::mem::replace(&mut self.last, ts);
-        let [running, idle, unknown, waiting] = self.counts[Waiters::All as usize].sets.totals().map(u64::from);
+        let [running, idle, unknown, waiting] = self.sets.totals().map(u64::from);
         let i = &mut self.integrals;
         i.running += ns * running;
         i.idle += ns * idle;
@@ -238,16 +236,16 @@ impl<'o> WorkConservation<'o> {
         i.waiting += ns * waiting;
         for index in 0..self.counts.len() {
             let count = &mut self.counts[index];
-            let amount = count.sets.violation();
+            let amount = self.sets.violation(index);
             count.episodes.pass(from, ts, amount);
-            if count.sets.is_possible() {
+            if self.sets.is_possible(index) {
                 count.possible_ns += ns;
-                count.possible_capacity_ns += ns * u64::from(count.sets.possible_capacity());
+                count.possible_capacity_ns += ns * u64::from(self.sets.possible_capacity(index));
             }
             if amount.is_none() {
                 continue;
             }
-            let distance = count.sets.nearest();
+            let distance = self.sets.nearest(index);
             if let Some(distance) = distance {
                 count.by_distance[distance as usize] += ns;
             }
@@ -262,10 +260,9 @@ impl<'o> WorkConservation<'o> {
 
     /// The machine now: who idles, who waits where.
     fn scene(&self, index: usize, distance: Option<Distance>, state: &SchedState) -> Scene {
-        let sets = &self.counts[index].sets;
-        let idle: Vec<Cpu> = sets.idle().collect();
+        let idle: Vec<Cpu> = self.sets.idle().collect();
         let mut waiting = Vec::new();
-        for cpu in sets.overloaded() {
+        for cpu in self.sets.overloaded(index) {
             let behind = state.running(cpu).map_or(Comm::EMPTY, |t| t.comm);
             let counted = |t: &&Task| self.queues.flags(t.id()) >> index & 1 == 1;
             waiting.extend(state.waiting(cpu).filter(counted).map(|t| Waiting {
@@ -276,15 +273,6 @@ impl<'o> WorkConservation<'o> {
             }));
         }
         Scene { idle, waiting, distance }
-    }
-}
-
-/// A waiter joined or left a CPU.
-fn change(counts: &mut [Count; 3], cpu: Cpu, flags: Flags, by: i32) {
-    for (i, count) in counts.iter_mut().enumerate() {
-        if flags >> i & 1 == 1 {
-            count.sets.waiters(cpu, by);
-        }
     }
 }
 
@@ -332,8 +320,8 @@ impl Analysis for WorkConservation<'_> {
         (self.start, self.last) = (start, start);
         let cpus: Vec<Cpu> = state.observed().chain(self.options.assume_idle.iter().copied()).collect();
         for cpu in cpus {
-            let (counts, options) = (&mut self.counts, self.options);
-            let change = |cpu, flags, by| change(counts, cpu, flags, by);
+            let (sets, options) = (&mut self.sets, self.options);
+            let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
             self.queues.begin(cpu, state, |task, cpu| flags(options, task, cpu, state), change);
             self.place(cpu, start, state);
         }
@@ -346,9 +334,9 @@ impl Analysis for WorkConservation<'_> {
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.touched.clear();
         self.touched.push(event.cpu);
-        let (counts, touched, options) = (&mut self.counts, &mut self.touched, self.options);
+        let (sets, touched, options) = (&mut self.sets, &mut self.touched, self.options);
         let change = |cpu, flags, by| {
-            change(counts, cpu, flags, by);
+            sets.waiter(cpu, flags, by);
             touched.push(cpu);
         };
         self.queues.follow(state, |task, cpu| flags(options, task, cpu, state), change);

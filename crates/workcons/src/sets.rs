@@ -1,5 +1,6 @@
 //! The sets I and O, and how near they come, in constant time per change.
 
+use sched::counted::Flags;
 use sched::episodes::Amount;
 use sched::{Cpu, Load, Topology};
 use serde::Serialize;
@@ -18,10 +19,14 @@ pub enum Distance {
     Machine,
 }
 
+/// The ways of counting waiters.
+pub(crate) const WAYS: usize = 3;
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Place {
     load: Load,
-    waiters: u32,
+    /// Counted waiters, by way of counting.
+    waiters: [u32; WAYS],
 }
 
 impl Place {
@@ -29,9 +34,18 @@ impl Place {
         self.load == Load::Idle
     }
 
-    fn is_overloaded(self) -> bool {
-        matches!(self.load, Load::Busy | Load::Overloaded) && self.waiters > 0
+    fn is_busy(self) -> bool {
+        matches!(self.load, Load::Busy | Load::Overloaded)
     }
+
+    fn is_overloaded(self, way: usize) -> bool {
+        self.is_busy() && self.waiters[way] > 0
+    }
+}
+
+/// Moves a sum from the old part to the new.
+fn swap(sum: &mut u32, new: u32, old: u32) {
+    *sum = *sum + new - old;
 }
 
 /// Groups of CPUs of one kind: how many are idle and overloaded in each.
@@ -40,9 +54,9 @@ struct Level {
     /// The group of each CPU.
     group: Vec<Option<usize>>,
     idle: Vec<u32>,
-    overloaded: Vec<u32>,
+    overloaded: Vec<[u32; WAYS]>,
     /// Groups that have both.
-    both: u32,
+    both: [u32; WAYS],
 }
 
 impl Level {
@@ -60,122 +74,138 @@ impl Level {
             level.group[cpu.index()] = Some(index);
         }
         level.idle = vec![0; known.len()];
-        level.overloaded = vec![0; known.len()];
+        level.overloaded = vec![[0; WAYS]; known.len()];
         level
     }
 
     fn change(&mut self, cpu: Cpu, old: Place, new: Place) {
         let Some(Some(group)) = self.group.get(cpu.index()).copied() else { return };
-        let both = |l: &Level| u32::from(l.idle[group] > 0 && l.overloaded[group] > 0);
-        self.both -= both(self);
-        self.idle[group] = self.idle[group] + u32::from(new.is_idle()) - u32::from(old.is_idle());
-        self.overloaded[group] =
-            self.overloaded[group] + u32::from(new.is_overloaded()) - u32::from(old.is_overloaded());
-        self.both += both(self);
+        let before = (self.idle[group], self.overloaded[group]);
+        swap(&mut self.idle[group], new.is_idle().into(), old.is_idle().into());
+        for way in 0..WAYS {
+            let sum = &mut self.overloaded[group][way];
+            swap(sum, new.is_overloaded(way).into(), old.is_overloaded(way).into());
+            let both = |idle: u32, overloaded: u32| u32::from(idle > 0 && overloaded > 0);
+            swap(&mut self.both[way], both(self.idle[group], *sum), both(before.0, before.1[way]));
+        }
     }
 }
 
-/// The CPUs of one way of counting waiters.
+/// The CPUs, and how many are what for each way of counting waiters.
 #[derive(Clone, Debug)]
 pub(crate) struct Sets {
     places: Vec<Place>,
     idle: u32,
-    overloaded: u32,
     unknown: u32,
     reacting: u32,
     running: u32,
-    /// Counted waiters on any CPU that takes part.
-    queued: u32,
+    overloaded: [u32; WAYS],
     /// Counted waiters in O.
-    waiters: u32,
+    waiters: [u32; WAYS],
+    /// Waiters of any kind, on any CPU that takes part.
+    queued: u32,
     levels: Option<[Level; 3]>,
 }
 
 impl Sets {
     pub(crate) fn new(topology: &Topology) -> Sets {
         let level = |f: fn(&sched::topology::Place) -> Option<u32>| Level::new(topology, f);
-        let levels = (!topology.is_empty()).then(|| {
-            // The core's number is unique within the machine only in lscpu's output; elsewhere the
-            // reader of the topology made it so.
-            [level(|p| p.core), level(|p| p.llc), level(|p| p.node.or(p.socket))]
-        });
+        let levels =
+            (!topology.is_empty()).then(|| [level(|p| p.core), level(|p| p.llc), level(|p| p.node.or(p.socket))]);
         Sets {
             places: Vec::new(),
             idle: 0,
-            overloaded: 0,
             unknown: 0,
             reacting: 0,
             running: 0,
+            overloaded: [0; WAYS],
+            waiters: [0; WAYS],
             queued: 0,
-            waiters: 0,
             levels,
         }
     }
 
-    fn update(&mut self, cpu: Cpu, change: impl FnOnce(&mut Place)) {
+    fn old(&mut self, cpu: Cpu) -> Place {
         if cpu.index() >= self.places.len() {
             self.places.resize(cpu.index() + 1, Place::default());
         }
-        let old = self.places[cpu.index()];
-        change(&mut self.places[cpu.index()]);
-        let new = self.places[cpu.index()];
-        if old == new {
-            return;
+        self.places[cpu.index()]
+    }
+
+    /// A waiter that counts for these ways joins (1) or leaves (-1).
+    pub(crate) fn waiter(&mut self, cpu: Cpu, ways: Flags, by: i32) {
+        let old = self.old(cpu);
+        let mut new = old;
+        for way in 0..WAYS {
+            let by = by * i32::from(ways >> way & 1);
+            new.waiters[way] = new.waiters[way].saturating_add_signed(by);
+            if old.is_busy() {
+                swap(&mut self.waiters[way], new.waiters[way], old.waiters[way]);
+                swap(&mut self.overloaded[way], new.is_overloaded(way).into(), old.is_overloaded(way).into());
+            }
         }
-        self.idle = self.idle + u32::from(new.is_idle()) - u32::from(old.is_idle());
-        self.overloaded = self.overloaded + u32::from(new.is_overloaded()) - u32::from(old.is_overloaded());
-        self.unknown = self.unknown + u32::from(new.load == Load::Unknown) - u32::from(old.load == Load::Unknown);
-        let of = |load: Load| u32::from(new.load == load).wrapping_sub(u32::from(old.load == load));
-        self.reacting = self.reacting.wrapping_add(of(Load::Reacting));
-        self.running = self.running.wrapping_add(of(Load::Busy)).wrapping_add(of(Load::Overloaded));
-        let queued = |p: Place| if p.load == Load::Unobserved { 0 } else { p.waiters };
-        self.queued = self.queued + queued(new) - queued(old);
-        let counted = |p: Place| if p.is_overloaded() { p.waiters } else { 0 };
-        self.waiters = self.waiters + counted(new) - counted(old);
+        if old.load != Load::Unobserved {
+            swap(&mut self.queued, new.waiters[0], old.waiters[0]);
+        }
+        self.set(cpu, old, new);
+    }
+
+    /// What a CPU is now.
+    pub(crate) fn place(&mut self, cpu: Cpu, load: Load) {
+        let old = self.old(cpu);
+        let new = Place { load, ..old };
+        let is = |place: Place, load: Load| u32::from(place.load == load);
+        swap(&mut self.idle, new.is_idle().into(), old.is_idle().into());
+        swap(&mut self.unknown, is(new, Load::Unknown), is(old, Load::Unknown));
+        swap(&mut self.reacting, is(new, Load::Reacting), is(old, Load::Reacting));
+        swap(&mut self.running, new.is_busy().into(), old.is_busy().into());
+        let queued = |p: Place| if p.load == Load::Unobserved { 0 } else { p.waiters[0] };
+        swap(&mut self.queued, queued(new), queued(old));
+        for way in 0..WAYS {
+            let counted = |p: Place| if p.is_busy() { p.waiters[way] } else { 0 };
+            swap(&mut self.waiters[way], counted(new), counted(old));
+            swap(&mut self.overloaded[way], new.is_overloaded(way).into(), old.is_overloaded(way).into());
+        }
+        self.set(cpu, old, new);
+    }
+
+    fn set(&mut self, cpu: Cpu, old: Place, new: Place) {
+        self.places[cpu.index()] = new;
         for level in self.levels.iter_mut().flatten() {
             level.change(cpu, old, new);
         }
     }
 
-    /// So many counted waiters more, or fewer.
-    pub(crate) fn waiters(&mut self, cpu: Cpu, change: i32) {
-        self.update(cpu, |p| p.waiters = p.waiters.saturating_add_signed(change));
-    }
-
-    /// What a CPU is now.
-    pub(crate) fn place(&mut self, cpu: Cpu, load: Load) {
-        self.update(cpu, |p| p.load = load);
-    }
-
-    /// How many CPUs run a task, idle (reacting or not), and are unknown; how many counted tasks
-    /// wait.
+    /// How many CPUs run a task, idle (reacting or not), and are unknown; how many tasks wait.
     pub(crate) fn totals(&self) -> [u32; 4] {
         [self.running, self.idle + self.reacting, self.unknown, self.queued]
     }
 
     /// What could have been done, if work conservation is violated.
-    pub(crate) fn violation(&self) -> Option<Amount> {
-        (self.idle > 0 && self.overloaded > 0)
-            .then(|| Amount { capacity: self.idle.min(self.overloaded), threads: self.idle.min(self.waiters) })
+    pub(crate) fn violation(&self, way: usize) -> Option<Amount> {
+        (self.idle > 0 && self.overloaded[way] > 0).then(|| Amount {
+            capacity: self.idle.min(self.overloaded[way]),
+            threads: self.idle.min(self.waiters[way]),
+        })
     }
 
     /// Whether it would be, were each unknown CPU whatever makes it so.
-    pub(crate) fn is_possible(&self) -> bool {
-        let sides = u32::from(self.idle > 0) + u32::from(self.overloaded > 0);
+    pub(crate) fn is_possible(&self, way: usize) -> bool {
+        let sides = u32::from(self.idle > 0) + u32::from(self.overloaded[way] > 0);
         sides + self.unknown.min(2) >= 2
     }
 
     /// The capacity then: unknown CPUs join the smaller set as long as that helps.
-    pub(crate) fn possible_capacity(&self) -> u32 {
-        let (i, o, u) = (self.idle, self.overloaded, self.unknown);
+    pub(crate) fn possible_capacity(&self, way: usize) -> u32 {
+        let (i, o, u) = (self.idle, self.overloaded[way], self.unknown);
         ((i + o + u) / 2).min(i + u).min(o + u)
     }
 
     /// The nearest pair of an idle and an overloaded CPU.
-    pub(crate) fn nearest(&self) -> Option<Distance> {
+    pub(crate) fn nearest(&self, way: usize) -> Option<Distance> {
         let levels = self.levels.as_ref()?;
         let near = [Distance::Smt, Distance::Llc, Distance::Node];
-        Some(levels.iter().zip(near).find(|(l, _)| l.both > 0).map_or(Distance::Machine, |(_, d)| d))
+        Some(levels.iter().zip(near).find(|(l, _)| l.both[way] > 0).map_or(Distance::Machine, |(_, d)| d))
     }
 
     fn which(&self, is: impl Fn(Place) -> bool) -> impl Iterator<Item = Cpu> {
@@ -186,8 +216,8 @@ impl Sets {
         self.which(Place::is_idle)
     }
 
-    pub(crate) fn overloaded(&self) -> impl Iterator<Item = Cpu> {
-        self.which(Place::is_overloaded)
+    pub(crate) fn overloaded(&self, way: usize) -> impl Iterator<Item = Cpu> {
+        self.which(move |p| p.is_overloaded(way))
     }
 }
 
@@ -198,7 +228,7 @@ mod tests {
     fn sets(loads: &[(Load, u32)], topology: &str) -> Sets {
         let mut sets = Sets::new(&Topology::parse(topology).unwrap_or_default());
         for (cpu, (load, waiters)) in (0..).zip(loads) {
-            sets.waiters(Cpu(cpu), *waiters as i32);
+            (0..*waiters).for_each(|_| sets.waiter(Cpu(cpu), 7, 1));
             sets.place(Cpu(cpu), *load);
         }
         sets
@@ -208,14 +238,14 @@ mod tests {
     fn amounts() {
         use Load::{Idle, Overloaded, Reacting, Unknown};
         let s = sets(&[(Overloaded, 1), (Overloaded, 2), (Idle, 0), (Idle, 0), (Idle, 0), (Idle, 0)], "");
-        assert_eq!(s.violation(), Some(Amount { capacity: 2, threads: 3 }));
+        assert_eq!(s.violation(1), Some(Amount { capacity: 2, threads: 3 }));
         let s = sets(&[(Overloaded, 1), (Overloaded, 2), (Idle, 0), (Idle, 0)], "");
-        assert_eq!(s.violation(), Some(Amount { capacity: 2, threads: 2 }));
-        assert_eq!(sets(&[(Overloaded, 1), (Reacting, 1)], "").violation(), None);
+        assert_eq!(s.violation(1), Some(Amount { capacity: 2, threads: 2 }));
+        assert_eq!(sets(&[(Overloaded, 1), (Reacting, 1)], "").violation(1), None);
         let s = sets(&[(Overloaded, 1), (Unknown, 0)], "");
-        assert_eq!((s.violation(), s.is_possible(), s.possible_capacity()), (None, true, 1));
-        assert!(!sets(&[(Unknown, 0)], "").is_possible() && sets(&[(Unknown, 0), (Unknown, 0)], "").is_possible());
-        assert!(!sets(&[(Idle, 0), (Load::Busy, 0)], "").is_possible());
+        assert_eq!((s.violation(1), s.is_possible(1), s.possible_capacity(1)), (None, true, 1));
+        assert!(!sets(&[(Unknown, 0)], "").is_possible(1) && sets(&[(Unknown, 0), (Unknown, 0)], "").is_possible(1));
+        assert!(!sets(&[(Idle, 0), (Load::Busy, 0)], "").is_possible(1));
     }
 
     #[test]
@@ -225,9 +255,9 @@ mod tests {
             let mut loads = vec![(Load::Busy, 0); 5];
             loads[0] = (Load::Overloaded, 1);
             loads[cpu] = (Load::Idle, 0);
-            sets(&loads, machine).nearest()
+            sets(&loads, machine).nearest(2)
         };
         assert_eq!([1, 2, 3, 4].map(far), [Distance::Smt, Distance::Llc, Distance::Node, Distance::Machine].map(Some));
-        assert_eq!(sets(&[(Load::Idle, 0)], "").nearest(), None);
+        assert_eq!(sets(&[(Load::Idle, 0)], "").nearest(2), None);
     }
 }
