@@ -5,23 +5,10 @@ use crate::{Options, Report};
 use draw::{Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
 use sched::{Cpu, Ts};
 use std::collections::BTreeMap;
-use timeline::page::{LegendEntry, Page, Swatch, Texts};
+use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts};
 use timeline::palette::{BANDS, INK, MIXED};
 use timeline::strips::{Strips, UNKNOWN};
 use timeline::{Class, LaneLayout, Piece, TimeScale};
-
-/// What the page says of its source.
-#[derive(Clone, Debug, Default)]
-pub struct Heading {
-    /// The name of the trace.
-    pub trace: String,
-    /// Facts, in one line: kernel, CPUs, recorder.
-    pub facts: String,
-    /// What is not to be overlooked: losses, CPUs without events.
-    pub warnings: Vec<String>,
-    /// The command that makes the figure.
-    pub command: String,
-}
 
 /// Entries that a legend lists.
 const LISTED: usize = 28;
@@ -79,7 +66,7 @@ fn window_note(options: &Options) -> String {
         seconds(options.from.0.saturating_sub(options.zero.0)),
         seconds(options.to.0.saturating_sub(options.zero.0)),
         options.coloring.caption(),
-        duration(column)
+        sched::Dur(column).human()
     )
 }
 
@@ -88,16 +75,6 @@ fn seconds(ns: i64) -> String {
     let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
     let text = format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
-/// A duration in the unit that suits it.
-pub(crate) fn duration(ns: u64) -> String {
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        _ => format!("{:.1} s", ns as f64 / 1e9),
-    }
 }
 
 fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> Vec<LegendEntry> {

@@ -74,6 +74,17 @@ pub enum Anchor {
     End,
 }
 
+impl Anchor {
+    /// How far left of its position a text of this width begins.
+    pub(crate) fn back(self, width: Unit) -> Unit {
+        match self {
+            Anchor::Start => 0,
+            Anchor::Middle => width / 2,
+            Anchor::End => width,
+        }
+    }
+}
+
 /// The form of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Shape {

@@ -1,6 +1,6 @@
 //! The PDF device: one page, Helvetica from the viewer, no dates.
 
-use crate::figure::{Anchor, Color, Figure, Item, Paint, Point, Unit};
+use crate::figure::{Color, Figure, Item, Paint, Point, Unit};
 use crate::text;
 use pdf_writer::types::{ColorSpaceOperand, PaintType, TilingType};
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
@@ -98,12 +98,7 @@ fn content(figure: &Figure) -> Vec<u8> {
                 }
             }
             Item::Text { at, size, anchor, rotated, fill, text } => {
-                let width = text::width(text, *size);
-                let back = match anchor {
-                    Anchor::Start => 0,
-                    Anchor::Middle => width / 2,
-                    Anchor::End => width,
-                };
+                let back = anchor.back(text::width(text, *size));
                 set_fill(&mut c, *fill);
                 let (x, y) = if *rotated { (at.x, at.y + back) } else { (at.x - back, at.y) };
                 let (x, y) = (x as f32, y as f32);

@@ -1,6 +1,6 @@
 //! The PNG device: antialiased, at any resolution, with an embedded font.
 
-use crate::figure::{Anchor, Color, Figure, Item, Paint, Point};
+use crate::figure::{Color, Figure, Item, Paint, Point};
 use crate::text;
 use tiny_skia::{
     FillRule, FilterQuality, LineCap, Paint as Ink, Path, PathBuilder, Pattern, Pixmap, Rect, SpreadMode, Stroke,
@@ -109,12 +109,7 @@ fn draw(canvas: &mut Pixmap, item: &Item, transform: Transform, tile: &Pixmap, f
             }
         }
         Item::Text { at, size, anchor, rotated, fill, text } => {
-            let width = text::width(text, *size);
-            let back = match anchor {
-                Anchor::Start => 0,
-                Anchor::Middle => width / 2,
-                Anchor::End => width,
-            };
+            let back = anchor.back(text::width(text, *size));
             let place = Transform::from_translate(at.x as f32, at.y as f32);
             let turned = if *rotated { place.pre_rotate(-90.0) } else { place };
             let pen = turned.pre_translate(-back as f32, 0.0);

@@ -3,24 +3,11 @@
 use crate::{Column, Options, Report, Series};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use sched::Ts;
-use timeline::page::{LegendEntry, Page, Swatch, Texts};
+use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts};
 use timeline::palette::{BANDS, FAINT, INK, RULE};
 use timeline::scale::round_step;
 use timeline::strips::{Strips, UNKNOWN};
 use timeline::{LaneLayout, TimeScale};
-
-/// What the page says of its source.
-#[derive(Clone, Debug, Default)]
-pub struct Heading {
-    /// The name of the trace.
-    pub trace: String,
-    /// Facts, in one line.
-    pub facts: String,
-    /// What is not to be overlooked.
-    pub warnings: Vec<String>,
-    /// The command that makes the figure.
-    pub command: String,
-}
 
 const GREEN: Color = Color::rgb(0x10, 0x78, 0x40);
 const GREEN_BAND: Color = Color::rgb(0xb4, 0xdc, 0xc0);

@@ -8,7 +8,7 @@
 
 mod figure;
 
-pub use figure::{Heading, figure};
+pub use figure::figure;
 
 use sched::counted::CountedQueues;
 use sched::{Analysis, Cpu, Current, Load, Pid, SchedEvent, SchedState, Task, Ts};

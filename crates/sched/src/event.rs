@@ -35,6 +35,16 @@ impl Ts {
 pub struct Dur(pub u64);
 
 impl Dur {
+    /// In the unit that suits it, for people: `750 ns`, `12.3 µs`, `4.56 ms`, `12.345 s`.
+    pub fn human(self) -> String {
+        match self.0 {
+            ns @ 0..1_000 => format!("{ns} ns"),
+            ns @ 1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
+            ns @ 1_000_000..10_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
+            _ => format!("{:.3} s", self.seconds()),
+        }
+    }
+
     /// In seconds, for people. Sums and comparisons stay in nanoseconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9

@@ -261,6 +261,19 @@ pub fn parse_cpu_list(text: &str) -> Option<Vec<Cpu>> {
     Some(cpus)
 }
 
+/// CPUs, in ascending order, as the kernel writes them: `0-3,8`.
+pub fn format_cpu_list(cpus: &[Cpu]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for Cpu(cpu) in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
+            _ => ranges.push((*cpu, *cpu)),
+        }
+    }
+    let shown = |(a, b): &(u32, u32)| if a == b { a.to_string() } else { format!("{a}-{b}") };
+    ranges.iter().map(shown).collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -308,6 +321,7 @@ mod tests {
     #[test]
     fn lists_of_cpus() {
         assert_eq!(parse_cpu_list("0-2,8"), Some([0, 1, 2, 8].map(Cpu).to_vec()));
+        assert_eq!(format_cpu_list(&[0, 1, 2, 8, 10, 11].map(Cpu)), "0-2,8,10-11");
         assert_eq!(parse_cpu_list("3-1"), None);
         assert_eq!(parse_cpu_list("0-4000000000"), None);
         assert_eq!(parse_cpu_list(""), None);

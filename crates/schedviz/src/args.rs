@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use parse::{Options, Trace, Where};
 use regex::Regex;
-use sched::topology::{Order, parse_cpu_list};
+use sched::topology::{Order, format_cpu_list, parse_cpu_list};
 use sched::{Cpu, Pid, Topology, Ts, Window};
 use std::path::{Path, PathBuf};
 
@@ -140,7 +140,7 @@ impl WindowArgs {
             };
             cpus.retain(|cpu| wanted.contains(cpu));
             if cpus.is_empty() {
-                bail!("none of the CPUs {list} has an event; those with events are {}", list_of(observed));
+                bail!("none of the CPUs {list} has an event; those with events are {}", format_cpu_list(observed));
             }
         }
         let order = match self.order {
@@ -167,19 +167,6 @@ impl WindowArgs {
         let cpus = cpus.into_iter().map(|cpu| (cpu, topology.group(cpu, order))).collect();
         Ok(Lanes { cpus, group_name: name.to_owned() })
     }
-}
-
-/// CPUs as a list with ranges: `0-3,8`.
-pub(crate) fn list_of(cpus: &[Cpu]) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for Cpu(cpu) in cpus {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
-            _ => ranges.push((*cpu, *cpu)),
-        }
-    }
-    let shown = |(a, b): &(u32, u32)| if a == b { a.to_string() } else { format!("{a}-{b}") };
-    ranges.iter().map(shown).collect::<Vec<_>>().join(",")
 }
 
 /// Which tasks to show
@@ -254,10 +241,5 @@ mod tests {
         let mut words: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
         words.push("it's".into());
         assert_eq!(repeatable(words.into_iter()), "schedviz dat2graph a.dat --tasks '^k' --min=1 'it'\\''s'");
-    }
-
-    #[test]
-    fn lists() {
-        assert_eq!(list_of(&[0, 1, 2, 8, 10, 11].map(Cpu)), "0-2,8,10-11");
     }
 }

@@ -325,7 +325,7 @@ fn trust_text(out: &mut String, run: &Run) {
         }
     }
     if !run.trust.unobserved.is_empty() {
-        let list = crate::args::list_of(&run.trust.unobserved);
+        let list = sched::topology::format_cpu_list(&run.trust.unobserved);
         let _ = writeln!(
             out,
             "  CPUs without any event: {list}; they are in no figure (--assume-idle counts them as idle), and tasks may have\n  moved to and from them unseen: who waits is an upper bound"

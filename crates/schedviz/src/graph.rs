@@ -5,7 +5,7 @@ use crate::output::OutputArgs;
 use crate::page::{self, Loss};
 use crate::{progress, trust};
 use anyhow::{Result, bail};
-use dat2graph::{Coloring, Heading, Lane, LaneFold, Needs, Options};
+use dat2graph::{Coloring, Lane, LaneFold, Needs, Options};
 use parse::{CpuReader, Trace, Want};
 use sched::lineage::LineageHistory;
 use sched::{Comm, Cpu, Current, Diagnostic, Diagnostics, Kind, SchedEvent, Topology, Ts};
@@ -13,6 +13,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use timeline::page::Heading;
 
 /// Draw what every core ran at every moment
 ///

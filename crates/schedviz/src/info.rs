@@ -1,9 +1,10 @@
 //! `schedviz info`: what is in a file.
 
-use crate::args::{ReadArgs, list_of, name_of};
+use crate::args::{ReadArgs, name_of};
 use crate::{output, progress};
 use anyhow::Result;
 use parse::{BufferInfo, ClockKind, CpuCounts, EventCount, Trace};
+use sched::topology::format_cpu_list;
 use sched::{Cpu, Diagnostic, Diagnostics, Severity, Ts};
 use serde::Serialize;
 use std::fmt::Write;
@@ -143,7 +144,7 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
         start_ns: start,
         end_ns: end,
         span_ns: start.zip(end).map(|(start, end)| end.since(start).0),
-        cpus: Cpus { recorded: info.cpus, observed: observed.len(), unobserved: list_of(&silent) },
+        cpus: Cpus { recorded: info.cpus, observed: observed.len(), unobserved: format_cpu_list(&silent) },
         total_events: events.iter().map(|e| e.count).sum(),
         events,
         buffers: buffers(trace),
@@ -293,7 +294,7 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     for b in &r.buffers {
         let name = if b.info.name.is_empty() { "top" } else { &b.info.name };
         let cpus: Vec<Cpu> = b.info.cpus.iter().copied().map(Cpu).collect();
-        let cpus = if cpus.is_empty() { "no data".into() } else { format!("CPUs {}", list_of(&cpus)) };
+        let cpus = if cpus.is_empty() { "no data".into() } else { format!("CPUs {}", format_cpu_list(&cpus)) };
         let unread = if b.read || b.events == 0 { "" } else { " (not read)" };
         line(
             "buffer",

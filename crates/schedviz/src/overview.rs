@@ -5,11 +5,12 @@ use crate::output::OutputArgs;
 use crate::page::{self, Loss};
 use crate::{progress, trust};
 use anyhow::{Result, bail};
-use running_waiting::{Heading, Options, Panel, Per, Report, RunningWaiting};
+use running_waiting::{Options, Panel, Per, Report, RunningWaiting};
 use sched::topology::Order;
 use sched::{Cpu, Diagnostic, Diagnostics, Pass, Topology, Window};
 use serde::Serialize;
 use std::path::PathBuf;
+use timeline::page::Heading;
 
 /// Draw running and waiting tasks over time
 ///

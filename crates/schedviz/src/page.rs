@@ -1,7 +1,7 @@
 //! What every figure says of its trace.
 
-use crate::args::list_of;
 use parse::Trace;
+use sched::topology::format_cpu_list;
 use sched::{Cpu, Diagnostic, Diagnostics};
 
 /// What is missing from the part that is shown.
@@ -43,7 +43,7 @@ pub(crate) fn warnings(trace: &Trace, observed: &[Cpu], loss: &Loss, diagnostics
     }
     let silent: Vec<Cpu> = (0..trace.info().cpus).map(Cpu).filter(|cpu| !observed.contains(cpu)).collect();
     if !silent.is_empty() && silent.len() < 4096 {
-        warnings.push(format!("CPUs without any event, not shown: {}", list_of(&silent)));
+        warnings.push(format!("CPUs without any event, not shown: {}", format_cpu_list(&silent)));
     }
     warnings
 }

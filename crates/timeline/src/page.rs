@@ -42,6 +42,19 @@ pub struct Page {
     pub height: Unit,
 }
 
+/// What a figure says of its source.
+#[derive(Clone, Debug, Default)]
+pub struct Heading {
+    /// The name of the trace.
+    pub trace: String,
+    /// Facts, in one line: kernel, CPUs, clock.
+    pub facts: String,
+    /// What is not to be overlooked: losses, CPUs without events.
+    pub warnings: Vec<String>,
+    /// The command that makes the figure.
+    pub command: String,
+}
+
 /// What surrounds the plot.
 #[derive(Clone, Debug, Default)]
 pub struct Texts {

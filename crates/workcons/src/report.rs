@@ -3,6 +3,7 @@
 use crate::sets::Distance;
 use crate::{Count, Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
+use sched::topology::format_cpu_list;
 use sched::{Cpu, Dur, SchedState, Ts};
 use serde::Serialize;
 use std::fmt::Write;
@@ -226,16 +227,6 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
     }
 }
 
-/// A duration in the unit that suits it.
-pub(crate) fn duration(ns: u64) -> String {
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
-        1_000_000..10_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
-        _ => format!("{:.3} s", ns as f64 / 1e9),
-    }
-}
-
 /// The least length as a word: `any length`, `≥ 1 ms`.
 fn at_least(min: Dur) -> String {
     match min.0 {
@@ -320,8 +311,8 @@ fn episodes(out: &mut String, report: &Report, trace: &str) {
         let _ = writeln!(
             out,
             "  {:>10} from {start:.6} s: CPUs {} idle{distance}",
-            duration(e.duration_ns.0),
-            list(&e.scene.idle)
+            e.duration_ns.human(),
+            format_cpu_list(&e.scene.idle)
         );
         for w in e.scene.waiting.iter().take(4) {
             let _ = writeln!(out, "{:14}{} {} waits on CPU {} behind {}", "", w.command, w.pid, w.cpu, w.behind);
@@ -351,20 +342,8 @@ fn reactions(out: &mut String, report: &Report) {
     );
     for r in report.reactions.iter().take(5) {
         let start = r.start_ns.since(report.from_ns).seconds();
-        let _ = writeln!(out, "  {:>10} on CPU {} from {start:.6} s of the window", duration(r.duration_ns.0), r.cpu);
+        let _ = writeln!(out, "  {:>10} on CPU {} from {start:.6} s of the window", r.duration_ns.human(), r.cpu);
     }
-}
-
-fn list(cpus: &[Cpu]) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for Cpu(cpu) in cpus {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
-            _ => ranges.push((*cpu, *cpu)),
-        }
-    }
-    let shown = |(a, b): &(u32, u32)| if a == b { a.to_string() } else { format!("{a}-{b}") };
-    ranges.iter().map(shown).collect::<Vec<_>>().join(",")
 }
 
 /// Several traces: one row each.
@@ -377,7 +356,7 @@ pub fn table(runs: &[(String, Report)]) -> String {
         "trace", "elapsed", "time", "possible", "capacity", "episodes", "longest"
     );
     for (name, r) in runs {
-        let longest = r.violation.longest.first().map_or("-".into(), |e| duration(e.duration_ns.0));
+        let longest = r.violation.longest.first().map_or("-".into(), |e| e.duration_ns.human());
         let elapsed = format!("{:.6} s{}", r.elapsed_ns.seconds(), if r.elapsed_is_command { "" } else { "*" });
         let _ = writeln!(
             out,
