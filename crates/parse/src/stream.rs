@@ -280,9 +280,6 @@ pub(crate) fn merge<'t, T: Timed>(
         .collect();
     lanes.sort_by_key(|lane| (lane.pages.cpu, lane.buffer));
     let mut batch = Vec::new();
-    // This thread has its own work: with two, the other one decodes alone. More would only take
-    // turns with it (1.34 s became 1.19 on two cores).
-    let others = if pool.as_ref().is_some_and(|p| p.current_num_threads() > 2) { pool } else { &None };
     // While the items of a round are merged and looked at here, the next round is decoded there.
     std::thread::scope(|scope| {
         let mut units = decode_round(&round(&lanes, budget), pool, &decode);
@@ -298,7 +295,7 @@ pub(crate) fn merge<'t, T: Timed>(
             let decode = &decode;
             let ahead = pool.is_some().then(|| {
                 let next = next.clone();
-                scope.spawn(move || decode_round(&next, others, decode))
+                scope.spawn(move || decode_round(&next, pool, decode))
             });
             let more = drain(&mut lanes, watermark, &mut batch, sink);
             units = match ahead.map(std::thread::ScopedJoinHandle::join) {
