@@ -80,14 +80,14 @@ impl Conversion {
 
     /// Whether raw stamps are instants as they are.
     pub(crate) fn is_identity(&self) -> bool {
-        *self == Conversion::default()
+        self.scale.is_none() && self.hz.is_none() && self.shift_ns == 0
     }
 
     /// The instant of a raw stamp, kept within [`Ts::MIN`] and [`Ts::MAX`].
     #[inline]
     pub(crate) fn ts(&self, raw: u64) -> Ts {
         if self.is_identity() {
-            return Ts(i64::try_from(raw).unwrap_or(Ts::MAX.0).min(Ts::MAX.0));
+            return Ts(raw.min(Ts::MAX.0.cast_unsigned()).cast_signed());
         }
         let mut ns = i128::from(raw);
         if let Some((mult, shift)) = self.scale {

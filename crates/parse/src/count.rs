@@ -88,7 +88,6 @@ struct Tally {
 struct Counter<'c> {
     tally: Tally,
     trace: &'c Trace,
-    buffer: usize,
     common: CommonAt,
 }
 
@@ -114,7 +113,7 @@ impl Visitor for Counter<'_> {
                 None => t.lead = Some(loss),
                 Some(last) => {
                     t.note(loss);
-                    let (from, to) = (self.trace.ts(self.buffer, last), self.trace.ts(self.buffer, raw.ts));
+                    let (from, to) = (self.trace.ts(last), self.trace.ts(raw.ts));
                     t.gap_ns = t.gap_ns.saturating_add(to.since(from).0);
                 }
             }
@@ -144,8 +143,8 @@ impl Tally {
 
 impl CpuCounts {
     /// Adds the stretch that follows. `pending` is a loss that no event has ended yet.
-    fn join(&mut self, t: &Tally, pending: &mut Option<Loss>, trace: &Trace, buffer: usize) {
-        let ts = |raw: u64| trace.ts(buffer, raw);
+    fn join(&mut self, t: &Tally, pending: &mut Option<Loss>, trace: &Trace) {
+        let ts = |raw: u64| trace.ts(raw);
         if let Some(first) = t.first {
             let lead = t.lead.map(|lead| join_losses(*pending, lead)).or(*pending);
             *pending = None;
@@ -194,7 +193,7 @@ impl Trace {
             }
         }
         let tallies = crate::stream::parallel(self.pool(), tasks, |(buffer, lane, pages, units)| {
-            (buffer, lane, pages.cpu, self.tally(buffer, pages, units))
+            (buffer, lane, pages.cpu, self.tally(pages, units))
         });
         let mut counts = Counts { buffers: vec![BufferCounts::default(); self.lanes().len()], ..Counts::default() };
         let mut pending = None;
@@ -214,7 +213,7 @@ impl Trace {
                 pending = None;
             }
             if let Some(c) = b.cpus.last_mut() {
-                c.join(&tally, &mut pending, self, buffer);
+                c.join(&tally, &mut pending, self);
             }
         }
         for cpu in counts.buffers.iter().flat_map(|b| &b.cpus) {
@@ -223,8 +222,8 @@ impl Trace {
         counts
     }
 
-    fn tally(&self, buffer: usize, pages: &CpuPages, units: std::ops::Range<usize>) -> Tally {
-        let mut counter = Counter { tally: Tally::default(), trace: self, buffer, common: *self.common() };
+    fn tally(&self, pages: &CpuPages, units: std::ops::Range<usize>) -> Tally {
+        let mut counter = Counter { tally: Tally::default(), trace: self, common: *self.common() };
         let mut own = Vec::new();
         for unit in units {
             match pages.load(self.file(), unit, &mut own) {

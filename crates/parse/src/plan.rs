@@ -60,7 +60,7 @@ impl CommAt {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn comm(self, payload: &[u8], endian: Endian) -> Comm {
         let found = match self {
             CommAt::None => None,
@@ -94,7 +94,7 @@ impl TaskAt {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn task(&self, payload: &[u8], endian: Endian) -> Option<TaskRef> {
         Some(TaskRef {
             pid: Pid(self.pid.int(payload, endian)?),
@@ -293,7 +293,8 @@ impl Plan {
             Decode::Switch { prev, state, next } => {
                 let prev = prev.task(p, e)?;
                 let raw = state.uint(p, e)?;
-                let kthread = prev.comm.as_bytes().starts_with(b"kworker") || prev.comm.as_bytes().starts_with(b"rcu_");
+                let name = prev.comm.as_bytes();
+                let kthread = || name.starts_with(b"kworker") || name.starts_with(b"rcu_");
                 let (state, unknown) = self.states.decode(raw, kthread);
                 odd.unknown_states = odd.unknown_states.saturating_add(u64::from(unknown));
                 Kind::Switch { prev, state, next: next.task(p, e)? }

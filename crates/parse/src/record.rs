@@ -61,7 +61,7 @@ pub(crate) struct Collector<'c> {
 
 impl Visitor for Collector<'_> {
     fn record(&mut self, raw: &Raw<'_>) {
-        let ts = self.trace.ts(self.buffer, raw.ts).max(self.last.unwrap_or(Ts::MIN));
+        let ts = self.trace.ts(raw.ts).max(self.last.unwrap_or(Ts::MIN));
         self.last = Some(ts);
         let within = (raw.payload.as_ptr() as usize).wrapping_sub(self.base);
         let len = raw.payload.len();
@@ -143,7 +143,7 @@ impl<'t> Record<'t> {
         let field = self.format()?.field("prev_state")?;
         let raw = self.trace.endian().uint(self.payload, field.offset, field.size)?;
         let states = self.trace.states();
-        Some((states.decode(raw, false).0, states.letters(raw)))
+        Some((states.decode(raw, || false).0, states.letters(raw)))
     }
 
     /// The bytes in the field of this name; of text, without the NUL and what follows it.

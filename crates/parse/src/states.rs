@@ -94,7 +94,7 @@ impl States {
 
     /// Decodes a number. The second value tells that it has bits nobody explains. `kthread`: the
     /// task is a kernel thread that idles in state I, which collides with `+` in one encoding.
-    pub(crate) fn decode(&self, raw: u64, kthread: bool) -> (PrevState, bool) {
+    pub(crate) fn decode(&self, raw: u64, kthread: impl FnOnce() -> bool) -> (PrevState, bool) {
         let shown = raw as u32;
         let state = |class| PrevState { class, raw: shown };
         match self.encoding {
@@ -107,7 +107,7 @@ impl States {
             },
             Encoding::Shifted => match raw {
                 0 | 1 => (state(StateClass::Runnable), false),
-                0x100 if kthread => (state(StateClass::Blocked), false),
+                0x100 if kthread() => (state(StateClass::Blocked), false),
                 0x100 => (state(StateClass::Preempted), false),
                 0x20 | 0x40 => (state(StateClass::Dead), false),
                 raw if raw & 0xff == raw => (state(StateClass::Blocked), false),
@@ -118,6 +118,9 @@ impl States {
     }
 
     fn decode_mask(&self, raw: u64, shown: u32) -> (PrevState, bool) {
+        if raw == 0 {
+            return (PrevState { class: StateClass::Runnable, raw: shown }, false);
+        }
         let named = self.letters.iter().fold(self.report | self.plus, |all, (bit, _)| all | bit);
         let unknown = raw & !named != 0;
         let dead = self.letters.iter().any(|(bit, c)| raw & bit != 0 && matches!(c, 'X' | 'Z' | 'x'));

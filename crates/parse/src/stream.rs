@@ -189,7 +189,7 @@ struct Lane<'t, T> {
     pages: &'t CpuPages,
     buffer: usize,
     next: usize,
-    ready: VecDeque<std::vec::IntoIter<T>>,
+    ready: VecDeque<Ready<T>>,
     frontier: Ts,
     /// The time that its last unit covered: how far the next will probably reach.
     stride: i64,
@@ -197,16 +197,42 @@ struct Lane<'t, T> {
     started: bool,
 }
 
+/// A decoded unit that waits to be merged, from its item `next` on.
+struct Ready<T> {
+    items: Vec<T>,
+    next: usize,
+}
+
 impl<T: Timed> Lane<'_, T> {
     fn is_exhausted(&self) -> bool {
         self.next >= self.pages.units()
     }
 
-    fn head(&mut self) -> Option<Ts> {
-        while self.ready.front().is_some_and(|unit| unit.as_slice().is_empty()) {
-            self.ready.pop_front();
+    /// The time of its next item. Units without one go to `spare`, emptied.
+    fn head(&mut self, spare: &mut Vec<Vec<T>>) -> Option<Ts> {
+        while self.ready.front().is_some_and(|unit| unit.next >= unit.items.len()) {
+            spare.extend(self.ready.pop_front().map(|mut unit| {
+                unit.items.clear();
+                unit.items
+            }));
         }
-        self.ready.front()?.as_slice().first().map(T::ts)
+        let unit = self.ready.front()?;
+        unit.items.get(unit.next).map(T::ts)
+    }
+
+    /// How many units will still wait when all before `watermark` is merged.
+    fn left_at(&self, watermark: Option<Ts>) -> usize {
+        let Some(watermark) = watermark else { return 0 };
+        self.ready.iter().rev().take_while(|unit| unit.items.last().is_some_and(|item| item.ts() >= watermark)).count()
+    }
+
+    /// Passes on the items of the first unit that are earlier than `limit`.
+    fn take(&mut self, limit: Ts, sink: &mut dyn FnMut(&[T]) -> ControlFlow<()>) -> ControlFlow<()> {
+        let Some(unit) = self.ready.front_mut() else { return ControlFlow::Continue(()) };
+        let rest = unit.items.get(unit.next..).unwrap_or_default();
+        let run = rest.iter().take_while(|item| item.ts() < limit).count();
+        unit.next = unit.next.saturating_add(run);
+        sink(rest.get(..run).unwrap_or_default())
     }
 
     /// Takes over a decoded unit: times never step back on a CPU.
@@ -220,7 +246,7 @@ impl<T: Timed> Lane<'_, T> {
         }
         if let Some(loss) = self.pending.take() {
             let item = T::after_gap(self.pages.cpu, self.frontier, loss, unit.items.first_mut());
-            self.ready.extend(item.map(|item| vec![item].into_iter()));
+            self.ready.extend(item.map(|item| Ready { items: vec![item], next: 0 }));
         }
         let before = self.frontier;
         let mut backwards = 0u64;
@@ -238,7 +264,7 @@ impl<T: Timed> Lane<'_, T> {
         self.frontier = unit.last.unwrap_or(before).max(before);
         self.stride = self.frontier.0.saturating_sub(before.0);
         self.pending = unit.tail;
-        self.ready.push_back(unit.items.into_iter());
+        self.ready.push_back(Ready { items: unit.items, next: 0 });
     }
 }
 
@@ -261,7 +287,7 @@ pub(crate) fn merge<'t, T: Timed>(
     start: Ts,
     budget: usize,
     pool: &Pool,
-    decode: impl Fn(usize, &'t CpuPages, usize) -> Unit<T> + Sync,
+    decode: impl Fn(Task<'t, T>) -> Unit<T> + Sync,
     sink: &mut dyn FnMut(&[T]) -> ControlFlow<()>,
 ) -> Diagnostics {
     let mut diagnostics = Diagnostics::default();
@@ -279,10 +305,12 @@ pub(crate) fn merge<'t, T: Timed>(
         })
         .collect();
     lanes.sort_by_key(|lane| (lane.pages.cpu, lane.buffer));
-    let mut batch = Vec::new();
+    // Of two threads one merges: a second one to decode would only take its core away.
+    let beside = &pool.clone().filter(|pool| pool.current_num_threads() > 2);
     // While the items of a round are merged and looked at here, the next round is decoded there.
     std::thread::scope(|scope| {
-        let mut units = decode_round(&round(&lanes, budget), pool, &decode);
+        let mut spare = Vec::new();
+        let mut units = decode_round(round(&lanes, Some(start), budget, &mut spare), pool, &decode);
         loop {
             for (index, number, unit) in units {
                 if let Some(lane) = lanes.get_mut(index) {
@@ -291,51 +319,66 @@ pub(crate) fn merge<'t, T: Timed>(
                 }
             }
             let watermark = lanes.iter().filter(|l| !l.is_exhausted()).map(|l| l.frontier).min();
-            let next = round(&lanes, budget);
+            let next = round(&lanes, watermark, budget, &mut spare);
             let decode = &decode;
-            let ahead = pool.is_some().then(|| {
-                let next = next.clone();
-                scope.spawn(move || decode_round(&next, pool, decode))
-            });
-            let more = drain(&mut lanes, watermark, &mut batch, sink);
-            units = match ahead.map(std::thread::ScopedJoinHandle::join) {
-                Some(Ok(units)) => units,
+            let (more, decoded) = if pool.is_some() {
+                let ahead = scope.spawn(move || decode_round(next, beside, decode));
+                let more = drain(&mut lanes, watermark, &mut spare, sink);
                 // Decoding does not panic. If it did, the panic is passed on, not swallowed.
-                Some(Err(panic)) => std::panic::resume_unwind(panic),
-                None if more.is_break() || watermark.is_none() => return,
-                None => decode_round(&next, pool, decode),
+                (more, ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            } else {
+                let more = drain(&mut lanes, watermark, &mut spare, sink);
+                let wanted = more.is_continue() && watermark.is_some();
+                (more, if wanted { decode_round(next, pool, decode) } else { Vec::new() })
             };
             if more.is_break() || watermark.is_none() {
                 return;
             }
+            units = decoded;
         }
     });
     diagnostics
 }
 
-/// A unit to be decoded: the place of its lane, the lane's buffer and pages, its number.
-type Task<'t> = (usize, usize, &'t CpuPages, usize);
+/// A unit to be decoded.
+pub(crate) struct Task<'t, T> {
+    lane: usize,
+    pub(crate) buffer: usize,
+    pub(crate) pages: &'t CpuPages,
+    pub(crate) unit: usize,
+    /// For the items: empty, and of some use before, so that its memory is at hand.
+    pub(crate) space: Vec<T>,
+}
 
-/// The units of the next round.
-fn round<'t, T: Timed>(lanes: &[Lane<'t, T>], budget: usize) -> Vec<Task<'t>> {
-    let held: usize = lanes.iter().map(|l| l.ready.len()).sum();
+/// The units of the next round, to be decoded while all before `watermark` is merged.
+fn round<'t, T: Timed>(
+    lanes: &[Lane<'t, T>],
+    watermark: Option<Ts>,
+    budget: usize,
+    spare: &mut Vec<Vec<T>>,
+) -> Vec<Task<'t, T>> {
+    let left: Vec<usize> = lanes.iter().map(|lane| lane.left_at(watermark)).collect();
+    let held: usize = left.iter().sum();
     let room = lanes.len().saturating_mul(AHEAD).saturating_add(budget).saturating_sub(held);
-    let picked = pick(lanes, budget.min(room));
-    let task = |(index, unit): (usize, usize)| lanes.get(index).map(|l| (index, l.buffer, l.pages, unit));
+    let picked = pick(lanes, &left, budget.min(room));
+    let task = |(lane, unit): (usize, usize)| {
+        let Lane { buffer, pages, .. } = lanes.get(lane)?;
+        Some(Task { lane, buffer: *buffer, pages, unit, space: spare.pop().unwrap_or_default() })
+    };
     picked.into_iter().filter_map(task).collect()
 }
 
 fn decode_round<'t, T: Send>(
-    tasks: &[Task<'t>],
+    tasks: Vec<Task<'t, T>>,
     pool: &Pool,
-    decode: &(impl Fn(usize, &'t CpuPages, usize) -> Unit<T> + Sync),
+    decode: &(impl Fn(Task<'t, T>) -> Unit<T> + Sync),
 ) -> Vec<(usize, usize, Unit<T>)> {
-    parallel(pool, tasks.to_vec(), |(index, buffer, pages, unit)| (index, unit, decode(buffer, pages, unit)))
+    parallel(pool, tasks, |task| (task.lane, task.unit, decode(task)))
 }
 
 /// Chooses the units of a round: again and again the next one of the CPU that will probably be
 /// the furthest behind.
-fn pick<T: Timed>(lanes: &[Lane<'_, T>], budget: usize) -> Vec<(usize, usize)> {
+fn pick<T: Timed>(lanes: &[Lane<'_, T>], left: &[usize], budget: usize) -> Vec<(usize, usize)> {
     let mut heap: BinaryHeap<Reverse<(Ts, usize, usize)>> = lanes
         .iter()
         .enumerate()
@@ -346,7 +389,7 @@ fn pick<T: Timed>(lanes: &[Lane<'_, T>], budget: usize) -> Vec<(usize, usize)> {
     while let Some(Reverse((frontier, index, unit))) = heap.pop() {
         let Some(lane) = lanes.get(index) else { continue };
         // The first is the CPU that holds the watermark; it must move.
-        if !picked.is_empty() && lane.ready.len() >= AHEAD {
+        if !picked.is_empty() && left.get(index).is_some_and(|left| *left >= AHEAD) {
             continue;
         }
         picked.push((index, unit));
@@ -362,44 +405,36 @@ fn pick<T: Timed>(lanes: &[Lane<'_, T>], budget: usize) -> Vec<(usize, usize)> {
     picked
 }
 
-const BATCH: usize = 4096;
-
-/// Merges what is before the watermark: draws from one lane while it stays the earliest.
+/// Merges what is before the watermark. From the lane with the earliest item all that comes before
+/// the earliest of the others is passed on at once, from where it was decoded to.
 fn drain<T: Timed>(
     lanes: &mut [Lane<'_, T>],
     watermark: Option<Ts>,
-    batch: &mut Vec<T>,
+    spare: &mut Vec<Vec<T>>,
     sink: &mut dyn FnMut(&[T]) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let is_final = |ts: Ts| watermark.is_none_or(|w| ts < w);
+    let watermark = watermark.unwrap_or(Ts(i64::MAX));
     let mut heap: BinaryHeap<Reverse<(Ts, usize)>> = lanes
         .iter_mut()
         .enumerate()
-        .filter_map(|(index, lane)| Some(Reverse((lane.head()?, index))))
-        .filter(|Reverse((ts, _))| is_final(*ts))
+        .filter_map(|(index, lane)| Some(Reverse((lane.head(spare)?, index))))
+        .filter(|Reverse((ts, _))| *ts < watermark)
         .collect();
     while let Some(Reverse((_, index))) = heap.pop() {
         let Some(lane) = lanes.get_mut(index) else { continue };
-        let rival = heap.peek().map(|Reverse(key)| *key);
-        loop {
-            match lane.head() {
-                Some(ts) if !is_final(ts) => break,
-                Some(ts) if rival.is_some_and(|rival| (ts, index) > rival) => {
-                    heap.push(Reverse((ts, index)));
-                    break;
-                }
-                Some(_) => batch.extend(lane.ready.front_mut().and_then(Iterator::next)),
-                None => break,
+        // At the same instant the lane with the smaller number goes first.
+        let limit = heap.peek().map_or(watermark, |Reverse((ts, rival))| {
+            Ts(ts.0.saturating_add(i64::from(index < *rival))).min(watermark)
+        });
+        let next = loop {
+            match lane.head(spare) {
+                Some(ts) if ts < limit => lane.take(limit, sink)?,
+                head => break head,
             }
+        };
+        if let Some(ts) = next.filter(|ts| *ts < watermark) {
+            heap.push(Reverse((ts, index)));
         }
-        if batch.len() >= BATCH {
-            sink(batch)?;
-            batch.clear();
-        }
-    }
-    if !batch.is_empty() {
-        sink(batch)?;
-        batch.clear();
     }
     ControlFlow::Continue(())
 }

@@ -184,12 +184,8 @@ impl Trace {
     /// time; one that does not has another clock, whatever its label says.
     fn leave_out_disjoint(&mut self) {
         let span = |buffer: usize| {
-            let spans: Vec<(Ts, Ts)> = self
-                .lanes
-                .get(buffer)?
-                .iter()
-                .filter_map(|l| Some((self.first_of(buffer, l)?.ts, self.last_of(buffer, l)?)))
-                .collect();
+            let spans: Vec<(Ts, Ts)> =
+                self.lanes.get(buffer)?.iter().filter_map(|l| Some((self.first_of(l)?.ts, self.last_of(l)?))).collect();
             Some((spans.iter().map(|s| s.0).min()?, spans.iter().map(|s| s.1).max()?))
         };
         if self.selected.len() < 2 {
@@ -284,7 +280,7 @@ impl Trace {
     pub fn start(&self) -> Option<Ts> {
         *self.start.get_or_init(|| {
             let firsts = self.selected.iter().filter_map(|b| Some((*b, self.lanes.get(*b)?)));
-            firsts.flat_map(|(b, lanes)| lanes.iter().filter_map(move |l| Some(self.first_of(b, l)?.ts))).min()
+            firsts.flat_map(|(_, lanes)| lanes.iter().filter_map(|l| Some(self.first_of(l)?.ts))).min()
         })
     }
 
@@ -337,7 +333,7 @@ impl Trace {
 
     /// The instant of a raw stamp. Of a clock without a unit, the stamp itself.
     #[inline]
-    pub(crate) fn ts(&self, _buffer: usize, raw: u64) -> Ts {
+    pub(crate) fn ts(&self, raw: u64) -> Ts {
         match &self.conversion {
             Ok(conversion) => conversion.ts(raw),
             Err(_) => Conversion::default().ts(raw),
@@ -378,7 +374,7 @@ impl Trace {
             start,
             self.budget(),
             &self.pool,
-            |b, pages, unit| self.collect(b, pages, unit),
+            |task| self.collect(task.buffer, task.pages, task.unit),
             &mut |items| items.iter().try_for_each(|item| sink(&Record::new(self, item))),
         )
     }
@@ -432,7 +428,7 @@ impl Trace {
     }
 
     fn budget(&self) -> usize {
-        if self.options.budget > 0 { self.options.budget } else { 64 }
+        if self.options.budget > 0 { self.options.budget } else { 32 }
     }
 }
 

@@ -10,7 +10,7 @@ const V4_4: &str = r#""prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s%s ==>
 const V2_6_38: &str = r#""prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s ==> next_comm=%s next_pid=%d next_prio=%d", REC->prev_comm, REC->prev_pid, REC->prev_prio, REC->prev_state ? __print_flags(REC->prev_state, "|", { 1, "S"} , { 2, "D" }, { 4, "T" }, { 8, "t" }, { 16, "Z" }, { 32, "X" }, { 64, "x" }, { 128, "W" }) : "R", REC->next_comm, REC->next_pid, REC->next_prio"#;
 
 fn classes(states: &States, raws: &[u64]) -> Vec<StateClass> {
-    raws.iter().map(|raw| states.decode(*raw, false).0.class).collect()
+    raws.iter().map(|raw| states.decode(*raw, || false).0.class).collect()
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn masks_since_5_0() {
     );
     assert_eq!(states.letters(0x100), "R+");
     assert_eq!(states.letters(3), "S|D");
-    assert!(states.decode(0x400, false).1, "a bit that the text does not explain");
+    assert!(states.decode(0x400, || false).1, "a bit that the text does not explain");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn the_shift_of_4_15_shows_in_the_idle_task() {
     states.settle(&evidence, Some((4, 18)));
     assert_eq!(states.encoding, Encoding::Shifted);
     assert_eq!(classes(&states, &[1, 2, 4, 0x20, 0x40, 0x100]), [Runnable, Blocked, Blocked, Dead, Dead, Preempted]);
-    assert_eq!(states.decode(0x100, true).0.class, Blocked, "an idle kworker");
+    assert_eq!(states.decode(0x100, || true).0.class, Blocked, "an idle kworker");
     let mut modern = States::modern();
     modern.settle(&Evidence { idle_zero: true, ..Evidence::default() }, Some((4, 19)));
     assert_eq!(modern.encoding, Encoding::Mask, "a tree that has the fix");

@@ -19,7 +19,6 @@ pub struct CpuReader<'t> {
 
 struct Ends<'e> {
     trace: &'e Trace,
-    buffer: usize,
     first: Option<First>,
     last: Option<Ts>,
     lost: bool,
@@ -35,7 +34,7 @@ pub(crate) struct First {
 
 impl Visitor for Ends<'_> {
     fn record(&mut self, raw: &Raw<'_>) {
-        let ts = self.trace.ts(self.buffer, raw.ts);
+        let ts = self.trace.ts(raw.ts);
         if self.first.is_none() {
             let pid = self.trace.common().pid(raw.payload, self.trace.endian());
             self.first = Some(First { ts, pid, after_loss: self.lost });
@@ -51,8 +50,8 @@ impl Visitor for Ends<'_> {
 }
 
 impl Trace {
-    fn ends_of(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Ends<'_> {
-        let mut ends = Ends { trace: self, buffer, first: None, last: None, lost: false };
+    fn ends_of(&self, pages: &CpuPages, unit: usize) -> Ends<'_> {
+        let mut ends = Ends { trace: self, first: None, last: None, lost: false };
         let mut own = Vec::new();
         if let UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) = pages.load(self.file(), unit, &mut own) {
             walk(bytes, &pages.layout, &mut ends);
@@ -61,10 +60,10 @@ impl Trace {
     }
 
     /// A CPU's first event.
-    pub(crate) fn first_of(&self, buffer: usize, pages: &CpuPages) -> Option<First> {
+    pub(crate) fn first_of(&self, pages: &CpuPages) -> Option<First> {
         let mut lost = false;
         (0..pages.units()).find_map(|unit| {
-            let ends = self.ends_of(buffer, pages, unit);
+            let ends = self.ends_of(pages, unit);
             let first = ends.first.map(|f| First { after_loss: f.after_loss || lost, ..f });
             lost |= ends.lost;
             first
@@ -72,13 +71,13 @@ impl Trace {
     }
 
     /// The time of a CPU's last event.
-    pub(crate) fn last_of(&self, buffer: usize, pages: &CpuPages) -> Option<Ts> {
-        (0..pages.units()).rev().find_map(|unit| self.ends_of(buffer, pages, unit).last)
+    pub(crate) fn last_of(&self, pages: &CpuPages) -> Option<Ts> {
+        (0..pages.units()).rev().find_map(|unit| self.ends_of(pages, unit).last)
     }
 
     /// The CPUs that have events in the buffers that are read.
     pub fn observed(&self) -> Vec<Cpu> {
-        let with_events = self.selected_lanes().into_iter().filter(|(b, pages)| self.first_of(*b, pages).is_some());
+        let with_events = self.selected_lanes().into_iter().filter(|(_, pages)| self.first_of(pages).is_some());
         let mut cpus: Vec<Cpu> = with_events.map(|(_, pages)| pages.cpu).collect();
         cpus.sort_unstable();
         cpus.dedup();
@@ -89,7 +88,7 @@ impl Trace {
     pub fn extent(&self) -> Option<(Ts, Ts)> {
         let start = self.start()?;
         let lanes = self.selected_lanes();
-        let lasts = crate::stream::parallel(self.pool(), lanes, |(b, pages)| self.last_of(b, pages));
+        let lasts = crate::stream::parallel(self.pool(), lanes, |(_, pages)| self.last_of(pages));
         Some((start, lasts.into_iter().flatten().max()?.max(start)))
     }
 
@@ -124,16 +123,18 @@ impl CpuReader<'_> {
         };
         let none: &[bool] = &[];
         let skip = self.skip.get(buffer).map_or(none, Vec::as_slice);
-        let first = from.map_or(0, |from| self.unit_before(buffer, pages, from));
+        let first = from.map_or(0, |from| self.unit_before(pages, from));
         let mut last = None;
         let mut pending = None;
+        let mut space = Vec::new();
         for number in first..pages.units() {
-            let unit = self.trace.decode(buffer, pages, number, &self.plan, skip);
+            let mut unit = self.trace.decode(pages, number, &self.plan, skip, space);
             diagnostics.merge(&unit.diagnostics);
             if let Some(lead) = unit.lead {
                 pending = Some(join_losses(pending.take(), lead));
             }
             if unit.last.is_none() {
+                space = unit.items;
                 continue;
             }
             // Read from the middle on, a loss before the first unit is not ours to tell.
@@ -158,6 +159,8 @@ impl CpuReader<'_> {
             }
             diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
             last = last.max(unit.last);
+            unit.items.clear();
+            space = unit.items;
         }
         diagnostics
     }
@@ -175,12 +178,12 @@ impl CpuReader<'_> {
     }
 
     /// The last unit that begins at or before `from`: by a binary search over the times of pages.
-    fn unit_before(&self, buffer: usize, pages: &CpuPages, from: Ts) -> usize {
+    fn unit_before(&self, pages: &CpuPages, from: Ts) -> usize {
         let (mut low, mut high) = (0usize, pages.units());
         while low.saturating_add(1) < high {
             let middle = low.midpoint(high);
             // Units without events tell no time; the next one does.
-            let begins = (middle..high).find_map(|unit| self.begins(buffer, pages, unit));
+            let begins = (middle..high).find_map(|unit| self.begins(pages, unit));
             if begins.is_some_and(|ts| ts <= from) {
                 low = middle;
             } else {
@@ -191,7 +194,7 @@ impl CpuReader<'_> {
     }
 
     /// The time of a unit's first page with events.
-    fn begins(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Option<Ts> {
+    fn begins(&self, pages: &CpuPages, unit: usize) -> Option<Ts> {
         let mut own = Vec::new();
         let (UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes)) = pages.load(self.trace.file(), unit, &mut own)
         else {
@@ -199,6 +202,6 @@ impl CpuReader<'_> {
         };
         let pages_of = bytes.chunks(pages.layout.size.max(1)).filter_map(|page| Page::parse(page, &pages.layout).ok());
         let ts = pages_of.filter(|page| !page.is_empty()).map(|page| page.ts).next()?;
-        Some(self.trace.ts(buffer, ts))
+        Some(self.trace.ts(ts))
     }
 }

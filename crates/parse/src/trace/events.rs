@@ -36,7 +36,6 @@ struct Decoder<'d> {
     /// Events of these numbers come from another buffer.
     skip: &'d [bool],
     endian: Endian,
-    buffer: usize,
     cpu: Cpu,
     unit: Unit<SchedEvent>,
     odd: Oddities,
@@ -47,7 +46,7 @@ struct Decoder<'d> {
 impl Visitor for Decoder<'_> {
     #[inline]
     fn record(&mut self, raw: &Raw<'_>) {
-        let mut ts = self.trace.ts(self.buffer, raw.ts);
+        let mut ts = self.trace.ts(raw.ts);
         if let Some(last) = self.unit.last
             && ts < last
         {
@@ -108,23 +107,22 @@ impl Trace {
         })
     }
 
-    /// Decodes one unit of a CPU's data.
+    /// Decodes one unit of a CPU's data, its events into `space`, which is empty.
     pub(crate) fn decode(
         &self,
-        buffer: usize,
         pages: &CpuPages,
         unit: usize,
         plan: &Plan,
         skip: &[bool],
+        space: Vec<SchedEvent>,
     ) -> Unit<SchedEvent> {
         let mut decoder = Decoder {
             trace: self,
             plan,
             skip,
             endian: self.endian(),
-            buffer,
             cpu: pages.cpu,
-            unit: Unit::default(),
+            unit: Unit { items: space, ..Unit::default() },
             odd: Oddities::default(),
             backwards: 0,
             out_of_range: 0,
@@ -269,9 +267,9 @@ impl EventSource for EventStream<'_> {
         let mut firsts: Vec<FirstEvent> = Vec::new();
         let mut end: Option<Ts> = None;
         let lanes = trace.selected_lanes();
-        let ends = stream::parallel(trace.pool(), lanes, |(buffer, pages)| {
-            let first = trace.first_of(buffer, pages)?;
-            Some((pages.cpu, first, trace.last_of(buffer, pages).unwrap_or(first.ts)))
+        let ends = stream::parallel(trace.pool(), lanes, |(_, pages)| {
+            let first = trace.first_of(pages)?;
+            Some((pages.cpu, first, trace.last_of(pages).unwrap_or(first.ts)))
         });
         for (cpu, first, last) in ends.into_iter().flatten() {
             end = end.max(Some(last));
@@ -294,9 +292,9 @@ impl EventSource for EventStream<'_> {
         let trace = self.trace;
         let start = trace.start().unwrap_or_default();
         let none: &[bool] = &[];
-        let decode = |buffer: usize, pages: &CpuPages, unit: usize| {
-            let skip = self.skip.get(buffer).map_or(none, Vec::as_slice);
-            trace.decode(buffer, pages, unit, &self.plan, skip)
+        let decode = |task: stream::Task<'_, SchedEvent>| {
+            let skip = self.skip.get(task.buffer).map_or(none, Vec::as_slice);
+            trace.decode(task.pages, task.unit, &self.plan, skip, task.space)
         };
         self.read = stream::merge(&trace.selected_lanes(), start, trace.budget(), trace.pool(), decode, sink);
         Ok(())
