@@ -78,6 +78,17 @@ impl<T> Episodes<T> {
         self.longest.len() < self.keep || self.longest.last().is_some_and(|l| now.since(open.start) > l.duration)
     }
 
+    /// When the predicate holds from `now` on: the instant from which the open episode wants a
+    /// note, if it has none.
+    pub fn note_due(&self, now: Ts) -> Option<Ts> {
+        let start = match &self.open {
+            Some(open) if open.note.is_some() => return None,
+            open => open.as_ref().map_or(now, |open| open.start),
+        };
+        let shortest = self.longest.last().filter(|_| self.longest.len() >= self.keep).map_or(Dur(0), |l| l.duration);
+        Some(start.after(Dur(shortest.0.saturating_add(1))))
+    }
+
     /// Notes something of the open episode.
     pub fn note(&mut self, note: T) {
         if let Some(open) = &mut self.open {

@@ -123,26 +123,39 @@ impl Comm {
 
     /// From a `char[16]` as it stands in a record.
     pub fn from_array(bytes: [u8; 16]) -> Comm {
-        // Most names are clean already; the test is one word wide.
-        match bytes.iter().position(|b| *b == 0) {
-            None => Comm(bytes),
-            Some(end) => {
-                let mask = (1u128 << (8 * end)).wrapping_sub(1);
-                Comm((u128::from_le_bytes(bytes) & mask).to_le_bytes())
-            }
+        let word = u128::from_le_bytes(bytes);
+        match first_nul(word) {
+            16 => Comm(bytes),
+            end => Comm((word & ((1 << (8 * end)) - 1)).to_le_bytes()),
         }
     }
 
     /// The bytes of the name.
     pub fn as_bytes(&self) -> &[u8] {
-        let end = self.0.iter().position(|b| *b == 0).unwrap_or(16);
+        let end = first_nul(u128::from_le_bytes(self.0));
         self.0.get(..end).unwrap_or(&self.0)
+    }
+
+    /// Whether `byte` is in the name.
+    pub fn contains(&self, byte: u8) -> bool {
+        let others = u128::from_le_bytes(self.0) ^ u128::from_le_bytes([byte; 16]);
+        first_nul(others) < 16
     }
 
     /// Whether nothing is known of the name.
     pub fn is_empty(&self) -> bool {
         self.0[0] == 0
     }
+}
+
+/// The place of the first zero byte, counted from the least significant; 16 where there is none.
+/// All bytes at once: subtracting one borrows into the top bit of a byte that was zero, and of none
+/// before it.
+#[inline]
+fn first_nul(word: u128) -> usize {
+    const ONES: u128 = u128::from_le_bytes([1; 16]);
+    let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+    zeros.trailing_zeros() as usize / 8
 }
 
 /// As text fit for any output: what is not printable, or not UTF-8, is escaped as `\xNN`.

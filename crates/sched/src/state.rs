@@ -25,7 +25,7 @@
 //! events were lost before a task's first event, or wakeups were not recorded, its state until
 //! then is `Unknown`.
 
-use crate::diag::{Diagnostic, Diagnostics};
+use crate::diag::Diagnostics;
 use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use crate::lineage::{Kin, Lineage};
 use crate::span::{CpuSpan, Current, Span, TaskState};
@@ -33,10 +33,12 @@ use rustc_hash::FxHashMap;
 
 mod counts;
 mod current;
+mod repair;
 mod tasks;
 
 pub use counts::{Counts, Load};
 pub use current::CpuFold;
+pub use repair::Repair;
 pub use tasks::{Task, TaskId};
 
 use counts::Tally;
@@ -54,51 +56,6 @@ pub struct Start {
     pub waiting: Vec<(TaskRef, Cpu)>,
     /// Wakeups are not in the trace: a task first seen being switched in may have slept until then.
     pub without_wakeups: bool,
-}
-
-/// A contradiction between an event and the state, by the rule that resolves it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)] // each is a `Diagnostic` of the same name, which explains it
-pub enum Repair {
-    SwitchPrevMismatch,
-    UnseenMigration,
-    UnseenWakeup,
-    RunningElsewhere,
-    MigrateRunning,
-    MigrateOrigMismatch,
-    WakeupTargetCorrected,
-    UnseenExit,
-    EarlyWakeup,
-}
-
-impl Repair {
-    /// All of them.
-    pub const ALL: [Repair; 9] = [
-        Repair::SwitchPrevMismatch,
-        Repair::UnseenMigration,
-        Repair::UnseenWakeup,
-        Repair::RunningElsewhere,
-        Repair::MigrateRunning,
-        Repair::MigrateOrigMismatch,
-        Repair::WakeupTargetCorrected,
-        Repair::UnseenExit,
-        Repair::EarlyWakeup,
-    ];
-
-    /// The diagnostic that tells of it.
-    pub fn diagnostic(self) -> Diagnostic {
-        match self {
-            Repair::SwitchPrevMismatch => Diagnostic::SwitchPrevMismatch,
-            Repair::UnseenMigration => Diagnostic::UnseenMigration,
-            Repair::UnseenWakeup => Diagnostic::UnseenWakeup,
-            Repair::RunningElsewhere => Diagnostic::RunningElsewhere,
-            Repair::MigrateRunning => Diagnostic::MigrateRunning,
-            Repair::MigrateOrigMismatch => Diagnostic::MigrateOrigMismatch,
-            Repair::WakeupTargetCorrected => Diagnostic::WakeupTargetCorrected,
-            Repair::UnseenExit => Diagnostic::UnseenExit,
-            Repair::EarlyWakeup => Diagnostic::EarlyWakeup,
-        }
-    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -124,6 +81,8 @@ pub struct SchedState {
     tasks: Tasks,
     lineage: Lineage,
     tally: Tally,
+    /// CPUs that the tally does not show as they are.
+    stale: Vec<Cpu>,
     repairs: [u64; Repair::ALL.len()],
     gaps: FxHashMap<Cpu, (u64, u64)>,
     discovered: Vec<(TaskRef, Cpu)>,
@@ -142,7 +101,7 @@ impl SchedState {
         };
         for (cpu, pid) in &start.cpus {
             state.cpu(*cpu).observed = true;
-            state.recount(*cpu);
+            state.stale.push(*cpu);
             if let Some(pid) = pid {
                 state.settle(*cpu, *pid, start.ts);
             }
@@ -153,6 +112,7 @@ impl SchedState {
                 state.enter(slot, TaskState::Waiting(*cpu), start.ts);
             }
         }
+        state.recount();
         state.forget_facts();
         state
     }
@@ -259,9 +219,14 @@ impl SchedState {
     pub fn apply(&mut self, event: &SchedEvent) {
         self.forget_facts();
         self.now = event.ts;
-        if let Kind::Lost { .. } = event.kind {
-            return self.lose(event.cpu, event.ts);
+        match event.kind {
+            Kind::Lost { .. } => self.lose(event.cpu, event.ts),
+            _ => self.happen(event),
         }
+        self.recount();
+    }
+
+    fn happen(&mut self, event: &SchedEvent) {
         self.notice(event);
         match event.kind {
             Kind::Switch { prev, state, next } => self.switch(event.cpu, prev, state, next),
@@ -310,9 +275,18 @@ impl SchedState {
         &mut self.cpus[index]
     }
 
-    fn recount(&mut self, cpu: Cpu) {
-        let c = &self.cpus[cpu.index()];
-        self.tally.set(cpu, c.load(), c.queue.len);
+    fn recount(&mut self) {
+        for cpu in self.stale.drain(..) {
+            let c = &self.cpus[cpu.index()];
+            self.tally.set(cpu, c.load(), c.queue.len);
+        }
+    }
+
+    /// Something of `cpu` changed that the tally must show.
+    fn touch(&mut self, cpu: Cpu) {
+        if self.stale.last() != Some(&cpu) {
+            self.stale.push(cpu);
+        }
     }
 
     /// Any event ends a gap, and shows who runs.
@@ -325,7 +299,7 @@ impl SchedState {
         let c = self.cpu(cpu);
         if !c.observed {
             c.observed = true;
-            self.recount(cpu);
+            self.touch(cpu);
         }
         if self.cpus[cpu.index()].current == Current::Unknown {
             self.settle(cpu, event.pid, ts);
@@ -353,20 +327,20 @@ impl SchedState {
         let span = CpuSpan { cpu, current: c.current, comm: c.comm, start: c.since, end: ts };
         (c.current, c.running, c.comm, c.since) = (current, running, comm, ts);
         self.cpu_spans.push(span);
-        self.recount(cpu);
+        self.touch(cpu);
     }
 
     /// The task in `slot` runs on `cpu` from `ts`, whatever it did before.
     fn run(&mut self, cpu: Cpu, slot: Slot, ts: Ts) {
-        let task = *self.tasks.entry(slot);
-        if let TaskState::Running(other) = task.state
+        let Task { state, pid, comm, .. } = *self.tasks.entry(slot);
+        if let TaskState::Running(other) = state
             && other != cpu
         {
             self.repair(Repair::RunningElsewhere);
             self.set_current(other, Current::Unknown, None, Comm::EMPTY, ts);
         }
         self.enter(slot, TaskState::Running(cpu), ts);
-        self.set_current(cpu, Current::Task(task.pid), Some(slot), task.comm, ts);
+        self.set_current(cpu, Current::Task(pid), Some(slot), comm, ts);
     }
 
     /// Closes the span of the task in `slot` and begins the next.
@@ -379,12 +353,12 @@ impl SchedState {
         self.spans.push(span);
         if let TaskState::Waiting(cpu) = old {
             self.tasks.leave(&mut self.cpus[cpu.index()].queue, slot);
-            self.recount(cpu);
+            self.touch(cpu);
         }
         if let TaskState::Waiting(cpu) = state {
             self.cpu(cpu);
             self.tasks.join(&mut self.cpus[cpu.index()].queue, slot);
-            self.recount(cpu);
+            self.touch(cpu);
         }
         if state == TaskState::Dead {
             self.tasks.die(slot);
@@ -467,10 +441,10 @@ impl SchedState {
             }
             return self.birth(next, TaskState::Unknown, since);
         };
-        let task = *self.tasks.entry(slot);
-        match task.state {
+        let Task { state, undecided, .. } = *self.tasks.entry(slot);
+        match state {
             TaskState::Waiting(other) if other != cpu => self.repair(Repair::UnseenMigration),
-            TaskState::Blocked(_) => match task.undecided {
+            TaskState::Blocked(_) => match undecided {
                 // After a loss a wakeup in between may be among what is missing.
                 Some(orig) if self.is_start_known() => self.discovered.push((next, orig)),
                 Some(_) => {}

@@ -21,7 +21,6 @@ pub use figure::{Runs, figure};
 pub use judge::{Judge, Limits, Verdict};
 pub use report::{EpisodeReport, Report, Unknown, Violation, table, text};
 
-use rustc_hash::FxHashMap;
 use sched::counted::{CountedQueues, Flags};
 use sched::episodes::Episodes;
 use sched::{Analysis, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts};
@@ -118,6 +117,15 @@ struct Count {
     possible_ns: u64,
     possible_capacity_ns: u64,
     by_distance: [u64; 4],
+    /// The nearest pair in the open episode.
+    nearest: Option<Distance>,
+}
+
+/// A CPU as the analysis sees it.
+#[derive(Clone, Copy, Debug, Default)]
+struct CpuNow {
+    load: Load,
+    reacting: Option<Ts>,
 }
 
 /// The analysis.
@@ -129,9 +137,9 @@ pub struct WorkConservation<'o> {
     counts: [Count; WAYS],
     sets: Sets,
     queues: CountedQueues,
-    /// By CPU: what it was placed as.
-    loads: Vec<Load>,
-    reacting: FxHashMap<Cpu, Ts>,
+    cpus: Vec<CpuNow>,
+    /// From this instant on an episode is worth a note.
+    note_at: Ts,
     reactions: Vec<Reaction>,
     long_reactions: u64,
     integrals: Integrals,
@@ -156,6 +164,7 @@ impl<'o> WorkConservation<'o> {
             possible_ns: 0,
             possible_capacity_ns: 0,
             by_distance: [0; 4],
+            nearest: None,
         };
         WorkConservation {
             options,
@@ -164,8 +173,8 @@ impl<'o> WorkConservation<'o> {
             counts: [count(), count(), count()],
             sets: Sets::new(&options.topology),
             queues: CountedQueues::default(),
-            loads: Vec::new(),
-            reacting: FxHashMap::default(),
+            cpus: Vec::new(),
+            note_at: Ts::MAX,
             reactions: Vec::new(),
             long_reactions: 0,
             integrals: Integrals::default(),
@@ -176,6 +185,27 @@ impl<'o> WorkConservation<'o> {
 
     fn is_included(&self, cpu: Cpu) -> bool {
         self.options.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+    }
+
+    /// Brings queues and sets up to date with an event that changed something.
+    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.touched.clear();
+        let (sets, touched, options) = (&mut self.sets, &mut self.touched, self.options);
+        let mut touch = |cpu: Cpu| {
+            if touched.last() != Some(&cpu) {
+                touched.push(cpu);
+            }
+        };
+        let change = |cpu, flags, by| {
+            sets.waiter(cpu, flags, by);
+            touch(cpu);
+        };
+        self.queues.follow(state, |task, cpu| flags(options, task, cpu, state), change);
+        state.cpu_spans().iter().for_each(|span| touch(span.cpu));
+        for i in 0..self.touched.len() {
+            self.place(self.touched[i], event.ts, state);
+        }
+        self.commit(event.ts);
     }
 
     /// Brings the sets up to date for a CPU.
@@ -193,20 +223,18 @@ impl<'o> WorkConservation<'o> {
             }
             load => load,
         };
-        if cpu.index() >= self.loads.len() {
-            self.loads.resize(cpu.index() + 1, Load::Unobserved);
+        if cpu.index() >= self.cpus.len() {
+            self.cpus.resize(cpu.index() + 1, CpuNow::default());
         }
-        if std::mem::replace(&mut self.loads[cpu.index()], load) == load {
+        let now = &mut self.cpus[cpu.index()];
+        if std::mem::replace(&mut now.load, load) == load {
             return;
         }
         self.sets.place(cpu, load);
-        match (load == Load::Reacting, self.reacting.get(&cpu).copied()) {
-            (true, None) => drop(self.reacting.insert(cpu, ts)),
-            (false, Some(since)) => {
-                self.reacting.remove(&cpu);
-                self.reacted(cpu, since, ts);
-            }
-            _ => {}
+        if load == Load::Reacting {
+            now.reacting = Some(ts);
+        } else if let Some(since) = now.reacting.take() {
+            self.reacted(cpu, since, ts);
         }
     }
 
@@ -221,8 +249,19 @@ impl<'o> WorkConservation<'o> {
         self.reactions.truncate(KEPT);
     }
 
-    /// Time passes; the state is what it was.
-    fn advance(&mut self, ts: Ts, state: &SchedState) {
+    /// Takes over what was changed, after the time until now has been accounted for.
+    fn commit(&mut self, ts: Ts) {
+        if self.sets.is_changed() {
+            self.account(ts);
+            self.sets.commit();
+            self.note_at = self.note_due();
+        } else {
+            self.sets.commit();
+        }
+    }
+
+    /// Accounts for the time since the last change, in which the sets were what they are.
+    fn account(&mut self, ts: Ts) {
         let ns = ts.since(self.last).0;
         if ns == 0 {
             return;
@@ -234,28 +273,40 @@ impl<'o> WorkConservation<'o> {
         i.idle += ns * idle;
         i.unknown += ns * unknown;
         i.waiting += ns * waiting;
-        for index in 0..self.counts.len() {
-            let count = &mut self.counts[index];
-            let amount = self.sets.violation(index);
+        for (way, count) in self.counts.iter_mut().enumerate() {
+            let amount = self.sets.violation(way);
             count.episodes.pass(from, ts, amount);
-            if self.sets.is_possible(index) {
+            if self.sets.is_possible(way) {
                 count.possible_ns += ns;
-                count.possible_capacity_ns += ns * u64::from(self.sets.possible_capacity(index));
+                count.possible_capacity_ns += ns * u64::from(self.sets.possible_capacity(way));
             }
-            if amount.is_none() {
-                continue;
-            }
-            let distance = self.sets.nearest(index);
+            let distance = amount.and_then(|_| self.sets.nearest(way));
+            count.nearest = distance.map(|distance| count.nearest.map_or(distance, |other| other.min(distance)));
             if let Some(distance) = distance {
                 count.by_distance[distance as usize] += ns;
             }
             if let Some(scene) = count.episodes.open_note() {
-                scene.distance = scene.distance.min(distance);
-            } else if count.episodes.wants_note(ts) {
-                let scene = self.scene(index, distance, state);
-                self.counts[index].episodes.note(scene);
+                scene.distance = count.nearest;
             }
         }
+    }
+
+    /// When the next episode is long enough to be among the longest, if none of them ends before.
+    fn note_due(&self) -> Ts {
+        let violated = (0..WAYS).filter(|way| self.sets.violation(*way).is_some());
+        violated.filter_map(|way| self.counts[way].episodes.note_due(self.last)).min().unwrap_or(Ts::MAX)
+    }
+
+    /// Notes the machine as it is for the episodes that have become long.
+    fn note(&mut self, ts: Ts, state: &SchedState) {
+        self.account(ts);
+        for way in 0..WAYS {
+            if self.counts[way].episodes.wants_note(ts) {
+                let scene = self.scene(way, self.counts[way].nearest, state);
+                self.counts[way].episodes.note(scene);
+            }
+        }
+        self.note_at = self.note_due();
     }
 
     /// The machine now: who idles, who waits where.
@@ -305,6 +356,9 @@ fn thresholds(min_episode: Dur) -> Vec<Dur> {
 /// Whether a thread of this name is bound to `cpu`: its name ends in `/N`, before a `:` for
 /// `kworker/N:…`. `kworker/u…` is not bound.
 pub fn is_bound(comm: Comm, cpu: Cpu) -> bool {
+    if !comm.contains(b'/') {
+        return false;
+    }
     let name = comm.as_bytes();
     let Some(slash) = name.iter().rposition(|b| *b == b'/') else { return false };
     let digits = name[slash + 1..].split(|b| *b == b':').next().unwrap_or(&[]);
@@ -325,24 +379,18 @@ impl Analysis for WorkConservation<'_> {
             self.queues.begin(cpu, state, |task, cpu| flags(options, task, cpu, state), change);
             self.place(cpu, start, state);
         }
+        self.commit(start);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.advance(event.ts, state);
+        if event.ts >= self.note_at {
+            self.note(event.ts, state);
+        }
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.touched.clear();
-        self.touched.push(event.cpu);
-        let (sets, touched, options) = (&mut self.sets, &mut self.touched, self.options);
-        let change = |cpu, flags, by| {
-            sets.waiter(cpu, flags, by);
-            touched.push(cpu);
-        };
-        self.queues.follow(state, |task, cpu| flags(options, task, cpu, state), change);
-        self.touched.extend(state.cpu_spans().iter().map(|s| s.cpu));
-        for i in 0..self.touched.len() {
-            self.place(self.touched[i], event.ts, state);
+        if !state.spans().is_empty() || !state.cpu_spans().is_empty() {
+            self.follow(event, state);
         }
         match event.kind {
             Kind::Exec { pid, .. } if state.root() == Some(pid) && self.traced.is_none() => {
@@ -359,13 +407,14 @@ impl Analysis for WorkConservation<'_> {
 
     fn finish(mut self, end: Ts, state: &SchedState) -> Report {
         // The pass has closed the spans by now, but the queues are as they were.
-        self.advance(end, state);
+        self.note(end, state);
         for count in &mut self.counts {
             count.episodes.close(end);
         }
-        let open: Vec<(Cpu, Ts)> = self.reacting.drain().collect();
-        for (cpu, since) in open {
-            self.reacted(cpu, since, end);
+        for (cpu, now) in (0..).map(Cpu).zip(self.cpus.clone()) {
+            if let Some(since) = now.reacting {
+                self.reacted(cpu, since, end);
+            }
         }
         report::build(self, end, state)
     }

@@ -92,9 +92,15 @@ impl Level {
 }
 
 /// The CPUs, and how many are what for each way of counting waiters.
+///
+/// An event changes a CPU several times over: a task leaves its queue, another joins, its current
+/// changes. So changes are gathered, and the sums follow when they are committed, in one step that
+/// finds most often that nothing has changed.
 #[derive(Clone, Debug)]
 pub(crate) struct Sets {
     places: Vec<Place>,
+    /// CPUs that changed since the last commit, as they were then.
+    touched: Vec<(Cpu, Place)>,
     idle: u32,
     unknown: u32,
     reacting: u32,
@@ -114,6 +120,7 @@ impl Sets {
             (!topology.is_empty()).then(|| [level(|p| p.core), level(|p| p.llc), level(|p| p.node.or(p.socket))]);
         Sets {
             places: Vec::new(),
+            touched: Vec::new(),
             idle: 0,
             unknown: 0,
             reacting: 0,
@@ -125,35 +132,48 @@ impl Sets {
         }
     }
 
-    fn old(&mut self, cpu: Cpu) -> Place {
+    /// A CPU that is about to change; as it was until now is kept for the commit.
+    fn touch(&mut self, cpu: Cpu) -> &mut Place {
         if cpu.index() >= self.places.len() {
             self.places.resize(cpu.index() + 1, Place::default());
         }
-        self.places[cpu.index()]
+        let place = &mut self.places[cpu.index()];
+        if !self.touched.iter().any(|(touched, _)| *touched == cpu) {
+            self.touched.push((cpu, *place));
+        }
+        place
     }
 
     /// A waiter that counts for these ways joins (1) or leaves (-1).
     pub(crate) fn waiter(&mut self, cpu: Cpu, ways: Flags, by: i32) {
-        let old = self.old(cpu);
-        let mut new = old;
-        for way in 0..WAYS {
-            let by = by * i32::from(ways >> way & 1);
-            new.waiters[way] = new.waiters[way].saturating_add_signed(by);
-            if old.is_busy() {
-                swap(&mut self.waiters[way], new.waiters[way], old.waiters[way]);
-                swap(&mut self.overloaded[way], new.is_overloaded(way).into(), old.is_overloaded(way).into());
-            }
+        for (way, waiters) in self.touch(cpu).waiters.iter_mut().enumerate() {
+            *waiters = waiters.saturating_add_signed(by * i32::from(ways >> way & 1));
         }
-        if old.load != Load::Unobserved {
-            swap(&mut self.queued, new.waiters[0], old.waiters[0]);
-        }
-        self.set(cpu, old, new);
     }
 
     /// What a CPU is now.
     pub(crate) fn place(&mut self, cpu: Cpu, load: Load) {
-        let old = self.old(cpu);
-        let new = Place { load, ..old };
+        self.touch(cpu).load = load;
+    }
+
+    /// Whether anything is other than at the last commit.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.touched.iter().any(|(cpu, old)| self.places[cpu.index()] != *old)
+    }
+
+    /// Brings the sums up to date with what was changed.
+    pub(crate) fn commit(&mut self) {
+        let mut touched = std::mem::take(&mut self.touched);
+        for (cpu, old) in touched.drain(..) {
+            let new = self.places[cpu.index()];
+            if new != old {
+                self.change(cpu, old, new);
+            }
+        }
+        self.touched = touched;
+    }
+
+    fn change(&mut self, cpu: Cpu, old: Place, new: Place) {
         let is = |place: Place, load: Load| u32::from(place.load == load);
         swap(&mut self.idle, new.is_idle().into(), old.is_idle().into());
         swap(&mut self.unknown, is(new, Load::Unknown), is(old, Load::Unknown));
@@ -161,18 +181,17 @@ impl Sets {
         swap(&mut self.running, new.is_busy().into(), old.is_busy().into());
         let queued = |p: Place| if p.load == Load::Unobserved { 0 } else { p.waiters[0] };
         swap(&mut self.queued, queued(new), queued(old));
+        let mut moved = new.is_idle() != old.is_idle();
         for way in 0..WAYS {
             let counted = |p: Place| if p.is_busy() { p.waiters[way] } else { 0 };
             swap(&mut self.waiters[way], counted(new), counted(old));
             swap(&mut self.overloaded[way], new.is_overloaded(way).into(), old.is_overloaded(way).into());
+            moved |= new.is_overloaded(way) != old.is_overloaded(way);
         }
-        self.set(cpu, old, new);
-    }
-
-    fn set(&mut self, cpu: Cpu, old: Place, new: Place) {
-        self.places[cpu.index()] = new;
-        for level in self.levels.iter_mut().flatten() {
-            level.change(cpu, old, new);
+        if moved {
+            for level in self.levels.iter_mut().flatten() {
+                level.change(cpu, old, new);
+            }
         }
     }
 
@@ -231,6 +250,7 @@ mod tests {
             (0..*waiters).for_each(|_| sets.waiter(Cpu(cpu), 7, 1));
             sets.place(Cpu(cpu), *load);
         }
+        sets.commit();
         sets
     }
 

@@ -140,7 +140,9 @@ impl Tasks {
     }
 
     pub(super) fn bury(&mut self) {
-        self.free.append(&mut self.dying);
+        if !self.dying.is_empty() {
+            self.free.append(&mut self.dying);
+        }
     }
 
     pub(super) fn join(&mut self, queue: &mut Queue, slot: Slot) {
