@@ -67,9 +67,11 @@ impl CountedQueues {
         mut change: impl FnMut(Cpu, Flags, i32),
     ) {
         for span in state.spans() {
-            let slot = self.waiting.get_mut(span.task.index());
-            if let Some((cpu, flags)) = slot.and_then(Option::take) {
-                change(cpu, flags, -1);
+            if let TaskState::Waiting(_) = span.state {
+                let slot = self.waiting.get_mut(span.task.index());
+                if let Some((cpu, flags)) = slot.and_then(Option::take) {
+                    change(cpu, flags, -1);
+                }
             }
             let Some(task) = state.task(span.task) else { continue };
             if let TaskState::Waiting(cpu) = task.state {

@@ -39,7 +39,51 @@ impl Place {
     }
 
     fn is_overloaded(self, way: usize) -> bool {
-        self.is_busy() && self.waiters[way] > 0
+        self.is_busy() & (self.waiters[way] > 0)
+    }
+
+    /// What it adds to the sums.
+    fn share(self) -> Sums {
+        let is = |load: Load| u32::from(self.load == load);
+        let (busy, observed) = (u32::from(self.is_busy()), 1 - is(Load::Unobserved));
+        Sums {
+            idle: is(Load::Idle),
+            unknown: is(Load::Unknown),
+            reacting: is(Load::Reacting),
+            running: busy,
+            overloaded: self.waiters.map(|n| busy & u32::from(n > 0)),
+            waiters: self.waiters.map(|n| busy * n),
+            queued: observed * self.waiters[0],
+        }
+    }
+}
+
+/// How many CPUs are what, and how many tasks wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    idle: u32,
+    unknown: u32,
+    reacting: u32,
+    running: u32,
+    overloaded: [u32; WAYS],
+    /// Counted waiters in O.
+    waiters: [u32; WAYS],
+    /// Waiters of any kind, on any CPU that takes part.
+    queued: u32,
+}
+
+impl Sums {
+    /// A CPU's share changes.
+    fn change(&mut self, new: Sums, old: Sums) {
+        swap(&mut self.idle, new.idle, old.idle);
+        swap(&mut self.unknown, new.unknown, old.unknown);
+        swap(&mut self.reacting, new.reacting, old.reacting);
+        swap(&mut self.running, new.running, old.running);
+        swap(&mut self.queued, new.queued, old.queued);
+        for way in 0..WAYS {
+            swap(&mut self.overloaded[way], new.overloaded[way], old.overloaded[way]);
+            swap(&mut self.waiters[way], new.waiters[way], old.waiters[way]);
+        }
     }
 }
 
@@ -101,15 +145,7 @@ pub(crate) struct Sets {
     places: Vec<Place>,
     /// CPUs that changed since the last commit, as they were then.
     touched: Vec<(Cpu, Place)>,
-    idle: u32,
-    unknown: u32,
-    reacting: u32,
-    running: u32,
-    overloaded: [u32; WAYS],
-    /// Counted waiters in O.
-    waiters: [u32; WAYS],
-    /// Waiters of any kind, on any CPU that takes part.
-    queued: u32,
+    sums: Sums,
     levels: Option<[Level; 3]>,
 }
 
@@ -121,13 +157,7 @@ impl Sets {
         Sets {
             places: Vec::new(),
             touched: Vec::new(),
-            idle: 0,
-            unknown: 0,
-            reacting: 0,
-            running: 0,
-            overloaded: [0; WAYS],
-            waiters: [0; WAYS],
-            queued: 0,
+            sums: Sums::default(),
             levels,
         }
     }
@@ -163,32 +193,20 @@ impl Sets {
 
     /// Brings the sums up to date with what was changed.
     pub(crate) fn commit(&mut self) {
-        let mut touched = std::mem::take(&mut self.touched);
-        for (cpu, old) in touched.drain(..) {
+        for i in 0..self.touched.len() {
+            let (cpu, old) = self.touched[i];
             let new = self.places[cpu.index()];
             if new != old {
                 self.change(cpu, old, new);
             }
         }
-        self.touched = touched;
+        self.touched.clear();
     }
 
     fn change(&mut self, cpu: Cpu, old: Place, new: Place) {
-        let is = |place: Place, load: Load| u32::from(place.load == load);
-        swap(&mut self.idle, new.is_idle().into(), old.is_idle().into());
-        swap(&mut self.unknown, is(new, Load::Unknown), is(old, Load::Unknown));
-        swap(&mut self.reacting, is(new, Load::Reacting), is(old, Load::Reacting));
-        swap(&mut self.running, new.is_busy().into(), old.is_busy().into());
-        let queued = |p: Place| if p.load == Load::Unobserved { 0 } else { p.waiters[0] };
-        swap(&mut self.queued, queued(new), queued(old));
-        let mut moved = new.is_idle() != old.is_idle();
-        for way in 0..WAYS {
-            let counted = |p: Place| if p.is_busy() { p.waiters[way] } else { 0 };
-            swap(&mut self.waiters[way], counted(new), counted(old));
-            swap(&mut self.overloaded[way], new.is_overloaded(way).into(), old.is_overloaded(way).into());
-            moved |= new.is_overloaded(way) != old.is_overloaded(way);
-        }
-        if moved {
+        let (is, was) = (new.share(), old.share());
+        self.sums.change(is, was);
+        if (is.idle, is.overloaded) != (was.idle, was.overloaded) {
             for level in self.levels.iter_mut().flatten() {
                 level.change(cpu, old, new);
             }
@@ -197,26 +215,26 @@ impl Sets {
 
     /// How many CPUs run a task, idle (reacting or not), and are unknown; how many tasks wait.
     pub(crate) fn totals(&self) -> [u32; 4] {
-        [self.running, self.idle + self.reacting, self.unknown, self.queued]
+        let s = &self.sums;
+        [s.running, s.idle + s.reacting, s.unknown, s.queued]
     }
 
     /// What could have been done, if work conservation is violated.
     pub(crate) fn violation(&self, way: usize) -> Option<Amount> {
-        (self.idle > 0 && self.overloaded[way] > 0).then(|| Amount {
-            capacity: self.idle.min(self.overloaded[way]),
-            threads: self.idle.min(self.waiters[way]),
-        })
+        let s = &self.sums;
+        (s.idle > 0 && s.overloaded[way] > 0)
+            .then(|| Amount { capacity: s.idle.min(s.overloaded[way]), threads: s.idle.min(s.waiters[way]) })
     }
 
     /// Whether it would be, were each unknown CPU whatever makes it so.
     pub(crate) fn is_possible(&self, way: usize) -> bool {
-        let sides = u32::from(self.idle > 0) + u32::from(self.overloaded[way] > 0);
-        sides + self.unknown.min(2) >= 2
+        let sides = u32::from(self.sums.idle > 0) + u32::from(self.sums.overloaded[way] > 0);
+        sides + self.sums.unknown.min(2) >= 2
     }
 
     /// The capacity then: unknown CPUs join the smaller set as long as that helps.
     pub(crate) fn possible_capacity(&self, way: usize) -> u32 {
-        let (i, o, u) = (self.idle, self.overloaded[way], self.unknown);
+        let (i, o, u) = (self.sums.idle, self.sums.overloaded[way], self.sums.unknown);
         ((i + o + u) / 2).min(i + u).min(o + u)
     }
 
