@@ -35,7 +35,7 @@ fn errors_say_what_to_do() {
         (vec!["dat2graph", &path("affine.dat"), "-o", "/no/such/folder/x.pdf"], vec!["/no/such/folder/x.pdf"]),
         (vec!["dat2graph", &path("affine.dat"), "--topology", &path("affine.dat")], vec!["affine.dat"]),
         (vec!["dat2graph", &path("affine.dat"), "-o", "-", "--format", "png", "--dpi", "1e9"], vec!["dots per inch"]),
-        (vec!["workcons", &path("affine.dat"), "-o", "x.pdf"], vec!["several traces", "--group"]),
+        (vec!["workcons", &path("affine.dat"), "-o", "x.doc"], vec!["x.doc", ".pdf"]),
         (vec!["workcons", "--group", "a=/no/such/*.dat"], vec!["/no/such"]),
         (vec!["workcons", "--group", "a"], vec!["NAME=FILE"]),
         (vec!["workcons", &path("affine.dat"), "--min-episode", "x"], vec!["--min-episode", "100us"]),

@@ -118,6 +118,19 @@ fn figures_are_as_they_were() {
             vec!["dat2graph", hackbench, "--target", "rcu_preempt", "--max", "0.05", "--cpus", "4-6"],
         ),
         (
+            "workcons-hackbench.svg",
+            vec![
+                "workcons",
+                "tests/fixtures/hackbench.dat",
+                "--topology",
+                "tests/fixtures/hackbench.cpus.txt",
+                "--min",
+                "0.5",
+                "--max",
+                "0.65",
+            ],
+        ),
+        (
             "workcons-groups.svg",
             vec![
                 "workcons",
@@ -158,6 +171,7 @@ fn the_number_of_threads_changes_no_byte() {
         ("dat2graph", "json"),
         ("running-waiting", "pdf"),
         ("running-waiting", "csv"),
+        ("workcons", "pdf"),
     ] {
         let bytes = |threads| {
             schedviz(&[command, trace, "-q", "-o", "-", "--format", format, "--threads", threads]).success().stdout

@@ -519,3 +519,29 @@ fn the_truth_lies_within_the_bounds() {
     }
     assert!(lossy > 9000 && told > 1000, "{lossy} lossy runs, {told} bounds that say something");
 }
+
+#[test]
+fn the_strips_show_all_of_the_violation() {
+    for (name, nodes) in [("hackbench.dat", 2), ("hackbench-7.2.dat", 1)] {
+        let trace = Trace::open(&fixture(name), parse::Options::default()).expect("a recording");
+        let window = trace.extent().expect("events");
+        let machine = std::fs::read_to_string(fixture("hackbench.cpus.txt")).expect("a topology");
+        let topology =
+            if nodes == 1 { sched::Topology::default() } else { sched::Topology::parse(&machine).expect("one") };
+        let options = Options { strips: Some(window), topology, ..Options::default() };
+        let report =
+            Pass::over(trace.events().expect("events")).run(|| WorkConservation::new(&options)).expect("a pass");
+        let report = report.output;
+        assert_eq!(report.strips.len(), nodes, "{name}");
+        let drawn = |piece: &timeline::Piece| match piece {
+            timeline::Piece::Exact { class, start, end } if *class > 1 => end.since(*start).0,
+            timeline::Piece::Exact { .. } => 0,
+            timeline::Piece::Shares { shares, .. } => shares.iter().filter(|s| s.0 > 1).map(|s| s.1).sum(),
+        };
+        let totals: Vec<u64> = report.strips.iter().map(|s| s.pieces.iter().map(drawn).sum()).collect();
+        // One strip has all of it; of several each has a part, and together they miss none.
+        assert!(report.violation.ns > 0 && totals.iter().all(|ns| *ns <= report.violation.ns), "{name}");
+        assert!(totals.iter().sum::<u64>() >= report.violation.ns, "{name}");
+        assert!(nodes > 1 || totals == [report.violation.ns], "{name}");
+    }
+}

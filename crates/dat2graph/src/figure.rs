@@ -38,24 +38,30 @@ pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Head
         width: Page::plot_width(width),
     };
     page.time_axis(&scale);
-    let layout = LaneLayout::new(options.cpus.clone(), page.top, page.height);
-    let share = if options.frequency && !band.is_empty() { 72 } else { 100 };
-    let bar = layout.bar() * share / 100;
-    layout.draw_floors(&mut page.figure, Page::LEFT, Page::LEFT + scale.width);
-    let mut strips = Strips::new(&scale, options.depth());
-    for (index, lane) in lanes.iter().enumerate() {
-        strips.add(&lane.pieces, layout.top_of(index), bar);
-    }
-    strips.draw(&mut page.figure, |class| options.coloring.paint(class));
-    if share < 100 {
-        draw_frequencies(&mut page.figure, &band, options, &scale, &layout, bar);
-    }
-    layout.draw(&mut page.figure, Page::LEFT, Page::LEFT + scale.width, &options.group_name);
-    draw_marks(&mut page.figure, lanes, options, &scale, &layout);
+    draw_lanes(&mut page.figure, lanes, options, &scale, page.top, page.height);
     let ordered =
         if options.group_name.is_empty() { String::new() } else { format!(" ({} by {0})", options.group_name) };
     page.lanes_title(&format!("core{ordered}"));
     page.figure
+}
+
+/// The lanes alone, in a part of a page: their bars, names and marks.
+pub fn draw_lanes(figure: &mut Figure, lanes: &[Lane], options: &Options, scale: &TimeScale, top: Unit, height: Unit) {
+    let band = frequency_bands(lanes, options);
+    let layout = LaneLayout::new(options.cpus.clone(), top, height);
+    let share = if options.frequency && !band.is_empty() { 72 } else { 100 };
+    let bar = layout.bar() * share / 100;
+    layout.draw_floors(figure, scale.x, scale.x + scale.width);
+    let mut strips = Strips::new(scale, options.depth());
+    for (index, lane) in lanes.iter().enumerate() {
+        strips.add(&lane.pieces, layout.top_of(index), bar);
+    }
+    strips.draw(figure, |class| options.coloring.paint(class));
+    if share < 100 {
+        draw_frequencies(figure, &band, options, scale, &layout, bar);
+    }
+    layout.draw(figure, scale.x, scale.x + scale.width, &options.group_name);
+    draw_marks(figure, lanes, options, scale, &layout);
 }
 
 fn window_note(options: &Options) -> String {
@@ -78,13 +84,40 @@ fn seconds(ns: i64) -> String {
 }
 
 fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> Vec<LegendEntry> {
+    let area = |color| Swatch::Area(Paint::Solid(color));
+    let mut legend = area_legend(lanes, options, LISTED);
+    let shares = lanes.iter().flat_map(|l| &l.pieces).any(|p| {
+        matches!(p, Piece::Shares { shares, .. } if shares.iter().filter(|s| s.0 > UNKNOWN).count() > options.depth())
+    });
+    if shares {
+        legend.push(LegendEntry { swatch: area(MIXED), label: "several more tasks in one column".into() });
+    }
+    if report.lanes.iter().any(|l| l.unknown_ns > 0) {
+        legend.push(LegendEntry { swatch: Swatch::Area(Paint::Hatch), label: "unknown: events were lost".into() });
+    }
+    legend.push(LegendEntry { swatch: Swatch::Blank, label: "idle".into() });
+    for (i, event) in report.events.iter().enumerate() {
+        let (shape, color) = mark_look(i);
+        legend.push(LegendEntry {
+            swatch: Swatch::Marker(shape, color),
+            label: format!("{} ({})", event.event, event.count),
+        });
+    }
+    for (i, text) in band.names().into_iter().enumerate() {
+        legend.push(LegendEntry { swatch: area(BANDS[i % BANDS.len()]), label: text });
+    }
+    legend
+}
+
+/// What the areas of these lanes are: whose time they are, at most `most` of them by name.
+pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<LegendEntry> {
     let tasks = total(lanes);
     let busy: u64 = tasks.iter().map(|t| t.ns).sum();
     let share = |ns: u64| if busy == 0 { 0.0 } else { 100.0 * ns as f64 / busy as f64 };
     let area = |color| Swatch::Area(Paint::Solid(color));
     let entries = options.coloring.entries(&tasks);
     // Whatever would show as 0.0 % is listed only if nothing else is.
-    let visible = entries.iter().take_while(|e| share(e.2) >= 0.05).count().clamp(entries.len().min(4), LISTED);
+    let visible = entries.iter().take_while(|e| share(e.2) >= 0.05).count().clamp(entries.len().min(4).min(most), most);
     let mut legend: Vec<LegendEntry> = entries
         .iter()
         .take(visible)
@@ -106,26 +139,6 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> V
             swatch: area(timeline::palette::OTHER),
             label: format!("other tasks {:.1} %", share(others)),
         });
-    }
-    let shares = lanes.iter().flat_map(|l| &l.pieces).any(|p| {
-        matches!(p, Piece::Shares { shares, .. } if shares.iter().filter(|s| s.0 > UNKNOWN).count() > options.depth())
-    });
-    if shares {
-        legend.push(LegendEntry { swatch: area(MIXED), label: "several more tasks in one column".into() });
-    }
-    if report.lanes.iter().any(|l| l.unknown_ns > 0) {
-        legend.push(LegendEntry { swatch: Swatch::Area(Paint::Hatch), label: "unknown: events were lost".into() });
-    }
-    legend.push(LegendEntry { swatch: Swatch::Blank, label: "idle".into() });
-    for (i, event) in report.events.iter().enumerate() {
-        let (shape, color) = mark_look(i);
-        legend.push(LegendEntry {
-            swatch: Swatch::Marker(shape, color),
-            label: format!("{} ({})", event.event, event.count),
-        });
-    }
-    for (i, text) in band.names().into_iter().enumerate() {
-        legend.push(LegendEntry { swatch: area(BANDS[i % BANDS.len()]), label: text });
     }
     legend
 }

@@ -10,7 +10,7 @@ mod figure;
 mod lane;
 
 pub use color::{ColorBy, Coloring, Needs, is_kernel_thread};
-pub use figure::figure;
+pub use figure::{area_legend, draw_lanes, figure};
 pub use lane::{Lane, LaneFold, Marks, TaskTime, Timeline};
 
 use sched::{Cpu, Ts};

@@ -54,7 +54,10 @@ impl CountedQueues {
         if index >= self.waiting.len() {
             self.waiting.resize(index + 1, None);
         }
-        self.waiting[index] = Some((cpu, flags));
+        // An event may close several spans of a task, and leave it waiting.
+        if let Some((cpu, flags)) = self.waiting[index].replace((cpu, flags)) {
+            change(cpu, flags, -1);
+        }
         change(cpu, flags, 1);
     }
 

@@ -1,8 +1,9 @@
 //! `schedviz workcons`: one number for a run, a table for several, a verdict for a regression job.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs, name_of, named, repeatable};
+use crate::args::{ReadArgs, TaskArgs, WindowArgs, repeatable};
 use crate::output::OutputArgs;
-use crate::{output, progress, trust};
+use crate::subject::Subject;
+use crate::{output, portrait, progress, trust};
 use anyhow::{Context, Result, bail};
 use parse::Where;
 use sched::{Cpu, Diagnostics, Dur, Pass};
@@ -53,6 +54,7 @@ pub(crate) struct WorkconsArgs {
 const EXAMPLES: &str = "\
 Examples:
   schedviz workcons trace.dat                                   the report of one run
+  schedviz workcons trace.dat -o violation.pdf                  and when it was so, drawn
   schedviz workcons --group old='old.*.dat' --group new='new.*.dat'
   schedviz workcons trace.dat --min-episode 1ms --max-violation 5   for a regression job
   git bisect run sh -c 'make && ./record && schedviz workcons -q trace.dat --max-violation 5'";
@@ -118,11 +120,6 @@ impl Spread {
 /// Measures, prints, judges.
 pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     args.output.check()?;
-    if args.output.wants_file() && args.group.is_empty() && args.traces.len() < 2 {
-        bail!(
-            "the figure compares runs: give several traces, or --group; one run is drawn by running-waiting and dat2graph"
-        );
-    }
     let min_episode = match Where::parse(&args.min_episode) {
         Ok(Where::FromStart(ns)) if ns >= 0 => Dur(ns.unsigned_abs()),
         _ => bail!("--min-episode: {:?} is not a length of time; write 100us or 1ms", args.min_episode),
@@ -131,16 +128,21 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     for group in &args.group {
         files.extend(members(group)?);
     }
-    let mut runs = Vec::new();
+    let single = files.len() == 1 && args.output.wants_file();
+    let (mut runs, mut portrait) = (Vec::new(), None);
     for (group, path) in &files {
-        runs.push(measure(args, min_episode, path, group.clone())?);
+        let (subject, run) = measure(args, min_episode, path, group.clone(), single)?;
+        if single {
+            portrait = Some(portrait::portrait(&subject, &run.report, &run.trust.diagnostics)?);
+        }
+        runs.push(run);
     }
     let limits = Limits { violation: args.max_violation, loss: args.max_loss };
     let verdicts = runs.iter().filter_map(|r| Verdict::of(&r.trace, &r.report, &limits)).collect();
     let document =
         Document { schema: "schedviz/workcons/1", groups: groups(&runs), verdict: Verdict::worst(verdicts), runs };
     if args.output.wants_file() {
-        let figure = figure(&document);
+        let figure = portrait.unwrap_or_else(|| figure(&document));
         let path = files.first().map_or(Path::new("workcons"), |(_, path)| path);
         let written = args.output.write(path, "workcons", &figure, &document, None)?;
         if let (Some(written), false) = (written, args.read.quiet) {
@@ -219,30 +221,34 @@ fn members(group: &str) -> Result<Vec<(Option<String>, PathBuf)>> {
     Ok(found.into_iter().map(|path| (Some(name.to_owned()), path)).collect())
 }
 
-fn measure(args: &WorkconsArgs, min_episode: Dur, path: &Path, group: Option<String>) -> Result<Run> {
-    let trace = args.read.open(path)?;
-    let named = |e| named(path, e);
-    trace.has_time().map_err(named)?;
-    let Some((start, end)) = trace.extent() else { bail!("{}: the trace holds no events", path.display()) };
-    let observed = trace.observed();
-    let topology = args.window.topology()?;
-    let shown = args.window.cpus(&observed, &topology)?;
-    let silent: Vec<Cpu> = (0..trace.info().cpus.min(Cpu::LIMIT)).map(Cpu).filter(|c| !observed.contains(c)).collect();
+/// Measures one run; `strips`: so that it can be drawn.
+fn measure(
+    args: &WorkconsArgs,
+    min_episode: Dur,
+    path: &Path,
+    group: Option<String>,
+    strips: bool,
+) -> Result<(Subject, Run)> {
+    let subject = Subject::open(path, &args.read, &args.window)?;
+    let Subject { trace, shown, .. } = &subject;
+    let named = |e| subject.named(e);
+    let silent = subject.silent();
     let options = Options {
         cpus: args
             .window
             .has_cpus()
             .then(|| shown.cpus.iter().map(|(cpu, _)| *cpu).chain(silent.iter().copied()).collect()),
         assume_idle: if args.assume_idle { silent.clone() } else { Vec::new() },
-        zero: start,
+        zero: subject.start,
         waiters: args.waiters,
         min_episode,
-        topology,
+        topology: subject.topology.clone(),
         tasks: args.tasks.tasks()?,
         exclude: args.tasks.exclude()?,
+        strips: strips.then_some((subject.from, subject.to)),
     };
-    let window = args.window.window(start, end)?;
-    let outcome = progress::watched(&trace, args.read.quiet, || -> Result<_, parse::Error> {
+    let window = subject.window;
+    let outcome = progress::watched(trace, args.read.quiet, || -> Result<_, parse::Error> {
         Pass::over(trace.events()?).window(window).run(|| WorkConservation::new(&options))
     });
     let outcome = outcome.map_err(named)?;
@@ -257,7 +263,8 @@ fn measure(args: &WorkconsArgs, min_episode: Dur, path: &Path, group: Option<Str
     diagnostics.add_many(sched::Diagnostic::EventsLost, gaps);
     trust::warn(&diagnostics, args.read.quiet || args.output.wants_json(), args.read.color);
     let trust = Trust { unknown: report.unknown.clone(), unobserved: silent, diagnostics };
-    Ok(Run { trace: name_of(path), group, report, trust })
+    let run = Run { trace: subject.name(), group, report, trust };
+    Ok((subject, run))
 }
 
 /// The runs of each group together, in the order the groups were given.

@@ -1,8 +1,9 @@
 //! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs, name_of, named, repeatable};
+use crate::args::{ReadArgs, TaskArgs, WindowArgs};
 use crate::output::OutputArgs;
 use crate::page::{self, Loss};
+use crate::subject::Subject;
 use crate::{progress, trust};
 use anyhow::{Result, bail};
 use dat2graph::{Coloring, Lane, LaneFold, Needs, Options};
@@ -45,7 +46,7 @@ Examples:
   schedviz dat2graph trace.dat --events sched:sched_move_numa,lb:* --topology cpus.json";
 
 /// A marked event: its name, and how it is recognised.
-struct Mark {
+pub(crate) struct Mark {
     name: String,
     id: Option<u16>,
 }
@@ -64,41 +65,33 @@ struct Document<'d> {
 /// Reads, draws and writes.
 pub(crate) fn run(args: &GraphArgs) -> Result<()> {
     args.output.check()?;
-    let trace = args.read.open(&args.trace)?;
-    let named = |e| named(&args.trace, e);
-    trace.has_time().map_err(named)?;
-    let Some((start, end)) = trace.extent() else {
-        bail!("{}: the trace holds no events", args.trace.display());
-    };
+    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let Subject { trace, start, from, to, .. } = &subject;
     if trace.format_named("sched", "sched_switch").is_none() {
         bail!("{}: sched:sched_switch was not recorded; record with trace-cmd record -e sched", args.trace.display());
     }
-    let (from, to) = args.window.window(start, end)?.within(start, end);
-    let topology = args.window.topology()?;
-    let observed = trace.observed();
-    let shown = args.window.cpus(&observed, &topology)?;
-    let marks = marks(&trace, &args.tool.events)?;
-    let mut coloring = coloring(args, &trace)?;
-    let (lanes, mut diagnostics) = progress::watched(&trace, args.read.quiet, || -> Result<_> {
-        learn(&mut coloring, &trace, &topology).map_err(named)?;
+    let marks = marks(trace, &args.tool.events)?;
+    let mut coloring = coloring(args, trace)?;
+    let (lanes, mut diagnostics) = progress::watched(trace, args.read.quiet, || -> Result<_> {
+        learn(&mut coloring, trace, &subject.topology).map_err(|e| subject.named(e))?;
         let options = Options {
-            from,
-            to,
-            zero: start,
-            cpus: shown.cpus,
-            group_name: shown.group_name,
+            from: *from,
+            to: *to,
+            zero: *start,
+            cpus: subject.shown.cpus.clone(),
+            group_name: subject.shown.group_name.clone(),
             marks: marks.iter().map(|m| m.name.clone()).collect(),
             frequency: args.tool.frequency,
             coloring,
         };
-        let reader = trace.cpu_reader(Want::Switches).map_err(named)?;
-        let (lanes, diagnostics) = read_lanes(&trace, &reader, &options, &marks);
+        let reader = trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
+        let (lanes, diagnostics) = read_lanes(trace, &reader, &options, &marks);
         Ok(((lanes, options), diagnostics))
     })?;
     let (lanes, options) = lanes;
     diagnostics.merge(trace.diagnostics());
     let report = dat2graph::report(&lanes, &options);
-    let heading = heading(args, &trace, &observed, &report, &diagnostics);
+    let heading = heading(&subject, &report, &diagnostics);
     if args.tool.frequency && lanes.iter().all(|l| l.frequencies.is_empty()) && !args.read.quiet {
         eprintln!("schedviz: power:cpu_frequency was not recorded: no band for it is drawn");
     }
@@ -106,7 +99,7 @@ pub(crate) fn run(args: &GraphArgs) -> Result<()> {
     trust::warn(&diagnostics, args.read.quiet, args.read.color);
     let info = trace.info();
     let document = Document {
-        trace: name_of(&args.trace),
+        trace: subject.name(),
         kernel: info.kernel,
         clock: info.clock,
         report: &report,
@@ -120,7 +113,12 @@ pub(crate) fn run(args: &GraphArgs) -> Result<()> {
 }
 
 /// Reads all lanes, in parallel; in display order, without the CPUs that told nothing.
-fn read_lanes(trace: &Trace, reader: &CpuReader<'_>, options: &Options, marks: &[Mark]) -> (Vec<Lane>, Diagnostics) {
+pub(crate) fn read_lanes(
+    trace: &Trace,
+    reader: &CpuReader<'_>,
+    options: &Options,
+    marks: &[Mark],
+) -> (Vec<Lane>, Diagnostics) {
     let cpus: Vec<Cpu> = options.cpus.iter().map(|(cpu, _)| *cpu).collect();
     let mark_of = |event: &SchedEvent| {
         if marks.is_empty() {
@@ -276,24 +274,13 @@ fn first_runs(reader: &CpuReader<'_>, cpu: Cpu) -> HashMap<sched::Pid, Ts> {
 }
 
 /// The texts around the plot.
-fn heading(
-    args: &GraphArgs,
-    trace: &Trace,
-    observed: &[Cpu],
-    report: &dat2graph::Report,
-    diagnostics: &Diagnostics,
-) -> Heading {
+fn heading(subject: &Subject, report: &dat2graph::Report, diagnostics: &Diagnostics) -> Heading {
     let loss = Loss {
         gaps: report.lanes.iter().map(|l| l.gaps).sum(),
         unknown_ns: report.lanes.iter().map(|l| l.unknown_ns).sum(),
         cpu_time_ns: report.to_ns.since(report.from_ns).0.saturating_mul(report.lanes.len() as u64),
     };
-    Heading {
-        trace: name_of(&args.trace),
-        facts: page::facts(trace, report.lanes.len(), observed),
-        warnings: page::warnings(trace, observed, &loss, diagnostics),
-        command: repeatable(std::env::args_os()),
-    }
+    subject.heading(page::warnings(&subject.trace, &subject.observed, &loss, diagnostics))
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@ mod manual;
 mod output;
 mod overview;
 mod page;
+mod portrait;
 mod progress;
+mod subject;
 mod trust;
 
 use clap::{Parser, Subcommand};

@@ -1,8 +1,9 @@
 //! `schedviz running-waiting`: running and waiting tasks over time.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs, name_of, named, repeatable};
+use crate::args::{ReadArgs, TaskArgs, WindowArgs};
 use crate::output::OutputArgs;
-use crate::page::{self, Loss};
+use crate::page;
+use crate::subject::Subject;
 use crate::{progress, trust};
 use anyhow::{Result, bail};
 use running_waiting::{Options, Panel, Per, Report, RunningWaiting};
@@ -53,21 +54,15 @@ struct Document<'d> {
 /// Reads, draws and writes.
 pub(crate) fn run(args: &OverviewArgs) -> Result<()> {
     args.output.check()?;
-    let trace = args.read.open(&args.trace)?;
-    let named = |e| named(&args.trace, e);
-    trace.has_time().map_err(named)?;
-    let Some((start, end)) = trace.extent() else { bail!("{}: the trace holds no events", args.trace.display()) };
-    let (from, to) = args.window.window(start, end)?.within(start, end);
-    let topology = args.window.topology()?;
-    let observed = trace.observed();
-    let shown = args.window.cpus(&observed, &topology)?;
+    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let Subject { trace, from, to, shown, .. } = &subject;
     let options = Options {
-        from,
-        to,
-        zero: start,
-        panels: panels(args.tool.per, &shown.cpus, &topology)?,
-        cpus: shown.cpus,
-        group_name: shown.group_name,
+        from: *from,
+        to: *to,
+        zero: subject.start,
+        panels: panels(args.tool.per, &shown.cpus, &subject.topology)?,
+        cpus: shown.cpus.clone(),
+        group_name: shown.group_name.clone(),
         per_cpu: args.tool.per_cpu,
         tasks: args.tasks.tasks()?,
         exclude: args.tasks.exclude()?,
@@ -75,18 +70,18 @@ pub(crate) fn run(args: &OverviewArgs) -> Result<()> {
         forked: args.tasks.forked,
     };
     // The figure ends where the window does: an event at the very end is inside.
-    let window = Window { from: Some(from), to: Some(to) };
-    let outcome = progress::watched(&trace, args.read.quiet, || -> Result<_, parse::Error> {
+    let window = Window { from: Some(*from), to: Some(*to) };
+    let outcome = progress::watched(trace, args.read.quiet, || -> Result<_, parse::Error> {
         Pass::over(trace.events()?).window(window).run(|| RunningWaiting::new(&options))
     });
-    let outcome = outcome.map_err(named)?;
+    let outcome = outcome.map_err(|e| subject.named(e))?;
     let (report, mut diagnostics) = (outcome.output, outcome.diagnostics);
     diagnostics.add_many(Diagnostic::EventsLost, report.gaps);
-    let heading = heading(args, &trace, &observed, &options, &report, &diagnostics);
+    let heading = heading(&subject, &report, &diagnostics);
     let figure = running_waiting::figure(&report, &options, &heading);
     trust::warn(&diagnostics, args.read.quiet, args.read.color);
     let document =
-        Document { trace: name_of(&args.trace), kernel: trace.info().kernel, report: &report, trust: &diagnostics };
+        Document { trace: subject.name(), kernel: trace.info().kernel, report: &report, trust: &diagnostics };
     let written = args.output.write(&args.trace, "running-waiting", &figure, &document, Some(report.csv()))?;
     if let (Some(written), false) = (written, args.read.quiet) {
         eprintln!("schedviz: wrote {written}");
@@ -118,20 +113,13 @@ fn panels(per: Option<Per>, cpus: &[(Cpu, Option<u32>)], topology: &Topology) ->
     Ok(panels.into_iter().map(|(_, panel)| panel).collect())
 }
 
-fn heading(
-    args: &OverviewArgs,
-    trace: &parse::Trace,
-    observed: &[Cpu],
-    options: &Options,
-    report: &Report,
-    diagnostics: &Diagnostics,
-) -> Heading {
+fn heading(subject: &Subject, report: &Report, diagnostics: &Diagnostics) -> Heading {
     // Of how many CPUs at once nothing is known is not kept; the share is of time.
     let unknown = |p: &running_waiting::Series| p.columns.iter().map(|c| c.unknown_ns).sum::<u64>();
-    let mut warnings = page::warnings(trace, observed, &Loss { gaps: 0, unknown_ns: 0, cpu_time_ns: 1 }, diagnostics);
+    let mut warnings = page::general_warnings(&subject.trace, &subject.observed, diagnostics);
     let time = report.panels.iter().map(unknown).max().unwrap_or(0);
     if report.gaps > 0 || time > 0 {
-        let window = options.to.since(options.from).0 as f64;
+        let window = subject.to.since(subject.from).0 as f64;
         warnings.insert(
             0,
             format!(
@@ -141,10 +129,5 @@ fn heading(
             ),
         );
     }
-    Heading {
-        trace: name_of(&args.trace),
-        facts: page::facts(trace, options.cpus.len(), observed),
-        warnings,
-        command: repeatable(std::env::args_os()),
-    }
+    subject.heading(warnings)
 }

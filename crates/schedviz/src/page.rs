@@ -24,14 +24,21 @@ pub(crate) fn facts(trace: &Trace, shown: usize, observed: &[Cpu]) -> String {
 
 /// What is not to be overlooked: losses, a cut file, CPUs without events.
 pub(crate) fn warnings(trace: &Trace, observed: &[Cpu], loss: &Loss, diagnostics: &Diagnostics) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut warnings = general_warnings(trace, observed, diagnostics);
     if loss.gaps > 0 || loss.unknown_ns > 0 {
         let share = 100.0 * loss.unknown_ns as f64 / (loss.cpu_time_ns as f64).max(1.0);
-        warnings.push(format!(
+        let lost = format!(
             "Events were lost in {} places: {share:.2} % of the CPU time shown is unknown (hatched).",
             loss.gaps
-        ));
+        );
+        warnings.insert(0, lost);
     }
+    warnings
+}
+
+/// The same but for the losses that have a place.
+pub(crate) fn general_warnings(trace: &Trace, observed: &[Cpu], diagnostics: &Diagnostics) -> Vec<String> {
+    let mut warnings = Vec::new();
     let dropped = diagnostics.count(Diagnostic::EventsDroppedUnmarked);
     if dropped > 0 {
         warnings.push(format!(

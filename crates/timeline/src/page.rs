@@ -105,21 +105,7 @@ impl Page {
 
     /// Draws the time axis under the plot, and faint rules through it.
     pub fn time_axis(&mut self, scale: &TimeScale) {
-        let bottom = self.top + self.height;
-        let mut rules = Vec::new();
-        let mut marks =
-            vec![Line { from: Point { x: scale.x, y: bottom }, to: Point { x: scale.x + scale.width, y: bottom } }];
-        let ticks = scale.ticks(10);
-        for tick in &ticks {
-            rules.push(Line { from: Point { x: tick.at, y: self.top }, to: Point { x: tick.at, y: bottom } });
-            marks.push(Line { from: Point { x: tick.at, y: bottom }, to: Point { x: tick.at, y: bottom + 3 * PT } });
-            let at = Point { x: tick.at, y: bottom + 11 * PT };
-            self.figure.text(at, SMALL, Anchor::Middle, INK, &tick.label);
-        }
-        self.figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: rules });
-        self.figure.push(Item::Lines { stroke: INK, width: 50, dash: 0, lines: marks });
-        let at = Point { x: scale.x + scale.width / 2, y: bottom + 20 * PT };
-        self.figure.text(at, SMALL, Anchor::Middle, INK, &scale.title());
+        time_axis(&mut self.figure, scale, self.top, self.top + self.height);
     }
 
     /// Names what the lanes are, reading from below to above.
@@ -128,6 +114,24 @@ impl Page {
         let text = text::printable(name);
         self.figure.push(Item::Text { at, size: SMALL, anchor: Anchor::Middle, rotated: true, fill: INK, text });
     }
+}
+
+/// Draws the time axis of a plot from `top` to `bottom` under it, and faint rules through it.
+pub fn time_axis(figure: &mut Figure, scale: &TimeScale, top: Unit, bottom: Unit) {
+    let mut rules = Vec::new();
+    let mut marks =
+        vec![Line { from: Point { x: scale.x, y: bottom }, to: Point { x: scale.x + scale.width, y: bottom } }];
+    let ticks = scale.ticks(10);
+    for tick in &ticks {
+        rules.push(Line { from: Point { x: tick.at, y: top }, to: Point { x: tick.at, y: bottom } });
+        marks.push(Line { from: Point { x: tick.at, y: bottom }, to: Point { x: tick.at, y: bottom + 3 * PT } });
+        let at = Point { x: tick.at, y: bottom + 11 * PT };
+        figure.text(at, SMALL, Anchor::Middle, INK, &tick.label);
+    }
+    figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: rules });
+    figure.push(Item::Lines { stroke: INK, width: 50, dash: 0, lines: marks });
+    let at = Point { x: scale.x + scale.width / 2, y: bottom + 20 * PT };
+    figure.text(at, SMALL, Anchor::Middle, INK, &scale.title());
 }
 
 const SWATCH: Unit = 8 * PT;

@@ -13,13 +13,17 @@
 mod bounds;
 mod figure;
 mod judge;
+mod portrait;
 mod report;
 mod sets;
+mod strips;
 
 pub use bounds::{Bounds, RigorousBounds};
 pub use figure::{Runs, figure};
 pub use judge::{Judge, Limits, Verdict};
+pub use portrait::{Look, portrait};
 pub use report::{EpisodeReport, Report, Unknown, Violation, table, text};
+pub use strips::Strip;
 
 use sched::counted::{CountedQueues, Flags};
 use sched::episodes::Episodes;
@@ -73,6 +77,8 @@ pub struct Options {
     pub tasks: Option<regex::Regex>,
     /// Tasks whose waiting never counts.
     pub exclude: Option<regex::Regex>,
+    /// Over this window strips are to be drawn.
+    pub strips: Option<(Ts, Ts)>,
 }
 
 /// What is remembered of a long episode: the machine as it was when the episode had become long.
@@ -145,6 +151,7 @@ pub struct WorkConservation<'o> {
     integrals: Integrals,
     traced: Option<(Ts, Option<Ts>)>,
     touched: Vec<Cpu>,
+    strips: Option<strips::Gatherer>,
 }
 
 /// ∫ of the counts of the state.
@@ -166,12 +173,14 @@ impl<'o> WorkConservation<'o> {
             by_distance: [0; 4],
             nearest: None,
         };
+        let sets = Sets::new(&options.topology);
         WorkConservation {
             options,
+            strips: options.strips.map(|(from, to)| strips::Gatherer::new(&sets, from, to)),
             start: Ts(0),
             last: Ts(0),
             counts: [count(), count(), count()],
-            sets: Sets::new(&options.topology),
+            sets,
             queues: CountedQueues::default(),
             cpus: Vec::new(),
             note_at: Ts::MAX,
@@ -267,6 +276,9 @@ impl<'o> WorkConservation<'o> {
             return;
         }
         let from = std::mem::replace(&mut self.last, ts);
+        if let Some(strips) = &mut self.strips {
+            strips.pass(from, ts, &self.sets, self.options.waiters as usize);
+        }
         let [running, idle, unknown, waiting] = self.sets.totals().map(u64::from);
         let i = &mut self.integrals;
         i.running += ns * running;

@@ -1,6 +1,7 @@
 //! What was found: as numbers, as a text for one trace, as a table for several.
 
 use crate::sets::Distance;
+use crate::strips::Strip;
 use crate::{Count, Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::topology::format_cpu_list;
@@ -142,6 +143,9 @@ pub struct Report {
     /// What is not known; part of the trust block of the JSON.
     #[serde(skip)]
     pub unknown: Unknown,
+    /// Violation over time, if it was asked for.
+    #[serde(skip)]
+    pub strips: Vec<Strip>,
 }
 
 fn percent(part: u64, whole: u64) -> f64 {
@@ -172,7 +176,8 @@ fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options) -
 
 pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState) -> Report {
     let observed = analysis.observed(state);
-    let WorkConservation { options, start, counts, reactions, long_reactions, integrals, traced, .. } = analysis;
+    let WorkConservation { options, start, counts, reactions, long_reactions, integrals, traced, strips, .. } =
+        analysis;
     let window = end.since(start);
     let whole = Whole { window: window.0, cpu_time: window.0.saturating_mul(observed as u64) };
     let totals_of = |count: &Count| {
@@ -224,6 +229,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         long_reactions,
         reactions,
         unknown: Unknown { unknown_percent: percent(integrals.unknown, whole.cpu_time), gaps },
+        strips: strips.map_or_else(Vec::new, crate::strips::Gatherer::finish),
     }
 }
 
@@ -329,6 +335,19 @@ fn episodes(out: &mut String, report: &Report, trace: &str) {
             start + e.duration_ns.seconds() + margin
         );
     }
+}
+
+/// Who idled and who waited, in a line.
+pub(crate) fn idle_and_waiting(scene: &Scene) -> String {
+    let waiting: Vec<String> =
+        scene.waiting.iter().take(3).map(|w| format!("{} {} waits on {}", w.command, w.pid, w.cpu)).collect();
+    let more = match scene.waiting.len().saturating_sub(3) {
+        0 => String::new(),
+        n => format!(", and {n} more"),
+    };
+    let idle = format_cpu_list(&scene.idle);
+    let who = if scene.idle.len() == 1 { format!("CPU {idle} idles") } else { format!("CPUs {idle} idle") };
+    format!("{who}, {}{more}", waiting.join(", "))
 }
 
 fn reactions(out: &mut String, report: &Report) {

@@ -99,6 +99,7 @@ struct Level {
     group: Vec<Option<usize>>,
     idle: Vec<u32>,
     overloaded: Vec<[u32; WAYS]>,
+    names: Vec<u32>,
     /// Groups that have both.
     both: [u32; WAYS],
 }
@@ -119,6 +120,7 @@ impl Level {
         }
         level.idle = vec![0; known.len()];
         level.overloaded = vec![[0; WAYS]; known.len()];
+        level.names = known;
         level
     }
 
@@ -154,12 +156,7 @@ impl Sets {
         let level = |f: fn(&sched::topology::Place) -> Option<u32>| Level::new(topology, f);
         let levels =
             (!topology.is_empty()).then(|| [level(|p| p.core), level(|p| p.llc), level(|p| p.node.or(p.socket))]);
-        Sets {
-            places: Vec::new(),
-            touched: Vec::new(),
-            sums: Sums::default(),
-            levels,
-        }
+        Sets { places: Vec::new(), touched: Vec::new(), sums: Sums::default(), levels }
     }
 
     /// A CPU that is about to change; as it was until now is kept for the commit.
@@ -243,6 +240,23 @@ impl Sets {
         let levels = self.levels.as_ref()?;
         let near = [Distance::Smt, Distance::Llc, Distance::Node];
         Some(levels.iter().zip(near).find(|(l, _)| l.both[way] > 0).map_or(Distance::Machine, |(_, d)| d))
+    }
+
+    /// The nodes by name; where no topology is known all CPUs are in one.
+    pub(crate) fn node_names(&self) -> Vec<String> {
+        let nodes = self.levels.as_ref().map_or(&[][..], |[_, _, nodes]| &nodes.names);
+        if nodes.len() < 2 {
+            return vec!["machine".into()];
+        }
+        nodes.iter().map(|n| format!("node {n}")).collect()
+    }
+
+    /// Whether CPUs idle in a node, and whether they are overloaded there.
+    pub(crate) fn in_node(&self, node: usize, way: usize) -> (bool, bool) {
+        match &self.levels {
+            Some([_, _, nodes]) if nodes.names.len() > 1 => (nodes.idle[node] > 0, nodes.overloaded[node][way] > 0),
+            _ => (self.sums.idle > 0, self.sums.overloaded[way] > 0),
+        }
     }
 
     fn which(&self, is: impl Fn(Place) -> bool) -> impl Iterator<Item = Cpu> {

@@ -1,0 +1,72 @@
+//! The figure of `schedviz workcons` for one run: strips, and a closer look at the longest episodes.
+
+use crate::graph::read_lanes;
+use crate::page::{self, Loss};
+use crate::subject::Subject;
+use anyhow::Result;
+use dat2graph::{ColorBy, Coloring, Lane};
+use draw::{Figure, PT, Unit};
+use parse::Want;
+use sched::{Diagnostics, Dur, Ts};
+use timeline::TimeScale;
+use workcons::{Look, Report};
+
+/// So many episodes are looked at closely.
+const LOOKS: usize = 3;
+
+/// The figure of a report that was made with strips.
+pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnostics) -> Result<Figure> {
+    let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
+    let views: Vec<(Vec<Lane>, dat2graph::Options)> = report
+        .violation
+        .longest
+        .iter()
+        .take(LOOKS)
+        .map(|episode| {
+            // Some of what was before and after shows how it began and what ended it.
+            let margin = (episode.duration_ns.0 / 4).max(1_000);
+            let options = options(subject, episode.start_ns, episode.duration_ns, margin);
+            (read_lanes(&subject.trace, &reader, &options, &[]).0, options)
+        })
+        .collect();
+    let draws: Vec<_> = views
+        .iter()
+        .map(|(lanes, options)| {
+            move |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
+                dat2graph::draw_lanes(figure, lanes, options, scale, top, height);
+            }
+        })
+        .collect();
+    let looks: Vec<Look<'_>> = views
+        .iter()
+        .zip(&draws)
+        .map(|((_, options), draw)| Look { from: options.from, to: options.to, draw })
+        .collect();
+    let cpus = subject.shown.cpus.len().max(1) as Unit;
+    let lane_height = (200 * PT / cpus).clamp(PT, 14 * PT) * cpus;
+    let all: Vec<Lane> = views.iter().flat_map(|(lanes, _)| lanes).cloned().collect();
+    let legend = views.first().map_or_else(Vec::new, |(_, options)| dat2graph::area_legend(&all, options, 14));
+    let loss = Loss {
+        gaps: report.unknown.gaps.iter().map(|g| g.gaps).sum(),
+        unknown_ns: report.unknown.gaps.iter().map(|g| g.ns).sum(),
+        cpu_time_ns: report.window_ns.0.saturating_mul(report.cpus.observed as u64),
+    };
+    let warnings = page::warnings(&subject.trace, &subject.observed, &loss, diagnostics);
+    let heading = subject.heading(warnings);
+    Ok(workcons::portrait(report, subject.start, &looks, lane_height, legend, &heading))
+}
+
+/// The lanes around an episode; a colour is a command.
+fn options(subject: &Subject, start: Ts, duration: Dur, margin: u64) -> dat2graph::Options {
+    let from = Ts(start.0.saturating_sub_unsigned(margin)).max(subject.from);
+    dat2graph::Options {
+        from,
+        to: start.after(duration).after(Dur(margin)).min(subject.to),
+        zero: subject.start,
+        cpus: subject.shown.cpus.clone(),
+        group_name: subject.shown.group_name.clone(),
+        marks: Vec::new(),
+        frequency: false,
+        coloring: Coloring { by: ColorBy::Command, ..Coloring::default() },
+    }
+}

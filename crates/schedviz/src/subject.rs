@@ -1,0 +1,71 @@
+//! A trace that was opened, and the part of it that is asked for.
+
+use crate::args::{Lanes, ReadArgs, WindowArgs, name_of, named, repeatable};
+use crate::page;
+use anyhow::{Result, bail};
+use parse::Trace;
+use sched::{Cpu, Topology, Ts, Window};
+use std::path::{Path, PathBuf};
+use timeline::page::Heading;
+
+/// What a command is about.
+pub(crate) struct Subject {
+    pub(crate) trace: Trace,
+    path: PathBuf,
+    /// The trace's first instant.
+    pub(crate) start: Ts,
+    /// The window as it was asked for.
+    pub(crate) window: Window,
+    /// The window's start,
+    pub(crate) from: Ts,
+    /// and its end.
+    pub(crate) to: Ts,
+    /// Where CPUs sit; empty where it is not known.
+    pub(crate) topology: Topology,
+    /// The CPUs with events.
+    pub(crate) observed: Vec<Cpu>,
+    /// Those to be shown.
+    pub(crate) shown: Lanes,
+}
+
+impl Subject {
+    /// Opens a trace and finds the part that is asked for. Refused if the clock tells no time, or
+    /// if there is no event.
+    pub(crate) fn open(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Subject> {
+        let trace = read.open(path)?;
+        trace.has_time().map_err(|e| named(path, e))?;
+        let Some((start, end)) = trace.extent() else { bail!("{}: the trace holds no events", path.display()) };
+        let asked = window.window(start, end)?;
+        let (from, to) = asked.within(start, end);
+        let topology = window.topology()?;
+        let observed = trace.observed();
+        let shown = window.cpus(&observed, &topology)?;
+        Ok(Subject { trace, path: path.to_owned(), start, window: asked, from, to, topology, observed, shown })
+    }
+
+    /// An error with the file's name in front.
+    pub(crate) fn named(&self, error: parse::Error) -> anyhow::Error {
+        named(&self.path, error)
+    }
+
+    /// The file's name, fit to be printed.
+    pub(crate) fn name(&self) -> String {
+        name_of(&self.path)
+    }
+
+    /// CPUs of the machine without any event.
+    pub(crate) fn silent(&self) -> Vec<Cpu> {
+        let all = (0..self.trace.info().cpus.min(Cpu::LIMIT)).map(Cpu);
+        all.filter(|cpu| !self.observed.contains(cpu)).collect()
+    }
+
+    /// What surrounds a figure, with these warnings.
+    pub(crate) fn heading(&self, warnings: Vec<String>) -> Heading {
+        Heading {
+            trace: self.name(),
+            facts: page::facts(&self.trace, self.shown.cpus.len(), &self.observed),
+            warnings,
+            command: repeatable(std::env::args_os()),
+        }
+    }
+}

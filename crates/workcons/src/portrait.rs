@@ -1,0 +1,144 @@
+//! One run: violation over time as a strip for each node, above what every core ran during the
+//! longest episodes.
+
+use crate::report::{EpisodeReport, Report, idle_and_waiting};
+use crate::strips::{IDLE_HERE, WAITING_HERE};
+use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
+use sched::Ts;
+use timeline::TimeScale;
+use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts, time_axis};
+use timeline::palette::{FAINT, INK};
+use timeline::strips::Strips;
+
+/// A closer look at an episode: its window, and whoever draws the cores in it.
+pub struct Look<'l> {
+    /// The window's start,
+    pub from: Ts,
+    /// and its end.
+    pub to: Ts,
+    /// Draws the lanes: on this scale, from this top, in this height.
+    pub draw: &'l dyn Fn(&mut Figure, &TimeScale, Unit, Unit),
+}
+
+const WIDTH: Unit = 842 * PT;
+/// Room under a plot for its axis, and for the title of the next.
+const AXIS: Unit = 26 * PT;
+const TITLE: Unit = 24 * PT;
+
+const WAITING: Color = Color::rgb(0xc8, 0x38, 0x30);
+const IDLE: Color = Color::rgb(0x40, 0x80, 0xc0);
+const BOTH: Color = Color::rgb(0x68, 0x18, 0x60);
+
+/// The figure of a report that was made with strips. `looks` are at the first of its longest
+/// episodes, in their order; `lane_height` is that of all cores in one of them; `legend` tells what
+/// the colours in them are.
+pub fn portrait(
+    report: &Report,
+    zero: Ts,
+    looks: &[Look<'_>],
+    lane_height: Unit,
+    legend: Vec<LegendEntry>,
+    heading: &Heading,
+) -> Figure {
+    let strip = (120 * PT / report.strips.len().max(1) as Unit).clamp(4 * PT, 22 * PT);
+    let strips_height = strip * report.strips.len() as Unit;
+    let each = TITLE + lane_height + AXIS;
+    // The page's own axis stands under its plot: that of the last look, or of the strips.
+    let height = TITLE / 2 + strips_height + looks.len() as Unit * (AXIS + TITLE + lane_height);
+    let texts = Texts {
+        title: format!(
+            "{}: work conservation is violated {:.2} % of the time",
+            heading.trace, report.violation.percent
+        ),
+        notes: vec![heading.facts.clone(), note(report)],
+        warnings: heading.warnings.clone(),
+        command: heading.command.clone(),
+    };
+    let mut page = Page::new(WIDTH, height, &texts, &own_legend(report).into_iter().chain(legend).collect::<Vec<_>>());
+    let (x, width) = (Page::LEFT, Page::plot_width(WIDTH));
+    let to = report.from_ns.after(report.window_ns);
+    let scale = TimeScale { from: report.from_ns, to, zero, x, width };
+    let top = page.top + TITLE / 2;
+    time_axis(&mut page.figure, &scale, top, top + strips_height);
+    draw_strips(&mut page.figure, report, &scale, top, strip);
+    let shown = report.violation.longest.iter().zip(looks);
+    for (i, (episode, look)) in shown.enumerate() {
+        let x = scale.at(episode.start_ns);
+        let number = Point { x, y: top - 2 * PT };
+        page.figure.text(number, 7 * PT, Anchor::Middle, INK, &(i + 1).to_string());
+        let top = top + strips_height + AXIS + i as Unit * each;
+        let scale = TimeScale { from: look.from, to: look.to, zero, x: Page::LEFT, width };
+        closer(&mut page.figure, i + 1, episode, &scale, top, lane_height, look.draw);
+    }
+    page.figure
+}
+
+fn note(report: &Report) -> String {
+    let v = &report.violation;
+    format!(
+        "{:.6} s; {:.2} % of the capacity; {} episodes, the longest {}. A strip's height is the share of a column's time in violation.",
+        report.window_ns.seconds(),
+        v.capacity_percent,
+        v.episodes,
+        v.longest.first().map_or("none".into(), |e| e.duration_ns.human())
+    )
+}
+
+fn own_legend(report: &Report) -> Vec<LegendEntry> {
+    let area = |fill, label: &str| LegendEntry { swatch: Swatch::Area(fill), label: label.to_owned() };
+    let mut legend = vec![area(Paint::Solid(BOTH), "CPUs idle here, and tasks wait here")];
+    if report.strips.len() > 1 {
+        legend.push(area(Paint::Solid(IDLE), "CPUs idle here, tasks wait elsewhere"));
+        legend.push(area(Paint::Solid(WAITING), "tasks wait here, CPUs idle elsewhere"));
+    }
+    if report.unknown.unknown_percent > 0.0 {
+        legend.push(area(Paint::Hatch, "unknown: events were lost"));
+    }
+    legend
+}
+
+fn draw_strips(figure: &mut Figure, report: &Report, scale: &TimeScale, top: Unit, height: Unit) {
+    let bar = height * 85 / 100;
+    let mut strips = Strips::new(scale, 3);
+    let mut floors = Vec::new();
+    for (i, strip) in (0..).zip(&report.strips) {
+        let y = top + i * height;
+        strips.add(&strip.pieces, y, bar);
+        let floor = y + bar;
+        floors.push(Line { from: Point { x: scale.x, y: floor }, to: Point { x: scale.x + scale.width, y: floor } });
+        if height >= 6 * PT {
+            let at = Point { x: scale.x - 4 * PT, y: y + bar / 2 + 5 * PT / 2 };
+            figure.text(at, 7 * PT, Anchor::End, INK, &strip.name);
+        }
+    }
+    figure.push(Item::Lines { stroke: FAINT, width: 30, dash: 0, lines: floors });
+    strips.draw(figure, |class| match class {
+        IDLE_HERE => IDLE,
+        WAITING_HERE => WAITING,
+        _ => BOTH,
+    });
+}
+
+/// An episode and its surroundings; a bar over the lanes shows from where to where it was.
+fn closer(
+    figure: &mut Figure,
+    number: usize,
+    episode: &EpisodeReport,
+    scale: &TimeScale,
+    top: Unit,
+    height: Unit,
+    draw: &dyn Fn(&mut Figure, &TimeScale, Unit, Unit),
+) {
+    let start = episode.start_in_trace_ns as f64 / 1e9;
+    let title =
+        format!("{number}: {} from {start:.6} s: {}", episode.duration_ns.human(), idle_and_waiting(&episode.scene));
+    let at = Point { x: scale.x, y: top + 10 * PT };
+    let text = draw::text::fit(&draw::text::printable(&title), 8 * PT, scale.width);
+    figure.text(at, 8 * PT, Anchor::Start, INK, &text);
+    let lanes = top + TITLE;
+    let (x, right) = (scale.at(episode.start_ns), scale.at(episode.start_ns.after(episode.duration_ns)));
+    let bar = Rect { x, y: lanes - 6 * PT, w: (right - x).max(PT / 2), h: 3 * PT };
+    figure.push(Item::Rects { fill: Paint::Solid(BOTH), rects: vec![bar] });
+    time_axis(figure, scale, lanes, lanes + height);
+    draw(figure, scale, lanes, height);
+}
