@@ -71,12 +71,82 @@ impl Place {
     }
 }
 
+/// How many CPUs are, or may be, idle and overloaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    idle_for_sure: u32,
+    overloaded_for_sure: u32,
+    maybe_idle: u32,
+    maybe_overloaded: u32,
+    maybe_either: u32,
+}
+
+impl Sums {
+    /// What one CPU adds.
+    fn of(place: &Place) -> Sums {
+        let (idle, over) = (place.maybe_idle(), place.maybe_overloaded());
+        let shown = |is: bool| u32::from(place.included && is);
+        Sums {
+            idle_for_sure: shown(place.idle_for_sure()),
+            overloaded_for_sure: shown(place.overloaded_for_sure()),
+            maybe_idle: shown(idle),
+            maybe_overloaded: shown(over),
+            maybe_either: shown(idle && over),
+        }
+    }
+
+    fn change(&mut self, new: Sums, old: Sums) {
+        let swap = |sum: &mut u32, new: u32, old: u32| *sum = *sum + new - old;
+        swap(&mut self.idle_for_sure, new.idle_for_sure, old.idle_for_sure);
+        swap(&mut self.overloaded_for_sure, new.overloaded_for_sure, old.overloaded_for_sure);
+        swap(&mut self.maybe_idle, new.maybe_idle, old.maybe_idle);
+        swap(&mut self.maybe_overloaded, new.maybe_overloaded, old.maybe_overloaded);
+        swap(&mut self.maybe_either, new.maybe_either, old.maybe_either);
+    }
+}
+
+/// The CPUs, each with what it adds to the sums.
+#[derive(Debug)]
+struct Places<'o> {
+    options: &'o Options,
+    all: Vec<(Place, Sums)>,
+    sums: Sums,
+    /// CPUs whose sums are to be made anew; some of them several times.
+    touched: Vec<Cpu>,
+}
+
+impl Places<'_> {
+    fn touch(&mut self, cpu: Cpu) -> &mut Place {
+        while cpu.index() >= self.all.len() {
+            let next = Cpu(self.all.len() as u32);
+            let included = self.options.cpus.as_ref().is_none_or(|cpus| cpus.contains(&next));
+            self.all.push((Place { included, ..Place::default() }, Sums::default()));
+        }
+        if self.touched.last() != Some(&cpu) {
+            self.touched.push(cpu);
+        }
+        &mut self.all[cpu.index()].0
+    }
+
+    /// Brings what was touched up to date with the state.
+    fn commit(&mut self, state: &SchedState) {
+        for i in 0..self.touched.len() {
+            let cpu = self.touched[i];
+            let (place, share) = &mut self.all[cpu.index()];
+            (place.load, place.queued) = (state.load(cpu), state.queue_length(cpu));
+            let new = Sums::of(place);
+            self.sums.change(new, std::mem::replace(share, new));
+        }
+        self.touched.clear();
+    }
+}
+
 /// The analysis that finds the bounds, for the waiters of [`Options::waiters`].
 #[derive(Debug)]
 pub struct Bounds<'o> {
     options: &'o Options,
     queues: CountedQueues,
-    places: Vec<Place>,
+    places: Places<'o>,
     /// CPUs in a gap now: what is seen meanwhile is not certain.
     open: u32,
     start: Ts,
@@ -91,7 +161,7 @@ impl<'o> Bounds<'o> {
         Bounds {
             options,
             queues: CountedQueues::default(),
-            places: Vec::new(),
+            places: Places { options, all: Vec::new(), sums: Sums::default(), touched: Vec::new() },
             open: 0,
             start: Ts(0),
             last: Ts(0),
@@ -103,65 +173,39 @@ impl<'o> Bounds<'o> {
     fn advance(&mut self, ts: Ts) {
         let ns = ts.since(self.last).0;
         self.last = self.last.max(ts);
-        if ns == 0 {
-            return;
-        }
-        let of = |is: fn(&Place) -> bool| self.places.iter().filter(|p| p.included && is(p)).count();
-        if of(Place::idle_for_sure) > 0 && of(Place::overloaded_for_sure) > 0 {
+        let s = self.places.sums;
+        if s.idle_for_sure > 0 && s.overloaded_for_sure > 0 {
             self.least += ns;
         }
-        let (idle, over) = (of(Place::maybe_idle), of(Place::maybe_overloaded));
-        let both = of(|p| p.maybe_idle() && p.maybe_overloaded());
         // One CPU alone cannot be both at once.
-        if idle > 0 && over > 0 && !(idle == 1 && over == 1 && both == 1) {
+        let alone = s.maybe_idle == 1 && s.maybe_overloaded == 1 && s.maybe_either == 1;
+        if s.maybe_idle > 0 && s.maybe_overloaded > 0 && !alone {
             self.most += ns;
         }
     }
 
-    fn place(&mut self, cpu: Cpu) -> &mut Place {
-        let options = self.options;
-        place(&mut self.places, cpu, options)
-    }
-
     /// An event on `cpu` ends its gap.
     fn notice(&mut self, cpu: Cpu) {
-        if std::mem::take(&mut self.place(cpu).lost) {
+        if std::mem::take(&mut self.places.touch(cpu).lost) {
             self.open -= 1;
         }
     }
 
     /// A gap begins on `cpu`: nothing is certain any more.
     fn lose(&mut self, cpu: Cpu) {
-        for place in &mut self.places {
+        for cpu in 0..self.places.all.len() as u32 {
+            let place = self.places.touch(Cpu(cpu));
             (place.clean, place.certain) = (false, 0);
         }
         self.queues.forget_certainty();
-        if !std::mem::replace(&mut self.place(cpu).lost, true) {
+        if !std::mem::replace(&mut self.places.touch(cpu).lost, true) {
             self.open += 1;
-        }
-    }
-
-    fn refresh(&mut self, state: &SchedState) {
-        let cpus: Vec<Cpu> = state.observed().collect();
-        for cpu in cpus {
-            let (load, queued) = (state.load(cpu), state.queue_length(cpu));
-            let place = self.place(cpu);
-            (place.load, place.queued) = (load, queued);
         }
     }
 }
 
 /// The bit of a flag that says that a waiter is certain.
 const CERTAIN: Flags = 1 << 7;
-
-fn place<'p>(places: &'p mut Vec<Place>, cpu: Cpu, options: &Options) -> &'p mut Place {
-    while cpu.index() >= places.len() {
-        let next = Cpu(places.len() as u32);
-        let included = options.cpus.as_ref().is_none_or(|cpus| cpus.contains(&next));
-        places.push(Place { included, ..Place::default() });
-    }
-    &mut places[cpu.index()]
-}
 
 impl Analysis for Bounds<'_> {
     type Output = RigorousBounds;
@@ -176,13 +220,14 @@ impl Analysis for Bounds<'_> {
             // later, there may have been one.
             let count = |task: &sched::Task, cpu| flags(options, task, cpu, state);
             self.queues.begin(cpu, state, count, |cpu, flags, by| {
-                let place = place(places, cpu, options);
+                let place = places.touch(cpu);
                 if flags & bit != 0 {
                     place.waiters = place.waiters.saturating_add_signed(by);
                 }
             });
+            self.places.touch(cpu);
         }
-        self.refresh(state);
+        self.places.commit(state);
     }
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
@@ -199,7 +244,7 @@ impl Analysis for Bounds<'_> {
         let (places, options) = (&mut self.places, self.options);
         let count = |task: &sched::Task, cpu| flags(options, task, cpu, state) | sure;
         self.queues.follow(state, count, |cpu, flags, by| {
-            let place = place(places, cpu, options);
+            let place = places.touch(cpu);
             if flags & bit != 0 {
                 place.waiters = place.waiters.saturating_add_signed(by);
                 if flags & CERTAIN != 0 {
@@ -211,14 +256,17 @@ impl Analysis for Bounds<'_> {
             && next.pid.is_idle()
             && self.open == 0
         {
-            self.place(event.cpu).clean = true;
+            self.places.touch(event.cpu).clean = true;
         }
         // A task that moves and is not known to wait may do so all the same.
         if let Kind::Migrate { task, dest, .. } = event.kind {
             let waits = state.task_of(task.pid).is_some_and(|t| matches!(t.state, TaskState::Waiting(_)));
-            self.place(dest).clean &= waits;
+            self.places.touch(dest).clean &= waits;
         }
-        self.refresh(state);
+        for span in state.cpu_spans() {
+            self.places.touch(span.cpu);
+        }
+        self.places.commit(state);
     }
 
     fn finish(mut self, end: Ts, _: &SchedState) -> RigorousBounds {
