@@ -212,6 +212,35 @@ fn write(setup: &Setup, size: u64, path: &Path) -> u64 {
     events * tiles
 }
 
+/// What it costs the stepper to go to any step, and one back.
+fn jumps(path: &Path) {
+    let trace = Trace::open(path, Options::default()).expect("the tiled trace");
+    let begin = Instant::now();
+    let mut replay = sched::Replay::new(trace.events().expect("events")).expect("a pass");
+    let opened = begin.elapsed();
+    let mut rng = testkit::Rng::new(1);
+    let time = |replay: &mut sched::Replay<_>, step| {
+        let begin = Instant::now();
+        sched::Replay::go(replay, step).expect("a step");
+        begin.elapsed()
+    };
+    let (mut far, mut near) = (Vec::new(), Vec::new());
+    for _ in 0..40 {
+        let step = rng.below(replay.total() as usize) as u64;
+        far.push(time(&mut replay, step));
+        near.push(time(&mut replay, step.saturating_sub(1)));
+    }
+    let most = far.iter().max().copied().unwrap_or_default();
+    println!(
+        "stepper: ready after {:.2} s with {} checkpoints; a jump {:.0} ms (at most {:.0}), a step back {:.0} ms",
+        opened.as_secs_f64(),
+        replay.checkpoints(),
+        median(far).as_secs_f64() * 1e3,
+        most.as_secs_f64() * 1e3,
+        median(near).as_secs_f64() * 1e3
+    );
+}
+
 fn main() {
     // `cargo test --benches` only wants to know that it can be started.
     if std::env::args().any(|a| a == "--test") {
@@ -277,6 +306,7 @@ fn main() {
             events as f64 / 1e6 / theirs
         );
     }
+    jumps(&large);
     if std::env::var_os("SCHEDVIZ_BENCH_KEEP").is_none() {
         std::fs::remove_dir_all(&folder).expect("removed");
     }

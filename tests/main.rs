@@ -5,6 +5,7 @@ mod cli;
 mod differential;
 mod figures;
 mod laws;
+mod stepper;
 mod structure;
 mod support;
 mod workcons;

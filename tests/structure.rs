@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("sched", &[]),
     ("draw", &[]),
     ("parse", &["sched"]),
@@ -13,8 +13,9 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("dat2graph", &["sched", "timeline", "draw"]),
     ("running-waiting", &["sched", "timeline", "draw"]),
     ("workcons", &["sched", "timeline", "draw"]),
+    ("stepper", &["sched", "timeline", "draw"]),
     ("testkit", &["sched"]),
-    ("schedviz", &["sched", "parse", "draw", "timeline", "dat2graph", "running-waiting", "workcons"]),
+    ("schedviz", &["sched", "parse", "draw", "timeline", "dat2graph", "running-waiting", "stepper", "workcons"]),
 ];
 
 #[test]

@@ -11,7 +11,7 @@
 //!     fill: Paint::Solid(Color::rgb(0x40, 0x88, 0xb8)),
 //!     rects: vec![Rect { x: 1000, y: 1000, w: 5000, h: 800 }],
 //! });
-//! assert!(draw::pdf(&figure).starts_with(b"%PDF-1.7"));
+//! assert!(draw::pdf(&[figure.clone()]).starts_with(b"%PDF-1.7"));
 //! assert!(draw::svg(&figure).starts_with("<svg "));
 //! ```
 

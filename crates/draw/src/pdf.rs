@@ -1,4 +1,4 @@
-//! The PDF device: one page, Helvetica from the viewer, no dates.
+//! The PDF device: Helvetica from the viewer, no dates.
 
 use crate::figure::{Color, Figure, Item, Paint, Point, Unit};
 use crate::text;
@@ -9,25 +9,29 @@ use std::io::Write;
 const FONT: Name<'static> = Name(b"F");
 const HATCH: Name<'static> = Name(b"H");
 
-/// The figure as a PDF file.
-pub fn pdf(figure: &Figure) -> Vec<u8> {
-    let [catalog, pages, page_id, contents, font, hatch, info] = [1, 2, 3, 4, 5, 6, 7].map(Ref::new);
+/// The figures as a PDF file, a page each; its title is that of the first.
+pub fn pdf(figures: &[Figure]) -> Vec<u8> {
+    let [catalog, pages, font, hatch, info] = [1, 2, 3, 4, 5].map(Ref::new);
+    let page_id = |nth: usize| Ref::new(6 + 2 * nth as i32);
+    let contents = |nth: usize| Ref::new(7 + 2 * nth as i32);
     let mut pdf = Pdf::new();
     pdf.catalog(catalog).pages(pages);
-    pdf.pages(pages).kids([page_id]).count(1);
-    let mut page = pdf.page(page_id);
-    page.media_box(Rect::new(0.0, 0.0, points(figure.width), points(figure.height)));
-    page.parent(pages).contents(contents);
-    let mut resources = page.resources();
-    resources.fonts().pair(FONT, font);
-    resources.patterns().pair(HATCH, hatch);
-    resources.finish();
-    page.finish();
+    pdf.pages(pages).kids((0..figures.len()).map(page_id)).count(figures.len() as i32);
+    for (nth, figure) in figures.iter().enumerate() {
+        let mut page = pdf.page(page_id(nth));
+        page.media_box(Rect::new(0.0, 0.0, points(figure.width), points(figure.height)));
+        page.parent(pages).contents(contents(nth));
+        let mut resources = page.resources();
+        resources.fonts().pair(FONT, font);
+        resources.patterns().pair(HATCH, hatch);
+        resources.finish();
+        page.finish();
+        pdf.stream(contents(nth), &deflate(&content(figure))).filter(Filter::FlateDecode);
+    }
     pdf.type1_font(font).base_font(Name(b"Helvetica")).encoding_predefined(Name(b"WinAnsiEncoding"));
     hatch_pattern(&mut pdf, hatch);
-    pdf.stream(contents, &deflate(&content(figure))).filter(Filter::FlateDecode);
     let mut document = pdf.document_info(info);
-    document.title(TextStr(&figure.title));
+    document.title(TextStr(figures.first().map_or("", |figure| &figure.title)));
     document.producer(TextStr(concat!("schedviz ", env!("CARGO_PKG_VERSION"))));
     document.finish();
     pdf.finish()

@@ -280,10 +280,10 @@ pub(crate) fn parallel<I: Send, O: Send>(pool: &Pool, items: Vec<I>, work: impl 
     }
 }
 
-/// Streams the items of all lanes, merged, to `sink`, until it breaks. `start` is the time of the
-/// earliest record.
+/// Streams the items of all lanes, each from a unit of it on, merged, to `sink`, until it breaks.
+/// `start` is the time of the earliest record.
 pub(crate) fn merge<'t, T: Timed>(
-    lanes: &[(usize, &'t CpuPages)],
+    lanes: &[(usize, &'t CpuPages, usize)],
     start: Ts,
     budget: usize,
     pool: &Pool,
@@ -293,10 +293,10 @@ pub(crate) fn merge<'t, T: Timed>(
     let mut diagnostics = Diagnostics::default();
     let mut lanes: Vec<Lane<'t, T>> = lanes
         .iter()
-        .map(|(buffer, pages)| Lane {
+        .map(|(buffer, pages, first)| Lane {
             pages,
             buffer: *buffer,
-            next: 0,
+            next: *first,
             ready: VecDeque::new(),
             frontier: start,
             stride: 0,

@@ -367,7 +367,7 @@ impl Trace {
 
     /// Streams every record of the buffers that are read, in time order, until `sink` breaks.
     pub fn records(&self, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
-        let lanes = self.selected_lanes();
+        let lanes: Vec<_> = self.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, 0)).collect();
         let start = self.start().unwrap_or_default();
         stream::merge(
             &lanes,

@@ -45,9 +45,45 @@ pub trait EventSource {
     /// Delivers all events in (time, CPU, position) order, in batches, until `sink` breaks.
     fn events(&mut self, sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>) -> Result<(), Self::Error>;
 
+    /// The same, but only the events at `from` and later; a source that can begins to read there.
+    fn events_from(
+        &mut self,
+        from: Ts,
+        sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>,
+    ) -> Result<(), Self::Error> {
+        self.events(&mut |events| match events.partition_point(|event| event.ts < from) {
+            before if before < events.len() => sink(&events[before..]),
+            _ => ControlFlow::Continue(()),
+        })
+    }
+
     /// What was wrong with the source itself, so far.
     fn diagnostics(&self) -> Diagnostics {
         Diagnostics::default()
+    }
+}
+
+impl<S: EventSource> EventSource for &mut S {
+    type Error = S::Error;
+
+    fn extent(&mut self) -> Result<Extent, S::Error> {
+        (**self).extent()
+    }
+
+    fn events(&mut self, sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>) -> Result<(), S::Error> {
+        (**self).events(sink)
+    }
+
+    fn events_from(
+        &mut self,
+        from: Ts,
+        sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>,
+    ) -> Result<(), S::Error> {
+        (**self).events_from(from, sink)
+    }
+
+    fn diagnostics(&self) -> Diagnostics {
+        (**self).diagnostics()
     }
 }
 

@@ -203,6 +203,12 @@ impl TaskArgs {
     }
 }
 
+/// The width of the terminal; a hundred columns where there is none.
+pub(crate) fn terminal_width() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+    columns.or_else(|| ratatui::crossterm::terminal::size().ok().map(|(w, _)| usize::from(w))).unwrap_or(100)
+}
+
 /// The command line as it can be repeated: what changes neither the figure nor the numbers is left
 /// out, so that these are the same whatever the threads and the name of the output.
 pub(crate) fn repeatable(arguments: impl Iterator<Item = std::ffi::OsString>) -> String {

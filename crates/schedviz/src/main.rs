@@ -10,6 +10,7 @@ mod overview;
 mod page;
 mod portrait;
 mod progress;
+mod step;
 mod subject;
 mod trust;
 
@@ -32,6 +33,7 @@ First steps:
   schedviz dat2graph trace.dat --min 3 --max 3.2 --color-by command
   schedviz running-waiting trace.dat --forked  when tasks of the command waited while cores idled
   schedviz workcons trace.dat                  how much of the time that was so
+  schedviz stepper trace.dat --tui             the run queues, event by event
 
 Exit status: 0 done, 1 error, 2 a limit that was asked for is exceeded, 3 the trace cannot be trusted enough to judge.";
 
@@ -42,6 +44,7 @@ enum Command {
     Dat2graph(Box<graph::GraphArgs>),
     RunningWaiting(Box<overview::OverviewArgs>),
     Workcons(Box<conserve::WorkconsArgs>),
+    Stepper(Box<step::StepperArgs>),
     /// Write man pages or shell completions
     #[command(hide = true)]
     Manual(manual::ManualArgs),
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Command::Dat2graph(args) => graph::run(&args).map(|()| ExitCode::SUCCESS),
         Command::RunningWaiting(args) => overview::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Workcons(args) => conserve::run(&args),
+        Command::Stepper(args) => step::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Manual(args) => manual::run(&args).map(|()| ExitCode::SUCCESS),
     };
     match done {

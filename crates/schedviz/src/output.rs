@@ -85,45 +85,78 @@ impl OutputArgs {
         report: &impl Serialize,
         csv: Option<String>,
     ) -> Result<Option<String>> {
+        self.write_pages(trace, command, std::slice::from_ref(figure), report, csv)
+    }
+
+    /// The same with several figures: the pages of a PDF, or files with numbers.
+    pub(crate) fn write_pages(
+        &self,
+        trace: &Path,
+        command: &str,
+        figures: &[Figure],
+        report: &impl Serialize,
+        csv: Option<String>,
+    ) -> Result<Option<String>> {
         if self.json {
             print_json(report)?;
             if self.output.is_none() {
                 return Ok(None);
             }
         }
-        let path = match &self.output {
-            Some(path) => path.clone(),
-            None => {
-                let stem = trace.file_stem().map_or("trace".into(), |s| s.to_string_lossy());
-                let ending = match self.format {
-                    None | Some(Format::Pdf) => "pdf",
-                    Some(Format::Svg) => "svg",
-                    Some(Format::Png) => "png",
-                    Some(Format::Json) => "json",
-                    Some(Format::Csv) => "csv",
-                };
-                PathBuf::from(format!("{stem}.{command}.{ending}"))
-            }
-        };
-        let bytes = match self.format(&path)? {
-            Format::Pdf => draw::pdf(figure),
-            Format::Svg => draw::svg(figure).into_bytes(),
-            Format::Png => draw::png(figure, self.dpi)?,
-            Format::Json => json(report)?,
+        let path = self.path(trace, command);
+        let files = match self.format(&path)? {
+            Format::Pdf => vec![draw::pdf(figures)],
+            Format::Svg => figures.iter().map(|figure| draw::svg(figure).into_bytes()).collect(),
+            Format::Png => figures.iter().map(|figure| draw::png(figure, self.dpi)).collect::<Result<_, _>>()?,
+            Format::Json => vec![json(report)?],
             Format::Csv => match csv {
-                Some(csv) => csv.into_bytes(),
+                Some(csv) => vec![csv.into_bytes()],
                 None => bail!("{command} has no series to write as .csv; use .json"),
             },
         };
         if path.as_os_str() == "-" {
-            let mut out = std::io::stdout().lock();
-            out.write_all(&bytes)?;
-            out.flush()?;
+            if files.len() > 1 {
+                bail!("several pages of SVG or PNG do not go to standard output; name a file, or use PDF");
+            }
+            files.iter().try_for_each(|bytes| print(bytes))?;
             return Ok(None);
         }
-        replace(&path, &bytes)?;
-        Ok(Some(format!("{} ({} kB)", path.display(), bytes.len().div_ceil(1000))))
+        let size = files.iter().map(Vec::len).sum::<usize>().div_ceil(1000);
+        if let [bytes] = files.as_slice() {
+            replace(&path, bytes)?;
+            return Ok(Some(format!("{} ({size} kB)", path.display())));
+        }
+        let paths: Vec<PathBuf> = (1..=files.len()).map(|nth| numbered(&path, nth, files.len())).collect();
+        for (path, bytes) in paths.iter().zip(&files) {
+            replace(path, bytes)?;
+        }
+        let [first, .., last] = paths.as_slice() else { return Ok(None) };
+        Ok(Some(format!("{} to {} ({size} kB)", first.display(), last.display())))
     }
+
+    /// The file to write: as named, or by the trace and the command.
+    fn path(&self, trace: &Path, command: &str) -> PathBuf {
+        if let Some(path) = &self.output {
+            return path.clone();
+        }
+        let stem = trace.file_stem().map_or("trace".into(), |s| s.to_string_lossy());
+        let ending = match self.format {
+            None | Some(Format::Pdf) => "pdf",
+            Some(Format::Svg) => "svg",
+            Some(Format::Png) => "png",
+            Some(Format::Json) => "json",
+            Some(Format::Csv) => "csv",
+        };
+        PathBuf::from(format!("{stem}.{command}.{ending}"))
+    }
+}
+
+/// `figure.svg` as `figure-07.svg`, with as many digits as the last one has.
+fn numbered(path: &Path, nth: usize, of: usize) -> PathBuf {
+    let digits = of.to_string().len();
+    let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    let ending = path.extension().map_or_else(String::new, |e| format!(".{}", e.to_string_lossy()));
+    path.with_file_name(format!("{stem}-{nth:0digits$}{ending}"))
 }
 
 fn json(report: &impl Serialize) -> Result<Vec<u8>> {

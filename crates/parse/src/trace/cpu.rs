@@ -75,6 +75,33 @@ impl Trace {
         (0..pages.units()).rev().find_map(|unit| self.ends_of(pages, unit).last)
     }
 
+    /// The last unit that begins at or before `from`: by a binary search over the times of pages.
+    pub(crate) fn unit_before(&self, pages: &CpuPages, from: Ts) -> usize {
+        let (mut low, mut high) = (0usize, pages.units());
+        while low.saturating_add(1) < high {
+            let middle = low.midpoint(high);
+            // Units without events tell no time; the next one does.
+            let begins = (middle..high).find_map(|unit| self.begins(pages, unit));
+            if begins.is_some_and(|ts| ts <= from) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// The time of a unit's first page with events.
+    fn begins(&self, pages: &CpuPages, unit: usize) -> Option<Ts> {
+        let mut own = Vec::new();
+        let (UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes)) = pages.load(self.file(), unit, &mut own) else {
+            return None;
+        };
+        let pages_of = bytes.chunks(pages.layout.size.max(1)).filter_map(|page| Page::parse(page, &pages.layout).ok());
+        let ts = pages_of.filter(|page| !page.is_empty()).map(|page| page.ts).next()?;
+        Some(self.ts(ts))
+    }
+
     /// The CPUs that have events in the buffers that are read.
     pub fn observed(&self) -> Vec<Cpu> {
         let with_events = self.selected_lanes().into_iter().filter(|(_, pages)| self.first_of(pages).is_some());
@@ -123,7 +150,7 @@ impl CpuReader<'_> {
         };
         let none: &[bool] = &[];
         let skip = self.skip.get(buffer).map_or(none, Vec::as_slice);
-        let first = from.map_or(0, |from| self.unit_before(pages, from));
+        let first = from.map_or(0, |from| self.trace.unit_before(pages, from));
         let mut last = None;
         let mut pending = None;
         let mut space = Vec::new();
@@ -175,33 +202,5 @@ impl CpuReader<'_> {
             buffers.sort_by_key(|b| counts.buffers.get(*b).map_or(0, |c| c.of(switch)) == 0);
         }
         buffers
-    }
-
-    /// The last unit that begins at or before `from`: by a binary search over the times of pages.
-    fn unit_before(&self, pages: &CpuPages, from: Ts) -> usize {
-        let (mut low, mut high) = (0usize, pages.units());
-        while low.saturating_add(1) < high {
-            let middle = low.midpoint(high);
-            // Units without events tell no time; the next one does.
-            let begins = (middle..high).find_map(|unit| self.begins(pages, unit));
-            if begins.is_some_and(|ts| ts <= from) {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        low
-    }
-
-    /// The time of a unit's first page with events.
-    fn begins(&self, pages: &CpuPages, unit: usize) -> Option<Ts> {
-        let mut own = Vec::new();
-        let (UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes)) = pages.load(self.trace.file(), unit, &mut own)
-        else {
-            return None;
-        };
-        let pages_of = bytes.chunks(pages.layout.size.max(1)).filter_map(|page| Page::parse(page, &pages.layout).ok());
-        let ts = pages_of.filter(|page| !page.is_empty()).map(|page| page.ts).next()?;
-        Some(self.trace.ts(ts))
     }
 }

@@ -160,6 +160,7 @@ impl Trace {
             skip,
             found: diagnostics,
             read: Diagnostics::default(),
+            steps_back: false,
         })
     }
 
@@ -257,6 +258,8 @@ pub struct EventStream<'t> {
     skip: Vec<Vec<bool>>,
     found: Diagnostics,
     read: Diagnostics,
+    /// Times that step back were met.
+    steps_back: bool,
 }
 
 impl EventSource for EventStream<'_> {
@@ -289,15 +292,20 @@ impl EventSource for EventStream<'_> {
     }
 
     fn events(&mut self, sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>) -> Result<(), Error> {
+        let lanes: Vec<_> = self.trace.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, 0)).collect();
+        self.read(&lanes, sink)
+    }
+
+    fn events_from(&mut self, from: Ts, sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>) -> Result<(), Error> {
         let trace = self.trace;
-        let start = trace.start().unwrap_or_default();
-        let none: &[bool] = &[];
-        let decode = |task: stream::Task<'_, SchedEvent>| {
-            let skip = self.skip.get(task.buffer).map_or(none, Vec::as_slice);
-            trace.decode(task.pages, task.unit, &self.plan, skip, task.space)
-        };
-        self.read = stream::merge(&trace.selected_lanes(), start, trace.budget(), trace.pool(), decode, sink);
-        Ok(())
+        // Where a clock stepped back, the time of a unit does not tell what is before it.
+        let begin = |pages| if self.steps_back { 0 } else { trace.unit_before(pages, Ts(from.0.saturating_sub(1))) };
+        let lanes: Vec<_> =
+            trace.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, begin(pages))).collect();
+        self.read(&lanes, &mut |events| match events.partition_point(|event| event.ts < from) {
+            before if before < events.len() => sink(events.get(before..).unwrap_or_default()),
+            _ => ControlFlow::Continue(()),
+        })
     }
 
     fn diagnostics(&self) -> Diagnostics {
@@ -305,5 +313,25 @@ impl EventSource for EventStream<'_> {
         all.merge(&self.found);
         all.merge(&self.read);
         all
+    }
+}
+
+impl<'t> EventStream<'t> {
+    /// Reads these lanes, each from a unit of it on.
+    fn read(
+        &mut self,
+        lanes: &[(usize, &'t CpuPages, usize)],
+        sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let trace = self.trace;
+        let start = trace.start().unwrap_or_default();
+        let none: &[bool] = &[];
+        let decode = |task: stream::Task<'_, SchedEvent>| {
+            let skip = self.skip.get(task.buffer).map_or(none, Vec::as_slice);
+            trace.decode(task.pages, task.unit, &self.plan, skip, task.space)
+        };
+        self.read = stream::merge(lanes, start, trace.budget(), trace.pool(), decode, sink);
+        self.steps_back |= self.read.count(Diagnostic::TimeBackwards) > 0;
+        Ok(())
     }
 }

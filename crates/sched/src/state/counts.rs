@@ -41,6 +41,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Whether work conservation is violated, every waiting task counted.
+    pub fn is_violated(&self) -> bool {
+        self.idle > 0 && self.overloaded > 0
+    }
+
     /// Tasks that run.
     pub fn running(&self) -> u32 {
         self.busy + self.overloaded

@@ -1,0 +1,244 @@
+//! `schedviz stepper`: pages, a text, or the terminal.
+
+use crate::args::{ReadArgs, TaskArgs, WindowArgs};
+use crate::output::OutputArgs;
+use crate::subject::Subject;
+use crate::{graph, output, page, progress, trust};
+use anyhow::{Result, bail};
+use parse::{EventStream, Where};
+use sched::{Cpu, Diagnostics, Replay, SchedEvent};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use stepper::tui::App;
+use stepper::{Names, Options, Step};
+
+/// Show the run queues of every core at one instant, event by event
+///
+/// A row for each core: its running task, a bar, and the tasks that wait there in the order they came.
+/// Under it what is about to happen. Each further event is a page of its own.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct StepperArgs {
+    /// The recording: a trace.dat of version 6 or 7
+    trace: PathBuf,
+    #[command(flatten)]
+    tool: stepper::StepArgs,
+    /// As text, in the terminal's width
+    #[arg(long, conflicts_with = "tui")]
+    text: bool,
+    /// Move through the trace with keys
+    #[arg(long)]
+    tui: bool,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz stepper trace.dat --at 1.25                      the machine at that instant, as a page
+  schedviz stepper trace.dat --at 1.25 --back 5 --steps 10  sixteen pages, one for each event
+  schedviz stepper trace.dat --at 1.25 --text               the same picture in the terminal
+  schedviz stepper trace.dat --tui                          with keys: arrows, n for the next violation, / to find
+  schedviz stepper trace.dat --events sched:sched_migrate_task --steps 20 -o moves.pdf";
+
+/// More pages than this are a mistake.
+const MOST: u64 = 2000;
+
+/// The names of a trace's events by number.
+pub(crate) struct EventNames(HashMap<u16, String>);
+
+impl EventNames {
+    pub(crate) fn of(trace: &parse::Trace) -> EventNames {
+        EventNames(trace.formats().iter().map(|f| (f.id, f.name.clone())).collect())
+    }
+}
+
+impl Names for EventNames {
+    fn event(&self, id: u16) -> String {
+        self.0.get(&id).cloned().unwrap_or_else(|| format!("event {id}"))
+    }
+}
+
+/// The steps with what the trace is and how far it can be trusted.
+#[derive(Serialize)]
+struct Document<'d> {
+    schema: &'static str,
+    trace: String,
+    kernel: Option<String>,
+    /// How many events there are.
+    events: u64,
+    steps: &'d [Step],
+    trust: &'d Diagnostics,
+}
+
+/// Goes there, and shows.
+pub(crate) fn run(args: &StepperArgs) -> Result<()> {
+    args.output.check()?;
+    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let at = Where::parse(&args.tool.at).map_err(|e| anyhow::anyhow!("--at: {e}"))?.in_trace(subject.start);
+    let opened = progress::watched(&subject.trace, args.read.quiet, || Replay::new(subject.trace.events()?));
+    let mut replay = opened.map_err(|e| subject.named(e))?;
+    let start = replay.step_at(at).map_err(|e| subject.named(e))?;
+    let options = Options {
+        zero: subject.start,
+        cpus: subject.shown.cpus.clone(),
+        group_name: subject.shown.group_name.clone(),
+        total: replay.total(),
+    };
+    let diagnostics = replay.diagnostics().clone();
+    trust::warn(&diagnostics, args.read.quiet || args.output.wants_json(), args.read.color);
+    if args.tui {
+        replay.go(start).map_err(|e| subject.named(e))?;
+        return interact(&subject, replay, options);
+    }
+    let steps = collect(args, &subject, &mut replay, start, &options)?;
+    if args.text {
+        let width = crate::args::terminal_width();
+        let texts: Vec<String> = steps.iter().map(|step| stepper::text(step, &options, width)).collect();
+        return output::print(texts.join("\n").as_bytes());
+    }
+    let heading = subject.heading(page::general_warnings(&subject.trace, &subject.observed, &diagnostics));
+    let figures: Vec<draw::Figure> = steps.iter().map(|step| stepper::figure(step, &options, &heading)).collect();
+    let document = Document {
+        schema: "schedviz/stepper/1",
+        trace: subject.name(),
+        kernel: subject.trace.info().kernel,
+        events: replay.total(),
+        steps: &steps,
+        trust: &diagnostics,
+    };
+    let written = args.output.write_pages(&args.trace, "stepper", &figures, &document, None)?;
+    if let (Some(written), false) = (written, args.read.quiet) {
+        eprintln!("schedviz: wrote {written}");
+    }
+    Ok(())
+}
+
+/// Which events are stepped at.
+struct Filter {
+    names: Option<Vec<String>>,
+    tasks: Option<regex::Regex>,
+    pids: Vec<sched::Pid>,
+    cpus: Option<Vec<Cpu>>,
+}
+
+impl Filter {
+    fn of(args: &StepperArgs, subject: &Subject) -> Result<Filter> {
+        let mut names = Vec::new();
+        for pattern in &args.tool.events {
+            let full = if pattern.contains(':') { pattern.clone() } else { format!("*:{pattern}") };
+            let formats = subject.trace.formats().iter();
+            let before = names.len();
+            names.extend(
+                formats.filter(|f| graph::matches(&full, &format!("{}:{}", f.system, f.name))).map(|f| f.name.clone()),
+            );
+            if names.len() == before {
+                bail!("--events: no event of this trace matches {pattern:?}; `schedviz info` lists them");
+            }
+        }
+        let shown = subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
+        Ok(Filter {
+            names: (!args.tool.events.is_empty()).then_some(names),
+            tasks: args.tasks.tasks()?,
+            pids: args.tasks.pids(),
+            cpus: args.window.has_cpus().then_some(shown),
+        })
+    }
+
+    fn is_open(&self) -> bool {
+        self.names.is_none() && self.tasks.is_none() && self.pids.is_empty() && self.cpus.is_none()
+    }
+
+    fn wants(&self, event: &SchedEvent, state: &sched::SchedState, names: &dyn Names) -> bool {
+        let coming = || stepper::Coming::of(event, state, names);
+        self.names.as_ref().is_none_or(|wanted| wanted.contains(&stepper::event_name(&event.kind, names)))
+            && self.tasks.as_ref().is_none_or(|tasks| stepper::is_about(event, state, |name| tasks.is_match(name)))
+            && (self.pids.is_empty() || coming().task.is_some_and(|pid| self.pids.contains(&pid)))
+            && self.cpus.as_ref().is_none_or(|cpus| cpus.iter().any(|cpu| coming().concerns(*cpu)))
+    }
+}
+
+/// The steps asked for, in the order of time.
+fn collect(
+    args: &StepperArgs,
+    subject: &Subject,
+    replay: &mut Replay<EventStream<'_>>,
+    start: u64,
+    options: &Options,
+) -> Result<Vec<Step>> {
+    let named = |e| subject.named(e);
+    let names = EventNames::of(&subject.trace);
+    let filter = Filter::of(args, subject)?;
+    let count = args.tool.steps.saturating_add(args.tool.back).saturating_add(1);
+    if count > MOST {
+        bail!("{count} pages are too many; at most {MOST} are drawn");
+    }
+    if filter.is_open() {
+        let mut steps = Vec::new();
+        for step in start.saturating_sub(args.tool.back)..=start.saturating_add(args.tool.steps).min(replay.total()) {
+            replay.go(step).map_err(named)?;
+            steps.push(Step::of(step, replay.state(), replay.event(), options, &names));
+        }
+        return Ok(steps);
+    }
+    // A name that is not in the event is looked up where the state has it: at the step itself.
+    let state = replay.state().clone();
+    let mut wanted = Vec::new();
+    let mut at = start;
+    while (wanted.len() as u64) < args.tool.back {
+        let Some(found) = replay.find_back(at, |e| filter.wants(e, &state, &names)).map_err(named)? else { break };
+        wanted.insert(0, found);
+        at = found;
+    }
+    let mut next = Some(start);
+    let last = wanted.len() as u64 + args.tool.steps + 1;
+    while let Some(from) = next.filter(|_| (wanted.len() as u64) < last) {
+        let found = replay.find(from, |e| filter.wants(e, &state, &names)).map_err(named)?;
+        wanted.extend(found);
+        next = found.map(|step| step + 1);
+    }
+    if wanted.is_empty() {
+        bail!("no such event from {} on", args.tool.at);
+    }
+    let mut steps = Vec::new();
+    for step in wanted {
+        replay.go(step).map_err(named)?;
+        steps.push(Step::of(step, replay.state(), replay.event(), options, &names));
+    }
+    Ok(steps)
+}
+
+/// The stepper in the terminal, until the user has seen enough.
+fn interact(subject: &Subject, replay: Replay<EventStream<'_>>, options: Options) -> Result<()> {
+    use ratatui::crossterm::event::{Event, KeyEventKind, read};
+    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        bail!("--tui needs a terminal; --text and --json do not");
+    }
+    let zero = subject.start;
+    let parse_time = move |text: &str| Where::parse(text).map(|w| w.in_trace(zero)).map_err(|e| e.to_string());
+    let names = Box::new(EventNames::of(&subject.trace));
+    let mut app = App::new(subject.name(), replay, options, names, Box::new(parse_time));
+    let mut terminal = ratatui::try_init()?;
+    let done = (|| -> Result<()> {
+        while !app.is_done() {
+            terminal.draw(|frame| app.draw(frame))?;
+            if let Event::Key(key) = read()?
+                && key.kind != KeyEventKind::Release
+            {
+                app.key(key).map_err(|e| subject.named(e))?;
+            }
+        }
+        Ok(())
+    })();
+    // Whatever happened, the terminal is given back as it was.
+    ratatui::restore();
+    done
+}

@@ -1,0 +1,216 @@
+//! The page of a step.
+
+use crate::{Options, Step, Who, at_rest};
+use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit, text};
+use sched::{Cpu, Load};
+use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts};
+use timeline::palette::{FAINT, INK, PALETTE, RULE};
+
+const WIDTH: Unit = 842 * PT;
+const MARGIN: Unit = 24 * PT;
+const GUTTER: Unit = 14 * PT;
+/// All cores fit this height, in as many columns as that takes.
+const HEIGHT: Unit = 430 * PT;
+/// Room for the event under them.
+const FOOT: Unit = 22 * PT;
+
+const CONCERNED: Color = Color::rgb(0xff, 0xef, 0xb8);
+const MOVES: Color = Color::rgb(0xc0, 0x10, 0x20);
+
+/// A row of a column: the name of a group, or a core by its place in the step.
+enum Row {
+    Group(u32),
+    Core(usize),
+}
+
+/// Where everything is.
+struct Layout {
+    columns: Vec<Vec<Row>>,
+    pitch: Unit,
+    width: Unit,
+    top: Unit,
+}
+
+impl Layout {
+    fn new(options: &Options) -> Layout {
+        let mut rows = Vec::new();
+        for (i, (_, group)) in options.cpus.iter().enumerate() {
+            if let Some(group) = group.filter(|group| i == 0 || options.cpus[i - 1].1 != Some(*group)) {
+                rows.push(Row::Group(group));
+            }
+            rows.push(Row::Core(i));
+        }
+        // Few wide columns show more of a queue, many narrow ones more cores.
+        let fits = |columns: usize| HEIGHT / rows.len().div_ceil(columns).max(1) as Unit;
+        let columns =
+            (1..=6).find(|n| fits(*n) >= 9 * PT).or_else(|| (1..=6).find(|n| fits(*n) >= 6 * PT)).unwrap_or(6);
+        let pitch = fits(columns).clamp(PT, 15 * PT);
+        let each = rows.len().div_ceil(columns).max(1);
+        let width = (WIDTH - 2 * MARGIN + GUTTER) / columns as Unit - GUTTER;
+        let mut rest = rows.into_iter();
+        let columns = (0..columns).map(|_| rest.by_ref().take(each).collect()).collect();
+        Layout { columns, pitch, width, top: 0 }
+    }
+
+    fn rows(&self) -> usize {
+        self.columns.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    fn left(&self, column: usize) -> Unit {
+        MARGIN + column as Unit * (self.width + GUTTER)
+    }
+
+    fn size(&self) -> Unit {
+        (self.pitch * 75 / 100).clamp(4 * PT, 8 * PT)
+    }
+}
+
+/// The figure of a step.
+pub fn figure(step: &Step, options: &Options, heading: &Heading) -> Figure {
+    let mut layout = Layout::new(options);
+    let cores_height = layout.pitch * layout.rows() as Unit;
+    let texts = Texts {
+        title: format!("{} at {}", heading.trace, step.when(options)),
+        notes: vec![heading.facts.clone(), step.summary()],
+        warnings: heading.warnings.clone(),
+        command: heading.command.clone(),
+    };
+    let mut page = Page::new(WIDTH, cores_height + FOOT, &texts, &legend(step));
+    layout.top = page.top;
+    let mut places: Vec<(Cpu, Point)> = Vec::new();
+    for (nth, column) in layout.columns.iter().enumerate() {
+        for (row, what) in column.iter().enumerate() {
+            let at = Point { x: layout.left(nth), y: layout.top + row as Unit * layout.pitch };
+            match what {
+                Row::Group(group) => {
+                    let name = format!("{} {group}", options.group_name);
+                    let baseline = Point { x: at.x, y: at.y + layout.pitch * 75 / 100 };
+                    page.figure.text(baseline, layout.size(), Anchor::Start, FAINT, &name);
+                }
+                Row::Core(index) => {
+                    draw_core(&mut page.figure, step, *index, at, &layout);
+                    places.push((step.cores[*index].cpu, at));
+                }
+            }
+        }
+    }
+    draw_move(&mut page.figure, step, &places, &layout);
+    let next = step.event.as_ref().map_or("The trace ends here.".into(), |e| format!("Next, {}: {}.", e.name, e.text));
+    let at = Point { x: MARGIN, y: layout.top + cores_height + 15 * PT };
+    let next = text::fit(&text::printable(&next), 10 * PT, WIDTH - 2 * MARGIN);
+    page.figure.text(at, 10 * PT, Anchor::Start, INK, &next);
+    page.figure
+}
+
+fn legend(step: &Step) -> Vec<LegendEntry> {
+    let mut legend = vec![
+        LegendEntry {
+            swatch: Swatch::Area(Paint::Solid(CONCERNED)),
+            label: "cores that the next event concerns".into(),
+        },
+        LegendEntry { swatch: Swatch::Area(Paint::Solid(MOVES)), label: "the task it is about".into() },
+        LegendEntry {
+            swatch: Swatch::Blank,
+            label: "left of the bar: running; right of it: waiting, who came first stands first".into(),
+        },
+    ];
+    if step.cores.iter().any(|c| matches!(c.load, Load::Unknown | Load::Unobserved)) {
+        legend.push(LegendEntry { swatch: Swatch::Area(Paint::Hatch), label: "unknown".into() });
+    }
+    legend
+}
+
+/// Where a core's running task ends and its queue begins.
+fn bar_of(at: Point, layout: &Layout) -> Unit {
+    at.x + 18 * PT + (layout.width * 30 / 100).min(110 * PT)
+}
+
+fn draw_core(figure: &mut Figure, step: &Step, index: usize, at: Point, layout: &Layout) {
+    let core = &step.cores[index];
+    let (size, h) = (layout.size(), layout.pitch - layout.pitch / 8);
+    if step.event.as_ref().is_some_and(|e| e.concerns(core.cpu)) {
+        let ground = Rect { x: at.x - 2 * PT, y: at.y, w: layout.width + 4 * PT, h };
+        figure.push(Item::Rects { fill: Paint::Solid(CONCERNED), rects: vec![ground] });
+    }
+    let bar = bar_of(at, layout);
+    let baseline = at.y + h / 2 + size * 35 / 100;
+    figure.text(Point { x: at.x + 14 * PT, y: baseline }, size, Anchor::End, INK, &core.cpu.to_string());
+    let first = at.x + 18 * PT;
+    if matches!(core.load, Load::Unknown | Load::Unobserved) {
+        let unknown = Rect { x: first, y: at.y, w: bar - first - 2 * PT, h };
+        figure.push(Item::Rects { fill: Paint::Hatch, rects: vec![unknown] });
+        figure.text(Point { x: first + 3 * PT, y: baseline }, size, Anchor::Start, INK, at_rest(core.load));
+    }
+    if let Some(running) = &core.running {
+        draw_task(figure, running, step, Rect { x: first, y: at.y, w: bar - first - 3 * PT, h }, baseline, size);
+    }
+    let line = Line { from: Point { x: bar, y: at.y }, to: Point { x: bar, y: at.y + h } };
+    figure.push(Item::Lines { stroke: INK, width: 80, dash: 0, lines: vec![line] });
+    let floor = Line {
+        from: Point { x: first, y: at.y + layout.pitch - layout.pitch / 16 },
+        to: Point { x: at.x + layout.width, y: at.y + layout.pitch - layout.pitch / 16 },
+    };
+    figure.push(Item::Lines { stroke: RULE, width: 25, dash: 0, lines: vec![floor] });
+    draw_queue(
+        figure,
+        step,
+        index,
+        Rect { x: bar + 3 * PT, y: at.y, w: at.x + layout.width - bar - 3 * PT, h },
+        baseline,
+        size,
+    );
+}
+
+fn draw_queue(figure: &mut Figure, step: &Step, index: usize, area: Rect, baseline: Unit, size: Unit) {
+    let waiting = &step.cores[index].waiting;
+    let (mut x, right) = (area.x, area.x + area.w);
+    for (i, who) in waiting.iter().enumerate() {
+        let width = text::width(&label(who), size) + 7 * PT;
+        let left = waiting.len() - i;
+        // The last one needs no room for a number behind it.
+        let more = if left > 1 { text::width(&format!("+{left}"), size) + 3 * PT } else { 0 };
+        if x + width + more > right {
+            figure.text(Point { x, y: baseline }, size, Anchor::Start, INK, &format!("+{left}"));
+            return;
+        }
+        draw_task(figure, who, step, Rect { x, w: width - 2 * PT, ..area }, baseline, size);
+        x += width;
+    }
+}
+
+fn label(who: &Who) -> String {
+    text::printable(&crate::text::name(who))
+}
+
+/// A task: a stripe in its colour, its name and number; the one that the event is about in red.
+fn draw_task(figure: &mut Figure, who: &Who, step: &Step, area: Rect, baseline: Unit, size: Unit) {
+    let moves = step.event.as_ref().is_some_and(|e| e.task == Some(who.pid));
+    let color = PALETTE[who.pid.0.unsigned_abs() as usize % PALETTE.len()];
+    let stripe = Rect { w: 2 * PT, y: area.y + area.h / 8, h: area.h * 3 / 4, ..area };
+    figure.push(Item::Rects { fill: Paint::Solid(color), rects: vec![stripe] });
+    let at = Point { x: area.x + 7 * PT / 2, y: baseline };
+    let ink = if moves { MOVES } else { INK };
+    figure.text(at, size, Anchor::Start, ink, &text::fit(&label(who), size, area.w - 7 * PT / 2));
+}
+
+/// An arrow from the core that a task leaves to the one it goes to.
+fn draw_move(figure: &mut Figure, step: &Step, places: &[(Cpu, Point)], layout: &Layout) {
+    let Some(event) = &step.event else { return };
+    let place = |cpu: Option<Cpu>| {
+        let at = places.iter().find(|(c, _)| Some(*c) == cpu)?.1;
+        Some(Point { x: bar_of(at, layout), y: at.y + layout.pitch * 7 / 16 })
+    };
+    let (Some(from), Some(to)) = (place(event.from), place(event.to)) else { return };
+    let mut lines = Vec::new();
+    if from.x == to.x {
+        lines.push(Line { from, to });
+    } else {
+        // Across columns between two rows, so that no number is struck out; then along the bar.
+        let below = Point { x: from.x, y: from.y + layout.pitch / 2 };
+        let corner = Point { x: to.x, y: below.y };
+        lines.extend([Line { from, to: below }, Line { from: below, to: corner }, Line { from: corner, to }]);
+    }
+    figure.push(Item::Lines { stroke: MOVES, width: 120, dash: 0, lines });
+    let shape = if to.y > from.y { Shape::Triangle } else { Shape::Peak };
+    figure.push(Item::Markers { shape, fill: MOVES, size: 6 * PT, at: vec![to] });
+}

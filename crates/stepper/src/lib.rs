@@ -1,0 +1,144 @@
+//! Exactly what the machine looked like at one instant, and the event that is about to happen.
+//!
+//! A [`Step`] is a picture of [`sched::SchedState`]: every core, its running task, and those that
+//! wait there in the order they came. It is taken before an event, and tells what that event is
+//! going to do: which cores and which task it concerns, and what moves from where to where.
+
+mod figure;
+mod text;
+pub mod tui;
+mod words;
+
+pub use figure::figure;
+pub use text::text;
+pub use words::{Coming, Names, Plain, event_name, is_about};
+
+use sched::{Comm, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};
+use serde::Serialize;
+
+/// Options of this tool alone.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct StepArgs {
+    /// The instant: seconds from the trace's start (1.25), or 150ms, 20us; @ before it: the trace's clock
+    #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true)]
+    pub at: String,
+    /// Show so many steps more, after that one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub steps: u64,
+    /// Show so many steps before that one as well
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub back: u64,
+    /// Step only at these events: SYSTEM:NAME, with * for any part; several with commas
+    #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',')]
+    pub events: Vec<String>,
+}
+
+/// A task on a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Who {
+    /// Its number.
+    pub pid: Pid,
+    /// Its name; empty where none was seen.
+    pub command: Comm,
+    /// The kernel's priority: 0–99 real time, 100–139 fair.
+    pub prio: i32,
+}
+
+impl Who {
+    fn of(task: &Task) -> Who {
+        Who { pid: task.pid, command: task.comm, prio: task.prio }
+    }
+}
+
+/// A core at an instant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Core {
+    /// Which.
+    pub cpu: Cpu,
+    /// What it is, for the figures.
+    pub load: Load,
+    /// Who runs there.
+    pub running: Option<Who>,
+    /// Who waits there, in the order they came.
+    pub waiting: Vec<Who>,
+}
+
+/// The machine at an instant, and what comes next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// The number of the event that is about to happen, from 0; that of all events if none is.
+    pub step: u64,
+    /// When it happens, on the trace's clock; at the end the time of the last event.
+    pub ts_ns: Ts,
+    /// The same from the start of the trace.
+    pub in_trace_ns: u64,
+    /// Whether work conservation is violated, every waiting task counted.
+    pub violated: bool,
+    /// The cores shown, in display order.
+    pub cores: Vec<Core>,
+    /// What is about to happen.
+    pub event: Option<Coming>,
+}
+
+/// What a step shows.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The instant that counts as zero: the trace's start.
+    pub zero: Ts,
+    /// The cores in display order, each with its group.
+    pub cpus: Vec<(Cpu, Option<u32>)>,
+    /// What the groups are: `socket`, `node`, `LLC`.
+    pub group_name: String,
+    /// How many events there are.
+    pub total: u64,
+}
+
+impl Step {
+    /// The picture of a state before an event.
+    pub fn of(step: u64, state: &SchedState, event: Option<&SchedEvent>, options: &Options, names: &dyn Names) -> Step {
+        let core = |(cpu, _): &(Cpu, Option<u32>)| Core {
+            cpu: *cpu,
+            load: state.load(*cpu),
+            running: state.running(*cpu).map(Who::of),
+            waiting: state.waiting(*cpu).map(Who::of).collect(),
+        };
+        let ts_ns = event.map_or(state.now(), |event| event.ts);
+        Step {
+            step,
+            ts_ns,
+            in_trace_ns: ts_ns.since(options.zero).0,
+            violated: state.counts().is_violated(),
+            cores: options.cpus.iter().map(core).collect(),
+            event: event.map(|event| Coming::of(event, state, names)),
+        }
+    }
+
+    /// How many of the cores shown are busy, idle and unknown; how many tasks wait on them.
+    pub(crate) fn summary(&self) -> String {
+        let count = |is: fn(Load) -> bool| self.cores.iter().filter(|c| is(c.load)).count();
+        let busy = count(|l| matches!(l, Load::Busy | Load::Overloaded));
+        let idle = count(|l| matches!(l, Load::Idle | Load::Reacting));
+        let unknown = self.cores.len() - busy - idle;
+        let waiting: usize = self.cores.iter().map(|c| c.waiting.len()).sum();
+        let unknown = if unknown == 0 { String::new() } else { format!(", {unknown} unknown") };
+        let violated = if self.violated { "; work conservation is violated" } else { "" };
+        let wait = if waiting == 1 { "1 task waits".to_owned() } else { format!("{waiting} tasks wait") };
+        format!("{} cores: {busy} busy, {idle} idle{unknown}; {wait}{violated}", self.cores.len())
+    }
+
+    /// Its place in the trace, exactly.
+    pub(crate) fn when(&self, options: &Options) -> String {
+        let (s, ns) = (self.in_trace_ns / 1_000_000_000, self.in_trace_ns % 1_000_000_000);
+        format!("{s}.{ns:09} s, event {} of {}", (self.step + 1).min(options.total), options.total)
+    }
+}
+
+/// A core's name for what it does when no task runs there.
+pub(crate) fn at_rest(load: Load) -> &'static str {
+    match load {
+        Load::Unobserved => "(no event)",
+        Load::Unknown => "(unknown)",
+        Load::Idle | Load::Reacting => "",
+        Load::Busy | Load::Overloaded => "?",
+    }
+}

@@ -1,0 +1,103 @@
+use super::*;
+use crate::Plain;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef};
+
+fn task(pid: i32, name: &str) -> TaskRef {
+    TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) }
+}
+
+/// CPU 1 idles. On CPU 0 make runs and is joined by cc, which then is moved to CPU 1.
+fn story() -> Vec<SchedEvent> {
+    let (make, cc, idle) = (task(7, "make"), task(9, "cc"), task(0, "swapper/1"));
+    let at = |ns, cpu, pid, kind| SchedEvent { ts: Ts(ns), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
+    vec![
+        at(0, 0, 7, Kind::Other { id: 1 }),
+        at(0, 1, 0, Kind::Other { id: 1 }),
+        at(1_000, 0, 7, Kind::Wakeup { task: cc, target: Cpu(0) }),
+        at(2_000, 1, 0, Kind::Migrate { task: cc, orig: Cpu(0), dest: Cpu(1) }),
+        at(3_000, 1, 0, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: cc }),
+        at(4_000, 0, 7, Kind::Switch { prev: make, state: PrevState::blocked(1), next: task(0, "swapper/0") }),
+    ]
+}
+
+struct Driver<'e> {
+    app: App<&'e [SchedEvent]>,
+    terminal: Terminal<TestBackend>,
+}
+
+impl Driver<'_> {
+    fn new(events: &[SchedEvent]) -> Driver<'_> {
+        let mut replay = Replay::with(events, 2, 4).unwrap_or_else(|never| match never {});
+        replay.go(0).unwrap_or_else(|never| match never {});
+        let cpus = vec![(Cpu(0), Some(0)), (Cpu(1), Some(1))];
+        let options = Options { zero: Ts(0), cpus, group_name: "node".into(), total: replay.total() };
+        let parse_time: ParseTime =
+            Box::new(|text| text.parse().map(Ts).map_err(|_| format!("{text:?} is not a time")));
+        let app = App::new("story".into(), replay, options, Box::new(Plain), parse_time);
+        Driver { app, terminal: Terminal::new(TestBackend::new(72, 9)).expect("a terminal") }
+    }
+
+    /// Presses keys, and tells what the screen shows then.
+    fn press(&mut self, keys: &[KeyCode]) -> Vec<String> {
+        for key in keys {
+            self.app.key(KeyEvent::new(*key, KeyModifiers::NONE)).unwrap_or_else(|never| match never {});
+        }
+        self.terminal.draw(|frame| self.app.draw(frame)).expect("drawn");
+        let buffer = self.terminal.backend().buffer();
+        let width = usize::from(buffer.area.width);
+        let row = |cells: &[ratatui::buffer::Cell]| cells.iter().map(ratatui::buffer::Cell::symbol).collect::<String>();
+        buffer.content().chunks(width).map(|cells| row(cells).trim_end().to_owned()).collect()
+    }
+}
+
+fn typed(text: &str) -> Vec<KeyCode> {
+    text.chars().map(KeyCode::Char).chain([KeyCode::Enter]).collect()
+}
+
+#[test]
+fn keys_move_through_the_trace() {
+    let events = story();
+    let mut driver = Driver::new(&events);
+    let screen = driver.press(&[]);
+    assert_eq!(screen[0], "story  0.000000000 s, event 1 of 6");
+    assert_eq!(screen[1], "2 cores: 1 busy, 1 idle; 0 tasks wait");
+    assert_eq!(screen[2..6], ["node 0", "*   0  task 7             |", "node 1", "    1                     |"]);
+    assert_eq!(screen[6], "next, event 1: event 1 on CPU 0, in task 7");
+    assert!(screen[8].contains("q quit"));
+    // To the start of the violation: cc has joined make.
+    let screen = driver.press(&[KeyCode::Char('n')]);
+    assert_eq!(screen[0], "story  0.000002000 s, event 4 of 6");
+    assert!(screen[1].ends_with("1 task waits; work conservation is violated"));
+    assert_eq!(screen[3], "*   0  task 7             | cc 9");
+    assert_eq!(screen[6], "next, sched_migrate_task: cc 9 moves from CPU 0 to CPU 1; CPU 1 does it");
+    // Forward and back again shows the same.
+    assert_eq!(driver.press(&[KeyCode::Right, KeyCode::Right, KeyCode::Left, KeyCode::Left]), screen);
+    assert_eq!(driver.press(&[KeyCode::PageDown])[0], "story  0.000004000 s, event 6 of 6");
+    assert_eq!(driver.press(&[KeyCode::End])[6], "the trace ends here");
+    assert_eq!(driver.press(&[KeyCode::Char('p')]), screen);
+    assert!(driver.press(&[KeyCode::Char('p')])[8].contains("no violation begins before"));
+}
+
+#[test]
+fn find_and_go() {
+    let events = story();
+    let mut driver = Driver::new(&events);
+    driver.press(&[KeyCode::Char('/')]);
+    assert!(driver.press(&typed("switch"))[0].ends_with("event 5 of 6"));
+    driver.press(&[KeyCode::Char('/')]);
+    assert!(driver.press(&[KeyCode::Enter])[0].ends_with("event 6 of 6"), "nothing typed: the same again");
+    driver.press(&[KeyCode::Char('?')]);
+    assert!(driver.press(&typed("cc"))[0].ends_with("event 5 of 6"));
+    driver.press(&[KeyCode::Char('/')]);
+    assert!(driver.press(&typed("nobody"))[8].contains("nothing that matches \"nobody\""));
+    driver.press(&[KeyCode::Char('g')]);
+    assert!(driver.press(&typed("1500"))[0].ends_with("event 4 of 6"));
+    driver.press(&[KeyCode::Char('g')]);
+    assert!(driver.press(&typed("x"))[8].contains("not a time"));
+    driver.press(&[KeyCode::Char('g')]);
+    assert!(driver.press(&[KeyCode::Esc])[8].contains("q quit") && !driver.app.is_done());
+    driver.press(&[KeyCode::Char('q')]);
+    assert!(driver.app.is_done());
+}

@@ -1,0 +1,212 @@
+//! What an event is going to do, in words.
+
+use sched::{Comm, Cpu, Kind, Pid, SchedEvent, SchedState, StateClass, TaskState};
+use serde::Serialize;
+
+/// Names of events that the state knows nothing of.
+pub trait Names {
+    /// The name of an event by its number in the file: `sched_stat_runtime`.
+    fn event(&self, id: u16) -> String;
+}
+
+/// Numbers for names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plain;
+
+impl Names for Plain {
+    fn event(&self, id: u16) -> String {
+        format!("event {id}")
+    }
+}
+
+/// An event that is about to happen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Coming {
+    /// Its name, as the kernel has it.
+    pub name: String,
+    /// On which CPU it is emitted.
+    pub cpu: Cpu,
+    /// What it does.
+    pub text: String,
+    /// The task that it is about.
+    pub task: Option<Pid>,
+    /// What moves, moves from this core,
+    pub from: Option<Cpu>,
+    /// to this one.
+    pub to: Option<Cpu>,
+}
+
+/// A task by name and number; the idle task by what it is.
+fn who(pid: Pid, comm: Comm) -> String {
+    match (pid.is_idle(), comm.is_empty()) {
+        (true, _) => "idle".to_owned(),
+        (_, true) => format!("task {pid}"),
+        _ => format!("{comm} {pid}"),
+    }
+}
+
+impl Coming {
+    /// Of an event, in the state before it.
+    pub fn of(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> Coming {
+        let cpu = event.cpu;
+        let current = || who(event.pid, state.task_of(event.pid).map_or(Comm::EMPTY, |t| t.comm));
+        let coming =
+            |name: &str, text: String| Coming { name: name.into(), cpu, text, task: None, from: None, to: None };
+        let about =
+            |c: Coming, task: Pid, from: Option<Cpu>, to: Option<Cpu>| Coming { task: Some(task), from, to, ..c };
+        match event.kind {
+            Kind::Switch { prev, state: left, next } => {
+                let leaves = match left.class {
+                    StateClass::Runnable => "goes on waiting",
+                    StateClass::Preempted => "is preempted and goes on waiting",
+                    StateClass::Blocked => "goes to sleep",
+                    StateClass::Dead => "ends",
+                };
+                let text = match (prev.pid.is_idle(), next.pid.is_idle()) {
+                    (true, _) => format!("CPU {cpu} leaves idle for {}", who(next.pid, next.comm)),
+                    (_, true) => format!("CPU {cpu} goes idle: {} {leaves}", who(prev.pid, prev.comm)),
+                    _ => {
+                        let (prev, next) = (who(prev.pid, prev.comm), who(next.pid, next.comm));
+                        format!("CPU {cpu} switches to {next}: {prev} {leaves}")
+                    }
+                };
+                let task = if next.pid.is_idle() { prev.pid } else { next.pid };
+                about(coming("sched_switch", text), task, None, Some(cpu))
+            }
+            Kind::Waking { task, .. } => {
+                let text = format!("{} on CPU {cpu} begins to wake {}", current(), who(task.pid, task.comm));
+                about(coming("sched_waking", text), task.pid, None, None)
+            }
+            Kind::Wakeup { task, target } => {
+                let text = format!("{} is awake and waits on CPU {target}", who(task.pid, task.comm));
+                about(coming("sched_wakeup", text), task.pid, None, Some(target))
+            }
+            Kind::WakeupNew { task, target } => {
+                let text = format!("{} is new and waits on CPU {target}", who(task.pid, task.comm));
+                about(coming("sched_wakeup_new", text), task.pid, None, Some(target))
+            }
+            Kind::Migrate { task, orig, dest } => {
+                let how = match state.task_of(task.pid).map(|t| t.state) {
+                    Some(TaskState::Waiting(_)) => "moves",
+                    Some(TaskState::Blocked(_)) => "sleeps and moves",
+                    _ => "moves (nobody knows whether it waits)",
+                };
+                let text =
+                    format!("{} {how} from CPU {orig} to CPU {dest}; CPU {cpu} does it", who(task.pid, task.comm));
+                about(coming("sched_migrate_task", text), task.pid, Some(orig), Some(dest))
+            }
+            Kind::Fork { parent, child, child_comm } => {
+                let text = format!("{} forks {}", current(), who(child, child_comm));
+                about(coming("sched_process_fork", text), parent, None, None)
+            }
+            Kind::Exec { pid, .. } => {
+                about(coming("sched_process_exec", format!("{} executes a program", current())), pid, None, None)
+            }
+            Kind::Exit { pid } => about(coming("sched_process_exit", format!("{} exits", current())), pid, None, None),
+            Kind::Lost { count } => {
+                let n = count.map_or(String::new(), |n| format!("{n} "));
+                coming(
+                    "lost",
+                    format!("{n}events of CPU {cpu} were lost here: what runs and waits there becomes unknown"),
+                )
+            }
+            Kind::Frequency { khz, target } => {
+                coming("cpu_frequency", format!("CPU {target} goes to {:.2} GHz", f64::from(khz) / 1e6))
+            }
+            Kind::Interrupt { entry } => {
+                let way = if entry { "enters" } else { "leaves" };
+                coming("interrupt", format!("CPU {cpu} {way} an interrupt handler"))
+            }
+            Kind::Other { id } => {
+                let name = names.event(id);
+                let text = format!("{name} on CPU {cpu}, in {}", current());
+                Coming { name, text, cpu, task: Some(event.pid), from: None, to: None }
+            }
+        }
+    }
+
+    /// Whether it concerns this core.
+    pub fn concerns(&self, cpu: Cpu) -> bool {
+        self.cpu == cpu || self.from == Some(cpu) || self.to == Some(cpu)
+    }
+}
+
+/// The tasks that an event names, besides the one that was current.
+fn named(kind: &Kind) -> Vec<(Pid, Comm)> {
+    match *kind {
+        Kind::Switch { prev, next, .. } => vec![(prev.pid, prev.comm), (next.pid, next.comm)],
+        Kind::Waking { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
+            vec![(task.pid, task.comm)]
+        }
+        Kind::Migrate { task, .. } => vec![(task.pid, task.comm)],
+        Kind::Fork { parent, child, child_comm } => vec![(parent, Comm::EMPTY), (child, child_comm)],
+        Kind::Exec { pid, .. } | Kind::Exit { pid } => vec![(pid, Comm::EMPTY)],
+        Kind::Lost { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } | Kind::Other { .. } => Vec::new(),
+    }
+}
+
+/// The name of an event, as the kernel has it.
+pub fn event_name(kind: &Kind, names: &dyn Names) -> String {
+    let name = match kind {
+        Kind::Switch { .. } => "sched_switch",
+        Kind::Waking { .. } => "sched_waking",
+        Kind::Wakeup { .. } => "sched_wakeup",
+        Kind::WakeupNew { .. } => "sched_wakeup_new",
+        Kind::Migrate { .. } => "sched_migrate_task",
+        Kind::Fork { .. } => "sched_process_fork",
+        Kind::Exec { .. } => "sched_process_exec",
+        Kind::Exit { .. } => "sched_process_exit",
+        Kind::Lost { .. } => "lost",
+        Kind::Frequency { .. } => "cpu_frequency",
+        Kind::Interrupt { .. } => "interrupt",
+        Kind::Other { id } => return names.event(*id),
+    };
+    name.to_owned()
+}
+
+/// Whether an event is about a task whose number or name this is, or has a name that contains it.
+pub(crate) fn matches(event: &SchedEvent, names: &dyn Names, sought: &str) -> bool {
+    let tasks = named(&event.kind);
+    if let Ok(pid) = sought.parse().map(Pid) {
+        return event.pid == pid || tasks.iter().any(|(p, _)| *p == pid);
+    }
+    tasks.iter().any(|(_, comm)| comm.to_string().contains(sought)) || event_name(&event.kind, names).contains(sought)
+}
+
+/// Whether an event is about a task for whose name `is` holds.
+pub fn is_about(event: &SchedEvent, state: &SchedState, is: impl Fn(&str) -> bool) -> bool {
+    let name = |(pid, comm): &(Pid, Comm)| {
+        if comm.is_empty() { state.task_of(*pid).map_or(Comm::EMPTY, |t| t.comm) } else { *comm }
+    };
+    let tasks = named(&event.kind);
+    let emitter = [(event.pid, Comm::EMPTY)];
+    let all = if tasks.is_empty() { &emitter[..] } else { &tasks };
+    all.iter().any(|task| is(&name(task).to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched::{PrevState, TaskRef, Ts};
+
+    #[test]
+    fn events_in_words() {
+        let task = |pid: i32, name: &str| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) };
+        let (idle, make, cc) = (task(0, "swapper/0"), task(7, "make"), task(9, "cc"));
+        let mut state = SchedState::default();
+        let mut say = |kind| {
+            let event = SchedEvent { ts: Ts(1), cpu: Cpu(0), pid: Pid(0), flags: 0, kind };
+            let coming = Coming::of(&event, &state, &Plain);
+            state.apply(&event);
+            (coming.text, coming.from, coming.to)
+        };
+        let runnable = PrevState::RUNNABLE;
+        assert_eq!(say(Kind::Switch { prev: idle, state: runnable, next: make }).0, "CPU 0 leaves idle for make 7");
+        assert_eq!(say(Kind::Wakeup { task: cc, target: Cpu(0) }).0, "cc 9 is awake and waits on CPU 0");
+        let moved = say(Kind::Migrate { task: cc, orig: Cpu(0), dest: Cpu(3) });
+        assert_eq!(moved, ("cc 9 moves from CPU 0 to CPU 3; CPU 0 does it".to_owned(), Some(Cpu(0)), Some(Cpu(3))));
+        let slept = Kind::Switch { prev: make, state: PrevState::blocked(1), next: idle };
+        assert_eq!(say(slept).0, "CPU 0 goes idle: make 7 goes to sleep");
+        assert_eq!(say(Kind::Other { id: 5 }).0, "event 5 on CPU 0, in idle");
+    }
+}

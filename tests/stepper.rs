@@ -1,0 +1,154 @@
+//! The stepper: its states are the simulator's run queues, whichever way one comes to them.
+
+use crate::support::{fixture, golden, recordings, schedviz};
+use parse::Trace;
+use sched::{Cpu, EventSource, Kind, Replay, SchedState, Ts};
+use std::collections::BTreeSet;
+use testkit::{Rng, Simulation, TraceBuilder, Truth};
+
+/// Where the state differs from the truth, as far as the events tell of tasks and CPUs.
+fn difference(
+    state: &SchedState,
+    truth: &Truth,
+    tasks: &BTreeSet<i32>,
+    cpus: &BTreeSet<u32>,
+    ordered: bool,
+) -> Option<String> {
+    cpus.iter().map(|cpu| Cpu(*cpu)).find_map(|cpu| {
+        let known = |pid: &i32| tasks.contains(pid);
+        let ours: Vec<i32> = state.waiting(cpu).map(|t| t.pid.0).filter(known).collect();
+        let mut true_queue: Vec<i32> = truth.queues[cpu.index()].iter().copied().filter(known).collect();
+        let mut queue = ours.clone();
+        if !ordered {
+            queue.sort_unstable();
+            true_queue.sort_unstable();
+        }
+        let current = state.running(cpu).map_or(0, |t| t.pid.0);
+        ((current, &queue) != (truth.current[cpu.index()], &true_queue))
+            .then(|| format!("CPU {cpu}: {current} | {ours:?}, in truth {truth:?}"))
+    })
+}
+
+/// Goes forward, back, and to and fro at random.
+fn walk<S: EventSource>(replay: &mut Replay<S>, run: &Simulation, seed: u64)
+where
+    S::Error: std::fmt::Debug,
+{
+    let (mut tasks, cpus) = run.witnessed();
+    // Of a task that is only ever migrated nobody can say whether it waited.
+    let moved = |kind: &Kind| if let Kind::Migrate { task, .. } = kind { Some(task.pid.0) } else { None };
+    let moves = run.events.iter().filter(|e| moved(&e.kind).is_some()).cloned().collect();
+    let others = run.events.iter().filter(|e| moved(&e.kind).is_none()).cloned().collect();
+    let of = |events| Simulation { events, ..run.clone() }.witnessed().0;
+    let (moves, others): (BTreeSet<i32>, BTreeSet<i32>) = (of(moves), of(others));
+    tasks.retain(|pid| others.contains(pid) || !moves.contains(pid));
+    let n = run.events.len() as u64;
+    assert_eq!(replay.total(), n, "seed {seed}");
+    // Those who waited from the start came in an order that nobody saw; when they have all left,
+    // the order of every queue is known.
+    let first = run.initial.queues.iter().flatten().copied().collect::<BTreeSet<i32>>();
+    let mut rng = Rng::new(seed);
+    let jumps: Vec<u64> = (0..200).map(|_| rng.below(n as usize + 1) as u64).collect();
+    for step in (0..=n).chain((0..=n).rev()).chain(jumps) {
+        replay.go(step).expect("a step");
+        let truth = if step == 0 { &run.initial } else { &run.truth[step as usize - 1] };
+        let ordered = !truth.queues.iter().flatten().any(|pid| first.contains(pid));
+        if let Some(what) = difference(replay.state(), truth, &tasks, &cpus, ordered) {
+            panic!("seed {seed}, step {step}: {what}");
+        }
+        assert_eq!(replay.event(), run.events.get(step as usize), "seed {seed}, step {step}");
+    }
+}
+
+#[test]
+fn every_step_shows_the_true_run_queues() {
+    for seed in 0..60 {
+        let run = Simulation::run(seed, 1 + (seed % 9) as u32, 300);
+        // Few checkpoints that lie close: they are thinned again and again, and all jumps cross some.
+        let mut replay = Replay::with(run.events.as_slice(), 5, 8).unwrap_or_else(|never| match never {});
+        assert!(replay.checkpoints() > 2 && replay.checkpoints() <= 8, "seed {seed}");
+        walk(&mut replay, &run, seed);
+    }
+}
+
+#[test]
+fn a_file_is_read_from_the_middle() {
+    for seed in 0..8 {
+        let run = Simulation::run(seed, 4, 3000);
+        let bytes = TraceBuilder::default().events(&run.events).build();
+        let trace = Trace::from_bytes(bytes, parse::Options { threads: 2, ..Default::default() }).expect("a trace");
+        let mut replay = Replay::with(trace.events().expect("events"), 200, 64).expect("a pass");
+        assert!(replay.checkpoints() > 4, "seed {seed}");
+        walk(&mut replay, &run, seed);
+    }
+}
+
+#[test]
+fn jumps_in_recordings_come_to_what_a_pass_comes_to() {
+    for path in recordings() {
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
+        let Ok(events) = trace.events() else { continue };
+        let mut replay = Replay::with(events, 500, 16).expect("a pass");
+        let n = replay.total();
+        // Straight on, the state is that of one pass; each place is looked at again after a jump.
+        let places: Vec<u64> = (0..12).map(|k| n * k / 11).collect();
+        let picture = |replay: &Replay<_>| {
+            let cpus = replay.state().observed().map(|cpu| (cpu, None)).collect();
+            let options = stepper::Options { zero: Ts(0), cpus, group_name: String::new(), total: n };
+            stepper::Step::of(replay.at(), replay.state(), replay.event(), &options, &stepper::Plain)
+        };
+        let mut straight = Vec::new();
+        for place in &places {
+            for step in replay.at()..=*place {
+                replay.go(step).expect("a step");
+            }
+            straight.push(picture(&replay));
+        }
+        for k in [7, 2, 11, 0, 5, 4, 10, 3, 9, 1, 8, 6] {
+            replay.go(places[k]).expect("a jump");
+            assert!(picture(&replay) == straight[k], "{}, step {}", path.display(), places[k]);
+        }
+    }
+}
+
+#[test]
+fn steps_are_as_they_were() {
+    let trace = fixture("hackbench.dat");
+    let trace = trace.to_str().expect("a path");
+    let machine = ["--topology", "tests/fixtures/hackbench.cpus.txt"];
+    let step = |more: &[&str]| {
+        let arguments = [&["stepper", trace, "-q"], &machine[..], more].concat();
+        schedviz(&arguments).success().text()
+    };
+    let moves = ["--at", "0.5", "--events", "sched_migrate_task"];
+    golden("stepper-move.svg", &step(&[&moves[..], &["-o", "-", "--format", "svg"]].concat()));
+    golden("stepper-moves.txt", &step(&[&moves[..], &["--back", "1", "--steps", "1", "--text"]].concat()));
+    golden("stepper-start.json", &step(&["--json", "--cpus", "0,4"]));
+    let refused = schedviz(&["stepper", trace, "--tui"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("--text"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_machine_of_256_cores_fits_a_page() {
+    let run = Simulation::run(5, 256, 6000);
+    let folder = crate::support::scratch("stepper-256");
+    let trace = folder.join("large.dat");
+    std::fs::write(&trace, TraceBuilder::default().events(&run.events).build()).expect("written");
+    let machine: String =
+        (0..256).map(|cpu| format!("cpu{cpu} socket={} core={cpu} smt={cpu} llc={}\n", cpu / 64, cpu / 16)).collect();
+    let topology = folder.join("machine.txt");
+    std::fs::write(&topology, machine).expect("written");
+    let [trace, topology] = [&trace, &topology].map(|p| p.to_str().expect("a path"));
+    let middle = format!("@{}ns", run.events[run.events.len() / 2].ts.0);
+    let output = ["stepper", trace, "--topology", topology, "--at", &middle, "-q", "-o", "-", "--format", "svg"];
+    let svg = schedviz(&output).success().text();
+    let height = svg.split("height=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
+    let height: f64 = height.trim_end_matches("pt").parse().expect("a height");
+    assert!(height <= 595.0, "{height} points are more than a page is high");
+    let observed = run.witnessed().1;
+    assert!(observed.len() > 200);
+    for cpu in observed {
+        assert!(svg.contains(&format!(">{cpu}</text>")), "CPU {cpu} is not on the page");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
