@@ -1,6 +1,7 @@
 //! The whole program against real recordings, other programs, and itself.
 
 mod cases;
+mod causes;
 mod cli;
 mod differential;
 mod figures;

@@ -117,6 +117,7 @@ enum Decode {
     Exit { pid: At },
     Frequency { state: At, cpu: At },
     Interrupt { entry: bool },
+    Numa { pid: At, with: Option<At>, src: At, dst: At, stuck: bool },
 }
 
 impl Decode {
@@ -148,6 +149,14 @@ impl Decode {
             },
             ("sched", "sched_process_exec") => Decode::Exec { pid: at("pid")?, old_pid: at("old_pid") },
             ("sched", "sched_process_exit") => Decode::Exit { pid: at("pid")? },
+            // Before 5.10 a sched_stick_numa had the fields of a move.
+            ("sched", "sched_move_numa" | "sched_swap_numa" | "sched_stick_numa") => Decode::Numa {
+                pid: at("src_pid").or_else(|| at("pid"))?,
+                with: at("dst_pid"),
+                src: at("src_cpu")?,
+                dst: at("dst_cpu")?,
+                stuck: format.name == "sched_stick_numa",
+            },
             ("power", "cpu_frequency") => Decode::Frequency { state: at("state")?, cpu: at("cpu_id")? },
             ("irq", "irq_handler_entry" | "softirq_entry") => Decode::Interrupt { entry: true },
             ("irq", "irq_handler_exit" | "softirq_exit") => Decode::Interrupt { entry: false },
@@ -320,6 +329,13 @@ impl Plan {
             }
             Decode::Exit { pid } => Kind::Exit { pid: Pid(pid.int(p, e)?) },
             Decode::Frequency { state, cpu: at } => Kind::Frequency { khz: state.uint(p, e)? as u32, target: cpu(at)? },
+            Decode::Numa { pid, with, src, dst, stuck } => {
+                let src = cpu(src)?;
+                // There is none where nothing could be found: -1.
+                let dst = if *stuck { dst.cpu(p, e).unwrap_or(src) } else { cpu(dst)? };
+                let with = with.and_then(|at| at.int(p, e)).map(Pid);
+                Kind::Numa { pid: Pid(pid.int(p, e)?), with, src, dst, stuck: *stuck }
+            }
             Decode::Interrupt { entry } => Kind::Interrupt { entry: *entry },
         })
     }

@@ -284,6 +284,9 @@ pub enum Kind {
     Frequency { khz: u32, target: Cpu },
     /// Entry to (`true`) or exit from an interrupt or softirq handler.
     Interrupt { entry: bool },
+    /// NUMA balancing wants to move `pid` from `src` to `dst` (`sched_move_numa`), to exchange it
+    /// with another there (`sched_swap_numa`), or could not (`stuck`, `sched_stick_numa`).
+    Numa { pid: Pid, with: Option<Pid>, src: Cpu, dst: Cpu, stuck: bool },
     /// Any other event, by its number in this file; it still shows who was running.
     Other { id: u16 },
 }
@@ -301,6 +304,18 @@ pub struct SchedEvent {
     pub flags: u8,
     /// What happened.
     pub kind: Kind,
+}
+
+impl SchedEvent {
+    /// Whether a softirq handler emitted it.
+    pub fn in_softirq(&self) -> bool {
+        self.flags & 0x10 != 0
+    }
+
+    /// Whether neither a softirq nor an interrupt handler did.
+    pub fn in_task(&self) -> bool {
+        self.flags & 0x18 == 0
+    }
 }
 
 #[cfg(test)]

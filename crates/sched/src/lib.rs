@@ -20,6 +20,7 @@
 //! ```
 
 pub mod analysis;
+pub mod causes;
 pub mod counted;
 pub mod diag;
 pub mod episodes;
@@ -32,6 +33,7 @@ pub mod state;
 pub mod topology;
 
 pub use analysis::Analysis;
+pub use causes::{Cause, Causes, Migration};
 pub use diag::{Diagnostic, Diagnostics, Severity};
 pub use event::{Comm, Cpu, Dur, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 pub use pass::{EventSource, Pass, Window};

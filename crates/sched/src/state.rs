@@ -237,7 +237,7 @@ impl SchedState {
             Kind::Fork { parent, child, .. } => self.lineage.fork(parent, child),
             Kind::Exec { pid, old_pid } => self.exec(pid, old_pid),
             Kind::Exit { .. } | Kind::Lost { .. } | Kind::Frequency { .. } => {}
-            Kind::Interrupt { .. } | Kind::Other { .. } => {}
+            Kind::Interrupt { .. } | Kind::Numa { .. } | Kind::Other { .. } => {}
         }
     }
 

@@ -117,6 +117,16 @@ impl Coming {
                 let way = if entry { "enters" } else { "leaves" };
                 coming("interrupt", format!("CPU {cpu} {way} an interrupt handler"))
             }
+            Kind::Numa { pid, with, stuck, .. } => {
+                let name = event_name(&event.kind, names);
+                let whom = |pid| who(pid, state.task_of(pid).map_or(Comm::EMPTY, |t| t.comm));
+                let text = match (with, stuck) {
+                    (_, true) => format!("NUMA balancing cannot move {}", whom(pid)),
+                    (None, _) => format!("NUMA balancing wants to move {}", whom(pid)),
+                    (Some(with), _) => format!("NUMA balancing wants to exchange {} and {}", whom(pid), whom(with)),
+                };
+                about(coming(&name, text), pid, None, None)
+            }
             Kind::Other { id } => {
                 let name = names.event(id);
                 let text = format!("{name} on CPU {cpu}, in {}", current());
@@ -141,6 +151,7 @@ fn named(kind: &Kind) -> Vec<(Pid, Comm)> {
         Kind::Migrate { task, .. } => vec![(task.pid, task.comm)],
         Kind::Fork { parent, child, child_comm } => vec![(parent, Comm::EMPTY), (child, child_comm)],
         Kind::Exec { pid, .. } | Kind::Exit { pid } => vec![(pid, Comm::EMPTY)],
+        Kind::Numa { pid, with, .. } => [Some(pid), with].into_iter().flatten().map(|p| (p, Comm::EMPTY)).collect(),
         Kind::Lost { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } | Kind::Other { .. } => Vec::new(),
     }
 }
@@ -159,6 +170,9 @@ pub fn event_name(kind: &Kind, names: &dyn Names) -> String {
         Kind::Lost { .. } => "lost",
         Kind::Frequency { .. } => "cpu_frequency",
         Kind::Interrupt { .. } => "interrupt",
+        Kind::Numa { stuck: true, .. } => "sched_stick_numa",
+        Kind::Numa { with: Some(_), .. } => "sched_swap_numa",
+        Kind::Numa { .. } => "sched_move_numa",
         Kind::Other { id } => return names.event(*id),
     };
     name.to_owned()

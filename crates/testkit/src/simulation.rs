@@ -1,7 +1,9 @@
 //! A small scheduler: CPUs, tasks that run, sleep, wake one another, fork and exit, a balancer,
 //! bound tasks. It writes the events that a kernel would, and knows its run queues.
 
-use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+mod balancer;
+
+use sched::{Cause, Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A small generator of random numbers (xorshift64*): the same seed, the same numbers, anywhere.
@@ -48,6 +50,8 @@ pub struct Simulation {
     pub truth: Vec<Truth>,
     /// CPUs of the machine.
     pub cpus: u32,
+    /// For each event that is a migration why it happened; only of [`Simulation::balanced`].
+    pub causes: Vec<Option<Cause>>,
 }
 
 struct World {
@@ -62,22 +66,39 @@ struct World {
     next_pid: i32,
     events: Vec<SchedEvent>,
     truth: Vec<Truth>,
+    /// The balancers are those of a kernel, and tell why.
+    like_a_kernel: bool,
+    /// The flags of the next event, the cause of the next migration,
+    flags: u8,
+    cause: Option<Cause>,
+    /// and no long time before the next events.
+    hurry: bool,
+    causes: Vec<Option<Cause>>,
 }
 
 fn task(pid: i32) -> TaskRef {
-    let comm = if pid == 0 { Comm::new(b"swapper") } else { Comm::new(format!("task{pid}").as_bytes()) };
-    TaskRef { pid: Pid(pid), prio: 120, comm }
+    TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(balancer::name_of(pid).as_bytes()) }
 }
 
 impl Simulation {
     /// Runs `cpus` CPUs and some tasks for about `steps` decisions.
     pub fn run(seed: u64, cpus: u32, steps: usize) -> Simulation {
-        let mut world = World::new(Rng::new(seed), cpus);
+        Simulation::of(World::new(Rng::new(seed), cpus), cpus, steps)
+    }
+
+    /// The same with the balancers of a kernel, in their contexts; [`Simulation::causes`] tells why
+    /// each task was migrated.
+    pub fn balanced(seed: u64, cpus: u32, steps: usize) -> Simulation {
+        let world = World { like_a_kernel: true, ..World::new(Rng::new(seed), cpus) };
+        Simulation::of(world, cpus, steps)
+    }
+
+    fn of(mut world: World, cpus: u32, steps: usize) -> Simulation {
         let initial = world.state.clone();
         for _ in 0..steps {
             world.step();
         }
-        Simulation { events: world.events, initial, truth: world.truth, cpus }
+        Simulation { events: world.events, initial, truth: world.truth, cpus, causes: world.causes }
     }
 
     /// The tasks and CPUs that the events tell of: of others nobody can know.
@@ -165,6 +186,11 @@ impl World {
             next_pid: 100 + tasks as i32,
             events: Vec::new(),
             truth: Vec::new(),
+            like_a_kernel: false,
+            flags: 0,
+            cause: None,
+            hurry: false,
+            causes: Vec::new(),
         }
     }
 
@@ -174,11 +200,13 @@ impl World {
         // Stamps tie within a CPU now and then; elsewhere time passes, sometimes much of it.
         self.now += match self.rng.below(40) {
             0 if same_cpu => 0,
-            1 => 200_000_000,
+            1 if !self.hurry => 200_000_000,
             n => 1 + 50 * n as i64,
         };
         self.seen.insert(pid);
-        self.events.push(SchedEvent { ts: Ts(self.now), cpu: Cpu(cpu as u32), pid: Pid(pid), flags: 0, kind });
+        self.events.push(SchedEvent { ts: Ts(self.now), cpu: Cpu(cpu as u32), pid: Pid(pid), flags: self.flags, kind });
+        let cause = self.cause.take();
+        self.causes.push(cause.filter(|_| matches!(kind, Kind::Migrate { .. })));
         self.truth.push(self.state.clone());
     }
 
@@ -254,6 +282,7 @@ impl World {
         if target != last as usize {
             self.asleep.insert(pid, target as u32);
             let migrate = Kind::Migrate { task: task(pid), orig: Cpu(last), dest: Cpu(target as u32) };
+            self.cause = Some(Cause::Wakeup);
             self.emit(waker, by, migrate);
         }
         let on = if self.rng.below(2) == 0 { waker } else { target };
@@ -264,6 +293,9 @@ impl World {
 
     /// A CPU, idle or not, pulls a waiter from another; or a third one does it on its behalf.
     fn balance(&mut self) {
+        if self.like_a_kernel {
+            return self.balance_like_a_kernel();
+        }
         let (from, to, on) = (self.cpu(), self.cpu(), self.cpu());
         let free: Vec<i32> = self.state.queues[from].iter().copied().filter(|p| !self.bound.contains(p)).collect();
         let Some(&pid) = self.rng.pick(&free).filter(|_| from != to) else { return };
@@ -311,6 +343,7 @@ impl World {
                 if let Some(&pid) = self.rng.pick(&sleepers) {
                     let from = self.asleep.insert(pid, cpu as u32).unwrap_or(0);
                     let kind = Kind::Migrate { task: task(pid), orig: Cpu(from), dest: Cpu(cpu as u32) };
+                    self.cause = Some(Cause::Unknown);
                     self.emit(cpu, current, kind);
                 }
             }

@@ -1,0 +1,165 @@
+//! The moves of a kernel's balancers: each in the context, and with the neighbours, that it has there.
+
+use super::{World, task};
+use sched::{Cause, Cpu, Kind, Pid, PrevState, TaskRef};
+
+/// `common_flags`: interrupts off, softirq.
+const IRQS_OFF: u8 = 0x01;
+const SOFTIRQ: u8 = 0x11;
+
+/// The number of the stopper of a CPU.
+fn stopper(cpu: usize) -> i32 {
+    10_000 + cpu as i32
+}
+
+impl World {
+    /// One of the moves.
+    pub(super) fn balance_like_a_kernel(&mut self) {
+        match self.rng.below(8) {
+            0 | 1 => self.new_idle(),
+            2 => self.softirq(),
+            3 => self.stop(None),
+            4 => self.stop(Some(Cause::Exec)),
+            5 => self.stop(Some(Cause::NumaMove)),
+            6 => self.swap(),
+            _ => self.real_time(),
+        }
+    }
+
+    /// A queued task that may be moved away from `from`.
+    fn victim(&mut self, from: usize) -> Option<i32> {
+        let free: Vec<i32> = self.state.queues[from].iter().copied().filter(|p| !self.bound.contains(p)).collect();
+        self.rng.pick(&free).copied()
+    }
+
+    /// Two CPUs that are not the same.
+    fn pair(&mut self) -> Option<(usize, usize)> {
+        let (from, to) = (self.cpu(), self.cpu());
+        (from != to).then_some((from, to))
+    }
+
+    /// Moves a queued task; `on` does it.
+    fn moves(&mut self, on: usize, moved: TaskRef, from: usize, to: usize, flags: u8, cause: Cause) {
+        let pid = moved.pid.0;
+        self.state.queues[from].retain(|p| *p != pid);
+        self.state.queues[to].push(pid);
+        self.flags = flags;
+        self.cause = Some(cause);
+        let kind = Kind::Migrate { task: moved, orig: Cpu(from as u32), dest: Cpu(to as u32) };
+        self.emit(on, self.state.current[on], kind);
+        self.flags = 0;
+    }
+
+    /// A CPU whose task is about to sleep pulls some from another.
+    fn new_idle(&mut self) {
+        let Some((from, to)) = self.pair() else { return };
+        let prev = self.state.current[to];
+        if prev == 0 || !self.state.queues[to].is_empty() {
+            return;
+        }
+        let wanted = 1 + self.rng.below(3);
+        let mut pulled = 0;
+        while pulled < wanted
+            && let Some(pid) = self.victim(from)
+        {
+            self.moves(to, task(pid), from, to, IRQS_OFF, Cause::NewIdle);
+            // What is no event of the scheduler may stand between.
+            if self.rng.below(3) == 0 {
+                self.emit(to, prev, Kind::Other { id: 999 });
+            }
+            pulled += 1;
+        }
+        if pulled > 0 {
+            self.asleep.insert(prev, to as u32);
+            self.switch(to, PrevState::blocked(1), false);
+        }
+    }
+
+    /// From the softirq of one of the two CPUs, or of a third.
+    fn softirq(&mut self) {
+        let Some((from, to)) = self.pair() else { return };
+        let on = if self.rng.below(3) == 0 { self.cpu() } else { to };
+        let Some(pid) = self.victim(from).filter(|_| on != from) else { return };
+        let cause = match (on == to, self.state.current[to]) {
+            (false, _) => Cause::Behalf,
+            (true, 0) => Cause::Idle,
+            (true, _) => Cause::Periodic,
+        };
+        self.moves(on, task(pid), from, to, SOFTIRQ, cause);
+    }
+
+    /// The stopper of a CPU interrupts what runs there; `then` moves a task; the next one runs.
+    fn with_stopper(&mut self, cpu: usize, then: impl FnOnce(&mut World)) {
+        let prev = self.state.current[cpu];
+        let waiting = std::mem::take(&mut self.state.queues[cpu]);
+        self.state.queues[cpu] = [vec![stopper(cpu)], waiting].concat();
+        self.emit(cpu, prev, Kind::Wakeup { task: task(stopper(cpu)), target: Cpu(cpu as u32) });
+        self.switch(cpu, PrevState::RUNNABLE, prev != 0);
+        then(self);
+        self.switch(cpu, PrevState::blocked(1), false);
+    }
+
+    /// A queued task is moved by the stopper: for active balance, for the task's exec, or for NUMA.
+    fn stop(&mut self, reason: Option<Cause>) {
+        let Some((from, to)) = self.pair() else { return };
+        let Some(pid) = self.victim(from).filter(|_| self.state.current[to] == 0 || reason != Some(Cause::Exec)) else {
+            return;
+        };
+        // The reason is told before, or soon after.
+        let early = self.rng.below(3) > 0;
+        let (src, dst) = (Cpu(from as u32), Cpu(to as u32));
+        let numa = Kind::Numa { pid: Pid(pid), with: None, src, dst, stuck: false };
+        if reason == Some(Cause::NumaMove) && early {
+            self.emit(from, self.state.current[from], numa);
+        }
+        let hurry = self.hurry;
+        self.hurry = true;
+        self.with_stopper(from, |world| {
+            world.moves(from, task(pid), from, to, IRQS_OFF, reason.unwrap_or(Cause::Stopper));
+        });
+        if reason == Some(Cause::NumaMove) && !early {
+            self.emit(from, self.state.current[from], numa);
+        }
+        if reason == Some(Cause::Exec) && self.state.queues[to].first() == Some(&pid) {
+            self.switch(to, PrevState::RUNNABLE, false);
+            self.emit(to, pid, Kind::Exec { pid: Pid(pid), old_pid: Pid(pid) });
+        } else if reason == Some(Cause::Exec) {
+            // It does not come to it: the move is like any other of the stopper's.
+            let place = self.causes.iter().rposition(Option::is_some);
+            place.into_iter().for_each(|place| self.causes[place] = Some(Cause::Stopper));
+        }
+        self.hurry = hurry;
+    }
+
+    /// Two queued tasks change places; the stopper of the first CPU moves both.
+    fn swap(&mut self) {
+        let Some((one, other)) = self.pair() else { return };
+        let (Some(a), Some(b)) = (self.victim(one), self.victim(other)) else { return };
+        let (src, dst) = (Cpu(one as u32), Cpu(other as u32));
+        let numa = Kind::Numa { pid: Pid(a), with: Some(Pid(b)), src, dst, stuck: false };
+        self.hurry = true;
+        self.emit(one, self.state.current[one], numa);
+        self.with_stopper(one, |world| {
+            world.moves(one, task(a), one, other, IRQS_OFF, Cause::NumaSwap);
+            world.moves(one, task(b), other, one, IRQS_OFF, Cause::NumaSwap);
+        });
+        self.hurry = false;
+    }
+
+    /// A task of real-time priority is pushed or pulled.
+    fn real_time(&mut self) {
+        let Some((from, to)) = self.pair() else { return };
+        let Some(pid) = self.victim(from) else { return };
+        let on = if self.rng.below(2) == 0 { from } else { to };
+        self.moves(on, TaskRef { prio: 40, ..task(pid) }, from, to, IRQS_OFF, Cause::RealTime);
+    }
+}
+
+/// The name of a task by its number.
+pub(super) fn name_of(pid: i32) -> String {
+    match pid {
+        0 => "swapper".to_owned(),
+        10_000.. => format!("migration/{}", pid - 10_000),
+        _ => format!("task{pid}"),
+    }
+}

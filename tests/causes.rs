@@ -1,0 +1,148 @@
+//! Causes of migrations: the simulator's, and on recordings what probes on the balancer confirm.
+
+use crate::support::recordings;
+use parse::Trace;
+use sched::{Analysis, Cause, Causes, Cpu, Migration, Pass, SchedEvent, SchedState, Ts};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use testkit::Simulation;
+
+/// All migrations with their causes, by time.
+#[derive(Default)]
+struct Collect {
+    causes: Causes,
+    found: Vec<Migration>,
+}
+
+impl Analysis for Collect {
+    type Output = Vec<Migration>;
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.causes.event(event, state, |m| self.found.push(m));
+    }
+
+    fn finish(mut self, _: Ts, _: &SchedState) -> Vec<Migration> {
+        self.causes.finish(|m| self.found.push(m));
+        self.found.sort_by_key(|m| (m.ts, m.on));
+        self.found
+    }
+}
+
+#[test]
+fn causes_are_the_true_ones() {
+    let mut seen: BTreeMap<Cause, u32> = BTreeMap::new();
+    for seed in 0..150 {
+        let run = Simulation::balanced(seed, 2 + (seed % 9) as u32, 500);
+        let found = Pass::over(run.events.as_slice()).run(Collect::default).unwrap_or_else(|never| match never {});
+        let mut theirs: Vec<(&SchedEvent, Cause)> =
+            run.events.iter().zip(&run.causes).filter_map(|(e, c)| Some((e, (*c)?))).collect();
+        theirs.sort_by_key(|(e, _)| (e.ts, e.cpu));
+        assert_eq!(found.output.len(), theirs.len(), "seed {seed}");
+        for (ours, (event, cause)) in found.output.iter().zip(theirs) {
+            assert_eq!((ours.ts, ours.on, ours.cause), (event.ts, event.cpu, cause), "seed {seed}: {ours:?}");
+            *seen.entry(cause).or_default() += 1;
+        }
+    }
+    assert_eq!(seen.len(), Cause::ALL.len(), "each of them occurred: {seen:?}");
+}
+
+#[test]
+fn every_migration_of_a_recording_has_a_cause() {
+    for path in recordings() {
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
+        let Ok(events) = trace.events() else { continue };
+        let found = Pass::over(events).run(Collect::default).expect("a pass");
+        let migrations = trace.event_counts().into_iter().filter(|e| e.name == "sched_migrate_task");
+        let count: u64 = migrations.map(|e| e.count).sum();
+        if trace.selected_buffers().len() == 1 {
+            assert_eq!(found.output.len() as u64, count, "{}", path.display());
+        }
+        if std::env::var_os("SCHEDVIZ_LOOK").is_some() {
+            let mut by: BTreeMap<Cause, u32> = BTreeMap::new();
+            found.output.iter().for_each(|m| *by.entry(m.cause).or_default() += 1);
+            println!("{} {by:?}", path.display());
+        }
+    }
+}
+
+/// What probes on the balancer say of a migration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Probed {
+    /// The balancer detached it within a `newidle_balance` that says it pulled some.
+    NewIdle,
+    /// It detached it otherwise.
+    Balance,
+    /// It did not detach it.
+    Not,
+}
+
+/// The migrations of a trace by what its probes say, in time order.
+fn probed(trace: &Trace) -> Vec<(Ts, Cpu, Probed)> {
+    let mut found: Vec<(Ts, Cpu, Probed)> = Vec::new();
+    let mut detached: BTreeMap<Cpu, bool> = BTreeMap::new();
+    // The migrations of each CPU since its last switch or newidle_balance.
+    let mut recent: BTreeMap<Cpu, Vec<usize>> = BTreeMap::new();
+    trace.records(&mut |record| {
+        let (cpu, name) = (record.cpu, record.format().map_or("", |f| f.name.as_str()));
+        match name {
+            "detach_task" => drop(detached.insert(cpu, true)),
+            "sched_migrate_task" => {
+                let by = if detached.insert(cpu, false) == Some(true) { Probed::Balance } else { Probed::Not };
+                recent.entry(cpu).or_default().push(found.len());
+                found.push((record.ts, cpu, by));
+            }
+            "newidle_balance" => {
+                let pulled = record.number("pulled").unwrap_or(0);
+                for index in recent.remove(&cpu).unwrap_or_default() {
+                    if pulled > 0 && found[index].2 == Probed::Balance {
+                        found[index].2 = Probed::NewIdle;
+                    }
+                }
+            }
+            "sched_switch" => drop(recent.remove(&cpu)),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+#[test]
+fn probes_on_the_balancer_confirm_the_causes() {
+    let mut table: BTreeMap<(Cause, bool, Probed), u32> = BTreeMap::new();
+    for path in recordings() {
+        let name = path.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
+        if !name.starts_with("balance") {
+            continue;
+        }
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
+        let ours = Pass::over(trace.events().expect("events")).run(Collect::default).expect("a pass").output;
+        let theirs = probed(&trace);
+        // In the builds of 7.2 that function is inlined: nothing tells new-idle balancing from the rest.
+        let tells = trace.event_counts().iter().any(|e| e.name == "newidle_balance");
+        assert_eq!(ours.len(), theirs.len(), "{name}");
+        for (ours, (ts, cpu, by)) in ours.iter().zip(theirs) {
+            assert_eq!((ours.ts, ours.on), (ts, cpu), "{name}");
+            *table.entry((ours.cause, tells, by)).or_default() += 1;
+            if std::env::var_os("SCHEDVIZ_LOOK").is_some()
+                && (ours.cause == Cause::Unknown || ours.cause == Cause::Behalf && by == Probed::Not)
+            {
+                println!("{} {ours:?} {by:?}", path.display());
+            }
+        }
+    }
+    println!("{table:#?}");
+    for ((cause, tells, by), n) in &table {
+        let fits = match cause {
+            Cause::NewIdle if *tells => *by == Probed::NewIdle,
+            Cause::NewIdle => *by == Probed::Balance,
+            // Active balance detaches as well; a change of affinity does not.
+            Cause::Stopper => *by != Probed::NewIdle,
+            Cause::Idle | Cause::Periodic | Cause::Behalf => *by == Probed::Balance,
+            // A sleeper that still stood in the queue (6.12 and later) was pulled with the others.
+            Cause::Unknown => true,
+            _ => *by == Probed::Not,
+        };
+        assert!(fits, "{n} migrations are {cause:?} and, by the probes, {by:?}");
+    }
+}
