@@ -166,3 +166,45 @@ fn printed_texts_are_the_same() {
     }
     println!("{compared} texts compared");
 }
+
+/// A switch without its state: trace-cmd 3.1.6 has the letters of one old kernel, `W` for `I`.
+fn without_state(text: &str) -> String {
+    let Some((prev, next)) = text.split_once(" ==> ") else { return text.to_owned() };
+    format!("{} ==> {next}", prev.rsplit_once(' ').map_or(prev, |(prev, _)| prev))
+}
+
+#[test]
+fn listed_events_are_those_of_the_report() {
+    let (mut callers, mut aliases) = (0u64, 0u64);
+    let (mut exact, mut others) = (0u64, std::collections::BTreeSet::new());
+    for path in support::recordings() {
+        let Some(text) = report(&path, &["-t"]) else { return };
+        let trace = Trace::open(&path, Options::default()).expect("a readable recording");
+        let mut lines = text.lines().filter(|l| !l.starts_with("=>")).filter_map(parse_line);
+        let mut stacks = text.lines().filter(|l| l.starts_with("=>"));
+        trace.records(&mut |record| {
+            let line = lines.next().expect("as many events");
+            if !record.is_printed_exactly() {
+                others.insert(record.format().map_or_else(String::new, |f| f.name.clone()));
+                return ControlFlow::Continue(());
+            }
+            let ours = record.printed();
+            let mut ours = ours.lines();
+            let first = ours.next().unwrap_or("");
+            let same = |text: &str| if line.name == "sched_switch" { without_state(text) } else { text.to_owned() };
+            assert_eq!(same(first), same(line.rest.trim()), "{}: {}", path.display(), line.name);
+            for caller in ours {
+                let theirs = stacks.next().expect("as many callers");
+                let (a, b) = (caller.rsplit_once(' '), theirs.rsplit_once(' '));
+                assert_eq!(a.map(|a| a.1), b.map(|b| b.1), "{}", path.display());
+                // Of several symbols at one address each takes another.
+                aliases += u64::from(a.map(|a| a.0.trim()) != b.map(|b| b.0.trim()));
+                callers += 1;
+            }
+            exact += 1;
+            ControlFlow::Continue(())
+        });
+    }
+    assert!(aliases * 100 <= callers, "{aliases} of {callers} callers have another name");
+    println!("{exact} events listed as trace-cmd does; others: {others:?}");
+}

@@ -4,6 +4,7 @@ mod cases;
 mod causes;
 mod cli;
 mod differential;
+mod events;
 mod figures;
 mod laws;
 mod stepper;

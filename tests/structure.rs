@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("sched", &[]),
     ("draw", &[]),
     ("parse", &["sched"]),
@@ -13,9 +13,13 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("dat2graph", &["sched", "timeline", "draw"]),
     ("running-waiting", &["sched", "timeline", "draw"]),
     ("workcons", &["sched", "timeline", "draw"]),
+    ("events", &["sched", "timeline", "draw"]),
     ("stepper", &["sched", "timeline", "draw"]),
     ("testkit", &["sched"]),
-    ("schedviz", &["sched", "parse", "draw", "timeline", "dat2graph", "running-waiting", "stepper", "workcons"]),
+    (
+        "schedviz",
+        &["sched", "parse", "draw", "timeline", "dat2graph", "events", "running-waiting", "stepper", "workcons"],
+    ),
 ];
 
 #[test]

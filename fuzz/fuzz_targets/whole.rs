@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = trace.event_counts();
     let mut left = 5_000u32;
     trace.records(&mut |record| {
-        let _ = (record.text(), record.place(), record.prev_state());
+        let _ = (record.text(), record.place(), record.prev_state(), record.printed(), record.command());
         for field in record.format().iter().flat_map(|f| f.own_fields()) {
             let _ = (record.number(&field.name), record.bytes(&field.name));
         }

@@ -42,6 +42,9 @@ pub(crate) use timeline::strips::{BLANK as IDLE, UNKNOWN};
 pub(crate) const OTHERS: Class = 2;
 const FIRST: Class = 3;
 
+/// Tasks behind something else.
+const PALE: Color = Color::grey(0xd8);
+
 const APPLICATION: Class = FIRST;
 const TASKS: Class = FIRST + 1;
 const KERNEL: Class = FIRST + 2;
@@ -67,6 +70,8 @@ pub struct Coloring {
     pub pids: Vec<Pid>,
     /// Only the traced command and its descendants in colour.
     pub forked: bool,
+    /// Every task in the same pale grey: a ground for what is drawn over it.
+    pub pale: bool,
     /// The command names that the recorder saved, in order: what is listed has a colour of its own.
     pub commands: Vec<Comm>,
     /// Who forked whom.
@@ -106,6 +111,7 @@ impl Coloring {
         match span.current {
             Current::Idle => IDLE,
             Current::Unknown => UNKNOWN,
+            Current::Task(_) if self.pale => OTHERS,
             Current::Task(pid) => self.class_of(pid, span.comm, span.start),
         }
     }
@@ -147,6 +153,7 @@ impl Coloring {
     pub fn paint(&self, class: Class) -> Color {
         match class {
             IDLE | UNKNOWN => Color::WHITE,
+            OTHERS if self.pale => PALE,
             OTHERS => OTHER,
             class if self.by == ColorBy::Class => {
                 let place = CLASS_COLORS.get(usize::from(class - FIRST)).copied().unwrap_or(0);

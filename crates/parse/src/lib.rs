@@ -23,6 +23,7 @@ mod header;
 mod map;
 mod page;
 mod plan;
+mod print;
 mod printk;
 mod record;
 mod states;

@@ -41,13 +41,22 @@ enum Length {
     LongLong,
 }
 
+/// Where the arguments of conversions come from, one after the other.
+pub(crate) trait Source<'a> {
+    /// A number of so many bytes.
+    fn number(&mut self, size: usize) -> Option<u64>;
+    /// A text.
+    fn string(&mut self) -> Option<&'a [u8]>;
+}
+
+/// Arguments in binary form.
 struct Arguments<'a> {
     bytes: &'a [u8],
     at: usize,
     endian: Endian,
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> Source<'a> for Arguments<'a> {
     fn number(&mut self, size: usize) -> Option<u64> {
         let align = size.clamp(1, 4);
         let at = self.at.checked_next_multiple_of(align)?;
@@ -66,13 +75,17 @@ impl<'a> Arguments<'a> {
 
 /// The text of a `bprint`. Where the arguments end too early, what was there is shown.
 pub(crate) fn format(fmt: &str, arguments: &[u8], kernel: &Kernel<'_>) -> String {
+    format_from(fmt, &mut Arguments { bytes: arguments, at: 0, endian: kernel.endian }, kernel)
+}
+
+/// The same with arguments from anywhere.
+pub(crate) fn format_from<'a>(fmt: &str, arguments: &mut dyn Source<'a>, kernel: &Kernel<'_>) -> String {
     let mut out = String::with_capacity(fmt.len());
-    let mut arguments = Arguments { bytes: arguments, at: 0, endian: kernel.endian };
     let mut rest = fmt;
     while let Some((literal, after)) = rest.split_once('%') {
         out.push_str(literal);
         let mut chars = after.chars();
-        match convert(&mut chars, &mut arguments, kernel, &mut out) {
+        match convert(&mut chars, arguments, kernel, &mut out) {
             Some(()) => rest = chars.as_str(),
             None => {
                 out.push('%');
@@ -85,9 +98,9 @@ pub(crate) fn format(fmt: &str, arguments: &[u8], kernel: &Kernel<'_>) -> String
     out
 }
 
-fn convert(
+fn convert<'a>(
     chars: &mut std::str::Chars<'_>,
-    arguments: &mut Arguments<'_>,
+    arguments: &mut dyn Source<'a>,
     kernel: &Kernel<'_>,
     out: &mut String,
 ) -> Option<()> {
@@ -121,7 +134,7 @@ fn convert(
 }
 
 /// Reads one conversion behind its `%`; `*` takes its number from the arguments.
-fn conversion(chars: &mut std::str::Chars<'_>, arguments: &mut Arguments<'_>) -> Option<Conversion> {
+fn conversion<'a>(chars: &mut std::str::Chars<'_>, arguments: &mut dyn Source<'a>) -> Option<Conversion> {
     let mut c = Conversion::default();
     let mut next = chars.next()?;
     loop {
@@ -223,10 +236,10 @@ fn integer(c: &Conversion, raw: u64, size: usize) -> String {
 }
 
 /// `%p` is a number; with `S s F f B` a symbol; with other letters the kernel stored the text.
-fn pointer(
+fn pointer<'a>(
     chars: &mut std::str::Chars<'_>,
     c: &Conversion,
-    arguments: &mut Arguments<'_>,
+    arguments: &mut dyn Source<'a>,
     kernel: &Kernel<'_>,
     out: &mut String,
 ) -> Option<()> {

@@ -168,15 +168,24 @@ impl<'t> Record<'t> {
                 let Some(fmt) = self.trace.printk_formats().get(&address) else {
                     return Some(format!("(NO FORMAT FOUND at {address:x})\n"));
                 };
-                let kernel = printk::Kernel {
-                    endian: self.trace.endian(),
-                    long: self.trace.kernel_long(),
-                    symbols: self.trace.symbols(),
-                };
-                Some(printk::format(fmt, self.bytes("buf")?, &kernel))
+                Some(printk::format(fmt, self.bytes("buf")?, &self.kernel()))
             }
             _ => None,
         }
+    }
+
+    /// What conversions need to know of the kernel.
+    pub(crate) fn kernel(&self) -> printk::Kernel<'t> {
+        printk::Kernel { endian: self.trace.endian(), long: self.trace.kernel_long(), symbols: self.trace.symbols() }
+    }
+
+    /// The name that the recorder saved for the task that was current; `<idle>` for the idle task.
+    pub fn command(&self) -> String {
+        if self.pid().is_idle() {
+            return "<idle>".into();
+        }
+        let name = self.trace.saved_name(self.pid());
+        if name.is_empty() { "<...>".into() } else { name.to_string() }
     }
 
     fn printk_string(&self, field: &str) -> String {

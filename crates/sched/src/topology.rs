@@ -31,6 +31,20 @@ pub enum Order {
     Llc,
 }
 
+/// How far one CPU is from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distance {
+    /// Siblings on one core.
+    Smt,
+    /// Under one last-level cache.
+    Llc,
+    /// In one NUMA node.
+    Node,
+    /// Across nodes.
+    Machine,
+}
+
 /// A machine's CPUs and their places.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Topology {
@@ -95,6 +109,18 @@ impl Topology {
             Order::Node => place.node.or(place.socket),
             Order::Llc => place.llc,
         }
+    }
+
+    /// How far two CPUs are from one another; nothing where one of them is not known.
+    pub fn distance(&self, a: Cpu, b: Cpu) -> Option<Distance> {
+        let (a, b) = (self.place(a)?, self.place(b)?);
+        let same = |of: fn(&Place) -> Option<u32>| of(a).is_some() && of(a) == of(b);
+        Some(match () {
+            () if same(|p| p.core) => Distance::Smt,
+            () if same(|p| p.llc) => Distance::Llc,
+            () if same(|p| p.node.or(p.socket)) => Distance::Node,
+            () => Distance::Machine,
+        })
     }
 
     /// `cpus` in display order: by group, then by number. CPUs without a group come last.

@@ -3,7 +3,9 @@
 mod args;
 mod conserve;
 mod graph;
+mod happenings;
 mod info;
+mod listing;
 mod manual;
 mod output;
 mod overview;
@@ -34,6 +36,7 @@ First steps:
   schedviz running-waiting trace.dat --forked  when tasks of the command waited while cores idled
   schedviz workcons trace.dat                  how much of the time that was so
   schedviz stepper trace.dat --tui             the run queues, event by event
+  schedviz events trace.dat --balance          who was moved where, and why
 
 Exit status: 0 done, 1 error, 2 a limit that was asked for is exceeded, 3 the trace cannot be trusted enough to judge.";
 
@@ -45,6 +48,7 @@ enum Command {
     RunningWaiting(Box<overview::OverviewArgs>),
     Workcons(Box<conserve::WorkconsArgs>),
     Stepper(Box<step::StepperArgs>),
+    Events(Box<happenings::EventsArgs>),
     /// Write man pages or shell completions
     #[command(hide = true)]
     Manual(manual::ManualArgs),
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         Command::Dat2graph(args) => graph::run(&args).map(|()| ExitCode::SUCCESS),
         Command::RunningWaiting(args) => overview::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Workcons(args) => conserve::run(&args),
+        Command::Events(args) => happenings::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Stepper(args) => step::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Manual(args) => manual::run(&args).map(|()| ExitCode::SUCCESS),
     };

@@ -75,6 +75,12 @@ impl OutputArgs {
         self.output.is_some()
     }
 
+    /// Whether the file is to be a table.
+    pub(crate) fn wants_csv(&self) -> bool {
+        let by_name = |path: &PathBuf| self.format(path).is_ok_and(|format| format == Format::Csv);
+        self.output.as_ref().map_or(self.format == Some(Format::Csv), by_name)
+    }
+
     /// Writes a figure and its numbers as asked; what was written to a file, in words. `csv`: the
     /// series, where there are any.
     pub(crate) fn write(

@@ -27,9 +27,10 @@ pub use strips::Strip;
 
 use sched::counted::{CountedQueues, Flags};
 use sched::episodes::Episodes;
+use sched::topology::Distance;
 use sched::{Analysis, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts};
 use serde::Serialize;
-use sets::{Distance, Sets, WAYS};
+use sets::{Sets, WAYS};
 
 /// Which waiting tasks count
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]

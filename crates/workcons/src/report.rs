@@ -1,10 +1,9 @@
 //! What was found: as numbers, as a text for one trace, as a table for several.
 
-use crate::sets::Distance;
 use crate::strips::Strip;
 use crate::{Count, Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
-use sched::topology::format_cpu_list;
+use sched::topology::{Distance, format_cpu_list};
 use sched::{Cpu, Dur, SchedState, Ts};
 use serde::Serialize;
 use std::fmt::Write;

@@ -2,22 +2,8 @@
 
 use sched::counted::Flags;
 use sched::episodes::Amount;
+use sched::topology::Distance;
 use sched::{Cpu, Load, Topology};
-use serde::Serialize;
-
-/// How far an idle CPU is from an overloaded one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Distance {
-    /// Siblings on one core.
-    Smt,
-    /// Under one last-level cache.
-    Llc,
-    /// In one NUMA node.
-    Node,
-    /// Across nodes.
-    Machine,
-}
 
 /// The ways of counting waiters.
 pub(crate) const WAYS: usize = 3;

@@ -1,0 +1,211 @@
+//! When events happen, and how they relate to scheduling.
+//!
+//! [`Gather`] counts occurrences by kind and by place: a marker each while they fit the page, a
+//! density for each core where they do not; the counts are exact either way. [`Balance`] does the
+//! same for migrations, each with its cause.
+
+mod balance;
+mod figure;
+mod kinds;
+mod rate;
+mod values;
+
+pub use balance::{Arrow, Balance, BalanceReport, Cell, balance_figure, balance_text};
+pub use figure::{Background, Options, figure};
+pub use kinds::shortened;
+pub use rate::rate_figure;
+pub use values::Summary;
+
+use rustc_hash::FxHashMap;
+use sched::{Cpu, Ts};
+use serde::Serialize;
+
+/// Columns of a density.
+pub(crate) const COLUMNS: usize = 400;
+
+/// More markers than this are drawn as densities.
+const MARKERS: usize = 4000;
+
+/// More kinds than this are no kinds: the rest is gathered in one.
+const KINDS: usize = 200;
+
+/// Occurrences on one core: how many in each column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Density(pub(crate) Vec<u32>);
+
+impl Default for Density {
+    fn default() -> Density {
+        Density(vec![0; COLUMNS])
+    }
+}
+
+impl Density {
+    /// Counts an occurrence at `ts` of a window.
+    fn add(&mut self, ts: Ts, from: Ts, to: Ts) {
+        let span = u128::from(to.since(from).0.max(1));
+        let column = u128::from(ts.since(from).0) * COLUMNS as u128 / span;
+        self.0[(column as usize).min(COLUMNS - 1)] += 1;
+    }
+}
+
+/// The occurrences of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct KindReport {
+    /// Its name.
+    pub name: String,
+    /// How often it occurred in the window, on the CPUs shown.
+    pub count: u64,
+    /// The same in percent of all that are shown.
+    pub percent: f64,
+    /// Its values, if one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Summary>,
+    /// Where each occurred, while they fit the page.
+    #[serde(skip)]
+    pub(crate) marks: Vec<(Ts, Cpu)>,
+    /// Over time, if rates were asked for: how many in each of 400 columns of the window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<u32>>,
+}
+
+/// What was counted.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// `schedviz/events/1`.
+    pub schema: &'static str,
+    /// The window's start, on the trace's clock.
+    pub from_ns: Ts,
+    /// Its end.
+    pub to_ns: Ts,
+    /// All that are shown.
+    pub total: u64,
+    /// By kind, the most frequent first.
+    pub kinds: Vec<KindReport>,
+    /// By core.
+    #[serde(skip)]
+    pub(crate) densities: Vec<(Cpu, Density)>,
+}
+
+impl Report {
+    /// Whether every occurrence has a marker.
+    pub fn is_marked(&self) -> bool {
+        self.total <= MARKERS as u64
+    }
+}
+
+/// Counts occurrences.
+#[derive(Debug)]
+pub struct Gather {
+    from: Ts,
+    to: Ts,
+    rates: bool,
+    total: u64,
+    places: FxHashMap<String, usize>,
+    kinds: Vec<Kind>,
+    densities: FxHashMap<Cpu, Density>,
+}
+
+#[derive(Debug, Default)]
+struct Kind {
+    name: String,
+    count: u64,
+    values: values::Values,
+    marks: Vec<(Ts, Cpu)>,
+    rate: Option<Density>,
+}
+
+impl Gather {
+    /// Over a window; `rates`: over time as well, by kind.
+    pub fn new(from: Ts, to: Ts, rates: bool) -> Gather {
+        let (places, densities) = (FxHashMap::default(), FxHashMap::default());
+        Gather { from, to, rates, total: 0, places, kinds: Vec::new(), densities }
+    }
+
+    /// An event of this kind occurred inside the window, perhaps with a value.
+    pub fn add(&mut self, ts: Ts, cpu: Cpu, kind: &str, value: Option<f64>) {
+        let place = match self.places.get(kind) {
+            Some(place) => *place,
+            None => {
+                let name = if self.kinds.len() < KINDS { kind } else { "(other)" };
+                let new = self.kinds.len();
+                let place = *self.places.entry(name.to_owned()).or_insert(new);
+                if place == new {
+                    let rate = self.rates.then(Density::default);
+                    self.kinds.push(Kind { name: name.to_owned(), rate, ..Kind::default() });
+                }
+                place
+            }
+        };
+        self.total += 1;
+        let kind = &mut self.kinds[place];
+        kind.count += 1;
+        value.into_iter().for_each(|value| kind.values.add(value));
+        if let Some(rate) = &mut kind.rate {
+            rate.add(ts, self.from, self.to);
+        }
+        // Beyond that there will be densities, and no markers.
+        if self.total <= MARKERS as u64 {
+            kind.marks.push((ts, cpu));
+        }
+        self.densities.entry(cpu).or_default().add(ts, self.from, self.to);
+    }
+
+    /// What was counted.
+    pub fn finish(self) -> Report {
+        let total = self.total;
+        let report = |kind: Kind| KindReport {
+            name: kind.name,
+            count: kind.count,
+            percent: 100.0 * kind.count as f64 / (total as f64).max(1.0),
+            values: kind.values.finish(),
+            marks: kind.marks,
+            columns: kind.rate.map(|rate| rate.0),
+        };
+        let mut kinds: Vec<KindReport> = self.kinds.into_iter().map(report).collect();
+        kinds.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+        let mut densities: Vec<(Cpu, Density)> = self.densities.into_iter().collect();
+        densities.sort_by_key(|(cpu, _)| *cpu);
+        Report { schema: "schedviz/events/1", from_ns: self.from, to_ns: self.to, total, kinds, densities }
+    }
+}
+
+/// The counts for people.
+pub fn text(report: &Report) -> String {
+    use std::fmt::Write;
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{:>10} {:>7}  event", "count", "share");
+    for kind in &report.kinds {
+        let _ = writeln!(out, "{:>10} {:>6.2}%  {}", kind.count, kind.percent, kind.name);
+        if let Some(values) = &kind.values {
+            out.push_str(&values.text(20));
+        }
+    }
+    let _ = writeln!(out, "{:>10}          in all", report.total);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_exact_and_marks_bounded() {
+        let mut gather = Gather::new(Ts(0), Ts(1000), true);
+        for n in 0..10_000_i64 {
+            gather.add(Ts(n / 10), Cpu((n % 3) as u32), if n % 4 == 0 { "a" } else { "b" }, Some(n as f64));
+        }
+        let report = gather.finish();
+        let counts: Vec<_> = report.kinds.iter().map(|k| (k.name.as_str(), k.count, k.percent)).collect();
+        assert_eq!(counts, [("b", 7500, 75.0), ("a", 2500, 25.0)]);
+        assert!(!report.is_marked() && report.kinds.iter().map(|k| k.marks.len()).sum::<usize>() <= MARKERS);
+        let columns: u64 = report.densities.iter().flat_map(|(_, d)| &d.0).map(|n| u64::from(*n)).sum();
+        assert_eq!(columns, 10_000);
+        let rates: u32 = report.kinds.iter().filter_map(|k| k.columns.as_ref()).flatten().sum();
+        assert_eq!(rates, 10_000);
+        let mut gather = Gather::new(Ts(0), Ts(1), false);
+        (0..500).for_each(|n| gather.add(Ts(0), Cpu(0), &format!("kind {n}"), None));
+        let report = gather.finish();
+        assert_eq!((report.kinds.len(), report.kinds[0].name.as_str(), report.kinds[0].count), (201, "(other)", 300));
+    }
+}

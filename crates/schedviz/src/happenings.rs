@@ -1,0 +1,428 @@
+//! `schedviz events`: markers over lanes, lists, counts and values; and the causes of migrations.
+
+use crate::args::{ReadArgs, TaskArgs, WindowArgs};
+use crate::output::OutputArgs;
+use crate::page::{self, Loss};
+use crate::subject::Subject;
+use crate::{graph, listing, output, progress, trust};
+use anyhow::{Context, Result, bail};
+use dat2graph::{Coloring, Lane};
+use draw::{Figure, Unit};
+use events::{Balance, BalanceReport, Gather, Report};
+use parse::{Record, Want};
+use regex::Regex;
+use sched::{Cpu, Diagnostics, Pass, Pid, Window};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use timeline::TimeScale;
+
+/// Show when events happen, and why tasks were migrated
+///
+/// Without --events, all but the scheduler's ordinary ones: probes, trace_printk and trace_marker
+/// texts (each kind of text by its words up to its first value), functions. Where there are no
+/// others, all.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct EventsArgs {
+    /// The recording: a trace.dat of version 6 or 7
+    trace: PathBuf,
+    /// Only these events: SYSTEM:NAME, with * for any part; several with commas
+    #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',')]
+    events: Vec<String>,
+    /// The events as text, one a line, as trace-cmd report has them
+    #[arg(long)]
+    list: bool,
+    /// Split kinds by the value of this field
+    #[arg(long, value_name = "FIELD")]
+    by: Option<String>,
+    /// Split kinds by what the named groups of this expression match in an event's text
+    #[arg(long, value_name = "REGEX")]
+    r#match: Option<String>,
+    /// Summarise this value: a field, or FIELD=NUMBER in a text
+    #[arg(long, value_name = "FIELD")]
+    value: Option<String>,
+    /// List what happened on the same core within so many milliseconds around each event
+    #[arg(long, value_name = "MS", conflicts_with_all = ["by", "match", "value"])]
+    near: Option<f64>,
+    /// Draw events per second over time
+    #[arg(long, conflicts_with = "list")]
+    rate: bool,
+    /// Why tasks were migrated: steals, balancing, wakeup placements, NUMA moves
+    #[arg(long, conflicts_with_all = ["events", "list", "near", "rate", "by", "match", "value"])]
+    balance: bool,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz events trace.dat                                 probes and printed texts over what ran, as trace.events.pdf
+  schedviz events trace.dat --list --min 1.2 --max 1.21     every event in that time, as text
+  schedviz events trace.dat --events sched:sched_move_numa --near 1   and what happened around each
+  schedviz events trace.dat --events 'lb:*' --cpus 40       the balancer's probes on one core
+  schedviz events trace.dat --events lb:load_balance --by moved
+  schedviz events trace.dat --events sched:sched_stat_runtime --value runtime
+  schedviz events trace.dat --balance --topology cpus.json  who was moved where, and why";
+
+/// The scheduler's ordinary events, which the lanes show already.
+const ORDINARY: [&str; 10] = [
+    "sched_switch",
+    "sched_waking",
+    "sched_wakeup",
+    "sched_wakeup_new",
+    "sched_migrate_task",
+    "sched_process_fork",
+    "sched_process_exec",
+    "sched_process_exit",
+    "sched_process_wait",
+    "sched_process_free",
+];
+
+/// A report with what the trace is and how far it can be trusted.
+#[derive(Serialize)]
+struct Document<'d, R> {
+    trace: String,
+    kernel: Option<String>,
+    #[serde(flatten)]
+    report: &'d R,
+    trust: &'d Diagnostics,
+}
+
+/// Which records are looked at, and how they are named.
+pub(crate) struct Choice {
+    ids: Vec<u16>,
+    cpus: Vec<Cpu>,
+    tasks: Option<Regex>,
+    exclude: Option<Regex>,
+    pids: Vec<Pid>,
+    by: Option<String>,
+    pattern: Option<Regex>,
+    value: Option<String>,
+}
+
+impl Choice {
+    fn of(args: &EventsArgs, subject: &Subject) -> Result<Choice> {
+        let pattern = args.r#match.as_deref().map(Regex::new).transpose().context("--match")?;
+        if pattern.as_ref().is_some_and(|p| p.capture_names().flatten().next().is_none()) {
+            bail!("--match: the expression names no group; write (?<name>...)");
+        }
+        let choice = Choice {
+            ids: ids(args, subject)?,
+            cpus: subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect(),
+            tasks: args.tasks.tasks()?,
+            exclude: args.tasks.exclude()?,
+            pids: args.tasks.pids(),
+            by: args.by.clone(),
+            pattern,
+            value: args.value.clone(),
+        };
+        let has = |name: &String| {
+            choice.ids.iter().filter_map(|id| subject.trace.format(*id)).any(|f| f.field(name).is_some())
+        };
+        if let Some(by) = choice.by.as_ref().filter(|by| !has(by)) {
+            bail!("--by: none of these events has a field {by}");
+        }
+        Ok(choice)
+    }
+
+    pub(crate) fn takes(&self, record: &Record<'_>) -> bool {
+        let command = || record.command();
+        self.ids.contains(&record.id())
+            && self.cpus.contains(&record.cpu)
+            && (self.pids.is_empty() || self.pids.contains(&record.pid()))
+            && self.tasks.as_ref().is_none_or(|r| r.is_match(&command()))
+            && self.exclude.as_ref().is_none_or(|r| !r.is_match(&command()))
+    }
+
+    /// What kind of event it is.
+    fn kind(&self, record: &Record<'_>) -> String {
+        let mut kind = match (record.text(), record.format()) {
+            (Some(text), _) => events::shortened(&sched::event::escape(text.trim_end().as_bytes())),
+            (None, Some(format)) => format!("{}:{}", format.system, format.name),
+            (None, None) => format!("event {}", record.id()),
+        };
+        if let Some(by) = &self.by {
+            let value = match (record.number(by), record.bytes(by)) {
+                (Some(n), _) => n.to_string(),
+                (None, Some(bytes)) => sched::event::escape(bytes),
+                (None, None) => "?".to_owned(),
+            };
+            // Writing to a string cannot fail.
+            let _ = write!(kind, " {by}={value}");
+        }
+        if let Some(pattern) = &self.pattern {
+            let text = record.printed();
+            let names = pattern.capture_names().flatten();
+            let found = pattern.captures(&text);
+            for (name, value) in names.filter_map(|name| Some((name, found.as_ref()?.name(name)?.as_str()))) {
+                let _ = write!(kind, " {name}={}", sched::event::escape(value.as_bytes()));
+            }
+        }
+        kind
+    }
+
+    /// The value asked for.
+    fn value(&self, record: &Record<'_>) -> Option<f64> {
+        let name = self.value.as_ref()?;
+        if let Some(n) = record.number(name) {
+            return Some(n as f64);
+        }
+        let text = record.printed();
+        let mut places = text.match_indices(name.as_str());
+        places.find_map(|(at, _)| {
+            let ends_a_word = text[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_');
+            let rest = text[at + name.len()..].strip_prefix('=').filter(|_| ends_a_word)?;
+            let end = rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, '-' | '+' | '.')).unwrap_or(rest.len());
+            rest[..end].parse().ok()
+        })
+    }
+}
+
+/// The numbers of the events asked for.
+fn ids(args: &EventsArgs, subject: &Subject) -> Result<Vec<u16>> {
+    let formats = || subject.trace.formats().iter();
+    if args.events.is_empty() {
+        let counts = subject.trace.counts();
+        let occurs = |id: u16| counts.buffers.iter().any(|b| b.of(id) > 0);
+        let all: Vec<u16> = formats().map(|f| f.id).filter(|id| occurs(*id)).collect();
+        let special: Vec<u16> = formats()
+            .filter(|f| occurs(f.id) && !(f.system == "sched" && ORDINARY.contains(&f.name.as_str())))
+            .map(|f| f.id)
+            .collect();
+        // A list is of everything unless said otherwise.
+        return Ok(if args.list || special.is_empty() { all } else { special });
+    }
+    let mut ids = Vec::new();
+    for pattern in &args.events {
+        let full = if pattern.contains(':') { pattern.clone() } else { format!("*:{pattern}") };
+        let before = ids.len();
+        ids.extend(formats().filter(|f| graph::matches(&full, &format!("{}:{}", f.system, f.name))).map(|f| f.id));
+        if ids.len() == before {
+            bail!("--events: no event of this trace matches {pattern:?}; `schedviz info` lists them");
+        }
+    }
+    Ok(ids)
+}
+
+/// Counts or lists, draws and writes.
+pub(crate) fn run(args: &EventsArgs) -> Result<()> {
+    args.output.check()?;
+    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    if args.balance {
+        return balance(args, &subject);
+    }
+    let choice = Choice::of(args, &subject)?;
+    if let Some(near) = args.near {
+        return listing::near(&subject, &choice, near, args.read.quiet, args.read.color);
+    }
+    if args.list {
+        return listing::list(&subject, &choice, args.read.quiet, args.read.color);
+    }
+    let mut gather = Gather::new(subject.from, subject.to, args.rate);
+    let mut csv = String::from("ts_ns,cpu,pid,command,event,text\n");
+    let wants_csv = args.output.wants_csv();
+    let found = progress::watched(&subject.trace, args.read.quiet, || {
+        each(&subject, &choice, |record| {
+            gather.add(record.ts, record.cpu, &choice.kind(record), choice.value(record));
+            if wants_csv {
+                let name = record.format().map_or("", |f| f.name.as_str());
+                let (command, text) = (record.command(), record.printed());
+                let _ = writeln!(
+                    csv,
+                    "{},{},{},{},{name},{}",
+                    record.ts.0,
+                    record.cpu,
+                    record.pid(),
+                    quoted(&command),
+                    quoted(&text)
+                );
+            }
+            Ok(())
+        })
+    })?;
+    let report = gather.finish();
+    trust::warn(&found, args.read.quiet || args.output.wants_json(), args.read.color);
+    if !args.output.wants_json() && !args.output.is_standard_output() {
+        output::print(events::text(&report).as_bytes())?;
+    }
+    let figure = drawn(&subject, &found, |heading, background| {
+        if args.rate {
+            events::rate_figure(&report, &options(&subject), heading)
+        } else {
+            events::figure(&report, &options(&subject), heading, background)
+        }
+    })?;
+    write::<Report>(args, &subject, &figure, &report, &found, Some(csv))
+}
+
+/// A field of a table: quoted where it must be.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+fn options(subject: &Subject) -> events::Options {
+    events::Options { zero: subject.start, cpus: subject.shown.cpus.clone() }
+}
+
+/// Shows the chosen records of the window to `look`, in order.
+pub(crate) fn each(
+    subject: &Subject,
+    choice: &Choice,
+    mut look: impl FnMut(&Record<'_>) -> Result<()>,
+) -> Result<Diagnostics> {
+    let mut failed = None;
+    let found = subject.trace.records(&mut |record| {
+        if record.ts > subject.to {
+            return ControlFlow::Break(());
+        }
+        if record.ts < subject.from || !choice.takes(record) {
+            return ControlFlow::Continue(());
+        }
+        match look(record) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => {
+                failed = Some(e);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    let mut diagnostics = subject.trace.diagnostics().clone();
+    diagnostics.merge(&found);
+    failed.map_or(Ok(diagnostics), Err)
+}
+
+/// The figure with pale lanes behind.
+fn drawn(
+    subject: &Subject,
+    diagnostics: &Diagnostics,
+    figure: impl FnOnce(&timeline::page::Heading, events::Background<'_>) -> Figure,
+) -> Result<Figure> {
+    let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
+    let lanes_options = dat2graph::Options {
+        from: subject.from,
+        to: subject.to,
+        zero: subject.start,
+        cpus: subject.shown.cpus.clone(),
+        group_name: subject.shown.group_name.clone(),
+        marks: Vec::new(),
+        frequency: false,
+        coloring: Coloring { pale: true, ..Coloring::default() },
+    };
+    let lanes: Vec<Lane> = graph::read_lanes(&subject.trace, &reader, &lanes_options, &[]).0;
+    let loss = Loss {
+        gaps: lanes.iter().map(|l| l.report.gaps).sum(),
+        unknown_ns: lanes.iter().map(|l| l.report.unknown_ns).sum(),
+        cpu_time_ns: subject.to.since(subject.from).0.saturating_mul(lanes.len() as u64),
+    };
+    let heading = subject.heading(page::warnings(&subject.trace, &subject.observed, &loss, diagnostics));
+    let background = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
+        dat2graph::draw_lanes(figure, &lanes, &lanes_options, scale, top, height);
+    };
+    Ok(figure(&heading, &background))
+}
+
+/// The causes of migrations.
+fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
+    if subject.trace.format_named("sched", "sched_migrate_task").is_none() {
+        bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", subject.name());
+    }
+    let cpus: Vec<Cpu> = subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
+    let only = args.window.has_cpus().then_some(cpus.as_slice());
+    let window = Window { from: Some(subject.from), to: Some(subject.to) };
+    let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
+        let analysis = || Balance::new(&subject.topology, only, subject.from, subject.to);
+        Pass::over(subject.trace.events()?).window(window).run(analysis)
+    });
+    let outcome = outcome.map_err(|e| subject.named(e))?;
+    let (report, found) = (outcome.output, outcome.diagnostics);
+    trust::warn(&found, args.read.quiet || args.output.wants_json(), args.read.color);
+    if !args.output.wants_json() && !args.output.is_standard_output() {
+        let funnel = funnel(subject);
+        output::print(format!("{}{funnel}", events::balance_text(&report)).as_bytes())?;
+    }
+    let figure = drawn(subject, &found, |heading, background| {
+        events::balance_figure(&report, &options(subject), heading, background)
+    })?;
+    write::<BalanceReport>(args, subject, &figure, &report, &found, None)
+}
+
+/// Where probes on the balancer were recorded (group `lb`): what became of its attempts.
+fn funnel(subject: &Subject) -> String {
+    let probe = |name: &str| subject.trace.format_named("lb", name).map(|f| f.id);
+    if probe("load_balance").is_none() && probe("newidle_balance").is_none() {
+        return String::new();
+    }
+    let [mut searches, mut nothing, mut passes, mut moved_none, mut moved, mut active, mut newidle, mut pulled] =
+        [0u64; 8];
+    let inside = |record: &Record<'_>| record.ts >= subject.from && record.ts <= subject.to;
+    subject.trace.records(&mut |record| {
+        if record.format().is_none_or(|f| f.system != "lb") || !inside(record) {
+            return ControlFlow::Continue(());
+        }
+        match record.format().map_or("", |f| f.name.as_str()) {
+            "find_busiest_group" => {
+                searches += 1;
+                nothing += u64::from(record.number("group") == Some(0));
+            }
+            "load_balance" => {
+                passes += 1;
+                let n = record.number("moved").unwrap_or(0).max(0).unsigned_abs();
+                moved_none += u64::from(n == 0);
+                moved += n;
+            }
+            "newidle_balance" => {
+                newidle += 1;
+                pulled += u64::from(record.number("pulled").unwrap_or(0) > 0);
+            }
+            "active_balance" => active += 1,
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    });
+    let mut out = String::from("\nProbes on the balancer (group lb):\n");
+    let mut line = |known: bool, text: String| {
+        if known {
+            let _ = writeln!(out, "  {text}");
+        }
+    };
+    line(
+        probe("newidle_balance").is_some(),
+        format!("{newidle} times a CPU was about to idle; {pulled} times it pulled a task"),
+    );
+    line(probe("load_balance").is_some(), format!("{passes} attempts to balance a domain"));
+    line(
+        probe("find_busiest_group").is_some(),
+        format!("  of {searches} searches for a busiest group {nothing} found none"),
+    );
+    line(
+        probe("load_balance").is_some(),
+        format!("  {moved_none} attempts moved nothing, {} moved {moved} tasks", passes - moved_none),
+    );
+    line(probe("active_balance").is_some(), format!("  {active} times the stopper was sent (active balance)"));
+    out
+}
+
+fn write<R: Serialize>(
+    args: &EventsArgs,
+    subject: &Subject,
+    figure: &Figure,
+    report: &R,
+    trust: &Diagnostics,
+    csv: Option<String>,
+) -> Result<()> {
+    let document = Document { trace: subject.name(), kernel: subject.trace.info().kernel, report, trust };
+    let command = if args.balance { "balance" } else { "events" };
+    let written = args.output.write(&args.trace, command, figure, &document, csv)?;
+    if let (Some(written), false) = (written, args.read.quiet) {
+        eprintln!("schedviz: wrote {written}");
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Events as text, in the form of `trace-cmd report -t`.
+
+use crate::happenings::{Choice, each};
+use crate::subject::Subject;
+use crate::trust;
+use anyhow::{Result, bail};
+use parse::Record;
+use sched::{Cpu, Dur, Ts};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write;
+use std::ops::ControlFlow;
+
+/// The line of a record, or several: a stack has one for each caller.
+fn line(record: &Record<'_>) -> String {
+    let name = record.format().map_or("", |f| f.name.as_str());
+    let ns = record.ts.0;
+    let time = format!("{:>6}.{:09}", ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
+    let (command, text) = (record.command(), record.printed());
+    let (pid, cpu) = (record.pid(), record.cpu.0);
+    format!("{command:>16}-{pid:<5} [{cpu:03}]{time}: {:<21} {text}", format!("{name}:"))
+}
+
+/// The mark of a loss before a record.
+fn lost(record: &Record<'_>) -> Option<String> {
+    let count = record.lost?.map_or(String::new(), |n| format!("{n} "));
+    Some(format!("CPU:{} [{count}EVENTS DROPPED]", record.cpu))
+}
+
+/// All chosen events.
+pub(crate) fn list(subject: &Subject, choice: &Choice, quiet: bool, color: clap::ColorChoice) -> Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let found = each(subject, choice, |record| {
+        if let Some(lost) = lost(record) {
+            writeln!(out, "{lost}")?;
+        }
+        writeln!(out, "{}", line(record))?;
+        Ok(())
+    })?;
+    out.flush()?;
+    trust::warn(&found, quiet, color);
+    Ok(())
+}
+
+/// What is held of a core.
+#[derive(Default)]
+struct Around {
+    /// Its latest lines.
+    before: VecDeque<(Ts, String)>,
+    /// A block that is being gathered, and when it ends.
+    block: Option<(Vec<String>, Ts)>,
+}
+
+impl Around {
+    /// Takes the next record of the core; a block that it shows to be complete.
+    fn take(&mut self, record: &Record<'_>, chosen: bool, near: Dur) -> Option<Vec<String>> {
+        let ended = self.block.as_ref().is_some_and(|(_, until)| record.ts > *until);
+        let complete = if ended { self.block.take() } else { None };
+        while self.before.front().is_some_and(|(ts, _)| record.ts.since(*ts) > near) {
+            self.before.pop_front();
+        }
+        let mark = if chosen { '>' } else { ' ' };
+        let text =
+            lost(record).map_or_else(String::new, |lost| format!("  {lost}\n")) + &format!("{mark} {}", line(record));
+        match &mut self.block {
+            Some((lines, until)) => {
+                lines.push(text);
+                if chosen {
+                    *until = record.ts.after(near);
+                }
+            }
+            None if chosen => {
+                let before = self.before.drain(..).map(|(_, line)| line);
+                self.block = Some((before.chain([text]).collect(), record.ts.after(near)));
+            }
+            None => self.before.push_back((record.ts, text)),
+        }
+        complete.map(|(lines, _)| lines)
+    }
+}
+
+/// Around each chosen event, what happened on its core within `ms` milliseconds. The event itself
+/// is marked with `>`; those that are near one another share a block.
+pub(crate) fn near(subject: &Subject, choice: &Choice, ms: f64, quiet: bool, color: clap::ColorChoice) -> Result<()> {
+    if !(0.0..=1e9).contains(&ms) {
+        bail!("--near: {ms} is not a number of milliseconds");
+    }
+    let near = Dur((ms * 1e6) as u64);
+    let mut cores: BTreeMap<Cpu, Around> = BTreeMap::new();
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut failed: Option<std::io::Error> = None;
+    let end = subject.to.after(near);
+    let found = subject.trace.records(&mut |record| {
+        if record.ts > end {
+            return ControlFlow::Break(());
+        }
+        let chosen = record.ts >= subject.from && record.ts <= subject.to && choice.takes(record);
+        let complete = cores.entry(record.cpu).or_default().take(record, chosen, near);
+        match complete.map_or(Ok(()), |lines| write_block(&mut out, &lines)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(e) => {
+                failed = Some(e);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    failed.map_or(Ok(()), Err)?;
+    for (lines, _) in cores.into_values().filter_map(|core| core.block) {
+        write_block(&mut out, &lines)?;
+    }
+    out.flush()?;
+    let mut diagnostics = subject.trace.diagnostics().clone();
+    diagnostics.merge(&found);
+    trust::warn(&diagnostics, quiet, color);
+    Ok(())
+}
+
+fn write_block(out: &mut impl Write, lines: &[String]) -> std::io::Result<()> {
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    writeln!(out)
+}

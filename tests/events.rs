@@ -1,0 +1,170 @@
+//! `schedviz events`: exact counts, lists, values, and migrations by cause.
+
+use crate::support::{fixture, golden, recordings, schedviz, scratch};
+use events::Balance;
+use parse::Trace;
+use sched::{Cause, Pass, Topology};
+use std::collections::BTreeMap;
+
+fn path(name: &str) -> String {
+    fixture(name).to_str().expect("a path").to_owned()
+}
+
+#[test]
+fn counts_are_those_of_the_trace() {
+    for file in recordings() {
+        let trace = Trace::open(&file, parse::Options::default()).expect("a readable recording");
+        if trace.has_time().is_err() || trace.selected_buffers().len() > 1 {
+            continue;
+        }
+        let theirs: BTreeMap<String, u64> =
+            trace.event_counts().into_iter().map(|e| (format!("{}:{}", e.system, e.name), e.count)).collect();
+        let ran = schedviz(&["events", file.to_str().expect("a path"), "--events", "*", "--json", "-q"]).success();
+        let report: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+        let mut ours: BTreeMap<String, u64> = BTreeMap::new();
+        let mut texts = 0;
+        for kind in report["kinds"].as_array().expect("kinds") {
+            let (name, count) = (kind["name"].as_str().expect("a name"), kind["count"].as_u64().expect("a count"));
+            // Printed texts are counted by what they say.
+            if theirs.contains_key(name) {
+                ours.insert(name.to_owned(), count);
+            } else {
+                texts += count;
+            }
+        }
+        let printed: u64 = ["print", "bprint", "bputs"].iter().filter_map(|n| theirs.get(&format!("ftrace:{n}"))).sum();
+        assert_eq!(texts, printed, "{}", file.display());
+        for (name, count) in theirs.iter().filter(|(name, _)| !name.ends_with("print") && !name.ends_with("bputs")) {
+            assert_eq!(ours.get(name).copied().unwrap_or(0), *count, "{}: {name}", file.display());
+        }
+    }
+}
+
+#[test]
+fn migrations_by_cause_add_up() {
+    let none = Topology::default();
+    let mut newidle: BTreeMap<bool, u64> = BTreeMap::new();
+    for file in recordings() {
+        let trace = Trace::open(&file, parse::Options::default()).expect("a readable recording");
+        let (Ok(events), Some((from, to))) = (trace.events(), trace.extent()) else { continue };
+        let report = Pass::over(events).run(|| Balance::new(&none, None, from, to)).expect("a pass").output;
+        let count: u64 = trace.event_counts().iter().filter(|e| e.name == "sched_migrate_task").map(|e| e.count).sum();
+        if trace.selected_buffers().len() == 1 {
+            assert_eq!(report.total, count, "{}", file.display());
+        }
+        assert_eq!(report.causes.iter().map(|c| c.count).sum::<u64>(), report.total);
+        let name = file.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
+        if let Some(rest) = name.strip_prefix("newidle-") {
+            let steals: u64 = report.causes.iter().filter(|c| c.cause == Cause::NewIdle).map(|c| c.count).sum();
+            *newidle.entry(rest.starts_with("on")).or_default() += steals;
+        }
+    }
+    // Where new-idle balancing is practically off nothing is stolen; the recordings have both.
+    if let (Some(off), Some(on)) = (newidle.get(&false), newidle.get(&true)) {
+        assert!(*off == 0 && *on > 400, "{off} steals without, {on} with");
+    }
+}
+
+#[test]
+fn a_window_and_cpus_restrict_what_is_counted() {
+    let trace = path("balance.dat");
+    let count = |more: &[&str]| -> u64 {
+        let arguments = [&["events", &trace, "--events", "sched:*", "--json", "-q"], more].concat();
+        let report: serde_json::Value = serde_json::from_slice(&schedviz(&arguments).success().stdout).expect("JSON");
+        report["total"].as_u64().expect("a total")
+    };
+    let all = count(&[]);
+    assert_eq!(count(&["--cpus", "0"]) + count(&["--cpus", "1-255"]), all);
+    let list = schedviz(&["events", &trace, "--events", "sched:*", "--list", "-q"]).success().text();
+    assert_eq!(list.lines().count() as u64, all);
+    let (first, second) = (count(&["--max", "0.1"]), count(&["--min", "0.1000000001"]));
+    assert_eq!(first + second, all);
+}
+
+#[test]
+fn values_and_kinds() {
+    let marker = path("marker.dat");
+    let trace = path("balance.dat");
+    let text = |arguments: &[&str]| {
+        schedviz(&[arguments, &["-q", "-o", "/dev/null", "--format", "svg"]].concat()).success().text()
+    };
+    golden("events-marker.txt", &text(&["events", &marker]));
+    golden("events-by.txt", &text(&["events", &trace, "--events", "lb:load_balance", "--by", "moved"]));
+    let matched = text(&["events", &trace, "--events", "sched_wakeup", "--match", "CPU:(?<target>[0-9]+)"]);
+    assert!(matched.contains("sched:sched_wakeup target=00"), "{matched}");
+    golden("events-value.txt", &text(&["events", &marker, "--events", "ftrace:print", "--value", "cpu"]));
+    golden(
+        "events-balance.txt",
+        &text(&["events", &path("hackbench.dat"), "--balance", "--topology", "tests/fixtures/hackbench.cpus.txt"]),
+    );
+    let list = schedviz(&["events", &marker, "--list", "--events", "ftrace:print", "-q"]).success();
+    golden("events-list.txt", &list.text());
+    for (arguments, said) in [
+        (vec!["--events", "no_such"], "no event of this trace"),
+        (vec!["--match", "x"], "names no group"),
+        (vec!["--by", "no_such"], "has a field"),
+    ] {
+        let ran = schedviz(&[vec!["events", &trace], arguments].concat());
+        assert!(ran.code == Some(1) && ran.stderr.contains(said), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn figures_are_as_they_were() {
+    let svg =
+        |arguments: &[&str]| schedviz(&[arguments, &["-q", "-o", "-", "--format", "svg"]].concat()).success().text();
+    let machine = "tests/fixtures/hackbench.cpus.txt";
+    let hackbench = path("hackbench.dat");
+    golden("events-markers.svg", &svg(&["events", &path("balance.dat"), "--min", "0.1", "--max", "0.2"]));
+    golden("events-rate.svg", &svg(&["events", &hackbench, "--events", "sched:*", "--rate"]));
+    golden("events-density.svg", &svg(&["events", &hackbench, "--topology", machine, "--events", "sched:*"]));
+    golden(
+        "events-balance.svg",
+        &svg(&["events", &hackbench, "--balance", "--topology", machine, "--min", "0.5", "--max", "0.6"]),
+    );
+}
+
+#[test]
+fn tables_quote_what_they_must() {
+    let folder = scratch("events-csv");
+    let csv = folder.join("e.csv");
+    let csv = csv.to_str().expect("a path");
+    schedviz(&["events", &path("balance.dat"), "--events", "sched:*", "-q", "-o", csv]).success();
+    let text = std::fs::read_to_string(csv).expect("written");
+    let rows = text.lines().count() as u64 - 1;
+    let trace = Trace::open(&fixture("balance.dat"), parse::Options::default()).expect("a recording");
+    let sched: u64 = trace.event_counts().iter().filter(|e| e.system == "sched").map(|e| e.count).sum();
+    assert_eq!(rows, sched);
+    assert!(text.starts_with("ts_ns,cpu,pid,command,event,text\n"));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn what_is_near_an_event_is_on_its_core_and_within_the_time() {
+    let trace = path("balance.dat");
+    let near =
+        |ms: &str| schedviz(&["events", &trace, "--events", "lb:detach_task", "--near", ms, "-q"]).success().text();
+    let text = near("0.5");
+    assert_eq!(
+        text.lines().filter(|l| l.starts_with('>')).count(),
+        near("0").lines().filter(|l| !l.is_empty()).count()
+    );
+    let mut shown = 0;
+    for block in text.split("\n\n").filter(|b| !b.is_empty()) {
+        let place = |line: &str| -> (u64, String) {
+            let (_, rest) = line.split_once(" [").expect("a CPU");
+            let (cpu, rest) = rest.split_once(']').expect("a CPU");
+            let time = rest.split(": ").next().expect("a time").trim().replace('.', "");
+            (time.parse().expect("a time"), cpu.to_owned())
+        };
+        let lines: Vec<&str> = block.lines().collect();
+        let centres: Vec<(u64, String)> = lines.iter().filter(|l| l.starts_with('>')).map(|l| place(l)).collect();
+        assert!(!centres.is_empty());
+        for line in &lines {
+            let (time, cpu) = place(line);
+            assert!(centres.iter().any(|c| c.1 == cpu && c.0.abs_diff(time) <= 500_000), "{line}");
+            shown += 1;
+        }
+    }
+    assert!(shown > 20, "{shown} lines");
+}
