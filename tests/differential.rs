@@ -208,3 +208,30 @@ fn listed_events_are_those_of_the_report() {
     assert!(aliases * 100 <= callers, "{aliases} of {callers} callers have another name");
     println!("{exact} events listed as trace-cmd does; others: {others:?}");
 }
+
+/// With libtraceevent every event is listed as `trace-cmd report` does, to the byte.
+#[cfg(feature = "libtraceevent")]
+#[test]
+fn with_libtraceevent_lists_are_the_report() {
+    let mut compared = 0u64;
+    for path in support::recordings() {
+        let Some(text) = report(&path, &["-t"]) else { return };
+        let trace = Trace::open(&path, Options::default()).expect("a readable recording");
+        // The clocks that trace-cmd does not take for time come as numbers.
+        let in_seconds = text.lines().find_map(parse_line).is_some_and(|line| line.ts.contains('.'));
+        if !in_seconds || trace.has_time().is_err() || trace.selected_buffers().len() > 1 {
+            continue;
+        }
+        let list = support::schedviz(&["events", "--list", "-q", path.to_str().expect("a path")]).success().text();
+        let (mut ours, mut theirs) = (list.lines(), text.lines().filter(|l| !l.starts_with("cpus=")));
+        loop {
+            let (a, b) = (ours.next(), theirs.next());
+            assert_eq!(a.map(str::trim_end), b.map(str::trim_end), "{}", path.display());
+            if a.is_none() {
+                break;
+            }
+            compared += 1;
+        }
+    }
+    println!("{compared} lines compared");
+}

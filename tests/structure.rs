@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("sched", &[]),
     ("draw", &[]),
     ("parse", &["sched"]),
@@ -15,10 +15,22 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("workcons", &["sched", "timeline", "draw"]),
     ("events", &["sched", "timeline", "draw"]),
     ("stepper", &["sched", "timeline", "draw"]),
+    ("traceevent", &[]),
     ("testkit", &["sched"]),
     (
         "schedviz",
-        &["sched", "parse", "draw", "timeline", "dat2graph", "events", "running-waiting", "stepper", "workcons"],
+        &[
+            "sched",
+            "parse",
+            "draw",
+            "timeline",
+            "dat2graph",
+            "events",
+            "running-waiting",
+            "stepper",
+            "traceevent",
+            "workcons",
+        ],
     ),
 ];
 

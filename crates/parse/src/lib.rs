@@ -40,7 +40,7 @@ pub use format::{EventFormat, Field, Shape};
 pub use header::{BufferInfo, CpuStat, Version};
 pub use plan::Want;
 pub use record::Record;
-pub use trace::{CpuReader, EventStream, Options, Trace, TraceInfo};
+pub use trace::{CpuReader, EventStream, Options, Texts, Trace, TraceInfo};
 pub use window::Where;
 
 /// The pure parts, for the fuzz targets: bytes in, nothing but counts out.

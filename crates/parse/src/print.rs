@@ -87,15 +87,19 @@ impl Record<'_> {
             ("ftrace", "kernel_stack") => Some(self.stack()),
             _ => None,
         };
-        special.or_else(|| self.by_format(format)).unwrap_or_else(|| self.fields(format))
+        // Function graphs are printed by code, not by the format that they have.
+        let graph = format.system == "ftrace" && format.name.starts_with("funcgraph");
+        special.or_else(|| self.by_format(format).filter(|_| !graph)).unwrap_or_else(|| self.fields(format))
     }
 
     /// Whether [`Record::printed`] follows the event's own print format, or a form that stands for it.
     pub fn is_printed_exactly(&self) -> bool {
         let Some(format) = self.format() else { return false };
-        let ours =
-            matches!(format.name.as_str(), "sched_switch" | "sched_wakeup" | "sched_wakeup_new" | "kernel_stack");
-        format.system == "ftrace" || ours || plain(format).is_some()
+        match (format.system.as_str(), format.name.as_str()) {
+            ("sched", "sched_switch" | "sched_wakeup" | "sched_wakeup_new") => true,
+            ("ftrace", name) => matches!(name, "print" | "bprint" | "bputs" | "function" | "kernel_stack"),
+            _ => plain(format).is_some(),
+        }
     }
 
     fn by_format(&self, format: &EventFormat) -> Option<String> {
@@ -154,7 +158,10 @@ impl Record<'_> {
 
     /// `name=value` for each field.
     fn fields(&self, format: &EventFormat) -> String {
+        // The addresses of functions, of function graphs above all.
+        let is_code = |name: &str| matches!(name, "ip" | "parent_ip" | "func");
         let value = |field: &crate::format::Field| match self.number(&field.name) {
+            Some(n) if is_code(&field.name) => self.symbol(n),
             Some(n) if matches!(field.shape, crate::format::Shape::Pointer) => format!("{n:#x}"),
             Some(n) if field.signed => n.to_string(),
             Some(n) => n.cast_unsigned().to_string(),

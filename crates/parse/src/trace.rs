@@ -28,6 +28,23 @@ mod stride;
 pub use cpu::CpuReader;
 pub use events::EventStream;
 
+/// The texts that explain a trace's events, for a printer other than ours.
+#[derive(Clone, Debug)]
+pub struct Texts {
+    /// The formats, each with its system.
+    pub formats: Vec<(String, Vec<u8>)>,
+    /// `/proc/kallsyms`.
+    pub kallsyms: Vec<u8>,
+    /// `printk_formats`.
+    pub printk: Vec<u8>,
+    /// Whether the machine is big-endian.
+    pub big_endian: bool,
+    /// The size of the kernel's `long`.
+    pub long: usize,
+    /// The size of a page of the buffer.
+    pub page: usize,
+}
+
 /// How to read a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -301,6 +318,18 @@ impl Trace {
 
     pub(crate) fn printk_formats(&self) -> &FxHashMap<u64, String> {
         self.printk.get_or_init(|| symbols::printk_formats(&self.text(&self.header.printk)))
+    }
+
+    /// The texts that explain the events, as they are in the file.
+    pub fn texts(&self) -> Texts {
+        Texts {
+            formats: self.header.formats.texts().map(|(system, text)| (system.to_owned(), text.to_vec())).collect(),
+            kallsyms: self.text(&self.header.kallsyms).into_owned(),
+            printk: self.text(&self.header.printk).into_owned(),
+            big_endian: self.endian() == Endian::Big,
+            long: self.kernel_long(),
+            page: self.header.layout.size,
+        }
     }
 
     fn text(&self, part: &crate::header::Part) -> std::borrow::Cow<'_, [u8]> {

@@ -10,12 +10,56 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::ops::ControlFlow;
 
+/// Puts events into words: with libtraceevent where the program was built with it.
+struct Words {
+    #[cfg(feature = "libtraceevent")]
+    printer: Option<traceevent::Printer>,
+}
+
+impl Words {
+    fn of(subject: &Subject) -> Words {
+        #[cfg(not(feature = "libtraceevent"))]
+        let _ = subject;
+        #[cfg(feature = "libtraceevent")]
+        let texts = subject.trace.texts();
+        Words {
+            #[cfg(feature = "libtraceevent")]
+            printer: traceevent::Printer::new(traceevent::Setup {
+                formats: &texts.formats,
+                kallsyms: &texts.kallsyms,
+                printk: &texts.printk,
+                big_endian: texts.big_endian,
+                long: texts.long,
+                page: texts.page,
+            }),
+        }
+    }
+
+    fn text(&mut self, record: &Record<'_>) -> String {
+        #[cfg(feature = "libtraceevent")]
+        if let Some(printer) = &mut self.printer {
+            let text = printer.print(record.ts.0.unsigned_abs(), record.cpu.0, record.payload());
+            if !text.is_empty() {
+                return escaped(text.trim_end());
+            }
+        }
+        record.printed()
+    }
+}
+
+/// Text of the library's, line by line, without what could move a terminal's cursor.
+#[cfg(feature = "libtraceevent")]
+fn escaped(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| sched::event::escape(line.as_bytes())).collect();
+    lines.join("\n")
+}
+
 /// The line of a record, or several: a stack has one for each caller.
-fn line(record: &Record<'_>) -> String {
+fn line(record: &Record<'_>, words: &mut Words) -> String {
     let name = record.format().map_or("", |f| f.name.as_str());
     let ns = record.ts.0;
     let time = format!("{:>6}.{:09}", ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
-    let (command, text) = (record.command(), record.printed());
+    let (command, text) = (record.command(), words.text(record));
     let (pid, cpu) = (record.pid(), record.cpu.0);
     format!("{command:>16}-{pid:<5} [{cpu:03}]{time}: {:<21} {text}", format!("{name}:"))
 }
@@ -29,11 +73,12 @@ fn lost(record: &Record<'_>) -> Option<String> {
 /// All chosen events.
 pub(crate) fn list(subject: &Subject, choice: &Choice, quiet: bool, color: clap::ColorChoice) -> Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut words = Words::of(subject);
     let found = each(subject, choice, |record| {
         if let Some(lost) = lost(record) {
             writeln!(out, "{lost}")?;
         }
-        writeln!(out, "{}", line(record))?;
+        writeln!(out, "{}", line(record, &mut words))?;
         Ok(())
     })?;
     out.flush()?;
@@ -52,15 +97,15 @@ struct Around {
 
 impl Around {
     /// Takes the next record of the core; a block that it shows to be complete.
-    fn take(&mut self, record: &Record<'_>, chosen: bool, near: Dur) -> Option<Vec<String>> {
+    fn take(&mut self, record: &Record<'_>, words: &mut Words, chosen: bool, near: Dur) -> Option<Vec<String>> {
         let ended = self.block.as_ref().is_some_and(|(_, until)| record.ts > *until);
         let complete = if ended { self.block.take() } else { None };
         while self.before.front().is_some_and(|(ts, _)| record.ts.since(*ts) > near) {
             self.before.pop_front();
         }
         let mark = if chosen { '>' } else { ' ' };
-        let text =
-            lost(record).map_or_else(String::new, |lost| format!("  {lost}\n")) + &format!("{mark} {}", line(record));
+        let text = lost(record).map_or_else(String::new, |lost| format!("  {lost}\n"))
+            + &format!("{mark} {}", line(record, words));
         match &mut self.block {
             Some((lines, until)) => {
                 lines.push(text);
@@ -86,6 +131,7 @@ pub(crate) fn near(subject: &Subject, choice: &Choice, ms: f64, quiet: bool, col
     }
     let near = Dur((ms * 1e6) as u64);
     let mut cores: BTreeMap<Cpu, Around> = BTreeMap::new();
+    let mut words = Words::of(subject);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut failed: Option<std::io::Error> = None;
     let end = subject.to.after(near);
@@ -94,7 +140,7 @@ pub(crate) fn near(subject: &Subject, choice: &Choice, ms: f64, quiet: bool, col
             return ControlFlow::Break(());
         }
         let chosen = record.ts >= subject.from && record.ts <= subject.to && choice.takes(record);
-        let complete = cores.entry(record.cpu).or_default().take(record, chosen, near);
+        let complete = cores.entry(record.cpu).or_default().take(record, &mut words, chosen, near);
         match complete.map_or(Ok(()), |lines| write_block(&mut out, &lines)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {

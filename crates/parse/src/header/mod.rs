@@ -111,6 +111,11 @@ pub(crate) struct Formats {
 }
 
 impl Formats {
+    /// The texts, each with its system.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.raw.iter().map(|raw| (raw.system.as_str(), self.blob.get(raw.range.clone()).unwrap_or(&[])))
+    }
+
     /// Parses those whose name is wanted.
     pub(crate) fn parse(&self, diagnostics: &mut Diagnostics, wanted: impl Fn(&str, &str) -> bool) -> Vec<EventFormat> {
         let mut formats = Vec::new();
