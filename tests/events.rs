@@ -116,6 +116,8 @@ fn figures_are_as_they_were() {
     let machine = "tests/fixtures/hackbench.cpus.txt";
     let hackbench = path("hackbench.dat");
     golden("events-markers.svg", &svg(&["events", &path("balance.dat"), "--min", "0.1", "--max", "0.2"]));
+    let marker = path("marker.dat");
+    golden("events-value.svg", &svg(&["events", &marker, "--events", "ftrace:print", "--value", "cpu"]));
     golden("events-rate.svg", &svg(&["events", &hackbench, "--events", "sched:*", "--rate"]));
     golden("events-density.svg", &svg(&["events", &hackbench, "--topology", machine, "--events", "sched:*"]));
     golden(

@@ -268,7 +268,7 @@ pub fn balance_figure(
         title: format!("{}: {} migrations, and why", heading.trace, report.total),
         notes: vec![
             heading.facts.clone(),
-            format!("{span:.6} s shown; {how}. {} herds. Grey: what ran.", report.herds.len()),
+            format!("{span:.6} s shown; {how}. {} herds. Behind: what ran.", report.herds.len()),
         ],
         warnings: heading.warnings.clone(),
         command: heading.command.clone(),

@@ -55,7 +55,7 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     };
     let texts = Texts {
         title: format!("{}: {} events", heading.trace, report.total),
-        notes: vec![heading.facts.clone(), format!("{span:.6} s shown; {how}. Grey: what ran.")],
+        notes: vec![heading.facts.clone(), format!("{span:.6} s shown; {how}. Behind: what ran.")],
         warnings: heading.warnings.clone(),
         command: heading.command.clone(),
     };

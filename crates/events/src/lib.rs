@@ -13,7 +13,7 @@ mod values;
 pub use balance::{Arrow, Balance, BalanceReport, Cell, balance_figure, balance_text};
 pub use figure::{Background, Options, figure};
 pub use kinds::shortened;
-pub use rate::rate_figure;
+pub use rate::{rate_figure, value_figure};
 pub use values::Summary;
 
 use rustc_hash::FxHashMap;
@@ -42,10 +42,15 @@ impl Default for Density {
 impl Density {
     /// Counts an occurrence at `ts` of a window.
     fn add(&mut self, ts: Ts, from: Ts, to: Ts) {
-        let span = u128::from(to.since(from).0.max(1));
-        let column = u128::from(ts.since(from).0) * COLUMNS as u128 / span;
-        self.0[(column as usize).min(COLUMNS - 1)] += 1;
+        self.0[column_of(ts, from, to)] += 1;
     }
+}
+
+/// The column of an instant of a window.
+fn column_of(ts: Ts, from: Ts, to: Ts) -> usize {
+    let span = u128::from(to.since(from).0.max(1));
+    let column = u128::from(ts.since(from).0) * COLUMNS as u128 / span;
+    (column as usize).min(COLUMNS - 1)
 }
 
 /// The occurrences of one kind.
@@ -60,6 +65,9 @@ pub struct KindReport {
     /// Its values, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Summary>,
+    /// The mean of the values in each of 400 columns of the window; empty without values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub course: Vec<Option<f64>>,
     /// Where each occurred, while they fit the page.
     #[serde(skip)]
     pub(crate) marks: Vec<(Ts, Cpu)>,
@@ -110,6 +118,8 @@ struct Kind {
     name: String,
     count: u64,
     values: values::Values,
+    /// By column of the window: how many values, and their sum.
+    course: Vec<(u32, f64)>,
     marks: Vec<(Ts, Cpu)>,
     rate: Option<Density>,
 }
@@ -139,7 +149,12 @@ impl Gather {
         self.total += 1;
         let kind = &mut self.kinds[place];
         kind.count += 1;
-        value.into_iter().for_each(|value| kind.values.add(value));
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            kind.values.add(value);
+            kind.course.resize(COLUMNS, (0, 0.0));
+            let (n, sum) = &mut kind.course[column_of(ts, self.from, self.to)];
+            (*n, *sum) = (*n + 1, *sum + value);
+        }
         if let Some(rate) = &mut kind.rate {
             rate.add(ts, self.from, self.to);
         }
@@ -158,6 +173,7 @@ impl Gather {
             count: kind.count,
             percent: 100.0 * kind.count as f64 / (total as f64).max(1.0),
             values: kind.values.finish(),
+            course: kind.course.iter().map(|(n, sum)| (*n > 0).then(|| sum / f64::from(*n))).collect(),
             marks: kind.marks,
             columns: kind.rate.map(|rate| rate.0),
         };

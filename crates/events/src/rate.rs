@@ -1,7 +1,7 @@
-//! How often events happen, over time.
+//! Over time: how often events happen, and what values they have.
 
 use crate::figure::{COLORS, Options, WIDTH};
-use crate::{COLUMNS, Report};
+use crate::{COLUMNS, KindReport, Report};
 use draw::{Anchor, Figure, Item, Line, PT, Paint, Point, Unit};
 use timeline::TimeScale;
 use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts};
@@ -17,63 +17,122 @@ const LINES: usize = 5;
 pub fn rate_figure(report: &Report, options: &Options, heading: &Heading) -> Figure {
     let span = report.to_ns.since(report.from_ns).seconds();
     let column = span / COLUMNS as f64;
-    let per_second = |n: u32| if column > 0.0 { f64::from(n) / column } else { 0.0 };
-    let shown: Vec<_> = report.kinds.iter().filter_map(|k| Some((k, k.columns.as_ref()?))).take(LINES).collect();
+    let per_second = |n: &u32| Some(if column > 0.0 { f64::from(*n) / column } else { 0.0 });
+    let course = |kind: &KindReport| {
+        let columns = kind.columns.as_ref()?.iter().map(per_second).collect();
+        let label = format!("{} ({}, on average {:.0}/s)", kind.name, kind.count, kind.count as f64 / span.max(1e-9));
+        Some(Course { label, columns })
+    };
+    let courses: Vec<Course> = report.kinds.iter().filter_map(course).collect();
+    draw_courses(report, options, heading, "events per second", &courses)
+}
+
+/// The figure of a report that was made with values: their mean in each column, a line for each of
+/// the most frequent kinds that have any.
+pub fn value_figure(report: &Report, options: &Options, heading: &Heading, name: &str) -> Figure {
+    let course = |kind: &KindReport| {
+        let values = kind.values.as_ref()?;
+        let label = format!("{} (min {}, median {}, max {})", kind.name, values.min, values.median, values.max);
+        Some(Course { label, columns: kind.course.clone() })
+    };
+    let courses: Vec<Course> = report.kinds.iter().filter_map(course).collect();
+    draw_courses(report, options, heading, &format!("{name}, mean of each column"), &courses)
+}
+
+/// Something over time, by column; nothing where there is none.
+struct Course {
+    label: String,
+    columns: Vec<Option<f64>>,
+}
+
+fn draw_courses(report: &Report, options: &Options, heading: &Heading, what: &str, courses: &[Course]) -> Figure {
+    let span = report.to_ns.since(report.from_ns).seconds();
     let texts = Texts {
-        title: format!("{}: events per second", heading.trace),
-        notes: vec![heading.facts.clone(), format!("{span:.6} s shown, in columns of {:.3} ms.", column * 1e3)],
+        title: format!("{}: {what}", heading.trace),
+        notes: vec![
+            heading.facts.clone(),
+            format!("{span:.6} s shown, in columns of {:.3} ms.", span / COLUMNS as f64 * 1e3),
+        ],
         warnings: heading.warnings.clone(),
         command: heading.command.clone(),
     };
-    let mut legend: Vec<LegendEntry> = shown
-        .iter()
-        .zip(COLORS)
-        .map(|((kind, _), color)| LegendEntry {
-            swatch: Swatch::Area(Paint::Solid(color)),
-            label: format!("{} ({}, on average {:.0}/s)", kind.name, kind.count, kind.count as f64 / span.max(1e-9)),
-        })
-        .collect();
-    if report.kinds.len() > LINES {
-        let label = format!("and {} rarer kinds, without a line", report.kinds.len() - LINES);
+    let entry = |(course, color): (&Course, _)| LegendEntry {
+        swatch: Swatch::Area(Paint::Solid(color)),
+        label: course.label.clone(),
+    };
+    let mut legend: Vec<LegendEntry> = courses.iter().zip(COLORS).map(entry).collect();
+    if courses.len() > LINES {
+        let label = format!("and {} rarer kinds, without a line", courses.len() - LINES);
         legend.push(LegendEntry { swatch: Swatch::Blank, label });
     }
     let mut page = Page::new(WIDTH, HEIGHT, &texts, &legend);
     let (x, width, top) = (Page::LEFT, Page::plot_width(WIDTH), page.top);
     let scale = TimeScale { from: report.from_ns, to: report.to_ns, zero: options.zero, x, width };
     page.time_axis(&scale);
-    let most = shown.iter().flat_map(|(_, columns)| *columns).max().copied().unwrap_or(0);
-    let full = per_second(most).max(1.0);
-    let y = |rate: f64| top + HEIGHT - (rate / full * f64::from(HEIGHT - 6 * PT)).round() as Unit;
-    let step = round_step((full / 5.0).ceil() as u64);
-    let values: Vec<u64> = (0..).map(|k| k * step).take_while(|v| *v as f64 <= full).collect();
-    let level = |v: &u64| Line { from: Point { x, y: y(*v as f64) }, to: Point { x: x + width, y: y(*v as f64) } };
-    page.figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: values.iter().map(level).collect() });
-    for v in &values {
-        let at = Point { x: x - 4 * PT, y: y(*v as f64) + 2 * PT };
-        page.figure.text(at, 7 * PT, Anchor::End, INK, &v.to_string());
+    let shown = || courses.iter().take(LINES).flat_map(|c| &c.columns).flatten().copied();
+    let (least, most) = (shown().fold(0.0, f64::min), shown().fold(0.0, f64::max));
+    let full = (most - least).max(1e-9);
+    let y = |value: f64| top + HEIGHT - ((value - least) / full * f64::from(HEIGHT - 6 * PT)).round() as Unit;
+    for (value, label) in levels(least, most) {
+        let (from, to) = (Point { x, y: y(value) }, Point { x: x + width, y: y(value) });
+        page.figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: vec![Line { from, to }] });
+        let at = Point { x: x - 4 * PT, y: y(value) + 2 * PT };
+        page.figure.text(at, 7 * PT, Anchor::End, INK, &label);
     }
     let edge = |column: usize| x + (i64::from(width) * column as i64 / COLUMNS as i64) as Unit;
     // The most frequent in front.
-    for ((_, columns), color) in shown.iter().zip(COLORS).rev() {
-        let heights: Vec<Unit> = columns.iter().map(|n| y(per_second(*n))).collect();
+    for (course, color) in courses.iter().zip(COLORS).rev() {
+        let heights: Vec<Option<Unit>> = course.columns.iter().map(|value| value.map(y)).collect();
         page.figure.push(Item::Lines { stroke: color, width: 70, dash: 0, lines: steps(&heights, edge) });
     }
     page.figure
 }
 
-/// A line in steps: level within a column, upright between columns.
-fn steps(heights: &[Unit], edge: impl Fn(usize) -> Unit) -> Vec<Line> {
+/// Round values from the least to the most, in thousandths at the finest, with their names.
+fn levels(least: f64, most: f64) -> Vec<(f64, String)> {
+    let step = round_step(((most - least) * 1000.0 / 5.0).ceil() as u64) as f64 / 1000.0;
+    let digits = (-step.log10().floor()).max(0.0) as usize;
+    let first = (least / step).ceil();
+    let values = (0..20).map(|k| (first + f64::from(k)) * step).take_while(|v| *v <= most + step * 1e-9);
+    // No minus before a zero.
+    values.map(|v| (v, format!("{:.digits$}", v + 0.0))).collect()
+}
+
+/// A line in steps: level within a column, upright between columns, interrupted where there is
+/// nothing.
+fn steps(heights: &[Option<Unit>], edge: impl Fn(usize) -> Unit) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for (i, y) in heights.iter().enumerate() {
-        let (from, to) = (Point { x: edge(i), y: *y }, Point { x: edge(i + 1), y: *y });
+        let Some(y) = *y else { continue };
+        let (from, to) = (Point { x: edge(i), y }, Point { x: edge(i + 1), y });
         match lines.last_mut() {
-            Some(last) if last.to == from && last.from.y == *y => last.to = to,
-            Some(last) => {
+            Some(last) if last.to == from && last.from.y == y => last.to = to,
+            Some(last) if last.to.x == from.x => {
                 let upright = Line { from: last.to, to: from };
                 lines.extend([upright, Line { from, to }]);
             }
-            None => lines.push(Line { from, to }),
+            _ => lines.push(Line { from, to }),
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_round() {
+        let names = |least, most| levels(least, most).into_iter().map(|l| l.1).collect::<Vec<_>>();
+        assert_eq!(names(0.0, 10.0), ["0", "2", "4", "6", "8", "10"]);
+        assert_eq!(names(-0.5, 0.5), ["-0.4", "-0.2", "0.0", "0.2", "0.4"]);
+        assert_eq!(names(0.0, 0.0), ["0.000"]);
+    }
+
+    #[test]
+    fn a_line_is_interrupted_where_there_is_nothing() {
+        let lines = steps(&[Some(5), Some(5), Some(7), None, Some(7)], |column| column as Unit * 10);
+        let ends: Vec<_> = lines.iter().map(|l| (l.from.x, l.from.y, l.to.x, l.to.y)).collect();
+        assert_eq!(ends, [(0, 5, 20, 5), (20, 5, 20, 7), (20, 7, 30, 7), (40, 7, 50, 7)]);
+    }
 }

@@ -40,15 +40,18 @@ pub(crate) struct EventsArgs {
     /// Split kinds by what the named groups of this expression match in an event's text
     #[arg(long, value_name = "REGEX")]
     r#match: Option<String>,
-    /// Summarise this value: a field, or FIELD=NUMBER in a text
+    /// Summarise this value, a field or FIELD=NUMBER in a text, and draw it over time
     #[arg(long, value_name = "FIELD")]
     value: Option<String>,
     /// List what happened on the same core within so many milliseconds around each event
     #[arg(long, value_name = "MS", conflicts_with_all = ["by", "match", "value"])]
     near: Option<f64>,
     /// Draw events per second over time
-    #[arg(long, conflicts_with = "list")]
+    #[arg(long, conflicts_with_all = ["list", "value"])]
     rate: bool,
+    /// Draw what ran in colour, not in pale grey
+    #[arg(long)]
+    in_color: bool,
     /// Why tasks were migrated: steals, balancing, wakeup placements, NUMA moves
     #[arg(long, conflicts_with_all = ["events", "list", "near", "rate", "by", "match", "value"])]
     balance: bool,
@@ -253,8 +256,10 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     if !args.output.wants_json() && !args.output.is_standard_output() {
         output::print(events::text(&report).as_bytes())?;
     }
-    let figure = drawn(&subject, &found, |heading, background| {
-        if args.rate {
+    let figure = drawn(args, &subject, &found, |heading, background| {
+        if let Some(value) = &args.value {
+            events::value_figure(&report, &options(&subject), heading, value)
+        } else if args.rate {
             events::rate_figure(&report, &options(&subject), heading)
         } else {
             events::figure(&report, &options(&subject), heading, background)
@@ -301,6 +306,7 @@ pub(crate) fn each(
 
 /// The figure with pale lanes behind.
 fn drawn(
+    args: &EventsArgs,
     subject: &Subject,
     diagnostics: &Diagnostics,
     figure: impl FnOnce(&timeline::page::Heading, events::Background<'_>) -> Figure,
@@ -314,7 +320,7 @@ fn drawn(
         group_name: subject.shown.group_name.clone(),
         marks: Vec::new(),
         frequency: false,
-        coloring: Coloring { pale: true, ..Coloring::default() },
+        coloring: Coloring { pale: !args.in_color, ..Coloring::default() },
     };
     let lanes: Vec<Lane> = graph::read_lanes(&subject.trace, &reader, &lanes_options, &[]).0;
     let loss = Loss {
@@ -348,7 +354,7 @@ fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
         let funnel = funnel(subject);
         output::print(format!("{}{funnel}", events::balance_text(&report)).as_bytes())?;
     }
-    let figure = drawn(subject, &found, |heading, background| {
+    let figure = drawn(args, subject, &found, |heading, background| {
         events::balance_figure(&report, &options(subject), heading, background)
     })?;
     write::<BalanceReport>(args, subject, &figure, &report, &found, None)
