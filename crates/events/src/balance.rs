@@ -2,7 +2,7 @@
 
 use crate::Density;
 use crate::figure::{Background, Options, WIDTH, draw_densities, lanes_height};
-use draw::{Color, Figure, Item, Line, PT, Paint, Point, Shape, Unit};
+use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use rustc_hash::FxHashMap;
 use sched::causes::{Herd, Herds};
 use sched::topology::Distance;
@@ -226,7 +226,7 @@ pub fn balance_text(report: &BalanceReport) -> String {
         0 => writeln!(out, "\nno herd: nowhere did four queued tasks leave one CPU for one other within a millisecond"),
         n => writeln!(
             out,
-            "\n{n} herds of {tasks} tasks: at least four queued tasks left one CPU for one other within a millisecond"
+            "\nherds: {n}, of {tasks} tasks together: each time at least four queued tasks left one CPU for one other within a millisecond"
         ),
     };
     out
@@ -249,6 +249,9 @@ fn color(cause: Cause) -> Color {
     }
 }
 
+/// Behind the arrows of a herd.
+const HERD: Color = Color::rgb(0xff, 0xd9, 0x66);
+
 /// The figure: arrows from core to core where they fit, else densities on the core they go to.
 pub fn balance_figure(
     report: &BalanceReport,
@@ -268,12 +271,12 @@ pub fn balance_figure(
         title: format!("{}: {} migrations, and why", heading.trace, report.total),
         notes: vec![
             heading.facts.clone(),
-            format!("{span:.6} s shown; {how}. {} herds. Behind: what ran.", report.herds.len()),
+            format!("{span:.6} s shown; {how}. Herds: {}. Behind: what ran.", report.herds.len()),
         ],
         warnings: heading.warnings.clone(),
         command: heading.command.clone(),
     };
-    let legend: Vec<LegendEntry> = report
+    let mut legend: Vec<LegendEntry> = report
         .causes
         .iter()
         .map(|c| LegendEntry {
@@ -281,6 +284,11 @@ pub fn balance_figure(
             label: format!("{} ({}, {:.1} %)", c.cause.name(), c.count, 100.0 * c.count as f64 / report.total as f64),
         })
         .collect();
+    if !report.herds.is_empty() {
+        let label =
+            format!("herd ({}): four queued tasks or more from one core to one other within 1 ms", report.herds.len());
+        legend.push(LegendEntry { swatch: Swatch::Area(Paint::Solid(HERD)), label });
+    }
     let mut page = Page::new(WIDTH, height, &texts, &legend);
     let scale = TimeScale {
         from: report.from_ns,
@@ -292,6 +300,7 @@ pub fn balance_figure(
     page.time_axis(&scale);
     background(&mut page.figure, &scale, page.top, page.height);
     let layout = LaneLayout::new(options.cpus.clone(), page.top, page.height);
+    draw_herds(&mut page.figure, report, options, &scale, &layout);
     let mut by_count: Vec<&Cell> = report.causes.iter().collect();
     by_count.sort_by_key(|c| std::cmp::Reverse(c.count));
     for cell in by_count {
@@ -303,6 +312,19 @@ pub fn balance_figure(
         }
     }
     page.figure
+}
+
+/// A broad line behind the arrows, from the core that the tasks leave to the one they go to.
+fn draw_herds(figure: &mut Figure, report: &BalanceReport, options: &Options, scale: &TimeScale, layout: &LaneLayout) {
+    let top = |cpu: Cpu| options.cpus.iter().position(|(c, _)| *c == cpu).map(|index| layout.top_of(index));
+    let rect = |herd: &Herd| {
+        let (a, b) = (top(herd.orig)?, top(herd.dest)?);
+        let (x, right) = (scale.at(herd.start) - PT, scale.at(herd.end) + PT);
+        Some(Rect { x, y: a.min(b), w: right - x, h: (a - b).abs() + layout.bar() })
+    };
+    // Beyond that they hide one another; the table has all.
+    let rects = report.herds.iter().take(500).filter_map(rect).collect();
+    figure.push(Item::Rects { fill: Paint::Solid(HERD), rects });
 }
 
 fn draw_arrows(

@@ -1,6 +1,7 @@
 //! `schedviz events`: markers over lanes, lists, counts and values; and the causes of migrations.
 
 use crate::args::{ReadArgs, TaskArgs, WindowArgs};
+use crate::funnel::Funnel;
 use crate::output::OutputArgs;
 use crate::page::{self, Loss};
 use crate::subject::Subject;
@@ -8,7 +9,7 @@ use crate::{graph, listing, output, progress, trust};
 use anyhow::{Context, Result, bail};
 use dat2graph::{Coloring, Lane};
 use draw::{Figure, Unit};
-use events::{Balance, BalanceReport, Gather, Report};
+use events::{Balance, BalanceReport, Gather};
 use parse::{Record, Want};
 use regex::Regex;
 use sched::{Cpu, Diagnostics, Pass, Pid, Window};
@@ -97,6 +98,15 @@ struct Document<'d, R> {
     #[serde(flatten)]
     report: &'d R,
     trust: &'d Diagnostics,
+}
+
+/// The causes of migrations, and what probes on the balancer say.
+#[derive(Serialize)]
+struct WithProbes<'r> {
+    #[serde(flatten)]
+    report: &'r BalanceReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probes: Option<Funnel>,
 }
 
 /// Which records are looked at, and how they are named.
@@ -265,7 +275,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
             events::figure(&report, &options(&subject), heading, background)
         }
     })?;
-    write::<Report>(args, &subject, &figure, &report, &found, Some(csv))
+    write(args, &subject, &figure, &report, &found, Some(csv))
 }
 
 /// A field of a table: quoted where it must be.
@@ -349,71 +359,17 @@ fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
     let (report, found) = (outcome.output, outcome.diagnostics);
+    let funnel = Funnel::of(subject);
     trust::warn(&found, args.read.quiet || args.output.wants_json(), args.read.color);
     if !args.output.wants_json() && !args.output.is_standard_output() {
-        let funnel = funnel(subject);
+        let funnel = funnel.as_ref().map_or_else(String::new, Funnel::text);
         output::print(format!("{}{funnel}", events::balance_text(&report)).as_bytes())?;
     }
     let figure = drawn(args, subject, &found, |heading, background| {
         events::balance_figure(&report, &options(subject), heading, background)
     })?;
-    write::<BalanceReport>(args, subject, &figure, &report, &found, None)
-}
-
-/// Where probes on the balancer were recorded (group `lb`): what became of its attempts.
-fn funnel(subject: &Subject) -> String {
-    let probe = |name: &str| subject.trace.format_named("lb", name).map(|f| f.id);
-    if probe("load_balance").is_none() && probe("newidle_balance").is_none() {
-        return String::new();
-    }
-    let [mut searches, mut nothing, mut passes, mut moved_none, mut moved, mut active, mut newidle, mut pulled] =
-        [0u64; 8];
-    let inside = |record: &Record<'_>| record.ts >= subject.from && record.ts <= subject.to;
-    subject.trace.records(&mut |record| {
-        if record.format().is_none_or(|f| f.system != "lb") || !inside(record) {
-            return ControlFlow::Continue(());
-        }
-        match record.format().map_or("", |f| f.name.as_str()) {
-            "find_busiest_group" => {
-                searches += 1;
-                nothing += u64::from(record.number("group") == Some(0));
-            }
-            "load_balance" => {
-                passes += 1;
-                let n = record.number("moved").unwrap_or(0).max(0).unsigned_abs();
-                moved_none += u64::from(n == 0);
-                moved += n;
-            }
-            "newidle_balance" => {
-                newidle += 1;
-                pulled += u64::from(record.number("pulled").unwrap_or(0) > 0);
-            }
-            "active_balance" => active += 1,
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    });
-    let mut out = String::from("\nProbes on the balancer (group lb):\n");
-    let mut line = |known: bool, text: String| {
-        if known {
-            let _ = writeln!(out, "  {text}");
-        }
-    };
-    line(
-        probe("newidle_balance").is_some(),
-        format!("{newidle} times a CPU was about to idle; {pulled} times it pulled a task"),
-    );
-    line(probe("load_balance").is_some(), format!("{passes} attempts to balance a domain"));
-    line(
-        probe("find_busiest_group").is_some(),
-        format!("  of {searches} searches for a busiest group {nothing} found none"),
-    );
-    line(
-        probe("load_balance").is_some(),
-        format!("  {moved_none} attempts moved nothing, {} moved {moved} tasks", passes - moved_none),
-    );
-    line(probe("active_balance").is_some(), format!("  {active} times the stopper was sent (active balance)"));
-    out
+    let report = WithProbes { report: &report, probes: funnel };
+    write(args, subject, &figure, &report, &found, None)
 }
 
 fn write<R: Serialize>(

@@ -2,6 +2,7 @@
 
 mod args;
 mod conserve;
+mod funnel;
 mod graph;
 mod happenings;
 mod info;

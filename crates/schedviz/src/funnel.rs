@@ -1,0 +1,98 @@
+//! Where probes on the balancer were recorded (group `lb`, as the recordings' `balance*.dat` have
+//! them): what became of its attempts.
+
+use crate::subject::Subject;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::ops::ControlFlow;
+
+/// The attempts, from all to those that moved something. Nothing where a probe is missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Funnel {
+    /// Times a CPU was about to idle (`newidle_balance`),
+    newidle: Option<u64>,
+    /// and pulled tasks.
+    newidle_pulled: Option<u64>,
+    /// Attempts to balance a domain (`load_balance`), by how many tasks they moved.
+    attempts_by_moved: Option<BTreeMap<u64, u64>>,
+    /// Searches for a busiest group (`find_busiest_group`),
+    searches: Option<u64>,
+    /// and those that found none.
+    no_busiest_group: Option<u64>,
+    /// Times the stopper was sent (`active_balance`).
+    active_balance: Option<u64>,
+}
+
+impl Funnel {
+    /// Of the window of a trace, if it has such probes.
+    pub(crate) fn of(subject: &Subject) -> Option<Funnel> {
+        let zero = |name: &str| subject.trace.format_named("lb", name).map(|_| 0u64);
+        let mut funnel = Funnel {
+            newidle: zero("newidle_balance"),
+            newidle_pulled: zero("newidle_balance"),
+            attempts_by_moved: zero("load_balance").map(|_| BTreeMap::new()),
+            searches: zero("find_busiest_group"),
+            no_busiest_group: zero("find_busiest_group"),
+            active_balance: zero("active_balance"),
+        };
+        if funnel == Funnel::default() {
+            return None;
+        }
+        let add = |sum: &mut Option<u64>, n: bool| *sum = sum.map(|sum| sum + u64::from(n));
+        subject.trace.records(&mut |record| {
+            if record.ts > subject.to {
+                return ControlFlow::Break(());
+            }
+            let Some(format) = record.format().filter(|f| f.system == "lb" && record.ts >= subject.from) else {
+                return ControlFlow::Continue(());
+            };
+            let number = |field| record.number(field).unwrap_or(0);
+            match format.name.as_str() {
+                "newidle_balance" => {
+                    add(&mut funnel.newidle, true);
+                    add(&mut funnel.newidle_pulled, number("pulled") > 0);
+                }
+                "load_balance" => {
+                    let moved = number("moved").max(0).unsigned_abs();
+                    *funnel.attempts_by_moved.get_or_insert_default().entry(moved).or_default() += 1;
+                }
+                "find_busiest_group" => {
+                    add(&mut funnel.searches, true);
+                    add(&mut funnel.no_busiest_group, number("group") == 0);
+                }
+                "active_balance" => add(&mut funnel.active_balance, true),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        });
+        Some(funnel)
+    }
+
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let mut out = String::from("\nProbes on the balancer (group lb):\n");
+        // Writing to a string cannot fail.
+        if let (Some(n), Some(pulled)) = (self.newidle, self.newidle_pulled) {
+            let _ = writeln!(out, "  {n:>8} times a CPU was about to idle; {pulled} times it pulled a task");
+        }
+        if let Some(by_moved) = &self.attempts_by_moved {
+            let _ = writeln!(out, "  {:>8} attempts to balance a domain", by_moved.values().sum::<u64>());
+        }
+        if let (Some(n), Some(none)) = (self.searches, self.no_busiest_group) {
+            let _ = writeln!(out, "  {none:>8} of {n} searches found no busiest group");
+        }
+        for (moved, n) in self.attempts_by_moved.iter().flatten() {
+            let what = match moved {
+                0 => "nothing".to_owned(),
+                1 => "1 task".to_owned(),
+                n => format!("{n} tasks"),
+            };
+            let _ = writeln!(out, "  {n:>8} attempts moved {what}");
+        }
+        if let Some(n) = self.active_balance {
+            let _ = writeln!(out, "  {n:>8} times the stopper was sent (active balance)");
+        }
+        out
+    }
+}
