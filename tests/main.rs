@@ -3,6 +3,7 @@
 mod cases;
 mod causes;
 mod cli;
+mod damage;
 mod differential;
 mod events;
 mod figures;

@@ -112,7 +112,7 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> V
 /// What the areas of these lanes are: whose time they are, at most `most` of them by name.
 pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<LegendEntry> {
     let tasks = total(lanes);
-    let busy: u64 = tasks.iter().map(|t| t.ns).sum();
+    let busy: u64 = tasks.iter().map(|t| t.ns).fold(0, u64::saturating_add);
     let share = |ns: u64| if busy == 0 { 0.0 } else { 100.0 * ns as f64 / busy as f64 };
     let area = |color| Swatch::Area(Paint::Solid(color));
     let entries = options.coloring.entries(&tasks);
@@ -127,13 +127,13 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
         })
         .collect();
     if let Some(rest) = entries.get(visible..).filter(|rest| !rest.is_empty()) {
-        let ns = rest.iter().map(|e| e.2).sum();
+        let ns = rest.iter().map(|e| e.2).fold(0, u64::saturating_add);
         legend.push(LegendEntry {
             swatch: Swatch::Blank,
             label: format!("and {} more, {:.1} %, in these colours", rest.len(), share(ns)),
         });
     }
-    let others: u64 = tasks.iter().filter(|t| t.class == crate::color::OTHERS).map(|t| t.ns).sum();
+    let others = tasks.iter().filter(|t| t.class == crate::color::OTHERS).map(|t| t.ns).fold(0, u64::saturating_add);
     if others > 0 {
         legend.push(LegendEntry {
             swatch: area(timeline::palette::OTHER),

@@ -249,7 +249,7 @@ pub(crate) fn total(lanes: &[Lane]) -> Vec<TaskTime> {
         match tasks.get_mut(&task.pid) {
             None => drop(tasks.insert(task.pid, *task)),
             Some(sum) => {
-                sum.ns += task.ns;
+                sum.ns = sum.ns.saturating_add(task.ns);
                 if task.last >= sum.last && !task.comm.is_empty() {
                     (sum.comm, sum.class, sum.last) = (task.comm, task.class, task.last);
                 }

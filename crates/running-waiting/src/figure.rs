@@ -64,7 +64,7 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading) -> Figure {
 
 fn note(report: &Report, options: &Options) -> String {
     let window = options.to.since(options.from).0;
-    let violated: u64 = report.panels.iter().map(|p| p.violated_ns).sum();
+    let violated: u64 = report.panels.iter().map(|p| p.violated_ns).fold(0, u64::saturating_add);
     let which = if options.forked {
         "the traced command's tasks"
     } else if options.tasks.is_some() || !options.pids.is_empty() {

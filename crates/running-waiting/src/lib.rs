@@ -225,8 +225,9 @@ impl Gather {
             let ns = (end - from) as u64;
             let sum = &mut self.sums[column as usize];
             sum.ns += ns;
-            sum.running += ns * u64::from(self.running);
-            sum.total += ns * u64::from(total);
+            // A damaged stamp makes columns of years, for which this has no room.
+            sum.running = sum.running.saturating_add(ns.saturating_mul(self.running.into()));
+            sum.total = sum.total.saturating_add(ns.saturating_mul(total.into()));
             sum.violated += if self.idle > 0 && self.overloaded > 0 { ns } else { 0 };
             sum.unknown += if self.unknown > 0 { ns } else { 0 };
             let (r, t) = sum.least.unwrap_or((u32::MAX, u32::MAX));
@@ -250,12 +251,12 @@ impl Gather {
                 unknown_ns: s.unknown,
             }
         };
-        let sum = |of: fn(&Sum) -> u64| self.sums.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&Sum) -> u64| self.sums.iter().map(of).fold(0, u64::saturating_add);
         Series {
             name: panel.name.clone(),
             cpus: panel.cpus.clone(),
             running_ns: sum(|s| s.running),
-            waiting_ns: sum(|s| s.total) - sum(|s| s.running),
+            waiting_ns: sum(|s| s.total).saturating_sub(sum(|s| s.running)),
             violated_ns: sum(|s| s.violated),
             columns: self.sums.iter().enumerate().map(column).collect(),
         }

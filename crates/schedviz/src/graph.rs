@@ -277,7 +277,7 @@ fn first_runs(reader: &CpuReader<'_>, cpu: Cpu) -> HashMap<sched::Pid, Ts> {
 fn heading(subject: &Subject, report: &dat2graph::Report, diagnostics: &Diagnostics) -> Heading {
     let loss = Loss {
         gaps: report.lanes.iter().map(|l| l.gaps).sum(),
-        unknown_ns: report.lanes.iter().map(|l| l.unknown_ns).sum(),
+        unknown_ns: report.lanes.iter().map(|l| l.unknown_ns).fold(0, u64::saturating_add),
         cpu_time_ns: report.to_ns.since(report.from_ns).0.saturating_mul(report.lanes.len() as u64),
     };
     subject.heading(page::warnings(&subject.trace, &subject.observed, &loss, diagnostics))

@@ -335,7 +335,7 @@ fn drawn(
     let lanes: Vec<Lane> = graph::read_lanes(&subject.trace, &reader, &lanes_options, &[]).0;
     let loss = Loss {
         gaps: lanes.iter().map(|l| l.report.gaps).sum(),
-        unknown_ns: lanes.iter().map(|l| l.report.unknown_ns).sum(),
+        unknown_ns: lanes.iter().map(|l| l.report.unknown_ns).fold(0, u64::saturating_add),
         cpu_time_ns: subject.to.since(subject.from).0.saturating_mul(lanes.len() as u64),
     };
     let heading = subject.heading(page::warnings(&subject.trace, &subject.observed, &loss, diagnostics));

@@ -115,7 +115,7 @@ fn panels(per: Option<Per>, cpus: &[(Cpu, Option<u32>)], topology: &Topology) ->
 
 fn heading(subject: &Subject, report: &Report, diagnostics: &Diagnostics) -> Heading {
     // Of how many CPUs at once nothing is known is not kept; the share is of time.
-    let unknown = |p: &running_waiting::Series| p.columns.iter().map(|c| c.unknown_ns).sum::<u64>();
+    let unknown = |p: &running_waiting::Series| p.columns.iter().map(|c| c.unknown_ns).fold(0, u64::saturating_add);
     let mut warnings = page::general_warnings(&subject.trace, &subject.observed, diagnostics);
     let time = report.panels.iter().map(unknown).max().unwrap_or(0);
     if report.gaps > 0 || time > 0 {

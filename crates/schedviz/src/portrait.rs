@@ -48,7 +48,7 @@ pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnos
     let legend = views.first().map_or_else(Vec::new, |(_, options)| dat2graph::area_legend(&all, options, 14));
     let loss = Loss {
         gaps: report.unknown.gaps.iter().map(|g| g.gaps).sum(),
-        unknown_ns: report.unknown.gaps.iter().map(|g| g.ns).sum(),
+        unknown_ns: report.unknown.gaps.iter().map(|g| g.ns).fold(0, u64::saturating_add),
         cpu_time_ns: report.window_ns.0.saturating_mul(report.cpus.observed as u64),
     };
     let warnings = page::warnings(&subject.trace, &subject.observed, &loss, diagnostics);

@@ -282,16 +282,18 @@ impl<'o> WorkConservation<'o> {
         }
         let [running, idle, unknown, waiting] = self.sets.totals().map(u64::from);
         let i = &mut self.integrals;
-        i.running += ns * running;
-        i.idle += ns * idle;
-        i.unknown += ns * unknown;
-        i.waiting += ns * waiting;
+        // A damaged stamp makes windows of centuries, for which this has no room.
+        let grow = |sum: &mut u64, n: u64| *sum = sum.saturating_add(ns.saturating_mul(n));
+        grow(&mut i.running, running);
+        grow(&mut i.idle, idle);
+        grow(&mut i.unknown, unknown);
+        grow(&mut i.waiting, waiting);
         for (way, count) in self.counts.iter_mut().enumerate() {
             let amount = self.sets.violation(way);
             count.episodes.pass(from, ts, amount);
             if self.sets.is_possible(way) {
                 count.possible_ns += ns;
-                count.possible_capacity_ns += ns * u64::from(self.sets.possible_capacity(way));
+                grow(&mut count.possible_capacity_ns, self.sets.possible_capacity(way).into());
             }
             let distance = amount.and_then(|_| self.sets.nearest(way));
             count.nearest = distance.map(|distance| count.nearest.map_or(distance, |other| other.min(distance)));

@@ -1,0 +1,159 @@
+//! Damaged files: every fixture cut short at every 512th byte, and with single bytes changed. Nothing
+//! panics, nothing hangs, and what cannot be read says so in words that a person can act on.
+
+use crate::support::{fixture, schedviz, scratch};
+use parse::{Trace, Want};
+use sched::{Pass, Replay, Ts};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use workcons::{Options, WorkConservation};
+
+/// No input of this size takes longer, even here, unoptimised and beside other tests.
+const LONGEST: Duration = Duration::from_secs(20);
+
+fn fixtures() -> Vec<PathBuf> {
+    let folder = std::fs::read_dir(fixture("")).expect("the fixtures");
+    let mut all: Vec<PathBuf> = folder.flatten().map(|e| e.path()).collect();
+    all.retain(|p| p.extension().is_some_and(|e| e == "dat"));
+    all.sort();
+    assert!(all.len() > 10);
+    all
+}
+
+/// Reads what can be read, in every way; what there is to say if nothing can be.
+fn read(bytes: Vec<u8>) -> Result<u64, String> {
+    let options = parse::Options { threads: 1, ..parse::Options::default() };
+    let trace = Trace::from_bytes(bytes, options).map_err(|e| e.to_string())?;
+    let counted: u64 = trace.event_counts().iter().map(|e| e.count).sum();
+    let mut left = 200;
+    trace.records(&mut |record| {
+        let _ = (record.printed(), record.command());
+        left -= 1;
+        if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    let measured = Options::default();
+    let machine = sched::Topology::default();
+    let (from, to) = trace.extent().unwrap_or_default();
+    let overview = running_waiting::Options {
+        from,
+        to,
+        zero: from,
+        panels: vec![running_waiting::Panel { name: String::new(), cpus: trace.observed() }],
+        cpus: trace.observed().into_iter().map(|cpu| (cpu, None)).collect(),
+        group_name: String::new(),
+        per_cpu: true,
+        tasks: None,
+        exclude: None,
+        pids: Vec::new(),
+        forked: false,
+    };
+    let analysis = || {
+        let balance = events::Balance::new(&machine, None, from, to);
+        (WorkConservation::new(&measured), running_waiting::RunningWaiting::new(&overview), balance)
+    };
+    Pass::over(trace.events().map_err(|e| e.to_string())?).run(analysis).map_err(|e| e.to_string())?;
+    let reader = trace.cpu_reader(Want::Switches).map_err(|e| e.to_string())?;
+    for cpu in trace.observed().into_iter().take(2) {
+        for buffer in reader.buffers_of(cpu) {
+            reader.events(buffer, cpu, Some(Ts(0)), &mut |_| ControlFlow::Continue(()));
+        }
+    }
+    Ok(counted)
+}
+
+/// Reads it, within the time; a refusal is a sentence.
+fn check(bytes: Vec<u8>, what: &dyn Fn() -> String) -> Option<u64> {
+    let begin = Instant::now();
+    let read = read(bytes);
+    assert!(begin.elapsed() < LONGEST, "{} took {:?}", what(), begin.elapsed());
+    match read {
+        Ok(counted) => Some(counted),
+        Err(message) => {
+            assert!(message.len() > 20 && message.contains(' '), "{}: {message:?}", what());
+            assert!(!message.chars().any(char::is_control), "{}: {message:?}", what());
+            None
+        }
+    }
+}
+
+#[test]
+fn cut_at_every_512th_byte() {
+    for path in fixtures() {
+        let whole = std::fs::read(&path).expect("a fixture");
+        let mut most = 0;
+        for length in (0..whole.len()).step_by(512) {
+            let what = || format!("{} cut to {length} bytes", path.display());
+            // The more is left the more is found.
+            let found = check(whole[..length].to_vec(), &what).unwrap_or(0);
+            assert!(found >= most, "{}: {found} events, {most} with less of it", what());
+            most = found;
+        }
+        assert!(check(whole, &|| path.display().to_string()).unwrap_or(0) >= most);
+    }
+}
+
+#[test]
+fn single_bytes_changed() {
+    // A prime, so that each run of the other fixtures meets all places of a structure.
+    let every = if std::env::var_os("SCHEDVIZ_EVERY_BYTE").is_some() { 1 } else { 31 };
+    for name in ["mask.dat", "affine.dat", "hackbench-v6.dat"] {
+        let whole = std::fs::read(fixture(name)).expect("a fixture");
+        let header = whole.len().min(60_000);
+        for at in (0..256).chain((256..header).step_by(every)) {
+            for change in [0xff, 0x01] {
+                let mut bytes = whole.clone();
+                bytes[at] ^= change;
+                check(bytes, &|| format!("{name}, byte {at} changed by {change:#x}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_command_ends_with_words() {
+    let folder = scratch("damage");
+    let path = folder.join("cut.dat");
+    let trace = path.to_str().expect("a path").to_owned();
+    let whole = std::fs::read(fixture("affine.dat")).expect("a fixture");
+    for length in [0, 5, 100, 1500, whole.len() / 3, whole.len() / 2, whole.len() - 3000] {
+        std::fs::write(&path, &whole[..length]).expect("written");
+        for command in [
+            vec!["info"],
+            vec!["dat2graph", "-o", "-", "--format", "svg"],
+            vec!["running-waiting", "-o", "-", "--format", "svg"],
+            vec!["workcons"],
+            vec!["stepper", "--text"],
+            vec!["events", "--list"],
+            vec!["events", "--balance", "-o", "-", "--format", "svg"],
+        ] {
+            let ran = schedviz(&[&command[..1], &[&trace], &command[1..]].concat());
+            let said = ran.stderr.contains("schedviz: ") && ran.stderr.len() > 30;
+            assert!(
+                ran.code == Some(0) || (ran.code == Some(1) && said),
+                "{command:?}, {length}: {:?} {}",
+                ran.code,
+                ran.stderr
+            );
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn a_replay_of_damage_comes_to_its_end() {
+    let whole = std::fs::read(fixture("hackbench.dat")).expect("a fixture");
+    for at in (2000..whole.len()).step_by(1999) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x80;
+        let options = parse::Options { threads: 1, ..parse::Options::default() };
+        let Ok(trace) = Trace::from_bytes(bytes, options) else { continue };
+        let Ok(events) = trace.events() else { continue };
+        let Ok(mut replay) = Replay::with(events, 300, 8) else { continue };
+        let total = replay.total();
+        for step in [total, total / 2, 0, total / 3, total] {
+            replay.go(step).expect("a step");
+            assert_eq!(replay.at(), step, "byte {at}");
+        }
+    }
+}
