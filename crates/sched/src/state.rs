@@ -485,10 +485,7 @@ impl SchedState {
     fn wakeup_new(&mut self, task: TaskRef, target: Cpu) {
         if let Some(old) = self.tasks.find(task.pid) {
             self.repair(Repair::UnseenExit);
-            if let TaskState::Running(cpu) = self.tasks.entry(old).state {
-                self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, self.now);
-            }
-            self.enter(old, TaskState::Dead, self.now);
+            self.end(old);
         }
         let slot = self.birth(task, TaskState::Unknown, self.now);
         self.tasks.entry(slot).born = Some(self.now);
@@ -532,7 +529,7 @@ impl SchedState {
             if let TaskState::Running(_) = self.tasks.entry(leader).state {
                 // A switch between the exchange and this event used the new number already.
                 if let Some(old) = self.tasks.find(old_pid) {
-                    self.enter(old, TaskState::Dead, self.now);
+                    self.end(old);
                 }
                 return;
             }
@@ -546,6 +543,14 @@ impl SchedState {
                 self.set_current(cpu, Current::Task(pid), Some(slot), comm, self.now);
             }
         }
+    }
+
+    /// A task turns out to be dead, whatever it did. Who runs in its place, if it ran, is not known.
+    fn end(&mut self, slot: Slot) {
+        if let TaskState::Running(cpu) = self.tasks.entry(slot).state {
+            self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, self.now);
+        }
+        self.enter(slot, TaskState::Dead, self.now);
     }
 
     /// Ends a span where the number changes, so that each span has one number.

@@ -125,6 +125,16 @@ fn exec_by_a_thread_renames_it() {
     assert_eq!(d.0.repaired(Repair::SwitchPrevMismatch), 0);
 }
 
+/// Found by fuzzing: the thread that gave its number away stayed the current of a CPU, dead.
+#[test]
+fn exec_while_both_run_leaves_no_dead_task_running() {
+    let mut d = Drive::idle(2);
+    d.wakeup(1, 0, 10, 0).wakeup(1, 0, 11, 1).switch(2, 0, 0, R, 10).switch(3, 1, 0, R, 11);
+    d.at(5, 0, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11) });
+    assert_eq!((d.state(10), d.state(11)), (Some(Running(Cpu(0))), None));
+    assert_eq!(d.0.current(Cpu(1)), Current::Unknown);
+}
+
 #[test]
 fn a_switch_from_somebody_else_starts_over() {
     let mut d = Drive::idle(1);

@@ -1,0 +1,107 @@
+//! The state and all that follows it: any sequence of events, however contradictory.
+#![no_main]
+
+use sched::{Comm, Cpu, Kind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
+
+/// Takes numbers from the input; zeroes behind its end.
+struct Input<'i>(std::slice::Iter<'i, u8>);
+
+impl Input<'_> {
+    fn byte(&mut self) -> u8 {
+        self.0.next().copied().unwrap_or(0)
+    }
+
+    /// Few CPUs and tasks, so that events contradict one another; now and then an odd one.
+    fn cpu(&mut self) -> Cpu {
+        match self.byte() {
+            0xff => Cpu(60),
+            n => Cpu(u32::from(n % 6)),
+        }
+    }
+
+    fn pid(&mut self) -> Pid {
+        match self.byte() {
+            0xff => Pid(i32::MIN),
+            0xfe => Pid(i32::MAX),
+            n => Pid(i32::from(n % 10)),
+        }
+    }
+
+    fn task(&mut self) -> TaskRef {
+        let (pid, prio) = (self.pid(), i32::from(self.byte()) - 1);
+        let name = match self.byte() % 4 {
+            0 => format!("migration/{}", pid.0 % 6),
+            1 => format!("kworker/{}:1", pid.0 % 6),
+            2 => String::new(),
+            _ => "task".to_owned(),
+        };
+        TaskRef { pid, prio, comm: Comm::new(name.as_bytes()) }
+    }
+
+    fn kind(&mut self) -> Kind {
+        match self.byte() % 13 {
+            0 | 1 => {
+                let class = match self.byte() % 4 {
+                    0 => StateClass::Runnable,
+                    1 => StateClass::Preempted,
+                    2 => StateClass::Dead,
+                    _ => StateClass::Blocked,
+                };
+                Kind::Switch { prev: self.task(), state: PrevState { class, raw: 0 }, next: self.task() }
+            }
+            2 => Kind::Waking { task: self.task(), target: self.cpu() },
+            3 => Kind::Wakeup { task: self.task(), target: self.cpu() },
+            4 => Kind::WakeupNew { task: self.task(), target: self.cpu() },
+            5 => Kind::Migrate { task: self.task(), orig: self.cpu(), dest: self.cpu() },
+            6 => Kind::Fork { parent: self.pid(), child: self.pid(), child_comm: Comm::new(b"child") },
+            7 => Kind::Exec { pid: self.pid(), old_pid: self.pid() },
+            8 => Kind::Exit { pid: self.pid() },
+            9 => Kind::Lost { count: None },
+            10 => {
+                let with = Some(self.pid()).filter(|pid| pid.0 % 2 == 0);
+                Kind::Numa { pid: self.pid(), with, src: self.cpu(), dst: self.cpu(), stuck: self.byte() > 200 }
+            }
+            11 => Kind::Interrupt { entry: self.byte() > 100 },
+            _ => Kind::Other { id: 1 },
+        }
+    }
+}
+
+fn events(bytes: &[u8]) -> Vec<SchedEvent> {
+    let mut input = Input(bytes.iter());
+    let mut events = Vec::new();
+    let mut ts = Ts(i64::from(input.byte()) - 100);
+    while !input.0.as_slice().is_empty() && events.len() < 3_000 {
+        ts = match input.byte() {
+            0xff => Ts(ts.0.saturating_add(1 << 45).min(Ts::MAX.0)),
+            n => Ts(ts.0.saturating_add(i64::from(n / 3)).min(Ts::MAX.0)),
+        };
+        let (cpu, pid, flags) = (input.cpu(), input.pid(), input.byte());
+        events.push(SchedEvent { ts, cpu, pid, flags, kind: input.kind() });
+    }
+    // A source delivers by time, and by CPU within an instant.
+    events.sort_by_key(|e| (e.ts, e.cpu));
+    events
+}
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let events = events(bytes);
+    let (Some(first), Some(last)) = (events.first(), events.last()) else { return };
+    let (from, to) = (first.ts, last.ts);
+    let options = workcons::Options { strips: Some((from, to)), ..workcons::Options::default() };
+    let none = Topology::default();
+    let analysis = || {
+        let balance = events::Balance::new(&none, None, from, to);
+        (workcons::WorkConservation::new(&options), workcons::Bounds::new(&options), balance, testkit::Laws::default())
+    };
+    let Ok(found) = Pass::over(events.as_slice()).prologue(10).run(analysis);
+    let _ = (workcons::text(&found.output.0, "x"), events::balance_text(&found.output.2));
+    let Ok(mut replay) = Replay::with(events.as_slice(), 20, 4);
+    let end = replay.total();
+    for step in [end, end / 2, 0, end] {
+        let Ok(()) = replay.go(step);
+        let cpus = replay.state().observed().take(8).map(|cpu| (cpu, None)).collect();
+        let shown = stepper::Options { zero: from, cpus, group_name: String::new(), total: end };
+        let _ = stepper::Step::of(step, replay.state(), replay.event(), &shown, &stepper::Plain);
+    }
+});
