@@ -103,6 +103,7 @@ fn values_and_kinds() {
         (vec!["--events", "no_such"], "no event of this trace"),
         (vec!["--match", "x"], "names no group"),
         (vec!["--by", "no_such"], "has a field"),
+        (vec!["--forked"], "does not know --forked"),
     ] {
         let ran = schedviz(&[vec!["events", &trace], arguments].concat());
         assert!(ran.code == Some(1) && ran.stderr.contains(said), "{}", ran.stderr);
@@ -169,4 +170,17 @@ fn what_is_near_an_event_is_on_its_core_and_within_the_time() {
         }
     }
     assert!(shown > 20, "{shown} lines");
+}
+
+#[test]
+fn migrations_of_chosen_tasks() {
+    let trace = path("hackbench.dat");
+    let total = |more: &[&str]| -> u64 {
+        let arguments = [&["events", &trace, "--balance", "--json", "-q"], more].concat();
+        let report: serde_json::Value = serde_json::from_slice(&schedviz(&arguments).success().stdout).expect("JSON");
+        report["total"].as_u64().expect("a total")
+    };
+    let (all, some, others) =
+        (total(&[]), total(&["--tasks", "^hackbench$"]), total(&["--exclude-tasks", "^hackbench$"]));
+    assert!(some > 0 && others > 0 && some + others == all, "{some} and {others} of {all}");
 }

@@ -75,9 +75,10 @@ struct Sums {
 
 /// Finds all migrations of a window. A migration that only wakes a task is one as well; how much of
 /// all is balancing, the table tells.
-#[derive(Debug)]
 pub struct Balance<'o> {
     topology: &'o Topology,
+    /// Only these migrations.
+    wanted: Option<&'o dyn Fn(&Migration) -> bool>,
     /// Only migrations from or to these.
     cpus: Option<&'o [Cpu]>,
     from: Ts,
@@ -95,6 +96,7 @@ impl<'o> Balance<'o> {
     pub fn new(topology: &'o Topology, cpus: Option<&'o [Cpu]>, from: Ts, to: Ts) -> Balance<'o> {
         Balance {
             topology,
+            wanted: None,
             cpus,
             from,
             to,
@@ -105,6 +107,18 @@ impl<'o> Balance<'o> {
             arrows: Vec::new(),
             densities: FxHashMap::default(),
         }
+    }
+}
+
+impl<'o> Balance<'o> {
+    /// Only those migrations for which `wanted` holds. Herds are found among all.
+    pub fn only(self, wanted: &'o dyn Fn(&Migration) -> bool) -> Balance<'o> {
+        Balance { wanted: Some(wanted), ..self }
+    }
+
+    fn is_shown(&self, m: &Migration) -> bool {
+        self.cpus.is_none_or(|cpus| cpus.contains(&m.orig) || cpus.contains(&m.dest))
+            && self.wanted.is_none_or(|wanted| wanted(m))
     }
 }
 
@@ -127,7 +141,6 @@ impl Analysis for Balance<'_> {
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        let shown = |m: &Migration| self.cpus.is_none_or(|cpus| cpus.contains(&m.orig) || cpus.contains(&m.dest));
         if let Kind::Migrate { task, orig, dest } = event.kind
             && state.task_of(task.pid).is_some_and(|t| matches!(t.state, TaskState::Waiting(_)))
         {
@@ -135,14 +148,14 @@ impl Analysis for Balance<'_> {
         }
         let mut settled = Vec::new();
         self.causes.event(event, state, |m| settled.push(m));
-        settled.retain(shown);
+        settled.retain(|m| self.is_shown(m));
         settled.into_iter().for_each(|m| self.take(m));
     }
 
     fn finish(mut self, end: Ts, _: &SchedState) -> BalanceReport {
         let mut rest = Vec::new();
         std::mem::take(&mut self.causes).finish(|m| rest.push(m));
-        rest.retain(|m| self.cpus.is_none_or(|cpus| cpus.contains(&m.orig) || cpus.contains(&m.dest)));
+        rest.retain(|m| self.is_shown(m));
         rest.into_iter().for_each(|m| self.take(m));
         let known = !self.topology.is_empty();
         let cell = |(cause, sums): (&Cause, &Sums)| {

@@ -197,6 +197,14 @@ impl TaskArgs {
         self.exclude_tasks.as_deref().map(Regex::new).transpose().context("--exclude-tasks")
     }
 
+    /// Refuses `--forked` where a command does not follow who forked whom.
+    pub(crate) fn without_forked(&self, command: &str) -> Result<()> {
+        if self.forked {
+            bail!("{command} does not know --forked; choose tasks with --tasks, --exclude-tasks or --pid");
+        }
+        Ok(())
+    }
+
     /// The numbers of `--pid`.
     pub(crate) fn pids(&self) -> Vec<Pid> {
         self.pid.iter().copied().map(Pid).collect()

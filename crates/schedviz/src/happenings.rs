@@ -12,7 +12,7 @@ use draw::{Figure, Unit};
 use events::{Balance, BalanceReport, Gather};
 use parse::{Record, Want};
 use regex::Regex;
-use sched::{Cpu, Diagnostics, Pass, Pid, Window};
+use sched::{Cpu, Diagnostics, Migration, Pass, Pid, Window};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -228,6 +228,7 @@ fn ids(args: &EventsArgs, subject: &Subject) -> Result<Vec<u16>> {
 /// Counts or lists, draws and writes.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     args.output.check()?;
+    args.tasks.without_forked("events")?;
     let subject = Subject::open(&args.trace, &args.read, &args.window)?;
     if args.balance {
         return balance(args, &subject);
@@ -352,9 +353,16 @@ fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
     }
     let cpus: Vec<Cpu> = subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
     let only = args.window.has_cpus().then_some(cpus.as_slice());
+    let (tasks, exclude, pids) = (args.tasks.tasks()?, args.tasks.exclude()?, args.tasks.pids());
+    let wanted = |m: &Migration| {
+        let name = || m.command.to_string();
+        (pids.is_empty() || pids.contains(&m.pid))
+            && tasks.as_ref().is_none_or(|r| r.is_match(&name()))
+            && exclude.as_ref().is_none_or(|r| !r.is_match(&name()))
+    };
     let window = Window { from: Some(subject.from), to: Some(subject.to) };
     let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
-        let analysis = || Balance::new(&subject.topology, only, subject.from, subject.to);
+        let analysis = || Balance::new(&subject.topology, only, subject.from, subject.to).only(&wanted);
         Pass::over(subject.trace.events()?).window(window).run(analysis)
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;

@@ -82,6 +82,7 @@ struct Document<'d> {
 /// Goes there, and shows.
 pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     args.output.check()?;
+    args.tasks.without_forked("stepper")?;
     let subject = Subject::open(&args.trace, &args.read, &args.window)?;
     let at = Where::parse(&args.tool.at).map_err(|e| anyhow::anyhow!("--at: {e}"))?.in_trace(subject.start);
     let opened = progress::watched(&subject.trace, args.read.quiet, || Replay::new(subject.trace.events()?));
@@ -126,6 +127,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
 struct Filter {
     names: Option<Vec<String>>,
     tasks: Option<regex::Regex>,
+    exclude: Option<regex::Regex>,
     pids: Vec<sched::Pid>,
     cpus: Option<Vec<Cpu>>,
 }
@@ -148,19 +150,25 @@ impl Filter {
         Ok(Filter {
             names: (!args.tool.events.is_empty()).then_some(names),
             tasks: args.tasks.tasks()?,
+            exclude: args.tasks.exclude()?,
             pids: args.tasks.pids(),
             cpus: args.window.has_cpus().then_some(shown),
         })
     }
 
     fn is_open(&self) -> bool {
-        self.names.is_none() && self.tasks.is_none() && self.pids.is_empty() && self.cpus.is_none()
+        self.names.is_none()
+            && self.tasks.is_none()
+            && self.exclude.is_none()
+            && self.pids.is_empty()
+            && self.cpus.is_none()
     }
 
     fn wants(&self, event: &SchedEvent, state: &sched::SchedState, names: &dyn Names) -> bool {
         let coming = || stepper::Coming::of(event, state, names);
         self.names.as_ref().is_none_or(|wanted| wanted.contains(&stepper::event_name(&event.kind, names)))
             && self.tasks.as_ref().is_none_or(|tasks| stepper::is_about(event, state, |name| tasks.is_match(name)))
+            && self.exclude.as_ref().is_none_or(|tasks| !stepper::is_about(event, state, |name| tasks.is_match(name)))
             && (self.pids.is_empty() || coming().task.is_some_and(|pid| self.pids.contains(&pid)))
             && self.cpus.as_ref().is_none_or(|cpus| cpus.iter().any(|cpu| coming().concerns(*cpu)))
     }
