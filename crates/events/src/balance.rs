@@ -1,22 +1,18 @@
 //! Steal and balance: who was moved where, and why.
 
 use crate::Density;
-use crate::figure::{Background, Options, WIDTH, draw_densities, lanes_height};
+use crate::figure::{Options, WIDTH, draw_densities, lanes_height};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use rustc_hash::FxHashMap;
 use sched::causes::{Herd, Herds};
-use sched::topology::Distance;
 use sched::{Analysis, Cause, Causes, Cpu, Dur, Kind, Migration, SchedEvent, SchedState, TaskState, Topology, Ts};
 use serde::Serialize;
 use std::fmt::Write;
-use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts};
+use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch, Texts};
 use timeline::{LaneLayout, TimeScale};
 
 /// More arrows than this do not fit a page.
 const ARROWS: usize = 1500;
-
-/// A migration as it is drawn.
-pub type Arrow = Migration;
 
 /// The migrations of one cause.
 #[derive(Clone, Debug, Serialize)]
@@ -56,7 +52,7 @@ pub struct BalanceReport {
     pub herds: Vec<Herd>,
     /// Those between the CPUs shown, while they fit the page.
     #[serde(skip)]
-    pub(crate) arrows: Vec<Arrow>,
+    pub(crate) arrows: Vec<Migration>,
     /// By cause and by the CPU that they went to.
     #[serde(skip)]
     pub(crate) densities: FxHashMap<(Cause, Cpu), Density>,
@@ -87,7 +83,7 @@ pub struct Balance<'o> {
     causes: Causes,
     herds: Herds,
     sums: Vec<Sums>,
-    arrows: Vec<Arrow>,
+    arrows: Vec<Migration>,
     densities: FxHashMap<(Cause, Cpu), Density>,
 }
 
@@ -270,7 +266,7 @@ pub fn balance_figure(
     report: &BalanceReport,
     options: &Options,
     heading: &Heading,
-    background: Background<'_>,
+    background: &DrawLanes<'_>,
 ) -> Figure {
     let fits = report.total <= ARROWS as u64;
     let height = lanes_height(options.cpus.len());
@@ -370,9 +366,6 @@ fn draw_arrows(
     figure.push(Item::Markers { shape: Shape::Peak, fill: color(cause), size, at: up });
     figure.push(Item::Markers { shape: Shape::Triangle, fill: color(cause), size, at: down });
 }
-
-/// The distances in the order of [`Cell::by_distance`].
-const _: [Distance; 4] = [Distance::Smt, Distance::Llc, Distance::Node, Distance::Machine];
 
 #[cfg(test)]
 mod tests {

@@ -3,12 +3,9 @@
 use crate::{COLUMNS, Density, Report};
 use draw::{Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
 use sched::{Cpu, Ts};
-use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts};
+use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch, Texts};
 use timeline::palette::INK;
 use timeline::{LaneLayout, TimeScale};
-
-/// Draws what every core ran: on this scale, from this top, in this height.
-pub type Background<'b> = &'b dyn Fn(&mut Figure, &TimeScale, Unit, Unit);
 
 /// What to draw.
 #[derive(Clone, Debug)]
@@ -45,7 +42,7 @@ pub(crate) fn lanes_height(cpus: usize) -> Unit {
 }
 
 /// The figure of a report.
-pub fn figure(report: &Report, options: &Options, heading: &Heading, background: Background<'_>) -> Figure {
+pub fn figure(report: &Report, options: &Options, heading: &Heading, background: &DrawLanes<'_>) -> Figure {
     let height = lanes_height(options.cpus.len());
     let span = report.to_ns.since(report.from_ns).seconds();
     let how = if report.is_marked() {

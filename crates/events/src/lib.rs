@@ -10,8 +10,8 @@ mod kinds;
 mod rate;
 mod values;
 
-pub use balance::{Arrow, Balance, BalanceReport, Cell, balance_figure, balance_text};
-pub use figure::{Background, Options, figure};
+pub use balance::{Balance, BalanceReport, Cell, balance_figure, balance_text};
+pub use figure::{Options, figure};
 pub use kinds::shortened;
 pub use rate::{rate_figure, value_figure};
 pub use values::Summary;

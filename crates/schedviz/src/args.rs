@@ -186,7 +186,28 @@ pub(crate) struct TaskArgs {
     pub(crate) forked: bool,
 }
 
+/// The tasks that are chosen by what is known of each alone.
+pub(crate) struct TaskFilter {
+    tasks: Option<Regex>,
+    exclude: Option<Regex>,
+    pids: Vec<Pid>,
+}
+
+impl TaskFilter {
+    /// Whether a task of this number and name is chosen.
+    pub(crate) fn takes(&self, pid: Pid, name: impl Fn() -> String) -> bool {
+        (self.pids.is_empty() || self.pids.contains(&pid))
+            && self.tasks.as_ref().is_none_or(|r| r.is_match(&name()))
+            && self.exclude.as_ref().is_none_or(|r| !r.is_match(&name()))
+    }
+}
+
 impl TaskArgs {
+    /// `--tasks`, `--exclude-tasks` and `--pid` together.
+    pub(crate) fn filter(&self) -> Result<TaskFilter> {
+        Ok(TaskFilter { tasks: self.tasks()?, exclude: self.exclude()?, pids: self.pids() })
+    }
+
     /// The expression of `--tasks`.
     pub(crate) fn tasks(&self) -> Result<Option<Regex>> {
         self.tasks.as_deref().map(Regex::new).transpose().context("--tasks")

@@ -129,12 +129,10 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         files.extend(members(group)?);
     }
     let single = files.len() == 1 && args.output.wants_file();
-    let (mut runs, mut portrait) = (Vec::new(), None);
+    let (mut runs, mut subject) = (Vec::new(), None);
     for (group, path) in &files {
-        let (subject, run) = measure(args, min_episode, path, group.clone(), single)?;
-        if single {
-            portrait = Some(portrait::portrait(&subject, &run.report, &run.trust.diagnostics)?);
-        }
+        let (measured, run) = measure(args, min_episode, path, group.clone(), single)?;
+        subject = Some(measured).filter(|_| single);
         runs.push(run);
     }
     let limits = Limits { violation: args.max_violation, loss: args.max_loss };
@@ -142,12 +140,13 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     let document =
         Document { schema: "schedviz/workcons/1", groups: groups(&runs), verdict: Verdict::worst(verdicts), runs };
     if args.output.wants_file() {
-        let figure = portrait.unwrap_or_else(|| figure(&document));
+        let figure = || match (&subject, document.runs.as_slice()) {
+            (Some(subject), [run]) => Ok(vec![portrait::portrait(subject, &run.report, &run.trust.diagnostics)?]),
+            _ => Ok(vec![figure(&document)]),
+        };
         let path = files.first().map_or(Path::new("workcons"), |(_, path)| path);
-        let written = args.output.write(path, "workcons", &figure, &document, None)?;
-        if let (Some(written), false) = (written, args.read.quiet) {
-            eprintln!("schedviz: wrote {written}");
-        }
+        let written = args.output.write(path, "workcons", figure, &document, None)?;
+        output::announce(written, args.read.quiet);
     } else if args.output.wants_json() {
         output::print_json(&document)?;
     }
@@ -209,7 +208,7 @@ fn members(group: &str) -> Result<Vec<(Option<String>, PathBuf)>> {
         let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
         let mut matching: Vec<PathBuf> = entries
             .flatten()
-            .filter(|e| crate::graph::matches(&pattern, &e.file_name().to_string_lossy()))
+            .filter(|e| crate::patterns::matches(&pattern, &e.file_name().to_string_lossy()))
             .map(|e| e.path())
             .collect();
         if matching.is_empty() {

@@ -4,7 +4,7 @@ use crate::args::{ReadArgs, TaskArgs, WindowArgs};
 use crate::output::OutputArgs;
 use crate::page::{self, Loss};
 use crate::subject::Subject;
-use crate::{progress, trust};
+use crate::{output, patterns, progress, trust};
 use anyhow::{Result, bail};
 use dat2graph::{Coloring, Lane, LaneFold, Needs, Options};
 use parse::{CpuReader, Trace, Want};
@@ -66,7 +66,7 @@ struct Document<'d> {
 pub(crate) fn run(args: &GraphArgs) -> Result<()> {
     args.output.check()?;
     let subject = Subject::open(&args.trace, &args.read, &args.window)?;
-    let Subject { trace, start, from, to, .. } = &subject;
+    let trace = &subject.trace;
     if trace.format_named("sched", "sched_switch").is_none() {
         bail!("{}: sched:sched_switch was not recorded; record with trace-cmd record -e sched", args.trace.display());
     }
@@ -75,14 +75,9 @@ pub(crate) fn run(args: &GraphArgs) -> Result<()> {
     let (lanes, mut diagnostics) = progress::watched(trace, args.read.quiet, || -> Result<_> {
         learn(&mut coloring, trace, &subject.topology).map_err(|e| subject.named(e))?;
         let options = Options {
-            from: *from,
-            to: *to,
-            zero: *start,
-            cpus: subject.shown.cpus.clone(),
-            group_name: subject.shown.group_name.clone(),
             marks: marks.iter().map(|m| m.name.clone()).collect(),
             frequency: args.tool.frequency,
-            coloring,
+            ..subject.lanes(subject.from, subject.to, coloring)
         };
         let reader = trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
         let (lanes, diagnostics) = read_lanes(trace, &reader, &options, &marks);
@@ -95,7 +90,6 @@ pub(crate) fn run(args: &GraphArgs) -> Result<()> {
     if args.tool.frequency && lanes.iter().all(|l| l.frequencies.is_empty()) && !args.read.quiet {
         eprintln!("schedviz: power:cpu_frequency was not recorded: no band for it is drawn");
     }
-    let figure = dat2graph::figure(&lanes, &report, &options, &heading);
     trust::warn(&diagnostics, args.read.quiet, args.read.color);
     let info = trace.info();
     let document = Document {
@@ -105,10 +99,9 @@ pub(crate) fn run(args: &GraphArgs) -> Result<()> {
         report: &report,
         trust: &diagnostics,
     };
-    let written = args.output.write(&args.trace, "dat2graph", &figure, &document, None)?;
-    if let (Some(written), false) = (written, args.read.quiet) {
-        eprintln!("schedviz: wrote {written}");
-    }
+    let figure = || Ok(vec![dat2graph::figure(&lanes, &report, &options, &heading)]);
+    let written = args.output.write(&args.trace, "dat2graph", figure, &document, None)?;
+    output::announce(written, args.read.quiet);
     Ok(())
 }
 
@@ -156,43 +149,15 @@ pub(crate) fn read_lanes(
 }
 
 /// The events that match `SYSTEM:NAME` patterns.
-fn marks(trace: &Trace, patterns: &[String]) -> Result<Vec<Mark>> {
-    let mut marks: Vec<Mark> = Vec::new();
-    for pattern in patterns {
-        let before = marks.len();
-        let full = if pattern.contains(':') { pattern.clone() } else { format!("*:{pattern}") };
-        for format in trace.formats() {
-            let name = format!("{}:{}", format.system, format.name);
-            if matches(&full, &name) && !marks.iter().any(|m| m.name == name) {
-                marks.push(Mark { name, id: Some(format.id) });
-            }
-        }
-        if marks.len() == before {
-            bail!("--events: no event of this trace matches {pattern:?}; `schedviz info` lists them");
-        }
-    }
+fn marks(trace: &Trace, wanted: &[String]) -> Result<Vec<Mark>> {
+    let mark = |format: &parse::EventFormat| Mark { name: patterns::full_name(format), id: Some(format.id) };
+    let mut marks: Vec<Mark> = patterns::formats(trace, wanted)?.into_iter().map(mark).collect();
     // A wildcard that matches what never occurred would fill the legend with zeroes.
-    if patterns.iter().any(|p| p.contains('*')) {
+    if wanted.iter().any(|p| p.contains('*')) {
         let counts = trace.counts();
         marks.retain(|m| m.id.is_some_and(|id| counts.buffers.iter().any(|b| b.of(id) > 0)));
     }
     Ok(marks)
-}
-
-/// Whether `name` matches a pattern in which `*` stands for anything.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or("");
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
-    for part in middle {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.len() >= last.len() && rest.ends_with(last)
 }
 
 fn coloring(args: &GraphArgs, trace: &Trace) -> Result<Coloring> {
@@ -275,23 +240,6 @@ fn first_runs(reader: &CpuReader<'_>, cpu: Cpu) -> HashMap<sched::Pid, Ts> {
 
 /// The texts around the plot.
 fn heading(subject: &Subject, report: &dat2graph::Report, diagnostics: &Diagnostics) -> Heading {
-    let loss = Loss {
-        gaps: report.lanes.iter().map(|l| l.gaps).sum(),
-        unknown_ns: report.lanes.iter().map(|l| l.unknown_ns).fold(0, u64::saturating_add),
-        cpu_time_ns: report.to_ns.since(report.from_ns).0.saturating_mul(report.lanes.len() as u64),
-    };
+    let loss = Loss::of_lanes(report.lanes.iter(), report.to_ns.since(report.from_ns));
     subject.heading(page::warnings(&subject.trace, &subject.observed, &loss, diagnostics))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches;
-
-    #[test]
-    fn patterns() {
-        assert!(matches("sched:sched_switch", "sched:sched_switch"));
-        assert!(matches("lb:*", "lb:pass") && matches("*:*numa", "sched:sched_move_numa") && matches("*", "a:b"));
-        assert!(!matches("sched:sched_w", "sched:sched_wakeup") && !matches("lb:*x", "lb:pass"));
-        assert!(!matches("a*a", "a") && matches("a*a", "aa"));
-    }
 }

@@ -1,19 +1,20 @@
 //! `schedviz events`: markers over lanes, lists, counts and values; and the causes of migrations.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs};
+use crate::args::{ReadArgs, TaskArgs, TaskFilter, WindowArgs};
 use crate::funnel::Funnel;
 use crate::output::OutputArgs;
 use crate::page::{self, Loss};
 use crate::subject::Subject;
-use crate::{graph, listing, output, progress, trust};
+use crate::{graph, listing, output, patterns, progress, trust};
 use anyhow::{Context, Result, bail};
 use dat2graph::{Coloring, Lane};
 use draw::{Figure, Unit};
 use events::{Balance, BalanceReport, Gather};
-use parse::{Record, Want};
+use parse::{EventFormat, Record, Want};
 use regex::Regex;
-use sched::{Cpu, Diagnostics, Migration, Pass, Pid, Window};
+use sched::{Cpu, Diagnostics, Migration, Pass, Window};
 use serde::Serialize;
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -111,11 +112,10 @@ struct WithProbes<'r> {
 
 /// Which records are looked at, and how they are named.
 pub(crate) struct Choice {
-    ids: Vec<u16>,
-    cpus: Vec<Cpu>,
-    tasks: Option<Regex>,
-    exclude: Option<Regex>,
-    pids: Vec<Pid>,
+    /// By the number of an event: whether it is looked at.
+    ids: Vec<bool>,
+    cpus: HashSet<Cpu>,
+    tasks: TaskFilter,
     by: Option<String>,
     pattern: Option<Regex>,
     value: Option<String>,
@@ -127,39 +127,33 @@ impl Choice {
         if pattern.as_ref().is_some_and(|p| p.capture_names().flatten().next().is_none()) {
             bail!("--match: the expression names no group; write (?<name>...)");
         }
-        let choice = Choice {
-            ids: ids(args, subject)?,
+        let formats = formats(args, subject)?;
+        if let Some(by) = args.by.as_ref().filter(|by| formats.iter().all(|f| f.field(by).is_none())) {
+            bail!("--by: none of these events has a field {by}");
+        }
+        let mut ids = vec![false; formats.iter().map(|f| usize::from(f.id) + 1).max().unwrap_or(0)];
+        formats.iter().for_each(|f| ids[usize::from(f.id)] = true);
+        Ok(Choice {
+            ids,
             cpus: subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect(),
-            tasks: args.tasks.tasks()?,
-            exclude: args.tasks.exclude()?,
-            pids: args.tasks.pids(),
+            tasks: args.tasks.filter()?,
             by: args.by.clone(),
             pattern,
             value: args.value.clone(),
-        };
-        let has = |name: &String| {
-            choice.ids.iter().filter_map(|id| subject.trace.format(*id)).any(|f| f.field(name).is_some())
-        };
-        if let Some(by) = choice.by.as_ref().filter(|by| !has(by)) {
-            bail!("--by: none of these events has a field {by}");
-        }
-        Ok(choice)
+        })
     }
 
     pub(crate) fn takes(&self, record: &Record<'_>) -> bool {
-        let command = || record.command();
-        self.ids.contains(&record.id())
+        self.ids.get(usize::from(record.id())).copied().unwrap_or(false)
             && self.cpus.contains(&record.cpu)
-            && (self.pids.is_empty() || self.pids.contains(&record.pid()))
-            && self.tasks.as_ref().is_none_or(|r| r.is_match(&command()))
-            && self.exclude.as_ref().is_none_or(|r| !r.is_match(&command()))
+            && self.tasks.takes(record.pid(), || record.command())
     }
 
     /// What kind of event it is.
     fn kind(&self, record: &Record<'_>) -> String {
         let mut kind = match (record.text(), record.format()) {
             (Some(text), _) => events::shortened(&sched::event::escape(text.trim_end().as_bytes())),
-            (None, Some(format)) => format!("{}:{}", format.system, format.name),
+            (None, Some(format)) => patterns::full_name(format),
             (None, None) => format!("event {}", record.id()),
         };
         if let Some(by) = &self.by {
@@ -199,30 +193,18 @@ impl Choice {
     }
 }
 
-/// The numbers of the events asked for.
-fn ids(args: &EventsArgs, subject: &Subject) -> Result<Vec<u16>> {
-    let formats = || subject.trace.formats().iter();
-    if args.events.is_empty() {
-        let counts = subject.trace.counts();
-        let occurs = |id: u16| counts.buffers.iter().any(|b| b.of(id) > 0);
-        let all: Vec<u16> = formats().map(|f| f.id).filter(|id| occurs(*id)).collect();
-        let special: Vec<u16> = formats()
-            .filter(|f| occurs(f.id) && !(f.system == "sched" && ORDINARY.contains(&f.name.as_str())))
-            .map(|f| f.id)
-            .collect();
-        // A list is of everything unless said otherwise.
-        return Ok(if args.list || special.is_empty() { all } else { special });
+/// The formats of the events asked for.
+fn formats<'s>(args: &EventsArgs, subject: &'s Subject) -> Result<Vec<&'s EventFormat>> {
+    if !args.events.is_empty() {
+        return patterns::formats(&subject.trace, &args.events);
     }
-    let mut ids = Vec::new();
-    for pattern in &args.events {
-        let full = if pattern.contains(':') { pattern.clone() } else { format!("*:{pattern}") };
-        let before = ids.len();
-        ids.extend(formats().filter(|f| graph::matches(&full, &format!("{}:{}", f.system, f.name))).map(|f| f.id));
-        if ids.len() == before {
-            bail!("--events: no event of this trace matches {pattern:?}; `schedviz info` lists them");
-        }
-    }
-    Ok(ids)
+    let counts = subject.trace.counts();
+    let occurs = |f: &&EventFormat| counts.buffers.iter().any(|b| b.of(f.id) > 0);
+    let all: Vec<&EventFormat> = subject.trace.formats().iter().filter(occurs).collect();
+    let is_special = |f: &&EventFormat| !(f.system == "sched" && ORDINARY.contains(&f.name.as_str()));
+    let special: Vec<&EventFormat> = all.iter().copied().filter(is_special).collect();
+    // A list is of everything unless said otherwise.
+    Ok(if args.list || special.is_empty() { all } else { special })
 }
 
 /// Counts or lists, draws and writes.
@@ -267,16 +249,19 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     if !args.output.wants_json() && !args.output.is_standard_output() {
         output::print(events::text(&report).as_bytes())?;
     }
-    let figure = drawn(args, &subject, &found, |heading, background| {
-        if let Some(value) = &args.value {
-            events::value_figure(&report, &options(&subject), heading, value)
-        } else if args.rate {
-            events::rate_figure(&report, &options(&subject), heading)
-        } else {
-            events::figure(&report, &options(&subject), heading, background)
-        }
-    })?;
-    write(args, &subject, &figure, &report, &found, Some(csv))
+    let figure = || {
+        let options = options(&subject);
+        over_lanes(args, &subject, &found, |heading, background| {
+            if let Some(value) = &args.value {
+                events::value_figure(&report, &options, heading, value)
+            } else if args.rate {
+                events::rate_figure(&report, &options, heading)
+            } else {
+                events::figure(&report, &options, heading, background)
+            }
+        })
+    };
+    write(args, &subject, figure, &report, &found, Some(csv))
 }
 
 /// A field of a table: quoted where it must be.
@@ -315,30 +300,18 @@ pub(crate) fn each(
     failed.map_or(Ok(diagnostics), Err)
 }
 
-/// The figure with pale lanes behind.
-fn drawn(
+/// The figure with what ran behind, in pale grey unless asked otherwise.
+fn over_lanes(
     args: &EventsArgs,
     subject: &Subject,
     diagnostics: &Diagnostics,
-    figure: impl FnOnce(&timeline::page::Heading, events::Background<'_>) -> Figure,
+    figure: impl FnOnce(&timeline::page::Heading, &timeline::page::DrawLanes<'_>) -> Figure,
 ) -> Result<Figure> {
     let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
-    let lanes_options = dat2graph::Options {
-        from: subject.from,
-        to: subject.to,
-        zero: subject.start,
-        cpus: subject.shown.cpus.clone(),
-        group_name: subject.shown.group_name.clone(),
-        marks: Vec::new(),
-        frequency: false,
-        coloring: Coloring { pale: !args.in_color, ..Coloring::default() },
-    };
+    let coloring = Coloring { pale: !args.in_color, ..Coloring::default() };
+    let lanes_options = subject.lanes(subject.from, subject.to, coloring);
     let lanes: Vec<Lane> = graph::read_lanes(&subject.trace, &reader, &lanes_options, &[]).0;
-    let loss = Loss {
-        gaps: lanes.iter().map(|l| l.report.gaps).sum(),
-        unknown_ns: lanes.iter().map(|l| l.report.unknown_ns).fold(0, u64::saturating_add),
-        cpu_time_ns: subject.to.since(subject.from).0.saturating_mul(lanes.len() as u64),
-    };
+    let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), subject.to.since(subject.from));
     let heading = subject.heading(page::warnings(&subject.trace, &subject.observed, &loss, diagnostics));
     let background = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
         dat2graph::draw_lanes(figure, &lanes, &lanes_options, scale, top, height);
@@ -353,13 +326,8 @@ fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
     }
     let cpus: Vec<Cpu> = subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
     let only = args.window.has_cpus().then_some(cpus.as_slice());
-    let (tasks, exclude, pids) = (args.tasks.tasks()?, args.tasks.exclude()?, args.tasks.pids());
-    let wanted = |m: &Migration| {
-        let name = || m.command.to_string();
-        (pids.is_empty() || pids.contains(&m.pid))
-            && tasks.as_ref().is_none_or(|r| r.is_match(&name()))
-            && exclude.as_ref().is_none_or(|r| !r.is_match(&name()))
-    };
+    let tasks = args.tasks.filter()?;
+    let wanted = |m: &Migration| tasks.takes(m.pid, || m.command.to_string());
     let window = Window { from: Some(subject.from), to: Some(subject.to) };
     let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
         let analysis = || Balance::new(&subject.topology, only, subject.from, subject.to).only(&wanted);
@@ -373,26 +341,26 @@ fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
         let funnel = funnel.as_ref().map_or_else(String::new, Funnel::text);
         output::print(format!("{}{funnel}", events::balance_text(&report)).as_bytes())?;
     }
-    let figure = drawn(args, subject, &found, |heading, background| {
-        events::balance_figure(&report, &options(subject), heading, background)
-    })?;
+    let figure = || {
+        over_lanes(args, subject, &found, |heading, background| {
+            events::balance_figure(&report, &options(subject), heading, background)
+        })
+    };
     let report = WithProbes { report: &report, probes: funnel };
-    write(args, subject, &figure, &report, &found, None)
+    write(args, subject, figure, &report, &found, None)
 }
 
 fn write<R: Serialize>(
     args: &EventsArgs,
     subject: &Subject,
-    figure: &Figure,
+    figure: impl FnOnce() -> Result<Figure>,
     report: &R,
     trust: &Diagnostics,
     csv: Option<String>,
 ) -> Result<()> {
     let document = Document { trace: subject.name(), kernel: subject.trace.info().kernel, report, trust };
     let command = if args.balance { "balance" } else { "events" };
-    let written = args.output.write(&args.trace, command, figure, &document, csv)?;
-    if let (Some(written), false) = (written, args.read.quiet) {
-        eprintln!("schedviz: wrote {written}");
-    }
+    let written = args.output.write(&args.trace, command, || Ok(vec![figure()?]), &document, csv)?;
+    output::announce(written, args.read.quiet);
     Ok(())
 }

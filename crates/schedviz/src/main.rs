@@ -11,6 +11,7 @@ mod manual;
 mod output;
 mod overview;
 mod page;
+mod patterns;
 mod portrait;
 mod progress;
 mod step;

@@ -81,25 +81,14 @@ impl OutputArgs {
         self.output.as_ref().map_or(self.format == Some(Format::Csv), by_name)
     }
 
-    /// Writes a figure and its numbers as asked; what was written to a file, in words. `csv`: the
-    /// series, where there are any.
+    /// Writes figures and their numbers as asked; what was written to a file, in words. Several
+    /// figures are the pages of a PDF, or files with numbers; they are drawn only where they are
+    /// wanted. `csv`: the series, where there are any.
     pub(crate) fn write(
         &self,
         trace: &Path,
         command: &str,
-        figure: &Figure,
-        report: &impl Serialize,
-        csv: Option<String>,
-    ) -> Result<Option<String>> {
-        self.write_pages(trace, command, std::slice::from_ref(figure), report, csv)
-    }
-
-    /// The same with several figures: the pages of a PDF, or files with numbers.
-    pub(crate) fn write_pages(
-        &self,
-        trace: &Path,
-        command: &str,
-        figures: &[Figure],
+        figures: impl FnOnce() -> Result<Vec<Figure>>,
         report: &impl Serialize,
         csv: Option<String>,
     ) -> Result<Option<String>> {
@@ -111,9 +100,9 @@ impl OutputArgs {
         }
         let path = self.path(trace, command);
         let files = match self.format(&path)? {
-            Format::Pdf => vec![draw::pdf(figures)],
-            Format::Svg => figures.iter().map(|figure| draw::svg(figure).into_bytes()).collect(),
-            Format::Png => figures.iter().map(|figure| draw::png(figure, self.dpi)).collect::<Result<_, _>>()?,
+            Format::Pdf => vec![draw::pdf(&figures()?)],
+            Format::Svg => figures()?.iter().map(|figure| draw::svg(figure).into_bytes()).collect(),
+            Format::Png => figures()?.iter().map(|figure| draw::png(figure, self.dpi)).collect::<Result<_, _>>()?,
             Format::Json => vec![json(report)?],
             Format::Csv => match csv {
                 Some(csv) => vec![csv.into_bytes()],
@@ -169,6 +158,13 @@ fn json(report: &impl Serialize) -> Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(report)?;
     bytes.push(b'\n');
     Ok(bytes)
+}
+
+/// Tells what was written, to whoever wants to hear it.
+pub(crate) fn announce(written: Option<String>, quiet: bool) {
+    if let (Some(written), false) = (written, quiet) {
+        eprintln!("schedviz: wrote {written}");
+    }
 }
 
 /// Prints a report.

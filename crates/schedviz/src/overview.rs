@@ -4,7 +4,7 @@ use crate::args::{ReadArgs, TaskArgs, WindowArgs};
 use crate::output::OutputArgs;
 use crate::page;
 use crate::subject::Subject;
-use crate::{progress, trust};
+use crate::{output, progress, trust};
 use anyhow::{Result, bail};
 use running_waiting::{Options, Panel, Per, Report, RunningWaiting};
 use sched::topology::Order;
@@ -78,14 +78,12 @@ pub(crate) fn run(args: &OverviewArgs) -> Result<()> {
     let (report, mut diagnostics) = (outcome.output, outcome.diagnostics);
     diagnostics.add_many(Diagnostic::EventsLost, report.gaps);
     let heading = heading(&subject, &report, &diagnostics);
-    let figure = running_waiting::figure(&report, &options, &heading);
     trust::warn(&diagnostics, args.read.quiet, args.read.color);
     let document =
         Document { trace: subject.name(), kernel: trace.info().kernel, report: &report, trust: &diagnostics };
-    let written = args.output.write(&args.trace, "running-waiting", &figure, &document, Some(report.csv()))?;
-    if let (Some(written), false) = (written, args.read.quiet) {
-        eprintln!("schedviz: wrote {written}");
-    }
+    let figure = || Ok(vec![running_waiting::figure(&report, &options, &heading)]);
+    let written = args.output.write(&args.trace, "running-waiting", figure, &document, Some(report.csv()))?;
+    output::announce(written, args.read.quiet);
     Ok(())
 }
 

@@ -1,8 +1,9 @@
 //! What every figure says of its trace.
 
+use dat2graph::LaneReport;
 use parse::Trace;
 use sched::topology::format_cpu_list;
-use sched::{Cpu, Diagnostic, Diagnostics};
+use sched::{Cpu, Diagnostic, Diagnostics, Dur};
 
 /// What is missing from the part that is shown.
 pub(crate) struct Loss {
@@ -12,6 +13,19 @@ pub(crate) struct Loss {
     pub(crate) unknown_ns: u64,
     /// of so much.
     pub(crate) cpu_time_ns: u64,
+}
+
+impl Loss {
+    /// Of these lanes, over a window of this length.
+    pub(crate) fn of_lanes<'l>(lanes: impl Iterator<Item = &'l LaneReport>, window: Dur) -> Loss {
+        let mut loss = Loss { gaps: 0, unknown_ns: 0, cpu_time_ns: 0 };
+        for lane in lanes {
+            loss.gaps += lane.gaps;
+            loss.unknown_ns = loss.unknown_ns.saturating_add(lane.unknown_ns);
+            loss.cpu_time_ns = loss.cpu_time_ns.saturating_add(window.0);
+        }
+        loss
+    }
 }
 
 /// Kernel, CPUs and clock, in a line.

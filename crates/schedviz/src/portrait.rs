@@ -8,7 +8,6 @@ use dat2graph::{ColorBy, Coloring, Lane};
 use draw::{Figure, PT, Unit};
 use parse::Want;
 use sched::{Diagnostics, Dur, Ts};
-use timeline::TimeScale;
 use workcons::{Look, Report};
 
 /// So many episodes are looked at closely.
@@ -29,18 +28,15 @@ pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnos
             (read_lanes(&subject.trace, &reader, &options, &[]).0, options)
         })
         .collect();
-    let draws: Vec<_> = views
-        .iter()
-        .map(|(lanes, options)| {
-            move |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
-                dat2graph::draw_lanes(figure, lanes, options, scale, top, height);
-            }
-        })
-        .collect();
     let looks: Vec<Look<'_>> = views
         .iter()
-        .zip(&draws)
-        .map(|((_, options), draw)| Look { from: options.from, to: options.to, draw })
+        .map(|(lanes, options)| Look {
+            from: options.from,
+            to: options.to,
+            draw: Box::new(|figure, scale, top, height| {
+                dat2graph::draw_lanes(figure, lanes, options, scale, top, height);
+            }),
+        })
         .collect();
     let cpus = subject.shown.cpus.len().max(1) as Unit;
     let lane_height = (200 * PT / cpus).clamp(PT, 14 * PT) * cpus;
@@ -59,14 +55,6 @@ pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnos
 /// The lanes around an episode; a colour is a command.
 fn options(subject: &Subject, start: Ts, duration: Dur, margin: u64) -> dat2graph::Options {
     let from = Ts(start.0.saturating_sub_unsigned(margin)).max(subject.from);
-    dat2graph::Options {
-        from,
-        to: start.after(duration).after(Dur(margin)).min(subject.to),
-        zero: subject.start,
-        cpus: subject.shown.cpus.clone(),
-        group_name: subject.shown.group_name.clone(),
-        marks: Vec::new(),
-        frequency: false,
-        coloring: Coloring { by: ColorBy::Command, ..Coloring::default() },
-    }
+    let to = start.after(duration).after(Dur(margin)).min(subject.to);
+    subject.lanes(from, to, Coloring { by: ColorBy::Command, ..Coloring::default() })
 }

@@ -3,7 +3,7 @@
 use crate::args::{ReadArgs, TaskArgs, WindowArgs};
 use crate::output::OutputArgs;
 use crate::subject::Subject;
-use crate::{graph, output, page, progress, trust};
+use crate::{output, page, patterns, progress, trust};
 use anyhow::{Result, bail};
 use parse::{EventStream, Where};
 use sched::{Cpu, Diagnostics, Replay, SchedEvent};
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         return output::print(texts.join("\n").as_bytes());
     }
     let heading = subject.heading(page::general_warnings(&subject.trace, &subject.observed, &diagnostics));
-    let figures: Vec<draw::Figure> = steps.iter().map(|step| stepper::figure(step, &options, &heading)).collect();
+    let figures = || Ok(steps.iter().map(|step| stepper::figure(step, &options, &heading)).collect());
     let document = Document {
         schema: "schedviz/stepper/1",
         trace: subject.name(),
@@ -116,10 +116,8 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         steps: &steps,
         trust: &diagnostics,
     };
-    let written = args.output.write_pages(&args.trace, "stepper", &figures, &document, None)?;
-    if let (Some(written), false) = (written, args.read.quiet) {
-        eprintln!("schedviz: wrote {written}");
-    }
+    let written = args.output.write(&args.trace, "stepper", figures, &document, None)?;
+    output::announce(written, args.read.quiet);
     Ok(())
 }
 
@@ -134,18 +132,8 @@ struct Filter {
 
 impl Filter {
     fn of(args: &StepperArgs, subject: &Subject) -> Result<Filter> {
-        let mut names = Vec::new();
-        for pattern in &args.tool.events {
-            let full = if pattern.contains(':') { pattern.clone() } else { format!("*:{pattern}") };
-            let formats = subject.trace.formats().iter();
-            let before = names.len();
-            names.extend(
-                formats.filter(|f| graph::matches(&full, &format!("{}:{}", f.system, f.name))).map(|f| f.name.clone()),
-            );
-            if names.len() == before {
-                bail!("--events: no event of this trace matches {pattern:?}; `schedviz info` lists them");
-            }
-        }
+        let formats = patterns::formats(&subject.trace, &args.tool.events)?;
+        let names = formats.into_iter().map(|f| f.name.clone()).collect();
         let shown = subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
         Ok(Filter {
             names: (!args.tool.events.is_empty()).then_some(names),

@@ -3,6 +3,7 @@
 use crate::args::{Lanes, ReadArgs, WindowArgs, name_of, named, repeatable};
 use crate::page;
 use anyhow::{Result, bail};
+use dat2graph::Coloring;
 use parse::Trace;
 use sched::{Cpu, Topology, Ts, Window};
 use std::path::{Path, PathBuf};
@@ -57,6 +58,20 @@ impl Subject {
     pub(crate) fn silent(&self) -> Vec<Cpu> {
         let all = (0..self.trace.info().cpus.min(Cpu::LIMIT)).map(Cpu);
         all.filter(|cpu| !self.observed.contains(cpu)).collect()
+    }
+
+    /// How the lanes of the CPUs shown are drawn from `from` to `to`, without marks.
+    pub(crate) fn lanes(&self, from: Ts, to: Ts, coloring: Coloring) -> dat2graph::Options {
+        dat2graph::Options {
+            from,
+            to,
+            zero: self.start,
+            cpus: self.shown.cpus.clone(),
+            group_name: self.shown.group_name.clone(),
+            marks: Vec::new(),
+            frequency: false,
+            coloring,
+        }
     }
 
     /// What surrounds a figure, with these warnings.

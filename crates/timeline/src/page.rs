@@ -55,6 +55,9 @@ pub struct Heading {
     pub command: String,
 }
 
+/// Draws lanes into a part of a page: on this scale, from this top, in this height.
+pub type DrawLanes<'d> = dyn Fn(&mut Figure, &TimeScale, Unit, Unit) + 'd;
+
 /// What surrounds the plot.
 #[derive(Clone, Debug, Default)]
 pub struct Texts {

@@ -6,7 +6,7 @@ use crate::strips::{IDLE_HERE, WAITING_HERE};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use sched::Ts;
 use timeline::TimeScale;
-use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts, time_axis};
+use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch, Texts, time_axis};
 use timeline::palette::{FAINT, INK};
 use timeline::strips::Strips;
 
@@ -17,7 +17,7 @@ pub struct Look<'l> {
     /// and its end.
     pub to: Ts,
     /// Draws the lanes: on this scale, from this top, in this height.
-    pub draw: &'l dyn Fn(&mut Figure, &TimeScale, Unit, Unit),
+    pub draw: Box<DrawLanes<'l>>,
 }
 
 const WIDTH: Unit = 842 * PT;
@@ -68,7 +68,7 @@ pub fn portrait(
         page.figure.text(number, 7 * PT, Anchor::Middle, INK, &(i + 1).to_string());
         let top = top + strips_height + AXIS + i as Unit * each;
         let scale = TimeScale { from: look.from, to: look.to, zero, x: Page::LEFT, width };
-        closer(&mut page.figure, i + 1, episode, &scale, top, lane_height, look.draw);
+        closer(&mut page.figure, i + 1, episode, &scale, top, lane_height, &look.draw);
     }
     page.figure
 }
@@ -127,7 +127,7 @@ fn closer(
     scale: &TimeScale,
     top: Unit,
     height: Unit,
-    draw: &dyn Fn(&mut Figure, &TimeScale, Unit, Unit),
+    draw: &DrawLanes<'_>,
 ) {
     let start = episode.start_in_trace_ns as f64 / 1e9;
     let title =
