@@ -5,7 +5,7 @@ use crate::{Options, Report};
 use draw::{Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
 use sched::{Cpu, Ts};
 use std::collections::BTreeMap;
-use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts};
+use timeline::page::{Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{BANDS, INK, MIXED};
 use timeline::strips::{Strips, UNKNOWN};
 use timeline::{Class, LaneLayout, Piece, TimeScale};
@@ -23,20 +23,9 @@ pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Head
     let pitch = (if wide { 700 * PT } else { 430 * PT } / options.cpus.len().max(1) as Unit).min(26 * PT);
     let plot_height = (pitch * options.cpus.len() as Unit).max(40 * PT);
     let band = frequency_bands(lanes, options);
-    let texts = Texts {
-        title: format!("{}: what every core ran", heading.trace),
-        notes: vec![heading.facts.clone(), window_note(options)],
-        warnings: heading.warnings.clone(),
-        command: heading.command.clone(),
-    };
+    let texts = heading.texts(format!("{}: what every core ran", heading.trace), window_note(options));
     let mut page = Page::new(width, plot_height, &texts, &legend(lanes, report, options, &band));
-    let scale = TimeScale {
-        from: options.from,
-        to: options.to,
-        zero: options.zero,
-        x: Page::LEFT,
-        width: Page::plot_width(width),
-    };
+    let scale = page.scale(options.from, options.to, options.zero);
     page.time_axis(&scale);
     draw_lanes(&mut page.figure, lanes, options, &scale, page.top, page.height);
     let ordered =

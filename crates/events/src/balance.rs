@@ -8,7 +8,7 @@ use sched::causes::{Herd, Herds};
 use sched::{Analysis, Cause, Causes, Cpu, Dur, Kind, Migration, SchedEvent, SchedState, TaskState, Topology, Ts};
 use serde::Serialize;
 use std::fmt::Write;
-use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch, Texts};
+use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::{LaneLayout, TimeScale};
 
 /// More arrows than this do not fit a page.
@@ -276,15 +276,10 @@ pub fn balance_figure(
     } else {
         "too many for arrows: bars of how many go to a core; the rarer causes in front"
     };
-    let texts = Texts {
-        title: format!("{}: {} migrations, and why", heading.trace, report.total),
-        notes: vec![
-            heading.facts.clone(),
-            format!("{span:.6} s shown; {how}. Herds: {}. Behind: what ran.", report.herds.len()),
-        ],
-        warnings: heading.warnings.clone(),
-        command: heading.command.clone(),
-    };
+    let texts = heading.texts(
+        format!("{}: {} migrations, and why", heading.trace, report.total),
+        format!("{span:.6} s shown; {how}. Herds: {}. Behind: what ran.", report.herds.len()),
+    );
     let mut legend: Vec<LegendEntry> = report
         .causes
         .iter()
@@ -299,13 +294,7 @@ pub fn balance_figure(
         legend.push(LegendEntry { swatch: Swatch::Area(Paint::Solid(HERD)), label });
     }
     let mut page = Page::new(WIDTH, height, &texts, &legend);
-    let scale = TimeScale {
-        from: report.from_ns,
-        to: report.to_ns,
-        zero: options.zero,
-        x: Page::LEFT,
-        width: Page::plot_width(WIDTH),
-    };
+    let scale = page.scale(report.from_ns, report.to_ns, options.zero);
     page.time_axis(&scale);
     background(&mut page.figure, &scale, page.top, page.height);
     let layout = LaneLayout::new(options.cpus.clone(), page.top, page.height);

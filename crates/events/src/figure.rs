@@ -3,7 +3,7 @@
 use crate::{COLUMNS, Density, Report};
 use draw::{Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
 use sched::{Cpu, Ts};
-use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch, Texts};
+use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::INK;
 use timeline::{LaneLayout, TimeScale};
 
@@ -50,20 +50,12 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     } else {
         format!("too many for markers: a bar is how many there are in {:.3} ms", span * 1e3 / COLUMNS as f64)
     };
-    let texts = Texts {
-        title: format!("{}: {} events", heading.trace, report.total),
-        notes: vec![heading.facts.clone(), format!("{span:.6} s shown; {how}. Behind: what ran.")],
-        warnings: heading.warnings.clone(),
-        command: heading.command.clone(),
-    };
+    let texts = heading.texts(
+        format!("{}: {} events", heading.trace, report.total),
+        format!("{span:.6} s shown; {how}. Behind: what ran."),
+    );
     let mut page = Page::new(WIDTH, height, &texts, &legend(report));
-    let scale = TimeScale {
-        from: report.from_ns,
-        to: report.to_ns,
-        zero: options.zero,
-        x: Page::LEFT,
-        width: Page::plot_width(WIDTH),
-    };
+    let scale = page.scale(report.from_ns, report.to_ns, options.zero);
     page.time_axis(&scale);
     background(&mut page.figure, &scale, page.top, page.height);
     let layout = LaneLayout::new(options.cpus.clone(), page.top, page.height);

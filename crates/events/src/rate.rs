@@ -3,10 +3,10 @@
 use crate::figure::{COLORS, Options, WIDTH};
 use crate::{COLUMNS, KindReport, Report};
 use draw::{Anchor, Figure, Item, Line, PT, Paint, Point, Unit};
-use timeline::TimeScale;
-use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts};
+use timeline::page::{Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{INK, RULE};
 use timeline::scale::round_step;
+use timeline::steps;
 
 const HEIGHT: Unit = 240 * PT;
 /// Kinds that get a line.
@@ -47,15 +47,10 @@ struct Course {
 
 fn draw_courses(report: &Report, options: &Options, heading: &Heading, what: &str, courses: &[Course]) -> Figure {
     let span = report.to_ns.since(report.from_ns).seconds();
-    let texts = Texts {
-        title: format!("{}: {what}", heading.trace),
-        notes: vec![
-            heading.facts.clone(),
-            format!("{span:.6} s shown, in columns of {:.3} ms.", span / COLUMNS as f64 * 1e3),
-        ],
-        warnings: heading.warnings.clone(),
-        command: heading.command.clone(),
-    };
+    let texts = heading.texts(
+        format!("{}: {what}", heading.trace),
+        format!("{span:.6} s shown, in columns of {:.3} ms.", span / COLUMNS as f64 * 1e3),
+    );
     let entry = |(course, color): (&Course, _)| LegendEntry {
         swatch: Swatch::Area(Paint::Solid(color)),
         label: course.label.clone(),
@@ -66,8 +61,8 @@ fn draw_courses(report: &Report, options: &Options, heading: &Heading, what: &st
         legend.push(LegendEntry { swatch: Swatch::Blank, label });
     }
     let mut page = Page::new(WIDTH, HEIGHT, &texts, &legend);
-    let (x, width, top) = (Page::LEFT, Page::plot_width(WIDTH), page.top);
-    let scale = TimeScale { from: report.from_ns, to: report.to_ns, zero: options.zero, x, width };
+    let scale = page.scale(report.from_ns, report.to_ns, options.zero);
+    let (x, width, top) = (scale.x, scale.width, page.top);
     page.time_axis(&scale);
     let shown = || courses.iter().take(LINES).flat_map(|c| &c.columns).flatten().copied();
     let (least, most) = (shown().fold(0.0, f64::min), shown().fold(0.0, f64::max));
@@ -80,10 +75,11 @@ fn draw_courses(report: &Report, options: &Options, heading: &Heading, what: &st
         page.figure.text(at, 7 * PT, Anchor::End, INK, &label);
     }
     let edge = |column: usize| x + (i64::from(width) * column as i64 / COLUMNS as i64) as Unit;
+    let edges: Vec<Unit> = (0..=COLUMNS).map(edge).collect();
     // The most frequent in front.
     for (course, color) in courses.iter().zip(COLORS).rev() {
         let heights: Vec<Option<Unit>> = course.columns.iter().map(|value| value.map(y)).collect();
-        page.figure.push(Item::Lines { stroke: color, width: 70, dash: 0, lines: steps(&heights, edge) });
+        page.figure.push(Item::Lines { stroke: color, width: 70, dash: 0, lines: steps(&heights, &edges) });
     }
     page.figure
 }
@@ -98,25 +94,6 @@ fn levels(least: f64, most: f64) -> Vec<(f64, String)> {
     values.map(|v| (v, format!("{:.digits$}", v + 0.0))).collect()
 }
 
-/// A line in steps: level within a column, upright between columns, interrupted where there is
-/// nothing.
-fn steps(heights: &[Option<Unit>], edge: impl Fn(usize) -> Unit) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
-    for (i, y) in heights.iter().enumerate() {
-        let Some(y) = *y else { continue };
-        let (from, to) = (Point { x: edge(i), y }, Point { x: edge(i + 1), y });
-        match lines.last_mut() {
-            Some(last) if last.to == from && last.from.y == y => last.to = to,
-            Some(last) if last.to.x == from.x => {
-                let upright = Line { from: last.to, to: from };
-                lines.extend([upright, Line { from, to }]);
-            }
-            _ => lines.push(Line { from, to }),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,12 +104,5 @@ mod tests {
         assert_eq!(names(0.0, 10.0), ["0", "2", "4", "6", "8", "10"]);
         assert_eq!(names(-0.5, 0.5), ["-0.4", "-0.2", "0.0", "0.2", "0.4"]);
         assert_eq!(names(0.0, 0.0), ["0.000"]);
-    }
-
-    #[test]
-    fn a_line_is_interrupted_where_there_is_nothing() {
-        let lines = steps(&[Some(5), Some(5), Some(7), None, Some(7)], |column| column as Unit * 10);
-        let ends: Vec<_> = lines.iter().map(|l| (l.from.x, l.from.y, l.to.x, l.to.y)).collect();
-        assert_eq!(ends, [(0, 5, 20, 5), (20, 5, 20, 7), (20, 7, 30, 7), (40, 7, 50, 7)]);
     }
 }

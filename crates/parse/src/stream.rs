@@ -10,9 +10,9 @@
 //! The order is (time, CPU, buffer, position in the file). It depends on the data alone: neither
 //! on the number of threads nor on the budget, which only decide how far ahead is decoded.
 //!
-//! *Memory.* A CPU gets a further unit while it holds the watermark, or while fewer than
-//! [`AHEAD`] of its units are waiting to be merged. The next round is chosen before the last one
-//! is merged, to be decoded meanwhile. So at most `AHEAD` × CPUs + 2 × budget units are held.
+//! *Memory.* The next round is chosen before the last one is merged, to be decoded meanwhile. A CPU
+//! gets a further unit while it holds the watermark, or while fewer than [`AHEAD`] of its units
+//! will be left by that merge. So at most `AHEAD` × CPUs + 2 × budget units are held.
 //!
 //! *Loss.* The kernel marks a loss on the page behind the gap, but the gap begins at the last
 //! event before it, on an earlier page. That event is still held when the mark is seen: it is

@@ -3,11 +3,11 @@
 use crate::{Column, Options, Report, Series};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use sched::Ts;
-use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts};
+use timeline::page::{Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{BANDS, FAINT, INK, RULE};
 use timeline::scale::round_step;
 use timeline::strips::{Strips, UNKNOWN};
-use timeline::{LaneLayout, TimeScale};
+use timeline::{LaneLayout, TimeScale, steps};
 
 const GREEN: Color = Color::rgb(0x10, 0x78, 0x40);
 const GREEN_BAND: Color = Color::rgb(0xb4, 0xdc, 0xc0);
@@ -30,20 +30,9 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading) -> Figure {
     let row = if report.rows.is_empty() { 0 } else { (260 * PT / report.rows.len() as Unit).clamp(PT, 14 * PT) };
     let rows_height = row * report.rows.len() as Unit;
     let height = panel_height * panels + if rows_height > 0 { rows_height + 12 * PT } else { 0 };
-    let texts = Texts {
-        title: format!("{}: running and waiting tasks", heading.trace),
-        notes: vec![heading.facts.clone(), note(report, options)],
-        warnings: heading.warnings.clone(),
-        command: heading.command.clone(),
-    };
+    let texts = heading.texts(format!("{}: running and waiting tasks", heading.trace), note(report, options));
     let mut page = Page::new(WIDTH, height, &texts, &legend(report));
-    let scale = TimeScale {
-        from: options.from,
-        to: options.to,
-        zero: options.zero,
-        x: Page::LEFT,
-        width: Page::plot_width(WIDTH),
-    };
+    let scale = page.scale(options.from, options.to, options.zero);
     page.time_axis(&scale);
     for (i, series) in (0..).zip(&report.panels) {
         let top = page.top + i * panel_height;
@@ -129,15 +118,14 @@ fn draw_panel(figure: &mut Figure, series: &Series, options: &Options, scale: &T
         };
         merged(series.columns.iter().zip(edges.windows(2)).map(band).filter(|r| r.h > 0 && r.w > 0))
     };
+    let line = |height: &dyn Fn(&Column) -> Unit| {
+        let heights: Vec<Option<Unit>> = series.columns.iter().map(|c| Some(height(c))).collect();
+        steps(&heights, &edges)
+    };
     figure.push(Item::Rects { fill: Paint::Solid(RED_BAND), rects: bands(|c| c.total) });
     figure.push(Item::Rects { fill: Paint::Solid(GREEN_BAND), rects: bands(|c| c.running) });
-    figure.push(Item::Lines { stroke: RED, width: 80, dash: 0, lines: steps(series, &edges, |c| y.at(c.total.mean)) });
-    figure.push(Item::Lines {
-        stroke: GREEN,
-        width: 80,
-        dash: 0,
-        lines: steps(series, &edges, |c| y.at(c.running.mean)),
-    });
+    figure.push(Item::Lines { stroke: RED, width: 80, dash: 0, lines: line(&|c| y.at(c.total.mean)) });
+    figure.push(Item::Lines { stroke: GREEN, width: 80, dash: 0, lines: line(&|c| y.at(c.running.mean)) });
     let level = y.at(cores.into());
     let line = Line { from: Point { x: scale.x, y: level }, to: Point { x: scale.x + scale.width, y: level } };
     figure.push(Item::Lines { stroke: FAINT, width: 60, dash: 2 * PT, lines: vec![line] });
@@ -160,24 +148,6 @@ fn merged(rects: impl Iterator<Item = Rect>) -> Vec<Rect> {
         }
     }
     out
-}
-
-/// A line in steps: level within a column, upright between columns.
-fn steps(series: &Series, edges: &[Unit], height: impl Fn(&Column) -> Unit) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
-    let mut last: Option<Unit> = None;
-    for (column, x) in series.columns.iter().zip(edges.windows(2)) {
-        let y = height(column);
-        if let Some(before) = last.filter(|before| *before != y) {
-            lines.push(Line { from: Point { x: x[0], y: before }, to: Point { x: x[0], y } });
-        }
-        match lines.last_mut() {
-            Some(line) if last == Some(y) && line.from.y == y && line.to.y == y => line.to.x = x[1],
-            _ => lines.push(Line { from: Point { x: x[0], y }, to: Point { x: x[1], y } }),
-        }
-        last = Some(y);
-    }
-    lines
 }
 
 fn draw_axis(figure: &mut Figure, series: &Series, y: &Vertical, most: u32, scale: &TimeScale) {

@@ -165,7 +165,7 @@ impl<S: EventSource> Replay<S> {
     /// Goes to a step, or to the last one.
     pub fn go(&mut self, step: u64) -> Result<(), S::Error> {
         let step = step.min(self.total);
-        let nearest = self.checkpoints.partition_point(|c| c.index <= step).saturating_sub(1);
+        let nearest = self.segment_of(step);
         let Some(checkpoint) = self.checkpoints.get(nearest) else { return Ok(()) };
         if self.segment != Some(nearest) || step < self.at {
             (self.state, self.at) = (checkpoint.state.clone(), checkpoint.index);
@@ -181,9 +181,19 @@ impl<S: EventSource> Replay<S> {
         Ok(())
     }
 
+    /// The checkpoint at or before a step.
+    fn segment_of(&self, step: u64) -> usize {
+        self.checkpoints.partition_point(|c| c.index <= step).saturating_sub(1)
+    }
+
+    /// The step at which the segment behind a checkpoint ends.
+    fn end_of(&self, segment: usize) -> u64 {
+        self.checkpoints.get(segment + 1).map_or(self.total, |next| next.index)
+    }
+
     fn load(&mut self, segment: usize) -> Result<(), S::Error> {
         let Some(checkpoint) = self.checkpoints.get(segment) else { return Ok(()) };
-        let end = self.checkpoints.get(segment + 1).map_or(self.total, |next| next.index);
+        let end = self.end_of(segment);
         let length = usize::try_from(end - checkpoint.index).unwrap_or(usize::MAX);
         let events = &mut self.events;
         events.clear();
@@ -197,7 +207,7 @@ impl<S: EventSource> Replay<S> {
 
     /// The first step at or behind `step` whose event is wanted.
     pub fn find(&mut self, step: u64, mut wanted: impl FnMut(&SchedEvent) -> bool) -> Result<Option<u64>, S::Error> {
-        let nearest = self.checkpoints.partition_point(|c| c.index <= step).saturating_sub(1);
+        let nearest = self.segment_of(step);
         let Some(checkpoint) = self.checkpoints.get(nearest) else { return Ok(None) };
         let mut index = checkpoint.index;
         let mut found = None;
@@ -220,10 +230,10 @@ impl<S: EventSource> Replay<S> {
         step: u64,
         mut wanted: impl FnMut(&SchedEvent) -> bool,
     ) -> Result<Option<u64>, S::Error> {
-        let nearest = self.checkpoints.partition_point(|c| c.index < step);
-        for checkpoint in self.checkpoints.get(..nearest).unwrap_or_default().iter().rev() {
-            let end =
-                step.min(self.checkpoints.iter().map(|c| c.index).find(|i| *i > checkpoint.index).unwrap_or(step));
+        let segments = self.checkpoints.partition_point(|c| c.index < step);
+        for segment in (0..segments).rev() {
+            let Some(checkpoint) = self.checkpoints.get(segment) else { continue };
+            let end = step.min(self.end_of(segment));
             let mut index = checkpoint.index;
             let mut found = None;
             self.source.events_from(checkpoint.ts, &mut |events| {

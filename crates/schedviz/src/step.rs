@@ -177,29 +177,27 @@ fn collect(
     if count > MOST {
         bail!("{count} pages are too many; at most {MOST} are drawn");
     }
+    let mut wanted: Vec<u64> = Vec::new();
     if filter.is_open() {
-        let mut steps = Vec::new();
-        for step in start.saturating_sub(args.tool.back)..=start.saturating_add(args.tool.steps).min(replay.total()) {
-            replay.go(step).map_err(named)?;
-            steps.push(Step::of(step, replay.state(), replay.event(), options, &names));
+        let last = start.saturating_add(args.tool.steps).min(replay.total());
+        wanted.extend(start.saturating_sub(args.tool.back)..=last);
+    } else {
+        // A name that is not in the event is looked up where the state has it: at the start.
+        replay.go(start).map_err(named)?;
+        let state = replay.state().clone();
+        let mut at = start;
+        while (wanted.len() as u64) < args.tool.back {
+            let Some(found) = replay.find_back(at, |e| filter.wants(e, &state, &names)).map_err(named)? else { break };
+            wanted.insert(0, found);
+            at = found;
         }
-        return Ok(steps);
-    }
-    // A name that is not in the event is looked up where the state has it: at the step itself.
-    let state = replay.state().clone();
-    let mut wanted = Vec::new();
-    let mut at = start;
-    while (wanted.len() as u64) < args.tool.back {
-        let Some(found) = replay.find_back(at, |e| filter.wants(e, &state, &names)).map_err(named)? else { break };
-        wanted.insert(0, found);
-        at = found;
-    }
-    let mut next = Some(start);
-    let last = wanted.len() as u64 + args.tool.steps + 1;
-    while let Some(from) = next.filter(|_| (wanted.len() as u64) < last) {
-        let found = replay.find(from, |e| filter.wants(e, &state, &names)).map_err(named)?;
-        wanted.extend(found);
-        next = found.map(|step| step + 1);
+        let mut next = Some(start);
+        let last = wanted.len() as u64 + args.tool.steps + 1;
+        while let Some(from) = next.filter(|_| (wanted.len() as u64) < last) {
+            let found = replay.find(from, |e| filter.wants(e, &state, &names)).map_err(named)?;
+            wanted.extend(found);
+            next = found.map(|step| step + 1);
+        }
     }
     if wanted.is_empty() {
         bail!("no such event from {} on", args.tool.at);

@@ -3,7 +3,7 @@
 use crate::{Options, Step, Who, at_rest};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit, text};
 use sched::{Cpu, Load};
-use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts};
+use timeline::page::{Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{FAINT, INK, PALETTE, RULE};
 
 const WIDTH: Unit = 842 * PT;
@@ -69,12 +69,7 @@ impl Layout {
 pub fn figure(step: &Step, options: &Options, heading: &Heading) -> Figure {
     let mut layout = Layout::new(options);
     let cores_height = layout.pitch * layout.rows() as Unit;
-    let texts = Texts {
-        title: format!("{} at {}", heading.trace, step.when(options)),
-        notes: vec![heading.facts.clone(), step.summary()],
-        warnings: heading.warnings.clone(),
-        command: heading.command.clone(),
-    };
+    let texts = heading.texts(format!("{} at {}", heading.trace, step.when(options)), step.summary());
     let mut page = Page::new(WIDTH, cores_height + FOOT, &texts, &legend(step));
     layout.top = page.top;
     let mut places: Vec<(Cpu, Point)> = Vec::new();

@@ -6,6 +6,7 @@ pub mod lanes;
 pub mod page;
 pub mod palette;
 pub mod scale;
+mod steps;
 pub mod strips;
 
 pub use columns::{Class, Columns, Piece};
@@ -13,3 +14,4 @@ pub use lanes::LaneLayout;
 pub use page::{LegendEntry, Page, Swatch};
 pub use palette::PALETTE;
 pub use scale::{Tick, TimeScale};
+pub use steps::steps;

@@ -3,6 +3,7 @@
 use crate::palette::{FAINT, INK, RULE};
 use crate::scale::TimeScale;
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit, text};
+use sched::Ts;
 
 /// The left and right margin.
 const MARGIN: Unit = 24 * PT;
@@ -55,6 +56,18 @@ pub struct Heading {
     pub command: String,
 }
 
+impl Heading {
+    /// What surrounds a plot with this title; under it the facts and one line more.
+    pub fn texts(&self, title: String, note: String) -> Texts {
+        Texts {
+            title,
+            notes: vec![self.facts.clone(), note],
+            warnings: self.warnings.clone(),
+            command: self.command.clone(),
+        }
+    }
+}
+
 /// Draws lanes into a part of a page: on this scale, from this top, in this height.
 pub type DrawLanes<'d> = dyn Fn(&mut Figure, &TimeScale, Unit, Unit) + 'd;
 
@@ -104,6 +117,11 @@ impl Page {
         let command = text::fit(&texts.command, 6 * PT, most);
         figure.text(Point { x: MARGIN, y: height - 9 * PT }, 6 * PT, Anchor::Start, FAINT, &command);
         Page { figure, top: head, height: plot_height }
+    }
+
+    /// The scale of times from `from` to `to` over the whole width of the plot.
+    pub fn scale(&self, from: Ts, to: Ts, zero: Ts) -> TimeScale {
+        TimeScale { from, to, zero, x: Page::LEFT, width: Page::plot_width(self.figure.width) }
     }
 
     /// Draws the time axis under the plot, and faint rules through it.

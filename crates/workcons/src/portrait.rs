@@ -6,7 +6,7 @@ use crate::strips::{IDLE_HERE, WAITING_HERE};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use sched::Ts;
 use timeline::TimeScale;
-use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch, Texts, time_axis};
+use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch, time_axis};
 use timeline::palette::{FAINT, INK};
 use timeline::strips::Strips;
 
@@ -45,19 +45,13 @@ pub fn portrait(
     let each = TITLE + lane_height + AXIS;
     // The page's own axis stands under its plot: that of the last look, or of the strips.
     let height = TITLE / 2 + strips_height + looks.len() as Unit * (AXIS + TITLE + lane_height);
-    let texts = Texts {
-        title: format!(
-            "{}: work conservation is violated {:.2} % of the time",
-            heading.trace, report.violation.percent
-        ),
-        notes: vec![heading.facts.clone(), note(report)],
-        warnings: heading.warnings.clone(),
-        command: heading.command.clone(),
-    };
+    let texts = heading.texts(
+        format!("{}: work conservation is violated {:.2} % of the time", heading.trace, report.violation.percent),
+        note(report),
+    );
     let mut page = Page::new(WIDTH, height, &texts, &own_legend(report).into_iter().chain(legend).collect::<Vec<_>>());
-    let (x, width) = (Page::LEFT, Page::plot_width(WIDTH));
     let to = report.from_ns.after(report.window_ns);
-    let scale = TimeScale { from: report.from_ns, to, zero, x, width };
+    let scale = page.scale(report.from_ns, to, zero);
     let top = page.top + TITLE / 2;
     time_axis(&mut page.figure, &scale, top, top + strips_height);
     draw_strips(&mut page.figure, report, &scale, top, strip);
@@ -67,7 +61,7 @@ pub fn portrait(
         let number = Point { x, y: top - 2 * PT };
         page.figure.text(number, 7 * PT, Anchor::Middle, INK, &(i + 1).to_string());
         let top = top + strips_height + AXIS + i as Unit * each;
-        let scale = TimeScale { from: look.from, to: look.to, zero, x: Page::LEFT, width };
+        let scale = page.scale(look.from, look.to, zero);
         closer(&mut page.figure, i + 1, episode, &scale, top, lane_height, &look.draw);
     }
     page.figure

@@ -119,22 +119,21 @@ impl Formats {
     /// Parses those whose name is wanted.
     pub(crate) fn parse(&self, diagnostics: &mut Diagnostics, wanted: impl Fn(&str, &str) -> bool) -> Vec<EventFormat> {
         let mut formats = Vec::new();
-        for raw in &self.raw {
-            let text = String::from_utf8_lossy(self.blob.get(raw.range.clone()).unwrap_or(&[]));
+        for (system, text) in self.texts() {
+            let text = String::from_utf8_lossy(text);
             let name = text.lines().find_map(|l| l.trim().strip_prefix("name:")).unwrap_or("").trim();
-            if !wanted(&raw.system, name) {
+            if !wanted(system, name) {
                 continue;
             }
-            match EventFormat::parse(&raw.system, &text) {
+            match EventFormat::parse(system, &text) {
                 Some(format) => {
                     if format.odd_lines > 0 {
                         diagnostics.add_at(Diagnostic::BadFormat, || format!("{}:{}", format.system, format.name));
                     }
                     formats.push(format);
                 }
-                None => diagnostics.add_at(Diagnostic::BadFormat, || {
-                    format!("{}:{}", raw.system, sched::event::escape(name.as_bytes()))
-                }),
+                None => diagnostics
+                    .add_at(Diagnostic::BadFormat, || format!("{}:{}", system, sched::event::escape(name.as_bytes()))),
             }
         }
         formats
