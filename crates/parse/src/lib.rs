@@ -21,6 +21,7 @@ mod expr;
 mod format;
 mod header;
 mod map;
+mod merge;
 mod page;
 mod plan;
 mod print;

@@ -2,9 +2,10 @@
 
 use crate::bytes::until_nul;
 use crate::format::EventFormat;
+use crate::merge::Timed;
 use crate::page::{Loss, Raw};
 use crate::printk;
-use crate::stream::{Timed, Visitor, join_losses};
+use crate::stream::{Visitor, join_losses};
 use crate::trace::Trace;
 use sched::{Cpu, Diagnostic, Pid, PrevState, Ts};
 use std::sync::Arc;

@@ -398,7 +398,7 @@ impl Trace {
     pub fn records(&self, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
         let lanes: Vec<_> = self.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, 0)).collect();
         let start = self.start().unwrap_or_default();
-        stream::merge(
+        crate::merge::merge(
             &lanes,
             start,
             self.budget(),

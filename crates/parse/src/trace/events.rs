@@ -3,10 +3,11 @@
 use super::Trace;
 use crate::bytes::Endian;
 use crate::error::Error;
+use crate::merge::{self, Timed};
 use crate::page::{Loss, Raw};
 use crate::plan::{Oddities, Plan, STATE_EVENTS, Want};
 use crate::states::{Evidence, States};
-use crate::stream::{self, CpuPages, Timed, Unit, UnitBytes, Visitor, join_losses, walk};
+use crate::stream::{self, CpuPages, Unit, UnitBytes, Visitor, join_losses, walk};
 use sched::pass::{Extent, FirstEvent};
 use sched::{Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
@@ -326,11 +327,11 @@ impl<'t> EventStream<'t> {
         let trace = self.trace;
         let start = trace.start().unwrap_or_default();
         let none: &[bool] = &[];
-        let decode = |task: stream::Task<'_, SchedEvent>| {
+        let decode = |task: merge::Task<'_, SchedEvent>| {
             let skip = self.skip.get(task.buffer).map_or(none, Vec::as_slice);
             trace.decode(task.pages, task.unit, &self.plan, skip, task.space)
         };
-        self.read = stream::merge(lanes, start, trace.budget(), trace.pool(), decode, sink);
+        self.read = merge::merge(lanes, start, trace.budget(), trace.pool(), decode, sink);
         self.steps_back |= self.read.count(Diagnostic::TimeBackwards) > 0;
         Ok(())
     }

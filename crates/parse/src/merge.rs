@@ -1,0 +1,395 @@
+//! The pages of all CPUs, as items in time order, in bounded memory.
+//!
+//! Each round decodes several units (see [`crate::stream`]), in parallel. The time of the last record that a CPU has delivered is its *frontier*; what it delivers later is not
+//! earlier. The smallest frontier of all CPUs that are not at their end is the *watermark*: every
+//! item before it is known, and is merged and passed on. The CPU that holds the watermark is
+//! decoded in every round, so every round makes progress.
+//!
+//! The order is (time, CPU, buffer, position in the file). It depends on the data alone: neither
+//! on the number of threads nor on the budget, which only decide how far ahead is decoded.
+//!
+//! *Memory.* The next round is chosen before the last one is merged, to be decoded meanwhile. A CPU
+//! gets a further unit while it holds the watermark, or while fewer than [`AHEAD`] of its units
+//! will be left by that merge. So at most `AHEAD` × CPUs + 2 × budget units are held.
+//!
+//! *Loss.* The kernel marks a loss on the page behind the gap, but the gap begins at the last
+//! event before it, on an earlier page. That event is still held when the mark is seen: it is
+//! merged only when its CPU's frontier has moved past it.
+//!
+//! *Threads.* With one thread all happens on it. With more, decoding and merging run ahead of
+//! whoever looks at the items, on a thread of their own, by at most [`QUEUED`] batches; with more
+//! than two the decoding of the next round runs beside the merge of the last, on the pool. Items are
+//! never copied: a batch says which stretches of which units follow one another.
+
+use crate::page::Loss;
+use crate::stream::{CpuPages, Pool, Unit, join_losses, parallel};
+use sched::{Cpu, Diagnostic, Diagnostics, Ts};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+/// Units of a CPU that may wait to be merged before it has to wait for the others.
+const AHEAD: usize = 2;
+
+/// Batches that may wait to be looked at.
+const QUEUED: usize = 4;
+
+/// Stretches in a batch.
+const BATCH: usize = 8192;
+
+/// Something with a time, to be merged.
+pub(crate) trait Timed: Send + Sync {
+    fn ts(&self) -> Ts;
+    fn set_ts(&mut self, ts: Ts);
+    /// Notes a loss at the start of a unit: `before` is the time of the CPU's last record, `next`
+    /// what follows. May yield an item of its own.
+    fn after_gap(cpu: Cpu, before: Ts, loss: Loss, next: Option<&mut Self>) -> Option<Self>
+    where
+        Self: Sized;
+}
+
+struct Lane<'t, T> {
+    pages: &'t CpuPages,
+    buffer: usize,
+    next: usize,
+    ready: VecDeque<Ready<T>>,
+    frontier: Ts,
+    /// The time that its last unit covered: how far the next will probably reach.
+    stride: i64,
+    pending: Option<Loss>,
+    started: bool,
+}
+
+/// A decoded unit that waits to be merged, from its item `next` on.
+struct Ready<T> {
+    items: Arc<Vec<T>>,
+    next: usize,
+}
+
+impl<T: Timed> Lane<'_, T> {
+    fn is_exhausted(&self) -> bool {
+        self.next >= self.pages.units()
+    }
+
+    /// The time of its next item. Units without one go to `spare`.
+    fn head(&mut self, spare: &mut Vec<Arc<Vec<T>>>) -> Option<Ts> {
+        while self.ready.front().is_some_and(|unit| unit.next >= unit.items.len()) {
+            spare.extend(self.ready.pop_front().map(|unit| unit.items));
+        }
+        let unit = self.ready.front()?;
+        unit.items.get(unit.next).map(T::ts)
+    }
+
+    /// How many units will still wait when all before `watermark` is merged.
+    fn left_at(&self, watermark: Option<Ts>) -> usize {
+        let Some(watermark) = watermark else { return 0 };
+        self.ready.iter().rev().take_while(|unit| unit.items.last().is_some_and(|item| item.ts() >= watermark)).count()
+    }
+
+    /// Passes on the items of the first unit that are earlier than `limit`.
+    fn take(
+        &mut self,
+        limit: Ts,
+        pass_on: impl FnOnce(&Arc<Vec<T>>, Range<usize>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some(unit) = self.ready.front_mut() else { return ControlFlow::Continue(()) };
+        let rest = unit.items.get(unit.next..).unwrap_or_default();
+        let run = rest.iter().take_while(|item| item.ts() < limit).count();
+        let start = unit.next;
+        unit.next = start.saturating_add(run);
+        pass_on(&unit.items, start..unit.next)
+    }
+
+    /// Takes over a decoded unit: times never step back on a CPU.
+    fn accept(&mut self, mut unit: Unit<T>, diagnostics: &mut Diagnostics) {
+        diagnostics.merge(&unit.diagnostics);
+        if let Some(lead) = unit.lead.take() {
+            self.pending = Some(join_losses(self.pending.take(), lead));
+        }
+        if unit.last.is_none() {
+            return;
+        }
+        if let Some(loss) = self.pending.take() {
+            let item = T::after_gap(self.pages.cpu, self.frontier, loss, unit.items.first_mut());
+            self.ready.extend(item.map(|item| Ready { items: Arc::new(vec![item]), next: 0 }));
+        }
+        let before = self.frontier;
+        let mut backwards = 0u64;
+        for item in &mut unit.items {
+            if item.ts() >= self.frontier {
+                break;
+            }
+            item.set_ts(self.frontier);
+            backwards = backwards.saturating_add(1);
+        }
+        if self.started {
+            diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
+        }
+        self.started = true;
+        self.frontier = unit.last.unwrap_or(before).max(before);
+        self.stride = self.frontier.0.saturating_sub(before.0);
+        self.pending = unit.tail;
+        self.ready.push_back(Ready { items: Arc::new(unit.items), next: 0 });
+    }
+}
+
+/// Streams the items of all lanes, each from a unit of it on, merged, to `sink`, until it breaks.
+/// `start` is the time of the earliest record.
+pub(crate) fn merge<'t, T: Timed>(
+    lanes: &[(usize, &'t CpuPages, usize)],
+    start: Ts,
+    budget: usize,
+    pool: &Pool,
+    decode: impl Fn(Task<'t, T>) -> Unit<T> + Sync,
+    sink: &mut dyn FnMut(&[T]) -> ControlFlow<()>,
+) -> Diagnostics {
+    let merger = Merger::new(lanes, start, budget);
+    if pool.is_none() {
+        return merger.run(pool, &decode, |_, unit, stretch| sink(unit.get(stretch).unwrap_or_default()));
+    }
+    std::thread::scope(|scope| {
+        let (send, batches) = sync_channel(QUEUED);
+        let decode = &decode;
+        let ahead = scope.spawn(move || {
+            let mut out = Batches::new(send);
+            let diagnostics = merger.run(pool, decode, |lane, unit, stretch| out.add(lane, unit, stretch));
+            // Nobody may be listening any more.
+            let _ = out.flush();
+            diagnostics
+        });
+        let _ = batches.iter().try_for_each(|batch: Batch<T>| batch.pass_on(sink));
+        // Who has run ahead is told to stop.
+        drop(batches);
+        // Decoding does not panic. If it did, the panic is passed on, not swallowed.
+        ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Stretches of units in order.
+struct Batch<T> {
+    units: Vec<Arc<Vec<T>>>,
+    stretches: Vec<(u32, Range<u32>)>,
+}
+
+impl<T> Batch<T> {
+    fn pass_on(&self, sink: &mut dyn FnMut(&[T]) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.stretches.iter().try_for_each(|(unit, stretch)| {
+            let items = self.units.get(*unit as usize).map_or(&[][..], |unit| unit.as_slice());
+            sink(items.get(stretch.start as usize..stretch.end as usize).unwrap_or_default())
+        })
+    }
+}
+
+/// Gathers stretches into batches, and sends these.
+struct Batches<T> {
+    batch: Batch<T>,
+    /// The place of each lane's unit in the batch.
+    places: Vec<Option<u32>>,
+    send: SyncSender<Batch<T>>,
+}
+
+impl<T> Batches<T> {
+    fn new(send: SyncSender<Batch<T>>) -> Batches<T> {
+        Batches { batch: Batch { units: Vec::new(), stretches: Vec::new() }, places: Vec::new(), send }
+    }
+
+    fn add(&mut self, lane: usize, unit: &Arc<Vec<T>>, stretch: Range<usize>) -> ControlFlow<()> {
+        if self.batch.stretches.len() >= BATCH {
+            self.flush()?;
+        }
+        let known = self.places.get(lane).copied().flatten();
+        let known = known.filter(|at| self.batch.units.get(*at as usize).is_some_and(|u| Arc::ptr_eq(u, unit)));
+        let place = known.unwrap_or_else(|| {
+            self.places.resize(self.places.len().max(lane.saturating_add(1)), None);
+            let place = self.batch.units.len() as u32;
+            self.batch.units.push(Arc::clone(unit));
+            if let Some(slot) = self.places.get_mut(lane) {
+                *slot = Some(place);
+            }
+            place
+        });
+        self.batch.stretches.push((place, stretch.start as u32..stretch.end as u32));
+        ControlFlow::Continue(())
+    }
+
+    fn flush(&mut self) -> ControlFlow<()> {
+        self.places.fill(None);
+        let next = Batch { units: Vec::new(), stretches: Vec::with_capacity(BATCH) };
+        match self.send.send(std::mem::replace(&mut self.batch, next)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+}
+
+/// The lanes, and what is needed to merge them.
+struct Merger<'t, T> {
+    lanes: Vec<Lane<'t, T>>,
+    start: Ts,
+    budget: usize,
+    /// Units that have been passed on. Once nobody looks at them any more, their memory is used again.
+    spare: Vec<Arc<Vec<T>>>,
+}
+
+impl<'t, T: Timed> Merger<'t, T> {
+    fn new(lanes: &[(usize, &'t CpuPages, usize)], start: Ts, budget: usize) -> Merger<'t, T> {
+        let lane = |(buffer, pages, first): &(usize, &'t CpuPages, usize)| Lane {
+            pages,
+            buffer: *buffer,
+            next: *first,
+            ready: VecDeque::new(),
+            frontier: start,
+            stride: 0,
+            pending: None,
+            started: false,
+        };
+        let mut lanes: Vec<Lane<'t, T>> = lanes.iter().map(lane).collect();
+        lanes.sort_by_key(|lane| (lane.pages.cpu, lane.buffer));
+        Merger { lanes, start, budget, spare: Vec::new() }
+    }
+
+    /// Decodes and merges, round by round; `pass_on` gets stretches of units in order, each with
+    /// the number of its lane.
+    fn run(
+        mut self,
+        pool: &Pool,
+        decode: &(impl Fn(Task<'t, T>) -> Unit<T> + Sync),
+        mut pass_on: impl FnMut(usize, &Arc<Vec<T>>, Range<usize>) -> ControlFlow<()>,
+    ) -> Diagnostics {
+        let mut diagnostics = Diagnostics::default();
+        // Of two threads one looks at the items: a second one to decode would only take its core away.
+        let beside = &pool.clone().filter(|pool| pool.current_num_threads() > 2);
+        let mut units = decode_round(self.round(Some(self.start)), pool, decode);
+        loop {
+            for (index, number, unit) in units {
+                if let Some(lane) = self.lanes.get_mut(index) {
+                    lane.next = number.saturating_add(1);
+                    lane.accept(unit, &mut diagnostics);
+                }
+            }
+            let watermark = self.lanes.iter().filter(|l| !l.is_exhausted()).map(|l| l.frontier).min();
+            let next = self.round(watermark);
+            let (more, decoded) = if beside.is_some() {
+                std::thread::scope(|scope| {
+                    let ahead = scope.spawn(move || decode_round(next, beside, decode));
+                    let more = self.drain(watermark, &mut pass_on);
+                    (more, ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                })
+            } else {
+                let more = self.drain(watermark, &mut pass_on);
+                let wanted = more.is_continue() && watermark.is_some();
+                (more, if wanted { decode_round(next, &None, decode) } else { Vec::new() })
+            };
+            if more.is_break() || watermark.is_none() {
+                return diagnostics;
+            }
+            units = decoded;
+        }
+    }
+
+    /// Memory for the items of a unit: what is no longer looked at, if there is any.
+    fn space(&mut self) -> Vec<T> {
+        let free = self.spare.iter().position(|unit| Arc::strong_count(unit) == 1);
+        let unit = free.and_then(|index| Arc::into_inner(self.spare.swap_remove(index)));
+        let mut items = unit.unwrap_or_default();
+        items.clear();
+        items
+    }
+
+    /// The units of the next round, to be decoded while all before `watermark` is merged.
+    fn round(&mut self, watermark: Option<Ts>) -> Vec<Task<'t, T>> {
+        let left: Vec<usize> = self.lanes.iter().map(|lane| lane.left_at(watermark)).collect();
+        let held: usize = left.iter().sum();
+        let room = self.lanes.len().saturating_mul(AHEAD).saturating_add(self.budget).saturating_sub(held);
+        let picked = pick(&self.lanes, &left, self.budget.min(room));
+        let task = |(index, unit): (usize, usize)| {
+            let space = self.space();
+            let Lane { buffer, pages, .. } = self.lanes.get(index)?;
+            Some(Task { lane: index, buffer: *buffer, pages, unit, space })
+        };
+        picked.into_iter().filter_map(task).collect()
+    }
+
+    /// Merges what is before the watermark. From the lane with the earliest item all that comes before
+    /// the earliest of the others is passed on at once, from where it was decoded to.
+    fn drain(
+        &mut self,
+        watermark: Option<Ts>,
+        pass_on: &mut impl FnMut(usize, &Arc<Vec<T>>, Range<usize>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let watermark = watermark.unwrap_or(Ts(i64::MAX));
+        let Merger { lanes, spare, .. } = self;
+        let mut heap: BinaryHeap<Reverse<(Ts, usize)>> = lanes
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(index, lane)| Some(Reverse((lane.head(spare)?, index))))
+            .filter(|Reverse((ts, _))| *ts < watermark)
+            .collect();
+        while let Some(Reverse((_, index))) = heap.pop() {
+            let Some(lane) = lanes.get_mut(index) else { continue };
+            // At the same instant the lane with the smaller number goes first.
+            let limit = heap.peek().map_or(watermark, |Reverse((ts, rival))| {
+                Ts(ts.0.saturating_add(i64::from(index < *rival))).min(watermark)
+            });
+            let next = loop {
+                match lane.head(spare) {
+                    Some(ts) if ts < limit => lane.take(limit, |unit, stretch| pass_on(index, unit, stretch))?,
+                    head => break head,
+                }
+            };
+            if let Some(ts) = next.filter(|ts| *ts < watermark) {
+                heap.push(Reverse((ts, index)));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A unit to be decoded.
+pub(crate) struct Task<'t, T> {
+    lane: usize,
+    pub(crate) buffer: usize,
+    pub(crate) pages: &'t CpuPages,
+    pub(crate) unit: usize,
+    /// For the items: empty, and of some use before, so that its memory is at hand.
+    pub(crate) space: Vec<T>,
+}
+
+fn decode_round<'t, T: Send>(
+    tasks: Vec<Task<'t, T>>,
+    pool: &Pool,
+    decode: &(impl Fn(Task<'t, T>) -> Unit<T> + Sync),
+) -> Vec<(usize, usize, Unit<T>)> {
+    parallel(pool, tasks, |task| (task.lane, task.unit, decode(task)))
+}
+
+/// Chooses the units of a round: again and again the next one of the CPU that will probably be
+/// the furthest behind.
+fn pick<T: Timed>(lanes: &[Lane<'_, T>], left: &[usize], budget: usize) -> Vec<(usize, usize)> {
+    let mut heap: BinaryHeap<Reverse<(Ts, usize, usize)>> = lanes
+        .iter()
+        .enumerate()
+        .filter(|(_, lane)| !lane.is_exhausted())
+        .map(|(index, lane)| Reverse((lane.frontier, index, lane.next)))
+        .collect();
+    let mut picked = Vec::new();
+    while let Some(Reverse((frontier, index, unit))) = heap.pop() {
+        let Some(lane) = lanes.get(index) else { continue };
+        // The first is the CPU that holds the watermark; it must move.
+        if !picked.is_empty() && left.get(index).is_some_and(|left| *left >= AHEAD) {
+            continue;
+        }
+        picked.push((index, unit));
+        if picked.len() >= budget.max(1) {
+            break;
+        }
+        let next = unit.saturating_add(1);
+        if next < lane.pages.units() {
+            let reach = Ts(frontier.0.saturating_add(lane.stride.max(1)));
+            heap.push(Reverse((reach, index, next)));
+        }
+    }
+    picked
+}
