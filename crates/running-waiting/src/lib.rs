@@ -83,8 +83,7 @@ impl Options {
     fn counts(&self, task: &Task, state: &SchedState) -> bool {
         let name = || sched::event::escape(task.comm.as_bytes());
         let descends = || {
-            let kin = state.kin(task.pid);
-            if state.root().is_some() { kin.descends } else { kin.forked }
+            if state.root().is_some() { task.kin.descends } else { task.kin.forked }
         };
         self.tasks.as_ref().is_none_or(|r| r.is_match(&name()))
             && self.exclude.as_ref().is_none_or(|r| !r.is_match(&name()))

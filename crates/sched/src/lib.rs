@@ -39,5 +39,5 @@ pub use event::{Comm, Cpu, Dur, Kind, Pid, PrevState, SchedEvent, StateClass, Ta
 pub use pass::{EventSource, Pass, Window};
 pub use replay::Replay;
 pub use span::{CpuSpan, Current, Span, TaskState};
-pub use state::{Counts, CpuFold, Load, Repair, SchedState, Start, Task, TaskId};
+pub use state::{Counts, CpuFold, Load, Repair, SchedState, Start, Tally, Task, TaskId};
 pub use topology::Topology;

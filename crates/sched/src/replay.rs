@@ -9,7 +9,7 @@ use crate::analysis::Analysis;
 use crate::diag::Diagnostics;
 use crate::event::{SchedEvent, Ts};
 use crate::pass::{EventSource, Pass};
-use crate::state::SchedState;
+use crate::state::{SchedState, Tally};
 use std::ops::ControlFlow;
 
 /// The state before the event of this number.
@@ -44,6 +44,7 @@ struct Recorder {
     count: u64,
     checkpoints: Vec<Checkpoint>,
     violations: Vec<u64>,
+    tally: Tally,
     violated: bool,
 }
 
@@ -52,7 +53,8 @@ impl Analysis for Recorder {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.checkpoints.push(Checkpoint { ts: start, index: 0, state: state.clone() });
-        self.look(state);
+        self.tally.begin(state);
+        self.look();
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -74,7 +76,8 @@ impl Analysis for Recorder {
     }
 
     fn after(&mut self, _: &SchedEvent, state: &SchedState) {
-        self.look(state);
+        self.tally.follow(state);
+        self.look();
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> Recorder {
@@ -83,8 +86,8 @@ impl Analysis for Recorder {
 }
 
 impl Recorder {
-    fn look(&mut self, state: &SchedState) {
-        let violated = state.counts().is_violated();
+    fn look(&mut self) {
+        let violated = self.tally.counts().is_violated();
         if violated && !self.violated {
             self.violations.push(self.count);
         }
@@ -112,6 +115,7 @@ impl<S: EventSource> Replay<S> {
             count: 0,
             checkpoints: Vec::new(),
             violations: Vec::new(),
+            tally: Tally::default(),
             violated: false,
         };
         let outcome = Pass::over(&mut source).run(recorder)?;

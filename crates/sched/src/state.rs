@@ -36,12 +36,11 @@ mod current;
 mod repair;
 mod tasks;
 
-pub use counts::{Counts, Load};
+pub use counts::{Counts, Load, Tally};
 pub use current::CpuFold;
 pub use repair::Repair;
 pub use tasks::{Task, TaskId};
 
-use counts::Tally;
 use tasks::{Queue, Slot, Tasks};
 
 /// What is known of the first instant.
@@ -80,9 +79,6 @@ pub struct SchedState {
     cpus: Vec<CpuState>,
     tasks: Tasks,
     lineage: Lineage,
-    tally: Tally,
-    /// CPUs that the tally does not show as they are.
-    stale: Vec<Cpu>,
     repairs: [u64; Repair::ALL.len()],
     gaps: FxHashMap<Cpu, (u64, u64)>,
     discovered: Vec<(TaskRef, Cpu)>,
@@ -101,7 +97,6 @@ impl SchedState {
         };
         for (cpu, pid) in &start.cpus {
             state.cpu(*cpu).observed = true;
-            state.stale.push(*cpu);
             if let Some(pid) = pid {
                 state.settle(*cpu, *pid, start.ts);
             }
@@ -112,7 +107,6 @@ impl SchedState {
                 state.enter(slot, TaskState::Waiting(*cpu), start.ts);
             }
         }
-        state.recount();
         state.forget_facts();
         state
     }
@@ -146,11 +140,6 @@ impl SchedState {
     /// What `cpu` is, for the figures.
     pub fn load(&self, cpu: Cpu) -> Load {
         self.cpus.get(cpu.index()).map_or(Load::Unobserved, CpuState::load)
-    }
-
-    /// The machine at a glance; kept up to date, not computed.
-    pub fn counts(&self) -> Counts {
-        self.tally.counts()
     }
 
     /// The CPUs that have events.
@@ -223,7 +212,6 @@ impl SchedState {
             Kind::Lost { .. } => self.lose(event.cpu, event.ts),
             _ => self.happen(event),
         }
-        self.recount();
     }
 
     fn happen(&mut self, event: &SchedEvent) {
@@ -234,8 +222,15 @@ impl SchedState {
             Kind::Wakeup { task, target } => self.wakeup(task, target),
             Kind::WakeupNew { task, target } => self.wakeup_new(task, target),
             Kind::Migrate { task, orig, dest } => self.migrate(task, orig, dest),
-            Kind::Fork { parent, child, .. } => self.lineage.fork(parent, child),
-            Kind::Exec { pid, old_pid } => self.exec(pid, old_pid),
+            Kind::Fork { parent, child, .. } => {
+                self.lineage.fork(parent, child);
+                self.relate(child);
+            }
+            Kind::Exec { pid, old_pid } => {
+                self.exec(pid, old_pid);
+                self.relate(old_pid);
+                self.relate(pid);
+            }
             Kind::Exit { .. } | Kind::Lost { .. } | Kind::Frequency { .. } => {}
             Kind::Interrupt { .. } | Kind::Numa { .. } | Kind::Other { .. } => {}
         }
@@ -275,20 +270,6 @@ impl SchedState {
         &mut self.cpus[index]
     }
 
-    fn recount(&mut self) {
-        for cpu in self.stale.drain(..) {
-            let c = &self.cpus[cpu.index()];
-            self.tally.set(cpu, c.load(), c.queue.len);
-        }
-    }
-
-    /// Something of `cpu` changed that the tally must show.
-    fn touch(&mut self, cpu: Cpu) {
-        if self.stale.last() != Some(&cpu) {
-            self.stale.push(cpu);
-        }
-    }
-
     /// Any event ends a gap, and shows who runs.
     fn notice(&mut self, event: &SchedEvent) {
         let (cpu, ts) = (event.cpu, event.ts);
@@ -297,10 +278,7 @@ impl SchedState {
             self.gaps.entry(cpu).or_default().1 += ts.since(since).0;
         }
         let c = self.cpu(cpu);
-        if !c.observed {
-            c.observed = true;
-            self.touch(cpu);
-        }
+        c.observed = true;
         if self.cpus[cpu.index()].current == Current::Unknown {
             self.settle(cpu, event.pid, ts);
         }
@@ -327,7 +305,6 @@ impl SchedState {
         let span = CpuSpan { cpu, current: c.current, comm: c.comm, start: c.since, end: ts };
         (c.current, c.running, c.comm, c.since) = (current, running, comm, ts);
         self.cpu_spans.push(span);
-        self.touch(cpu);
     }
 
     /// The task in `slot` runs on `cpu` from `ts`, whatever it did before.
@@ -353,12 +330,10 @@ impl SchedState {
         self.spans.push(span);
         if let TaskState::Waiting(cpu) = old {
             self.tasks.leave(&mut self.cpus[cpu.index()].queue, slot);
-            self.touch(cpu);
         }
         if let TaskState::Waiting(cpu) = state {
             self.cpu(cpu);
             self.tasks.join(&mut self.cpus[cpu.index()].queue, slot);
-            self.touch(cpu);
         }
         if state == TaskState::Dead {
             self.tasks.die(slot);
@@ -366,7 +341,14 @@ impl SchedState {
     }
 
     fn birth(&mut self, task: TaskRef, state: TaskState, since: Ts) -> Slot {
-        self.tasks.insert(task, state, since)
+        self.tasks.insert(task, self.lineage.of(task.pid), state, since)
+    }
+
+    /// The lineage knows something new of `pid`.
+    fn relate(&mut self, pid: Pid) {
+        if let Some(slot) = self.tasks.find(pid) {
+            self.tasks.entry(slot).kin = self.lineage.of(pid);
+        }
     }
 
     /// Finds a task that an event is about, and takes over its name.

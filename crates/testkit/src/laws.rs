@@ -1,7 +1,8 @@
 //! What must hold of any trace, as an analysis that checks it.
 
 use sched::{
-    Analysis, Counts, Cpu, CpuSpan, Current, Dur, Kind, Load, SchedEvent, SchedState, Span, TaskId, TaskState, Ts,
+    Analysis, Counts, Cpu, CpuSpan, Current, Dur, Kind, Load, SchedEvent, SchedState, Span, Tally, TaskId, TaskState,
+    Ts,
 };
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 /// * the spans of a task tile its observed life;
 /// * the spans of a CPU tile the window: running, idle and unknown time add up to it;
 /// * a CPU runs at most one task, and it is the one whose span says so;
-/// * the counts equal a recount, after every event;
+/// * the counts that are followed equal a recount, after every event;
 /// * nothing is guessed inside a loss.
 #[derive(Clone, Debug, Default)]
 pub struct Laws {
@@ -18,6 +19,7 @@ pub struct Laws {
     tasks: BTreeMap<TaskId, Ts>,
     cpus: BTreeMap<Cpu, Ts>,
     lost: BTreeMap<Cpu, Ts>,
+    tally: Tally,
     report: LawReport,
 }
 
@@ -45,8 +47,9 @@ pub struct LawReport {
 impl Analysis for Laws {
     type Output = LawReport;
 
-    fn begin(&mut self, start: Ts, _: &SchedState) {
+    fn begin(&mut self, start: Ts, state: &SchedState) {
         self.start = start;
+        self.tally.begin(state);
     }
 
     fn span(&mut self, span: &Span, _: &SchedState) {
@@ -80,6 +83,7 @@ impl Analysis for Laws {
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.report.events += 1;
+        self.tally.follow(state);
         match event.kind {
             Kind::Lost { .. } => {
                 self.lost.insert(event.cpu, event.ts);
@@ -89,7 +93,7 @@ impl Analysis for Laws {
         }
         // A recount is expensive where there are many CPUs; every so often is often enough.
         if self.report.events % 64 == 1 || state.observed().count() <= 8 {
-            recount(state);
+            assert_eq!(recount(state), self.tally.counts());
         }
     }
 
@@ -106,7 +110,7 @@ impl Analysis for Laws {
     }
 }
 
-fn recount(state: &SchedState) {
+fn recount(state: &SchedState) -> Counts {
     let mut counts = Counts::default();
     for cpu in (0..64).map(Cpu) {
         let waiting = state.waiting(cpu).count() as u32;
@@ -129,5 +133,6 @@ fn recount(state: &SchedState) {
             assert_eq!((task.pid, task.state), (pid, TaskState::Running(cpu)));
         }
     }
-    assert_eq!(counts, state.counts());
+    assert_eq!(counts, Counts::of(state));
+    counts
 }

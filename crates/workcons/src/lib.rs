@@ -121,18 +121,12 @@ pub struct Reaction {
 #[derive(Clone, Debug)]
 struct Count {
     episodes: Episodes<Scene>,
-    possible_ns: u64,
-    possible_capacity_ns: u64,
+    /// Time, and capacity, that may be violated beside what is.
+    doubtful_ns: u64,
+    doubtful_capacity_ns: u64,
     by_distance: [u64; 4],
     /// The nearest pair in the open episode.
     nearest: Option<Distance>,
-}
-
-/// A CPU as the analysis sees it.
-#[derive(Clone, Copy, Debug, Default)]
-struct CpuNow {
-    load: Load,
-    reacting: Option<Ts>,
 }
 
 /// The analysis.
@@ -144,14 +138,16 @@ pub struct WorkConservation<'o> {
     counts: [Count; WAYS],
     sets: Sets,
     queues: CountedQueues,
-    cpus: Vec<CpuNow>,
+    /// Since when CPUs react.
+    reacting: Vec<Option<Ts>>,
+    /// For which ways of counting it is violated.
+    violated: Flags,
     /// From this instant on an episode is worth a note.
     note_at: Ts,
     reactions: Vec<Reaction>,
     long_reactions: u64,
     integrals: Integrals,
     traced: Option<(Ts, Option<Ts>)>,
-    touched: Vec<Cpu>,
     strips: Option<strips::Gatherer>,
 }
 
@@ -169,8 +165,8 @@ impl<'o> WorkConservation<'o> {
     pub fn new(options: &'o Options) -> WorkConservation<'o> {
         let count = || Count {
             episodes: Episodes::new(&thresholds(options.min_episode), KEPT),
-            possible_ns: 0,
-            possible_capacity_ns: 0,
+            doubtful_ns: 0,
+            doubtful_capacity_ns: 0,
             by_distance: [0; 4],
             nearest: None,
         };
@@ -183,13 +179,13 @@ impl<'o> WorkConservation<'o> {
             counts: [count(), count(), count()],
             sets,
             queues: CountedQueues::default(),
-            cpus: Vec::new(),
+            reacting: Vec::new(),
+            violated: 0,
             note_at: Ts::MAX,
             reactions: Vec::new(),
             long_reactions: 0,
             integrals: Integrals::default(),
             traced: None,
-            touched: Vec::new(),
         }
     }
 
@@ -199,21 +195,12 @@ impl<'o> WorkConservation<'o> {
 
     /// Brings queues and sets up to date with an event that changed something.
     fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.touched.clear();
-        let (sets, touched, options) = (&mut self.sets, &mut self.touched, self.options);
-        let mut touch = |cpu: Cpu| {
-            if touched.last() != Some(&cpu) {
-                touched.push(cpu);
-            }
-        };
-        let change = |cpu, flags, by| {
-            sets.waiter(cpu, flags, by);
-            touch(cpu);
-        };
+        let (sets, options) = (&mut self.sets, self.options);
+        let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
         self.queues.follow(state, |task, cpu| flags(options, task, cpu, state), change);
-        state.cpu_spans().iter().for_each(|span| touch(span.cpu));
-        for i in 0..self.touched.len() {
-            self.place(self.touched[i], event.ts, state);
+        state.cpu_spans().iter().for_each(|span| self.sets.touch(span.cpu));
+        for i in 0..self.sets.touched().len() {
+            self.place(self.sets.touched()[i], event.ts, state);
         }
         self.commit(event.ts);
     }
@@ -233,17 +220,17 @@ impl<'o> WorkConservation<'o> {
             }
             load => load,
         };
-        if cpu.index() >= self.cpus.len() {
-            self.cpus.resize(cpu.index() + 1, CpuNow::default());
-        }
-        let now = &mut self.cpus[cpu.index()];
-        if std::mem::replace(&mut now.load, load) == load {
+        let old = self.sets.place(cpu, load);
+        if load == old || load != Load::Reacting && old != Load::Reacting {
             return;
         }
-        self.sets.place(cpu, load);
+        if cpu.index() >= self.reacting.len() {
+            self.reacting.resize(cpu.index() + 1, None);
+        }
+        let since = &mut self.reacting[cpu.index()];
         if load == Load::Reacting {
-            now.reacting = Some(ts);
-        } else if let Some(since) = now.reacting.take() {
+            *since = Some(ts);
+        } else if let Some(since) = since.take() {
             self.reacted(cpu, since, ts);
         }
     }
@@ -261,12 +248,13 @@ impl<'o> WorkConservation<'o> {
 
     /// Takes over what was changed, after the time until now has been accounted for.
     fn commit(&mut self, ts: Ts) {
-        if self.sets.is_changed() {
-            self.account(ts);
-            self.sets.commit();
+        let Some(change) = self.sets.settle() else { return };
+        self.account(ts);
+        self.sets.commit(&change);
+        // While an episode lasts, it is due for a note when it was.
+        let violated = self.sets.violations();
+        if std::mem::replace(&mut self.violated, violated) != violated {
             self.note_at = self.note_due();
-        } else {
-            self.sets.commit();
         }
     }
 
@@ -291,9 +279,10 @@ impl<'o> WorkConservation<'o> {
         for (way, count) in self.counts.iter_mut().enumerate() {
             let amount = self.sets.violation(way);
             count.episodes.pass(from, ts, amount);
-            if self.sets.is_possible(way) {
-                count.possible_ns += ns;
-                grow(&mut count.possible_capacity_ns, self.sets.possible_capacity(way).into());
+            if self.sets.is_doubtful() && self.sets.is_possible(way) {
+                let capacity = self.sets.possible_capacity(way) - amount.map_or(0, |amount| amount.capacity);
+                count.doubtful_ns += if amount.is_none() { ns } else { 0 };
+                grow(&mut count.doubtful_capacity_ns, capacity.into());
             }
             let distance = amount.and_then(|_| self.sets.nearest(way));
             count.nearest = distance.map(|distance| count.nearest.map_or(distance, |other| other.min(distance)));
@@ -351,8 +340,11 @@ fn flags(options: &Options, task: &Task, cpu: Cpu, state: &SchedState) -> Flags 
     let application = match &options.tasks {
         Some(tasks) => tasks.is_match(&name()),
         None => {
-            let kin = state.kin(task.pid);
-            if state.root().is_some() { kin.descends } else { kin.forked }
+            if state.root().is_some() {
+                task.kin.descends
+            } else {
+                task.kin.forked
+            }
         }
     };
     1 | u8::from(!is_bound(task.comm, cpu)) << 1 | u8::from(application) << 2
@@ -426,8 +418,8 @@ impl Analysis for WorkConservation<'_> {
         for count in &mut self.counts {
             count.episodes.close(end);
         }
-        for (cpu, now) in (0..).map(Cpu).zip(self.cpus.clone()) {
-            if let Some(since) = now.reacting {
+        for (cpu, since) in (0..).map(Cpu).zip(self.reacting.clone()) {
+            if let Some(since) = since {
                 self.reacted(cpu, since, end);
             }
         }

@@ -159,13 +159,15 @@ struct Whole {
 fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options) -> Violation {
     let [smt, llc, node, machine] = count.by_distance;
     let by_distance = ByDistance { smt, llc, node, machine };
+    // What is violated, however short, and what may be beside it.
+    let all = count.episodes.totals().first().copied().unwrap_or_default();
     Violation {
         ns: totals.ns,
         percent: percent(totals.ns, whole.window),
-        possible_percent: percent(count.possible_ns, whole.window),
+        possible_percent: percent(all.ns.saturating_add(count.doubtful_ns), whole.window),
         bounds: None,
         capacity_percent: percent(totals.capacity_ns, whole.cpu_time),
-        possible_capacity_percent: percent(count.possible_capacity_ns, whole.cpu_time),
+        possible_capacity_percent: percent(all.capacity_ns.saturating_add(count.doubtful_capacity_ns), whole.cpu_time),
         thread_ns: totals.thread_ns,
         episodes: totals.episodes,
         longest: Vec::new(),

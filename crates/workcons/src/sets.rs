@@ -8,67 +8,103 @@ use sched::{Cpu, Load, Topology};
 /// The ways of counting waiters.
 pub(crate) const WAYS: usize = 3;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A CPU.
+#[derive(Clone, Copy, Debug, Default)]
 struct Place {
     load: Load,
     /// Counted waiters, by way of counting.
     waiters: [u32; WAYS],
+    /// What it adds to the sums, as of the last commit.
+    share: Sums,
+    touched: bool,
 }
 
 impl Place {
-    fn is_idle(self) -> bool {
-        self.load == Load::Idle
-    }
-
-    fn is_busy(self) -> bool {
-        matches!(self.load, Load::Busy | Load::Overloaded)
-    }
-
-    fn is_overloaded(self, way: usize) -> bool {
-        self.is_busy() & (self.waiters[way] > 0)
-    }
-
     /// What it adds to the sums.
-    fn share(self) -> Sums {
-        let is = |load: Load| u32::from(self.load == load);
-        let (busy, observed) = (u32::from(self.is_busy()), 1 - is(Load::Unobserved));
-        Sums {
-            idle: is(Load::Idle),
-            unknown: is(Load::Unknown),
-            reacting: is(Load::Reacting),
-            running: busy,
-            overloaded: self.waiters.map(|n| busy & u32::from(n > 0)),
-            waiters: self.waiters.map(|n| busy * n),
-            queued: observed * self.waiters[0],
+    fn share(&self) -> Sums {
+        let kind = match self.load {
+            Load::Unobserved => return Sums::default(),
+            Load::Unknown => Sums::UNKNOWN,
+            Load::Idle => Sums::IDLE,
+            Load::Reacting => Sums::REACTING,
+            Load::Busy | Load::Overloaded => Sums::RUNNING,
+        };
+        let [all, movable, application] = self.waiters;
+        let cpus = Four(0).with(kind, 1);
+        if kind != Sums::RUNNING {
+            return Sums { cpus, overloaded: Four(0), waiters: Four(0).with(WAYS, all) };
         }
+        let over = |n: u32| u32::from(n > 0);
+        Sums {
+            cpus,
+            overloaded: Four(0).with(0, over(all)).with(1, over(movable)).with(2, over(application)),
+            waiters: Four(0).with(0, all).with(1, movable).with(2, application).with(WAYS, all),
+        }
+    }
+}
+
+/// Four numbers below 2³² in one, so that they are added and compared at once. A difference may
+/// borrow from the next number; added to a sum that holds it, it comes out right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Four(u128);
+
+impl Four {
+    fn with(self, place: usize, number: u32) -> Four {
+        Four(self.0 | u128::from(number) << (32 * place))
+    }
+
+    fn at(self, place: usize) -> u32 {
+        (self.0 >> (32 * place)) as u32
+    }
+
+    fn add(self, other: Four) -> Four {
+        Four(self.0.wrapping_add(other.0))
+    }
+
+    fn less(self, other: Four) -> Four {
+        Four(self.0.wrapping_sub(other.0))
     }
 }
 
 /// How many CPUs are what, and how many tasks wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
-    idle: u32,
-    unknown: u32,
-    reacting: u32,
-    running: u32,
-    overloaded: [u32; WAYS],
-    /// Counted waiters in O.
-    waiters: [u32; WAYS],
-    /// Waiters of any kind, on any CPU that takes part.
-    queued: u32,
+pub(crate) struct Sums {
+    /// CPUs by what they are: see the constants.
+    cpus: Four,
+    /// CPUs that run a task while others wait, by way of counting.
+    overloaded: Four,
+    /// Counted waiters there, by way of counting; last, the waiters of any kind on any CPU that
+    /// takes part.
+    waiters: Four,
 }
 
 impl Sums {
-    /// A CPU's share changes.
-    fn change(&mut self, new: Sums, old: Sums) {
-        swap(&mut self.idle, new.idle, old.idle);
-        swap(&mut self.unknown, new.unknown, old.unknown);
-        swap(&mut self.reacting, new.reacting, old.reacting);
-        swap(&mut self.running, new.running, old.running);
-        swap(&mut self.queued, new.queued, old.queued);
-        for way in 0..WAYS {
-            swap(&mut self.overloaded[way], new.overloaded[way], old.overloaded[way]);
-            swap(&mut self.waiters[way], new.waiters[way], old.waiters[way]);
+    const IDLE: usize = 0;
+    const UNKNOWN: usize = 1;
+    const REACTING: usize = 2;
+    const RUNNING: usize = 3;
+
+    fn idle(&self) -> u32 {
+        self.cpus.at(Sums::IDLE)
+    }
+
+    fn unknown(&self) -> u32 {
+        self.cpus.at(Sums::UNKNOWN)
+    }
+
+    fn add(&self, other: &Sums) -> Sums {
+        Sums {
+            cpus: self.cpus.add(other.cpus),
+            overloaded: self.overloaded.add(other.overloaded),
+            waiters: self.waiters.add(other.waiters),
+        }
+    }
+
+    fn less(&self, other: &Sums) -> Sums {
+        Sums {
+            cpus: self.cpus.less(other.cpus),
+            overloaded: self.overloaded.less(other.overloaded),
+            waiters: self.waiters.less(other.waiters),
         }
     }
 }
@@ -110,13 +146,13 @@ impl Level {
         level
     }
 
-    fn change(&mut self, cpu: Cpu, old: Place, new: Place) {
+    fn change(&mut self, cpu: Cpu, old: &Sums, new: &Sums) {
         let Some(Some(group)) = self.group.get(cpu.index()).copied() else { return };
         let before = (self.idle[group], self.overloaded[group]);
-        swap(&mut self.idle[group], new.is_idle().into(), old.is_idle().into());
+        swap(&mut self.idle[group], new.idle(), old.idle());
         for way in 0..WAYS {
             let sum = &mut self.overloaded[group][way];
-            swap(sum, new.is_overloaded(way).into(), old.is_overloaded(way).into());
+            swap(sum, new.overloaded.at(way), old.overloaded.at(way));
             let both = |idle: u32, overloaded: u32| u32::from(idle > 0 && overloaded > 0);
             swap(&mut self.both[way], both(self.idle[group], *sum), both(before.0, before.1[way]));
         }
@@ -126,14 +162,16 @@ impl Level {
 /// The CPUs, and how many are what for each way of counting waiters.
 ///
 /// An event changes a CPU several times over: a task leaves its queue, another joins, its current
-/// changes. So changes are gathered, and the sums follow when they are committed, in one step that
-/// finds most often that nothing has changed.
+/// changes. So changes are gathered; [`Sets::settle`] finds what they come to, most often nothing,
+/// and the sums follow with [`Sets::commit`], once the time until then has been accounted for.
 #[derive(Clone, Debug)]
 pub(crate) struct Sets {
     places: Vec<Place>,
-    /// CPUs that changed since the last commit, as they were then.
-    touched: Vec<(Cpu, Place)>,
+    /// CPUs that changed since they were last settled.
+    touched: Vec<Cpu>,
     sums: Sums,
+    /// CPUs whose share changes, as it was and as it will be.
+    moved: Vec<(Cpu, Sums, Sums)>,
     levels: Option<[Level; 3]>,
 }
 
@@ -142,82 +180,106 @@ impl Sets {
         let level = |f: fn(&sched::topology::Place) -> Option<u32>| Level::new(topology, f);
         let levels =
             (!topology.is_empty()).then(|| [level(|p| p.core), level(|p| p.llc), level(|p| p.node.or(p.socket))]);
-        Sets { places: Vec::new(), touched: Vec::new(), sums: Sums::default(), levels }
+        Sets { places: Vec::new(), touched: Vec::new(), sums: Sums::default(), moved: Vec::new(), levels }
     }
 
-    /// A CPU that is about to change; as it was until now is kept for the commit.
-    fn touch(&mut self, cpu: Cpu) -> &mut Place {
+    /// A CPU that changes.
+    pub(crate) fn touch(&mut self, cpu: Cpu) {
+        self.at(cpu);
+    }
+
+    fn at(&mut self, cpu: Cpu) -> &mut Place {
         if cpu.index() >= self.places.len() {
             self.places.resize(cpu.index() + 1, Place::default());
         }
         let place = &mut self.places[cpu.index()];
-        if !self.touched.iter().any(|(touched, _)| *touched == cpu) {
-            self.touched.push((cpu, *place));
+        if !place.touched {
+            place.touched = true;
+            self.touched.push(cpu);
         }
         place
     }
 
+    /// The CPUs that changed since they were last settled.
+    pub(crate) fn touched(&self) -> &[Cpu] {
+        &self.touched
+    }
+
     /// A waiter that counts for these ways joins (1) or leaves (-1).
     pub(crate) fn waiter(&mut self, cpu: Cpu, ways: Flags, by: i32) {
-        for (way, waiters) in self.touch(cpu).waiters.iter_mut().enumerate() {
+        for (way, waiters) in self.at(cpu).waiters.iter_mut().enumerate() {
             *waiters = waiters.saturating_add_signed(by * i32::from(ways >> way & 1));
         }
     }
 
-    /// What a CPU is now.
-    pub(crate) fn place(&mut self, cpu: Cpu, load: Load) {
-        self.touch(cpu).load = load;
+    /// What a CPU is now; what it was.
+    pub(crate) fn place(&mut self, cpu: Cpu, load: Load) -> Load {
+        std::mem::replace(&mut self.at(cpu).load, load)
     }
 
-    /// Whether anything is other than at the last commit.
-    pub(crate) fn is_changed(&self) -> bool {
-        self.touched.iter().any(|(cpu, old)| self.places[cpu.index()] != *old)
-    }
-
-    /// Brings the sums up to date with what was changed.
-    pub(crate) fn commit(&mut self) {
-        for i in 0..self.touched.len() {
-            let (cpu, old) = self.touched[i];
-            let new = self.places[cpu.index()];
-            if new != old {
-                self.change(cpu, old, new);
+    /// Finds by how much the sums change; nothing if nothing did.
+    pub(crate) fn settle(&mut self) -> Option<Sums> {
+        let mut change = Sums::default();
+        for cpu in self.touched.drain(..) {
+            let place = &mut self.places[cpu.index()];
+            place.touched = false;
+            let share = place.share();
+            if share == place.share {
+                continue;
+            }
+            let old = std::mem::replace(&mut place.share, share);
+            change = change.add(&share.less(&old));
+            if self.levels.is_some() {
+                self.moved.push((cpu, old, share));
             }
         }
-        self.touched.clear();
+        (change != Sums::default() || !self.moved.is_empty()).then_some(change)
     }
 
-    fn change(&mut self, cpu: Cpu, old: Place, new: Place) {
-        let (is, was) = (new.share(), old.share());
-        self.sums.change(is, was);
-        if (is.idle, is.overloaded) != (was.idle, was.overloaded) {
+    /// Brings the sums up to date with what was found to change.
+    pub(crate) fn commit(&mut self, change: &Sums) {
+        self.sums = self.sums.add(change);
+        for (cpu, old, new) in self.moved.drain(..) {
             for level in self.levels.iter_mut().flatten() {
-                level.change(cpu, old, new);
+                level.change(cpu, &old, &new);
             }
         }
     }
 
     /// How many CPUs run a task, idle (reacting or not), and are unknown; how many tasks wait.
     pub(crate) fn totals(&self) -> [u32; 4] {
-        let s = &self.sums;
-        [s.running, s.idle + s.reacting, s.unknown, s.queued]
+        let cpus = |kind: usize| self.sums.cpus.at(kind);
+        let idle = cpus(Sums::IDLE) + cpus(Sums::REACTING);
+        [cpus(Sums::RUNNING), idle, cpus(Sums::UNKNOWN), self.sums.waiters.at(WAYS)]
     }
 
     /// What could have been done, if work conservation is violated.
     pub(crate) fn violation(&self, way: usize) -> Option<Amount> {
-        let s = &self.sums;
-        (s.idle > 0 && s.overloaded[way] > 0)
-            .then(|| Amount { capacity: s.idle.min(s.overloaded[way]), threads: s.idle.min(s.waiters[way]) })
+        let (idle, overloaded) = (self.sums.idle(), self.sums.overloaded.at(way));
+        (idle > 0 && overloaded > 0)
+            .then(|| Amount { capacity: idle.min(overloaded), threads: idle.min(self.sums.waiters.at(way)) })
+    }
+
+    /// For which ways of counting it is: bit by index.
+    pub(crate) fn violations(&self) -> Flags {
+        let any = |way: usize| u8::from(self.sums.overloaded.at(way) > 0) << way;
+        if self.sums.idle() > 0 { any(0) | any(1) | any(2) } else { 0 }
+    }
+
+    /// Whether some CPU is unknown, so that more may be violated than is.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.sums.unknown() > 0
     }
 
     /// Whether it would be, were each unknown CPU whatever makes it so.
     pub(crate) fn is_possible(&self, way: usize) -> bool {
-        let sides = u32::from(self.sums.idle > 0) + u32::from(self.sums.overloaded[way] > 0);
-        sides + self.sums.unknown.min(2) >= 2
+        let sides = u32::from(self.sums.idle() > 0) + u32::from(self.sums.overloaded.at(way) > 0);
+        sides + self.sums.unknown().min(2) >= 2
     }
 
     /// The capacity then: unknown CPUs join the smaller set as long as that helps.
     pub(crate) fn possible_capacity(&self, way: usize) -> u32 {
-        let (i, o, u) = (self.sums.idle, self.sums.overloaded[way], self.sums.unknown);
+        let (i, o, u) = (self.sums.idle(), self.sums.overloaded.at(way), self.sums.unknown());
         ((i + o + u) / 2).min(i + u).min(o + u)
     }
 
@@ -241,20 +303,20 @@ impl Sets {
     pub(crate) fn in_node(&self, node: usize, way: usize) -> (bool, bool) {
         match &self.levels {
             Some([_, _, nodes]) if nodes.names.len() > 1 => (nodes.idle[node] > 0, nodes.overloaded[node][way] > 0),
-            _ => (self.sums.idle > 0, self.sums.overloaded[way] > 0),
+            _ => (self.sums.idle() > 0, self.sums.overloaded.at(way) > 0),
         }
     }
 
-    fn which(&self, is: impl Fn(Place) -> bool) -> impl Iterator<Item = Cpu> {
-        (0..).map(Cpu).zip(&self.places).filter(move |(_, p)| is(**p)).map(|(cpu, _)| cpu)
+    fn which(&self, is: impl Fn(&Sums) -> bool) -> impl Iterator<Item = Cpu> {
+        (0..).map(Cpu).zip(&self.places).filter(move |(_, p)| is(&p.share)).map(|(cpu, _)| cpu)
     }
 
     pub(crate) fn idle(&self) -> impl Iterator<Item = Cpu> {
-        self.which(Place::is_idle)
+        self.which(|share| share.idle() > 0)
     }
 
     pub(crate) fn overloaded(&self, way: usize) -> impl Iterator<Item = Cpu> {
-        self.which(move |p| p.is_overloaded(way))
+        self.which(move |share| share.overloaded.at(way) > 0)
     }
 }
 
@@ -268,7 +330,8 @@ mod tests {
             (0..*waiters).for_each(|_| sets.waiter(Cpu(cpu), 7, 1));
             sets.place(Cpu(cpu), *load);
         }
-        sets.commit();
+        let change = sets.settle();
+        sets.commit(&change.unwrap_or_default());
         sets
     }
 

@@ -1,6 +1,8 @@
 //! The machine at a glance, in constant time per event.
 
+use super::SchedState;
 use crate::event::Cpu;
+use crate::span::TaskState;
 use serde::Serialize;
 
 /// What a CPU is, for the figures (`definitions.md`, section 3).
@@ -41,6 +43,13 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Counts the CPUs of a state, and their queues. [`Tally`] follows a pass without counting anew.
+    pub fn of(state: &SchedState) -> Counts {
+        let mut tally = Tally::default();
+        tally.begin(state);
+        tally.counts
+    }
+
     /// Whether work conservation is violated, every waiting task counted.
     pub fn is_violated(&self) -> bool {
         self.idle > 0 && self.overloaded > 0
@@ -52,18 +61,47 @@ impl Counts {
     }
 }
 
+/// The counts, followed through the facts of the state: for an analysis that looks at them at
+/// every event.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub struct Tally {
     counts: Counts,
     cpus: Vec<(Load, u32)>,
 }
 
 impl Tally {
-    pub(super) fn counts(&self) -> Counts {
+    /// The counts now.
+    pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    pub(super) fn set(&mut self, cpu: Cpu, load: Load, waiting: u32) {
+    /// Begins with a state as it is.
+    pub fn begin(&mut self, state: &SchedState) {
+        for cpu in (0..state.cpus.len() as u32).map(Cpu) {
+            self.look(cpu, state);
+        }
+    }
+
+    /// Brings the counts up to date with the event that the state applied last.
+    pub fn follow(&mut self, state: &SchedState) {
+        for span in state.spans() {
+            if let TaskState::Waiting(cpu) = span.state {
+                self.look(cpu, state);
+            }
+            if let Some(TaskState::Waiting(cpu)) = state.task(span.task).map(|task| task.state) {
+                self.look(cpu, state);
+            }
+        }
+        for span in state.cpu_spans() {
+            self.look(span.cpu, state);
+        }
+    }
+
+    fn look(&mut self, cpu: Cpu, state: &SchedState) {
+        self.set(cpu, state.load(cpu), state.queue_length(cpu));
+    }
+
+    fn set(&mut self, cpu: Cpu, load: Load, waiting: u32) {
         if cpu.index() >= self.cpus.len() {
             self.cpus.resize(cpu.index() + 1, Default::default());
         }
@@ -77,10 +115,10 @@ impl Tally {
             c.waiting_overloaded += waiting;
         }
         if old != load {
-            if let Some(n) = c.of(old) {
+            if let Some(n) = c.number(old) {
                 *n -= 1;
             }
-            if let Some(n) = c.of(load) {
+            if let Some(n) = c.number(load) {
                 *n += 1;
             }
         }
@@ -88,7 +126,7 @@ impl Tally {
 }
 
 impl Counts {
-    fn of(&mut self, load: Load) -> Option<&mut u32> {
+    fn number(&mut self, load: Load) -> Option<&mut u32> {
         match load {
             Load::Unobserved => None,
             Load::Unknown => Some(&mut self.unknown),

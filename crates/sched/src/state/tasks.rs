@@ -4,6 +4,7 @@
 //! queues are lists through it, so that joining and leaving cost the same at any length.
 
 use crate::event::{Comm, Cpu, Pid, TaskRef, Ts};
+use crate::lineage::Kin;
 use crate::span::{Span, TaskState};
 use rustc_hash::FxHashMap;
 
@@ -43,6 +44,8 @@ pub struct Task {
     pub born: Option<Ts>,
     /// Who woke it last, and when (`sched_waking`).
     pub waking: Option<(Pid, Ts)>,
+    /// Where it comes from.
+    pub kin: Kin,
     /// Its first event was a migration from this CPU: its next decides whether it waited there.
     pub(super) undecided: Option<Cpu>,
     prev: Slot,
@@ -103,7 +106,7 @@ impl Tasks {
         &mut self.slab[slot as usize]
     }
 
-    pub(super) fn insert(&mut self, task: TaskRef, state: TaskState, since: Ts) -> Slot {
+    pub(super) fn insert(&mut self, task: TaskRef, kin: Kin, state: TaskState, since: Ts) -> Slot {
         let slot = self.free.pop().unwrap_or(self.slab.len() as Slot);
         self.lives = self.lives.wrapping_add(1);
         let task = Task {
@@ -115,6 +118,7 @@ impl Tasks {
             since,
             born: None,
             waking: None,
+            kin,
             undecided: None,
             prev: NONE,
             next: NONE,
