@@ -12,6 +12,7 @@ pub enum Endian {
 
 impl Endian {
     /// A `u16` at `at`, if it is inside.
+    #[inline]
     pub(crate) fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
         let raw = *bytes.get(at..)?.first_chunk()?;
         Some(match self {
@@ -41,6 +42,7 @@ impl Endian {
     }
 
     /// An unsigned number of 1, 2, 4 or 8 bytes at `at`.
+    #[inline]
     pub(crate) fn uint(self, bytes: &[u8], at: usize, size: usize) -> Option<u64> {
         match size {
             1 => bytes.get(at).map(|b| u64::from(*b)),

@@ -34,10 +34,10 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 const AHEAD: usize = 2;
 
 /// Batches that may wait to be looked at.
-const QUEUED: usize = 4;
+const QUEUED: usize = 16;
 
 /// Stretches in a batch.
-const BATCH: usize = 8192;
+const BATCH: usize = 2048;
 
 /// Something with a time, to be merged.
 pub(crate) trait Timed: Send + Sync {

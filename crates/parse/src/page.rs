@@ -130,11 +130,21 @@ impl<'p> Records<'p> {
         Ok(None)
     }
 
+    /// The byte order is chosen here, once for all that a record is read with.
     #[inline]
     fn step(&mut self) -> Result<Option<Raw<'p>>, BadRecord> {
-        let word = self.endian.u32(self.rest, 0).ok_or(BadRecord)?;
+        match self.endian {
+            Endian::Little => self.step_as(Endian::Little),
+            Endian::Big => self.step_as(Endian::Big),
+        }
+    }
+
+    #[inline(always)]
+    fn step_as(&mut self, endian: Endian) -> Result<Option<Raw<'p>>, BadRecord> {
+        let second = |rest: &[u8]| endian.u32(rest, 4).ok_or(BadRecord);
+        let word = endian.u32(self.rest, 0).ok_or(BadRecord)?;
         // The bit fields of the header are laid out from the other end on big-endian machines.
-        let (kind, delta) = match self.endian {
+        let (kind, delta) = match endian {
             Endian::Little => (word & 31, u64::from(word >> 5)),
             Endian::Big => (word >> 27, u64::from(word & LENGTH)),
         };
@@ -145,7 +155,7 @@ impl<'p> Records<'p> {
                 Ok(Some(Raw { ts: self.ts, payload }))
             }
             0 => {
-                let length = self.second()? as usize;
+                let length = second(self.rest)? as usize;
                 self.ts = self.ts.wrapping_add(delta);
                 // The length includes its own word. It need not be a multiple of 4; records are.
                 let payload = length.checked_sub(4).ok_or(BadRecord)?;
@@ -157,28 +167,23 @@ impl<'p> Records<'p> {
                 Ok(None)
             }
             29 => {
-                let length = self.second()? as usize;
+                let length = second(self.rest)? as usize;
                 self.ts = self.ts.wrapping_add(delta);
                 self.advance(4, length.max(4).checked_next_multiple_of(4).ok_or(BadRecord)?)?;
                 Ok(None)
             }
             30 => {
-                self.ts = self.ts.wrapping_add((u64::from(self.second()?) << 27).wrapping_add(delta));
+                self.ts = self.ts.wrapping_add((u64::from(second(self.rest)?) << 27).wrapping_add(delta));
                 self.advance(8, 0)?;
                 Ok(None)
             }
             _ => {
-                let stamp = (u64::from(self.second()?) << 27) | delta;
+                let stamp = (u64::from(second(self.rest)?) << 27) | delta;
                 self.ts = absolute(stamp, self.ts);
                 self.advance(8, 0)?;
                 Ok(None)
             }
         }
-    }
-
-    #[inline]
-    fn second(&self) -> Result<u32, BadRecord> {
-        self.endian.u32(self.rest, 4).ok_or(BadRecord)
     }
 
     /// Passes over `header` bytes and takes `length` more.

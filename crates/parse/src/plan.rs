@@ -3,7 +3,7 @@
 use crate::bytes::{Endian, until_nul};
 use crate::format::{self, EventFormat, Field, Shape};
 use crate::states::States;
-use sched::{Comm, Cpu, Kind, Pid, TaskRef};
+use sched::{Comm, Cpu, Kind, Pid, PrevState, StateClass, TaskRef};
 
 /// A number at a fixed place.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ impl At {
         matches!(field.shape, Shape::Scalar | Shape::Pointer).then_some(At { offset: field.offset, size: field.size })
     }
 
-    #[inline]
+    #[inline(always)]
     fn int(self, payload: &[u8], endian: Endian) -> Option<i32> {
         match self.size {
             4 => endian.u32(payload, self.offset).map(u32::cast_signed),
@@ -203,6 +203,8 @@ pub(crate) struct Plan {
     endian: Endian,
     entries: Vec<Option<Decode>>,
     states: States,
+    /// [`States::table`].
+    small_states: Vec<(StateClass, bool)>,
     common: CommonAt,
     want: Want,
 }
@@ -232,6 +234,7 @@ impl CommonAt {
         self.pid.int(payload, endian).map_or(Pid(-1), Pid)
     }
 
+    #[inline]
     pub(crate) fn flags(&self, payload: &[u8], endian: Endian) -> u8 {
         self.flags.uint(payload, endian).map_or(0, |f| f as u8)
     }
@@ -240,7 +243,8 @@ impl CommonAt {
 impl Plan {
     /// Compiles the plan for `formats`.
     pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> Plan {
-        let mut plan = Plan { endian, entries: Vec::new(), states, common: CommonAt::of(formats.first()), want };
+        let (small_states, common) = (states.table(), CommonAt::of(formats.first()));
+        let mut plan = Plan { endian, entries: Vec::new(), states, small_states, common, want };
         for format in formats {
             let Some(decode) = Decode::of(format).filter(|d| plan.wants(d)) else { continue };
             let id = usize::from(format.id);
@@ -270,44 +274,77 @@ impl Plan {
         &self.common
     }
 
-    /// Decodes a record that stands in a page of `cpu`: who was current, the flags, what happened.
+    /// Decodes a record that stands in a page of `cpu`; `emit` gets who was current, the flags, what
+    /// happened.
+    ///
+    /// The byte order is chosen here, once, and each kind of event is emitted where it is decoded:
+    /// that lets the compiler read the fields without asking again, and write the event where it will
+    /// stand.
     #[inline]
-    pub(crate) fn decode(&self, payload: &[u8], odd: &mut Oddities) -> Option<(Pid, u8, Kind)> {
-        let endian = self.endian;
-        let id = self.common.id(payload, endian)?;
-        let decode = self.entries.get(usize::from(id)).and_then(Option::as_ref);
-        let kind = match decode {
-            Some(decode) => match self.kind(decode, payload, odd) {
-                Some(kind) => kind,
-                None => {
-                    odd.short_records = odd.short_records.saturating_add(1);
-                    Kind::Other { id }
-                }
-            },
-            None if self.want == Want::Lineage => return None,
-            None => Kind::Other { id },
-        };
-        Some((self.common.pid(payload, endian), self.common.flags(payload, endian), kind))
+    pub(crate) fn decode(&self, payload: &[u8], odd: &mut Oddities, emit: impl FnMut(Pid, u8, Kind)) {
+        match self.endian {
+            Endian::Little => self.decode_as(Endian::Little, payload, odd, emit),
+            Endian::Big => self.decode_as(Endian::Big, payload, odd, emit),
+        }
     }
 
-    #[inline]
-    fn kind(&self, decode: &Decode, p: &[u8], odd: &mut Oddities) -> Option<Kind> {
-        let e = self.endian;
+    #[inline(always)]
+    fn decode_as(&self, e: Endian, p: &[u8], odd: &mut Oddities, mut emit: impl FnMut(Pid, u8, Kind)) {
+        let Some(id) = self.common.id(p, e) else { return };
+        let (pid, flags) = (self.common.pid(p, e), self.common.flags(p, e));
+        let decode = match self.entries.get(usize::from(id)).and_then(Option::as_ref) {
+            Some(decode) => decode,
+            None if self.want == Want::Lineage => return,
+            None => return emit(pid, flags, Kind::Other { id }),
+        };
+        // Nine of ten events are one of these, and whole.
+        match decode {
+            Decode::Switch { prev, state, next } => {
+                if let Some(kind) = self.switch(e, p, prev, *state, next, odd) {
+                    return emit(pid, flags, kind);
+                }
+            }
+            Decode::Waking { task, target, success: None } => {
+                if let (Some(task), Some(target)) = (task.task(p, e), target.cpu(p, e)) {
+                    return emit(pid, flags, Kind::Waking { task, target });
+                }
+            }
+            Decode::Wakeup { task, target, success: None } => {
+                if let (Some(task), Some(target)) = (task.task(p, e), target.cpu(p, e)) {
+                    return emit(pid, flags, Kind::Wakeup { task, target });
+                }
+            }
+            _ => {}
+        }
+        let kind = self.kind(e, decode, p, odd);
+        if kind.is_none() {
+            odd.short_records = odd.short_records.saturating_add(1);
+        }
+        emit(pid, flags, kind.unwrap_or(Kind::Other { id }));
+    }
+
+    #[inline(always)]
+    fn switch(&self, e: Endian, p: &[u8], prev: &TaskAt, state: At, next: &TaskAt, odd: &mut Oddities) -> Option<Kind> {
+        let (prev, next, raw) = (prev.task(p, e)?, next.task(p, e)?, state.uint(p, e)?);
+        let (state, unknown) = match self.small_states.get(raw as usize).filter(|_| raw <= u64::from(u32::MAX)) {
+            Some((class, unknown)) => (PrevState { class: *class, raw: raw as u32 }, *unknown),
+            None => {
+                let name = prev.comm.as_bytes();
+                self.states.decode(raw, || name.starts_with(b"kworker") || name.starts_with(b"rcu_"))
+            }
+        };
+        odd.unknown_states = odd.unknown_states.saturating_add(u64::from(unknown));
+        Some(Kind::Switch { prev, state, next })
+    }
+
+    fn kind(&self, e: Endian, decode: &Decode, p: &[u8], odd: &mut Oddities) -> Option<Kind> {
         let mut cpu = |at: &At| {
             let cpu = at.cpu(p, e);
             odd.bad_cpus = odd.bad_cpus.saturating_add(u64::from(cpu.is_none()));
             cpu
         };
         Some(match decode {
-            Decode::Switch { prev, state, next } => {
-                let prev = prev.task(p, e)?;
-                let raw = state.uint(p, e)?;
-                let name = prev.comm.as_bytes();
-                let kthread = || name.starts_with(b"kworker") || name.starts_with(b"rcu_");
-                let (state, unknown) = self.states.decode(raw, kthread);
-                odd.unknown_states = odd.unknown_states.saturating_add(u64::from(unknown));
-                Kind::Switch { prev, state, next: next.task(p, e)? }
-            }
+            Decode::Switch { prev, state, next } => self.switch(e, p, prev, *state, next, odd)?,
             // Kernels before 4.3 report wakeups of tasks that were awake with success = 0.
             Decode::Waking { success: Some(s), .. } | Decode::Wakeup { success: Some(s), .. } if s.uint(p, e)? == 0 => {
                 Kind::Other { id: self.common.id(p, e)? }
@@ -353,6 +390,7 @@ impl Plan {
 
     /// Sets how `prev_state` is read.
     pub(crate) fn set_states(&mut self, states: States) {
+        self.small_states = states.table();
         self.states = states;
     }
 }

@@ -117,6 +117,16 @@ impl States {
         }
     }
 
+    /// What the small numbers decode to, for those who decode millions: nearly all numbers are small.
+    /// Nothing where more than the number decides.
+    pub(crate) fn table(&self) -> Vec<(StateClass, bool)> {
+        let small = match self.encoding {
+            Encoding::Shifted => 0..0,
+            Encoding::Mask | Encoding::Index => 0..0x201,
+        };
+        small.map(|raw| self.decode(raw, || false)).map(|(state, unknown)| (state.class, unknown)).collect()
+    }
+
     fn decode_mask(&self, raw: u64, shown: u32) -> (PrevState, bool) {
         if raw == 0 {
             return (PrevState { class: StateClass::Runnable, raw: shown }, false);

@@ -64,9 +64,10 @@ impl Visitor for Decoder<'_> {
                 return;
             }
         }
-        if let Some((pid, flags, kind)) = self.plan.decode(raw.payload, &mut self.odd) {
-            self.unit.items.push(SchedEvent { ts, cpu: self.cpu, pid, flags, kind });
-        }
+        let (cpu, items) = (self.cpu, &mut self.unit.items);
+        self.plan.decode(raw.payload, &mut self.odd, |pid, flags, kind| {
+            items.push(SchedEvent { ts, cpu, pid, flags, kind });
+        });
     }
 
     fn gap(&mut self, loss: Loss) {
