@@ -7,6 +7,7 @@ mod damage;
 mod differential;
 mod events;
 mod figures;
+mod latency;
 mod laws;
 mod stepper;
 mod structure;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("sched", &[]),
     ("draw", &[]),
     ("parse", &["sched"]),
@@ -15,6 +15,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("workcons", &["sched", "timeline", "draw"]),
     ("events", &["sched", "timeline", "draw"]),
     ("stepper", &["sched", "timeline", "draw"]),
+    ("latency", &["sched", "timeline", "draw"]),
     ("traceevent", &[]),
     ("testkit", &["sched"]),
     (
@@ -26,6 +27,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "timeline",
             "dat2graph",
             "events",
+            "latency",
             "running-waiting",
             "stepper",
             "traceevent",

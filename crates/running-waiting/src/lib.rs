@@ -82,13 +82,10 @@ impl Options {
     /// Whether a task is counted.
     fn counts(&self, task: &Task, state: &SchedState) -> bool {
         let name = || sched::event::escape(task.comm.as_bytes());
-        let descends = || {
-            if state.root().is_some() { task.kin.descends } else { task.kin.forked }
-        };
         self.tasks.as_ref().is_none_or(|r| r.is_match(&name()))
             && self.exclude.as_ref().is_none_or(|r| !r.is_match(&name()))
             && (self.pids.is_empty() || self.pids.contains(&task.pid))
-            && (!self.forked || descends())
+            && (!self.forked || task.kin.is_traced(state.root()))
     }
 }
 

@@ -14,6 +14,14 @@ pub struct Kin {
     pub descends: bool,
 }
 
+impl Kin {
+    /// Whether it belongs to the traced command, whose first task is `root`; where that is not known,
+    /// whether it was forked while the trace ran.
+    pub fn is_traced(self, root: Option<Pid>) -> bool {
+        if root.is_some() { self.descends } else { self.forked }
+    }
+}
+
 /// The lineage as of the events seen so far.
 ///
 /// `trace-cmd record COMMAND` forks, switches tracing on *in the child*, and then executes the

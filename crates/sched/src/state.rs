@@ -111,6 +111,11 @@ impl SchedState {
         state
     }
 
+    /// The trace's first instant.
+    pub fn start(&self) -> Ts {
+        self.start
+    }
+
     /// The instant of the last event.
     pub fn now(&self) -> Ts {
         self.now

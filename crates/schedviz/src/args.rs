@@ -208,6 +208,11 @@ impl TaskArgs {
         Ok(TaskFilter { tasks: self.tasks()?, exclude: self.exclude()?, pids: self.pids() })
     }
 
+    /// Whether only some tasks were asked for.
+    pub(crate) fn is_any(&self) -> bool {
+        self.tasks.is_some() || self.exclude_tasks.is_some() || !self.pid.is_empty() || self.forked
+    }
+
     /// The expression of `--tasks`.
     pub(crate) fn tasks(&self) -> Result<Option<Regex>> {
         self.tasks.as_deref().map(Regex::new).transpose().context("--tasks")

@@ -2,6 +2,7 @@
 
 mod args;
 mod conserve;
+mod delays;
 mod funnel;
 mod graph;
 mod happenings;
@@ -39,6 +40,7 @@ First steps:
   schedviz workcons trace.dat                  how much of the time that was so
   schedviz stepper trace.dat --tui             the run queues, event by event
   schedviz events trace.dat --balance          who was moved where, and why
+  schedviz latency trace.dat                   how long woken tasks waited to run
 
 Exit status: 0 done, 1 error, 2 a limit that was asked for is exceeded, 3 the trace cannot be trusted enough to judge.";
 
@@ -51,6 +53,7 @@ enum Command {
     Workcons(Box<conserve::WorkconsArgs>),
     Stepper(Box<step::StepperArgs>),
     Events(Box<happenings::EventsArgs>),
+    Latency(Box<delays::LatencyArgs>),
     /// Write man pages or shell completions
     #[command(hide = true)]
     Manual(manual::ManualArgs),
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::RunningWaiting(args) => overview::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Workcons(args) => conserve::run(&args),
         Command::Events(args) => happenings::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Latency(args) => delays::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Stepper(args) => step::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Manual(args) => manual::run(&args).map(|()| ExitCode::SUCCESS),
     };

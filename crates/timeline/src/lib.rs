@@ -2,6 +2,7 @@
 //! columns that stand for more than fits.
 
 pub mod columns;
+pub mod histogram;
 pub mod lanes;
 pub mod page;
 pub mod palette;

@@ -1,0 +1,475 @@
+//! How long tasks wait until they run, and how long they run and sleep.
+//!
+//! | measure | from | to |
+//! |---|---|---|
+//! | wakeup latency | `sched_waking`, or where that was not recorded `sched_wakeup` | the task is switched in |
+//! | … until queued | `sched_waking` | `sched_wakeup`: it stands in a run queue |
+//! | … until run | `sched_wakeup` | it is switched in |
+//! | wait of a new task | `sched_wakeup_new` | it is switched in |
+//! | wait after preemption | it is switched out although it could run | it is switched in again |
+//! | run | it is switched in | it is switched out |
+//! | sleep | it is switched out to sleep | it stands in a run queue again |
+//!
+//! A migration on the way does not end a wait. An interval counts if it begins and ends in the
+//! window; what was under way at its start, or still is at its end, has an unknown length and is
+//! only numbered. Where events were lost, what the loss cut is not counted.
+
+mod figure;
+mod report;
+
+pub use figure::figure;
+pub use report::{LatencyReport, Row, Split, text};
+
+use rustc_hash::FxHashMap;
+use sched::state::{Tally, Task, TaskId};
+use sched::topology::Distance;
+use sched::{Analysis, Comm, Cpu, Dur, Kind, Lengths, Load, Pid, SchedEvent, SchedState, TaskState, Topology, Ts};
+use serde::Serialize;
+
+/// By what the rows of the table are
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// A row for each command name
+    #[default]
+    Command,
+    /// A row for each task
+    Task,
+}
+
+/// Which tasks are measured.
+pub type Chosen<'c> = dyn Fn(&Task, &SchedState) -> bool + 'c;
+
+/// What to measure.
+#[derive(Default)]
+pub struct Options<'o> {
+    /// Only what ends on these CPUs; none for all.
+    pub cpus: Option<Vec<Cpu>>,
+    /// Only these tasks; none for all.
+    pub tasks: Option<&'o Chosen<'o>>,
+    /// The rows of the table.
+    pub by: By,
+    /// Where CPUs sit.
+    pub topology: Topology,
+    /// The instant that counts as zero: the trace's start.
+    pub zero: Ts,
+    /// How many of the worst cases are kept.
+    pub worst: usize,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// From the waking to the run.
+    Wakeup,
+    /// Its first part: until it is queued.
+    UntilQueued,
+    /// Its second part: until it runs.
+    UntilRun,
+    /// A new task's first wait.
+    New,
+    /// A preempted task's wait.
+    Preempted,
+    /// A run.
+    Run,
+    /// A sleep.
+    Sleep,
+}
+
+impl Measure {
+    /// All, in the order of their indices.
+    pub const ALL: [Measure; 7] = [
+        Measure::Wakeup,
+        Measure::UntilQueued,
+        Measure::UntilRun,
+        Measure::New,
+        Measure::Preempted,
+        Measure::Run,
+        Measure::Sleep,
+    ];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::Wakeup => "wakeup latency",
+            Measure::UntilQueued => "  waking to queued",
+            Measure::UntilRun => "  queued to run",
+            Measure::New => "wait of new tasks",
+            Measure::Preempted => "wait after preemption",
+            Measure::Run => "run",
+            Measure::Sleep => "sleep",
+        }
+    }
+}
+
+/// A distribution for each measure.
+pub type Measures = [Lengths; Measure::ALL.len()];
+
+/// Where a woken task was placed, seen from where it slept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// On the CPU where it last ran.
+    Previous,
+    /// On another hardware thread of its core.
+    Core,
+    /// On a CPU with the same last-level cache.
+    Llc,
+    /// Elsewhere in the node.
+    Node,
+    /// In another node; where the topology is not known, on any other CPU.
+    Elsewhere,
+    /// Where it had slept is not known.
+    Unknown,
+}
+
+impl Placement {
+    /// All, in the order of their indices.
+    pub const ALL: [Placement; 6] = [
+        Placement::Previous,
+        Placement::Core,
+        Placement::Llc,
+        Placement::Node,
+        Placement::Elsewhere,
+        Placement::Unknown,
+    ];
+
+    fn of(from: Option<Cpu>, to: Cpu, topology: &Topology) -> Placement {
+        match from {
+            None => Placement::Unknown,
+            Some(from) if from == to => Placement::Previous,
+            Some(from) => match topology.distance(from, to) {
+                Some(Distance::Smt) => Placement::Core,
+                Some(Distance::Llc) => Placement::Llc,
+                Some(Distance::Node) => Placement::Node,
+                Some(Distance::Machine) | None => Placement::Elsewhere,
+            },
+        }
+    }
+}
+
+/// What idled when a woken task was queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Idleness {
+    /// The CPU it was queued on.
+    Target,
+    /// Not that one, but another.
+    Other,
+    /// None.
+    Nobody,
+}
+
+impl Idleness {
+    /// All, in the order of their indices.
+    pub const ALL: [Idleness; 3] = [Idleness::Target, Idleness::Other, Idleness::Nobody];
+}
+
+/// One of the longest waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Case {
+    /// Wakeup latency, or another wait.
+    pub measure: Measure,
+    /// When it began, on the trace's clock,
+    pub start_ns: Ts,
+    /// and from the start of the trace.
+    pub start_in_trace_ns: u64,
+    /// How long it lasted.
+    pub duration_ns: Dur,
+    /// Who waited,
+    pub pid: Pid,
+    /// by name.
+    pub command: Comm,
+    /// Who woke it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waker: Option<Pid>,
+    /// Where it was queued,
+    pub queued_on: Cpu,
+    /// and where it ran in the end.
+    pub ran_on: Cpu,
+    /// Who ran there when it was queued; 0 is the idle task,
+    pub behind: Pid,
+    /// by name.
+    pub behind_command: Comm,
+    /// Who ran last before it, where it ran; 0 is the idle task,
+    pub after: Pid,
+    /// by name.
+    pub after_command: Comm,
+    /// CPUs that idled, with nobody waiting, when it was queued.
+    pub idle_cpus: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    measure: Measure,
+    waking: Option<(Pid, Ts)>,
+    queued_on: Cpu,
+    placement: Placement,
+    idleness: Idleness,
+    idle_cpus: u32,
+    behind: (Pid, Comm),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Run,
+    Sleep(Cpu),
+    Wait(Wait),
+}
+
+/// A task's phase, whose beginning was seen.
+#[derive(Clone, Copy, Debug)]
+struct Track {
+    task: TaskId,
+    since: Ts,
+    phase: Phase,
+}
+
+/// The analysis.
+pub struct Latency<'o> {
+    options: &'o Options<'o>,
+    start: Ts,
+    tally: Tally,
+    tracks: Vec<Option<Track>>,
+    all: Measures,
+    rows: FxHashMap<(Pid, Comm), Measures>,
+    /// The latest name of each task that has a row.
+    names: FxHashMap<Pid, Comm>,
+    by_placement: [Lengths; Placement::ALL.len()],
+    by_idleness: [Lengths; Idleness::ALL.len()],
+    worst: Vec<Case>,
+    without_waking: u64,
+    gaps: u64,
+    /// Who was switched out last.
+    switched_out: (Pid, Comm),
+}
+
+impl<'o> Latency<'o> {
+    /// With these options.
+    pub fn new(options: &'o Options<'o>) -> Latency<'o> {
+        Latency {
+            options,
+            start: Ts(0),
+            tally: Tally::default(),
+            tracks: Vec::new(),
+            all: Measures::default(),
+            rows: FxHashMap::default(),
+            names: FxHashMap::default(),
+            by_placement: Default::default(),
+            by_idleness: Default::default(),
+            worst: Vec::new(),
+            without_waking: 0,
+            gaps: 0,
+            switched_out: (Pid::IDLE, Comm::EMPTY),
+        }
+    }
+
+    fn track(&mut self, task: TaskId) -> &mut Option<Track> {
+        let index = task.index();
+        if index >= self.tracks.len() {
+            self.tracks.resize(index + 1, None);
+        }
+        let slot = &mut self.tracks[index];
+        if slot.is_some_and(|track| track.task != task) {
+            *slot = None;
+        }
+        slot
+    }
+
+    /// A task goes from one state to another.
+    fn turn(&mut self, task: &Task, old: TaskState, new: TaskState, event: &SchedEvent, state: &SchedState) {
+        use TaskState::{Blocked, Dead, Running, Waiting};
+        let before = *self.track(task.id());
+        let now = event.ts;
+        let phase = match (old, new) {
+            // A migration, or another number: it goes on.
+            (Waiting(_), Waiting(_)) | (Running(_), Running(_)) => return,
+            (Blocked(_), Blocked(_)) => return,
+            (Waiting(_), Running(cpu)) => {
+                self.ends(task, before, cpu, now, state);
+                Some(Phase::Run)
+            }
+            // It was woken unseen: how long it slept and waited is not known.
+            (_, Running(_)) => Some(Phase::Run),
+            (Running(cpu), Dead) => {
+                self.ends(task, before, cpu, now, state);
+                None
+            }
+            (Running(cpu), Blocked(last)) => {
+                self.ends(task, before, cpu, now, state);
+                Some(Phase::Sleep(last))
+            }
+            (Running(cpu), Waiting(queue)) => {
+                self.ends(task, before, cpu, now, state);
+                Some(Phase::Wait(self.wait(Measure::Preempted, None, None, queue, state)))
+            }
+            (old, Waiting(cpu)) => {
+                if let Blocked(_) = old {
+                    self.ends(task, before, cpu, now, state);
+                }
+                self.queued(task, before, cpu, event, state).map(Phase::Wait)
+            }
+            _ => None,
+        };
+        *self.track(task.id()) = phase.map(|phase| Track { task: task.id(), since: now, phase });
+    }
+
+    /// A task that slept, or was born, is queued by this event; nothing if it is not known why.
+    fn queued(
+        &self,
+        task: &Task,
+        before: Option<Track>,
+        cpu: Cpu,
+        event: &SchedEvent,
+        state: &SchedState,
+    ) -> Option<Wait> {
+        match event.kind {
+            Kind::WakeupNew { .. } => Some(self.wait(Measure::New, None, None, cpu, state)),
+            Kind::Wakeup { .. } => {
+                let (slept_on, since) = match before {
+                    Some(Track { phase: Phase::Sleep(cpu), since, .. }) => (Some(cpu), since),
+                    _ => (None, self.start),
+                };
+                // An older waking is not of this wakeup.
+                let waking = task.waking.filter(|(_, ts)| *ts >= since);
+                Some(self.wait(Measure::Wakeup, waking, slept_on, cpu, state))
+            }
+            _ => None,
+        }
+    }
+
+    fn wait(
+        &self,
+        measure: Measure,
+        waking: Option<(Pid, Ts)>,
+        slept_on: Option<Cpu>,
+        cpu: Cpu,
+        state: &SchedState,
+    ) -> Wait {
+        let idle_cpus = self.tally.counts().idle;
+        let alone = state.load(cpu) == Load::Reacting && state.queue_length(cpu) == 1;
+        Wait {
+            measure,
+            waking,
+            queued_on: cpu,
+            placement: Placement::of(slept_on, cpu, &self.options.topology),
+            idleness: match (alone, idle_cpus) {
+                (true, _) => Idleness::Target,
+                (_, 0) => Idleness::Nobody,
+                _ => Idleness::Other,
+            },
+            idle_cpus,
+            behind: state.running(cpu).map_or((Pid::IDLE, Comm::EMPTY), |t| (t.pid, t.comm)),
+        }
+    }
+
+    /// The phase of a task ends on a CPU.
+    fn ends(&mut self, task: &Task, track: Option<Track>, cpu: Cpu, now: Ts, state: &SchedState) {
+        let Some(track) = track else { return };
+        let shown = self.options.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu));
+        if !shown || !self.options.tasks.is_none_or(|chosen| chosen(task, state)) {
+            return;
+        }
+        let length = now.since(track.since);
+        match track.phase {
+            Phase::Run => self.add(task, Measure::Run, length),
+            Phase::Sleep(_) => self.add(task, Measure::Sleep, length),
+            Phase::Wait(wait) => self.waited(task, &wait, track.since, cpu, now),
+        }
+    }
+
+    fn waited(&mut self, task: &Task, wait: &Wait, queued: Ts, cpu: Cpu, now: Ts) {
+        let mut start = queued;
+        if wait.measure == Measure::Wakeup {
+            match wait.waking {
+                Some((_, waking)) => {
+                    start = waking;
+                    self.add(task, Measure::UntilQueued, queued.since(waking));
+                }
+                None => self.without_waking += 1,
+            }
+            self.add(task, Measure::UntilRun, now.since(queued));
+            let whole = now.since(start);
+            self.by_placement[wait.placement as usize].add(whole);
+            self.by_idleness[wait.idleness as usize].add(whole);
+        }
+        let length = now.since(start);
+        self.add(task, wait.measure, length);
+        self.keep(task, wait, start, length, cpu);
+    }
+
+    fn add(&mut self, task: &Task, measure: Measure, length: Dur) {
+        self.all[measure as usize].add(length);
+        let key = match self.options.by {
+            By::Command => (Pid::IDLE, task.comm),
+            By::Task => {
+                self.names.insert(task.pid, task.comm);
+                (task.pid, Comm::EMPTY)
+            }
+        };
+        self.rows.entry(key).or_default()[measure as usize].add(length);
+    }
+
+    /// Keeps a wait that is one of the longest of its kind.
+    fn keep(&mut self, task: &Task, wait: &Wait, start: Ts, length: Dur, cpu: Cpu) {
+        let same = |case: &&Case| case.measure == wait.measure;
+        let kept = self.worst.iter().filter(same).count();
+        let least = self.worst.iter().filter(same).map(|c| c.duration_ns).min().unwrap_or_default();
+        if kept >= self.options.worst && length <= least {
+            return;
+        }
+        let case = Case {
+            measure: wait.measure,
+            start_ns: start,
+            start_in_trace_ns: start.since(self.options.zero).0,
+            duration_ns: length,
+            pid: task.pid,
+            command: task.comm,
+            waker: wait.waking.map(|(waker, _)| waker),
+            queued_on: wait.queued_on,
+            ran_on: cpu,
+            behind: wait.behind.0,
+            behind_command: wait.behind.1,
+            after: self.switched_out.0,
+            after_command: self.switched_out.1,
+            idle_cpus: wait.idle_cpus,
+        };
+        let at = self.worst.partition_point(|c| c.duration_ns >= length);
+        self.worst.insert(at, case);
+        if kept >= self.options.worst
+            && let Some(last) = self.worst.iter().rposition(|c| c.measure == wait.measure)
+        {
+            self.worst.remove(last);
+        }
+    }
+}
+
+impl Analysis for Latency<'_> {
+    type Output = LatencyReport;
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.start = start;
+        self.tally.begin(state);
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.tally.follow(state);
+        match event.kind {
+            Kind::Switch { prev, .. } => self.switched_out = (prev.pid, prev.comm),
+            Kind::Lost { .. } => self.gaps += 1,
+            _ => {}
+        }
+        let spans = state.spans();
+        for (i, span) in spans.iter().enumerate() {
+            let Some(task) = state.task(span.task) else { continue };
+            // What an event closes next of the same task is what this one led to.
+            let next = spans[i + 1..].iter().find(|later| later.task == span.task);
+            self.turn(task, span.state, next.map_or(task.state, |next| next.state), event, state);
+        }
+    }
+
+    fn finish(self, end: Ts, _: &SchedState) -> LatencyReport {
+        report::build(self, end)
+    }
+}

@@ -1,0 +1,279 @@
+//! What was found: as numbers, and as a text.
+
+use crate::{By, Case, Idleness, Latency, Measure, Measures, Phase, Placement};
+use sched::lengths::Summary;
+use sched::{Comm, Dur, Lengths, Pid, Ts};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// A row of the table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The task, where rows are tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<Pid>,
+    /// The command.
+    pub command: Comm,
+    /// Its measures, those that occur.
+    pub measures: Vec<Named>,
+}
+
+/// A measure and its distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Named {
+    /// Which.
+    pub measure: Measure,
+    /// Its distribution.
+    #[serde(flatten)]
+    pub summary: Summary,
+}
+
+/// Wakeup latencies of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Split<K> {
+    /// Which.
+    pub kind: K,
+    /// Its distribution.
+    #[serde(flatten)]
+    pub summary: Summary,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct LatencyReport {
+    /// `schedviz/latency/1`.
+    pub schema: &'static str,
+    /// The window's start,
+    pub from_ns: Ts,
+    /// and its end.
+    pub to_ns: Ts,
+    /// Every measure.
+    pub measures: Vec<Named>,
+    /// Wakeup latencies by where the task was placed.
+    pub by_placement: Vec<Split<Placement>>,
+    /// Wakeup latencies by what idled then.
+    pub by_idleness: Vec<Split<Idleness>>,
+    /// What the rows are.
+    pub by: By,
+    /// The rows, the one with the longest wakeup latency first.
+    pub rows: Vec<Row>,
+    /// The longest waits.
+    pub worst: Vec<Case>,
+    /// Wakeups without a `sched_waking`: their latency begins when they were queued.
+    pub without_waking: u64,
+    /// Waits under way at the end of the window, not counted above.
+    pub still_waiting: u64,
+    /// Places where events were lost: what they cut is not counted above.
+    pub gaps: u64,
+    /// The distributions, for a figure.
+    #[serde(skip)]
+    pub lengths: Measures,
+    /// Whether other CPUs are told apart by their distance.
+    #[serde(skip)]
+    pub with_distances: bool,
+}
+
+impl LatencyReport {
+    /// The distribution of a measure.
+    pub fn of(&self, measure: Measure) -> Summary {
+        self.measures[measure as usize].summary
+    }
+}
+
+fn named(lengths: &Measures) -> impl Iterator<Item = Named> {
+    Measure::ALL.into_iter().zip(lengths).map(|(measure, lengths)| Named { measure, summary: lengths.summary() })
+}
+
+fn splits<K: Copy>(kinds: &[K], lengths: &[Lengths]) -> Vec<Split<K>> {
+    kinds.iter().zip(lengths).map(|(kind, lengths)| Split { kind: *kind, summary: lengths.summary() }).collect()
+}
+
+pub(crate) fn build(latency: Latency<'_>, end: Ts) -> LatencyReport {
+    let Latency {
+        options,
+        start,
+        tracks,
+        all,
+        rows,
+        names,
+        by_placement,
+        by_idleness,
+        worst,
+        without_waking,
+        gaps,
+        ..
+    } = latency;
+    let mut rows: Vec<(Dur, Row)> = rows
+        .into_iter()
+        .map(|((pid, comm), lengths)| {
+            let (pid, command) = match options.by {
+                By::Command => (None, comm),
+                By::Task => (Some(pid), names.get(&pid).copied().unwrap_or_default()),
+            };
+            let measures = named(&lengths).filter(|m| m.summary.count > 0).collect();
+            (lengths[Measure::Wakeup as usize].max(), Row { pid, command, measures })
+        })
+        .collect();
+    rows.sort_by(|(a, r), (b, s)| b.cmp(a).then(r.command.cmp(&s.command)).then(r.pid.cmp(&s.pid)));
+    let waits = |phase: &Phase| matches!(phase, Phase::Wait(_));
+    LatencyReport {
+        schema: "schedviz/latency/1",
+        from_ns: start,
+        to_ns: end,
+        measures: named(&all).collect(),
+        by_placement: splits(&Placement::ALL, &by_placement),
+        by_idleness: splits(&Idleness::ALL, &by_idleness),
+        by: options.by,
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
+        worst,
+        without_waking,
+        still_waiting: tracks.iter().flatten().filter(|track| waits(&track.phase)).count() as u64,
+        gaps,
+        lengths: all,
+        with_distances: !options.topology.is_empty(),
+    }
+}
+
+fn head(out: &mut String, name: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "\n{name:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "number", "mean", "50 %", "90 %", "99 %", "99.9 %", "max"
+    );
+}
+
+fn line(out: &mut String, name: &str, s: &Summary) {
+    let _ = write!(out, "{name:<28} {:>9}", s.count);
+    if s.count > 0 {
+        for value in [s.mean_ns, s.p50_ns, s.p90_ns, s.p99_ns, s.p999_ns, s.max_ns] {
+            let _ = write!(out, " {:>9}", value.human());
+        }
+    }
+    out.push('\n');
+}
+
+fn placement_name(placement: Placement, with_distances: bool) -> &'static str {
+    match placement {
+        Placement::Previous => "on the CPU it last ran on",
+        Placement::Core => "on the same core",
+        Placement::Llc => "in the same LLC",
+        Placement::Node => "in the same node",
+        Placement::Elsewhere if with_distances => "in another node",
+        Placement::Elsewhere => "on another CPU",
+        Placement::Unknown => "it is not known from where",
+    }
+}
+
+fn idleness_name(idleness: Idleness) -> &'static str {
+    match idleness {
+        Idleness::Target => "on an idle CPU",
+        Idleness::Other => "not so, while others idled",
+        Idleness::Nobody => "while no CPU idled",
+    }
+}
+
+/// The report for people: `trace` is the file as the command line has it, `rows` the most rows and
+/// `cases` the most cases of a kind that are shown.
+pub fn text(report: &LatencyReport, trace: &str, rows: usize, cases: usize) -> String {
+    let mut out = String::new();
+    let w = report.of(Measure::Wakeup);
+    let _ = writeln!(
+        out,
+        "{trace}: woken tasks ran after {} (median), {} (99 %), {} (max); {} wakeups",
+        w.p50_ns.human(),
+        w.p99_ns.human(),
+        w.max_ns.human(),
+        w.count
+    );
+    let _ = writeln!(
+        out,
+        "  (from sched_waking to the switch; what was under way at the edges of the window is not counted)"
+    );
+    head(&mut out, "all tasks");
+    for m in &report.measures {
+        line(&mut out, m.measure.name(), &m.summary);
+    }
+    head(&mut out, "wakeups by placement");
+    for split in report.by_placement.iter().filter(|s| s.summary.count > 0) {
+        line(&mut out, placement_name(split.kind, report.with_distances), &split.summary);
+    }
+    for split in report.by_idleness.iter().filter(|s| s.summary.count > 0) {
+        line(&mut out, idleness_name(split.kind), &split.summary);
+    }
+    let name = |row: &Row| row.pid.map_or(row.command.to_string(), |pid| format!("{} ({pid})", row.command));
+    let of = |measure: Measure| move |row: &Row| row.measures.iter().find(|m| m.measure == measure).copied();
+    for (measure, title) in [(Measure::Wakeup, "wakeup latency of"), (Measure::Preempted, "waits after preemption of")]
+    {
+        let with: Vec<(String, Named)> =
+            report.rows.iter().filter_map(|row| Some((name(row), of(measure)(row)?))).collect();
+        if with.is_empty() {
+            continue;
+        }
+        head(&mut out, title);
+        for (name, m) in with.iter().take(rows) {
+            line(&mut out, &format!("  {name}"), &m.summary);
+        }
+        if with.len() > rows {
+            let _ = writeln!(out, "  … and {} more (--rows, --json)", with.len() - rows);
+        }
+    }
+    worst(&mut out, report, trace, cases);
+    if report.without_waking > 0 {
+        let _ = writeln!(
+            out,
+            "\n{} wakeups without a recorded sched_waking: their latency begins when they were queued",
+            report.without_waking
+        );
+    }
+    out
+}
+
+fn worst(out: &mut String, report: &LatencyReport, trace: &str, cases: usize) {
+    let who = |pid: Pid, name: sched::Comm| match pid {
+        Pid::IDLE => "the idle task".to_owned(),
+        pid => format!("{name} ({pid})"),
+    };
+    for (measure, title) in [
+        (Measure::Wakeup, "longest wakeup latencies"),
+        (Measure::New, "longest waits of new tasks"),
+        (Measure::Preempted, "longest waits after preemption"),
+    ] {
+        let found: Vec<&Case> = report.worst.iter().filter(|c| c.measure == measure).take(cases).collect();
+        if found.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "\n{title}:");
+        for c in found {
+            let start = c.start_in_trace_ns;
+            let waker = match c.waker {
+                None => String::new(),
+                Some(Pid::IDLE) => ", woken from the idle task".to_owned(),
+                Some(waker) => format!(", woken by {waker}"),
+            };
+            let idle = match c.idle_cpus {
+                0 => "no CPU idled".to_owned(),
+                1 => "1 CPU idled".to_owned(),
+                n => format!("{n} CPUs idled"),
+            };
+            let _ = writeln!(
+                out,
+                "  {:>9} from {:.6} s: {}{waker}; queued on CPU {} behind {} ({idle}), ran on CPU {} after {}",
+                c.duration_ns.human(),
+                start as f64 / 1e9,
+                who(c.pid, c.command),
+                c.queued_on,
+                who(c.behind, c.behind_command),
+                c.ran_on,
+                who(c.after, c.after_command)
+            );
+            let margin = c.duration_ns.0 / 10 + 1000;
+            let _ = writeln!(
+                out,
+                "            schedviz dat2graph {trace} --min {:.6} --max {:.6}",
+                start.saturating_sub(margin) as f64 / 1e9,
+                start.saturating_add(c.duration_ns.0).saturating_add(margin) as f64 / 1e9
+            );
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Many lengths of time in little memory: their number, sum, extremes and percentiles.
+
+use crate::event::Dur;
+use serde::Serialize;
+
+/// Steps in each doubling of the length: a percentile is at most a 128th (0.8 %) above the true one.
+const STEPS: u64 = 128;
+
+/// The distribution of some lengths. Number, sum, least and greatest are exact; percentiles are read
+/// from a scale with 128 steps to the octave, and never below the true one. Memory follows the
+/// number of different steps that occur, not the number of lengths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lengths {
+    count: u64,
+    total: u64,
+    min: u64,
+    max: u64,
+    /// The steps that occur, in order, each with how often.
+    steps: Vec<(u16, u64)>,
+}
+
+/// What a table says of a distribution, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// How many.
+    pub count: u64,
+    /// Their sum; it stays at the largest number where it would not fit.
+    pub total_ns: Dur,
+    /// Their mean, rounded down.
+    pub mean_ns: Dur,
+    /// The least.
+    pub min_ns: Dur,
+    /// The median: half are at most so long.
+    pub p50_ns: Dur,
+    /// Nine of ten are at most so long.
+    pub p90_ns: Dur,
+    /// 99 of a hundred.
+    pub p99_ns: Dur,
+    /// 999 of a thousand.
+    pub p999_ns: Dur,
+    /// The greatest.
+    pub max_ns: Dur,
+}
+
+/// The step of a length: below 128 its own, above it by its eight leading bits.
+fn step_of(ns: u64) -> u16 {
+    if ns < STEPS {
+        return ns as u16;
+    }
+    let octave = u64::from(ns.ilog2());
+    ((octave - 6) * STEPS + (ns >> (octave - 7)) % STEPS) as u16
+}
+
+/// The least and the greatest length of a step.
+fn edges(step: u16) -> (u64, u64) {
+    let step = u64::from(step);
+    if step < STEPS {
+        return (step, step);
+    }
+    let (octave, rest) = (step / STEPS + 6, step % STEPS);
+    let low = (STEPS + rest) << (octave - 7);
+    (low, low + ((1 << (octave - 7)) - 1))
+}
+
+impl Lengths {
+    /// Takes one more.
+    pub fn add(&mut self, length: Dur) {
+        let ns = length.0;
+        self.min = if self.count == 0 { ns } else { self.min.min(ns) };
+        self.max = self.max.max(ns);
+        self.count += 1;
+        self.total = self.total.saturating_add(ns);
+        self.count_step(step_of(ns), 1);
+    }
+
+    fn count_step(&mut self, step: u16, n: u64) {
+        match self.steps.binary_search_by_key(&step, |(step, _)| *step) {
+            Ok(at) => self.steps[at].1 += n,
+            Err(at) => self.steps.insert(at, (step, n)),
+        }
+    }
+
+    /// Takes all of `other`.
+    pub fn merge(&mut self, other: &Lengths) {
+        if other.count == 0 {
+            return;
+        }
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.total = self.total.saturating_add(other.total);
+        other.steps.iter().for_each(|(step, n)| self.count_step(*step, *n));
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their sum.
+    pub fn total(&self) -> Dur {
+        Dur(self.total)
+    }
+
+    /// The greatest; zero where there is none.
+    pub fn max(&self) -> Dur {
+        Dur(self.max)
+    }
+
+    /// The length that so many of `of` are at most as long as: the nearest rank. Zero where there is
+    /// none.
+    pub fn rank(&self, many: u64, of: u64) -> Dur {
+        let rank = (u128::from(self.count) * u128::from(many)).div_ceil(u128::from(of.max(1))).max(1);
+        let mut below = 0u128;
+        for (step, n) in &self.steps {
+            below += u128::from(*n);
+            if below >= rank {
+                return Dur(edges(*step).1.clamp(self.min, self.max));
+            }
+        }
+        Dur(self.max)
+    }
+
+    /// What a table says of it.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            count: self.count,
+            total_ns: Dur(self.total),
+            mean_ns: Dur(self.total / self.count.max(1)),
+            min_ns: Dur(self.min),
+            p50_ns: self.rank(1, 2),
+            p90_ns: self.rank(9, 10),
+            p99_ns: self.rank(99, 100),
+            p999_ns: self.rank(999, 1000),
+            max_ns: Dur(self.max),
+        }
+    }
+
+    /// How many there are in each of `per_octave` (at most 128, a power of two) parts of each octave
+    /// of nanoseconds: the number of the part, counted from one nanosecond on, and how many. The
+    /// part `k` begins at 2^(k / `per_octave`) ns, roughly: parts of an octave are equally wide.
+    pub fn parts(&self, per_octave: u32) -> Vec<(u32, u64)> {
+        let mut parts: Vec<(u32, u64)> = Vec::new();
+        for (step, n) in &self.steps {
+            let low = edges(*step).0.max(1);
+            let octave = low.ilog2();
+            let within = (u128::from(low - (1 << octave)) * u128::from(per_octave)) >> octave;
+            let part = octave * per_octave + within as u32;
+            match parts.last_mut() {
+                Some((last, m)) if *last == part => *m += n,
+                _ => parts.push((part, *n)),
+            }
+        }
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_tile_all_lengths() {
+        let mut next = 0u64;
+        for step in 0..=step_of(u64::MAX) {
+            let (low, high) = edges(step);
+            assert_eq!((low, step_of(low), step_of(high)), (next, step, step));
+            assert!(high - low <= low / STEPS);
+            next = high.wrapping_add(1);
+        }
+        assert_eq!(next, 0);
+    }
+
+    #[test]
+    fn ranks_are_those_of_the_sorted_lengths_to_a_128th() {
+        let mut rng = 1u64;
+        let mut all = Vec::new();
+        let (mut one, mut two) = (Lengths::default(), Lengths::default());
+        for i in 0..5000u64 {
+            rng = rng.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let ns = (rng >> 33) >> (i % 31);
+            all.push(ns);
+            if i % 3 == 0 { &mut one } else { &mut two }.add(Dur(ns));
+        }
+        one.merge(&two);
+        all.sort_unstable();
+        for (many, of) in [(0, 1), (1, 2), (9, 10), (99, 100), (999, 1000), (1, 1)] {
+            let rank = (5000 * many as usize).div_ceil(of as usize).max(1);
+            let (truth, found) = (all[rank - 1], one.rank(many, of).0);
+            assert!(found >= truth && found - truth <= truth / STEPS, "{many}/{of}: {found}, {truth}");
+        }
+        let s = one.summary();
+        assert_eq!((s.count, s.total_ns.0, s.min_ns.0, s.max_ns.0), (5000, all.iter().sum(), all[0], all[4999]));
+        assert_eq!(one.parts(4).iter().map(|(_, n)| n).sum::<u64>(), 5000);
+        assert_eq!(Lengths::default().summary(), Summary::default());
+    }
+
+    #[test]
+    fn parts_are_those_of_their_octaves() {
+        let mut l = Lengths::default();
+        [1, 2, 3, 1024, 1279, 1280, 2047].map(|ns| l.add(Dur(ns)));
+        assert_eq!(l.parts(4), [(0, 1), (4, 1), (6, 1), (40, 2), (41, 1), (43, 1)]);
+    }
+}

@@ -1,0 +1,97 @@
+//! `schedviz latency`: how long tasks wait until they run.
+
+use crate::args::{ReadArgs, TaskArgs, WindowArgs};
+use crate::output::OutputArgs;
+use crate::subject::Subject;
+use crate::{output, page, progress, trust};
+use anyhow::Result;
+use latency::{By, Latency, LatencyReport, Options};
+use sched::state::Task;
+use sched::{Diagnostic, Diagnostics, Pass, SchedState};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// How long tasks wait to run after a wakeup or a preemption, how long they run and sleep
+///
+/// The wakeup latency is the time from sched_waking (from sched_wakeup, where that was not recorded)
+/// until the task is switched in. Percentiles are at most 0.8 % above the true ones; numbers, sums
+/// and extremes are exact. An interval counts if it begins and ends in the window.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct LatencyArgs {
+    /// The recording
+    trace: PathBuf,
+    /// A row of the table for each of these
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    by: By,
+    /// So many rows are printed; the JSON has all
+    #[arg(long, default_value_t = 15, value_name = "N")]
+    rows: usize,
+    /// So many of the longest waits of each kind are kept
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    worst: usize,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz latency trace.dat                           the table, and the longest waits
+  schedviz latency trace.dat --tasks '^redis' --by task
+  schedviz latency trace.dat -o latency.pdf            the distributions, drawn
+  schedviz latency trace.dat --topology lscpu.json     placements by distance (lscpu -e -J > lscpu.json)";
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document<'d> {
+    trace: String,
+    #[serde(flatten)]
+    report: &'d LatencyReport,
+    trust: &'d Diagnostics,
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
+    args.output.check()?;
+    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let filter = args.tasks.filter()?;
+    let forked = args.tasks.forked;
+    let chosen = |task: &Task, state: &SchedState| {
+        filter.takes(task.pid, || task.comm.to_string()) && (!forked || task.kin.is_traced(state.root()))
+    };
+    let options = Options {
+        cpus: args.window.has_cpus().then(|| subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect()),
+        tasks: args.tasks.is_any().then_some(&chosen),
+        by: args.by,
+        topology: subject.topology.clone(),
+        zero: subject.start,
+        worst: args.worst,
+    };
+    let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
+        Pass::over(subject.trace.events()?).window(subject.window).run(|| Latency::new(&options))
+    });
+    let outcome = outcome.map_err(|e| subject.named(e))?;
+    let (report, mut diagnostics) = (outcome.output, outcome.diagnostics);
+    diagnostics.add_many(Diagnostic::EventsLost, report.gaps);
+    trust::warn(&diagnostics, args.read.quiet, args.read.color);
+    let document = Document { trace: subject.name(), report: &report, trust: &diagnostics };
+    if args.output.wants_file() {
+        let warnings = page::general_warnings(&subject.trace, &subject.observed, &diagnostics);
+        let figure = || Ok(vec![latency::figure(&report, &subject.heading(warnings))]);
+        let written = args.output.write(&args.trace, "latency", figure, &document, None)?;
+        output::announce(written, args.read.quiet);
+    } else if args.output.wants_json() {
+        output::print_json(&document)?;
+    }
+    if !args.output.wants_json() && !args.output.is_standard_output() {
+        let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());
+        output::print(latency::text(&report, &shown, args.rows, args.worst).as_bytes())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,224 @@
+//! `schedviz latency`: on simulated runs what the simulator's run queues say, on recordings what
+//! `trace-cmd report` says.
+
+use crate::support::{fixture, recordings, schedviz};
+use latency::{Latency, LatencyReport, Measure, Options};
+use parse::Trace;
+use sched::{Dur, Kind, Lengths, Pass, SchedEvent};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use testkit::{Simulation, Truth};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    Run,
+    Sleep,
+    New,
+    Preempted,
+    Woken { waking: Option<i64> },
+}
+
+/// What a task has done since when, if the beginning was seen.
+type Now = BTreeMap<i32, (What, i64)>;
+
+fn runs(truth: &Truth, pid: i32) -> bool {
+    truth.current.contains(&pid)
+}
+
+fn waits(truth: &Truth, pid: i32) -> bool {
+    truth.queues.iter().any(|q| q.contains(&pid))
+}
+
+/// The intervals of a simulated run, from its run queues alone.
+fn intervals(sim: &Simulation) -> [Vec<i64>; 7] {
+    let mut found: [Vec<i64>; 7] = Default::default();
+    let mut now: Now = BTreeMap::new();
+    let mut waking: BTreeMap<i32, i64> = BTreeMap::new();
+    let mut before = &sim.initial;
+    for (event, after) in sim.events.iter().zip(&sim.truth) {
+        let ts = event.ts.0;
+        if let Kind::Exec { pid, old_pid } = event.kind
+            && pid != old_pid
+        {
+            // The same task under another number; whoever had that is dead.
+            let moved = now.remove(&old_pid.0);
+            now.remove(&pid.0);
+            now.extend(moved.map(|moved| (pid.0, moved)));
+            before = after;
+            continue;
+        }
+        if let Kind::Waking { task, .. } = event.kind {
+            waking.insert(task.pid.0, ts);
+        }
+        let mut pids: Vec<i32> =
+            [before, after].iter().flat_map(|t| t.current.iter().chain(t.queues.iter().flatten())).copied().collect();
+        pids.sort_unstable();
+        pids.dedup();
+        for pid in pids.into_iter().filter(|pid| *pid != 0) {
+            let was = (runs(before, pid), waits(before, pid));
+            let is = (runs(after, pid), waits(after, pid));
+            if was == is {
+                continue;
+            }
+            let old = now.remove(&pid);
+            let mut take = |measure: Measure, from: i64| found[measure as usize].push(ts - from);
+            match (old, is) {
+                (Some((What::Run, since)), _) => take(Measure::Run, since),
+                (Some((What::Sleep, since)), (_, true)) => take(Measure::Sleep, since),
+                (Some((What::New, since)), (true, _)) => take(Measure::New, since),
+                (Some((What::Preempted, since)), (true, _)) => take(Measure::Preempted, since),
+                (Some((What::Woken { waking }, since)), (true, _)) => {
+                    take(Measure::Wakeup, waking.unwrap_or(since));
+                    take(Measure::UntilRun, since);
+                    waking.into_iter().for_each(|waking| found[Measure::UntilQueued as usize].push(since - waking));
+                }
+                _ => {}
+            }
+            let what = match (was, is, event.kind) {
+                (_, (true, _), _) => Some(What::Run),
+                ((true, _), (_, true), _) => Some(What::Preempted),
+                (_, (_, true), Kind::WakeupNew { .. }) => Some(What::New),
+                (_, (_, true), Kind::Wakeup { .. }) => {
+                    let slept = match old {
+                        Some((What::Sleep, since)) => since,
+                        _ => i64::MIN,
+                    };
+                    Some(What::Woken { waking: waking.get(&pid).copied().filter(|w| *w >= slept) })
+                }
+                ((true, _), (false, false), Kind::Switch { state, .. })
+                    if state.class == sched::StateClass::Blocked =>
+                {
+                    Some(What::Sleep)
+                }
+                _ => None,
+            };
+            now.extend(what.map(|what| (pid, (what, ts))));
+        }
+        before = after;
+    }
+    found
+}
+
+fn lengths(all: &[i64]) -> Lengths {
+    let mut lengths = Lengths::default();
+    all.iter().for_each(|ns| lengths.add(Dur(ns.unsigned_abs())));
+    lengths
+}
+
+fn measure(events: &[SchedEvent]) -> LatencyReport {
+    let options = Options { worst: 3, ..Options::default() };
+    let outcome = Pass::over(events).run(|| Latency::new(&options)).unwrap_or_else(|never| match never {});
+    outcome.output
+}
+
+#[test]
+fn intervals_are_those_of_the_simulators_run_queues() {
+    let mut seen = [0; 7];
+    for seed in 0..120 {
+        let sim = Simulation::run(seed, 1 + (seed % 7) as u32, 400);
+        let report = measure(&sim.events);
+        for (measure, theirs) in Measure::ALL.into_iter().zip(intervals(&sim)) {
+            assert_eq!(report.lengths[measure as usize], lengths(&theirs), "seed {seed}, {measure:?}");
+            seen[measure as usize] += theirs.len();
+        }
+        let sum = |splits: Vec<u64>| splits.into_iter().sum::<u64>();
+        let wakeups = report.of(Measure::Wakeup).count;
+        assert_eq!(sum(report.by_placement.iter().map(|s| s.summary.count).collect()), wakeups);
+        assert_eq!(sum(report.by_idleness.iter().map(|s| s.summary.count).collect()), wakeups);
+        for measure in Measure::ALL {
+            let of =
+                |row: &latency::Row| row.measures.iter().find(|m| m.measure == measure).map_or(0, |m| m.summary.count);
+            assert_eq!(report.rows.iter().map(of).sum::<u64>(), report.of(measure).count, "the rows are all");
+            let worst = report.worst.iter().find(|case| case.measure == measure);
+            if let Some(worst) = worst {
+                assert_eq!(worst.duration_ns, report.of(measure).max_ns);
+            }
+        }
+    }
+    assert!(seen.iter().all(|n| *n > 100), "{seen:?}");
+}
+
+/// Wakeup latencies by the lines of `trace-cmd report`: from the last waking of a task to its next
+/// switch-in. Only of tasks whose sleep was seen to begin.
+fn reported(path: &Path) -> Option<Vec<i64>> {
+    let output = Command::new("trace-cmd").args(["report", "-t", "-R", "-i"]).arg(path).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut waking: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut queued: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut slept: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let Some((head, body)) = line.split_once(": sched_").map(|(h, b)| (h, b.to_owned())) else { continue };
+        let stamp = head.split_whitespace().last()?;
+        let (s, ns) = stamp.split_once('.')?;
+        let ts = s.parse::<i64>().ok()? * 1_000_000_000 + ns.parse::<i64>().ok()?;
+        let field = |name: &str| -> Option<i64> {
+            let at = body.find(&format!(" {name}="))? + name.len() + 2;
+            body[at..].split_whitespace().next()?.parse().ok()
+        };
+        let kind = body.split(':').next().unwrap_or("");
+        match kind {
+            "waking" => drop(waking.insert(field("pid")?, ts)),
+            // An awake task can be woken again; only the first one queues it.
+            "wakeup" => drop(queued.entry(field("pid")?).or_insert(ts)),
+            "switch" => {
+                let (prev, next) = (field("prev_pid")?, field("next_pid")?);
+                if let Some(queued) = queued.remove(&next) {
+                    // A waking from before it slept is not of this wakeup.
+                    let since = slept.get(&next).copied().unwrap_or(i64::MIN);
+                    let waking = waking.remove(&next).filter(|waking| *waking >= since);
+                    found.push(ts - waking.unwrap_or(queued));
+                }
+                // While it ran it was not queued; a wakeup before this switch did nothing.
+                queued.remove(&prev);
+                slept.insert(prev, ts);
+            }
+            _ => {}
+        }
+    }
+    Some(found)
+}
+
+#[test]
+fn wakeup_latencies_are_those_of_trace_cmd_report() {
+    let paths: Vec<_> =
+        recordings().into_iter().filter(|p| p.ends_with("sleepers.dat") || p.ends_with("spmd.dat")).collect();
+    let paths = if paths.is_empty() {
+        vec![fixture("affine.dat"), fixture("hackbench.dat"), fixture("marker.dat")]
+    } else {
+        paths
+    };
+    for path in paths {
+        let Some(mut theirs) = reported(&path) else {
+            assert!(std::env::var_os("SCHEDVIZ_REQUIRE_TRACE_CMD").is_none(), "trace-cmd is needed");
+            return;
+        };
+        let trace = Trace::open(&path, parse::Options::default()).expect("a recording");
+        let options = Options::default();
+        let report = Pass::over(trace.events().expect("events")).run(|| Latency::new(&options)).expect("a pass").output;
+        let ours = report.of(Measure::Wakeup);
+        theirs.sort_unstable();
+        let exact = lengths(&theirs);
+        assert!(theirs.len() > 50, "{}", path.display());
+        assert_eq!(ours, exact.summary(), "{}", path.display());
+    }
+}
+
+#[test]
+fn the_program_says_what_waited() {
+    let trace = fixture("hackbench.dat");
+    let trace = trace.to_str().expect("a path");
+    let ran = schedviz(&["latency", trace, "--by", "task", "--worst", "2"]).success().text();
+    for part in
+        ["woken tasks ran after", "wait after preemption", "on another CPU", "schedviz dat2graph", "hackbench ("]
+    {
+        assert!(ran.contains(part), "{part}: {ran}");
+    }
+    let json = schedviz(&["latency", trace, "--json"]).success().text();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["schema"], "schedviz/latency/1");
+    let none = schedviz(&["latency", trace, "--tasks", "^nobody$", "--json"]).success().text();
+    let none: serde_json::Value = serde_json::from_str(&none).expect("JSON");
+    assert_eq!(none["measures"][0]["count"], 0);
+}
