@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("sched", &[]),
     ("draw", &[]),
     ("parse", &["sched"]),
@@ -16,6 +16,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("events", &["sched", "timeline", "draw"]),
     ("stepper", &["sched", "timeline", "draw"]),
     ("latency", &["sched", "timeline", "draw"]),
+    ("schedstat", &["sched"]),
     ("traceevent", &[]),
     ("testkit", &["sched"]),
     (
@@ -29,6 +30,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "events",
             "latency",
             "running-waiting",
+            "schedstat",
             "stepper",
             "traceevent",
             "workcons",

@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn parts_are_those_of_their_octaves() {
         let mut l = Lengths::default();
-        [1, 2, 3, 1024, 1279, 1280, 2047].map(|ns| l.add(Dur(ns)));
+        [1, 2, 3, 1024, 1279, 1280, 2047].into_iter().for_each(|ns| l.add(Dur(ns)));
         assert_eq!(l.parts(4), [(0, 1), (4, 1), (6, 1), (40, 2), (41, 1), (43, 1)]);
     }
 }

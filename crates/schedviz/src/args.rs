@@ -79,7 +79,7 @@ pub(crate) struct Lanes {
 }
 
 /// Which part to show
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct WindowArgs {
     /// Start here: seconds from the trace's start (1.25), or 150ms, 20us; @ before it: the trace's clock
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Window")]

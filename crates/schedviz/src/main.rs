@@ -2,6 +2,7 @@
 
 mod args;
 mod conserve;
+mod counters;
 mod delays;
 mod funnel;
 mod graph;
@@ -41,6 +42,7 @@ First steps:
   schedviz stepper trace.dat --tui             the run queues, event by event
   schedviz events trace.dat --balance          who was moved where, and why
   schedviz latency trace.dat                   how long woken tasks waited to run
+  schedviz schedstat before after --time 5.9   the counters of /proc/schedstat around a run
 
 Exit status: 0 done, 1 error, 2 a limit that was asked for is exceeded, 3 the trace cannot be trusted enough to judge.";
 
@@ -54,6 +56,7 @@ enum Command {
     Stepper(Box<step::StepperArgs>),
     Events(Box<happenings::EventsArgs>),
     Latency(Box<delays::LatencyArgs>),
+    Schedstat(Box<counters::SchedstatArgs>),
     /// Write man pages or shell completions
     #[command(hide = true)]
     Manual(manual::ManualArgs),
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Command::RunningWaiting(args) => overview::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Workcons(args) => conserve::run(&args),
         Command::Events(args) => happenings::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Schedstat(args) => counters::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Latency(args) => delays::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Stepper(args) => step::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Manual(args) => manual::run(&args).map(|()| ExitCode::SUCCESS),

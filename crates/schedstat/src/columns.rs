@@ -1,0 +1,87 @@
+//! The columns of the series.
+
+use crate::delta::Delta;
+use serde::Serialize;
+
+/// One row of the table: a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Columns {
+    /// Elapsed time in seconds, where it is known.
+    pub time_s: Option<f64>,
+    /// Time that CPUs ran tasks, in percent.
+    pub busy_percent: Option<f64>,
+    /// The mean time slice in milliseconds.
+    pub slice_ms: Option<f64>,
+    /// Calls of schedule() (from a trace: switches) per CPU.
+    pub sched: f64,
+    /// Those of them that chose the idle task.
+    pub idle: f64,
+    /// Wakeups done, per CPU.
+    pub wake: f64,
+    /// Time spent to find tasks and CPUs, in percent.
+    pub find_percent: Option<f64>,
+    /// Tasks stolen (from a trace: new-idle pulls) per CPU.
+    pub steal: Option<f64>,
+}
+
+impl Columns {
+    /// From two snapshots; `time_s`: what the run took, where that is known.
+    pub fn of(delta: &Delta, time_s: Option<f64>) -> Columns {
+        let cpus = delta.cpus.len().max(1) as f64;
+        let sum = |of: &dyn Fn(&crate::CpuDelta) -> u64| delta.cpus.iter().map(of).fold(0, u64::saturating_add) as f64;
+        let share = |ns: f64| time_s.filter(|t| *t > 0.0).map(|t| 100.0 * ns / (cpus * t * 1e9));
+        let (busy_ns, pcount) = (sum(&|c| c.cpu_time_ns), sum(&|c| c.pcount));
+        let series = delta.cpus.iter().all(|c| c.steal.is_some());
+        Columns {
+            time_s,
+            busy_percent: share(busy_ns),
+            slice_ms: (pcount > 0.0).then(|| busy_ns / pcount / 1e6),
+            sched: sum(&|c| c.sched_count) / cpus,
+            idle: sum(&|c| c.sched_goidle) / cpus,
+            wake: sum(&|c| c.ttwu_count) / cpus,
+            find_percent: if series { share(sum(&|c| c.find_ns.unwrap_or(0))) } else { None },
+            steal: series.then(|| sum(&|c| c.steal.unwrap_or(0)) / cpus),
+        }
+    }
+}
+
+/// By how many percent the new time is better than the base: 100 · (base / new − 1).
+pub fn speedup(base_s: f64, new_s: f64) -> Option<f64> {
+    (new_s > 0.0).then(|| 100.0 * (base_s / new_s - 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CpuDelta;
+    use sched::Cpu;
+
+    /// The rows that the series printed for hackbench (time, %busy, sched, idle; slice in ms).
+    #[test]
+    fn the_series_rows_come_out() {
+        let delta = |time: f64, busy: f64, sched: u64, idle: u64| Delta {
+            cpus: vec![CpuDelta {
+                cpu: Cpu(0),
+                sched_count: sched,
+                sched_goidle: idle,
+                ttwu_count: 0,
+                ttwu_local: 0,
+                cpu_time_ns: (time * busy / 100.0 * 1e9) as u64,
+                run_delay_ns: 0,
+                pcount: sched - idle,
+                find_ns: None,
+                steal: None,
+                steal_fail: None,
+            }],
+            domains: Vec::new(),
+            jiffies: None,
+            warnings: Vec::new(),
+        };
+        let row = Columns::of(&delta(8.084, 75.02, 105_476, 46_291), Some(8.084));
+        assert_eq!(format!("{:.2} {:.2}", row.slice_ms.unwrap(), row.busy_percent.unwrap()), "0.10 75.02");
+        assert_eq!((row.sched, row.idle, row.steal), (105_476.0, 46_291.0, None));
+        let shown = |base, new| format!("{:.1}", speedup(base, new).unwrap());
+        assert_eq!([shown(8.084, 5.938), shown(2.182, 2.229)], ["36.1", "-2.1"]);
+        assert_eq!(speedup(1.0, 0.0), None);
+    }
+}

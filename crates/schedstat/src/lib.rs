@@ -1,0 +1,28 @@
+//! /proc/schedstat, and the columns that the task-stealing series made of it.
+//!
+//! The file's version number does not tell its layout: private series used 16 and 17 for others than
+//! the kernel does today. The layout is decided by the version, the number of fields of a CPU, and
+//! those of a domain; what fits none is refused ([`SchedstatError::Layout`]).
+//!
+//! | column | from two snapshots | from a trace |
+//! |---|---|---|
+//! | `%busy` | Σ rq_cpu_time / (CPUs · time) | ∫ CPUs that run a task / (CPUs · window) |
+//! | `slice` | Σ rq_cpu_time / Σ pcount | mean length of a completed run |
+//! | `sched` | Σ sched_count / CPUs: calls of schedule() | switches / CPUs |
+//! | `idle` | Σ sched_goidle / CPUs | switches to the idle task / CPUs |
+//! | `wake` | Σ ttwu_count / CPUs: wakeups done *by* the CPU | sched_waking / CPUs |
+//! | `%find` | Σ find_time / (CPUs · time); with the series only | |
+//! | `steal` | Σ steal / CPUs; with the series only | new-idle pulls / CPUs |
+//! | `%speedup` | 100 · (time of base / time of new − 1) | the same |
+
+mod columns;
+mod delta;
+mod parse;
+mod report;
+mod trace;
+
+pub use columns::{Columns, speedup};
+pub use delta::{CpuDelta, Delta, DomainDelta};
+pub use parse::{CpuStat, DomainStat, Layout, SchedstatError, Snapshot};
+pub use report::{Report, Row, domains_text, table};
+pub use trace::{FromTrace, TraceColumns};

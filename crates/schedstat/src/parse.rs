@@ -1,0 +1,193 @@
+//! A snapshot: the text of /proc/schedstat.
+
+use sched::Cpu;
+
+/// How the fields are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The number in the first line.
+    pub version: u32,
+    /// Whether a CPU has the seven fields more of the task-stealing series.
+    pub stealing: bool,
+    /// Counters of a domain for each kind of idleness: 8, or 11 where the imbalance is four.
+    pub balance: usize,
+    /// Whether the busy counters come first (since version 16), or the idle ones.
+    pub busy_first: bool,
+}
+
+/// Counters of a CPU, as they stand in the file from the first on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuStat {
+    /// Which.
+    pub cpu: Cpu,
+    /// 9 counters, or 16.
+    pub fields: Vec<u64>,
+    /// Its domains, from the smallest on.
+    pub domains: Vec<DomainStat>,
+}
+
+/// Counters of a scheduling domain of a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DomainStat {
+    /// Its name (`SMT`, `MC`, `NUMA`), where the file has it.
+    pub name: Option<String>,
+    /// The CPUs in it, as a mask in hexadecimal.
+    pub mask: String,
+    /// Three kinds of idleness, and twelve counters more.
+    pub fields: Vec<u64>,
+}
+
+/// /proc/schedstat at one instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// How it is laid out.
+    pub layout: Layout,
+    /// Its jiffies.
+    pub jiffies: Option<u64>,
+    /// The CPUs that were online, in the order of the file.
+    pub cpus: Vec<CpuStat>,
+}
+
+/// Why a text is no snapshot that can be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchedstatError {
+    /// It does not begin as one.
+    #[error("line 1: expected \"version N\"; is this a copy of /proc/schedstat?")]
+    NoVersion,
+    /// A version from before or after those that are known.
+    #[error("line 1: version {0} is not known; 15, 16 and 17 are")]
+    Version(u32),
+    /// Something that is not a number where one is expected.
+    #[error("line {line}: {word:?} is not a counter")]
+    Number {
+        /// The line, from 1 on.
+        line: usize,
+        /// What stands there.
+        word: String,
+    },
+    /// A line of another kind.
+    #[error("line {line}: expected cpuN or domainN, found {word:?}")]
+    Line {
+        /// The line, from 1 on.
+        line: usize,
+        /// How it begins.
+        word: String,
+    },
+    /// So many fields that no known kernel has.
+    #[error(
+        "line {line}: version {version} with {fields} fields in a {what} line: no kernel that is known writes that. \
+         CPUs have 9 fields (16 with the task-stealing series), domains 36 or 45"
+    )]
+    Layout {
+        /// The line, from 1 on.
+        line: usize,
+        /// The file's version.
+        version: u32,
+        /// `cpu` or `domain`.
+        what: &'static str,
+        /// How many there are.
+        fields: usize,
+    },
+    /// No CPU at all.
+    #[error("there is no CPU in it")]
+    NoCpu,
+}
+
+fn numbers(words: &[&str], line: usize) -> Result<Vec<u64>, SchedstatError> {
+    let number = |word: &&str| word.parse().map_err(|_| SchedstatError::Number { line, word: (*word).to_owned() });
+    words.iter().map(number).collect()
+}
+
+impl Snapshot {
+    /// Reads a copy of /proc/schedstat.
+    pub fn parse(text: &str) -> Result<Snapshot, SchedstatError> {
+        let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+        let version = lines.next().and_then(|(_, line)| line.strip_prefix("version ")?.trim().parse::<u32>().ok());
+        let version = version.ok_or(SchedstatError::NoVersion)?;
+        if !(15..=17).contains(&version) {
+            return Err(SchedstatError::Version(version));
+        }
+        let mut layout = Layout { version, stealing: false, balance: 8, busy_first: version > 15 };
+        let mut jiffies = None;
+        let mut cpus: Vec<CpuStat> = Vec::new();
+        for (line, text) in lines {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let Some((first, rest)) = words.split_first() else { continue };
+            if *first == "timestamp" {
+                jiffies = numbers(rest, line)?.first().copied();
+            } else if let Some(number) = first.strip_prefix("cpu") {
+                let cpu = number.parse().ok().filter(|n| *n < Cpu::LIMIT).map(Cpu);
+                let cpu = cpu.ok_or_else(|| SchedstatError::Line { line, word: (*first).to_owned() })?;
+                let fields = numbers(rest, line)?;
+                layout.stealing = match fields.len() {
+                    9 => false,
+                    16 => true,
+                    fields => return Err(SchedstatError::Layout { line, version, what: "cpu", fields }),
+                };
+                cpus.push(CpuStat { cpu, fields, domains: Vec::new() });
+            } else if let (true, Some(cpu)) = (first.starts_with("domain"), cpus.last_mut()) {
+                cpu.domains.push(domain(rest, &mut layout, line)?);
+            } else {
+                return Err(SchedstatError::Line { line, word: (*first).to_owned() });
+            }
+        }
+        // The series' own version 16 is that of kernels whose version was 15.
+        if version == 16 && layout.stealing && layout.balance == 8 {
+            layout.busy_first = false;
+        }
+        if cpus.is_empty() {
+            return Err(SchedstatError::NoCpu);
+        }
+        Ok(Snapshot { layout, jiffies, cpus })
+    }
+}
+
+fn domain(words: &[&str], layout: &mut Layout, line: usize) -> Result<DomainStat, SchedstatError> {
+    let fields = |n: usize| SchedstatError::Layout { line, version: layout.version, what: "domain", fields: n };
+    // `domain0 MC ff 1 2 …` since version 17, `domain0 ff 1 2 …` before. The number of words decides.
+    let (name, mask, rest, balance) = match (words.len(), words) {
+        (47, [name, mask, rest @ ..]) => (Some((*name).to_owned()), mask, rest, 11),
+        (46, [mask, rest @ ..]) => (None, mask, rest, 11),
+        (38, [name, mask, rest @ ..]) => (Some((*name).to_owned()), mask, rest, 8),
+        (37, [mask, rest @ ..]) => (None, mask, rest, 8),
+        (n, _) => return Err(fields(n.saturating_sub(1))),
+    };
+    layout.balance = balance;
+    Ok(DomainStat { name, mask: (*mask).to_owned(), fields: numbers(rest, line)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_no_layout_is_refused() {
+        let refused = |text: &str| Snapshot::parse(text).unwrap_err().to_string();
+        assert!(refused("cpu0 1 2").contains("version"));
+        assert!(refused("version 14\n").contains("14"));
+        assert!(refused("version 15\ntimestamp 5\n").contains("no CPU"));
+        assert!(refused("version 16\ncpu0 1 2 3 4 5 6 7 8 9 10 11 12 13\n").contains("13 fields"));
+        assert!(refused("version 15\ncpu0 1 2 3 4 x 6 7 8 9\n").contains("line 2: \"x\""));
+        assert!(refused("version 15\ncpu0 1 2 3 4 5 6 7 8 9\ndomain0 ff 1 2\n").contains("domain"));
+        assert!(refused("version 15\ndomain0 ff 1\n").contains("line 2"));
+        assert!(refused("version 15\ncpu99999999 1 2 3 4 5 6 7 8 9\n").contains("cpu99999999"));
+    }
+
+    #[test]
+    fn the_order_of_the_blocks_follows_the_layout_not_the_number() {
+        let of = |version: u32, cpu: usize, domain: usize, named: bool| {
+            let join = |n: usize| (0..n).map(|i| i.to_string()).collect::<Vec<_>>().join(" ");
+            let name = if named { "MC " } else { "" };
+            let text =
+                format!("version {version}\ntimestamp 9\ncpu0 {}\ndomain0 {name}f {}\n", join(cpu), join(domain));
+            let snapshot = Snapshot::parse(&text).expect("a snapshot");
+            assert_eq!(snapshot.cpus[0].domains[0].fields.len(), domain);
+            (snapshot.layout.busy_first, snapshot.layout.stealing, snapshot.layout.balance)
+        };
+        assert_eq!(of(15, 9, 36, false), (false, false, 8));
+        assert_eq!(of(16, 9, 36, false), (true, false, 8));
+        assert_eq!(of(16, 16, 36, false), (false, true, 8), "the series on a kernel of version 15");
+        assert_eq!(of(16, 9, 45, false), (true, false, 11), "between the change of the fields and of the number");
+        assert_eq!(of(17, 16, 45, true), (true, true, 11), "the series of 2026");
+    }
+}

@@ -1,0 +1,108 @@
+//! The table, as the series printed it.
+
+use crate::columns::{Columns, speedup};
+use crate::delta::{CpuDelta, DomainDelta};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// A row of the table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// `base`, `new`, `trace`.
+    pub name: String,
+    /// Its numbers.
+    #[serde(flatten)]
+    pub columns: Columns,
+}
+
+/// What two snapshots, or two pairs of them, come to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// `schedviz/schedstat/1`.
+    pub schema: &'static str,
+    /// The file's version number.
+    pub version: u32,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// Of two pairs, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speedup_percent: Option<f64>,
+    /// What each CPU did.
+    pub cpus: Vec<CpuDelta>,
+    /// Load balancing by domain and kind of idleness.
+    pub domains: Vec<DomainDelta>,
+    /// What limits the use of all this.
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    /// The speedup of the second of two rows.
+    pub fn speedup_of(rows: &[Row]) -> Option<f64> {
+        let time = |name: &str| rows.iter().find(|r| r.name == name).and_then(|r| r.columns.time_s);
+        speedup(time("base")?, time("new")?)
+    }
+}
+
+/// The table of these rows. Columns that no row has are left out.
+pub fn table(rows: &[Row]) -> String {
+    type Get = fn(&Columns) -> Option<f64>;
+    let columns: [(&str, usize, Get); 8] = [
+        ("time", 3, |c| c.time_s),
+        ("%busy", 2, |c| c.busy_percent),
+        ("slice", 2, |c| c.slice_ms),
+        ("sched", 0, |c| Some(c.sched)),
+        ("idle", 0, |c| Some(c.idle)),
+        ("wake", 0, |c| Some(c.wake)),
+        ("%find", 2, |c| c.find_percent),
+        ("steal", 0, |c| c.steal),
+    ];
+    let shown: Vec<_> = columns.iter().filter(|(_, _, get)| rows.iter().any(|r| get(&r.columns).is_some())).collect();
+    let width = rows.iter().map(|r| r.name.chars().count()).max().unwrap_or(0).max(8);
+    // Writing to a string cannot fail.
+    let mut out = format!("{:width$}", "");
+    for (name, ..) in &shown {
+        let _ = write!(out, " {name:>8}");
+    }
+    out.push('\n');
+    for row in rows {
+        let _ = write!(out, "{:width$}", row.name);
+        for (_, digits, get) in &shown {
+            let digits = *digits;
+            match get(&row.columns) {
+                Some(value) => {
+                    let _ = write!(out, " {value:>8.digits$}");
+                }
+                None => {
+                    let _ = write!(out, " {:>8}", "-");
+                }
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The load balancer's counters, a line for each domain and kind of idleness.
+pub fn domains_text(domains: &[DomainDelta]) -> String {
+    let mut out = format!(
+        "{:10} {:8} {:>9} {:>9} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8}\n",
+        "domain", "while", "attempts", "balanced", "failed", "succeeded", "pulled", "hot", "nobusyq", "nobusyg"
+    );
+    for d in domains {
+        let _ = writeln!(
+            out,
+            "{:10} {:8} {:>9} {:>9} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8}",
+            d.domain,
+            d.idleness,
+            d.count,
+            d.balanced,
+            d.failed,
+            d.succeeded,
+            d.gained,
+            d.hot_gained,
+            d.nobusyq,
+            d.nobusyg
+        );
+    }
+    out
+}

@@ -1,0 +1,122 @@
+//! The same columns from a trace.
+
+use crate::columns::Columns;
+use sched::{Analysis, Cause, Causes, Cpu, CpuSpan, Current, Kind, Migration, SchedEvent, SchedState, Ts};
+use serde::Serialize;
+
+/// What a trace gives.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TraceColumns {
+    /// The columns; the time is the window's.
+    pub columns: Columns,
+    /// CPUs with events.
+    pub cpus: usize,
+    /// Time that CPUs ran tasks, in nanoseconds.
+    pub busy_ns: u64,
+    /// Switches to a task on any CPU.
+    pub arrivals: u64,
+    /// CPU time of which nothing is known, in percent.
+    pub unknown_percent: f64,
+    /// Migrations by cause, in the order of [`Cause::ALL`].
+    pub migrations: [u64; Cause::ALL.len()],
+}
+
+/// The analysis.
+#[derive(Debug, Default)]
+pub struct FromTrace {
+    start: Ts,
+    switches: u64,
+    to_idle: u64,
+    wakings: u64,
+    busy_ns: u64,
+    unknown_ns: u64,
+    runs: u64,
+    run_ns: u64,
+    causes: Causes,
+    migrations: [u64; Cause::ALL.len()],
+    window: Option<(Ts, Ts)>,
+}
+
+impl FromTrace {
+    /// Over a window, outside of which migrations do not count.
+    pub fn new(from: Ts, to: Ts) -> FromTrace {
+        FromTrace { window: Some((from, to)), ..FromTrace::default() }
+    }
+}
+
+fn count(migrations: &mut [u64], window: Option<(Ts, Ts)>, m: &Migration) {
+    if window.is_none_or(|(from, to)| (from..=to).contains(&m.ts))
+        && let Some(at) = Cause::ALL.iter().position(|cause| *cause == m.cause)
+    {
+        migrations[at] += 1;
+    }
+}
+
+impl Analysis for FromTrace {
+    type Output = TraceColumns;
+
+    fn begin(&mut self, start: Ts, _: &SchedState) {
+        self.start = start;
+    }
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        let (migrations, window) = (&mut self.migrations, self.window);
+        self.causes.event(event, state, |m| count(migrations, window, &m));
+        match event.kind {
+            Kind::Switch { next, .. } => {
+                self.switches += 1;
+                self.to_idle += u64::from(next.pid.is_idle());
+            }
+            Kind::Waking { .. } => self.wakings += 1,
+            _ => {}
+        }
+    }
+
+    fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
+        match span.current {
+            Current::Task(_) => self.busy_ns = self.busy_ns.saturating_add(span.duration().0),
+            Current::Unknown => self.unknown_ns = self.unknown_ns.saturating_add(span.duration().0),
+            Current::Idle => {}
+        }
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        // A run is completed by a switch, and its beginning was seen.
+        if !matches!(event.kind, Kind::Switch { .. }) {
+            return;
+        }
+        for span in state.cpu_spans() {
+            if matches!(span.current, Current::Task(_)) && span.start >= self.start && span.start > state.start() {
+                self.runs += 1;
+                self.run_ns = self.run_ns.saturating_add(span.duration().0);
+            }
+        }
+    }
+
+    fn finish(mut self, end: Ts, state: &SchedState) -> TraceColumns {
+        let (migrations, window) = (&mut self.migrations, self.window);
+        self.causes.finish(|m| count(migrations, window, &m));
+        let observed: Vec<Cpu> = state.observed().collect();
+        let (cpus, elapsed) = (observed.len().max(1) as f64, end.since(self.start).0);
+        let steals = Cause::ALL.iter().position(|cause| *cause == Cause::NewIdle).map_or(0, |at| self.migrations[at]);
+        let share = |ns: u64| 100.0 * ns as f64 / (cpus * elapsed.max(1) as f64);
+        let columns = Columns {
+            time_s: Some(elapsed as f64 / 1e9),
+            busy_percent: (elapsed > 0).then(|| share(self.busy_ns)),
+            slice_ms: (self.runs > 0).then(|| self.run_ns as f64 / self.runs as f64 / 1e6),
+            sched: self.switches as f64 / cpus,
+            idle: self.to_idle as f64 / cpus,
+            wake: self.wakings as f64 / cpus,
+            find_percent: None,
+            steal: Some(steals as f64 / cpus),
+        };
+        TraceColumns {
+            columns,
+            cpus: observed.len(),
+            busy_ns: self.busy_ns,
+            arrivals: self.switches - self.to_idle,
+            unknown_percent: share(self.unknown_ns),
+            migrations: self.migrations,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! `schedviz schedstat`: what happened between two copies of /proc/schedstat.
+
+use crate::args::{ReadArgs, WindowArgs};
+use crate::subject::Subject;
+use crate::{output, progress, trust};
+use anyhow::{Context, Result, anyhow, bail};
+use schedstat::{Columns, Delta, FromTrace, Report, Row, Snapshot, TraceColumns};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// What happened between two copies of /proc/schedstat, as the tables of the task-stealing series
+///
+/// Reads versions 15, 16 and 17, and those with the fields of the series. Statistics must have been on
+/// (sysctl kernel.sched_schedstats=1). The elapsed time is not in the file: --time gives it.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct SchedstatArgs {
+    /// /proc/schedstat before the run
+    before: PathBuf,
+    /// and after it
+    after: PathBuf,
+    /// The same of a run to compare with: its two copies
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"])]
+    base: Vec<PathBuf>,
+    /// What the run took, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    time: Option<f64>,
+    /// What the run of --base took
+    #[arg(long, value_name = "SECONDS", requires = "base")]
+    base_time: Option<f64>,
+    /// The kernel's CONFIG_HZ: the time is then taken from the jiffies in the files
+    #[arg(long, value_name = "N", conflicts_with = "time")]
+    hz: Option<f64>,
+    /// A line for each CPU
+    #[arg(long)]
+    per_cpu: bool,
+    /// A trace of the same run: its columns beside the counters'
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// The numbers as JSON on standard output
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cat /proc/schedstat >before; time ./benchmark; cat /proc/schedstat >after
+  schedviz schedstat before after --time 5.938
+  schedviz schedstat before after --time 5.938 --base old.before old.after --base-time 8.084
+  schedviz schedstat before after --trace trace.dat     and what a trace of the run says";
+
+/// Reads a copy of /proc/schedstat.
+fn snapshot(path: &Path) -> Result<Snapshot> {
+    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
+    Snapshot::parse(&String::from_utf8_lossy(&text)).with_context(|| path.display().to_string())
+}
+
+fn pair(before: &Path, after: &Path) -> Result<(Snapshot, Delta)> {
+    let (b, a) = (snapshot(before)?, snapshot(after)?);
+    let delta =
+        Delta::between(&b, &a).map_err(|why| anyhow!("{} and {}: {why}", before.display(), after.display()))?;
+    Ok((b, delta))
+}
+
+/// The columns of a trace.
+fn of_trace(path: &Path, read: &ReadArgs) -> Result<TraceColumns> {
+    let subject = Subject::open(path, read, &WindowArgs::default())?;
+    let outcome = progress::watched(&subject.trace, read.quiet, || -> Result<_, parse::Error> {
+        sched::Pass::over(subject.trace.events()?).run(|| FromTrace::new(subject.from, subject.to))
+    });
+    let outcome = outcome.map_err(|e| subject.named(e))?;
+    trust::warn(&outcome.diagnostics, read.quiet, read.color);
+    Ok(outcome.output)
+}
+
+/// Reads, subtracts, prints.
+pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
+    for (name, value) in [("--time", args.time), ("--base-time", args.base_time), ("--hz", args.hz)] {
+        if value.is_some_and(|v| !(v.is_finite() && v > 0.0)) {
+            bail!("{name}: a number above zero is needed");
+        }
+    }
+    let elapsed = |time: Option<f64>, delta: &Delta| match (time, args.hz, delta.jiffies) {
+        (Some(time), ..) => Some(time),
+        (None, Some(hz), Some(jiffies)) => Some(jiffies as f64 / hz),
+        _ => None,
+    };
+    let mut rows = Vec::new();
+    let mut warnings = Vec::new();
+    if let [before, after] = args.base.as_slice() {
+        let (_, delta) = pair(before, after)?;
+        rows.push(Row { name: "base".into(), columns: Columns::of(&delta, elapsed(args.base_time, &delta)) });
+        warnings.extend(delta.warnings.iter().map(|w| format!("base: {w}")));
+    }
+    let (first, delta) = pair(&args.before, &args.after)?;
+    rows.push(Row { name: "new".into(), columns: Columns::of(&delta, elapsed(args.time, &delta)) });
+    warnings.extend(delta.warnings.iter().cloned());
+    let trace = args.trace.as_deref().map(|path| of_trace(path, &args.read)).transpose()?;
+    let speedup_percent = Report::speedup_of(&rows);
+    if let Some(trace) = &trace {
+        rows.push(Row { name: "trace".into(), columns: trace.columns });
+    }
+    let report = Report {
+        schema: "schedviz/schedstat/1",
+        version: first.layout.version,
+        rows,
+        speedup_percent,
+        cpus: delta.cpus.clone(),
+        domains: delta.domains.clone(),
+        warnings,
+    };
+    if args.json {
+        return output::print_json(&report);
+    }
+    output::print(text(args, &report, &delta, trace.as_ref()).as_bytes())
+}
+
+fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&TraceColumns>) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    for warning in &report.warnings {
+        let _ = writeln!(out, "note: {warning}");
+    }
+    out += &schedstat::table(&report.rows);
+    if let Some(speedup) = report.speedup_percent {
+        let _ = writeln!(out, "%speedup {speedup:.1}");
+    }
+    let _ = writeln!(
+        out,
+        "(per CPU, {} CPUs; slice in ms; sched, idle, wake: calls of schedule(), to the idle task, wakeups done)",
+        delta.cpus.len()
+    );
+    let timeless = report.rows.iter().any(|r| r.columns.busy_percent.is_none());
+    if timeless {
+        let _ = writeln!(out, "(without --time SECONDS, or --hz N, there is no %busy)");
+    }
+    if let Some(trace) = trace {
+        against(&mut out, delta, trace);
+    }
+    if args.per_cpu {
+        let _ = writeln!(
+            out,
+            "\n{:>5} {:>10} {:>10} {:>10} {:>10} {:>14} {:>14} {:>10}",
+            "CPU", "sched", "idle", "wakeups", "local", "ran, ms", "waited, ms", "arrivals"
+        );
+        for c in &delta.cpus {
+            let _ = writeln!(
+                out,
+                "{:>5} {:>10} {:>10} {:>10} {:>10} {:>14.3} {:>14.3} {:>10}",
+                c.cpu,
+                c.sched_count,
+                c.sched_goidle,
+                c.ttwu_count,
+                c.ttwu_local,
+                c.cpu_time_ns as f64 / 1e6,
+                c.run_delay_ns as f64 / 1e6,
+                c.pcount
+            );
+        }
+    }
+    if !delta.domains.is_empty() {
+        let _ = write!(out, "\nload balancing:\n{}", schedstat::domains_text(&delta.domains));
+    }
+    out
+}
+
+/// Where the counters and the trace disagree: the counters' snapshots lie outside of the trace.
+fn against(out: &mut String, delta: &Delta, trace: &TraceColumns) {
+    let sum = |of: fn(&schedstat::CpuDelta) -> u64| delta.cpus.iter().map(of).fold(0, u64::saturating_add) as f64;
+    let per_cpu = trace.cpus as f64;
+    let pairs = [
+        ("arrivals of tasks (pcount; switches to a task)", sum(|c| c.pcount), trace.arrivals as f64),
+        ("time that tasks ran, ms", sum(|c| c.cpu_time_ns) / 1e6, trace.busy_ns as f64 / 1e6),
+        ("to the idle task (sched_goidle; switches)", sum(|c| c.sched_goidle), trace.columns.idle * per_cpu),
+        ("wakeups (ttwu_count; sched_waking)", sum(|c| c.ttwu_count), trace.columns.wake * per_cpu),
+        ("schedule() (sched_count; switches)", sum(|c| c.sched_count), trace.columns.sched * per_cpu),
+    ];
+    let _ = writeln!(
+        out,
+        "\n{:48} {:>12} {:>12} {:>10}\n(the snapshots were taken before and after the recording, so the counters are at least the trace's)",
+        "in all", "counters", "trace", "more, %"
+    );
+    for (name, counters, trace) in pairs {
+        let more = if trace > 0.0 { format!("{:.1}", 100.0 * (counters / trace - 1.0)) } else { "-".into() };
+        let _ = writeln!(out, "{name:48} {counters:>12.0} {trace:>12.0} {more:>10}");
+    }
+}
