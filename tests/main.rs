@@ -3,6 +3,7 @@
 mod cases;
 mod causes;
 mod cli;
+mod compare;
 mod damage;
 mod differential;
 mod events;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("sched", &[]),
     ("draw", &[]),
     ("parse", &["sched"]),
@@ -17,6 +17,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("stepper", &["sched", "timeline", "draw"]),
     ("latency", &["sched", "timeline", "draw"]),
     ("schedstat", &["sched"]),
+    ("compare", &["draw", "timeline"]),
     ("traceevent", &[]),
     ("testkit", &["sched"]),
     (
@@ -26,6 +27,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "parse",
             "draw",
             "timeline",
+            "compare",
             "dat2graph",
             "events",
             "latency",

@@ -112,7 +112,11 @@ pub(crate) fn conforms(value: &serde_json::Value, schema: &serde_json::Value, at
         if let Some(choices) = schema["enum"].as_array() {
             assert!(choices.contains(value), "{at}: {value} is none of {choices:?}");
         }
-        match schema["type"].as_str() {
+        let types = schema["type"].as_array().cloned().unwrap_or_else(|| vec![schema["type"].clone()]);
+        if value.is_null() && types.iter().any(|t| t == "null") {
+            return;
+        }
+        match types.iter().find(|t| *t != "null").and_then(|t| t.as_str()) {
             None => {}
             Some("object") => {
                 let object = value.as_object().unwrap_or_else(|| panic!("{at}: no object"));

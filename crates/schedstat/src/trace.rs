@@ -1,7 +1,7 @@
 //! The same columns from a trace.
 
 use crate::columns::Columns;
-use sched::{Analysis, Cause, Causes, Cpu, CpuSpan, Current, Kind, Migration, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Cause, Causes, Comm, Cpu, CpuSpan, Current, Kind, Migration, SchedEvent, SchedState, Ts};
 use serde::Serialize;
 
 /// What a trace gives.
@@ -19,6 +19,8 @@ pub struct TraceColumns {
     pub unknown_percent: f64,
     /// Migrations by cause, in the order of [`Cause::ALL`].
     pub migrations: [u64; Cause::ALL.len()],
+    /// The name of the traced command, once its exec was seen.
+    pub command: Option<Comm>,
 }
 
 /// The analysis.
@@ -35,6 +37,7 @@ pub struct FromTrace {
     causes: Causes,
     migrations: [u64; Cause::ALL.len()],
     window: Option<(Ts, Ts)>,
+    command: Option<Comm>,
 }
 
 impl FromTrace {
@@ -82,8 +85,9 @@ impl Analysis for FromTrace {
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         // A run is completed by a switch, and its beginning was seen.
-        if !matches!(event.kind, Kind::Switch { .. }) {
-            return;
+        let Kind::Switch { prev, .. } = event.kind else { return };
+        if state.root() == Some(prev.pid) {
+            self.command = Some(prev.comm);
         }
         for span in state.cpu_spans() {
             if matches!(span.current, Current::Task(_)) && span.start >= self.start && span.start > state.start() {
@@ -117,6 +121,7 @@ impl Analysis for FromTrace {
             arrivals: self.switches - self.to_idle,
             unknown_percent: share(self.unknown_ns),
             migrations: self.migrations,
+            command: self.command,
         }
     }
 }

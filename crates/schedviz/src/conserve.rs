@@ -3,8 +3,8 @@
 use crate::args::{ReadArgs, TaskArgs, WindowArgs, repeatable};
 use crate::output::OutputArgs;
 use crate::subject::Subject;
-use crate::{output, portrait, progress, trust};
-use anyhow::{Context, Result, bail};
+use crate::{groups, output, portrait, progress, trust};
+use anyhow::{Result, bail};
 use parse::Where;
 use sched::{Cpu, Diagnostics, Dur, Pass};
 use serde::Serialize;
@@ -126,7 +126,8 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     };
     let mut files: Vec<(Option<String>, PathBuf)> = args.traces.iter().map(|t| (None, t.clone())).collect();
     for group in &args.group {
-        files.extend(members(group)?);
+        let (name, members) = groups::members(group)?;
+        files.extend(members.into_iter().map(|path| (Some(name.clone()), path)));
     }
     let single = files.len() == 1 && args.output.wants_file();
     let (mut runs, mut subject) = (Vec::new(), None);
@@ -138,7 +139,7 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     let limits = Limits { violation: args.max_violation, loss: args.max_loss };
     let verdicts = runs.iter().filter_map(|r| Verdict::of(&r.trace, &r.report, &limits)).collect();
     let document =
-        Document { schema: "schedviz/workcons/1", groups: groups(&runs), verdict: Verdict::worst(verdicts), runs };
+        Document { schema: "schedviz/workcons/1", groups: medians(&runs), verdict: Verdict::worst(verdicts), runs };
     if args.output.wants_file() {
         let figure = || match (&subject, document.runs.as_slice()) {
             (Some(subject), [run]) => Ok(vec![portrait::portrait(subject, &run.report, &run.trust.diagnostics)?]),
@@ -190,36 +191,6 @@ fn figure(document: &Document) -> draw::Figure {
     workcons::figure("Elapsed time and work conservation", notes, &groups, &repeatable(std::env::args_os()))
 }
 
-/// The files of `NAME=FILE[,FILE...]`.
-fn members(group: &str) -> Result<Vec<(Option<String>, PathBuf)>> {
-    let Some((name, files)) = group.split_once('=').filter(|(name, files)| !name.is_empty() && !files.is_empty())
-    else {
-        bail!("--group: {group:?} is not NAME=FILE[,FILE...]");
-    };
-    let mut found = Vec::new();
-    for file in files.split(',') {
-        let path = Path::new(file);
-        let pattern = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        if !pattern.contains('*') {
-            found.push(path.to_owned());
-            continue;
-        }
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-        let mut matching: Vec<PathBuf> = entries
-            .flatten()
-            .filter(|e| crate::patterns::matches(&pattern, &e.file_name().to_string_lossy()))
-            .map(|e| e.path())
-            .collect();
-        if matching.is_empty() {
-            bail!("--group {name}: no file matches {file}");
-        }
-        matching.sort();
-        found.extend(matching);
-    }
-    Ok(found.into_iter().map(|path| (Some(name.to_owned()), path)).collect())
-}
-
 /// Measures one run; `strips`: so that it can be drawn.
 fn measure(
     args: &WorkconsArgs,
@@ -267,7 +238,7 @@ fn measure(
 }
 
 /// The runs of each group together, in the order the groups were given.
-fn groups(runs: &[Run]) -> Vec<Group> {
+fn medians(runs: &[Run]) -> Vec<Group> {
     let mut names: Vec<&String> = runs.iter().filter_map(|r| r.group.as_ref()).collect();
     names.dedup();
     let group = |name: &String| {

@@ -59,8 +59,7 @@ fn snapshot(path: &Path) -> Result<Snapshot> {
 
 fn pair(before: &Path, after: &Path) -> Result<(Snapshot, Delta)> {
     let (b, a) = (snapshot(before)?, snapshot(after)?);
-    let delta =
-        Delta::between(&b, &a).map_err(|why| anyhow!("{} and {}: {why}", before.display(), after.display()))?;
+    let delta = Delta::between(&b, &a).map_err(|why| anyhow!("{} and {}: {why}", before.display(), after.display()))?;
     Ok((b, delta))
 }
 

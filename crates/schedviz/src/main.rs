@@ -1,15 +1,18 @@
 //! The `schedviz` program: glue between the reader, the analyses and the devices.
 
 mod args;
+mod comparison;
 mod conserve;
 mod counters;
 mod delays;
 mod funnel;
 mod graph;
+mod groups;
 mod happenings;
 mod info;
 mod listing;
 mod manual;
+mod measures;
 mod output;
 mod overview;
 mod page;
@@ -42,6 +45,8 @@ First steps:
   schedviz stepper trace.dat --tui             the run queues, event by event
   schedviz events trace.dat --balance          who was moved where, and why
   schedviz latency trace.dat                   how long woken tasks waited to run
+  schedviz compare --base 'old.*.dat' --new 'new.*.dat'
+                                               what a patch changed, and whether it is noise
   schedviz schedstat before after --time 5.9   the counters of /proc/schedstat around a run
 
 Exit status: 0 done, 1 error, 2 a limit that was asked for is exceeded, 3 the trace cannot be trusted enough to judge.";
@@ -56,6 +61,7 @@ enum Command {
     Stepper(Box<step::StepperArgs>),
     Events(Box<happenings::EventsArgs>),
     Latency(Box<delays::LatencyArgs>),
+    Compare(Box<comparison::CompareArgs>),
     Schedstat(Box<counters::SchedstatArgs>),
     /// Write man pages or shell completions
     #[command(hide = true)]
@@ -70,6 +76,7 @@ fn main() -> ExitCode {
         Command::RunningWaiting(args) => overview::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Workcons(args) => conserve::run(&args),
         Command::Events(args) => happenings::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Compare(args) => comparison::run(&args),
         Command::Schedstat(args) => counters::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Latency(args) => delays::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Stepper(args) => step::run(&args).map(|()| ExitCode::SUCCESS),

@@ -1,0 +1,108 @@
+//! The table: for a mail, and as Markdown.
+
+use crate::{Finding, Row, Spread};
+use std::fmt::Write;
+
+/// Four digits, whatever the size.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1000.0 => format!("{value:.0}"),
+        v if v >= 100.0 => format!("{value:.1}"),
+        v if v >= 10.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// The median, and half the range in percent of it; of a median of zero the greatest.
+fn with_spread(s: &Spread) -> String {
+    match (s.median == 0.0, s.percent()) {
+        (true, _) if s.max > 0.0 => format!("0 (..{})", short(s.max)),
+        (true, _) => "0".into(),
+        (_, percent) if percent >= 999.5 => format!("{} \u{b1}>999%", short(s.median)),
+        (_, percent) => format!("{} \u{b1}{percent:.0}%", short(s.median)),
+    }
+}
+
+/// Whether there is nothing to say: no run has any of it.
+fn is_nothing(row: &Row) -> bool {
+    row.base.max == 0.0 && row.new.max == 0.0
+}
+
+fn change(row: &Row) -> String {
+    match row.change_percent {
+        None => "-".into(),
+        Some(c) if c >= 999.5 => ">999%".into(),
+        Some(c) => format!("{c:+.1}%"),
+    }
+}
+
+fn p(row: &Row) -> String {
+    row.p.map_or("-".into(), |p| if p >= 0.9995 { "1".into() } else { format!("{p:.3}")[1..].to_owned() })
+}
+
+fn interval(row: &Row) -> String {
+    let end = |end: Option<f64>| match end {
+        None => "\u{2026}".into(),
+        Some(e) if e >= 999.5 => ">999".into(),
+        Some(e) => format!("{e:+.0}"),
+    };
+    match row.interval_percent {
+        (None, None) => "-".into(),
+        (low, high) => format!("{}..{}", end(low), end(high)),
+    }
+}
+
+fn mark(finding: Finding) -> &'static str {
+    match finding {
+        Finding::TooFew | Finding::Noise => "",
+        Finding::Better => "better",
+        Finding::Worse => "WORSE",
+        Finding::Changed => "differs",
+    }
+}
+
+/// The table for people: at most 75 columns, so that it pastes into a mail as it is.
+pub fn text(rows: &[Row], base: &str, new: &str) -> String {
+    let cut = |name: &str| name.chars().take(12).collect::<String>();
+    // Writing to a string cannot fail.
+    let mut out = String::new();
+    let _ = writeln!(out, "{:17} {:>12} {:>12} {:>7} {:>9} {:>4}", "", cut(base), cut(new), "change", "range", "p");
+    for row in rows.iter().filter(|row| !is_nothing(row)) {
+        let line = format!(
+            "{:17} {:>12} {:>12} {:>7} {:>9} {:>4} {}",
+            row.metric.name,
+            with_spread(&row.base),
+            with_spread(&row.new),
+            change(row),
+            interval(row),
+            p(row),
+            mark(row.finding)
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+/// The same as a Markdown table.
+pub fn markdown(rows: &[Row], base: &str, new: &str) -> String {
+    let escaped = |name: &str| name.replace('|', "\\|");
+    let mut out = format!(
+        "| | {} | {} | change | range | p | |\n|---|---:|---:|---:|---:|---:|---|\n",
+        escaped(base),
+        escaped(new)
+    );
+    for row in rows.iter().filter(|row| !is_nothing(row)) {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            row.metric.name,
+            with_spread(&row.base),
+            with_spread(&row.new),
+            change(row),
+            interval(row),
+            p(row),
+            mark(row.finding)
+        );
+    }
+    out
+}

@@ -1,0 +1,193 @@
+//! The permutation test, and the interval that it gives.
+
+use crate::median;
+
+/// Up to so many divisions of the runs are all tried.
+pub const EXACT: usize = 20_000;
+
+/// Of the changes that are tried for the interval, at most so many; and so many divisions for each
+/// where not all can be tried.
+const CANDIDATES: usize = 400;
+
+/// How often, if both groups were the same, their medians would lie at least as far apart as they
+/// do: from just above 0 to 1.
+pub fn p_value(base: &[f64], new: &[f64]) -> f64 {
+    Divisions::of(base.len(), new.len(), EXACT).p(base, new)
+}
+
+/// The ways to divide all runs into groups of these sizes.
+struct Divisions {
+    /// For each the places of those of the first group.
+    ways: Vec<Vec<bool>>,
+    /// Whether these are all.
+    all: bool,
+}
+
+/// How many ways there are to choose `k` of `n`, at most `limit` + 1.
+fn ways(n: usize, k: usize, limit: usize) -> usize {
+    let mut ways = 1usize;
+    for i in 0..k.min(n - k) {
+        // Exact at each step: a product of i + 1 successive numbers.
+        ways = match ways.checked_mul(n - i) {
+            Some(product) => product / (i + 1),
+            None => return limit + 1,
+        };
+        if ways > limit.saturating_mul(1000) {
+            return limit + 1;
+        }
+    }
+    ways.min(limit + 1)
+}
+
+impl Divisions {
+    fn of(base: usize, new: usize, limit: usize) -> Divisions {
+        let n = base + new;
+        if ways(n, base, limit) <= limit {
+            let mut all = Vec::new();
+            choose(n, base, &mut vec![false; n], 0, &mut all);
+            return Divisions { ways: all, all: true };
+        }
+        let mut random = Random(0x5eed);
+        let draw = |_| {
+            let mut places: Vec<usize> = (0..n).collect();
+            let mut chosen = vec![false; n];
+            for i in 0..base {
+                places.swap(i, i + random.below(n - i));
+                chosen[places[i]] = true;
+            }
+            chosen
+        };
+        Divisions { ways: (0..limit).map(draw).collect(), all: false }
+    }
+
+    fn p(&self, base: &[f64], new: &[f64]) -> f64 {
+        let pool: Vec<f64> = base.iter().chain(new).copied().collect();
+        let mut order: Vec<usize> = (0..pool.len()).collect();
+        order.sort_by(|a, b| pool[*a].total_cmp(&pool[*b]));
+        let apart = |chosen: &dyn Fn(usize) -> bool| {
+            let of =
+                |side: bool| -> Vec<f64> { order.iter().filter(|i| chosen(**i) == side).map(|i| pool[*i]).collect() };
+            let (a, b) = (of(true), of(false));
+            let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len().max(1) as f64;
+            ((median(&a) - median(&b)).abs(), (mean(&a) - mean(&b)).abs())
+        };
+        let observed = apart(&|i| i < base.len());
+        // What differs by rounding alone is as far apart.
+        let slack = pool.iter().fold(0.0f64, |most, v| most.max(v.abs())) * 1e-12;
+        let as_far = |way: &Vec<bool>| {
+            let (medians, means) = apart(&|i| way[i]);
+            medians > observed.0 + slack || medians >= observed.0 - slack && means >= observed.1 - slack
+        };
+        let far = self.ways.iter().filter(|way| as_far(way)).count();
+        // Of a sample, what was observed is one more.
+        let (far, of) = if self.all { (far, self.ways.len()) } else { (far + 1, self.ways.len() + 1) };
+        far as f64 / of as f64
+    }
+}
+
+/// All choices of `k` of `n` places.
+fn choose(n: usize, k: usize, chosen: &mut Vec<bool>, from: usize, all: &mut Vec<Vec<bool>>) {
+    if k == 0 {
+        all.push(chosen.clone());
+        return;
+    }
+    for i in from..=n - k {
+        chosen[i] = true;
+        choose(n, k - 1, chosen, i + 1, all);
+        chosen[i] = false;
+    }
+}
+
+/// A small generator of random numbers (xorshift64*), always from the same seed: the same runs give
+/// the same p.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n.max(1)
+    }
+}
+
+/// The changes from `base` to `new`, in percent, that the test does not refuse: the least and the
+/// greatest, each widened to the next change that it refuses; nothing where it refuses none.
+///
+/// A change is a factor where all values are above zero. Where some are not there is none.
+pub(crate) fn interval(base: &[f64], new: &[f64], alpha: f64) -> (Option<f64>, Option<f64>) {
+    if base.iter().chain(new).any(|v| *v <= 0.0) {
+        return (None, None);
+    }
+    let mut factors: Vec<f64> = new.iter().flat_map(|n| base.iter().map(move |b| n / b)).collect();
+    factors.sort_by(f64::total_cmp);
+    factors.dedup();
+    let every = factors.len().div_ceil(CANDIDATES).max(1);
+    let factors: Vec<f64> = factors.into_iter().step_by(every).collect();
+    let exact = ways(base.len() + new.len(), base.len(), EXACT) <= 2_000;
+    let divisions = Divisions::of(base.len(), new.len(), if exact { 2_000 } else { 500 });
+    let accepted = |factor: f64| {
+        let moved: Vec<f64> = base.iter().map(|b| b * factor).collect();
+        divisions.p(&moved, new) > alpha
+    };
+    let middle = crate::Spread::of(new).median / crate::Spread::of(base).median;
+    // From the change that was found outwards, to the first that is refused.
+    let low = factors.iter().rev().filter(|f| **f < middle).find(|f| !accepted(**f));
+    let high = factors.iter().filter(|f| **f > middle).find(|f| !accepted(**f));
+    let percent = |factor: &f64| 100.0 * (factor - 1.0);
+    (low.map(percent), high.map(percent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p_by_hand() {
+        // Of twenty divisions of six, the two that separate all are as far apart.
+        assert_eq!(p_value(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]), 0.1);
+        assert_eq!(p_value(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0]), 2.0 / 70.0);
+        assert_eq!(p_value(&[5.0; 4], &[5.0; 6]), 1.0);
+        assert_eq!((ways(10, 5, EXACT), ways(6, 3, EXACT), ways(200, 100, EXACT)), (252, 20, EXACT + 1));
+    }
+
+    #[test]
+    fn large_groups_are_sampled_always_the_same_way() {
+        let base: Vec<f64> = (0..40).map(f64::from).collect();
+        let new: Vec<f64> = (0..40).map(|v| f64::from(v) + 30.0).collect();
+        let p = p_value(&base, &new);
+        assert!(p < 0.001 && p == p_value(&base, &new), "{p}");
+    }
+
+    #[test]
+    fn false_alarms_are_as_rare_as_claimed() {
+        // A thousand comparisons of runs drawn from the same, with a long tail.
+        let mut random = Random(7);
+        let mut value = || {
+            let u = (random.below(1_000_000) as f64 + 1.0) / 1_000_001.0;
+            100.0 - 20.0 * u.ln()
+        };
+        for (n, m) in [(5, 5), (4, 6), (8, 5)] {
+            let mut alarms = 0;
+            for _ in 0..1000 {
+                let base: Vec<f64> = (0..n).map(|_| value()).collect();
+                let new: Vec<f64> = (0..m).map(|_| value()).collect();
+                alarms += u32::from(p_value(&base, &new) <= 0.05);
+            }
+            // Three standard deviations of a binomial of 0.05 are 0.021.
+            assert!(alarms <= 71, "{n} and {m} runs: {alarms} false alarms of 1000");
+            assert!(alarms >= 5, "{n} and {m} runs: a test that never speaks: {alarms}");
+        }
+    }
+
+    #[test]
+    fn the_interval_holds_zero_where_the_change_is_noise() {
+        let base = [10.0, 10.2, 9.9, 10.1, 10.3];
+        let (low, high) = interval(&base, &[12.0, 12.1, 11.9, 12.3, 12.2], 0.05);
+        assert!(low.unwrap() > 10.0 && high.unwrap() < 30.0, "{low:?} {high:?}");
+        let (low, high) = interval(&base, &[10.1, 9.8, 10.4, 10.0, 10.2], 0.05);
+        assert!(low.unwrap() < 0.0 && high.unwrap() > 0.0, "{low:?} {high:?}");
+        assert_eq!(interval(&[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0], 0.05), (None, None));
+        assert_eq!(interval(&[1.0, 1.1, 1.2], &[2.0, 2.1, 2.2], 0.05), (None, None), "nothing is refused of three");
+    }
+}

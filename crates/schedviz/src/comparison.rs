@@ -1,0 +1,280 @@
+//! `schedviz compare`: what differs between groups of runs, and whether that is more than noise.
+
+use crate::args::{ReadArgs, WindowArgs, repeatable};
+use crate::measures::{self, Measured};
+use crate::output::OutputArgs;
+use crate::{groups, output, trust};
+use anyhow::{Result, anyhow, bail};
+use compare::{Group, Limit, Metric, Outcome, Row, Run};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use timeline::page::Texts;
+
+/// What a patch changed, over repeated runs, and whether that is more than noise
+///
+/// Record the same work several times before and after; five runs a side can tell a change from
+/// noise, three hardly. For each metric: the medians (± half the range), the change, the range of
+/// changes that a permutation test does not refuse, and its p.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CompareArgs {
+    /// The runs to compare with; * in a file name stands for anything
+    #[arg(long, num_args = 1.., value_name = "FILES", required_unless_present = "group", requires = "new")]
+    base: Vec<String>,
+    /// The runs to judge
+    #[arg(long, num_args = 1.., value_name = "FILES", requires = "base")]
+    new: Vec<String>,
+    /// More groups, each compared with the first: NAME=FILE[,FILE...]
+    #[arg(long, value_name = "NAME=FILES")]
+    group: Vec<String>,
+    /// Exit with 2 if this metric has grown by more than so much and that is more than noise, with 3
+    /// if it may be noise; may be repeated
+    #[arg(long, value_name = "METRIC>N%", help_heading = "Verdict")]
+    fail_if: Vec<String>,
+    /// How often noise may pass for a change
+    #[arg(long, default_value_t = 0.05, value_name = "P", help_heading = "Verdict")]
+    alpha: f64,
+    /// Leave out runs of which more than this percentage of CPU time is unknown
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, help_heading = "Verdict")]
+    max_loss: f64,
+    /// The table as Markdown
+    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    markdown: bool,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz compare --base old.1.dat old.2.dat old.3.dat --new new.1.dat new.2.dat new.3.dat
+  schedviz compare --base 'old.*.dat' --new 'new.*.dat' --markdown
+  schedviz compare --base 'old.*.dat' --new 'new.*.dat' -o runs.pdf     each run as a point
+  schedviz compare --base 'old.*.dat' --new 'new.*.dat' --fail-if 'elapsed>5%'   for a regression job
+
+Metrics for --fail-if: elapsed, violation, capacity, violation-1ms, wakeup-p50, wakeup-p99, wakeup-max,
+wait-p50, wait-p99, wait-max, busy, slice, sched, idle, wake, steal, migrations, migrations-wakeup,
+migrations-newidle, -idle, -periodic, -behalf, -stopper, -exec, -numa, -other.
+
+Exit status: 0 done, or within the limits; 1 error; 2 a limit is exceeded by more than noise; 3 the runs are too few or too noisy to tell.";
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    /// The probability that noise may pass for a change.
+    alpha: f64,
+    metrics: Vec<Metric>,
+    groups: Vec<Group>,
+    /// Of each group but the first, against the first.
+    comparisons: Vec<Comparison>,
+    /// What differs between the runs that ought not to.
+    notes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    verdicts: Vec<Outcome>,
+}
+
+#[derive(Serialize)]
+struct Comparison {
+    base: String,
+    new: String,
+    rows: Vec<Row>,
+    /// 100 · (base / new − 1) of the median elapsed times.
+    speedup_percent: Option<f64>,
+}
+
+/// Measures all, compares, judges.
+pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
+    args.output.check()?;
+    if !(args.alpha > 0.0 && args.alpha < 1.0) {
+        bail!("--alpha: a number between 0 and 1 is needed");
+    }
+    let found = measures::metrics();
+    let metrics: Vec<Metric> = found.iter().map(|(metric, _)| metric.clone()).collect();
+    let limits: Vec<Limit> = args
+        .fail_if
+        .iter()
+        .map(|text| Limit::parse(text, &metrics).map_err(|why| anyhow!("--fail-if: {why}")))
+        .collect::<Result<_>>()?;
+    let (mut all, mut left_out) = (Vec::new(), Vec::new());
+    for (name, files) in files(args)? {
+        let mut runs = Vec::new();
+        for path in files {
+            let run = measures::measure(&path, &args.read, &args.window)?;
+            trust::warn(&run.diagnostics, args.read.quiet || args.output.wants_json(), args.read.color);
+            let lost = run.columns.unknown_percent;
+            if lost > args.max_loss {
+                left_out.push(format!(
+                    "{name}: {} is left out: nothing is known of {lost:.2} % of its CPU time (--max-loss {})",
+                    run.name, args.max_loss
+                ));
+                continue;
+            }
+            runs.push(run);
+        }
+        all.push((name, runs));
+    }
+    let notes = left_out.into_iter().chain(differences(&all)).collect();
+    let groups: Vec<Group> = all
+        .iter()
+        .map(|(name, runs)| {
+            let run = |m: &Measured| Run { trace: m.name.clone(), values: found.iter().map(|(_, of)| of(m)).collect() };
+            Group { name: name.clone(), runs: runs.iter().map(run).collect() }
+        })
+        .collect();
+    let Some((first, others)) = groups.split_first().filter(|(_, others)| !others.is_empty()) else {
+        bail!("one group has nothing to be compared with: give --base and --new, or two of --group");
+    };
+    let comparisons: Vec<Comparison> = others.iter().map(|new| against(&metrics, first, new, args.alpha)).collect();
+    let verdicts =
+        comparisons.iter().flat_map(|c| limits.iter().map(|limit| compare::judge(limit, &c.rows, &metrics))).collect();
+    let document = Document {
+        schema: "schedviz/compare/1",
+        alpha: args.alpha,
+        metrics: metrics.clone(),
+        groups: groups.clone(),
+        comparisons,
+        notes,
+        verdicts,
+    };
+    write(args, &document, &all)?;
+    Ok(verdict(&document.verdicts))
+}
+
+/// The files of each group, the base first.
+fn files(args: &CompareArgs) -> Result<Vec<(String, Vec<PathBuf>)>> {
+    let mut all = Vec::new();
+    for (name, files) in [("base", &args.base), ("new", &args.new)] {
+        if !files.is_empty() {
+            all.push((name.to_owned(), groups::expand(files.iter().map(String::as_str), &format!("--{name}"))?));
+        }
+    }
+    for group in &args.group {
+        all.push(groups::members(group)?);
+    }
+    Ok(all)
+}
+
+fn against(metrics: &[Metric], base: &Group, new: &Group, alpha: f64) -> Comparison {
+    let rows = compare::compare(metrics, base, new, alpha);
+    let elapsed = rows.iter().find(|row| row.metric.key == "elapsed");
+    let speedup_percent = elapsed.and_then(|row| schedstat::speedup(row.base.median, row.new.median));
+    Comparison { base: base.name.clone(), new: new.name.clone(), rows, speedup_percent }
+}
+
+/// What differs between the runs that ought to be alike.
+fn differences(groups: &[(String, Vec<Measured>)]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Some(first) = groups.iter().flat_map(|(_, runs)| runs).next() else { return notes };
+    for (at, (what, expected)) in first.setting.facts.iter().enumerate() {
+        for (name, runs) in groups {
+            let others = runs.iter().filter(|run| run.setting.facts[at].1 != *expected);
+            let mut others = others.map(|run| (&run.name, &run.setting.facts[at].1));
+            if let Some((trace, found)) = others.next() {
+                let more = match others.count() {
+                    0 => String::new(),
+                    n => format!(" (and {n} more)"),
+                };
+                notes.push(format!("{what}: {name}: {trace}{more} has {found}; {} has {expected}", first.name));
+            }
+        }
+    }
+    notes
+}
+
+fn write(args: &CompareArgs, document: &Document, all: &[(String, Vec<Measured>)]) -> Result<()> {
+    if args.output.wants_file() {
+        let figures = || Ok(figures(document, all));
+        let written = args.output.write(Path::new("runs"), "compare", figures, document, None)?;
+        output::announce(written, args.read.quiet);
+    } else if args.output.wants_json() {
+        output::print_json(document)?;
+    }
+    if !args.output.wants_json() && !args.output.is_standard_output() {
+        output::print(text(args, document).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn text(args: &CompareArgs, document: &Document) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    for note in &document.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    for c in &document.comparisons {
+        let runs = |name: &str| document.groups.iter().find(|g| g.name == name).map_or(0, |g| g.runs.len());
+        let _ = writeln!(out, "{} ({} runs) against {} ({} runs)\n", c.new, runs(&c.new), c.base, runs(&c.base));
+        out += &if args.markdown {
+            compare::markdown(&c.rows, &c.base, &c.new)
+        } else {
+            compare::text(&c.rows, &c.base, &c.new)
+        };
+        if let Some(speedup) = c.speedup_percent {
+            let _ = writeln!(out, "\n%speedup {speedup:.1} (100 * (base / new - 1), of the median elapsed times)");
+        }
+        if c.rows.iter().any(|row| row.finding == compare::Finding::TooFew) {
+            let _ = writeln!(
+                out,
+                "With fewer than three runs on a side nothing can be said of what is noise;\nrecord each five times."
+            );
+        } else {
+            let _ = writeln!(
+                out,
+                "\n\u{b1}: half the range of the runs, in percent of their median. range:\n\
+                 changes in percent that a permutation test of the medians does not\n\
+                 refuse; p: its p. Marked where p <= {}: so often noise alone does that.",
+                args.alpha
+            );
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn figures(document: &Document, all: &[(String, Vec<Measured>)]) -> Vec<draw::Figure> {
+    let command = repeatable(std::env::args_os());
+    let texts = Texts {
+        title: "Runs compared".into(),
+        notes: vec![
+            "Each run is a point; a scale begins at the least and ends at the greatest value of all runs.".into(),
+        ],
+        warnings: document.notes.iter().take(4).cloned().collect(),
+        command: command.clone(),
+    };
+    let runs: Vec<workcons::Runs> = all
+        .iter()
+        .map(|(name, runs)| workcons::Runs {
+            name: name.clone(),
+            runs: runs.iter().map(|r| (r.workcons.elapsed_ns.seconds(), r.workcons.violation.percent)).collect(),
+        })
+        .collect();
+    let by_time = workcons::figure(
+        "Elapsed time and work conservation",
+        vec!["A bar at the right edge is a group's median.".into()],
+        &runs,
+        &command,
+    );
+    vec![compare::figure(&document.metrics, &document.groups, &texts), by_time]
+}
+
+/// Says why, and with what to exit.
+fn verdict(verdicts: &[Outcome]) -> ExitCode {
+    let mut code = 0;
+    for verdict in verdicts {
+        let (word, reason, worse) = match verdict {
+            Outcome::Pass(reason) => ("pass", reason, 0),
+            Outcome::Fail(reason) => ("FAIL", reason, 2),
+            Outcome::Unclear(reason) => ("not to be told", reason, 3),
+        };
+        eprintln!("schedviz: {word}: {reason}");
+        // What has certainly failed is not excused by what is unclear.
+        code = if code == 2 || worse == 2 { 2 } else { worse.max(code) };
+    }
+    ExitCode::from(code)
+}

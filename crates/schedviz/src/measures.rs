@@ -1,0 +1,119 @@
+//! All that is measured of a run to be compared with others, in one pass.
+
+use crate::args::{ReadArgs, WindowArgs};
+use crate::progress;
+use crate::subject::Subject;
+use anyhow::Result;
+use compare::{Better, Metric};
+use latency::{Latency, LatencyReport, Measure};
+use sched::{Cause, Diagnostics, Dur, Pass};
+use schedstat::{FromTrace, TraceColumns};
+use std::collections::BTreeSet;
+use std::path::Path;
+use workcons::WorkConservation;
+
+/// What a run came to.
+pub(crate) struct Measured {
+    pub(crate) name: String,
+    pub(crate) workcons: workcons::Report,
+    pub(crate) latency: LatencyReport,
+    pub(crate) columns: TraceColumns,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) setting: Setting,
+}
+
+/// What must be alike for runs to be compared.
+pub(crate) struct Setting {
+    /// Each thing by its name.
+    pub(crate) facts: [(&'static str, String); 5],
+}
+
+/// Measures a run.
+pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Measured> {
+    let subject = Subject::open(path, read, window)?;
+    let cpus = window.has_cpus().then(|| subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect::<Vec<_>>());
+    let conservation = workcons::Options {
+        cpus: cpus.clone(),
+        zero: subject.start,
+        topology: subject.topology.clone(),
+        ..Default::default()
+    };
+    let waits =
+        latency::Options { cpus, zero: subject.start, topology: subject.topology.clone(), ..Default::default() };
+    let analyses =
+        || (WorkConservation::new(&conservation), Latency::new(&waits), FromTrace::new(subject.from, subject.to));
+    let outcome = progress::watched(&subject.trace, read.quiet, || -> Result<_, parse::Error> {
+        Pass::over(subject.trace.events()?).window(subject.window).run(analyses)
+    });
+    let outcome = outcome.map_err(|e| subject.named(e))?;
+    let (workcons, latency, columns) = outcome.output;
+    let info = subject.trace.info();
+    let events: BTreeSet<String> =
+        subject.trace.event_counts().into_iter().filter(|e| e.count > 0).map(|e| e.name).collect();
+    let facts = [
+        ("CPUs with events", sched::topology::format_cpu_list(&subject.observed)),
+        ("kernel", info.kernel.unwrap_or_default()),
+        ("clock", if info.clock.is_empty() { "local".into() } else { info.clock }),
+        ("events", events.into_iter().filter(|name| is_common(name)).collect::<Vec<_>>().join(" ")),
+        ("command", columns.command.map_or_else(|| "unknown".into(), |name| name.to_string())),
+    ];
+    let setting = Setting { facts };
+    Ok(Measured { name: subject.name(), workcons, latency, columns, diagnostics: outcome.diagnostics, setting })
+}
+
+/// Whether an event is one that the numbers depend on: whether others occurred is chance.
+fn is_common(name: &str) -> bool {
+    matches!(name, "sched_switch" | "sched_waking" | "sched_wakeup" | "sched_migrate_task" | "sched_wakeup_new")
+}
+
+type Get = fn(&Measured) -> Option<f64>;
+
+/// The metrics, each with how it is found.
+pub(crate) fn metrics() -> Vec<(Metric, Get)> {
+    fn ms(length: Dur) -> f64 {
+        length.0 as f64 / 1e6
+    }
+    fn wakeup(m: &Measured) -> Option<sched::lengths::Summary> {
+        Some(m.latency.of(Measure::Wakeup)).filter(|s| s.count > 0)
+    }
+    fn wait(m: &Measured) -> Option<sched::lengths::Summary> {
+        Some(m.latency.of(Measure::Preempted)).filter(|s| s.count > 0)
+    }
+    fn moved(m: &Measured, cause: Cause) -> Option<f64> {
+        let at = Cause::ALL.iter().position(|c| *c == cause)?;
+        Some(m.columns.migrations[at] as f64)
+    }
+    use Better::{Less, Neither};
+    let all: [(&str, &str, Better, Get); 26] = [
+        ("elapsed", "elapsed, s", Less, |m| Some(m.workcons.elapsed_ns.seconds())),
+        ("violation", "violation, %", Less, |m| Some(m.workcons.violation.percent)),
+        ("capacity", "  capacity, %", Less, |m| Some(m.workcons.violation.capacity_percent)),
+        ("violation-1ms", "  from 1 ms, %", Less, |m| {
+            let from_1ms = m.workcons.by_min_episode.iter().find(|row| row.totals.min_ns == Dur(1_000_000));
+            from_1ms.map(|row| row.percent)
+        }),
+        ("wakeup-p50", "wakeup p50, ms", Less, |m| wakeup(m).map(|s| ms(s.p50_ns))),
+        ("wakeup-p99", "  p99, ms", Less, |m| wakeup(m).map(|s| ms(s.p99_ns))),
+        ("wakeup-max", "  max, ms", Less, |m| wakeup(m).map(|s| ms(s.max_ns))),
+        ("wait-p50", "preempted p50, ms", Less, |m| wait(m).map(|s| ms(s.p50_ns))),
+        ("wait-p99", "  p99, ms", Less, |m| wait(m).map(|s| ms(s.p99_ns))),
+        ("wait-max", "  max, ms", Less, |m| wait(m).map(|s| ms(s.max_ns))),
+        ("busy", "%busy", Neither, |m| m.columns.columns.busy_percent),
+        ("slice", "slice, ms", Neither, |m| m.columns.columns.slice_ms),
+        ("sched", "sched per CPU", Neither, |m| Some(m.columns.columns.sched)),
+        ("idle", "idle per CPU", Neither, |m| Some(m.columns.columns.idle)),
+        ("wake", "wake per CPU", Neither, |m| Some(m.columns.columns.wake)),
+        ("steal", "steal per CPU", Neither, |m| m.columns.columns.steal),
+        ("migrations", "migrations", Neither, |m| Some(m.columns.migrations.iter().sum::<u64>() as f64)),
+        ("migrations-wakeup", "  wakeup", Neither, |m| moved(m, Cause::Wakeup)),
+        ("migrations-newidle", "  new-idle pull", Neither, |m| moved(m, Cause::NewIdle)),
+        ("migrations-idle", "  idle balance", Neither, |m| moved(m, Cause::Idle)),
+        ("migrations-periodic", "  periodic", Neither, |m| moved(m, Cause::Periodic)),
+        ("migrations-behalf", "  on behalf", Neither, |m| moved(m, Cause::Behalf)),
+        ("migrations-stopper", "  active, affinity", Neither, |m| moved(m, Cause::Stopper)),
+        ("migrations-exec", "  exec", Neither, |m| moved(m, Cause::Exec)),
+        ("migrations-numa", "  NUMA", Neither, |m| Some(moved(m, Cause::NumaMove)? + moved(m, Cause::NumaSwap)?)),
+        ("migrations-other", "  others", Neither, |m| Some(moved(m, Cause::RealTime)? + moved(m, Cause::Unknown)?)),
+    ];
+    all.into_iter().map(|(key, name, better, get)| (Metric { key, name, better }, get)).collect()
+}

@@ -1,0 +1,167 @@
+//! `schedviz compare` and `schedviz schedstat`: tables, verdicts, documents.
+
+use crate::support::{conforms, fixture, recordings, root, schedviz, scratch};
+use sched::SchedEvent;
+use std::path::PathBuf;
+use testkit::{Simulation, TraceBuilder};
+
+/// Writes runs of a simulated machine; `stretch`: everything takes so much longer.
+fn runs(folder: &std::path::Path, name: &str, seeds: std::ops::Range<u64>, stretch: i64) -> String {
+    for seed in seeds {
+        let mut events: Vec<SchedEvent> = Simulation::run(seed, 4, 300).events;
+        events.iter_mut().for_each(|e| e.ts.0 *= stretch);
+        let bytes = TraceBuilder::default().events(&events).build();
+        std::fs::write(folder.join(format!("{name}.{seed}.dat")), bytes).expect("written");
+    }
+    folder.join(format!("{name}.*.dat")).to_str().expect("a path").to_owned()
+}
+
+#[test]
+fn a_change_is_told_from_noise() {
+    let folder = scratch("compare");
+    let base = runs(&folder, "base", 0..6, 1);
+    let same = runs(&folder, "same", 6..12, 1);
+    let slow = runs(&folder, "slow", 12..18, 3);
+    let code = |new: &str, limit: &str| {
+        let ran = schedviz(&["compare", "-q", "--base", &base, "--new", new, "--fail-if", limit]);
+        (ran.code, ran.stderr.clone(), ran.text())
+    };
+    let (failed, why, table) = code(&slow, "elapsed>5%");
+    assert!(failed == Some(2) && why.contains("FAIL: elapsed"), "{why}");
+    assert!(table.contains("WORSE") && table.contains("%speedup -"), "{table}");
+    assert!(
+        table.lines().filter(|l| !l.starts_with("note: ")).all(|l| l.chars().count() <= 75),
+        "it fits a mail:\n{table}"
+    );
+    assert_eq!(code(&same, "elapsed>1000%").0, Some(0));
+    // What exceeds a limit of nothing, but no more than noise does, is not to be told.
+    let (unclear, why, _) = code(&same, "elapsed>0%");
+    assert!(unclear == Some(3) || why.contains("pass"), "{why}");
+    let two = format!("{0}/base.0.dat,{0}/base.1.dat", folder.display());
+    let ran = schedviz(&[
+        "compare",
+        "-q",
+        "--group",
+        &format!("a={two}"),
+        "--group",
+        &format!("b={slow}"),
+        "--fail-if",
+        "elapsed>5%",
+    ]);
+    assert!(ran.code == Some(3) && ran.stderr.contains("too few"), "{}", ran.stderr);
+    assert!(ran.text().contains("nothing can be said"));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn runs_that_lost_much_are_left_out_by_name_and_settings_are_compared() {
+    let folder = scratch("compare-loss");
+    let base = runs(&folder, "base", 0..4, 1);
+    let new = runs(&folder, "new", 4..8, 1);
+    let (events, _) = Simulation::run(3, 6, 2000).lossy(3);
+    std::fs::write(folder.join("new.9.dat"), TraceBuilder::default().events(&events).build()).expect("written");
+    let text = schedviz(&["compare", "-q", "--base", &base, "--new", &new]).success().text();
+    assert!(text.contains("new: new.9.dat is left out") && text.contains("new (4 runs)"), "{text}");
+    let ours = fixture("hackbench.dat");
+    let text = schedviz(&["compare", "-q", "--base", &base, "--new", ours.to_str().expect("a path")]).success().text();
+    assert!(text.contains("note: CPUs with events: new: hackbench.dat has"), "{text}");
+    assert!(text.contains("note: kernel"), "{text}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_advice() {
+    let trace = fixture("hackbench.dat");
+    let trace = trace.to_str().expect("a path");
+    for (arguments, advice) in [
+        (vec!["compare", "--base", trace, "--new", trace, "--fail-if", "speed>5%"], "there are elapsed"),
+        (vec!["compare", "--base", trace, "--new", trace, "--fail-if", "elapsed=5"], "METRIC>PERCENT%"),
+        (vec!["compare", "--base", "nothing.*.dat", "--new", trace], "no file matches"),
+        (vec!["compare", "--base", trace, "--new", trace, "--alpha", "2"], "--alpha"),
+        (vec!["compare", "--group", &format!("one={trace}")], "nothing to be compared with"),
+    ] {
+        let ran = schedviz(&arguments);
+        assert!(ran.code == Some(1) && ran.stderr.contains(advice), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn json_follows_its_schema_and_the_figure_has_two_pages() {
+    let folder = scratch("compare-json");
+    let base = runs(&folder, "base", 0..3, 1);
+    let new = runs(&folder, "new", 3..7, 2);
+    let pdf = folder.join("runs.pdf");
+    let pdf = pdf.to_str().expect("a path");
+    let json = schedviz(&["compare", "-q", "--base", &base, "--new", &new, "--json", "-o", pdf]).success().text();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let schema = std::fs::read_to_string(root().join("docs/schemas/compare-1.json")).expect("the schema");
+    conforms(&json, &serde_json::from_str(&schema).expect("JSON"), "$");
+    let bytes = std::fs::read(pdf).expect("the figure");
+    assert!(String::from_utf8_lossy(&bytes).contains("/Count 2"));
+    let markdown = schedviz(&["compare", "-q", "--base", &base, "--new", &new, "--markdown"]).success().text();
+    assert!(markdown.contains("| elapsed, s | "));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// The counters were read before and after the recording: they are at least the trace's. Both see
+/// the same machine, so what a task runs at a time is alike.
+#[test]
+fn counters_and_traces_of_the_same_run_agree() {
+    let mut seen = 0;
+    for path in recordings() {
+        let before = path.with_extension("schedstat.before");
+        if !before.exists() {
+            continue;
+        }
+        seen += 1;
+        let after = path.with_extension("schedstat.after");
+        let word = |path: &PathBuf| path.to_str().expect("a path").to_owned();
+        let arguments = [&word(&before), &word(&after), "--trace", &word(&path), "--hz", "250", "--json", "-q"];
+        let arguments: Vec<&str> = ["schedstat"].into_iter().chain(arguments).collect();
+        let json: serde_json::Value = serde_json::from_str(&schedviz(&arguments).success().text()).expect("JSON");
+        let rows = json["rows"].as_array().expect("rows");
+        let (counters, trace) = (&rows[0], &rows[1]);
+        for column in ["time_s", "sched", "idle", "wake"] {
+            let (c, t) = (counters[column].as_f64().expect("a number"), trace[column].as_f64().expect("a number"));
+            assert!(c >= t, "{}: {column}: {c} counted, {t} traced", path.display());
+        }
+        // Arrivals of tasks are calls of schedule() that did not choose the idle task, to 3 %.
+        let sum = |name: &str| -> f64 {
+            json["cpus"].as_array().expect("CPUs").iter().map(|c| c[name].as_f64().expect("a number")).sum()
+        };
+        let arrivals = sum("sched_count") - sum("sched_goidle");
+        assert!((sum("pcount") / arrivals - 1.0).abs() < 0.03, "{}: {} {arrivals}", path.display(), sum("pcount"));
+        let ran = |row: &serde_json::Value| {
+            row["busy_percent"].as_f64().expect("a number") * row["time_s"].as_f64().expect("a number")
+        };
+        assert!(ran(counters) >= ran(trace), "{}", path.display());
+    }
+    assert!(seen == 8 || std::env::var_os("SCHEDVIZ_TRACES").is_none(), "{seen}");
+}
+
+#[test]
+fn schedstat_prints_the_columns_of_the_series() {
+    let folder = scratch("schedstat");
+    let write = |name: &str, busy_ms: u64, sched: u64, idle: u64| {
+        let cpus: Vec<String> = (0..2)
+            .map(|cpu| format!("cpu{cpu} 0 0 {sched} {idle} 7 3 {} 9 {}", busy_ms * 1_000_000, sched - idle))
+            .collect();
+        let text = format!("version 15\ntimestamp {}\n{}\n", 4_294_900_000u64 + busy_ms, cpus.join("\n"));
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("written");
+        path.to_str().expect("a path").to_owned()
+    };
+    // sched wraps at 2^32.
+    let zero = write("0", 0, 0, 0);
+    let (old, new) = (write("old", 6_065, 105_476, 46_291), write("new", 5_000, 90_000, 20_000));
+    let arguments = ["schedstat", &zero, &new, "--time", "5.938", "--base", &zero, &old, "--base-time", "8.084"];
+    let text = schedviz(&arguments).success().text();
+    for part in ["%speedup 36.1", "105476", "0.10", "75.02"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let wrong = schedviz(&["schedstat", &new, &zero]);
+    assert!(wrong.code == Some(1) && wrong.stderr.contains("older"), "{}", wrong.stderr);
+    let none = schedviz(&["schedstat", fixture("hackbench.cpus.txt").to_str().expect("a path"), &zero]);
+    assert!(none.code == Some(1) && none.stderr.contains("/proc/schedstat"), "{}", none.stderr);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
