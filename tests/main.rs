@@ -10,6 +10,7 @@ mod events;
 mod figures;
 mod latency;
 mod laws;
+mod sharing;
 mod stepper;
 mod structure;
 mod support;

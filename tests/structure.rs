@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("sched", &[]),
     ("draw", &[]),
     ("parse", &["sched"]),
@@ -17,6 +17,8 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("stepper", &["sched", "timeline", "draw"]),
     ("latency", &["sched", "timeline", "draw"]),
     ("schedstat", &["sched"]),
+    ("fairness", &["sched", "timeline", "draw"]),
+    ("utilization", &["sched", "timeline", "draw"]),
     ("compare", &["draw", "timeline"]),
     ("traceevent", &[]),
     ("testkit", &["sched"]),
@@ -30,11 +32,13 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "compare",
             "dat2graph",
             "events",
+            "fairness",
             "latency",
             "running-waiting",
             "schedstat",
             "stepper",
             "traceevent",
+            "utilization",
             "workcons",
         ],
     ),

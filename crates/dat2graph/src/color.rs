@@ -7,6 +7,7 @@ use draw::Color;
 use regex::Regex;
 use rustc_hash::FxHashMap;
 use sched::lineage::LineageHistory;
+use sched::lineage::is_kernel_thread;
 use sched::{Comm, CpuSpan, Current, Pid, Ts};
 use std::collections::BTreeMap;
 use timeline::Class;
@@ -215,36 +216,6 @@ impl Coloring {
 
 fn name_of(comm: Comm) -> String {
     if comm.is_empty() { "?".into() } else { comm.to_string() }
-}
-
-/// Whether this is the name of a thread that belongs to the kernel. Neither the sched events nor
-/// the header say so; the names are the kernel's own, and few.
-pub fn is_kernel_thread(comm: Comm) -> bool {
-    const NAMES: [&str; 22] = [
-        "kthreadd",
-        "kworker/",
-        "ksoftirqd/",
-        "migration/",
-        "rcu_",
-        "rcuo",
-        "rcub",
-        "rcuc/",
-        "rcun",
-        "cpuhp/",
-        "irq/",
-        "idle_inject/",
-        "kswapd",
-        "kcompactd",
-        "khugepaged",
-        "kdevtmpfs",
-        "ksmd",
-        "kauditd",
-        "oom_reaper",
-        "jbd2/",
-        "watchdogd",
-        "kblockd",
-    ];
-    NAMES.iter().any(|name| comm.as_bytes().starts_with(name.as_bytes()))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod color;
 mod figure;
 mod lane;
 
-pub use color::{ColorBy, Coloring, Needs, is_kernel_thread};
+pub use color::{ColorBy, Coloring, Needs};
 pub use figure::{area_legend, draw_lanes, figure};
 pub use lane::{Lane, LaneFold, Marks, TaskTime, Timeline};
 

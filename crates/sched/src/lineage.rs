@@ -66,6 +66,36 @@ impl Lineage {
     }
 }
 
+/// Whether this is the name of a thread that belongs to the kernel. Neither the sched events nor
+/// the header say so; the names are the kernel's own, and few.
+pub fn is_kernel_thread(comm: Comm) -> bool {
+    const NAMES: [&str; 22] = [
+        "kthreadd",
+        "kworker/",
+        "ksoftirqd/",
+        "migration/",
+        "rcu_",
+        "rcuo",
+        "rcub",
+        "rcuc/",
+        "rcun",
+        "cpuhp/",
+        "irq/",
+        "idle_inject/",
+        "kswapd",
+        "kcompactd",
+        "khugepaged",
+        "kdevtmpfs",
+        "ksmd",
+        "kauditd",
+        "oom_reaper",
+        "jbd2/",
+        "watchdogd",
+        "kblockd",
+    ];
+    NAMES.iter().any(|name| comm.as_bytes().starts_with(name.as_bytes()))
+}
+
 /// The lineage at any time of a trace, from its fork and exec events alone.
 #[derive(Clone, Debug, Default)]
 pub struct LineageHistory {

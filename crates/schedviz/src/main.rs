@@ -19,9 +19,11 @@ mod page;
 mod patterns;
 mod portrait;
 mod progress;
+mod sharing;
 mod step;
 mod subject;
 mod trust;
+mod utilize;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -45,6 +47,8 @@ First steps:
   schedviz stepper trace.dat --tui             the run queues, event by event
   schedviz events trace.dat --balance          who was moved where, and why
   schedviz latency trace.dat                   how long woken tasks waited to run
+  schedviz utilization trace.dat               what the CPUs spent their time on, like mpstat
+  schedviz fairness trace.dat --forked         how evenly CPU time was shared, and who starved
   schedviz compare --base 'old.*.dat' --new 'new.*.dat'
                                                what a patch changed, and whether it is noise
   schedviz schedstat before after --time 5.9   the counters of /proc/schedstat around a run
@@ -61,6 +65,8 @@ enum Command {
     Stepper(Box<step::StepperArgs>),
     Events(Box<happenings::EventsArgs>),
     Latency(Box<delays::LatencyArgs>),
+    Utilization(Box<utilize::UtilizationArgs>),
+    Fairness(Box<sharing::FairnessArgs>),
     Compare(Box<comparison::CompareArgs>),
     Schedstat(Box<counters::SchedstatArgs>),
     /// Write man pages or shell completions
@@ -76,6 +82,8 @@ fn main() -> ExitCode {
         Command::RunningWaiting(args) => overview::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Workcons(args) => conserve::run(&args),
         Command::Events(args) => happenings::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Utilization(args) => utilize::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Fairness(args) => sharing::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Compare(args) => comparison::run(&args),
         Command::Schedstat(args) => counters::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Latency(args) => delays::run(&args).map(|()| ExitCode::SUCCESS),

@@ -1,0 +1,68 @@
+//! The figure: the Lorenz curve, and the distributions of slices and waits.
+
+use crate::FairnessReport;
+use draw::{Anchor, Figure, Item, Line, PT, Point, Unit};
+use timeline::histogram::{Histogram, histograms};
+use timeline::page::{Heading, Page};
+use timeline::palette::{FAINT, INK, PALETTE, RULE};
+
+const WIDTH: Unit = 420 * PT;
+const SIDE: Unit = 330 * PT;
+
+/// The pages of a report: the Lorenz curve; slices and waits.
+pub fn figure(report: &FairnessReport, heading: &Heading) -> Vec<Figure> {
+    let panels = [
+        Histogram { name: "slices: completed runs", lengths: &report.slices },
+        Histogram { name: "waits: from runnable to run", lengths: &report.waits },
+    ];
+    let note =
+        "Of each kind the share that lasted so long, by eighths of a doubling; lines: median, 99 % and the greatest.";
+    let title = format!("{}: slices and waits", heading.trace);
+    vec![lorenz(report, heading), histograms(&panels, &heading.texts(title, note.into()))]
+}
+
+fn lorenz(report: &FairnessReport, heading: &Heading) -> Figure {
+    let note = format!(
+        "{} members; Gini coefficient {:.3}, Jain's index {:.3}. On the diagonal all ran equally long.",
+        report.members.len(),
+        report.gini,
+        report.jain
+    );
+    let texts = heading.texts(format!("{}: how CPU time is shared", heading.trace), note);
+    let mut page = Page::new(WIDTH, SIDE, &texts, &[]);
+    let (left, floor) = (Page::LEFT, page.top + SIDE);
+    let at = |x: f64, y: f64| Point {
+        x: left + (x * f64::from(SIDE)).round() as Unit,
+        y: floor - (y * f64::from(SIDE)).round() as Unit,
+    };
+    let mut rules = Vec::new();
+    for step in 0..=4 {
+        let share = f64::from(step) / 4.0;
+        rules.push(Line { from: at(0.0, share), to: at(1.0, share) });
+        rules.push(Line { from: at(share, 0.0), to: at(share, 1.0) });
+        let label = format!("{} %", step * 25);
+        let (beside, below) = (at(0.0, share), at(share, 0.0));
+        page.figure.text(Point { x: beside.x - 4 * PT, y: beside.y + 2 * PT }, 7 * PT, Anchor::End, INK, &label);
+        page.figure.text(Point { x: below.x, y: below.y + 11 * PT }, 7 * PT, Anchor::Middle, INK, &label);
+    }
+    page.figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: rules });
+    let diagonal = vec![Line { from: at(0.0, 0.0), to: at(1.0, 1.0) }];
+    page.figure.push(Item::Lines { stroke: FAINT, width: 60, dash: 2 * PT, lines: diagonal });
+    // From who ran least on; members by the thousand are thinned to what the page can show.
+    let total = report.members.iter().map(|m| m.run_ns.0 as f64).sum::<f64>().max(1.0);
+    let (count, mut sum) = (report.members.len().max(1), 0.0);
+    let mut points = vec![at(0.0, 0.0)];
+    for (i, member) in report.members.iter().rev().enumerate() {
+        sum += member.run_ns.0 as f64;
+        if (i + 1) % count.div_ceil(1000) == 0 || i + 1 == count {
+            points.push(at((i + 1) as f64 / count as f64, sum / total));
+        }
+    }
+    let lines = points.windows(2).map(|w| Line { from: w[0], to: w[1] }).collect();
+    page.figure.push(Item::Lines { stroke: PALETTE[0], width: 150, dash: 0, lines });
+    let middle = at(0.5, 0.0);
+    let foot = Point { x: middle.x, y: middle.y + 20 * PT };
+    page.figure.text(foot, 7 * PT, Anchor::Middle, INK, "share of the members, from the one that ran least");
+    page.lanes_title("share of the run time");
+    page.figure
+}

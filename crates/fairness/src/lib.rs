@@ -1,0 +1,240 @@
+//! How evenly CPU time is shared, and who starves.
+//!
+//! A *member* is a task, a command, the children of one parent, or what a regular expression catches in
+//! the command. Over the members' run times, in increasing order x₁ … xₙ:
+//!
+//! * Gini coefficient: (2 Σ i·xᵢ) / (n Σ xᵢ) − (n + 1)/n; 0 where all have the same, near 1 where one has all;
+//! * Jain's index: (Σ xᵢ)² / (n Σ xᵢ²); 1 where all have the same, 1/n where one has all;
+//! * Lorenz curve: what share of the time the members that ran least have together.
+//!
+//! The run times of members that never wanted a CPU are no sign of unfairness: beside what a member got
+//! stands what it wanted, its time runnable (running or waiting).
+
+mod figure;
+mod report;
+mod waits;
+
+pub use figure::figure;
+pub use report::{FairnessReport, IntervalReport, Member, text};
+pub use waits::Starved;
+
+use rustc_hash::FxHashMap;
+use sched::event::escape;
+use sched::state::{Tally, Task};
+use sched::{Analysis, Comm, CpuSpan, Dur, Kind, Lengths, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
+use waits::Waits;
+
+/// Of what members are made.
+#[derive(Clone, Debug, Default)]
+pub enum GroupBy {
+    /// Each task by itself.
+    #[default]
+    Task,
+    /// Tasks of the same command name.
+    Command,
+    /// Children of the same parent.
+    Parent,
+    /// Tasks in whose name this catches the same; those that it does not match are left out.
+    Matched(regex::Regex),
+}
+
+/// Which tasks are measured.
+pub type Chosen<'c> = dyn Fn(&Task, &SchedState) -> bool + 'c;
+
+/// What to measure.
+pub struct Options<'o> {
+    /// The window's start,
+    pub from: Ts,
+    /// and its end.
+    pub to: Ts,
+    /// The instant that counts as zero: the trace's start.
+    pub zero: Ts,
+    /// Of what members are made.
+    pub by: GroupBy,
+    /// Only these tasks; none for all.
+    pub tasks: Option<&'o Chosen<'o>>,
+    /// Shares are expected by the weights of the tasks' nice values.
+    pub weights: bool,
+    /// The length of an interval.
+    pub interval: Dur,
+    /// So many of the longest waits are kept.
+    pub worst: usize,
+}
+
+/// The most intervals.
+pub const MOST_INTERVALS: u64 = 1_000;
+
+/// What tells members apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Task(Pid),
+    Command(Comm),
+    Parent(Option<Pid>),
+    Matched(String),
+}
+
+/// What a member got.
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    name: Comm,
+    run_ns: u64,
+    wait_ns: u64,
+    slices: Lengths,
+    waits: Lengths,
+    weight: u64,
+    /// By interval: run and wait.
+    intervals: FxHashMap<u32, (u64, u64)>,
+}
+
+/// The analysis.
+pub struct Fairness<'o> {
+    options: &'o Options<'o>,
+    keys: FxHashMap<Key, usize>,
+    members: Vec<(Key, Sums)>,
+    /// What the expression catches in a name.
+    caught: FxHashMap<Comm, Option<String>>,
+    waits: Waits,
+    tally: Tally,
+}
+
+/// The weight of a nice value: each step is a factor of about 1.25, nice 0 is 1024. (The table
+/// `sched_prio_to_weight` of the kernel's kernel/sched/core.c.)
+pub fn weight_of(prio: i32) -> u64 {
+    const WEIGHTS: [u64; 40] = [
+        88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
+        1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+    ];
+    // Real-time tasks have none; where no priority is known it is nice 0.
+    let place = if prio < 100 { 20 } else { (prio - 100).min(39) };
+    WEIGHTS[place.unsigned_abs() as usize]
+}
+
+impl<'o> Fairness<'o> {
+    /// With these options.
+    pub fn new(options: &'o Options<'o>) -> Fairness<'o> {
+        Fairness {
+            options,
+            keys: FxHashMap::default(),
+            members: Vec::new(),
+            caught: FxHashMap::default(),
+            waits: Waits::new(options.worst),
+            tally: Tally::default(),
+        }
+    }
+
+    fn key(&mut self, task: &Task) -> Option<Key> {
+        Some(match &self.options.by {
+            GroupBy::Task => Key::Task(task.pid),
+            GroupBy::Command => Key::Command(task.comm),
+            GroupBy::Parent => Key::Parent(task.kin.parent),
+            GroupBy::Matched(expression) => {
+                let catch = || {
+                    let name = escape(task.comm.as_bytes());
+                    let found = expression.captures(&name)?;
+                    found.get(1).or_else(|| found.get(0)).map(|m| m.as_str().to_owned())
+                };
+                Key::Matched(self.caught.entry(task.comm).or_insert_with(catch).clone()?)
+            }
+        })
+    }
+
+    fn member(&mut self, task: &Task, state: &SchedState) -> Option<&mut Sums> {
+        if self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
+            return None;
+        }
+        let key = self.key(task)?;
+        let index = match self.keys.get(&key) {
+            Some(index) => *index,
+            None => {
+                self.members.push((key.clone(), Sums::default()));
+                self.keys.insert(key, self.members.len() - 1);
+                self.members.len() - 1
+            }
+        };
+        let sums = &mut self.members[index].1;
+        sums.name = task.comm;
+        // Of a group, its strongest task's.
+        sums.weight = sums.weight.max(weight_of(task.prio));
+        Some(sums)
+    }
+}
+
+impl Analysis for Fairness<'_> {
+    type Output = FairnessReport;
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.tally.begin(state);
+        self.waits.begin(start);
+    }
+
+    fn before(&mut self, event: &SchedEvent, _: &SchedState) {
+        self.waits.pass(event.ts, self.tally.counts().idle > 0);
+    }
+
+    fn span(&mut self, span: &Span, state: &SchedState) {
+        let runs = match span.state {
+            TaskState::Running(_) => true,
+            TaskState::Waiting(_) => false,
+            _ => return,
+        };
+        let Some(mut task) = state.task(span.task).copied() else { return };
+        // The number that it had meanwhile: a thread that executes takes another.
+        task.pid = span.pid;
+        let (from, width) = (self.options.from, self.options.interval.0.max(1));
+        // Cut by an edge of the window it is no whole slice.
+        let whole = !span.censored && span.start > from && span.start > state.start();
+        let Some(sums) = self.member(&task, state) else { return };
+        let length = span.duration();
+        if runs {
+            sums.run_ns = sums.run_ns.saturating_add(length.0);
+            if whole {
+                sums.slices.add(length);
+            }
+        } else {
+            sums.wait_ns = sums.wait_ns.saturating_add(length.0);
+        }
+        let (mut at, end) = (span.start.since(from).0, span.end.since(from).0);
+        while at < end {
+            let interval = at / width;
+            let next = ((interval + 1) * width).min(end);
+            let (run, wait) = sums.intervals.entry(interval as u32).or_default();
+            *(if runs { run } else { wait }) += next - at;
+            at = next;
+        }
+    }
+
+    fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
+        self.waits.ran(span);
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.tally.follow(state);
+        let spans = state.spans();
+        for (i, span) in spans.iter().enumerate() {
+            let Some(task) = state.task(span.task).copied() else { continue };
+            let next = spans[i + 1..].iter().find(|later| later.task == span.task);
+            let new = next.map_or(task.state, |next| next.state);
+            match (span.state, new) {
+                (TaskState::Waiting(_), TaskState::Waiting(_)) => {}
+                (TaskState::Waiting(_), TaskState::Running(cpu)) => {
+                    if self.options.tasks.is_none_or(|chosen| chosen(&task, state))
+                        && let Some(length) = self.waits.ends(&task, cpu, event.ts, self.options.zero)
+                        && let Some(sums) = self.member(&task, state)
+                    {
+                        sums.waits.add(length);
+                    }
+                }
+                (_, TaskState::Waiting(cpu)) => self.waits.begins(&task, cpu, event.ts),
+                _ => self.waits.forget(&task),
+            }
+        }
+        if let Kind::Lost { .. } = event.kind {
+            self.waits.lost(event.cpu);
+        }
+    }
+
+    fn finish(mut self, end: Ts, _: &SchedState) -> FairnessReport {
+        self.waits.pass(end, self.tally.counts().idle > 0);
+        report::build(self)
+    }
+}

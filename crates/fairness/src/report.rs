@@ -1,0 +1,273 @@
+//! What was found: as numbers, and as a text.
+
+use crate::{Fairness, Key, Starved, Sums};
+use sched::lengths::Summary;
+use sched::{Comm, Dur, Lengths, Ts};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// A member, and what it got.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Member {
+    /// What it is called.
+    pub name: String,
+    /// How long its tasks ran.
+    pub run_ns: Dur,
+    /// How long they waited.
+    pub wait_ns: Dur,
+    /// Its run time, in percent of all members'.
+    pub share_percent: f64,
+    /// What was to be expected: the same for all, or by weight; in percent.
+    pub expected_percent: f64,
+    /// The weight of its nice value; of a group, its strongest task's.
+    pub weight: u64,
+    /// Of the time that it was runnable, so much it ran; in percent.
+    pub got_percent: f64,
+    /// Its completed slices.
+    pub slices: Summary,
+    /// Its completed waits.
+    pub waits: Summary,
+}
+
+/// An interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IntervalReport {
+    /// Its start from the start of the trace.
+    pub start_in_trace_ns: u64,
+    /// Members that were runnable in it.
+    pub members: usize,
+    /// Gini coefficient of their run times.
+    pub gini: f64,
+    /// Jain's index of their run times.
+    pub jain: f64,
+    /// Who got the least of the time it was runnable,
+    pub starved: String,
+    /// in percent.
+    pub starved_got_percent: f64,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct FairnessReport {
+    /// `schedviz/fairness/1`.
+    pub schema: &'static str,
+    /// The window's start, on the trace's clock,
+    pub from_ns: Ts,
+    /// and its end.
+    pub to_ns: Ts,
+    /// Gini coefficient of the run times.
+    pub gini: f64,
+    /// Jain's index of the run times.
+    pub jain: f64,
+    /// The same of the run times divided by the weights.
+    pub weighted_jain: f64,
+    /// Whether shares are expected by weight.
+    pub weights: bool,
+    /// The members, the one that ran most first.
+    pub members: Vec<Member>,
+    /// By interval.
+    pub intervals: Vec<IntervalReport>,
+    /// The longest waits.
+    pub starved: Vec<Starved>,
+    /// All slices, for a figure.
+    #[serde(skip)]
+    pub slices: Lengths,
+    /// All waits.
+    #[serde(skip)]
+    pub waits: Lengths,
+}
+
+/// The Gini coefficient of some amounts; 0 of none.
+pub(crate) fn gini(amounts: &[f64]) -> f64 {
+    let mut sorted = amounts.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (n, sum) = (sorted.len() as f64, sorted.iter().sum::<f64>());
+    if sum <= 0.0 {
+        return 0.0;
+    }
+    let ranked: f64 = sorted.iter().zip(1..).map(|(x, i)| x * f64::from(i)).sum();
+    (2.0 * ranked / (n * sum) - (n + 1.0) / n).max(0.0)
+}
+
+/// Jain's index of some amounts; 1 of none.
+pub(crate) fn jain(amounts: &[f64]) -> f64 {
+    let (sum, squares) = amounts.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    if squares <= 0.0 { 1.0 } else { sum * sum / (amounts.len() as f64 * squares) }
+}
+
+fn name(key: &Key, comm: Comm) -> String {
+    match key {
+        Key::Task(pid) => format!("{comm} ({pid})"),
+        Key::Command(comm) => comm.to_string(),
+        Key::Parent(None) => "parent unknown".into(),
+        Key::Parent(Some(pid)) => format!("children of {pid}"),
+        Key::Matched(text) => text.clone(),
+    }
+}
+
+pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
+    let options = f.options;
+    let mut all: Vec<(String, Sums)> = f.members.into_iter().map(|(key, sums)| (name(&key, sums.name), sums)).collect();
+    all.sort_by(|(a, x), (b, y)| y.run_ns.cmp(&x.run_ns).then(a.cmp(b)));
+    let total: u64 = all.iter().map(|(_, s)| s.run_ns).fold(0, u64::saturating_add);
+    let weights: u64 = all.iter().map(|(_, s)| s.weight).sum();
+    let runs: Vec<f64> = all.iter().map(|(_, s)| s.run_ns as f64).collect();
+    let by_weight: Vec<f64> = all.iter().map(|(_, s)| s.run_ns as f64 / s.weight.max(1) as f64).collect();
+    let percent = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
+    let (mut slices, mut waits) = (Lengths::default(), Lengths::default());
+    let count = all.len();
+    let member = |(name, s): &(String, Sums)| {
+        let expected =
+            if options.weights { percent(s.weight as f64, weights as f64) } else { percent(1.0, count as f64) };
+        Member {
+            name: name.clone(),
+            run_ns: Dur(s.run_ns),
+            wait_ns: Dur(s.wait_ns),
+            share_percent: percent(s.run_ns as f64, total as f64),
+            expected_percent: expected,
+            weight: s.weight,
+            got_percent: percent(s.run_ns as f64, s.run_ns.saturating_add(s.wait_ns) as f64),
+            slices: s.slices.summary(),
+            waits: s.waits.summary(),
+        }
+    };
+    let members = all.iter().map(member).collect();
+    for (_, s) in &all {
+        slices.merge(&s.slices);
+        waits.merge(&s.waits);
+    }
+    FairnessReport {
+        schema: "schedviz/fairness/1",
+        from_ns: options.from,
+        to_ns: options.to,
+        gini: gini(&runs),
+        jain: jain(&runs),
+        weighted_jain: jain(&by_weight),
+        weights: options.weights,
+        members,
+        intervals: intervals(&all, options.from, options.zero, options.to, options.interval),
+        starved: f.waits.longest,
+        slices,
+        waits,
+    }
+}
+
+fn intervals(all: &[(String, Sums)], from: Ts, zero: Ts, to: Ts, interval: Dur) -> Vec<IntervalReport> {
+    let count = to.since(from).0.div_ceil(interval.0.max(1));
+    let report = |i: u64| {
+        let here = |(name, s): &(String, Sums)| {
+            let (run, wait) = s.intervals.get(&(i as u32)).copied().filter(|(run, wait)| run + wait > 0)?;
+            Some((name.clone(), run as f64, 100.0 * run as f64 / (run + wait) as f64))
+        };
+        let found: Vec<(String, f64, f64)> = all.iter().filter_map(here).collect();
+        let runs: Vec<f64> = found.iter().map(|(_, run, _)| *run).collect();
+        // Of equals the first by name.
+        let least = found.iter().min_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
+        IntervalReport {
+            start_in_trace_ns: from.since(zero).0 + i * interval.0,
+            members: found.len(),
+            gini: gini(&runs),
+            jain: jain(&runs),
+            starved: least.map_or(String::new(), |(name, ..)| name.clone()),
+            starved_got_percent: least.map_or(0.0, |(_, _, got)| *got),
+        }
+    };
+    (0..count).map(report).collect()
+}
+
+/// The report for people; `rows` is the most members that are shown.
+pub fn text(report: &FairnessReport, trace: &str, rows: usize) -> String {
+    // Writing to a string cannot fail.
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{trace}: {} members; Gini coefficient {:.3}, Jain's index {:.3} (by weight {:.3})",
+        report.members.len(),
+        report.gini,
+        report.jain,
+        report.weighted_jain
+    );
+    let _ = writeln!(
+        out,
+        "  (of the run times: Gini 0 and Jain 1 where all ran equally long; got: the share of its runnable time that it ran)"
+    );
+    let _ = writeln!(
+        out,
+        "\n{:26} {:>11} {:>11} {:>7} {:>7} {:>6} {:>8} {:>9} {:>9} {:>9}",
+        "", "ran, ms", "waited, ms", "share", "expect", "got", "slices", "median", "wait 99 %", "max"
+    );
+    for m in report.members.iter().take(rows) {
+        let _ = writeln!(
+            out,
+            "{:26} {:>11.3} {:>11.3} {:>6.2}% {:>6.2}% {:>5.0}% {:>8} {:>9} {:>9} {:>9}",
+            m.name,
+            m.run_ns.0 as f64 / 1e6,
+            m.wait_ns.0 as f64 / 1e6,
+            m.share_percent,
+            m.expected_percent,
+            m.got_percent,
+            m.slices.count,
+            m.slices.p50_ns.human(),
+            m.waits.p99_ns.human(),
+            m.waits.max_ns.human()
+        );
+    }
+    if report.members.len() > rows {
+        let _ = writeln!(out, "… and {} more (--rows, --json)", report.members.len() - rows);
+    }
+    let _ = writeln!(
+        out,
+        "\n{:>12} {:>8} {:>7} {:>7}   who got the least of its runnable time",
+        "from, s", "members", "Gini", "Jain"
+    );
+    for row in &report.intervals {
+        let _ = writeln!(
+            out,
+            "{:>12.6} {:>8} {:>7.3} {:>7.3}   {} ({:.0} %)",
+            row.start_in_trace_ns as f64 / 1e9,
+            row.members,
+            row.gini,
+            row.jain,
+            row.starved,
+            row.starved_got_percent
+        );
+    }
+    if !report.starved.is_empty() {
+        let _ = writeln!(out, "\nlongest waits:");
+    }
+    for s in &report.starved {
+        let who: Vec<String> =
+            s.antagonists.iter().map(|(comm, time)| format!("{comm} for {}", time.human())).collect();
+        let meanwhile = if who.is_empty() { "nobody".to_owned() } else { who.join(", ") };
+        let start = s.start_in_trace_ns;
+        let _ = writeln!(
+            out,
+            "  {:>9} from {:.6} s: {} ({}); meanwhile CPU {} ran {meanwhile}; for {} some CPU idled\n            schedviz dat2graph {trace} --min {:.6} --max {:.6}",
+            s.duration_ns.human(),
+            start as f64 / 1e9,
+            s.command,
+            s.pid,
+            s.cpu,
+            s.could_have_run_ns.human(),
+            start as f64 / 1e9,
+            start.saturating_add(s.duration_ns.0) as f64 / 1e9
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coefficients_by_hand() {
+        assert_eq!((gini(&[3.0; 5]), jain(&[3.0; 5])), (0.0, 1.0));
+        assert_eq!((gini(&[0.0, 0.0, 0.0, 8.0]), jain(&[0.0, 0.0, 0.0, 8.0])), (0.75, 0.25));
+        // 1, 2, 3: Gini 2·14/(3·6) − 4/3 = 2/9; Jain 36/42.
+        assert!((gini(&[2.0, 1.0, 3.0]) - 2.0 / 9.0).abs() < 1e-12);
+        assert!((jain(&[2.0, 1.0, 3.0]) - 36.0 / 42.0).abs() < 1e-12);
+        assert_eq!((gini(&[]), jain(&[])), (0.0, 1.0));
+        assert_eq!([crate::weight_of(120), crate::weight_of(100), crate::weight_of(139)], [1024, 88761, 15]);
+    }
+}

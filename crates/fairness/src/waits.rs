@@ -1,0 +1,145 @@
+//! The longest waits: who ran meanwhile, and whether a CPU idled.
+
+use sched::state::{Task, TaskId};
+use sched::{Comm, Cpu, CpuSpan, Current, Dur, Pid, Ts};
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// Runs of each CPU that are remembered, to tell who ran during a wait.
+const REMEMBERED: usize = 256;
+
+/// One of the longest waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Starved {
+    /// Who.
+    pub pid: Pid,
+    /// By name.
+    pub command: Comm,
+    /// When it began to wait, from the start of the trace.
+    pub start_in_trace_ns: u64,
+    /// How long it waited.
+    pub duration_ns: Dur,
+    /// Where it ran in the end.
+    pub cpu: Cpu,
+    /// Who ran there meanwhile, by command: the longest first, at most three.
+    pub antagonists: Vec<(Comm, Dur)>,
+    /// How long some CPU idled meanwhile, with nobody waiting for it.
+    pub could_have_run_ns: Dur,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    task: TaskId,
+    since: Ts,
+    /// How long some CPU had idled by then.
+    idled: u64,
+}
+
+/// Follows the waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Waits {
+    open: Vec<Option<Open>>,
+    /// By CPU: who ran, until when.
+    runs: Vec<VecDeque<(Comm, Ts, Ts)>>,
+    /// How long some CPU has idled.
+    idled: u64,
+    last: Ts,
+    keep: usize,
+    pub(crate) longest: Vec<Starved>,
+}
+
+impl Waits {
+    pub(crate) fn new(keep: usize) -> Waits {
+        Waits { open: Vec::new(), runs: Vec::new(), idled: 0, last: Ts(0), keep, longest: Vec::new() }
+    }
+
+    pub(crate) fn begin(&mut self, start: Ts) {
+        self.last = start;
+    }
+
+    /// Until `ts` some CPU idled, or none.
+    pub(crate) fn pass(&mut self, ts: Ts, idle: bool) {
+        if idle {
+            self.idled = self.idled.saturating_add(ts.since(self.last).0);
+        }
+        self.last = ts;
+    }
+
+    /// A CPU's run ended.
+    pub(crate) fn ran(&mut self, span: &CpuSpan) {
+        let Current::Task(_) = span.current else { return };
+        if span.cpu.index() >= self.runs.len() {
+            self.runs.resize(span.cpu.index() + 1, VecDeque::new());
+        }
+        let runs = &mut self.runs[span.cpu.index()];
+        if runs.len() >= REMEMBERED {
+            runs.pop_front();
+        }
+        runs.push_back((span.comm, span.start, span.end));
+    }
+
+    fn slot(&mut self, task: TaskId) -> &mut Option<Open> {
+        let index = task.index();
+        if index >= self.open.len() {
+            self.open.resize(index + 1, None);
+        }
+        &mut self.open[index]
+    }
+
+    pub(crate) fn begins(&mut self, task: &Task, _: Cpu, ts: Ts) {
+        let idled = self.idled;
+        *self.slot(task.id()) = Some(Open { task: task.id(), since: ts, idled });
+    }
+
+    pub(crate) fn forget(&mut self, task: &Task) {
+        *self.slot(task.id()) = None;
+    }
+
+    /// What is remembered of a CPU has a hole.
+    pub(crate) fn lost(&mut self, cpu: Cpu) {
+        if let Some(runs) = self.runs.get_mut(cpu.index()) {
+            runs.clear();
+        }
+    }
+
+    /// A task that waited runs; how long it waited, if the beginning was seen.
+    pub(crate) fn ends(&mut self, task: &Task, cpu: Cpu, now: Ts, zero: Ts) -> Option<Dur> {
+        let open = self.slot(task.id()).take().filter(|open| open.task == task.id())?;
+        let duration_ns = now.since(open.since);
+        let full = self.longest.len() >= self.keep;
+        if full && self.longest.last().is_none_or(|last| duration_ns <= last.duration_ns) {
+            return Some(duration_ns);
+        }
+        let starved = Starved {
+            pid: task.pid,
+            command: task.comm,
+            start_in_trace_ns: open.since.since(zero).0,
+            duration_ns,
+            cpu,
+            antagonists: self.antagonists(cpu, open.since, now),
+            could_have_run_ns: Dur(self.idled.saturating_sub(open.idled)),
+        };
+        let at = self.longest.partition_point(|l| l.duration_ns >= duration_ns);
+        self.longest.insert(at, starved);
+        self.longest.truncate(self.keep);
+        Some(duration_ns)
+    }
+
+    /// Who ran on a CPU from one instant to another, the longest first.
+    fn antagonists(&self, cpu: Cpu, from: Ts, to: Ts) -> Vec<(Comm, Dur)> {
+        let mut sums: Vec<(Comm, Dur)> = Vec::new();
+        for (comm, start, end) in self.runs.get(cpu.index()).into_iter().flatten() {
+            let time = (*end).min(to).since((*start).max(from));
+            if time == Dur(0) {
+                continue;
+            }
+            match sums.iter_mut().find(|(other, _)| other == comm) {
+                Some((_, sum)) => *sum += time,
+                None => sums.push((*comm, time)),
+            }
+        }
+        sums.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        sums.truncate(3);
+        sums
+    }
+}

@@ -1,0 +1,126 @@
+//! `schedviz fairness`: how evenly CPU time is shared.
+
+use crate::args::{ReadArgs, TaskArgs, WindowArgs};
+use crate::output::OutputArgs;
+use crate::subject::Subject;
+use crate::utilize::length;
+use crate::{output, page, progress, trust};
+use anyhow::{Context, Result, bail};
+use fairness::{Fairness, FairnessReport, GroupBy, Options};
+use regex::Regex;
+use sched::state::Task;
+use sched::{Diagnostics, Dur, Pass, SchedState, Window};
+use serde::Serialize;
+use std::path::PathBuf;
+use timeline::scale::round_step;
+
+/// How evenly CPU time is shared by tasks, commands or groups, and who starves
+///
+/// For each member its run and wait time, its share against what was to be expected, and its slices;
+/// for all together the Gini coefficient, Jain's index and the Lorenz curve; for each interval who got
+/// the least; the longest waits with who ran meanwhile, and for how long some CPU idled.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct FairnessArgs {
+    /// The recording
+    trace: PathBuf,
+    /// Members are each a `task`, a `command`, the children of a `parent`, or what a regular expression
+    /// catches in the command: its first group, or all of it
+    #[arg(long, default_value = "task", value_name = "WHAT")]
+    group_by: String,
+    /// Expect shares by the weights of the nice values
+    #[arg(long)]
+    weights: bool,
+    /// The length of an interval, such as 1s or 10ms; by default about ten fit
+    #[arg(long, value_name = "TIME")]
+    interval: Option<String>,
+    /// So many members are printed; the JSON has all
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    rows: usize,
+    /// So many of the longest waits are kept
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    worst: usize,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz fairness trace.dat --forked                  the tasks of the traced command
+  schedviz fairness trace.dat --group-by command
+  schedviz fairness trace.dat --group-by '^(\\w+)-'      workers by the first part of their names
+  schedviz fairness trace.dat --forked -o shares.pdf    the Lorenz curve, slices and waits";
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document<'d> {
+    trace: String,
+    #[serde(flatten)]
+    report: &'d FairnessReport,
+    trust: &'d Diagnostics,
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
+    args.output.check()?;
+    if args.window.has_cpus() {
+        bail!("fairness is of tasks, wherever they run: it does not take --cpus");
+    }
+    let by = match args.group_by.as_str() {
+        "task" => GroupBy::Task,
+        "command" => GroupBy::Command,
+        "parent" => GroupBy::Parent,
+        expression => GroupBy::Matched(Regex::new(expression).context("--group-by")?),
+    };
+    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let window = subject.to.since(subject.from).0;
+    let interval = match &args.interval {
+        Some(text) => length("interval", text)?,
+        None => Dur(round_step(window / 10)),
+    };
+    if window / interval.0 > fairness::MOST_INTERVALS {
+        bail!("--interval: {} makes more than {} intervals", interval.human(), fairness::MOST_INTERVALS);
+    }
+    let filter = args.tasks.filter()?;
+    let forked = args.tasks.forked;
+    let chosen = |task: &Task, state: &SchedState| {
+        filter.takes(task.pid, || task.comm.to_string()) && (!forked || task.kin.is_traced(state.root()))
+    };
+    let options = Options {
+        from: subject.from,
+        to: subject.to,
+        zero: subject.start,
+        by,
+        tasks: args.tasks.is_any().then_some(&chosen),
+        weights: args.weights,
+        interval,
+        worst: args.worst,
+    };
+    let within = Window { from: Some(subject.from), to: Some(subject.to) };
+    let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
+        Pass::over(subject.trace.events()?).window(within).run(|| Fairness::new(&options))
+    });
+    let outcome = outcome.map_err(|e| subject.named(e))?;
+    let (report, diagnostics) = (outcome.output, outcome.diagnostics);
+    trust::warn(&diagnostics, args.read.quiet, args.read.color);
+    let document = Document { trace: subject.name(), report: &report, trust: &diagnostics };
+    if args.output.wants_file() {
+        let warnings = page::general_warnings(&subject.trace, &subject.observed, &diagnostics);
+        let figure = || Ok(fairness::figure(&report, &subject.heading(warnings)));
+        let written = args.output.write(&args.trace, "fairness", figure, &document, None)?;
+        output::announce(written, args.read.quiet);
+    } else if args.output.wants_json() {
+        output::print_json(&document)?;
+    }
+    if !args.output.wants_json() && !args.output.is_standard_output() {
+        let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());
+        output::print(fairness::text(&report, &shown, args.rows).as_bytes())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! `schedviz utilization`: what CPUs spend their time on, interval by interval.
+
+use crate::args::{ReadArgs, WindowArgs};
+use crate::output::OutputArgs;
+use crate::subject::Subject;
+use crate::{output, page, progress, trust};
+use anyhow::{Context, Result, bail};
+use parse::Where;
+use regex::Regex;
+use sched::{Diagnostics, Dur, Pass, Window};
+use serde::Serialize;
+use std::path::PathBuf;
+use timeline::scale::round_step;
+use utilization::{Options, Utilization, UtilizationReport};
+
+/// What the CPUs spend their time on, interval by interval, like mpstat
+///
+/// The classes: the application (what descends from the traced command, or what --tasks matches), other
+/// tasks, kernel threads, the stopper, real-time and deadline tasks, interrupts where they were recorded.
+/// Two situations are pointed out: CPUs that idle beside overloaded ones for longer than the load
+/// balancer should need, and herds of tasks that leave one CPU for one other.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct UtilizationArgs {
+    /// The recording
+    trace: PathBuf,
+    /// The length of an interval, such as 1s or 10ms; by default about twenty fit
+    #[arg(long, value_name = "TIME")]
+    interval: Option<String>,
+    /// A line for each CPU
+    #[arg(long)]
+    per_cpu: bool,
+    /// So long CPUs may idle beside overloaded ones
+    #[arg(long, value_name = "TIME", default_value = "4ms")]
+    balance_interval: String,
+    /// The application's tasks, by command; without it what descends from the traced command
+    #[arg(long, value_name = "REGEX", help_heading = "Tasks")]
+    tasks: Option<String>,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz utilization trace.dat
+  schedviz utilization trace.dat --interval 100ms --per-cpu
+  schedviz utilization trace.dat --tasks '^make|^cc1' -o utilization.pdf";
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document<'d> {
+    trace: String,
+    #[serde(flatten)]
+    report: &'d UtilizationReport,
+    trust: &'d Diagnostics,
+}
+
+/// A length of time above zero.
+pub(crate) fn length(name: &str, text: &str) -> Result<Dur> {
+    match Where::parse(text) {
+        Ok(Where::FromStart(ns)) if ns > 0 => Ok(Dur(ns.unsigned_abs())),
+        _ => bail!("--{name}: {text:?} is not a length of time; write 1s, 10ms or 500us"),
+    }
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
+    args.output.check()?;
+    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let options = options(&subject, args)?;
+    // The figures end where the window does: an event at the very end is inside.
+    let window = Window { from: Some(subject.from), to: Some(subject.to) };
+    let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
+        Pass::over(subject.trace.events()?).window(window).run(|| Utilization::new(&options))
+    });
+    let outcome = outcome.map_err(|e| subject.named(e))?;
+    let (report, diagnostics) = (outcome.output, outcome.diagnostics);
+    trust::warn(&diagnostics, args.read.quiet, args.read.color);
+    let document = Document { trace: subject.name(), report: &report, trust: &diagnostics };
+    if args.output.wants_file() {
+        let warnings = page::general_warnings(&subject.trace, &subject.observed, &diagnostics);
+        let figure = || Ok(vec![utilization::figure(&report, &options, &subject.heading(warnings))]);
+        let written = args.output.write(&args.trace, "utilization", figure, &document, None)?;
+        output::announce(written, args.read.quiet);
+    } else if args.output.wants_json() {
+        output::print_json(&document)?;
+    }
+    if !args.output.wants_json() && !args.output.is_standard_output() {
+        let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());
+        output::print(utilization::text(&report, &shown, args.per_cpu).as_bytes())?;
+    }
+    Ok(())
+}
+
+fn options(subject: &Subject, args: &UtilizationArgs) -> Result<Options> {
+    let window = subject.to.since(subject.from).0;
+    let interval = match &args.interval {
+        Some(text) => length("interval", text)?,
+        None => Dur(round_step(window / 20)),
+    };
+    if window / interval.0 > utilization::MOST_INTERVALS {
+        bail!("--interval: {} makes more than {} intervals", interval.human(), utilization::MOST_INTERVALS);
+    }
+    Ok(Options {
+        from: subject.from,
+        to: subject.to,
+        zero: subject.start,
+        cpus: subject.shown.cpus.clone(),
+        group_name: subject.shown.group_name.clone(),
+        interval,
+        tasks: args.tasks.as_deref().map(Regex::new).transpose().context("--tasks")?,
+        topology: subject.topology.clone(),
+        balance_interval: length("balance-interval", &args.balance_interval)?,
+    })
+}

@@ -1,0 +1,136 @@
+//! The figure: what the machine does, stacked over time, and under it how busy each CPU is.
+
+use crate::{Class, Options, UtilizationReport};
+use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
+use timeline::LaneLayout;
+use timeline::page::{Heading, LegendEntry, Page, Swatch};
+use timeline::palette::{BANDS, FAINT, INK, PALETTE, RULE};
+
+const WIDTH: Unit = 842 * PT;
+const STACK: Unit = 150 * PT;
+const GAP: Unit = 16 * PT;
+
+fn paint(class: Class) -> Option<Paint> {
+    let color = match class {
+        Class::Idle => return None,
+        Class::Unknown => return Some(Paint::Hatch),
+        Class::Application => PALETTE[0],
+        Class::Other => Color::grey(0x78),
+        Class::Kernel => PALETTE[4],
+        Class::Stopper => PALETTE[6],
+        Class::RealTime => PALETTE[3],
+        Class::Interrupt => PALETTE[8],
+    };
+    Some(Paint::Solid(color))
+}
+
+fn label(class: Class) -> &'static str {
+    match class {
+        Class::Application => "application",
+        Class::Other => "other tasks",
+        Class::Kernel => "kernel threads",
+        Class::Stopper => "stopper (migration/N)",
+        Class::RealTime => "real time, deadline",
+        Class::Interrupt => "interrupts",
+        Class::Unknown => "unknown",
+        Class::Idle => "idle",
+    }
+}
+
+/// The figure of a report.
+pub fn figure(report: &UtilizationReport, options: &Options, heading: &Heading) -> Figure {
+    let row = (320 * PT / options.cpus.len().max(1) as Unit).clamp(PT / 2, 12 * PT);
+    let rows = row * options.cpus.len() as Unit;
+    let total = report.all.total().max(1) as f64;
+    let note = format!(
+        "Busy {:.2} % of the time. Above: what all CPUs did, stacked; below: how busy each CPU was, light to dark.",
+        100.0 * report.all.busy() as f64 / total
+    );
+    let texts = heading.texts(format!("{}: utilization", heading.trace), note);
+    let mut page = Page::new(WIDTH, STACK + GAP + rows, &texts, &legend(report));
+    let scale = page.scale(options.from, options.to, options.zero);
+    page.time_axis(&scale);
+    let edges: Vec<(Unit, Unit)> =
+        report.columns.iter().map(|(start, length, _)| (scale.at(*start), scale.at(start.after(*length)))).collect();
+    let top = page.top;
+    stacked(&mut page.figure, report, &edges, top);
+    let layout = LaneLayout::new(options.cpus.clone(), top + STACK + GAP, rows);
+    heat(&mut page.figure, report, &edges, &layout);
+    layout.draw(&mut page.figure, Page::LEFT, Page::LEFT + scale.width, &options.group_name);
+    page.figure
+}
+
+fn legend(report: &UtilizationReport) -> Vec<LegendEntry> {
+    let all = report.all.all();
+    let total = report.all.total().max(1) as f64;
+    let entry = |class: Class| {
+        let ns = all[class as usize];
+        let swatch = paint(class).map_or(Swatch::Blank, Swatch::Area);
+        let label = format!("{}: {:.2} %", label(class), 100.0 * ns as f64 / total);
+        (ns > 0).then_some(LegendEntry { swatch, label })
+    };
+    let mut entries: Vec<LegendEntry> = Class::ALL.into_iter().filter_map(entry).collect();
+    for (band, share) in BANDS.iter().skip(1).zip(["to 20 %", "to 40 %", "to 60 %", "to 80 %", "to 100 % busy"]) {
+        entries.push(LegendEntry { swatch: Swatch::Area(Paint::Solid(*band)), label: share.into() });
+    }
+    entries
+}
+
+fn stacked(figure: &mut Figure, report: &UtilizationReport, edges: &[(Unit, Unit)], top: Unit) {
+    let floor = top + STACK;
+    let mut rects: Vec<Vec<Rect>> = vec![Vec::new(); Class::ALL.len()];
+    for ((_, _, shares), (x, right)) in report.columns.iter().zip(edges) {
+        let (total, mut below) = (shares.total().max(1), 0u64);
+        let y = |ns: u64| floor - (u128::from(ns) * STACK as u128 / u128::from(total)) as Unit;
+        for (class, ns) in shares.all().into_iter().enumerate() {
+            let (bottom, up) = (y(below), y(below + ns));
+            below += ns;
+            if ns > 0 && bottom > up && right > x {
+                rects[class].push(Rect { x: *x, y: up, w: right - x, h: bottom - up });
+            }
+        }
+    }
+    for (class, rects) in Class::ALL.into_iter().zip(rects) {
+        if let Some(fill) = paint(class) {
+            figure.push(Item::Rects { fill, rects });
+        }
+    }
+    let (left, right) = (Page::LEFT, Page::LEFT + Page::plot_width(WIDTH));
+    let mut lines = Vec::new();
+    for share in [0, 25, 50, 75, 100] {
+        let y = floor - STACK * share / 100;
+        lines.push(Line { from: Point { x: left, y }, to: Point { x: right, y } });
+        let at = Point { x: left - 4 * PT, y: y + 2 * PT };
+        figure.text(at, 7 * PT, Anchor::End, INK, &format!("{share} %"));
+    }
+    figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines });
+    let axis = Line { from: Point { x: left, y: floor }, to: Point { x: right, y: floor } };
+    figure.push(Item::Lines { stroke: FAINT, width: 50, dash: 0, lines: vec![axis] });
+}
+
+/// A row for each CPU: columns of the same band side by side are one rectangle.
+fn heat(figure: &mut Figure, report: &UtilizationReport, edges: &[(Unit, Unit)], layout: &LaneLayout) {
+    let mut rects: Vec<Vec<Rect>> = vec![Vec::new(); BANDS.len()];
+    for (row, busy) in report.heat.iter().enumerate() {
+        let mut last: Option<usize> = None;
+        for ((ns, (_, length, _)), (x, right)) in busy.iter().zip(&report.columns).zip(edges) {
+            // What is busy at all is seen.
+            let band = (*ns * 5).div_ceil(length.0.max(1)).min(5) as usize;
+            if band == 0 || right <= x {
+                last = None;
+                continue;
+            }
+            let rect = Rect { x: *x, y: layout.top_of(row), w: right - x, h: layout.bar() };
+            match rects[band].last_mut().filter(|_| last == Some(band)) {
+                Some(open) => open.w += rect.w,
+                None => rects[band].push(rect),
+            }
+            last = Some(band);
+        }
+    }
+    for (color, rects) in BANDS.iter().zip(rects) {
+        if !rects.is_empty() {
+            figure.push(Item::Rects { fill: Paint::Solid(*color), rects });
+        }
+    }
+}

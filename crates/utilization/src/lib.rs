@@ -1,0 +1,285 @@
+//! What CPUs spend their time on, in intervals: the table that mpstat prints, from a trace.
+//!
+//! The time of every CPU is divided without rest into [`Class`]es. Interrupt handlers count where their
+//! events were recorded, and then not for the task they interrupt. Two situations are pointed out: CPUs
+//! that idle beside overloaded ones for longer than the load balancer needs to notice, and herds of
+//! tasks that leave one CPU for one other.
+
+mod figure;
+mod grid;
+mod report;
+
+pub use figure::figure;
+pub use report::{HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
+
+use grid::Grid;
+use sched::causes::Herds;
+use sched::episodes::{Amount, Episodes};
+use sched::lineage::is_kernel_thread;
+use sched::state::{Tally, Task};
+use sched::{Analysis, Cpu, CpuSpan, Current, Dur, Kind, Pid, SchedEvent, SchedState, TaskState, Topology, Ts};
+use serde::Serialize;
+
+/// What a CPU does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// It runs the application.
+    Application,
+    /// It runs another task.
+    Other,
+    /// It runs a kernel thread, by its name or its parent.
+    Kernel,
+    /// It runs its stopper, `migration/N`.
+    Stopper,
+    /// It runs a task of the real-time or the deadline class (a priority below 100), of the
+    /// application or not.
+    RealTime,
+    /// It handles an interrupt, hard or soft, where those were recorded.
+    Interrupt,
+    /// Nothing is known.
+    Unknown,
+    /// It idles.
+    Idle,
+}
+
+impl Class {
+    /// All, in the order of their indices.
+    pub const ALL: [Class; 8] = [
+        Class::Application,
+        Class::Other,
+        Class::Kernel,
+        Class::Stopper,
+        Class::RealTime,
+        Class::Interrupt,
+        Class::Unknown,
+        Class::Idle,
+    ];
+
+    /// What it is called, in a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Application => "app",
+            Class::Other => "other",
+            Class::Kernel => "kernel",
+            Class::Stopper => "stopper",
+            Class::RealTime => "rt",
+            Class::Interrupt => "irq",
+            Class::Unknown => "unknown",
+            Class::Idle => "idle",
+        }
+    }
+}
+
+/// How many classes there are.
+pub const CLASSES: usize = Class::ALL.len();
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The window's start,
+    pub from: Ts,
+    /// and its end.
+    pub to: Ts,
+    /// The instant that counts as zero: the trace's start.
+    pub zero: Ts,
+    /// The CPUs, in the order in which they are drawn, with their groups.
+    pub cpus: Vec<(Cpu, Option<u32>)>,
+    /// What the groups are called.
+    pub group_name: String,
+    /// The length of an interval.
+    pub interval: Dur,
+    /// Tasks that are the application; without it those that descend from the traced command.
+    pub tasks: Option<regex::Regex>,
+    /// Where CPUs sit.
+    pub topology: Topology,
+    /// So long CPUs may idle beside overloaded ones until it is pointed out.
+    pub balance_interval: Dur,
+}
+
+/// Columns of the figure.
+const COLUMNS: u64 = 400;
+
+/// The most intervals.
+pub const MOST_INTERVALS: u64 = 100_000;
+
+/// A CPU as the analysis sees it.
+#[derive(Clone, Copy, Debug, Default)]
+struct CpuNow {
+    /// The class of what it runs.
+    class: Option<Class>,
+    /// Handlers that have been entered and not left; since when.
+    interrupts: Option<(u32, Ts)>,
+}
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Utilization<'o> {
+    options: &'o Options,
+    intervals: Grid,
+    columns: Grid,
+    /// By CPU, as drawn: busy time by column.
+    busy: Vec<Grid>,
+    sums: Vec<[i64; CLASSES]>,
+    cpus: Vec<CpuNow>,
+    tally: Tally,
+    last: Ts,
+    idling: Episodes<(u32, u32)>,
+    herds: Herds,
+    interrupts: bool,
+}
+
+impl<'o> Utilization<'o> {
+    /// With these options.
+    pub fn new(options: &'o Options) -> Utilization<'o> {
+        let window = options.to.since(options.from).0.max(1);
+        let columns = Grid::new(options.from, options.to, Dur(window.div_ceil(COLUMNS)), CLASSES);
+        Utilization {
+            options,
+            intervals: Grid::new(options.from, options.to, options.interval, CLASSES),
+            busy: options.cpus.iter().map(|_| Grid::new(options.from, options.to, columns.width(), 1)).collect(),
+            columns,
+            sums: vec![[0; CLASSES]; options.cpus.len()],
+            cpus: Vec::new(),
+            tally: Tally::default(),
+            last: options.from,
+            idling: Episodes::new(&[Dur(0), options.balance_interval], 10),
+            herds: Herds::default(),
+            interrupts: false,
+        }
+    }
+
+    fn cpu(&mut self, cpu: Cpu) -> &mut CpuNow {
+        if cpu.index() >= self.cpus.len() {
+            self.cpus.resize(cpu.index() + 1, CpuNow::default());
+        }
+        &mut self.cpus[cpu.index()]
+    }
+
+    /// What a CPU does now, but for interrupts.
+    fn class_of(&self, cpu: Cpu, state: &SchedState) -> Class {
+        match (state.current(cpu), state.running(cpu)) {
+            (Current::Idle, _) => Class::Idle,
+            (Current::Task(_), Some(task)) => self.class_of_task(task, state),
+            _ => Class::Unknown,
+        }
+    }
+
+    fn class_of_task(&self, task: &Task, state: &SchedState) -> Class {
+        let application = match &self.options.tasks {
+            Some(tasks) => tasks.is_match(&sched::event::escape(task.comm.as_bytes())),
+            None => task.kin.is_traced(state.root()),
+        };
+        // A task whose first event is to come has no name and no priority: its priority is none.
+        let known = !task.comm.is_empty();
+        match () {
+            () if task.comm.as_bytes().starts_with(b"migration/") => Class::Stopper,
+            () if known && task.prio < 100 => Class::RealTime,
+            () if application => Class::Application,
+            () if is_kernel_thread(task.comm) || task.kin.parent == Some(Pid::KTHREADD) => Class::Kernel,
+            () => Class::Other,
+        }
+    }
+
+    /// Time of a CPU from one instant to another goes to a class, or away from it.
+    fn account(&mut self, cpu: Cpu, class: Class, from: Ts, to: Ts, sign: i64) {
+        let Some(row) = self.options.cpus.iter().position(|(shown, _)| *shown == cpu) else { return };
+        let (from, to) = (from.max(self.options.from), to.min(self.options.to));
+        if from >= to {
+            return;
+        }
+        self.intervals.add(class as usize, from, to, sign);
+        self.columns.add(class as usize, from, to, sign);
+        self.sums[row][class as usize] += sign * to.since(from).0 as i64;
+        if !matches!(class, Class::Idle | Class::Unknown) {
+            self.busy[row].add(0, from, to, sign);
+        }
+    }
+
+    /// A handler is entered or left; they nest.
+    fn interrupt(&mut self, cpu: Cpu, entry: bool, ts: Ts) {
+        self.interrupts = true;
+        let CpuNow { class, interrupts } = *self.cpu(cpu);
+        let now = match (interrupts, entry) {
+            (None, true) => Some((1, ts)),
+            (Some((depth, since)), true) => Some((depth + 1, since)),
+            (Some((depth, since)), false) if depth > 1 => Some((depth - 1, since)),
+            (Some((_, since)), false) => {
+                // Of what it interrupted, which gets all when it ends, it is taken away.
+                self.account(cpu, class.unwrap_or(Class::Unknown), since, ts, -1);
+                self.account(cpu, Class::Interrupt, since, ts, 1);
+                None
+            }
+            // Its entry was lost, or before the window.
+            (None, false) => None,
+        };
+        self.cpu(cpu).interrupts = now;
+    }
+}
+
+impl Analysis for Utilization<'_> {
+    type Output = UtilizationReport;
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.last = start;
+        self.tally.begin(state);
+        let observed: Vec<Cpu> = state.observed().collect();
+        for cpu in observed {
+            self.cpu(cpu).class = Some(self.class_of(cpu, state));
+        }
+    }
+
+    fn before(&mut self, event: &SchedEvent, _: &SchedState) {
+        let counts = self.tally.counts();
+        let amount = counts
+            .is_violated()
+            .then(|| Amount { capacity: counts.idle.min(counts.overloaded), threads: counts.waiting_overloaded });
+        if event.ts > self.last {
+            self.idling.pass(self.last, event.ts, amount);
+            if amount.is_some() && self.idling.wants_note(event.ts) {
+                self.idling.note((counts.idle, counts.overloaded));
+            }
+            self.last = event.ts;
+        }
+    }
+
+    fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
+        let class = match span.current {
+            Current::Unknown => Class::Unknown,
+            Current::Idle => Class::Idle,
+            Current::Task(_) => self.cpu(span.cpu).class.unwrap_or(Class::Unknown),
+        };
+        self.account(span.cpu, class, span.start, span.end, 1);
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.tally.follow(state);
+        match event.kind {
+            Kind::Interrupt { entry } => self.interrupt(event.cpu, entry, event.ts),
+            // A loss may hide the end of a handler.
+            Kind::Lost { .. } => self.cpu(event.cpu).interrupts = None,
+            Kind::Migrate { orig, dest, .. } => {
+                let queued = |s: &sched::Span| matches!(s.state, TaskState::Waiting(_));
+                if state.spans().iter().any(queued) {
+                    self.herds.migrate(event.ts, orig, dest);
+                }
+            }
+            _ => {}
+        }
+        for span in state.cpu_spans() {
+            self.cpu(span.cpu).class = Some(self.class_of(span.cpu, state));
+        }
+    }
+
+    fn finish(mut self, end: Ts, _: &SchedState) -> UtilizationReport {
+        let counts = self.tally.counts();
+        let amount = counts
+            .is_violated()
+            .then(|| Amount { capacity: counts.idle.min(counts.overloaded), threads: counts.waiting_overloaded });
+        if end > self.last {
+            self.idling.pass(self.last, end, amount);
+        }
+        self.idling.close(end);
+        report::build(self)
+    }
+}

@@ -1,0 +1,322 @@
+//! What was found: as numbers, and as a text.
+
+use crate::{CLASSES, Class, Utilization};
+use sched::causes::Herd;
+use sched::{Cpu, Dur, Ts};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// The time of each class, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)] // the classes are explained at Class
+pub struct Shares {
+    pub app_ns: u64,
+    pub other_ns: u64,
+    pub kernel_ns: u64,
+    pub stopper_ns: u64,
+    pub rt_ns: u64,
+    pub irq_ns: u64,
+    pub unknown_ns: u64,
+    pub idle_ns: u64,
+}
+
+impl Shares {
+    fn of(sums: &[i64]) -> Shares {
+        let at = |class: Class| sums.get(class as usize).map_or(0, |ns| u64::try_from(*ns).unwrap_or(0));
+        Shares {
+            app_ns: at(Class::Application),
+            other_ns: at(Class::Other),
+            kernel_ns: at(Class::Kernel),
+            stopper_ns: at(Class::Stopper),
+            rt_ns: at(Class::RealTime),
+            irq_ns: at(Class::Interrupt),
+            unknown_ns: at(Class::Unknown),
+            idle_ns: at(Class::Idle),
+        }
+    }
+
+    /// In the order of [`Class::ALL`].
+    pub fn all(&self) -> [u64; CLASSES] {
+        [
+            self.app_ns,
+            self.other_ns,
+            self.kernel_ns,
+            self.stopper_ns,
+            self.rt_ns,
+            self.irq_ns,
+            self.unknown_ns,
+            self.idle_ns,
+        ]
+    }
+
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.all().iter().fold(0, |sum, ns| sum.saturating_add(*ns))
+    }
+
+    /// What is neither idle nor unknown.
+    pub fn busy(&self) -> u64 {
+        self.total() - self.idle_ns - self.unknown_ns
+    }
+}
+
+/// An interval of the whole machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Interval {
+    /// Its start from the start of the trace.
+    pub start_in_trace_ns: u64,
+    /// Its length; that of the last one may be less.
+    pub length_ns: Dur,
+    /// What the CPUs did.
+    #[serde(flatten)]
+    pub shares: Shares,
+}
+
+/// A CPU over the whole window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PerCpu {
+    /// Which.
+    pub cpu: Cpu,
+    /// What it did.
+    #[serde(flatten)]
+    pub shares: Shares,
+}
+
+/// A node over the whole window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PerNode {
+    /// Which.
+    pub node: u32,
+    /// What its CPUs did.
+    #[serde(flatten)]
+    pub shares: Shares,
+}
+
+/// CPUs idled beside overloaded ones for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Idling {
+    /// From the start of the trace.
+    pub start_in_trace_ns: u64,
+    /// How long.
+    pub duration_ns: Dur,
+    /// CPUs that idled, when it had become long.
+    pub idle: u32,
+    /// CPUs that ran a task while others waited.
+    pub overloaded: u32,
+}
+
+/// A herd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct HerdReport {
+    /// From the start of the trace.
+    pub start_in_trace_ns: u64,
+    /// The migrations.
+    #[serde(flatten)]
+    pub herd: Herd,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct UtilizationReport {
+    /// `schedviz/utilization/1`.
+    pub schema: &'static str,
+    /// The window's start, on the trace's clock,
+    pub from_ns: Ts,
+    /// and its end.
+    pub to_ns: Ts,
+    /// Whether interrupts were recorded: without their events they count for what they interrupted.
+    pub interrupts_recorded: bool,
+    /// The machine over the whole window.
+    pub all: Shares,
+    /// The machine by interval.
+    pub intervals: Vec<Interval>,
+    /// Each CPU.
+    pub cpus: Vec<PerCpu>,
+    /// Each node, where the topology is known.
+    pub nodes: Vec<PerNode>,
+    /// So long CPUs may idle beside overloaded ones.
+    pub balance_interval_ns: Dur,
+    /// How often they did for longer,
+    pub idling_episodes: u64,
+    /// for how long in all,
+    pub idling_ns: u64,
+    /// and the longest ones.
+    pub idling: Vec<Idling>,
+    /// Herd migrations.
+    pub herds: Vec<HerdReport>,
+    /// Columns of the figure: their sums by class.
+    #[serde(skip)]
+    pub columns: Vec<(Ts, Dur, Shares)>,
+    /// By CPU as drawn, and column: busy nanoseconds.
+    #[serde(skip)]
+    pub heat: Vec<Vec<u64>>,
+}
+
+pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
+    let options = u.options;
+    let in_trace = |ts: Ts| ts.since(options.zero).0;
+    let cpus: Vec<PerCpu> = options
+        .cpus
+        .iter()
+        .zip(&u.sums)
+        .map(|((cpu, _), sums)| PerCpu { cpu: *cpu, shares: Shares::of(sums) })
+        .collect();
+    let mut nodes: std::collections::BTreeMap<u32, [i64; CLASSES]> = Default::default();
+    let mut all = [0i64; CLASSES];
+    for ((cpu, _), sums) in options.cpus.iter().zip(&u.sums) {
+        let node = options.topology.place(*cpu).and_then(|place| place.node.or(place.socket));
+        for (class, ns) in sums.iter().enumerate() {
+            all[class] += ns;
+            if let Some(node) = node {
+                nodes.entry(node).or_default()[class] += ns;
+            }
+        }
+    }
+    let totals = u.idling.totals().iter().find(|t| t.min_ns == options.balance_interval).copied().unwrap_or_default();
+    let longest = u.idling.into_longest().into_iter().filter(|e| e.duration >= options.balance_interval);
+    UtilizationReport {
+        schema: "schedviz/utilization/1",
+        from_ns: options.from,
+        to_ns: options.to,
+        interrupts_recorded: u.interrupts,
+        all: Shares::of(&all),
+        intervals: u
+            .intervals
+            .intervals()
+            .map(|(start, length_ns, sums)| Interval {
+                start_in_trace_ns: in_trace(start),
+                length_ns,
+                shares: Shares::of(sums),
+            })
+            .collect(),
+        cpus,
+        nodes: nodes.into_iter().map(|(node, sums)| PerNode { node, shares: Shares::of(&sums) }).collect(),
+        balance_interval_ns: options.balance_interval,
+        idling_episodes: totals.episodes,
+        idling_ns: totals.ns,
+        idling: longest
+            .map(|e| Idling {
+                start_in_trace_ns: in_trace(e.start),
+                duration_ns: e.duration,
+                idle: e.note.0,
+                overloaded: e.note.1,
+            })
+            .collect(),
+        herds: u
+            .herds
+            .into_found()
+            .into_iter()
+            .map(|herd| HerdReport { start_in_trace_ns: in_trace(herd.start), herd })
+            .collect(),
+        columns: u.columns.intervals().map(|(start, length, sums)| (start, length, Shares::of(sums))).collect(),
+        heat: u
+            .busy
+            .iter()
+            .map(|grid| grid.intervals().map(|(_, _, sums)| u64::try_from(sums[0]).unwrap_or(0)).collect())
+            .collect(),
+    }
+}
+
+/// A line of percentages.
+fn line(out: &mut String, name: &str, shares: &Shares, shown: &[Class]) {
+    let total = shares.total().max(1) as f64;
+    let all = shares.all();
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{name:>12} {:>8.2}", 100.0 * shares.busy() as f64 / total);
+    for class in shown {
+        let _ = write!(out, " {:>8.2}", 100.0 * all[*class as usize] as f64 / total);
+    }
+    out.push('\n');
+}
+
+fn head(out: &mut String, name: &str, shown: &[Class]) {
+    let _ = write!(out, "\n{name:>12} {:>8}", "%busy");
+    for class in shown {
+        let _ = write!(out, " {:>8}", format!("%{}", class.name()));
+    }
+    out.push('\n');
+}
+
+/// The report for people; `trace` is the file as the command line has it.
+pub fn text(report: &UtilizationReport, trace: &str, per_cpu: bool) -> String {
+    let mut out = String::new();
+    let total = report.all.total().max(1) as f64;
+    let _ = writeln!(
+        out,
+        "{trace}: the CPUs were busy {:.2} % of the time, for the application {:.2} %",
+        100.0 * report.all.busy() as f64 / total,
+        100.0 * report.all.app_ns as f64 / total
+    );
+    let never = report.all.all();
+    let shown: Vec<Class> =
+        Class::ALL.into_iter().filter(|class| never[*class as usize] > 0 || *class == Class::Idle).collect();
+    head(&mut out, "from, s", &shown);
+    for row in &report.intervals {
+        line(&mut out, &format!("{:.6}", row.start_in_trace_ns as f64 / 1e9), &row.shares, &shown);
+    }
+    line(&mut out, "all", &report.all, &shown);
+    if !report.nodes.is_empty() {
+        head(&mut out, "node", &shown);
+        report.nodes.iter().for_each(|row| line(&mut out, &row.node.to_string(), &row.shares, &shown));
+    }
+    if per_cpu {
+        head(&mut out, "CPU", &shown);
+        report.cpus.iter().for_each(|row| line(&mut out, &row.cpu.to_string(), &row.shares, &shown));
+    }
+    situations(&mut out, report, trace);
+    if !report.interrupts_recorded {
+        let _ = writeln!(
+            out,
+            "\nInterrupts were not recorded (-e irq): they count for what they interrupted. Which tasks are\nSCHED_IDLE or SCHED_BATCH is not in a trace: they count as what they are otherwise."
+        );
+    }
+    out
+}
+
+/// The two situations of the idle-scheduling talk.
+fn situations(out: &mut String, report: &UtilizationReport, trace: &str) {
+    let interval = report.balance_interval_ns.human();
+    if report.idling_episodes == 0 {
+        let _ = writeln!(out, "\nNo CPU idled beside an overloaded one for more than {interval}.");
+    } else {
+        let _ = writeln!(
+            out,
+            "\nCPUs idled beside overloaded ones for more than {interval}: {} times, {} in all. The longest:",
+            report.idling_episodes,
+            Dur(report.idling_ns).human()
+        );
+        for e in report.idling.iter().take(5) {
+            let (from, to) = (e.start_in_trace_ns, e.start_in_trace_ns.saturating_add(e.duration_ns.0));
+            let _ = writeln!(
+                out,
+                "  {:>9} from {:.6} s: {} idle, {} overloaded\n            schedviz dat2graph {trace} --min {:.6} --max {:.6}",
+                e.duration_ns.human(),
+                from as f64 / 1e9,
+                e.idle,
+                e.overloaded,
+                from as f64 / 1e9,
+                to as f64 / 1e9
+            );
+        }
+    }
+    if report.herds.is_empty() {
+        let _ = writeln!(out, "No herd: never did four queued tasks leave one CPU for one other within a millisecond.");
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "Herd migrations (four or more queued tasks that leave one CPU for one other within a millisecond): {}",
+        report.herds.len()
+    );
+    for h in report.herds.iter().take(10) {
+        let _ = writeln!(
+            out,
+            "  {:.6} s: {} tasks from CPU {} to CPU {} within {}",
+            h.start_in_trace_ns as f64 / 1e9,
+            h.herd.tasks,
+            h.herd.orig,
+            h.herd.dest,
+            h.herd.end.since(h.herd.start).human()
+        );
+    }
+}

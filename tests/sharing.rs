@@ -1,0 +1,168 @@
+//! `schedviz utilization` and `schedviz fairness`: on simulated runs what the simulator's run queues
+//! say, and the sums that must hold on recordings.
+
+use crate::support::{fixture, recordings, schedviz};
+use fairness::{Fairness, GroupBy};
+use parse::Trace;
+use sched::pass::{EventSource, Window};
+use sched::{Cpu, Dur, Kind, Pass, Pid, SchedEvent, Topology, Ts};
+use std::collections::BTreeMap;
+use testkit::{Laws, Simulation};
+use utilization::{Options, Utilization, UtilizationReport};
+
+fn options(events: &[SchedEvent], parts: u64) -> Options {
+    let (from, to) = (events.first().expect("events").ts, events.last().expect("events").ts);
+    let mut cpus: Vec<Cpu> = events.iter().map(|e| e.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    Options {
+        from,
+        to,
+        zero: from,
+        cpus: cpus.into_iter().map(|cpu| (cpu, None)).collect(),
+        group_name: String::new(),
+        interval: Dur((to.since(from).0 / parts).max(1)),
+        tasks: None,
+        topology: Topology::default(),
+        balance_interval: Dur(4_000_000),
+    }
+}
+
+fn measure(events: &[SchedEvent], options: &Options) -> UtilizationReport {
+    Pass::over(events).run(|| Utilization::new(options)).unwrap_or_else(|never| match never {}).output
+}
+
+#[test]
+fn time_is_divided_without_rest() {
+    for seed in 0..80 {
+        let sim = Simulation::run(seed, 1 + (seed % 6) as u32, 400);
+        let (lossy, _) = sim.lossy(seed);
+        for events in [&sim.events, &lossy] {
+            let options = options(events, 1 + seed % 11);
+            let report = measure(events, &options);
+            let laws = Pass::over(events.as_slice()).run(Laws::default).unwrap_or_else(|never| match never {}).output;
+            let window = options.to.since(options.from).0;
+            assert_eq!(report.all.total(), window * options.cpus.len() as u64, "seed {seed}");
+            assert_eq!(
+                (report.all.busy(), report.all.idle_ns, report.all.unknown_ns),
+                (laws.busy.0, laws.idle.0, laws.unknown.0),
+                "seed {seed}"
+            );
+            for class in 0..utilization::CLASSES {
+                let whole = report.all.all()[class];
+                assert_eq!(report.intervals.iter().map(|i| i.shares.all()[class]).sum::<u64>(), whole);
+                assert_eq!(report.cpus.iter().map(|c| c.shares.all()[class]).sum::<u64>(), whole);
+                assert_eq!(report.columns.iter().map(|(_, _, s)| s.all()[class]).sum::<u64>(), whole);
+            }
+            for interval in &report.intervals {
+                assert_eq!(interval.shares.total(), interval.length_ns.0 * options.cpus.len() as u64);
+            }
+        }
+    }
+}
+
+#[test]
+fn recordings_are_divided_without_rest() {
+    for path in recordings() {
+        let trace = Trace::open(&path, parse::Options::default()).expect("a recording");
+        let Ok(mut events) = trace.events() else { continue };
+        let Ok(extent) = events.extent() else { continue };
+        let options = Options {
+            from: extent.start,
+            to: extent.end,
+            zero: extent.start,
+            cpus: trace.observed().into_iter().map(|cpu| (cpu, None)).collect(),
+            ..options(&[event(0, 0, Kind::Other { id: 0 })], 1)
+        };
+        let options = Options { interval: Dur(50_000_000), ..options };
+        let window = Window { from: Some(extent.start), to: Some(extent.end) };
+        let report = Pass::over(events).window(window).run(|| Utilization::new(&options)).expect("a pass").output;
+        let whole = extent.end.since(extent.start).0 * options.cpus.len() as u64;
+        assert_eq!(report.all.total(), whole, "{}", path.display());
+    }
+}
+
+fn event(ts: i64, pid: i32, kind: Kind) -> SchedEvent {
+    SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind }
+}
+
+#[test]
+fn interrupts_count_for_themselves() {
+    let entry = |ts, entry| event(ts, 0, Kind::Interrupt { entry });
+    // Idle from 0 to 100 but for a handler from 10 to 40, in which another is nested; the entry of the
+    // last one was lost.
+    let events = [
+        event(0, 0, Kind::Other { id: 1 }),
+        entry(10, true),
+        entry(20, true),
+        entry(30, false),
+        entry(40, false),
+        entry(50, false),
+        event(100, 0, Kind::Other { id: 1 }),
+    ];
+    let report = measure(&events, &options(&events, 4));
+    assert_eq!((report.all.irq_ns, report.all.idle_ns, report.interrupts_recorded), (30, 70, true));
+    let irq: Vec<u64> = report.intervals.iter().map(|i| i.shares.irq_ns).collect();
+    assert_eq!(irq, [15, 15, 0, 0]);
+}
+
+#[test]
+fn members_got_what_the_simulator_gave_them() {
+    for seed in 0..80 {
+        let sim = Simulation::run(seed, 1 + (seed % 6) as u32, 400);
+        let events = sim.events.as_slice();
+        let (from, to) = (events[0].ts, events[events.len() - 1].ts);
+        let options = fairness::Options {
+            from,
+            to,
+            zero: from,
+            by: GroupBy::Task,
+            tasks: None,
+            weights: false,
+            interval: Dur((to.since(from).0 / 5).max(1)),
+            worst: 3,
+        };
+        let report = Pass::over(events).run(|| Fairness::new(&options)).unwrap_or_else(|never| match never {}).output;
+        let laws = Pass::over(events).run(Laws::default).unwrap_or_else(|never| match never {}).output;
+        let sum = |of: fn(&fairness::Member) -> u64| report.members.iter().map(of).sum::<u64>();
+        assert_eq!((sum(|m| m.run_ns.0), sum(|m| m.wait_ns.0)), (laws.running.0, laws.waiting.0), "seed {seed}");
+        assert!((report.members.iter().map(|m| m.share_percent).sum::<f64>() - 100.0).abs() < 1e-6);
+        // By the simulator's CPUs: who was current, for how long.
+        let mut ran: BTreeMap<i32, u64> = BTreeMap::new();
+        let (_, witnessed) = sim.witnessed();
+        let states = std::iter::once(&sim.initial).chain(&sim.truth);
+        for ((truth, now), next) in states.zip(std::iter::once(from).chain(events.iter().map(|e| e.ts))).zip(events) {
+            for (cpu, pid) in (0..).zip(&truth.current).filter(|(cpu, pid)| witnessed.contains(cpu) && **pid != 0) {
+                let _: u32 = cpu;
+                *ran.entry(*pid).or_default() += next.ts.since(now).0;
+            }
+        }
+        for (pid, ns) in ran.into_iter().filter(|(_, ns)| *ns > 0) {
+            let found = report.members.iter().find(|m| m.name.ends_with(&format!("({pid})")));
+            assert_eq!(found.map(|m| m.run_ns.0), Some(ns), "seed {seed}, task {pid}");
+        }
+        assert!(report.intervals.iter().all(|i| (0.0..=1.0).contains(&i.gini) && i.jain <= 1.0 + 1e-9));
+    }
+}
+
+#[test]
+fn the_program_says_who_got_what() {
+    let trace = fixture("hackbench.dat");
+    let trace = trace.to_str().expect("a path");
+    let text = schedviz(&["fairness", trace, "--group-by", "^(hack|trace)"]).success().text();
+    assert!(text.contains("2 members") && text.contains("longest waits"), "{text}");
+    let json = schedviz(&["fairness", trace, "--group-by", "command", "--weights", "--json"]).success().text();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json["schema"], &json["weights"]), (&"schedviz/fairness/1".into(), &true.into()));
+    let text = schedviz(&["utilization", trace, "--per-cpu", "--interval", "100ms"]).success().text();
+    assert!(text.contains("%app") && text.contains("idled beside overloaded ones"), "{text}");
+    for (arguments, advice) in [
+        (vec!["utilization", trace, "--interval", "0"], "not a length"),
+        (vec!["utilization", trace, "--interval", "1ns"], "intervals"),
+        (vec!["fairness", trace, "--group-by", "("], "--group-by"),
+        (vec!["fairness", trace, "--cpus", "1"], "--cpus"),
+    ] {
+        let ran = schedviz(&arguments);
+        assert!(ran.code == Some(1) && ran.stderr.contains(advice), "{arguments:?}: {}", ran.stderr);
+    }
+}
