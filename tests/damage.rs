@@ -126,6 +126,10 @@ fn every_command_ends_with_words() {
             vec!["stepper", "--text"],
             vec!["events", "--list"],
             vec!["events", "--balance", "-o", "-", "--format", "svg"],
+            vec!["latency"],
+            vec!["utilization"],
+            vec!["fairness"],
+            vec!["report", "-q", "-o", folder.join("report").to_str().expect("a path")],
         ] {
             let ran = schedviz(&[&command[..1], &[&trace], &command[1..]].concat());
             let said = ran.stderr.contains("schedviz: ") && ran.stderr.len() > 30;

@@ -1,7 +1,7 @@
 //! `schedviz utilization` and `schedviz fairness`: on simulated runs what the simulator's run queues
 //! say, and the sums that must hold on recordings.
 
-use crate::support::{fixture, recordings, schedviz};
+use crate::support::{fixture, golden, recordings, schedviz, scratch};
 use fairness::{Fairness, GroupBy};
 use parse::Trace;
 use sched::pass::{EventSource, Window};
@@ -165,4 +165,67 @@ fn the_program_says_who_got_what() {
         let ran = schedviz(&arguments);
         assert!(ran.code == Some(1) && ran.stderr.contains(advice), "{arguments:?}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn a_report_is_one_page_whatever_the_threads() {
+    let folder = scratch("report");
+    let trace = fixture("hackbench.dat");
+    let trace = trace.to_str().expect("a path");
+    let files = |threads: &str| {
+        let to = folder.join(format!("threads-{threads}"));
+        let to = to.to_str().expect("a path");
+        schedviz(&["report", trace, "-o", to, "--threads", threads]).success();
+        let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(to)
+            .expect("the folder")
+            .flatten()
+            .map(|e| (e.file_name().to_string_lossy().into_owned(), std::fs::read(e.path()).expect("a file")))
+            .collect();
+        files.sort();
+        files
+    };
+    let (one, four) = (files("1"), files("4"));
+    assert!(one == four, "the same bytes whatever the threads");
+    let names: Vec<&str> = one.iter().map(|(name, _)| name.as_str()).collect();
+    for name in ["index.html", "workcons.json", "workcons.svg", "latency.svg", "fairness-2.svg", "dat2graph.svg"] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    let page = one.iter().find(|(name, _)| name == "index.html").map(|(_, bytes)| String::from_utf8_lossy(bytes));
+    let page = page.expect("the page");
+    assert_eq!(page.matches("<svg").count(), 7);
+    assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("href=\"http"), "it stands alone");
+    let conserve = schedviz(&["workcons", trace, "--json"]).success().text();
+    let conserve: serde_json::Value = serde_json::from_str(&conserve).expect("JSON");
+    let ours = one.iter().find(|(name, _)| name == "workcons.json").expect("it").1.clone();
+    let ours: serde_json::Value = serde_json::from_slice(&ours).expect("JSON");
+    assert_eq!(ours["violation"]["ns"], conserve["runs"][0]["violation"]["ns"], "as each command alone");
+    for command in ["latency", "utilization", "fairness"] {
+        let run = |threads: &str| schedviz(&[command, trace, "--json", "--threads", threads]).success().text();
+        assert_eq!(run("1"), run("4"), "{command}");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn pages_and_figures_stay_as_they_are() {
+    let (trace, cpus) = (fixture("hackbench.dat"), fixture("hackbench.cpus.txt"));
+    let (trace, cpus) = (trace.to_str().expect("a path"), cpus.to_str().expect("a path"));
+    for command in ["latency", "utilization", "fairness"] {
+        let text = schedviz(&[command, "-q", trace, "--topology", cpus]).success().text();
+        golden(&format!("{command}.txt"), &text);
+    }
+    for command in ["latency", "utilization"] {
+        let svg = schedviz(&[command, "-q", trace, "--topology", cpus, "-o", "-", "--format", "svg"]);
+        golden(&format!("{command}.svg"), &svg.success().text());
+    }
+    let folder = scratch("judging-golden");
+    let path = folder.join("shares.svg");
+    schedviz(&["fairness", "-q", trace, "-o", path.to_str().expect("a path")]).success();
+    let svg = std::fs::read_to_string(folder.join("shares-1.svg")).expect("the Lorenz curve");
+    // The command at its foot names the folder.
+    assert!(svg.contains("share of the run time"));
+    let both = fixture("hackbench-7.2.dat");
+    let (a, b) = (format!("a={trace}"), format!("b={}", both.to_str().expect("a path")));
+    golden("compare.txt", &schedviz(&["compare", "-q", "--group", &a, "--group", &b]).success().text());
+    std::fs::remove_dir_all(&folder).expect("removed");
 }

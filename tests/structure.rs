@@ -106,3 +106,35 @@ fn files_stay_readable() {
     }
     assert!(long.is_empty(), "{long:?}");
 }
+
+/// What deny.toml allows holds for every dependency that is compiled here; CI need not have cargo-deny
+/// for that.
+#[test]
+fn licences_are_those_that_are_allowed() {
+    let deny = std::fs::read_to_string(root().join("deny.toml")).expect("deny.toml");
+    let list = deny.split("allow = [").nth(1).and_then(|rest| rest.split(']').next()).expect("a list of licences");
+    let allowed: Vec<&str> = list.split(',').map(|l| l.trim().trim_matches('"')).collect();
+    let rustc = Command::new("rustc").arg("-vV").output().expect("rustc");
+    let rustc = String::from_utf8_lossy(&rustc.stdout).into_owned();
+    let host = rustc.lines().find_map(|l| l.strip_prefix("host: ")).expect("the host's triple");
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--offline", "--filter-platform", host])
+        .current_dir(root())
+        .output()
+        .expect("cargo metadata");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let used: Vec<&str> =
+        metadata["resolve"]["nodes"].as_array().expect("nodes").iter().filter_map(|n| n["id"].as_str()).collect();
+    let mut seen = 0;
+    for package in metadata["packages"].as_array().expect("packages") {
+        if !used.contains(&package["id"].as_str().expect("an id")) {
+            continue;
+        }
+        let (name, licence) = (&package["name"], package["license"].as_str().unwrap_or("none"));
+        let plain = licence.replace(['(', ')'], "").replace('/', " OR ");
+        let fits = |choice: &str| choice.split(" AND ").all(|part| allowed.contains(&part.trim()));
+        assert!(plain.split(" OR ").any(fits), "{name}: {licence}");
+        seen += 1;
+    }
+    assert!(seen > 50, "{seen} packages are too few to be all");
+}

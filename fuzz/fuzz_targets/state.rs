@@ -1,7 +1,7 @@
 //! The state and all that follows it: any sequence of events, however contradictory.
 #![no_main]
 
-use sched::{Comm, Cpu, Kind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
+use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
 
 /// Takes numbers from the input; zeroes behind its end.
 struct Input<'i>(std::slice::Iter<'i, u8>);
@@ -84,6 +84,54 @@ fn events(bytes: &[u8]) -> Vec<SchedEvent> {
     events
 }
 
+/// The analyses that judge a run, and what they must agree on.
+fn judges(events: &[SchedEvent], from: Ts, to: Ts) {
+    let window = to.since(from);
+    let mut cpus: Vec<Cpu> = events.iter().map(|e| e.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let part = Dur((window.0 / 7).max(1));
+    let busy = utilization::Options {
+        from,
+        to,
+        zero: from,
+        cpus: cpus.iter().map(|cpu| (*cpu, None)).collect(),
+        group_name: String::new(),
+        interval: part,
+        tasks: None,
+        topology: Topology::default(),
+        balance_interval: Dur(10),
+    };
+    let shares = fairness::Options {
+        from,
+        to,
+        zero: from,
+        by: fairness::GroupBy::Task,
+        tasks: None,
+        weights: true,
+        interval: part,
+        worst: 3,
+    };
+    let waits = latency::Options { worst: 3, by: latency::By::Task, ..latency::Options::default() };
+    let analysis = || {
+        (
+            utilization::Utilization::new(&busy),
+            fairness::Fairness::new(&shares),
+            latency::Latency::new(&waits),
+            schedstat::FromTrace::new(from, to),
+        )
+    };
+    let Ok(found) = Pass::over(events).prologue(10).run(analysis);
+    let (used, shared, delays, columns) = found.output;
+    let whole = u128::from(window.0) * cpus.len() as u128;
+    if whole < u128::from(u64::MAX) {
+        assert_eq!(u128::from(used.all.total()), whole);
+        assert_eq!(used.intervals.iter().map(|i| i.shares.total()).sum::<u64>(), used.all.total());
+        assert!(columns.busy_ns <= used.all.total());
+    }
+    let _ = (utilization::text(&used, "x", true), fairness::text(&shared, "x", 5), latency::text(&delays, "x", 5, 3));
+}
+
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let events = events(bytes);
     let (Some(first), Some(last)) = (events.first(), events.last()) else { return };
@@ -96,6 +144,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     };
     let Ok(found) = Pass::over(events.as_slice()).prologue(10).run(analysis);
     let _ = (workcons::text(&found.output.0, "x"), events::balance_text(&found.output.2));
+    judges(&events, from, to);
     let Ok(mut replay) = Replay::with(events.as_slice(), 20, 4);
     let end = replay.total();
     for step in [end, end / 2, 0, end] {

@@ -83,7 +83,7 @@ struct Sums {
     waits: Lengths,
     weight: u64,
     /// By interval: run and wait.
-    intervals: FxHashMap<u32, (u64, u64)>,
+    intervals: Vec<(u64, u64)>,
 }
 
 /// The analysis.
@@ -197,8 +197,12 @@ impl Analysis for Fairness<'_> {
         while at < end {
             let interval = at / width;
             let next = ((interval + 1) * width).min(end);
-            let (run, wait) = sums.intervals.entry(interval as u32).or_default();
-            *(if runs { run } else { wait }) += next - at;
+            if interval as usize >= sums.intervals.len() {
+                sums.intervals.resize(interval as usize + 1, (0, 0));
+            }
+            let (run, wait) = &mut sums.intervals[interval as usize];
+            let sum = if runs { run } else { wait };
+            *sum = sum.saturating_add(next - at);
             at = next;
         }
     }

@@ -156,15 +156,15 @@ fn intervals(all: &[(String, Sums)], from: Ts, zero: Ts, to: Ts, interval: Dur) 
     let count = to.since(from).0.div_ceil(interval.0.max(1));
     let report = |i: u64| {
         let here = |(name, s): &(String, Sums)| {
-            let (run, wait) = s.intervals.get(&(i as u32)).copied().filter(|(run, wait)| run + wait > 0)?;
-            Some((name.clone(), run as f64, 100.0 * run as f64 / (run + wait) as f64))
+            let (run, wait) = s.intervals.get(i as usize).copied().filter(|(run, wait)| *run > 0 || *wait > 0)?;
+            Some((name.clone(), run as f64, 100.0 * run as f64 / (run as f64 + wait as f64)))
         };
         let found: Vec<(String, f64, f64)> = all.iter().filter_map(here).collect();
         let runs: Vec<f64> = found.iter().map(|(_, run, _)| *run).collect();
         // Of equals the first by name.
         let least = found.iter().min_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
         IntervalReport {
-            start_in_trace_ns: from.since(zero).0 + i * interval.0,
+            start_in_trace_ns: from.since(zero).0.saturating_add(i.saturating_mul(interval.0)),
             members: found.len(),
             gini: gini(&runs),
             jain: jain(&runs),

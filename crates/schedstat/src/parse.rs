@@ -110,6 +110,7 @@ impl Snapshot {
         let mut layout = Layout { version, stealing: false, balance: 8, busy_first: version > 15 };
         let mut jiffies = None;
         let mut cpus: Vec<CpuStat> = Vec::new();
+        let mut no_domain = true;
         for (line, text) in lines {
             let words: Vec<&str> = text.split_whitespace().collect();
             let Some((first, rest)) = words.split_first() else { continue };
@@ -119,14 +120,17 @@ impl Snapshot {
                 let cpu = number.parse().ok().filter(|n| *n < Cpu::LIMIT).map(Cpu);
                 let cpu = cpu.ok_or_else(|| SchedstatError::Line { line, word: (*first).to_owned() })?;
                 let fields = numbers(rest, line)?;
+                // All CPUs of a kernel have the same.
+                let others = cpus.first().is_none_or(|first| first.fields.len() == fields.len());
                 layout.stealing = match fields.len() {
-                    9 => false,
-                    16 => true,
+                    9 if others => false,
+                    16 if others => true,
                     fields => return Err(SchedstatError::Layout { line, version, what: "cpu", fields }),
                 };
                 cpus.push(CpuStat { cpu, fields, domains: Vec::new() });
             } else if let (true, Some(cpu)) = (first.starts_with("domain"), cpus.last_mut()) {
-                cpu.domains.push(domain(rest, &mut layout, line)?);
+                let is_first = std::mem::take(&mut no_domain);
+                cpu.domains.push(domain(rest, &mut layout, is_first, line)?);
             } else {
                 return Err(SchedstatError::Line { line, word: (*first).to_owned() });
             }
@@ -142,7 +146,7 @@ impl Snapshot {
     }
 }
 
-fn domain(words: &[&str], layout: &mut Layout, line: usize) -> Result<DomainStat, SchedstatError> {
+fn domain(words: &[&str], layout: &mut Layout, is_first: bool, line: usize) -> Result<DomainStat, SchedstatError> {
     let fields = |n: usize| SchedstatError::Layout { line, version: layout.version, what: "domain", fields: n };
     // `domain0 MC ff 1 2 …` since version 17, `domain0 ff 1 2 …` before. The number of words decides.
     let (name, mask, rest, balance) = match (words.len(), words) {
@@ -152,6 +156,9 @@ fn domain(words: &[&str], layout: &mut Layout, line: usize) -> Result<DomainStat
         (37, [mask, rest @ ..]) => (None, mask, rest, 8),
         (n, _) => return Err(fields(n.saturating_sub(1))),
     };
+    if !is_first && layout.balance != balance {
+        return Err(fields(rest.len()));
+    }
     layout.balance = balance;
     Ok(DomainStat { name, mask: (*mask).to_owned(), fields: numbers(rest, line)? })
 }

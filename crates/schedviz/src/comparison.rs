@@ -208,8 +208,11 @@ fn text(args: &CompareArgs, document: &Document) -> String {
         let _ = writeln!(out, "note: {note}");
     }
     for c in &document.comparisons {
-        let runs = |name: &str| document.groups.iter().find(|g| g.name == name).map_or(0, |g| g.runs.len());
-        let _ = writeln!(out, "{} ({} runs) against {} ({} runs)\n", c.new, runs(&c.new), c.base, runs(&c.base));
+        let runs = |name: &str| match document.groups.iter().find(|g| g.name == name).map_or(0, |g| g.runs.len()) {
+            1 => "1 run".to_owned(),
+            n => format!("{n} runs"),
+        };
+        let _ = writeln!(out, "{} ({}) against {} ({})\n", c.new, runs(&c.new), c.base, runs(&c.base));
         out += &if args.markdown {
             compare::markdown(&c.rows, &c.base, &c.new)
         } else {

@@ -239,7 +239,7 @@ fn first_runs(reader: &CpuReader<'_>, cpu: Cpu) -> HashMap<sched::Pid, Ts> {
 }
 
 /// The texts around the plot.
-fn heading(subject: &Subject, report: &dat2graph::Report, diagnostics: &Diagnostics) -> Heading {
+pub(crate) fn heading(subject: &Subject, report: &dat2graph::Report, diagnostics: &Diagnostics) -> Heading {
     let loss = Loss::of_lanes(report.lanes.iter(), report.to_ns.since(report.from_ns));
     subject.heading(page::warnings(&subject.trace, &subject.observed, &loss, diagnostics))
 }

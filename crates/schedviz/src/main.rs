@@ -5,6 +5,7 @@ mod comparison;
 mod conserve;
 mod counters;
 mod delays;
+mod folder;
 mod funnel;
 mod graph;
 mod groups;
@@ -49,6 +50,7 @@ First steps:
   schedviz latency trace.dat                   how long woken tasks waited to run
   schedviz utilization trace.dat               what the CPUs spent their time on, like mpstat
   schedviz fairness trace.dat --forked         how evenly CPU time was shared, and who starved
+  schedviz report trace.dat                    all of these in one page, trace.report/index.html
   schedviz compare --base 'old.*.dat' --new 'new.*.dat'
                                                what a patch changed, and whether it is noise
   schedviz schedstat before after --time 5.9   the counters of /proc/schedstat around a run
@@ -67,6 +69,7 @@ enum Command {
     Latency(Box<delays::LatencyArgs>),
     Utilization(Box<utilize::UtilizationArgs>),
     Fairness(Box<sharing::FairnessArgs>),
+    Report(folder::ReportArgs),
     Compare(Box<comparison::CompareArgs>),
     Schedstat(Box<counters::SchedstatArgs>),
     /// Write man pages or shell completions
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Events(args) => happenings::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Utilization(args) => utilize::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Fairness(args) => sharing::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Report(args) => folder::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Compare(args) => comparison::run(&args),
         Command::Schedstat(args) => counters::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Latency(args) => delays::run(&args).map(|()| ExitCode::SUCCESS),

@@ -57,17 +57,13 @@ pub(crate) fn run(args: &OverviewArgs) -> Result<()> {
     let subject = Subject::open(&args.trace, &args.read, &args.window)?;
     let Subject { trace, from, to, shown, .. } = &subject;
     let options = Options {
-        from: *from,
-        to: *to,
-        zero: subject.start,
         panels: panels(args.tool.per, &shown.cpus, &subject.topology)?,
-        cpus: shown.cpus.clone(),
-        group_name: shown.group_name.clone(),
         per_cpu: args.tool.per_cpu,
         tasks: args.tasks.tasks()?,
         exclude: args.tasks.exclude()?,
         pids: args.tasks.pids(),
         forked: args.tasks.forked,
+        ..plain(&subject)?
     };
     // The figure ends where the window does: an event at the very end is inside.
     let window = Window { from: Some(*from), to: Some(*to) };
@@ -85,6 +81,23 @@ pub(crate) fn run(args: &OverviewArgs) -> Result<()> {
     let written = args.output.write(&args.trace, "running-waiting", figure, &document, Some(report.csv()))?;
     output::announce(written, args.read.quiet);
     Ok(())
+}
+
+/// The options of the machine as a whole, every task counted.
+pub(crate) fn plain(subject: &Subject) -> Result<Options> {
+    Ok(Options {
+        from: subject.from,
+        to: subject.to,
+        zero: subject.start,
+        panels: panels(None, &subject.shown.cpus, &subject.topology)?,
+        cpus: subject.shown.cpus.clone(),
+        group_name: subject.shown.group_name.clone(),
+        per_cpu: true,
+        tasks: None,
+        exclude: None,
+        pids: Vec::new(),
+        forked: false,
+    })
 }
 
 /// One panel for the machine, or one for each group.
@@ -111,7 +124,7 @@ fn panels(per: Option<Per>, cpus: &[(Cpu, Option<u32>)], topology: &Topology) ->
     Ok(panels.into_iter().map(|(_, panel)| panel).collect())
 }
 
-fn heading(subject: &Subject, report: &Report, diagnostics: &Diagnostics) -> Heading {
+pub(crate) fn heading(subject: &Subject, report: &Report, diagnostics: &Diagnostics) -> Heading {
     // Of how many CPUs at once nothing is known is not kept; the share is of time.
     let unknown = |p: &running_waiting::Series| p.columns.iter().map(|c| c.unknown_ns).fold(0, u64::saturating_add);
     let mut warnings = page::general_warnings(&subject.trace, &subject.observed, diagnostics);

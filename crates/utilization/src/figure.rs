@@ -83,8 +83,8 @@ fn stacked(figure: &mut Figure, report: &UtilizationReport, edges: &[(Unit, Unit
         let (total, mut below) = (shares.total().max(1), 0u64);
         let y = |ns: u64| floor - (u128::from(ns) * STACK as u128 / u128::from(total)) as Unit;
         for (class, ns) in shares.all().into_iter().enumerate() {
-            let (bottom, up) = (y(below), y(below + ns));
-            below += ns;
+            let (bottom, up) = (y(below), y(below.saturating_add(ns)));
+            below = below.saturating_add(ns);
             if ns > 0 && bottom > up && right > x {
                 rects[class].push(Rect { x: *x, y: up, w: right - x, h: bottom - up });
             }
@@ -115,7 +115,7 @@ fn heat(figure: &mut Figure, report: &UtilizationReport, edges: &[(Unit, Unit)],
         let mut last: Option<usize> = None;
         for ((ns, (_, length, _)), (x, right)) in busy.iter().zip(&report.columns).zip(edges) {
             // What is busy at all is seen.
-            let band = (*ns * 5).div_ceil(length.0.max(1)).min(5) as usize;
+            let band = ns.saturating_mul(5).div_ceil(length.0.max(1)).min(5) as usize;
             if band == 0 || right <= x {
                 last = None;
                 continue;

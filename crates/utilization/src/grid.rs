@@ -9,7 +9,8 @@ pub(crate) struct Grid {
     to: Ts,
     width: u64,
     classes: usize,
-    sums: Vec<i64>,
+    /// Wide enough for the CPUs' time of windows of centuries, which a damaged stamp makes.
+    sums: Vec<u128>,
 }
 
 impl Grid {
@@ -23,19 +24,19 @@ impl Grid {
         Dur(self.width)
     }
 
-    /// Time from one instant to another, both inside, goes to a class (1) or away from it (-1).
-    pub(crate) fn add(&mut self, class: usize, from: Ts, to: Ts, sign: i64) {
+    /// Time from one instant to another, both inside, goes to a class.
+    pub(crate) fn add(&mut self, class: usize, from: Ts, to: Ts) {
         let (mut at, end) = (from.since(self.from).0, to.since(self.from).0);
         while at < end {
             let interval = at / self.width;
             let next = ((interval + 1) * self.width).min(end);
-            self.sums[interval as usize * self.classes + class] += sign * (next - at) as i64;
+            self.sums[interval as usize * self.classes + class] += u128::from(next - at);
             at = next;
         }
     }
 
     /// The start and the length of each interval, and its sums.
-    pub(crate) fn intervals(&self) -> impl Iterator<Item = (Ts, Dur, &[i64])> {
+    pub(crate) fn intervals(&self) -> impl Iterator<Item = (Ts, Dur, &[u128])> {
         self.sums.chunks(self.classes).enumerate().map(|(i, sums)| {
             let start = self.from.after(Dur(i as u64 * self.width));
             (start, Dur(self.to.since(start).0.min(self.width)), sums)
@@ -50,9 +51,9 @@ mod tests {
     #[test]
     fn time_is_divided_without_rest() {
         let mut grid = Grid::new(Ts(100), Ts(135), Dur(10), 2);
-        grid.add(0, Ts(105), Ts(131), 1);
-        grid.add(1, Ts(109), Ts(111), 1);
-        grid.add(0, Ts(109), Ts(111), -1);
+        grid.add(0, Ts(105), Ts(109));
+        grid.add(1, Ts(109), Ts(111));
+        grid.add(0, Ts(111), Ts(131));
         let rows: Vec<_> = grid.intervals().map(|(start, length, sums)| (start.0, length.0, sums.to_vec())).collect();
         assert_eq!(rows, [(100, 10, vec![4, 1]), (110, 10, vec![9, 1]), (120, 10, vec![10, 0]), (130, 5, vec![1, 0])]);
     }

@@ -17,7 +17,7 @@ use sched::causes::Herds;
 use sched::episodes::{Amount, Episodes};
 use sched::lineage::is_kernel_thread;
 use sched::state::{Tally, Task};
-use sched::{Analysis, Cpu, CpuSpan, Current, Dur, Kind, Pid, SchedEvent, SchedState, TaskState, Topology, Ts};
+use sched::{Analysis, Cpu, Current, Dur, Kind, Pid, SchedEvent, SchedState, TaskState, Topology, Ts};
 use serde::Serialize;
 
 /// What a CPU does.
@@ -104,12 +104,14 @@ const COLUMNS: u64 = 400;
 pub const MOST_INTERVALS: u64 = 100_000;
 
 /// A CPU as the analysis sees it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct CpuNow {
     /// The class of what it runs.
-    class: Option<Class>,
-    /// Handlers that have been entered and not left; since when.
-    interrupts: Option<(u32, Ts)>,
+    class: Class,
+    /// Handlers that have been entered and not left.
+    depth: u32,
+    /// Up to here its time has been accounted for.
+    since: Ts,
 }
 
 /// The analysis.
@@ -120,7 +122,10 @@ pub struct Utilization<'o> {
     columns: Grid,
     /// By CPU, as drawn: busy time by column.
     busy: Vec<Grid>,
-    sums: Vec<[i64; CLASSES]>,
+    sums: Vec<[u128; CLASSES]>,
+    /// By CPU number, its place among those shown.
+    rows: Vec<Option<u32>>,
+    /// The CPUs shown, as they are now.
     cpus: Vec<CpuNow>,
     tally: Tally,
     last: Ts,
@@ -129,9 +134,19 @@ pub struct Utilization<'o> {
     interrupts: bool,
 }
 
+/// By CPU number, its place among those shown.
+fn rows(cpus: &[(Cpu, Option<u32>)]) -> Vec<Option<u32>> {
+    let mut rows = vec![None; cpus.iter().map(|(cpu, _)| cpu.index() + 1).max().unwrap_or(0)];
+    for ((cpu, _), row) in cpus.iter().zip(0..) {
+        rows[cpu.index()] = Some(row);
+    }
+    rows
+}
+
 impl<'o> Utilization<'o> {
     /// With these options.
     pub fn new(options: &'o Options) -> Utilization<'o> {
+        let unknown = CpuNow { class: Class::Unknown, depth: 0, since: options.from };
         let window = options.to.since(options.from).0.max(1);
         let columns = Grid::new(options.from, options.to, Dur(window.div_ceil(COLUMNS)), CLASSES);
         Utilization {
@@ -140,20 +155,14 @@ impl<'o> Utilization<'o> {
             busy: options.cpus.iter().map(|_| Grid::new(options.from, options.to, columns.width(), 1)).collect(),
             columns,
             sums: vec![[0; CLASSES]; options.cpus.len()],
-            cpus: Vec::new(),
+            rows: rows(&options.cpus),
+            cpus: options.cpus.iter().map(|_| unknown).collect(),
             tally: Tally::default(),
             last: options.from,
             idling: Episodes::new(&[Dur(0), options.balance_interval], 10),
             herds: Herds::default(),
             interrupts: false,
         }
-    }
-
-    fn cpu(&mut self, cpu: Cpu) -> &mut CpuNow {
-        if cpu.index() >= self.cpus.len() {
-            self.cpus.resize(cpu.index() + 1, CpuNow::default());
-        }
-        &mut self.cpus[cpu.index()]
     }
 
     /// What a CPU does now, but for interrupts.
@@ -181,39 +190,36 @@ impl<'o> Utilization<'o> {
         }
     }
 
-    /// Time of a CPU from one instant to another goes to a class, or away from it.
-    fn account(&mut self, cpu: Cpu, class: Class, from: Ts, to: Ts, sign: i64) {
-        let Some(row) = self.options.cpus.iter().position(|(shown, _)| *shown == cpu) else { return };
-        let (from, to) = (from.max(self.options.from), to.min(self.options.to));
+    /// The time of a CPU shown, by its place, up to `ts` goes to what it did until then.
+    fn account(&mut self, row: usize, ts: Ts) {
+        let now = &mut self.cpus[row];
+        let class = if now.depth > 0 { Class::Interrupt } else { now.class };
+        let (from, to) = (now.since, ts.min(self.options.to));
         if from >= to {
             return;
         }
-        self.intervals.add(class as usize, from, to, sign);
-        self.columns.add(class as usize, from, to, sign);
-        self.sums[row][class as usize] += sign * to.since(from).0 as i64;
+        now.since = to;
+        self.intervals.add(class as usize, from, to);
+        self.columns.add(class as usize, from, to);
+        self.sums[row][class as usize] += u128::from(to.since(from).0);
         if !matches!(class, Class::Idle | Class::Unknown) {
-            self.busy[row].add(0, from, to, sign);
+            self.busy[row].add(0, from, to);
         }
     }
 
-    /// A handler is entered or left; they nest.
-    fn interrupt(&mut self, cpu: Cpu, entry: bool, ts: Ts) {
+    /// The place of a CPU among those shown.
+    fn row(&self, cpu: Cpu) -> Option<usize> {
+        self.rows.get(cpu.index()).copied().flatten().map(|row| row as usize)
+    }
+
+    /// A handler is entered or left; they nest. One whose entry was lost, or before the window, is not
+    /// left.
+    fn interrupt(&mut self, event: &SchedEvent, entry: bool) {
         self.interrupts = true;
-        let CpuNow { class, interrupts } = *self.cpu(cpu);
-        let now = match (interrupts, entry) {
-            (None, true) => Some((1, ts)),
-            (Some((depth, since)), true) => Some((depth + 1, since)),
-            (Some((depth, since)), false) if depth > 1 => Some((depth - 1, since)),
-            (Some((_, since)), false) => {
-                // Of what it interrupted, which gets all when it ends, it is taken away.
-                self.account(cpu, class.unwrap_or(Class::Unknown), since, ts, -1);
-                self.account(cpu, Class::Interrupt, since, ts, 1);
-                None
-            }
-            // Its entry was lost, or before the window.
-            (None, false) => None,
-        };
-        self.cpu(cpu).interrupts = now;
+        let Some(row) = self.row(event.cpu) else { return };
+        self.account(row, event.ts);
+        let depth = &mut self.cpus[row].depth;
+        *depth = if entry { depth.saturating_add(1) } else { depth.saturating_sub(1) };
     }
 }
 
@@ -223,9 +229,8 @@ impl Analysis for Utilization<'_> {
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.last = start;
         self.tally.begin(state);
-        let observed: Vec<Cpu> = state.observed().collect();
-        for cpu in observed {
-            self.cpu(cpu).class = Some(self.class_of(cpu, state));
+        for (row, (cpu, _)) in self.options.cpus.iter().enumerate() {
+            self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), depth: 0, since: start };
         }
     }
 
@@ -243,21 +248,10 @@ impl Analysis for Utilization<'_> {
         }
     }
 
-    fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
-        let class = match span.current {
-            Current::Unknown => Class::Unknown,
-            Current::Idle => Class::Idle,
-            Current::Task(_) => self.cpu(span.cpu).class.unwrap_or(Class::Unknown),
-        };
-        self.account(span.cpu, class, span.start, span.end, 1);
-    }
-
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.tally.follow(state);
         match event.kind {
-            Kind::Interrupt { entry } => self.interrupt(event.cpu, entry, event.ts),
-            // A loss may hide the end of a handler.
-            Kind::Lost { .. } => self.cpu(event.cpu).interrupts = None,
+            Kind::Interrupt { entry } => self.interrupt(event, entry),
             Kind::Migrate { orig, dest, .. } => {
                 let queued = |s: &sched::Span| matches!(s.state, TaskState::Waiting(_));
                 if state.spans().iter().any(queued) {
@@ -267,7 +261,13 @@ impl Analysis for Utilization<'_> {
             _ => {}
         }
         for span in state.cpu_spans() {
-            self.cpu(span.cpu).class = Some(self.class_of(span.cpu, state));
+            let Some(row) = self.row(span.cpu) else { continue };
+            self.account(row, event.ts);
+            self.cpus[row].class = self.class_of(span.cpu, state);
+            // A loss may hide the end of a handler.
+            if let Kind::Lost { .. } = event.kind {
+                self.cpus[row].depth = 0;
+            }
         }
     }
 
@@ -280,6 +280,7 @@ impl Analysis for Utilization<'_> {
             self.idling.pass(self.last, end, amount);
         }
         self.idling.close(end);
+        (0..self.cpus.len()).for_each(|row| self.account(row, end));
         report::build(self)
     }
 }

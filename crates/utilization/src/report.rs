@@ -21,8 +21,8 @@ pub struct Shares {
 }
 
 impl Shares {
-    fn of(sums: &[i64]) -> Shares {
-        let at = |class: Class| sums.get(class as usize).map_or(0, |ns| u64::try_from(*ns).unwrap_or(0));
+    fn of(sums: &[u128]) -> Shares {
+        let at = |class: Class| sums.get(class as usize).map_or(0, |ns| u64::try_from(*ns).unwrap_or(u64::MAX));
         Shares {
             app_ns: at(Class::Application),
             other_ns: at(Class::Other),
@@ -56,7 +56,7 @@ impl Shares {
 
     /// What is neither idle nor unknown.
     pub fn busy(&self) -> u64 {
-        self.total() - self.idle_ns - self.unknown_ns
+        self.total().saturating_sub(self.idle_ns).saturating_sub(self.unknown_ns)
     }
 }
 
@@ -161,8 +161,8 @@ pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
         .zip(&u.sums)
         .map(|((cpu, _), sums)| PerCpu { cpu: *cpu, shares: Shares::of(sums) })
         .collect();
-    let mut nodes: std::collections::BTreeMap<u32, [i64; CLASSES]> = Default::default();
-    let mut all = [0i64; CLASSES];
+    let mut nodes: std::collections::BTreeMap<u32, [u128; CLASSES]> = Default::default();
+    let mut all = [0u128; CLASSES];
     for ((cpu, _), sums) in options.cpus.iter().zip(&u.sums) {
         let node = options.topology.place(*cpu).and_then(|place| place.node.or(place.socket));
         for (class, ns) in sums.iter().enumerate() {
@@ -212,7 +212,7 @@ pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
         heat: u
             .busy
             .iter()
-            .map(|grid| grid.intervals().map(|(_, _, sums)| u64::try_from(sums[0]).unwrap_or(0)).collect())
+            .map(|grid| grid.intervals().map(|(_, _, sums)| u64::try_from(sums[0]).unwrap_or(u64::MAX)).collect())
             .collect(),
     }
 }

@@ -1,0 +1,248 @@
+//! `schedviz report`: every analysis in one pass, as a folder with a page that shows all.
+
+use crate::args::{ReadArgs, WindowArgs, repeatable};
+use crate::graph::{self, read_lanes};
+use crate::page;
+use crate::subject::Subject;
+use crate::{output, overview, portrait, progress, trust};
+use anyhow::{Context, Result, bail};
+use dat2graph::Coloring;
+use draw::Figure;
+use parse::Want;
+use sched::{Diagnostic, Diagnostics, Dur, Pass, Window};
+use schedstat::{FromTrace, Row};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::PathBuf;
+use timeline::scale::round_step;
+
+/// Every analysis in one pass: figures, numbers, and a page that shows all
+///
+/// Writes into a folder, for each of dat2graph, running-waiting, workcons, utilization, latency and
+/// fairness, the figure as SVG and the numbers as JSON, and index.html with all figures and tables in
+/// it: one file that can be mailed, without scripts.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ReportArgs {
+    /// The recording
+    trace: PathBuf,
+    /// The folder to write into; it is made where it does not exist. Default: the trace's name with
+    /// .report
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz report trace.dat                   writes trace.report/index.html
+  schedviz report trace.dat -o results --topology lscpu.json";
+
+/// A part of the report.
+struct Section {
+    name: &'static str,
+    title: &'static str,
+    figures: Vec<Figure>,
+    text: String,
+    json: serde_json::Value,
+}
+
+#[derive(Serialize)]
+struct Document<'d, R> {
+    trace: &'d str,
+    #[serde(flatten)]
+    report: &'d R,
+    trust: &'d Diagnostics,
+}
+
+/// Measures, draws and writes.
+pub(crate) fn run(args: &ReportArgs) -> Result<()> {
+    let folder = args.output.clone().unwrap_or_else(|| {
+        let stem = args.trace.file_stem().map_or("trace".into(), |s| s.to_string_lossy());
+        PathBuf::from(format!("{stem}.report"))
+    });
+    if folder.exists() && !folder.is_dir() {
+        bail!("{}: this is a file; --output names a folder", folder.display());
+    }
+    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let (sections, diagnostics) = sections(args, &subject)?;
+    trust::warn(&diagnostics, args.read.quiet, args.read.color);
+    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    for section in &sections {
+        for (nth, figure) in (1..).zip(&section.figures) {
+            let number = if section.figures.len() > 1 { format!("-{nth}") } else { String::new() };
+            let path = folder.join(format!("{}{number}.svg", section.name));
+            output::replace(&path, draw::svg(figure).as_bytes())?;
+        }
+        let mut json = serde_json::to_vec_pretty(&section.json)?;
+        json.push(b'\n');
+        output::replace(&folder.join(format!("{}.json", section.name)), &json)?;
+    }
+    let index = folder.join("index.html");
+    output::replace(&index, html(&subject, &sections).as_bytes())?;
+    output::announce(Some(index.display().to_string()), args.read.quiet);
+    Ok(())
+}
+
+fn document<R: Serialize>(trace: &str, report: &R, trust: &Diagnostics) -> Result<serde_json::Value> {
+    Ok(serde_json::to_value(Document { trace, report, trust })?)
+}
+
+fn sections(args: &ReportArgs, subject: &Subject) -> Result<(Vec<Section>, Diagnostics)> {
+    let Subject { from, to, start: zero, .. } = *subject;
+    let cpus: Option<Vec<sched::Cpu>> =
+        args.window.has_cpus().then(|| subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect());
+    let window = to.since(from).0;
+    let topology = || subject.topology.clone();
+    let conserve = workcons::Options {
+        cpus: cpus.clone(),
+        zero,
+        topology: topology(),
+        strips: Some((from, to)),
+        ..Default::default()
+    };
+    let waits = latency::Options { cpus, zero, topology: topology(), worst: 5, ..Default::default() };
+    let busy = utilization::Options {
+        from,
+        to,
+        zero,
+        cpus: subject.shown.cpus.clone(),
+        group_name: subject.shown.group_name.clone(),
+        interval: Dur(round_step(window / 20)),
+        tasks: None,
+        topology: topology(),
+        balance_interval: Dur(4_000_000),
+    };
+    let shares = fairness::Options {
+        from,
+        to,
+        zero,
+        by: fairness::GroupBy::Command,
+        tasks: None,
+        weights: false,
+        interval: Dur(round_step(window / 10)),
+        worst: 5,
+    };
+    let overview = overview::plain(subject)?;
+    let analyses = || {
+        (
+            (
+                workcons::WorkConservation::new(&conserve),
+                latency::Latency::new(&waits),
+                FromTrace::new(from, to),
+                utilization::Utilization::new(&busy),
+            ),
+            (fairness::Fairness::new(&shares), running_waiting::RunningWaiting::new(&overview)),
+        )
+    };
+    let within = Window { from: Some(from), to: Some(to) };
+    let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
+        Pass::over(subject.trace.events()?).window(within).run(analyses)
+    });
+    let outcome = outcome.map_err(|e| subject.named(e))?;
+    let ((violation, delays, columns, used), (shared, queues)) = outcome.output;
+    let mut diagnostics = outcome.diagnostics;
+    diagnostics.add_many(Diagnostic::EventsLost, delays.gaps);
+    let name = subject.name();
+    let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());
+    let warnings = page::general_warnings(&subject.trace, &subject.observed, &diagnostics);
+    let heading = subject.heading(warnings);
+    let columns_text = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
+    let mut all = vec![lanes(subject, &diagnostics)?];
+    all.push(Section {
+        name: "running-waiting",
+        title: "Running and waiting tasks",
+        figures: vec![running_waiting::figure(&queues, &overview, &overview::heading(subject, &queues, &diagnostics))],
+        text: String::new(),
+        json: document(&name, &queues, &diagnostics)?,
+    });
+    all.push(Section {
+        name: "workcons",
+        title: "Work conservation",
+        figures: vec![portrait::portrait(subject, &violation, &diagnostics)?],
+        text: workcons::text(&violation, &shown),
+        json: document(&name, &violation, &diagnostics)?,
+    });
+    all.push(Section {
+        name: "utilization",
+        title: "Utilization",
+        figures: vec![utilization::figure(&used, &busy, &heading)],
+        text: format!("{}\n{columns_text}", utilization::text(&used, &shown, true)),
+        json: document(&name, &used, &diagnostics)?,
+    });
+    all.push(Section {
+        name: "latency",
+        title: "Latency",
+        figures: vec![latency::figure(&delays, &heading)],
+        text: latency::text(&delays, &shown, 15, 5),
+        json: document(&name, &delays, &diagnostics)?,
+    });
+    all.push(Section {
+        name: "fairness",
+        title: "Fairness",
+        figures: fairness::figure(&shared, &heading),
+        text: fairness::text(&shared, &shown, 20),
+        json: document(&name, &shared, &diagnostics)?,
+    });
+    Ok((all, diagnostics))
+}
+
+/// What every core ran.
+fn lanes(subject: &Subject, diagnostics: &Diagnostics) -> Result<Section> {
+    let options = subject.lanes(subject.from, subject.to, Coloring::default());
+    let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
+    let (lanes, _) = read_lanes(&subject.trace, &reader, &options, &[]);
+    let report = dat2graph::report(&lanes, &options);
+    let heading = graph::heading(subject, &report, diagnostics);
+    Ok(Section {
+        name: "dat2graph",
+        title: "What every core ran",
+        figures: vec![dat2graph::figure(&lanes, &report, &options, &heading)],
+        text: String::new(),
+        json: document(&subject.name(), &report, diagnostics)?,
+    })
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+const STYLE: &str = "body{font:15px/1.45 Helvetica,Arial,sans-serif;color:#202020;max-width:1160px;margin:2em auto;padding:0 1em}\
+nav a{margin-right:1.2em}svg{max-width:100%;height:auto;border:1px solid #d0d0d0}\
+pre{font-size:12px;overflow-x:auto;background:#f6f6f6;padding:.8em}h2{margin-top:2.2em}";
+
+/// The page: all figures and texts in one file.
+fn html(subject: &Subject, sections: &[Section]) -> String {
+    let name = escaped(&subject.name());
+    // Writing to a string cannot fail.
+    let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    let _ = writeln!(
+        out,
+        "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{name}</title>\n<style>{STYLE}</style>\n</head>\n<body>"
+    );
+    let facts = page::facts(&subject.trace, subject.shown.cpus.len(), &subject.observed);
+    let _ = writeln!(out, "<h1>{name}</h1>\n<p>{}</p>\n<nav>", escaped(&facts));
+    for section in sections {
+        let _ = writeln!(out, "<a href=\"#{}\">{}</a>", section.name, section.title);
+    }
+    out.push_str("</nav>\n");
+    let mut figures = 0;
+    for section in sections {
+        let _ = writeln!(out, "<h2 id=\"{}\">{}</h2>", section.name, section.title);
+        for figure in &section.figures {
+            figures += 1;
+            // Each figure's hatching has a name of its own: all are in one document now.
+            let svg = draw::svg(figure).replace("id=\"h\"", &format!("id=\"h{figures}\""));
+            let _ = writeln!(out, "<figure>\n{}</figure>", svg.replace("url(#h)", &format!("url(#h{figures})")));
+        }
+        if !section.text.is_empty() {
+            let _ = writeln!(out, "<pre>{}</pre>", escaped(&section.text));
+        }
+    }
+    let command = escaped(&repeatable(std::env::args_os()));
+    let _ = writeln!(out, "<p><code>{command}</code></p>\n</body>\n</html>");
+    out
+}
