@@ -50,7 +50,17 @@ fn errors_say_what_to_do() {
         }
         assert!(!output.stderr.contains("panicked"));
     }
-    assert_eq!(schedviz(&["dat2graph"]).code, Some(2), "a wrong command line is clap's to report");
+    // Not 2, which a regression job would take for an exceeded limit.
+    for wrong in [vec!["dat2graph"], vec!["workcons", "x", "--max-violation", "much"], vec!["nope"], vec![]] {
+        let ran = schedviz(&wrong);
+        assert!(
+            ran.code == Some(1) && (ran.stderr.contains("--help") || ran.stderr.contains("Usage")),
+            "{wrong:?}: {:?} {}",
+            ran.code,
+            ran.stderr
+        );
+    }
+    assert_eq!(schedviz(&["--version"]).code, Some(0));
 }
 
 #[test]
@@ -131,5 +141,50 @@ fn manuals_and_completions_are_written() {
     {
         assert!(folder.join(name).metadata().expect(name).len() > 100);
     }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn whoever_stops_reading_is_not_told_of_an_error() {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+    let trace = path("hackbench.dat");
+    for arguments in [vec!["events", "--list", &trace], vec!["dat2graph", "--json", &trace], vec!["latency", &trace]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_schedviz"))
+            .args(&arguments)
+            .arg("-q")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        let mut some = [0; 10];
+        child.stdout.take().expect("a pipe").read_exact(&mut some).expect("the beginning");
+        let output = child.wait_with_output().expect("its end");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(output.stderr.is_empty(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_half_written() {
+    use std::process::{Command, Stdio};
+    let trace = path("hackbench.dat");
+    let program = env!("CARGO_BIN_EXE_schedviz");
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+    let output = Command::new(program).args(["workcons", "-q", &trace]).stdout(Stdio::from(full)).output();
+    let output = output.expect("the program runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("No space left"), "{said}");
+    // Files may not grow beyond a few hundred bytes: what is written first must not be left.
+    let folder = scratch("full");
+    for arguments in ["dat2graph {} -o figure.pdf", "report {} -o here"] {
+        let line = format!("trap '' XFSZ; ulimit -f 1; exec {program} {} -q", arguments.replace("{}", &trace));
+        let output = Command::new("sh").args(["-c", &line]).current_dir(&folder).output().expect("a shell");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && said.contains("File too large"), "{line}: {said}");
+    }
+    assert!(!folder.join("figure.pdf").exists());
+    let left = std::fs::read_dir(folder.join("here")).expect("the report's folder").flatten();
+    assert!(left.into_iter().all(|e| !e.file_name().to_string_lossy().ends_with(".part")));
     std::fs::remove_dir_all(&folder).expect("removed");
 }

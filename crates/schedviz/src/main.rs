@@ -78,7 +78,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Nobody may be reading.
+            let _ = e.print();
+            // clap would exit with 2, which says here that a limit is exceeded.
+            return ExitCode::from(u8::from(e.use_stderr()));
+        }
+    };
     let done = match cli.command {
         Command::Info(args) => info::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Dat2graph(args) => graph::run(&args).map(|()| ExitCode::SUCCESS),
