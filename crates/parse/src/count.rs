@@ -192,6 +192,7 @@ impl Trace {
                 }
             }
         }
+        self.will_read_all();
         let tallies = crate::stream::parallel(self.pool(), tasks, |(buffer, lane, pages, units)| {
             (buffer, lane, pages.cpu, self.tally(pages, units))
         });

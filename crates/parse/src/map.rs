@@ -26,7 +26,12 @@ impl Source {
             return Err(Error::Foreign { what: "the file is empty (was the recording interrupted? trace.dat is written at its end; trace-cmd restore can join the trace.dat.cpu* files)".into() });
         }
         let length = usize::try_from(size).unwrap_or(usize::MAX);
-        map(&file, length).map(Source::Mapped).map_err(io)
+        let map = map(&file, length).map_err(io)?;
+        // A search in the file touches a page here and there; left to itself the kernel reads megabytes
+        // around each. Whoever reads on from there says so.
+        #[cfg(unix)]
+        let _ = map.advise(memmap2::Advice::Random);
+        Ok(Source::Mapped(map))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -34,6 +39,26 @@ impl Source {
             Source::Mapped(map) => map,
             Source::Memory(bytes) => bytes,
         }
+    }
+
+    /// All of it is going to be read, from the beginning on.
+    pub(crate) fn will_read_all(&self) {
+        #[cfg(unix)]
+        if let Source::Mapped(map) = self {
+            let _ = map.advise(memmap2::Advice::Normal);
+        }
+    }
+
+    /// A part will be read soon: the kernel may begin to.
+    pub(crate) fn will_read(&self, at: u64, len: u64) {
+        #[cfg(unix)]
+        if let Source::Mapped(map) = self {
+            let start = usize::try_from(at).unwrap_or(usize::MAX).min(map.len());
+            let len = usize::try_from(len).unwrap_or(usize::MAX).min(map.len().saturating_sub(start));
+            let _ = map.advise_range(memmap2::Advice::WillNeed, start, len);
+        }
+        #[cfg(not(unix))]
+        let _ = (at, len);
     }
 
     /// Gives back the memory of a part that has been read. Pages of a mapped file count as the

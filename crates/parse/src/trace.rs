@@ -369,6 +369,16 @@ impl Trace {
         }
     }
 
+    /// All of the file is going to be read, from the beginning on.
+    pub(crate) fn will_read_all(&self) {
+        self.source.will_read_all();
+    }
+
+    /// This part is going to be read.
+    pub(crate) fn will_read(&self, place: &Range<u64>) {
+        self.source.will_read(place.start, place.end.saturating_sub(place.start));
+    }
+
     /// Gives back the memory of what was read, and of what lies before it.
     ///
     /// A page fault maps the neighbourhood along with the page: 64 KiB, and since Linux 6.18 the
@@ -404,6 +414,7 @@ impl Trace {
     pub fn records(&self, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
         let lanes: Vec<_> = self.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, 0)).collect();
         let start = self.start().unwrap_or_default();
+        self.will_read_all();
         crate::merge::merge(
             &lanes,
             start,

@@ -154,7 +154,13 @@ impl CpuReader<'_> {
         let mut last = None;
         let mut pending = None;
         let mut space = Vec::new();
+        if first == 0 {
+            self.trace.will_read_all();
+        }
         for number in first..pages.units() {
+            if first > 0 {
+                self.trace.will_read(&pages.place(number));
+            }
             let mut unit = self.trace.decode(pages, number, &self.plan, skip, space);
             diagnostics.merge(&unit.diagnostics);
             if let Some(lead) = unit.lead {

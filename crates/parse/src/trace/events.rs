@@ -327,6 +327,9 @@ impl<'t> EventStream<'t> {
     ) -> Result<(), Error> {
         let trace = self.trace;
         let start = trace.start().unwrap_or_default();
+        if lanes.iter().all(|(.., first)| *first == 0) {
+            trace.will_read_all();
+        }
         let none: &[bool] = &[];
         let decode = |task: merge::Task<'_, SchedEvent>| {
             let skip = self.skip.get(task.buffer).map_or(none, Vec::as_slice);
