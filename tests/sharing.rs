@@ -107,6 +107,48 @@ fn interrupts_count_for_themselves() {
 }
 
 #[test]
+fn a_herd_is_followed_until_it_has_run() {
+    use sched::{Comm, PrevState, TaskRef};
+    let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"t") };
+    let on = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
+    let mut events = vec![on(0, 0, 9, Kind::Other { id: 1 }), on(0, 1, 8, Kind::Other { id: 1 })];
+    let wake = |pid| on(1, 0, 9, Kind::Wakeup { task: task(pid), target: Cpu(0) });
+    events.extend((1..=4).map(wake));
+    let moved = |pid| on(10 + i64::from(pid), 1, 8, Kind::Migrate { task: task(pid), orig: Cpu(0), dest: Cpu(1) });
+    events.extend((1..=4).map(moved));
+    let run = |pid: i32| {
+        let (prev, next) = (task(if pid == 1 { 8 } else { pid - 1 }), task(pid));
+        on(100 * i64::from(pid), 1, prev.pid.0, Kind::Switch { prev, state: PrevState::blocked(1), next })
+    };
+    events.extend((1..=4).map(run));
+    let report = measure(&events, &options(&events, 1));
+    let [herd] = report.herds.as_slice() else { panic!("one herd: {:?}", report.herds) };
+    // The fourth came at 14; at 300 the third ran, and one was left.
+    assert_eq!((herd.herd.tasks, herd.queue, herd.drained_after_ns), (4, 4, Some(Dur(286))));
+}
+
+#[test]
+fn columns_count_what_the_simulator_did() {
+    use schedstat::FromTrace;
+    for seed in 0..60 {
+        let sim = Simulation::run(seed, 1 + (seed % 6) as u32, 400);
+        let events = sim.events.as_slice();
+        let (from, to) = (events[0].ts, events[events.len() - 1].ts);
+        let run = Pass::over(events).run(|| (FromTrace::new(from, to), Laws::default()));
+        let (found, laws) = run.unwrap_or_else(|never| match never {}).output;
+        let count = |of: &dyn Fn(&Kind) -> bool| events.iter().filter(|e| of(&e.kind)).count() as f64;
+        let per_cpu = found.cpus as f64;
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "seed {seed}: {a}, {b}");
+        near(found.columns.sched * per_cpu, count(&|k| matches!(k, Kind::Switch { .. })));
+        near(found.columns.idle * per_cpu, count(&|k| matches!(k, Kind::Switch { next, .. } if next.pid.is_idle())));
+        near(found.columns.wake * per_cpu, count(&|k| matches!(k, Kind::Waking { .. })));
+        assert_eq!(found.busy_ns, laws.busy.0);
+        assert_eq!(found.migrations.iter().sum::<u64>() as f64, count(&|k| matches!(k, Kind::Migrate { .. })));
+        near(found.arrivals as f64, (found.columns.sched - found.columns.idle) * per_cpu);
+    }
+}
+
+#[test]
 fn members_got_what_the_simulator_gave_them() {
     for seed in 0..80 {
         let sim = Simulation::run(seed, 1 + (seed % 6) as u32, 400);

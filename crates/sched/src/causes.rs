@@ -364,6 +364,11 @@ impl Herds {
         }
     }
 
+    /// Those found so far, in the order in which they became herds; the latest may still grow.
+    pub fn found(&self) -> &[Herd] {
+        &self.found
+    }
+
     /// All that were found, in the order in which they became herds.
     pub fn into_found(self) -> Vec<Herd> {
         self.found

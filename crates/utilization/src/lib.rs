@@ -114,6 +114,15 @@ struct CpuNow {
     since: Ts,
 }
 
+/// What became of a herd.
+#[derive(Clone, Copy, Debug, Default)]
+struct Followed {
+    /// The most tasks that waited where it came.
+    queue: u32,
+    /// When at most one waited there again.
+    drained: Option<Ts>,
+}
+
 /// The analysis.
 #[derive(Debug)]
 pub struct Utilization<'o> {
@@ -131,6 +140,8 @@ pub struct Utilization<'o> {
     last: Ts,
     idling: Episodes<(u32, u32)>,
     herds: Herds,
+    /// What became of each herd, in the same order.
+    followed: Vec<Followed>,
     interrupts: bool,
 }
 
@@ -161,6 +172,7 @@ impl<'o> Utilization<'o> {
             last: options.from,
             idling: Episodes::new(&[Dur(0), options.balance_interval], 10),
             herds: Herds::default(),
+            followed: Vec::new(),
             interrupts: false,
         }
     }
@@ -212,6 +224,20 @@ impl<'o> Utilization<'o> {
         self.rows.get(cpu.index()).copied().flatten().map(|row| row as usize)
     }
 
+    /// Looks at what becomes of the herds whose tasks still wait. The latest ones are enough: a herd
+    /// waits for as long as a queue of its size takes to run.
+    fn follow_herds(&mut self, ts: Ts, state: &SchedState) {
+        let found = self.herds.found();
+        self.followed.resize(found.len(), Followed::default());
+        for (followed, herd) in self.followed.iter_mut().zip(found).rev().take(16) {
+            if followed.drained.is_none() {
+                let queue = state.queue_length(herd.dest);
+                followed.queue = followed.queue.max(queue);
+                followed.drained = (queue <= 1).then_some(ts);
+            }
+        }
+    }
+
     /// A handler is entered or left; they nest. One whose entry was lost, or before the window, is not
     /// left.
     fn interrupt(&mut self, event: &SchedEvent, entry: bool) {
@@ -259,6 +285,9 @@ impl Analysis for Utilization<'_> {
                 }
             }
             _ => {}
+        }
+        if !self.herds.found().is_empty() {
+            self.follow_herds(event.ts, state);
         }
         for span in state.cpu_spans() {
             let Some(row) = self.row(span.cpu) else { continue };

@@ -113,6 +113,10 @@ pub struct HerdReport {
     /// The migrations.
     #[serde(flatten)]
     pub herd: Herd,
+    /// The most tasks that then waited where it came.
+    pub queue: u32,
+    /// From its last migration until at most one waited there; nothing where the window ended before.
+    pub drained_after_ns: Option<Dur>,
 }
 
 /// What was measured.
@@ -206,7 +210,13 @@ pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
             .herds
             .into_found()
             .into_iter()
-            .map(|herd| HerdReport { start_in_trace_ns: in_trace(herd.start), herd })
+            .zip(u.followed)
+            .map(|(herd, followed)| HerdReport {
+                start_in_trace_ns: in_trace(herd.start),
+                herd,
+                queue: followed.queue,
+                drained_after_ns: followed.drained.map(|drained| drained.since(herd.end)),
+            })
             .collect(),
         columns: u.columns.intervals().map(|(start, length, sums)| (start, length, Shares::of(sums))).collect(),
         heat: u
@@ -311,12 +321,17 @@ fn situations(out: &mut String, report: &UtilizationReport, trace: &str) {
     for h in report.herds.iter().take(10) {
         let _ = writeln!(
             out,
-            "  {:.6} s: {} tasks from CPU {} to CPU {} within {}",
+            "  {:.6} s: {} tasks from CPU {} to CPU {} within {}; {} waited there then, {}",
             h.start_in_trace_ns as f64 / 1e9,
             h.herd.tasks,
             h.herd.orig,
             h.herd.dest,
-            h.herd.end.since(h.herd.start).human()
+            h.herd.end.since(h.herd.start).human(),
+            h.queue,
+            match h.drained_after_ns {
+                Some(after) => format!("at most one after {} more", after.human()),
+                None => "until the end".to_owned(),
+            }
         );
     }
 }
