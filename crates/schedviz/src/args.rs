@@ -3,8 +3,9 @@
 use anyhow::{Context, Result, bail};
 use parse::{Options, Trace, Where};
 use regex::Regex;
+use sched::state::Task;
 use sched::topology::{Order, format_cpu_list, parse_cpu_list};
-use sched::{Cpu, Pid, Topology, Ts, Window};
+use sched::{Cpu, Pid, SchedState, Topology, Ts, Window};
 use std::path::{Path, PathBuf};
 
 /// How to read the trace
@@ -206,6 +207,14 @@ impl TaskArgs {
     /// `--tasks`, `--exclude-tasks` and `--pid` together.
     pub(crate) fn filter(&self) -> Result<TaskFilter> {
         Ok(TaskFilter { tasks: self.tasks()?, exclude: self.exclude()?, pids: self.pids() })
+    }
+
+    /// Whether a task is chosen, by any of these.
+    pub(crate) fn chooser(&self) -> Result<impl Fn(&Task, &SchedState) -> bool> {
+        let (filter, forked) = (self.filter()?, self.forked);
+        Ok(move |task: &Task, state: &SchedState| {
+            filter.takes(task.pid, || task.comm.to_string()) && (!forked || task.kin.is_traced(state.root()))
+        })
     }
 
     /// Whether only some tasks were asked for.

@@ -2,13 +2,12 @@
 
 use crate::args::{ReadArgs, TaskArgs, WindowArgs};
 use crate::output::OutputArgs;
+use crate::present::Found;
+use crate::progress;
 use crate::subject::Subject;
-use crate::{output, page, progress, trust};
 use anyhow::Result;
-use latency::{By, Latency, LatencyReport, Options};
-use sched::state::Task;
-use sched::{Diagnostic, Diagnostics, Pass, SchedState};
-use serde::Serialize;
+use latency::{By, Latency, Options};
+use sched::{Diagnostic, Pass};
 use std::path::PathBuf;
 
 /// How long tasks wait to run after a wakeup or a preemption, how long they run and sleep
@@ -47,24 +46,11 @@ Examples:
   schedviz latency trace.dat -o latency.pdf            the distributions, drawn
   schedviz latency trace.dat --topology lscpu.json     placements by distance (lscpu -e -J > lscpu.json)";
 
-/// The document of `--json`.
-#[derive(Serialize)]
-struct Document<'d> {
-    trace: String,
-    #[serde(flatten)]
-    report: &'d LatencyReport,
-    trust: &'d Diagnostics,
-}
-
 /// Measures and prints.
 pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     args.output.check()?;
     let subject = Subject::open(&args.trace, &args.read, &args.window)?;
-    let filter = args.tasks.filter()?;
-    let forked = args.tasks.forked;
-    let chosen = |task: &Task, state: &SchedState| {
-        filter.takes(task.pid, || task.comm.to_string()) && (!forked || task.kin.is_traced(state.root()))
-    };
+    let chosen = args.tasks.chooser()?;
     let options = Options {
         cpus: args.window.has_cpus().then(|| subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect()),
         tasks: args.tasks.is_any().then_some(&chosen),
@@ -79,19 +65,12 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     let outcome = outcome.map_err(|e| subject.named(e))?;
     let (report, mut diagnostics) = (outcome.output, outcome.diagnostics);
     diagnostics.add_many(Diagnostic::EventsLost, report.gaps);
-    trust::warn(&diagnostics, args.read.quiet, args.read.color);
-    let document = Document { trace: subject.name(), report: &report, trust: &diagnostics };
-    if args.output.wants_file() {
-        let warnings = page::general_warnings(&subject.trace, &subject.observed, &diagnostics);
-        let figure = || Ok(vec![latency::figure(&report, &subject.heading(warnings))]);
-        let written = args.output.write(&args.trace, "latency", figure, &document, None)?;
-        output::announce(written, args.read.quiet);
-    } else if args.output.wants_json() {
-        output::print_json(&document)?;
-    }
-    if !args.output.wants_json() && !args.output.is_standard_output() {
-        let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());
-        output::print(latency::text(&report, &shown, args.rows, args.worst).as_bytes())?;
-    }
-    Ok(())
+    let found = Found { command: "latency", report: &report, diagnostics: &diagnostics };
+    found.present(
+        &subject,
+        &args.read,
+        &args.output,
+        |heading| vec![latency::figure(&report, heading)],
+        |trace| latency::text(&report, trace, args.rows, args.worst),
+    )
 }

@@ -3,6 +3,7 @@
 use crate::args::{ReadArgs, WindowArgs, repeatable};
 use crate::graph::{self, read_lanes};
 use crate::page;
+use crate::present::Document;
 use crate::subject::Subject;
 use crate::{output, overview, portrait, progress, trust};
 use anyhow::{Context, Result, bail};
@@ -50,14 +51,6 @@ struct Section {
     json: serde_json::Value,
 }
 
-#[derive(Serialize)]
-struct Document<'d, R> {
-    trace: &'d str,
-    #[serde(flatten)]
-    report: &'d R,
-    trust: &'d Diagnostics,
-}
-
 /// Measures, draws and writes.
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let folder = args.output.clone().unwrap_or_else(|| {
@@ -88,7 +81,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
 }
 
 fn document<R: Serialize>(trace: &str, report: &R, trust: &Diagnostics) -> Result<serde_json::Value> {
-    Ok(serde_json::to_value(Document { trace, report, trust })?)
+    Ok(serde_json::to_value(Document { trace: trace.to_owned(), report, trust })?)
 }
 
 fn sections(args: &ReportArgs, subject: &Subject) -> Result<(Vec<Section>, Diagnostics)> {

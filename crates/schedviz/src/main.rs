@@ -19,6 +19,7 @@ mod overview;
 mod page;
 mod patterns;
 mod portrait;
+mod present;
 mod progress;
 mod sharing;
 mod step;

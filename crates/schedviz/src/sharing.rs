@@ -2,15 +2,14 @@
 
 use crate::args::{ReadArgs, TaskArgs, WindowArgs};
 use crate::output::OutputArgs;
+use crate::present::Found;
+use crate::progress;
 use crate::subject::Subject;
 use crate::utilize::length;
-use crate::{output, page, progress, trust};
 use anyhow::{Context, Result, bail};
-use fairness::{Fairness, FairnessReport, GroupBy, Options};
+use fairness::{Fairness, GroupBy, Options};
 use regex::Regex;
-use sched::state::Task;
-use sched::{Diagnostics, Dur, Pass, SchedState, Window};
-use serde::Serialize;
+use sched::{Dur, Pass, Window};
 use std::path::PathBuf;
 use timeline::scale::round_step;
 
@@ -57,15 +56,6 @@ Examples:
   schedviz fairness trace.dat --group-by '^(\\w+)-'      workers by the first part of their names
   schedviz fairness trace.dat --forked -o shares.pdf    the Lorenz curve, slices and waits";
 
-/// The document of `--json`.
-#[derive(Serialize)]
-struct Document<'d> {
-    trace: String,
-    #[serde(flatten)]
-    report: &'d FairnessReport,
-    trust: &'d Diagnostics,
-}
-
 /// Measures and prints.
 pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     args.output.check()?;
@@ -87,11 +77,7 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     if window / interval.0 > fairness::MOST_INTERVALS {
         bail!("--interval: {} makes more than {} intervals", interval.human(), fairness::MOST_INTERVALS);
     }
-    let filter = args.tasks.filter()?;
-    let forked = args.tasks.forked;
-    let chosen = |task: &Task, state: &SchedState| {
-        filter.takes(task.pid, || task.comm.to_string()) && (!forked || task.kin.is_traced(state.root()))
-    };
+    let chosen = args.tasks.chooser()?;
     let options = Options {
         from: subject.from,
         to: subject.to,
@@ -108,19 +94,12 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
-    trust::warn(&diagnostics, args.read.quiet, args.read.color);
-    let document = Document { trace: subject.name(), report: &report, trust: &diagnostics };
-    if args.output.wants_file() {
-        let warnings = page::general_warnings(&subject.trace, &subject.observed, &diagnostics);
-        let figure = || Ok(fairness::figure(&report, &subject.heading(warnings)));
-        let written = args.output.write(&args.trace, "fairness", figure, &document, None)?;
-        output::announce(written, args.read.quiet);
-    } else if args.output.wants_json() {
-        output::print_json(&document)?;
-    }
-    if !args.output.wants_json() && !args.output.is_standard_output() {
-        let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());
-        output::print(fairness::text(&report, &shown, args.rows).as_bytes())?;
-    }
-    Ok(())
+    let found = Found { command: "fairness", report: &report, diagnostics: &diagnostics };
+    found.present(
+        &subject,
+        &args.read,
+        &args.output,
+        |heading| fairness::figure(&report, heading),
+        |trace| fairness::text(&report, trace, args.rows),
+    )
 }

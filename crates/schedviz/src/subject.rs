@@ -49,6 +49,11 @@ impl Subject {
         named(&self.path, error)
     }
 
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The file's name, fit to be printed.
     pub(crate) fn name(&self) -> String {
         name_of(&self.path)

@@ -2,16 +2,16 @@
 
 use crate::args::{ReadArgs, WindowArgs};
 use crate::output::OutputArgs;
+use crate::present::Found;
+use crate::progress;
 use crate::subject::Subject;
-use crate::{output, page, progress, trust};
 use anyhow::{Context, Result, bail};
 use parse::Where;
 use regex::Regex;
-use sched::{Diagnostics, Dur, Pass, Window};
-use serde::Serialize;
+use sched::{Dur, Pass, Window};
 use std::path::PathBuf;
 use timeline::scale::round_step;
-use utilization::{Options, Utilization, UtilizationReport};
+use utilization::{Options, Utilization};
 
 /// What the CPUs spend their time on, interval by interval, like mpstat
 ///
@@ -50,15 +50,6 @@ Examples:
   schedviz utilization trace.dat --interval 100ms --per-cpu
   schedviz utilization trace.dat --tasks '^make|^cc1' -o utilization.pdf";
 
-/// The document of `--json`.
-#[derive(Serialize)]
-struct Document<'d> {
-    trace: String,
-    #[serde(flatten)]
-    report: &'d UtilizationReport,
-    trust: &'d Diagnostics,
-}
-
 /// A length of time above zero.
 pub(crate) fn length(name: &str, text: &str) -> Result<Dur> {
     match Where::parse(text) {
@@ -79,21 +70,14 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
-    trust::warn(&diagnostics, args.read.quiet, args.read.color);
-    let document = Document { trace: subject.name(), report: &report, trust: &diagnostics };
-    if args.output.wants_file() {
-        let warnings = page::general_warnings(&subject.trace, &subject.observed, &diagnostics);
-        let figure = || Ok(vec![utilization::figure(&report, &options, &subject.heading(warnings))]);
-        let written = args.output.write(&args.trace, "utilization", figure, &document, None)?;
-        output::announce(written, args.read.quiet);
-    } else if args.output.wants_json() {
-        output::print_json(&document)?;
-    }
-    if !args.output.wants_json() && !args.output.is_standard_output() {
-        let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());
-        output::print(utilization::text(&report, &shown, args.per_cpu).as_bytes())?;
-    }
-    Ok(())
+    let found = Found { command: "utilization", report: &report, diagnostics: &diagnostics };
+    found.present(
+        &subject,
+        &args.read,
+        &args.output,
+        |heading| vec![utilization::figure(&report, &options, heading)],
+        |trace| utilization::text(&report, trace, args.per_cpu),
+    )
 }
 
 fn options(subject: &Subject, args: &UtilizationArgs) -> Result<Options> {
