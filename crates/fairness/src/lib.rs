@@ -228,7 +228,7 @@ impl Analysis for Fairness<'_> {
                         sums.waits.add(length);
                     }
                 }
-                (_, TaskState::Waiting(cpu)) => self.waits.begins(&task, cpu, event.ts),
+                (_, TaskState::Waiting(_)) => self.waits.begins(&task, event.ts),
                 _ => self.waits.forget(&task),
             }
         }

@@ -86,7 +86,7 @@ impl Waits {
         &mut self.open[index]
     }
 
-    pub(crate) fn begins(&mut self, task: &Task, _: Cpu, ts: Ts) {
+    pub(crate) fn begins(&mut self, task: &Task, ts: Ts) {
         let idled = self.idled;
         *self.slot(task.id()) = Some(Open { task: task.id(), since: ts, idled });
     }
