@@ -1,16 +1,18 @@
 //! The pages of all CPUs, as items in time order, in bounded memory.
 //!
-//! Each round decodes several units (see [`crate::stream`]), in parallel. The time of the last record that a CPU has delivered is its *frontier*; what it delivers later is not
-//! earlier. The smallest frontier of all CPUs that are not at their end is the *watermark*: every
-//! item before it is known, and is merged and passed on. The CPU that holds the watermark is
-//! decoded in every round, so every round makes progress.
+//! Each round decodes several units (see [`crate::stream`]), in parallel. The time of the last record
+//! that a CPU has delivered is its *frontier*; what it delivers later is not earlier. The smallest
+//! frontier of all CPUs that are not at their end is the *watermark*: every item before it is known,
+//! and is merged and passed on. The CPU that holds the watermark is decoded in every round, so every
+//! round makes progress.
 //!
 //! The order is (time, CPU, buffer, position in the file). It depends on the data alone: neither
 //! on the number of threads nor on the budget, which only decide how far ahead is decoded.
 //!
 //! *Memory.* The next round is chosen before the last one is merged, to be decoded meanwhile. A CPU
 //! gets a further unit while it holds the watermark, or while fewer than [`AHEAD`] of its units
-//! will be left by that merge. So at most `AHEAD` × CPUs + 2 × budget units are held.
+//! will be left by that merge. So at most `AHEAD` × CPUs + 2 × budget units are held, and those of
+//! which the batches that wait hold a part.
 //!
 //! *Loss.* The kernel marks a loss on the page behind the gap, but the gap begins at the last
 //! event before it, on an earlier page. That event is still held when the mark is seen: it is
@@ -36,8 +38,8 @@ const AHEAD: usize = 2;
 /// Batches that may wait to be looked at.
 const QUEUED: usize = 16;
 
-/// Stretches in a batch.
-const BATCH: usize = 2048;
+/// Items in a batch, or a unit more. Not stretches: where one CPU alone is busy, each is a whole unit.
+const BATCH: usize = 4096;
 
 /// Something with a time, to be merged.
 pub(crate) trait Timed: Send + Sync {
@@ -173,6 +175,12 @@ struct Batch<T> {
     stretches: Vec<(u32, Range<u32>)>,
 }
 
+impl<T> Default for Batch<T> {
+    fn default() -> Batch<T> {
+        Batch { units: Vec::new(), stretches: Vec::new() }
+    }
+}
+
 impl<T> Batch<T> {
     fn pass_on(&self, sink: &mut dyn FnMut(&[T]) -> ControlFlow<()>) -> ControlFlow<()> {
         self.stretches.iter().try_for_each(|(unit, stretch)| {
@@ -185,6 +193,8 @@ impl<T> Batch<T> {
 /// Gathers stretches into batches, and sends these.
 struct Batches<T> {
     batch: Batch<T>,
+    /// How many items are in it.
+    items: usize,
     /// The place of each lane's unit in the batch.
     places: Vec<Option<u32>>,
     send: SyncSender<Batch<T>>,
@@ -192,13 +202,10 @@ struct Batches<T> {
 
 impl<T> Batches<T> {
     fn new(send: SyncSender<Batch<T>>) -> Batches<T> {
-        Batches { batch: Batch { units: Vec::new(), stretches: Vec::new() }, places: Vec::new(), send }
+        Batches { batch: Batch::default(), items: 0, places: Vec::new(), send }
     }
 
     fn add(&mut self, lane: usize, unit: &Arc<Vec<T>>, stretch: Range<usize>) -> ControlFlow<()> {
-        if self.batch.stretches.len() >= BATCH {
-            self.flush()?;
-        }
         let known = self.places.get(lane).copied().flatten();
         let known = known.filter(|at| self.batch.units.get(*at as usize).is_some_and(|u| Arc::ptr_eq(u, unit)));
         let place = known.unwrap_or_else(|| {
@@ -210,14 +217,15 @@ impl<T> Batches<T> {
             }
             place
         });
+        self.items = self.items.saturating_add(stretch.len());
         self.batch.stretches.push((place, stretch.start as u32..stretch.end as u32));
-        ControlFlow::Continue(())
+        if self.items >= BATCH { self.flush() } else { ControlFlow::Continue(()) }
     }
 
     fn flush(&mut self) -> ControlFlow<()> {
         self.places.fill(None);
-        let next = Batch { units: Vec::new(), stretches: Vec::with_capacity(BATCH) };
-        match self.send.send(std::mem::replace(&mut self.batch, next)) {
+        self.items = 0;
+        match self.send.send(std::mem::take(&mut self.batch)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }
@@ -392,4 +400,59 @@ fn pick<T: Timed>(lanes: &[Lane<'_, T>], left: &[usize], budget: usize) -> Vec<(
         }
     }
     picked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::Endian;
+    use crate::page::PageLayout;
+    use crate::stream::Store;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    struct Instant(Ts);
+
+    impl Timed for Instant {
+        fn ts(&self) -> Ts {
+            self.0
+        }
+
+        fn set_ts(&mut self, ts: Ts) {
+            self.0 = ts;
+        }
+
+        fn after_gap(_: Cpu, _: Ts, _: Loss, _: Option<&mut Instant>) -> Option<Instant> {
+            None
+        }
+    }
+
+    /// Of a single CPU each stretch is a whole unit: what runs ahead is bounded by items.
+    #[test]
+    fn a_slow_reader_is_not_run_away_from() {
+        const UNITS: usize = 2_000;
+        const ITEMS: usize = 3_000;
+        let layout = PageLayout::new(Endian::Little, 8, 4096);
+        let pages = CpuPages { cpu: Cpu(0), layout, store: Store::Plain { at: 0, size: (UNITS as u64) << 17 } };
+        assert_eq!(pages.units(), UNITS);
+        let pool = Some(Arc::new(rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("threads")));
+        let decoded = AtomicUsize::new(0);
+        let decode = |task: Task<'_, Instant>| {
+            decoded.fetch_add(1, Ordering::Relaxed);
+            let at = |i: usize| Instant(Ts((task.unit * ITEMS + i) as i64));
+            Unit { items: (0..ITEMS).map(at).collect(), last: Some(at(ITEMS - 1).0), ..Unit::default() }
+        };
+        let (mut seen, mut ahead) = (0, 0);
+        merge(&[(0, &pages, 0)], Ts(0), 32, &pool, decode, &mut |items| {
+            if seen % (200 * ITEMS) < items.len() {
+                // Long enough to run away in.
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+            seen += items.len();
+            ahead = ahead.max(decoded.load(Ordering::Relaxed) - seen / ITEMS);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(seen, UNITS * ITEMS);
+        // The rounds at work, and the batches that wait.
+        assert!(ahead <= 3 * 32 + QUEUED * 3, "{ahead} units ahead");
+    }
 }
