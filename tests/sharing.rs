@@ -188,6 +188,28 @@ fn members_got_what_the_simulator_gave_them() {
 }
 
 #[test]
+fn losses_are_told_by_whatever_follows_the_state() {
+    let folder = scratch("losses");
+    let trace = folder.join("lossy.dat");
+    let (events, _) = Simulation::run(3, 6, 2000).lossy(3);
+    std::fs::write(&trace, testkit::TraceBuilder::default().events(&events).build()).expect("written");
+    let trace = trace.to_str().expect("a path");
+    for arguments in [
+        vec!["workcons"],
+        vec!["latency"],
+        vec!["utilization"],
+        vec!["fairness"],
+        vec!["stepper", "--text"],
+        vec!["events", "--balance"],
+        vec!["running-waiting", "-o", "-", "--format", "svg"],
+    ] {
+        let ran = schedviz(&[&arguments[..1], &[trace], &arguments[1..]].concat()).success();
+        assert_eq!(ran.stderr.matches("data loss: ").count(), 1, "{arguments:?}: {}", ran.stderr);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn the_program_says_who_got_what() {
     let trace = fixture("hackbench.dat");
     let trace = trace.to_str().expect("a path");

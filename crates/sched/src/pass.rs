@@ -141,7 +141,7 @@ pub struct Outcome<T> {
     pub from: Ts,
     /// to here.
     pub to: Ts,
-    /// What the state repaired, and the source had to say.
+    /// What was lost within the window, what the state repaired, and what the source had to say.
     pub diagnostics: Diagnostics,
 }
 
@@ -195,7 +195,8 @@ impl<S: EventSource> Pass<S> {
                 Some(_) if to >= extent.end => End::Inclusive,
                 Some(_) => End::Exclusive,
             };
-            let mut fold = Fold { state: SchedState::new(&start), analysis: analysis(), from, to, end, inside: false };
+            let mut fold =
+                Fold { state: SchedState::new(&start), analysis: analysis(), from, to, end, inside: false, lost: 0 };
             self.source.events(&mut |events| fold.feed(events))?;
             let to = fold.to;
             let discovered = fold.state.discovered().to_vec();
@@ -206,6 +207,7 @@ impl<S: EventSource> Pass<S> {
             let mut diagnostics = fold.state.diagnostics();
             diagnostics.merge(&self.source.diagnostics());
             diagnostics.merge(&late);
+            diagnostics.add_many(Diagnostic::EventsLost, fold.lost);
             return Ok(Outcome { output: fold.close(), from, to, diagnostics });
         }
     }
@@ -254,6 +256,8 @@ struct Fold<A> {
     to: Ts,
     end: End,
     inside: bool,
+    /// Losses within the window.
+    lost: u64,
 }
 
 impl<A: Analysis> Fold<A> {
@@ -270,6 +274,7 @@ impl<A: Analysis> Fold<A> {
                 End::Inclusive | End::Exclusive => return ControlFlow::Break(()),
             }
             self.enter();
+            self.lost += u64::from(matches!(event.kind, Kind::Lost { .. }));
             self.analysis.before(event, &self.state);
             self.state.apply(event);
             self.report();

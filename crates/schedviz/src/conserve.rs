@@ -228,9 +228,7 @@ fn measure(
         report.violation.bounds = Some(bounds.map_err(named)?.output);
     }
     report.cpus.unobserved = silent.len() - options.assume_idle.len();
-    let mut diagnostics = outcome.diagnostics;
-    let gaps = report.unknown.gaps.iter().map(|g| g.gaps).sum();
-    diagnostics.add_many(sched::Diagnostic::EventsLost, gaps);
+    let diagnostics = outcome.diagnostics;
     trust::warn(&diagnostics, args.read.quiet || args.output.wants_json(), args.read.color);
     let trust = Trust { unknown: report.unknown.clone(), unobserved: silent, diagnostics };
     let run = Run { trace: subject.name(), group, report, trust };

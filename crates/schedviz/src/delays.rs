@@ -7,7 +7,7 @@ use crate::progress;
 use crate::subject::Subject;
 use anyhow::Result;
 use latency::{By, Latency, Options};
-use sched::{Diagnostic, Pass};
+use sched::Pass;
 use std::path::PathBuf;
 
 /// How long tasks wait to run after a wakeup or a preemption, how long they run and sleep
@@ -63,8 +63,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
         Pass::over(subject.trace.events()?).window(subject.window).run(|| Latency::new(&options))
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
-    let (report, mut diagnostics) = (outcome.output, outcome.diagnostics);
-    diagnostics.add_many(Diagnostic::EventsLost, report.gaps);
+    let (report, diagnostics) = (outcome.output, outcome.diagnostics);
     let found = Found { command: "latency", report: &report, diagnostics: &diagnostics };
     found.present(
         &subject,

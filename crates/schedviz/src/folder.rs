@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use dat2graph::Coloring;
 use draw::Figure;
 use parse::Want;
-use sched::{Diagnostic, Diagnostics, Dur, Pass, Window};
+use sched::{Diagnostics, Dur, Pass, Window};
 use schedstat::{FromTrace, Row};
 use serde::Serialize;
 use std::fmt::Write;
@@ -137,8 +137,7 @@ fn sections(args: &ReportArgs, subject: &Subject) -> Result<(Vec<Section>, Diagn
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
     let ((violation, delays, columns, used), (shared, queues)) = outcome.output;
-    let mut diagnostics = outcome.diagnostics;
-    diagnostics.add_many(Diagnostic::EventsLost, delays.gaps);
+    let diagnostics = outcome.diagnostics;
     let name = subject.name();
     let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());
     let warnings = page::general_warnings(&subject.trace, &subject.observed, &diagnostics);

@@ -8,7 +8,7 @@ use crate::{output, progress, trust};
 use anyhow::{Result, bail};
 use running_waiting::{Options, Panel, Per, Report, RunningWaiting};
 use sched::topology::Order;
-use sched::{Cpu, Diagnostic, Diagnostics, Pass, Topology, Window};
+use sched::{Cpu, Diagnostics, Pass, Topology, Window};
 use serde::Serialize;
 use std::path::PathBuf;
 use timeline::page::Heading;
@@ -71,8 +71,7 @@ pub(crate) fn run(args: &OverviewArgs) -> Result<()> {
         Pass::over(trace.events()?).window(window).run(|| RunningWaiting::new(&options))
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
-    let (report, mut diagnostics) = (outcome.output, outcome.diagnostics);
-    diagnostics.add_many(Diagnostic::EventsLost, report.gaps);
+    let (report, diagnostics) = (outcome.output, outcome.diagnostics);
     let heading = heading(&subject, &report, &diagnostics);
     trust::warn(&diagnostics, args.read.quiet, args.read.color);
     let document =
