@@ -118,7 +118,7 @@ fn judges(events: &[SchedEvent], from: Ts, to: Ts) {
             utilization::Utilization::new(&busy),
             fairness::Fairness::new(&shares),
             latency::Latency::new(&waits),
-            schedstat::FromTrace::new(from, to),
+            schedstat::FromTrace::default(),
         )
     };
     let Ok(found) = Pass::over(events).prologue(10).run(analysis);

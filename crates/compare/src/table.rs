@@ -61,23 +61,27 @@ fn mark(finding: Finding) -> &'static str {
     }
 }
 
+/// What a table says of a metric, column by column.
+fn cells(row: &Row) -> [String; 7] {
+    [
+        row.metric.name.to_owned(),
+        with_spread(&row.base),
+        with_spread(&row.new),
+        change(row),
+        interval(row),
+        p(row),
+        mark(row.finding).to_owned(),
+    ]
+}
+
 /// The table for people: at most 75 columns, so that it pastes into a mail as it is.
 pub fn text(rows: &[Row], base: &str, new: &str) -> String {
     let cut = |name: &str| name.chars().take(12).collect::<String>();
     // Writing to a string cannot fail.
     let mut out = String::new();
     let _ = writeln!(out, "{:17} {:>12} {:>12} {:>7} {:>9} {:>4}", "", cut(base), cut(new), "change", "range", "p");
-    for row in rows.iter().filter(|row| !is_nothing(row)) {
-        let line = format!(
-            "{:17} {:>12} {:>12} {:>7} {:>9} {:>4} {}",
-            row.metric.name,
-            with_spread(&row.base),
-            with_spread(&row.new),
-            change(row),
-            interval(row),
-            p(row),
-            mark(row.finding)
-        );
+    for [name, base, new, change, range, p, mark] in rows.iter().filter(|row| !is_nothing(row)).map(cells) {
+        let line = format!("{name:17} {base:>12} {new:>12} {change:>7} {range:>9} {p:>4} {mark}");
         let _ = writeln!(out, "{}", line.trim_end());
     }
     out
@@ -91,18 +95,8 @@ pub fn markdown(rows: &[Row], base: &str, new: &str) -> String {
         escaped(base),
         escaped(new)
     );
-    for row in rows.iter().filter(|row| !is_nothing(row)) {
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} | {} | {} | {} |",
-            row.metric.name,
-            with_spread(&row.base),
-            with_spread(&row.new),
-            change(row),
-            interval(row),
-            p(row),
-            mark(row.finding)
-        );
+    for cells in rows.iter().filter(|row| !is_nothing(row)).map(cells) {
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
     out
 }

@@ -213,23 +213,19 @@ impl Analysis for Fairness<'_> {
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.tally.follow(state);
-        let spans = state.spans();
-        for (i, span) in spans.iter().enumerate() {
-            let Some(task) = state.task(span.task).copied() else { continue };
-            let next = spans[i + 1..].iter().find(|later| later.task == span.task);
-            let new = next.map_or(task.state, |next| next.state);
-            match (span.state, new) {
+        for (task, old, new) in state.turns() {
+            match (old, new) {
                 (TaskState::Waiting(_), TaskState::Waiting(_)) => {}
                 (TaskState::Waiting(_), TaskState::Running(cpu)) => {
-                    if self.options.tasks.is_none_or(|chosen| chosen(&task, state))
-                        && let Some(length) = self.waits.ends(&task, cpu, event.ts, self.options.zero)
-                        && let Some(sums) = self.member(&task, state)
+                    if self.options.tasks.is_none_or(|chosen| chosen(task, state))
+                        && let Some(length) = self.waits.ends(task, cpu, event.ts, self.options.zero)
+                        && let Some(sums) = self.member(task, state)
                     {
                         sums.waits.add(length);
                     }
                 }
-                (_, TaskState::Waiting(_)) => self.waits.begins(&task, event.ts),
-                _ => self.waits.forget(&task),
+                (_, TaskState::Waiting(_)) => self.waits.begins(task, event.ts),
+                _ => self.waits.forget(task),
             }
         }
         if let Kind::Lost { .. } = event.kind {

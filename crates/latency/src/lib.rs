@@ -460,12 +460,8 @@ impl Analysis for Latency<'_> {
             Kind::Lost { .. } => self.gaps += 1,
             _ => {}
         }
-        let spans = state.spans();
-        for (i, span) in spans.iter().enumerate() {
-            let Some(task) = state.task(span.task) else { continue };
-            // What an event closes next of the same task is what this one led to.
-            let next = spans[i + 1..].iter().find(|later| later.task == span.task);
-            self.turn(task, span.state, next.map_or(task.state, |next| next.state), event, state);
+        for (task, old, new) in state.turns() {
+            self.turn(task, old, new, event, state);
         }
     }
 

@@ -177,6 +177,16 @@ impl SchedState {
         &self.spans
     }
 
+    /// What the last event changed of tasks, in order: the task, the state it left, the one it entered.
+    pub fn turns(&self) -> impl Iterator<Item = (&Task, TaskState, TaskState)> {
+        self.spans.iter().enumerate().filter_map(|(i, span)| {
+            let task = self.task(span.task)?;
+            // What an event closes next of the same task is what this one led to.
+            let next = self.spans[i + 1..].iter().find(|later| later.task == span.task);
+            Some((task, span.state, next.map_or(task.state, |next| next.state)))
+        })
+    }
+
     /// The CPU spans that the last event closed.
     pub fn cpu_spans(&self) -> &[CpuSpan] {
         &self.cpu_spans

@@ -128,7 +128,6 @@ impl Delta {
                 )
             })
         };
-        let of_series = |value: u64| layout.stealing.then_some(value);
         let find_ns = if layout.stealing { Some(large(13, "find_time")?) } else { None };
         self.cpus.push(CpuDelta {
             cpu: b.cpu,
@@ -140,8 +139,8 @@ impl Delta {
             run_delay_ns: large(7, "run_delay")?,
             pcount: large(8, "pcount")?,
             find_ns,
-            steal: layout.stealing.then(|| small(14)).and_then(of_series),
-            steal_fail: layout.stealing.then(|| small(15)).and_then(of_series),
+            steal: layout.stealing.then(|| small(14)),
+            steal_fail: layout.stealing.then(|| small(15)),
         });
         let same = b.domains.len() == a.domains.len()
             && b.domains.iter().zip(&a.domains).all(|(b, a)| (&b.name, &b.mask) == (&a.name, &a.mask));

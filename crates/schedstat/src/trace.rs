@@ -1,7 +1,7 @@
 //! The same columns from a trace.
 
 use crate::columns::Columns;
-use sched::{Analysis, Cause, Causes, Comm, Cpu, CpuSpan, Current, Kind, Migration, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Cause, Causes, Comm, Cpu, CpuSpan, Current, Kind, SchedEvent, SchedState, Ts};
 use serde::Serialize;
 
 /// What a trace gives.
@@ -36,23 +36,7 @@ pub struct FromTrace {
     run_ns: u64,
     causes: Causes,
     migrations: [u64; Cause::ALL.len()],
-    window: Option<(Ts, Ts)>,
     command: Option<Comm>,
-}
-
-impl FromTrace {
-    /// Over a window, outside of which migrations do not count.
-    pub fn new(from: Ts, to: Ts) -> FromTrace {
-        FromTrace { window: Some((from, to)), ..FromTrace::default() }
-    }
-}
-
-fn count(migrations: &mut [u64], window: Option<(Ts, Ts)>, m: &Migration) {
-    if window.is_none_or(|(from, to)| (from..=to).contains(&m.ts))
-        && let Some(at) = Cause::ALL.iter().position(|cause| *cause == m.cause)
-    {
-        migrations[at] += 1;
-    }
 }
 
 impl Analysis for FromTrace {
@@ -63,8 +47,8 @@ impl Analysis for FromTrace {
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        let (migrations, window) = (&mut self.migrations, self.window);
-        self.causes.event(event, state, |m| count(migrations, window, &m));
+        let migrations = &mut self.migrations;
+        self.causes.event(event, state, |m| migrations[m.cause as usize] += 1);
         match event.kind {
             Kind::Switch { next, .. } => {
                 self.switches += 1;
@@ -98,11 +82,11 @@ impl Analysis for FromTrace {
     }
 
     fn finish(mut self, end: Ts, state: &SchedState) -> TraceColumns {
-        let (migrations, window) = (&mut self.migrations, self.window);
-        self.causes.finish(|m| count(migrations, window, &m));
+        let migrations = &mut self.migrations;
+        self.causes.finish(|m| migrations[m.cause as usize] += 1);
         let observed: Vec<Cpu> = state.observed().collect();
         let (cpus, elapsed) = (observed.len().max(1) as f64, end.since(self.start).0);
-        let steals = Cause::ALL.iter().position(|cause| *cause == Cause::NewIdle).map_or(0, |at| self.migrations[at]);
+        let steals = self.migrations[Cause::NewIdle as usize];
         let share = |ns: u64| 100.0 * ns as f64 / (cpus * elapsed.max(1) as f64);
         let columns = Columns {
             time_s: Some(elapsed as f64 / 1e9),

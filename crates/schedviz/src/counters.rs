@@ -67,7 +67,7 @@ fn pair(before: &Path, after: &Path) -> Result<(Snapshot, Delta)> {
 fn of_trace(path: &Path, read: &ReadArgs) -> Result<TraceColumns> {
     let subject = Subject::open(path, read, &WindowArgs::default())?;
     let outcome = progress::watched(&subject.trace, read.quiet, || -> Result<_, parse::Error> {
-        sched::Pass::over(subject.trace.events()?).run(|| FromTrace::new(subject.from, subject.to))
+        sched::Pass::over(subject.trace.events()?).run(FromTrace::default)
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
     trust::warn(&outcome.diagnostics, read.quiet, read.color);

@@ -125,7 +125,7 @@ fn sections(args: &ReportArgs, subject: &Subject) -> Result<(Vec<Section>, Diagn
             (
                 workcons::WorkConservation::new(&conserve),
                 latency::Latency::new(&waits),
-                FromTrace::new(from, to),
+                FromTrace::default(),
                 utilization::Utilization::new(&busy),
             ),
             (fairness::Fairness::new(&shares), running_waiting::RunningWaiting::new(&overview)),

@@ -40,8 +40,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Resu
     };
     let waits =
         latency::Options { cpus, zero: subject.start, topology: subject.topology.clone(), ..Default::default() };
-    let analyses =
-        || (WorkConservation::new(&conservation), Latency::new(&waits), FromTrace::new(subject.from, subject.to));
+    let analyses = || (WorkConservation::new(&conservation), Latency::new(&waits), FromTrace::default());
     let outcome = progress::watched(&subject.trace, read.quiet, || -> Result<_, parse::Error> {
         Pass::over(subject.trace.events()?).window(subject.window).run(analyses)
     });
@@ -80,8 +79,7 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
         Some(m.latency.of(Measure::Preempted)).filter(|s| s.count > 0)
     }
     fn moved(m: &Measured, cause: Cause) -> Option<f64> {
-        let at = Cause::ALL.iter().position(|c| *c == cause)?;
-        Some(m.columns.migrations[at] as f64)
+        Some(m.columns.migrations[cause as usize] as f64)
     }
     use Better::{Less, Neither};
     let all: [(&str, &str, Better, Get); 26] = [

@@ -224,6 +224,21 @@ impl<'o> Utilization<'o> {
         self.rows.get(cpu.index()).copied().flatten().map(|row| row as usize)
     }
 
+    /// Until `ts` CPUs idled beside overloaded ones, or not.
+    fn idle_until(&mut self, ts: Ts) {
+        let counts = self.tally.counts();
+        let amount = counts
+            .is_violated()
+            .then(|| Amount { capacity: counts.idle.min(counts.overloaded), threads: counts.waiting_overloaded });
+        if ts > self.last {
+            self.idling.pass(self.last, ts, amount);
+            if amount.is_some() && self.idling.wants_note(ts) {
+                self.idling.note((counts.idle, counts.overloaded));
+            }
+            self.last = ts;
+        }
+    }
+
     /// Looks at what becomes of the herds whose tasks still wait. The latest ones are enough: a herd
     /// waits for as long as a queue of its size takes to run.
     fn follow_herds(&mut self, ts: Ts, state: &SchedState) {
@@ -261,17 +276,7 @@ impl Analysis for Utilization<'_> {
     }
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
-        let counts = self.tally.counts();
-        let amount = counts
-            .is_violated()
-            .then(|| Amount { capacity: counts.idle.min(counts.overloaded), threads: counts.waiting_overloaded });
-        if event.ts > self.last {
-            self.idling.pass(self.last, event.ts, amount);
-            if amount.is_some() && self.idling.wants_note(event.ts) {
-                self.idling.note((counts.idle, counts.overloaded));
-            }
-            self.last = event.ts;
-        }
+        self.idle_until(event.ts);
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -301,13 +306,7 @@ impl Analysis for Utilization<'_> {
     }
 
     fn finish(mut self, end: Ts, _: &SchedState) -> UtilizationReport {
-        let counts = self.tally.counts();
-        let amount = counts
-            .is_violated()
-            .then(|| Amount { capacity: counts.idle.min(counts.overloaded), threads: counts.waiting_overloaded });
-        if end > self.last {
-            self.idling.pass(self.last, end, amount);
-        }
+        self.idle_until(end);
         self.idling.close(end);
         (0..self.cpus.len()).for_each(|row| self.account(row, end));
         report::build(self)

@@ -154,11 +154,13 @@ impl CpuReader<'_> {
         let mut last = None;
         let mut pending = None;
         let mut space = Vec::new();
-        if first == 0 {
+        // Not by the unit: of a CPU with little data the first one is in every window.
+        let through = from.is_none_or(|from| from <= self.start);
+        if through {
             self.trace.will_read_all();
         }
         for number in first..pages.units() {
-            if first > 0 {
+            if !through {
                 self.trace.will_read(&pages.place(number));
             }
             let mut unit = self.trace.decode(pages, number, &self.plan, skip, space);
