@@ -5,7 +5,7 @@ use parse::{Options, Trace, Where};
 use regex::Regex;
 use sched::state::Task;
 use sched::topology::{Order, format_cpu_list, parse_cpu_list};
-use sched::{Cpu, Pid, SchedState, Topology, Ts, Window};
+use sched::{Cpu, Dur, Pid, SchedState, Topology, Ts, Window};
 use std::path::{Path, PathBuf};
 
 /// How to read the trace
@@ -243,6 +243,14 @@ impl TaskArgs {
     /// The numbers of `--pid`.
     pub(crate) fn pids(&self) -> Vec<Pid> {
         self.pid.iter().copied().map(Pid).collect()
+    }
+}
+
+/// A length of time above zero.
+pub(crate) fn length(name: &str, text: &str) -> Result<Dur> {
+    match Where::parse(text) {
+        Ok(Where::FromStart(ns)) if ns > 0 => Ok(Dur(ns.unsigned_abs())),
+        _ => bail!("--{name}: {text:?} is not a length of time; write 1s, 10ms or 500us"),
     }
 }
 

@@ -107,13 +107,9 @@ struct Spread {
 
 impl Spread {
     fn of(values: impl Iterator<Item = f64>) -> Spread {
-        let mut values: Vec<f64> = values.collect();
-        values.sort_by(f64::total_cmp);
-        let n = values.len();
-        let at = |i: usize| values.get(i).copied().unwrap_or(0.0);
-        // Of an even number the mean of the two in the middle.
-        let median = if n == 0 { 0.0 } else { (at((n - 1) / 2) + at(n / 2)) / 2.0 };
-        Spread { median, min: at(0), max: at(n.saturating_sub(1)) }
+        let values: Vec<f64> = values.collect();
+        let compare::Spread { median, min, max, .. } = compare::Spread::of(&values);
+        Spread { median, min, max }
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     let subject = Subject::open(&args.trace, &args.read, &args.window)?;
     let chosen = args.tasks.chooser()?;
     let options = Options {
-        cpus: args.window.has_cpus().then(|| subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect()),
+        cpus: subject.only(&args.window),
         tasks: args.tasks.is_any().then_some(&chosen),
         by: args.by,
         topology: subject.topology.clone(),

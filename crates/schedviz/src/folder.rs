@@ -5,7 +5,7 @@ use crate::graph::{self, read_lanes};
 use crate::page;
 use crate::present::Document;
 use crate::subject::Subject;
-use crate::{output, overview, portrait, progress, trust};
+use crate::{output, overview, portrait, progress, trust, utilize};
 use anyhow::{Context, Result, bail};
 use dat2graph::Coloring;
 use draw::Figure;
@@ -86,8 +86,7 @@ fn document<R: Serialize>(trace: &str, report: &R, trust: &Diagnostics) -> Resul
 
 fn sections(args: &ReportArgs, subject: &Subject) -> Result<(Vec<Section>, Diagnostics)> {
     let Subject { from, to, start: zero, .. } = *subject;
-    let cpus: Option<Vec<sched::Cpu>> =
-        args.window.has_cpus().then(|| subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect());
+    let cpus = subject.only(&args.window);
     let window = to.since(from).0;
     let topology = || subject.topology.clone();
     let conserve = workcons::Options {
@@ -98,17 +97,7 @@ fn sections(args: &ReportArgs, subject: &Subject) -> Result<(Vec<Section>, Diagn
         ..Default::default()
     };
     let waits = latency::Options { cpus, zero, topology: topology(), worst: 5, ..Default::default() };
-    let busy = utilization::Options {
-        from,
-        to,
-        zero,
-        cpus: subject.shown.cpus.clone(),
-        group_name: subject.shown.group_name.clone(),
-        interval: Dur(round_step(window / 20)),
-        tasks: None,
-        topology: topology(),
-        balance_interval: Dur(4_000_000),
-    };
+    let busy = utilize::plain(subject);
     let shares = fairness::Options {
         from,
         to,

@@ -324,13 +324,12 @@ fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
     if subject.trace.format_named("sched", "sched_migrate_task").is_none() {
         bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", subject.name());
     }
-    let cpus: Vec<Cpu> = subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
-    let only = args.window.has_cpus().then_some(cpus.as_slice());
+    let only = subject.only(&args.window);
     let tasks = args.tasks.filter()?;
     let wanted = |m: &Migration| tasks.takes(m.pid, || m.command.to_string());
     let window = Window { from: Some(subject.from), to: Some(subject.to) };
     let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
-        let analysis = || Balance::new(&subject.topology, only, subject.from, subject.to).only(&wanted);
+        let analysis = || Balance::new(&subject.topology, only.as_deref(), subject.from, subject.to).only(&wanted);
         Pass::over(subject.trace.events()?).window(window).run(analysis)
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;

@@ -31,7 +31,7 @@ pub(crate) struct Setting {
 /// Measures a run.
 pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Measured> {
     let subject = Subject::open(path, read, window)?;
-    let cpus = window.has_cpus().then(|| subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect::<Vec<_>>());
+    let cpus = subject.only(window);
     let conservation = workcons::Options {
         cpus: cpus.clone(),
         zero: subject.start,

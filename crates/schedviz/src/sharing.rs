@@ -1,11 +1,10 @@
 //! `schedviz fairness`: how evenly CPU time is shared.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs};
+use crate::args::{ReadArgs, TaskArgs, WindowArgs, length};
 use crate::output::OutputArgs;
 use crate::present::Found;
 use crate::progress;
 use crate::subject::Subject;
-use crate::utilize::length;
 use anyhow::{Context, Result, bail};
 use fairness::{Fairness, GroupBy, Options};
 use regex::Regex;

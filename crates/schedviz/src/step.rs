@@ -134,13 +134,12 @@ impl Filter {
     fn of(args: &StepperArgs, subject: &Subject) -> Result<Filter> {
         let formats = patterns::formats(&subject.trace, &args.tool.events)?;
         let names = formats.into_iter().map(|f| f.name.clone()).collect();
-        let shown = subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
         Ok(Filter {
             names: (!args.tool.events.is_empty()).then_some(names),
             tasks: args.tasks.tasks()?,
             exclude: args.tasks.exclude()?,
             pids: args.tasks.pids(),
-            cpus: args.window.has_cpus().then_some(shown),
+            cpus: subject.only(&args.window),
         })
     }
 

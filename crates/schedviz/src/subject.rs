@@ -65,6 +65,11 @@ impl Subject {
         all.filter(|cpu| !self.observed.contains(cpu)).collect()
     }
 
+    /// The CPUs shown, where only some were asked for.
+    pub(crate) fn only(&self, window: &WindowArgs) -> Option<Vec<Cpu>> {
+        window.has_cpus().then(|| self.shown.cpus.iter().map(|(cpu, _)| *cpu).collect())
+    }
+
     /// How the lanes of the CPUs shown are drawn from `from` to `to`, without marks.
     pub(crate) fn lanes(&self, from: Ts, to: Ts, coloring: Coloring) -> dat2graph::Options {
         dat2graph::Options {

@@ -1,12 +1,11 @@
 //! `schedviz utilization`: what CPUs spend their time on, interval by interval.
 
-use crate::args::{ReadArgs, WindowArgs};
+use crate::args::{ReadArgs, WindowArgs, length};
 use crate::output::OutputArgs;
 use crate::present::Found;
 use crate::progress;
 use crate::subject::Subject;
 use anyhow::{Context, Result, bail};
-use parse::Where;
 use regex::Regex;
 use sched::{Dur, Pass, Window};
 use std::path::PathBuf;
@@ -50,14 +49,6 @@ Examples:
   schedviz utilization trace.dat --interval 100ms --per-cpu
   schedviz utilization trace.dat --tasks '^make|^cc1' -o utilization.pdf";
 
-/// A length of time above zero.
-pub(crate) fn length(name: &str, text: &str) -> Result<Dur> {
-    match Where::parse(text) {
-        Ok(Where::FromStart(ns)) if ns > 0 => Ok(Dur(ns.unsigned_abs())),
-        _ => bail!("--{name}: {text:?} is not a length of time; write 1s, 10ms or 500us"),
-    }
-}
-
 /// Measures and prints.
 pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     args.output.check()?;
@@ -80,24 +71,31 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     )
 }
 
-fn options(subject: &Subject, args: &UtilizationArgs) -> Result<Options> {
-    let window = subject.to.since(subject.from).0;
-    let interval = match &args.interval {
-        Some(text) => length("interval", text)?,
-        None => Dur(round_step(window / 20)),
-    };
-    if window / interval.0 > utilization::MOST_INTERVALS {
-        bail!("--interval: {} makes more than {} intervals", interval.human(), utilization::MOST_INTERVALS);
-    }
-    Ok(Options {
+/// The options where nothing else is asked for.
+pub(crate) fn plain(subject: &Subject) -> Options {
+    Options {
         from: subject.from,
         to: subject.to,
         zero: subject.start,
         cpus: subject.shown.cpus.clone(),
         group_name: subject.shown.group_name.clone(),
+        interval: Dur(round_step(subject.to.since(subject.from).0 / 20)),
+        tasks: None,
+        topology: subject.topology.clone(),
+        balance_interval: Dur(4_000_000),
+    }
+}
+
+fn options(subject: &Subject, args: &UtilizationArgs) -> Result<Options> {
+    let plain = plain(subject);
+    let interval = args.interval.as_deref().map_or(Ok(plain.interval), |text| length("interval", text))?;
+    if subject.to.since(subject.from).0 / interval.0 > utilization::MOST_INTERVALS {
+        bail!("--interval: {} makes more than {} intervals", interval.human(), utilization::MOST_INTERVALS);
+    }
+    Ok(Options {
         interval,
         tasks: args.tasks.as_deref().map(Regex::new).transpose().context("--tasks")?,
-        topology: subject.topology.clone(),
         balance_interval: length("balance-interval", &args.balance_interval)?,
+        ..plain
     })
 }
