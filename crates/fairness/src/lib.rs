@@ -21,7 +21,8 @@ pub use waits::Starved;
 use rustc_hash::FxHashMap;
 use sched::event::escape;
 use sched::state::{Tally, Task};
-use sched::{Analysis, Comm, CpuSpan, Dur, Kind, Lengths, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{Analysis, Comm, CpuSpan, Dur, Kind, Lengths, PerTask, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
+use timeline::Division;
 use waits::Waits;
 
 /// Of what members are made.
@@ -73,6 +74,9 @@ enum Key {
     Matched(String),
 }
 
+/// What a task is a member by: its number, name and parent.
+type Traits = (Pid, Comm, Option<Pid>);
+
 /// What a member got.
 #[derive(Clone, Debug, Default)]
 struct Sums {
@@ -91,6 +95,9 @@ pub struct Fairness<'o> {
     options: &'o Options<'o>,
     keys: FxHashMap<Key, usize>,
     members: Vec<(Key, Sums)>,
+    /// The member of each task, and what makes it one of it.
+    homes: PerTask<(Traits, usize)>,
+    intervals: Division,
     /// What the expression catches in a name.
     caught: FxHashMap<Comm, Option<String>>,
     waits: Waits,
@@ -116,15 +123,18 @@ impl<'o> Fairness<'o> {
             options,
             keys: FxHashMap::default(),
             members: Vec::new(),
+            homes: PerTask::default(),
+            intervals: Division::of_width(options.from, options.to, options.interval.0),
             caught: FxHashMap::default(),
             waits: Waits::new(options.worst),
             tally: Tally::default(),
         }
     }
 
-    fn key(&mut self, task: &Task) -> Option<Key> {
+    /// The key of a task, which had the number `pid`.
+    fn key(&mut self, task: &Task, pid: Pid) -> Option<Key> {
         Some(match &self.options.by {
-            GroupBy::Task => Key::Task(task.pid),
+            GroupBy::Task => Key::Task(pid),
             GroupBy::Command => Key::Command(task.comm),
             GroupBy::Parent => Key::Parent(task.kin.parent),
             GroupBy::Matched(expression) => {
@@ -138,24 +148,31 @@ impl<'o> Fairness<'o> {
         })
     }
 
-    fn member(&mut self, task: &Task, state: &SchedState) -> Option<&mut Sums> {
+    /// The place of what a task is a part of, when it had the number `pid`.
+    fn member(&mut self, task: &Task, pid: Pid, state: &SchedState) -> Option<usize> {
         if self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
             return None;
         }
-        let key = self.key(task)?;
-        let index = match self.keys.get(&key) {
-            Some(index) => *index,
+        let traits = (pid, task.comm, task.kin.parent);
+        let home = self.homes.get(task.id()).filter(|(other, _)| *other == traits);
+        let index = match home.map(|(_, index)| *index) {
+            Some(index) => index,
             None => {
-                self.members.push((key.clone(), Sums::default()));
-                self.keys.insert(key, self.members.len() - 1);
-                self.members.len() - 1
+                let key = self.key(task, pid)?;
+                let members = &mut self.members;
+                let index = *self.keys.entry(key).or_insert_with_key(|key| {
+                    members.push((key.clone(), Sums::default()));
+                    members.len() - 1
+                });
+                self.homes.insert(task.id(), (traits, index));
+                index
             }
         };
         let sums = &mut self.members[index].1;
         sums.name = task.comm;
         // Of a group, its strongest task's.
         sums.weight = sums.weight.max(weight_of(task.prio));
-        Some(sums)
+        Some(index)
     }
 }
 
@@ -177,13 +194,13 @@ impl Analysis for Fairness<'_> {
             TaskState::Waiting(_) => false,
             _ => return,
         };
-        let Some(mut task) = state.task(span.task).copied() else { return };
-        // The number that it had meanwhile: a thread that executes takes another.
-        task.pid = span.pid;
-        let (from, width) = (self.options.from, self.options.interval.0.max(1));
+        let Some(task) = state.task(span.task) else { return };
         // Cut by an edge of the window it is no whole slice.
-        let whole = !span.censored && span.start > from && span.start > state.start();
-        let Some(sums) = self.member(&task, state) else { return };
+        let whole = !span.censored && span.start > self.options.from && span.start > state.start();
+        // The number that it had meanwhile: a thread that executes takes another.
+        let Some(member) = self.member(task, span.pid, state) else { return };
+        let Fairness { members, intervals, .. } = self;
+        let sums = &mut members[member].1;
         let length = span.duration();
         if runs {
             sums.run_ns = sums.run_ns.saturating_add(length.0);
@@ -193,18 +210,14 @@ impl Analysis for Fairness<'_> {
         } else {
             sums.wait_ns = sums.wait_ns.saturating_add(length.0);
         }
-        let (mut at, end) = (span.start.since(from).0, span.end.since(from).0);
-        while at < end {
-            let interval = at / width;
-            let next = ((interval + 1) * width).min(end);
-            if interval as usize >= sums.intervals.len() {
-                sums.intervals.resize(interval as usize + 1, (0, 0));
+        intervals.split(span.start, span.end, |interval, start, end| {
+            if interval >= sums.intervals.len() {
+                sums.intervals.resize(interval + 1, (0, 0));
             }
-            let (run, wait) = &mut sums.intervals[interval as usize];
+            let (run, wait) = &mut sums.intervals[interval];
             let sum = if runs { run } else { wait };
-            *sum = sum.saturating_add(next - at);
-            at = next;
-        }
+            *sum = sum.saturating_add(end.since(start).0);
+        });
     }
 
     fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
@@ -219,9 +232,9 @@ impl Analysis for Fairness<'_> {
                 (TaskState::Waiting(_), TaskState::Running(cpu)) => {
                     if self.options.tasks.is_none_or(|chosen| chosen(task, state))
                         && let Some(length) = self.waits.ends(task, cpu, event.ts, self.options.zero)
-                        && let Some(sums) = self.member(task, state)
+                        && let Some(member) = self.member(task, task.pid, state)
                     {
-                        sums.waits.add(length);
+                        self.members[member].1.waits.add(length);
                     }
                 }
                 (_, TaskState::Waiting(_)) => self.waits.begins(task, event.ts),

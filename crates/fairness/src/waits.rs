@@ -1,7 +1,7 @@
 //! The longest waits: who ran meanwhile, and whether a CPU idled.
 
-use sched::state::{Task, TaskId};
-use sched::{Comm, Cpu, CpuSpan, Current, Dur, Pid, Ts};
+use sched::state::Task;
+use sched::{Comm, Cpu, CpuSpan, Current, Dur, PerTask, Pid, Ts};
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -29,7 +29,6 @@ pub struct Starved {
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    task: TaskId,
     since: Ts,
     /// How long some CPU had idled by then.
     idled: u64,
@@ -38,7 +37,7 @@ struct Open {
 /// Follows the waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
-    open: Vec<Option<Open>>,
+    open: PerTask<Open>,
     /// By CPU: who ran, until when.
     runs: Vec<VecDeque<(Comm, Ts, Ts)>>,
     /// How long some CPU has idled.
@@ -50,7 +49,7 @@ pub(crate) struct Waits {
 
 impl Waits {
     pub(crate) fn new(keep: usize) -> Waits {
-        Waits { open: Vec::new(), runs: Vec::new(), idled: 0, last: Ts(0), keep, longest: Vec::new() }
+        Waits { open: PerTask::default(), runs: Vec::new(), idled: 0, last: Ts(0), keep, longest: Vec::new() }
     }
 
     pub(crate) fn begin(&mut self, start: Ts) {
@@ -78,21 +77,12 @@ impl Waits {
         runs.push_back((span.comm, span.start, span.end));
     }
 
-    fn slot(&mut self, task: TaskId) -> &mut Option<Open> {
-        let index = task.index();
-        if index >= self.open.len() {
-            self.open.resize(index + 1, None);
-        }
-        &mut self.open[index]
-    }
-
     pub(crate) fn begins(&mut self, task: &Task, ts: Ts) {
-        let idled = self.idled;
-        *self.slot(task.id()) = Some(Open { task: task.id(), since: ts, idled });
+        self.open.insert(task.id(), Open { since: ts, idled: self.idled });
     }
 
     pub(crate) fn forget(&mut self, task: &Task) {
-        *self.slot(task.id()) = None;
+        self.open.take(task.id());
     }
 
     /// What is remembered of a CPU has a hole.
@@ -104,7 +94,7 @@ impl Waits {
 
     /// A task that waited runs; how long it waited, if the beginning was seen.
     pub(crate) fn ends(&mut self, task: &Task, cpu: Cpu, now: Ts, zero: Ts) -> Option<Dur> {
-        let open = self.slot(task.id()).take().filter(|open| open.task == task.id())?;
+        let open = self.open.take(task.id())?;
         let duration_ns = now.since(open.since);
         let full = self.longest.len() >= self.keep;
         if full && self.longest.last().is_none_or(|last| duration_ns <= last.duration_ns) {

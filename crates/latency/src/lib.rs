@@ -21,9 +21,11 @@ pub use figure::figure;
 pub use report::{LatencyReport, Row, Split, text};
 
 use rustc_hash::FxHashMap;
-use sched::state::{Tally, Task, TaskId};
+use sched::state::{Tally, Task};
 use sched::topology::Distance;
-use sched::{Analysis, Comm, Cpu, Dur, Kind, Lengths, Load, Pid, SchedEvent, SchedState, TaskState, Topology, Ts};
+use sched::{
+    Analysis, Comm, Cpu, Dur, Kind, Lengths, Load, PerTask, Pid, SchedEvent, SchedState, TaskState, Topology, Ts,
+};
 use serde::Serialize;
 
 /// By what the rows of the table are
@@ -221,9 +223,24 @@ enum Phase {
 /// A task's phase, whose beginning was seen.
 #[derive(Clone, Copy, Debug)]
 struct Track {
-    task: TaskId,
     since: Ts,
     phase: Phase,
+}
+
+/// What tells rows apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Command(Comm),
+    Task(Pid),
+}
+
+/// A row.
+#[derive(Clone, Debug)]
+struct Named {
+    key: Key,
+    /// The latest name.
+    name: Comm,
+    measures: Measures,
 }
 
 /// The analysis.
@@ -231,14 +248,16 @@ pub struct Latency<'o> {
     options: &'o Options<'o>,
     start: Ts,
     tally: Tally,
-    tracks: Vec<Option<Track>>,
-    all: Measures,
-    rows: FxHashMap<(Pid, Comm), Measures>,
-    /// The latest name of each task that has a row.
-    names: FxHashMap<Pid, Comm>,
-    by_placement: [Lengths; Placement::ALL.len()],
-    by_idleness: [Lengths; Idleness::ALL.len()],
+    tracks: PerTask<Track>,
+    rows: Vec<Named>,
+    places: FxHashMap<Key, usize>,
+    /// The row of each task, and what it has that row for.
+    homes: PerTask<(Key, usize)>,
+    /// Wakeup latencies by where the task was placed, and what idled then.
+    woken: [[Lengths; Idleness::ALL.len()]; Placement::ALL.len()],
     worst: Vec<Case>,
+    /// By measure: a wait must be longer than this to be one of the worst.
+    least: [Option<Dur>; Measure::ALL.len()],
     without_waking: u64,
     gaps: u64,
     /// Who was switched out last.
@@ -252,40 +271,30 @@ impl<'o> Latency<'o> {
             options,
             start: Ts(0),
             tally: Tally::default(),
-            tracks: Vec::new(),
-            all: Measures::default(),
-            rows: FxHashMap::default(),
-            names: FxHashMap::default(),
-            by_placement: Default::default(),
-            by_idleness: Default::default(),
+            tracks: PerTask::default(),
+            rows: Vec::new(),
+            places: FxHashMap::default(),
+            homes: PerTask::default(),
+            woken: Default::default(),
             worst: Vec::new(),
+            // Of none all are the longest.
+            least: [(options.worst == 0).then_some(Dur(u64::MAX)); Measure::ALL.len()],
             without_waking: 0,
             gaps: 0,
             switched_out: (Pid::IDLE, Comm::EMPTY),
         }
     }
 
-    fn track(&mut self, task: TaskId) -> &mut Option<Track> {
-        let index = task.index();
-        if index >= self.tracks.len() {
-            self.tracks.resize(index + 1, None);
-        }
-        let slot = &mut self.tracks[index];
-        if slot.is_some_and(|track| track.task != task) {
-            *slot = None;
-        }
-        slot
-    }
-
     /// A task goes from one state to another.
     fn turn(&mut self, task: &Task, old: TaskState, new: TaskState, event: &SchedEvent, state: &SchedState) {
         use TaskState::{Blocked, Dead, Running, Waiting};
-        let before = *self.track(task.id());
+        // A migration, or another number: it goes on.
+        if let (Waiting(_), Waiting(_)) | (Running(_), Running(_)) | (Blocked(_), Blocked(_)) = (old, new) {
+            return;
+        }
+        let before = self.tracks.take(task.id());
         let now = event.ts;
         let phase = match (old, new) {
-            // A migration, or another number: it goes on.
-            (Waiting(_), Waiting(_)) | (Running(_), Running(_)) => return,
-            (Blocked(_), Blocked(_)) => return,
             (Waiting(_), Running(cpu)) => {
                 self.ends(task, before, cpu, now, state);
                 Some(Phase::Run)
@@ -312,7 +321,9 @@ impl<'o> Latency<'o> {
             }
             _ => None,
         };
-        *self.track(task.id()) = phase.map(|phase| Track { task: task.id(), since: now, phase });
+        if let Some(phase) = phase {
+            self.tracks.insert(task.id(), Track { since: now, phase });
+        }
     }
 
     /// A task that slept, or was born, is queued by this event; nothing if it is not known why.
@@ -373,8 +384,8 @@ impl<'o> Latency<'o> {
         }
         let length = now.since(track.since);
         match track.phase {
-            Phase::Run => self.add(task, Measure::Run, length),
-            Phase::Sleep(_) => self.add(task, Measure::Sleep, length),
+            Phase::Run => self.row(task)[Measure::Run as usize].add(length),
+            Phase::Sleep(_) => self.row(task)[Measure::Sleep as usize].add(length),
             Phase::Wait(wait) => self.waited(task, &wait, track.since, cpu, now),
         }
     }
@@ -382,43 +393,45 @@ impl<'o> Latency<'o> {
     fn waited(&mut self, task: &Task, wait: &Wait, queued: Ts, cpu: Cpu, now: Ts) {
         let mut start = queued;
         if wait.measure == Measure::Wakeup {
-            match wait.waking {
-                Some((_, waking)) => {
-                    start = waking;
-                    self.add(task, Measure::UntilQueued, queued.since(waking));
-                }
-                None => self.without_waking += 1,
+            let row = self.row(task);
+            if let Some((_, waking)) = wait.waking {
+                start = waking;
+                row[Measure::UntilQueued as usize].add(queued.since(waking));
             }
-            self.add(task, Measure::UntilRun, now.since(queued));
-            let whole = now.since(start);
-            self.by_placement[wait.placement as usize].add(whole);
-            self.by_idleness[wait.idleness as usize].add(whole);
+            row[Measure::UntilRun as usize].add(now.since(queued));
+            self.without_waking += u64::from(wait.waking.is_none());
+            self.woken[wait.placement as usize][wait.idleness as usize].add(now.since(start));
         }
         let length = now.since(start);
-        self.add(task, wait.measure, length);
-        self.keep(task, wait, start, length, cpu);
-    }
-
-    fn add(&mut self, task: &Task, measure: Measure, length: Dur) {
-        self.all[measure as usize].add(length);
-        let key = match self.options.by {
-            By::Command => (Pid::IDLE, task.comm),
-            By::Task => {
-                self.names.insert(task.pid, task.comm);
-                (task.pid, Comm::EMPTY)
-            }
-        };
-        self.rows.entry(key).or_default()[measure as usize].add(length);
-    }
-
-    /// Keeps a wait that is one of the longest of its kind.
-    fn keep(&mut self, task: &Task, wait: &Wait, start: Ts, length: Dur, cpu: Cpu) {
-        let same = |case: &&Case| case.measure == wait.measure;
-        let kept = self.worst.iter().filter(same).count();
-        let least = self.worst.iter().filter(same).map(|c| c.duration_ns).min().unwrap_or_default();
-        if kept >= self.options.worst && length <= least {
-            return;
+        self.row(task)[wait.measure as usize].add(length);
+        if self.least[wait.measure as usize].is_none_or(|least| length > least) {
+            self.keep(task, wait, start, length, cpu);
         }
+    }
+
+    /// The measures of a task's row.
+    fn row(&mut self, task: &Task) -> &mut Measures {
+        let key = match self.options.by {
+            By::Command => Key::Command(task.comm),
+            By::Task => Key::Task(task.pid),
+        };
+        let home = self.homes.get(task.id()).filter(|(other, _)| *other == key);
+        let index = home.map(|(_, index)| *index).unwrap_or_else(|| {
+            let rows = &mut self.rows;
+            let index = *self.places.entry(key).or_insert_with(|| {
+                rows.push(Named { key, name: task.comm, measures: Measures::default() });
+                rows.len() - 1
+            });
+            self.homes.insert(task.id(), (key, index));
+            index
+        });
+        let row = &mut self.rows[index];
+        row.name = task.comm;
+        &mut row.measures
+    }
+
+    /// Keeps a wait as one of the longest of its kind.
+    fn keep(&mut self, task: &Task, wait: &Wait, start: Ts, length: Dur, cpu: Cpu) {
         let case = Case {
             measure: wait.measure,
             start_ns: start,
@@ -437,11 +450,14 @@ impl<'o> Latency<'o> {
         };
         let at = self.worst.partition_point(|c| c.duration_ns >= length);
         self.worst.insert(at, case);
-        if kept >= self.options.worst
-            && let Some(last) = self.worst.iter().rposition(|c| c.measure == wait.measure)
+        let of_this = |case: &Case| case.measure == wait.measure;
+        if self.worst.iter().filter(|case| of_this(case)).count() > self.options.worst
+            && let Some(last) = self.worst.iter().rposition(of_this)
         {
             self.worst.remove(last);
         }
+        let mut kept = self.worst.iter().filter(|case| of_this(case));
+        self.least[wait.measure as usize] = kept.nth(self.options.worst - 1).map(|case| case.duration_ns);
     }
 }
 

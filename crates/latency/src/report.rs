@@ -1,6 +1,6 @@
 //! What was found: as numbers, and as a text.
 
-use crate::{By, Case, Idleness, Latency, Measure, Measures, Phase, Placement};
+use crate::{By, Case, Idleness, Key, Latency, Measure, Measures, Phase, Placement};
 use sched::lengths::Summary;
 use sched::{Comm, Dur, Lengths, Pid, Ts};
 use serde::Serialize;
@@ -84,36 +84,31 @@ fn named(lengths: &Measures) -> impl Iterator<Item = Named> {
     Measure::ALL.into_iter().zip(lengths).map(|(measure, lengths)| Named { measure, summary: lengths.summary() })
 }
 
-fn splits<K: Copy>(kinds: &[K], lengths: &[Lengths]) -> Vec<Split<K>> {
-    kinds.iter().zip(lengths).map(|(kind, lengths)| Split { kind: *kind, summary: lengths.summary() }).collect()
+/// The distribution of each kind, from the parts that it has.
+fn splits<'l, K: Copy>(kinds: &[K], parts: impl Fn(K) -> Vec<&'l Lengths>) -> Vec<Split<K>> {
+    let split = |kind: &K| {
+        let mut all = Lengths::default();
+        parts(*kind).into_iter().for_each(|part| all.merge(part));
+        Split { kind: *kind, summary: all.summary() }
+    };
+    kinds.iter().map(split).collect()
 }
 
 pub(crate) fn build(latency: Latency<'_>, end: Ts) -> LatencyReport {
-    let Latency {
-        options,
-        start,
-        tracks,
-        all,
-        rows,
-        names,
-        by_placement,
-        by_idleness,
-        worst,
-        without_waking,
-        gaps,
-        ..
-    } = latency;
-    let mut rows: Vec<(Dur, Row)> = rows
-        .into_iter()
-        .map(|((pid, comm), lengths)| {
-            let (pid, command) = match options.by {
-                By::Command => (None, comm),
-                By::Task => (Some(pid), names.get(&pid).copied().unwrap_or_default()),
-            };
-            let measures = named(&lengths).filter(|m| m.summary.count > 0).collect();
-            (lengths[Measure::Wakeup as usize].max(), Row { pid, command, measures })
-        })
-        .collect();
+    let Latency { options, start, tracks, rows, woken, worst, without_waking, gaps, .. } = latency;
+    let mut all = Measures::default();
+    for row in &rows {
+        all.iter_mut().zip(&row.measures).for_each(|(sum, lengths)| sum.merge(lengths));
+    }
+    let row = |row: crate::Named| {
+        let pid = match row.key {
+            Key::Command(_) => None,
+            Key::Task(pid) => Some(pid),
+        };
+        let measures = named(&row.measures).filter(|m| m.summary.count > 0).collect();
+        (row.measures[Measure::Wakeup as usize].max(), Row { pid, command: row.name, measures })
+    };
+    let mut rows: Vec<(Dur, Row)> = rows.into_iter().map(row).collect();
     rows.sort_by(|(a, r), (b, s)| b.cmp(a).then(r.command.cmp(&s.command)).then(r.pid.cmp(&s.pid)));
     let waits = |phase: &Phase| matches!(phase, Phase::Wait(_));
     LatencyReport {
@@ -121,13 +116,13 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts) -> LatencyReport {
         from_ns: start,
         to_ns: end,
         measures: named(&all).collect(),
-        by_placement: splits(&Placement::ALL, &by_placement),
-        by_idleness: splits(&Idleness::ALL, &by_idleness),
+        by_placement: splits(&Placement::ALL, |placement| woken[placement as usize].each_ref().to_vec()),
+        by_idleness: splits(&Idleness::ALL, |idleness| woken.iter().map(|row| &row[idleness as usize]).collect()),
         by: options.by,
         rows: rows.into_iter().map(|(_, row)| row).collect(),
         worst,
         without_waking,
-        still_waiting: tracks.iter().flatten().filter(|track| waits(&track.phase)).count() as u64,
+        still_waiting: tracks.values().filter(|track| waits(&track.phase)).count() as u64,
         gaps,
         lengths: all,
         with_distances: !options.topology.is_empty(),

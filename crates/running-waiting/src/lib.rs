@@ -15,7 +15,7 @@ use sched::{Analysis, Cpu, Current, Load, Pid, SchedEvent, SchedState, Task, Ts}
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::strips::{BLANK, UNKNOWN};
-use timeline::{Class, Columns, Piece};
+use timeline::{Class, Columns, Division, Piece};
 
 /// What has a panel of its own
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -196,7 +196,7 @@ struct Sum {
 }
 
 /// The counts of a panel now, and its columns so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Gather {
     running: u32,
     waiting: u32,
@@ -204,33 +204,43 @@ struct Gather {
     overloaded: u32,
     unknown: u32,
     since: Ts,
+    columns: Division,
     sums: Vec<Sum>,
 }
 
 impl Gather {
+    fn new(options: &Options) -> Gather {
+        Gather {
+            running: 0,
+            waiting: 0,
+            idle: 0,
+            overloaded: 0,
+            unknown: 0,
+            since: options.from,
+            columns: Division::into_parts(options.from, options.to, options.columns() as usize),
+            sums: vec![Sum::default(); options.columns() as usize],
+        }
+    }
+
     /// Time passes up to `ts`, the counts being what they were.
-    fn advance(&mut self, ts: Ts, options: &Options) {
-        let span = u128::from(options.to.since(options.from).0.max(1));
-        let count = self.sums.len() as u128;
-        let from = std::mem::replace(&mut self.since, ts).since(options.from).0;
-        let (mut from, to) = (u128::from(from), u128::from(ts.since(options.from).0));
-        let total = self.running + self.waiting;
-        while from < to {
-            let column = (from * count / span).min(count - 1);
-            let end = if column + 1 == count { to } else { to.min(((column + 1) * span).div_ceil(count)) };
-            let ns = (end - from) as u64;
-            let sum = &mut self.sums[column as usize];
+    fn advance(&mut self, ts: Ts) {
+        let from = std::mem::replace(&mut self.since, ts);
+        let (running, total) = (self.running, self.running + self.waiting);
+        let (violated, unknown) = (self.idle > 0 && self.overloaded > 0, self.unknown > 0);
+        let sums = &mut self.sums;
+        self.columns.split(from, ts, |column, start, end| {
+            let ns = end.since(start).0;
+            let sum = &mut sums[column];
             sum.ns += ns;
             // A damaged stamp makes columns of years, for which this has no room.
-            sum.running = sum.running.saturating_add(ns.saturating_mul(self.running.into()));
+            sum.running = sum.running.saturating_add(ns.saturating_mul(running.into()));
             sum.total = sum.total.saturating_add(ns.saturating_mul(total.into()));
-            sum.violated += if self.idle > 0 && self.overloaded > 0 { ns } else { 0 };
-            sum.unknown += if self.unknown > 0 { ns } else { 0 };
+            sum.violated += if violated { ns } else { 0 };
+            sum.unknown += if unknown { ns } else { 0 };
             let (r, t) = sum.least.unwrap_or((u32::MAX, u32::MAX));
-            sum.least = Some((r.min(self.running), t.min(total)));
-            sum.most = (sum.most.0.max(self.running), sum.most.1.max(total));
-            from = end;
-        }
+            sum.least = Some((r.min(running), t.min(total)));
+            sum.most = (sum.most.0.max(running), sum.most.1.max(total));
+        });
     }
 
     fn series(self, panel: &Panel, options: &Options) -> Series {
@@ -322,15 +332,10 @@ impl<'o> RunningWaiting<'o> {
                 });
             }
         }
-        let gather = || Gather {
-            sums: vec![Sum::default(); options.columns() as usize],
-            since: options.from,
-            ..Gather::default()
-        };
         RunningWaiting {
             options,
             queues: CountedQueues::default(),
-            panels: options.panels.iter().map(|_| gather()).collect(),
+            panels: options.panels.iter().map(|_| Gather::new(options)).collect(),
             places,
             waiting: vec![0; size],
             rows,
@@ -350,7 +355,7 @@ impl<'o> RunningWaiting<'o> {
         }
         self.places[cpu.index()].1 = new;
         let gather = &mut self.panels[panel];
-        gather.advance(ts, self.options);
+        gather.advance(ts);
         let swap = |sum: &mut u32, new: u32, old: u32| *sum = *sum + new - old;
         swap(&mut gather.running, new.running.into(), old.running.into());
         swap(&mut gather.waiting, new.waiting, old.waiting);
@@ -396,7 +401,7 @@ impl Analysis for RunningWaiting<'_> {
 
     fn finish(mut self, end: Ts, _: &SchedState) -> Report {
         for gather in &mut self.panels {
-            gather.advance(end, self.options);
+            gather.advance(end);
         }
         let mut rows = Vec::new();
         for (cpu, _) in &self.options.cpus {

@@ -6,6 +6,7 @@
 //! and since a share is a height, the smallest gap remains a gap. The number of pieces is bounded
 //! by the columns, whatever the number of intervals.
 
+use crate::division::Division;
 use sched::Ts;
 
 /// What an interval is: an index that the figure gives a meaning to.
@@ -37,12 +38,20 @@ pub enum Piece {
 /// Gathers the intervals of one lane, which tile it in time order.
 #[derive(Clone, Debug)]
 pub struct Columns {
-    from: Ts,
-    span: u128,
-    count: u128,
+    division: Division,
+    /// An interval as long as this is drawn as it is.
+    long: u64,
+    gathered: Gathered,
+}
+
+#[derive(Clone, Debug)]
+struct Gathered {
     pieces: Vec<Piece>,
-    column: Option<u128>,
+    /// The column that short intervals are gathered of,
+    column: Option<usize>,
+    /// from where to where,
     rest: (Ts, Ts),
+    /// and what they are.
     shares: Vec<(Class, u64)>,
 }
 
@@ -50,24 +59,10 @@ impl Columns {
     /// For a lane from `from` to `to` in `count` columns.
     pub fn new(from: Ts, to: Ts, count: u32) -> Columns {
         Columns {
-            from,
-            span: u128::from(to.since(from).0.max(1)),
-            count: u128::from(count.max(1)),
-            pieces: Vec::new(),
-            column: None,
-            rest: (from, from),
-            shares: Vec::new(),
+            division: Division::into_parts(from, to, count as usize),
+            long: to.since(from).0.max(1).div_ceil(count.max(1).into()),
+            gathered: Gathered { pieces: Vec::new(), column: None, rest: (from, from), shares: Vec::new() },
         }
-    }
-
-    fn column_of(&self, ts: Ts) -> u128 {
-        (u128::from(ts.since(self.from).0) * self.count / self.span).min(self.count - 1)
-    }
-
-    /// Where a column ends.
-    fn end_of(&self, column: u128) -> Ts {
-        let ns = ((column + 1) * self.span).div_ceil(self.count);
-        Ts(self.from.0.saturating_add(ns as i64))
     }
 
     /// Adds the next interval.
@@ -75,27 +70,34 @@ impl Columns {
         if start >= end {
             return;
         }
-        if u128::from(end.since(start).0) * self.count >= self.span {
-            self.flush();
-            self.exact(class, start, end);
+        let gathered = &mut self.gathered;
+        if end.since(start).0 >= self.long {
+            gathered.flush();
+            gathered.exact(class, start, end);
             return;
         }
-        let mut start = start;
-        while start < end {
-            let column = self.column_of(start);
-            // The last column has no end of its own: it takes what rounding leaves.
-            let stop = if column + 1 == self.count { end } else { end.min(self.end_of(column)) };
-            if self.column != Some(column) {
-                self.flush();
-                self.column = Some(column);
-                self.rest = (start, start);
-            }
-            self.rest.1 = stop;
-            match self.shares.iter_mut().find(|(c, _)| *c == class) {
-                Some((_, ns)) => *ns += stop.since(start).0,
-                None => self.shares.push((class, stop.since(start).0)),
-            }
-            start = stop;
+        self.division.split(start, end, |column, start, end| gathered.share(class, column, start, end));
+    }
+
+    /// The pieces, in order.
+    pub fn finish(mut self) -> Vec<Piece> {
+        self.gathered.flush();
+        self.gathered.pieces
+    }
+}
+
+impl Gathered {
+    /// A short interval, or its part in a column.
+    fn share(&mut self, class: Class, column: usize, start: Ts, end: Ts) {
+        if self.column != Some(column) {
+            self.flush();
+            self.column = Some(column);
+            self.rest = (start, start);
+        }
+        self.rest.1 = end;
+        match self.shares.iter_mut().find(|(c, _)| *c == class) {
+            Some((_, ns)) => *ns += end.since(start).0,
+            None => self.shares.push((class, end.since(start).0)),
         }
     }
 
@@ -118,12 +120,6 @@ impl Columns {
                 self.pieces.push(Piece::Shares { start, end, shares });
             }
         }
-    }
-
-    /// The pieces, in order.
-    pub fn finish(mut self) -> Vec<Piece> {
-        self.flush();
-        self.pieces
     }
 }
 

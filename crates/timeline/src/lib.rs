@@ -2,6 +2,7 @@
 //! columns that stand for more than fits.
 
 pub mod columns;
+mod division;
 pub mod histogram;
 pub mod lanes;
 pub mod page;
@@ -11,6 +12,7 @@ mod steps;
 pub mod strips;
 
 pub use columns::{Class, Columns, Piece};
+pub use division::Division;
 pub use lanes::LaneLayout;
 pub use page::{LegendEntry, Page, Swatch};
 pub use palette::PALETTE;

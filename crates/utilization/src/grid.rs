@@ -1,13 +1,14 @@
 //! Time, added up by interval and class.
 
 use sched::{Dur, Ts};
+use timeline::Division;
 
 /// Intervals of equal length, the last one shorter, and a sum for each class in each.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
     from: Ts,
     to: Ts,
-    width: u64,
+    intervals: Division,
     classes: usize,
     /// Wide enough for the CPUs' time of windows of centuries, which a damaged stamp makes.
     sums: Vec<u128>,
@@ -15,31 +16,28 @@ pub(crate) struct Grid {
 
 impl Grid {
     pub(crate) fn new(from: Ts, to: Ts, width: Dur, classes: usize) -> Grid {
-        let width = width.0.max(1);
-        let intervals = to.since(from).0.div_ceil(width).max(1) as usize;
-        Grid { from, to, width, classes, sums: vec![0; intervals * classes] }
+        let intervals = Division::of_width(from, to, width.0);
+        Grid { from, to, classes, sums: vec![0; intervals.count() * classes], intervals }
     }
 
     pub(crate) fn width(&self) -> Dur {
-        Dur(self.width)
+        Dur(self.intervals.width())
     }
 
     /// Time from one instant to another, both inside, goes to a class.
     pub(crate) fn add(&mut self, class: usize, from: Ts, to: Ts) {
-        let (mut at, end) = (from.since(self.from).0, to.since(self.from).0);
-        while at < end {
-            let interval = at / self.width;
-            let next = ((interval + 1) * self.width).min(end);
-            self.sums[interval as usize * self.classes + class] += u128::from(next - at);
-            at = next;
-        }
+        let Grid { sums, classes, .. } = self;
+        self.intervals.split(from, to, |interval, start, end| {
+            sums[interval * *classes + class] += u128::from(end.since(start).0);
+        });
     }
 
     /// The start and the length of each interval, and its sums.
     pub(crate) fn intervals(&self) -> impl Iterator<Item = (Ts, Dur, &[u128])> {
         self.sums.chunks(self.classes).enumerate().map(|(i, sums)| {
-            let start = self.from.after(Dur(i as u64 * self.width));
-            (start, Dur(self.to.since(start).0.min(self.width)), sums)
+            let width = self.intervals.width();
+            let start = self.from.after(Dur(i as u64 * width));
+            (start, Dur(self.to.since(start).0.min(width)), sums)
         })
     }
 }
