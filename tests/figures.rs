@@ -3,6 +3,7 @@
 use crate::support::{fixture, golden, recordings, schedviz};
 use dat2graph::{LaneFold, Options, Timeline};
 use parse::{Trace, Want};
+use sched::analysis::RunTime;
 use sched::{Cpu, Diagnostic, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use std::ops::ControlFlow;
 use testkit::{Rng, TraceBuilder};
@@ -62,6 +63,41 @@ fn lanes_of_single_cpus_are_those_of_the_merged_state() {
         }
     }
     assert!(compared > 50, "only {compared} lanes compared");
+}
+
+/// Each has a state of its own then, and reads the same events, also when the pass is repeated for a task
+/// that turns out late to have waited from the start.
+#[test]
+fn analyses_side_by_side_find_what_they_find_in_turn() {
+    let mut repeated = 0;
+    for path in recordings().into_iter().step_by(7) {
+        let with = |threads| parse::Options { threads, ..parse::Options::default() };
+        let (one, three) = (Trace::open(&path, with(1)), Trace::open(&path, with(3)));
+        let (one, three) = (one.expect("a readable recording"), three.expect("a readable recording"));
+        if one.has_time().is_err() {
+            continue;
+        }
+        let (start, end) = one.extent().expect("events");
+        let third = end.since(start).0 as i64 / 3;
+        let drawn = options(start, end, &one.observed());
+        let latency = latency::Options { worst: 3, ..Default::default() };
+        for window in [Window::default(), Window { from: Some(Ts(start.0 + third)), to: Some(Ts(end.0 - third)) }] {
+            let found = |trace: &Trace| {
+                let pass = Pass::over(trace.events().expect("events")).window(window).prologue(0);
+                let outcome = pass
+                    .run_side_by_side(|| (latency::Latency::new(&latency), RunTime::default(), Timeline::new(&drawn)));
+                let outcome = outcome.expect("a pass");
+                let (delays, times, lanes) = outcome.output;
+                let delays = serde_json::to_string(&delays).expect("JSON");
+                let lanes: Vec<String> = lanes.iter().map(comparable).collect();
+                (delays, format!("{times:?} {:?}", outcome.diagnostics), lanes)
+            };
+            let in_turn = found(&one);
+            repeated += usize::from(in_turn.1.contains("LateStart"));
+            assert!(in_turn == found(&three), "{}", path.display());
+        }
+    }
+    assert!(repeated > 0, "no pass was repeated");
 }
 
 /// Switches that follow one another at random on every CPU: nothing to merge, nothing to compress.

@@ -211,13 +211,25 @@ impl Marks {
 /// The same lanes from a merged pass over all CPUs.
 #[derive(Debug)]
 pub struct Timeline<'o> {
-    lanes: BTreeMap<Cpu, Builder<'o>>,
+    /// In display order.
+    lanes: Vec<Builder<'o>>,
+    /// By CPU number: its lane.
+    places: Vec<Option<u32>>,
 }
 
 impl<'o> Timeline<'o> {
     /// For the CPUs of `options`.
     pub fn new(options: &'o Options) -> Timeline<'o> {
-        Timeline { lanes: options.cpus.iter().map(|(cpu, _)| (*cpu, Builder::new(*cpu, options))).collect() }
+        let mut places = vec![None; options.cpus.iter().map(|(cpu, _)| cpu.index() + 1).max().unwrap_or(0)];
+        for ((cpu, _), lane) in options.cpus.iter().zip(0..) {
+            places[cpu.index()] = Some(lane);
+        }
+        Timeline { lanes: options.cpus.iter().map(|(cpu, _)| Builder::new(*cpu, options)).collect(), places }
+    }
+
+    fn lane(&mut self, cpu: Cpu) -> Option<&mut Builder<'o>> {
+        let lane = self.places.get(cpu.index()).copied().flatten()?;
+        self.lanes.get_mut(lane as usize)
     }
 }
 
@@ -225,20 +237,24 @@ impl Analysis for Timeline<'_> {
     type Output = Vec<Lane>;
 
     fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
-        if let Some(builder) = self.lanes.get_mut(&span.cpu).filter(|_| span.start < span.end) {
+        if let Some(builder) = self.lane(span.cpu).filter(|_| span.start < span.end) {
             builder.span(span);
         }
     }
 
     fn after(&mut self, event: &SchedEvent, _: &SchedState) {
-        if let Some(builder) = self.lanes.get_mut(&event.cpu) {
-            builder.report.switches += u64::from(matches!(event.kind, Kind::Switch { .. }));
-            builder.report.gaps += u64::from(matches!(event.kind, Kind::Lost { .. }));
+        let (switch, gap) = (matches!(event.kind, Kind::Switch { .. }), matches!(event.kind, Kind::Lost { .. }));
+        if !switch && !gap {
+            return;
+        }
+        if let Some(builder) = self.lane(event.cpu) {
+            builder.report.switches += u64::from(switch);
+            builder.report.gaps += u64::from(gap);
         }
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> Vec<Lane> {
-        self.lanes.into_values().map(Builder::finish).collect()
+        self.lanes.into_iter().map(Builder::finish).collect()
     }
 }
 

@@ -40,7 +40,7 @@ pub enum By {
 }
 
 /// Which tasks are measured.
-pub type Chosen<'c> = dyn Fn(&Task, &SchedState) -> bool + 'c;
+pub type Chosen<'c> = dyn Fn(&Task, &SchedState) -> bool + Sync + 'c;
 
 /// What to measure.
 #[derive(Default)]

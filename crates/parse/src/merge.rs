@@ -25,6 +25,7 @@
 
 use crate::page::Loss;
 use crate::stream::{CpuPages, Pool, Unit, join_losses, parallel};
+use sched::pass::{SendSink, Sink, in_turn};
 use sched::{Cpu, Diagnostic, Diagnostics, Ts};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -137,7 +138,8 @@ impl<T: Timed> Lane<'_, T> {
     }
 }
 
-/// Streams the items of all lanes, each from a unit of it on, merged, to `sink`, until it breaks.
+/// Streams the items of all lanes, each from a unit of it on, merged, to `first` and each of the `others`,
+/// until all have broken. With threads each has its own, and the slowest sets the pace.
 /// `start` is the time of the earliest record.
 pub(crate) fn merge<'t, T: Timed>(
     lanes: &[(usize, &'t CpuPages, usize)],
@@ -145,23 +147,31 @@ pub(crate) fn merge<'t, T: Timed>(
     budget: usize,
     pool: &Pool,
     decode: impl Fn(Task<'t, T>) -> Unit<T> + Sync,
-    sink: &mut dyn FnMut(&[T]) -> ControlFlow<()>,
+    first: &mut Sink<'_, T>,
+    others: &mut [&mut SendSink<'_, T>],
 ) -> Diagnostics {
     let merger = Merger::new(lanes, start, budget);
     if pool.is_none() {
+        let mut sink = in_turn(first, others);
         return merger.run(pool, &decode, |_, unit, stretch| sink(unit.get(stretch).unwrap_or_default()));
     }
     std::thread::scope(|scope| {
-        let (send, batches) = sync_channel(QUEUED);
+        let (send, batches) = sync_channel::<Arc<Batch<T>>>(QUEUED);
+        let mut sends = vec![send];
+        for sink in others {
+            let (send, batches) = sync_channel::<Arc<Batch<T>>>(QUEUED);
+            sends.push(send);
+            scope.spawn(move || batches.iter().try_for_each(|batch| batch.pass_on(sink)));
+        }
         let decode = &decode;
         let ahead = scope.spawn(move || {
-            let mut out = Batches::new(send);
+            let mut out = Batches::new(sends);
             let diagnostics = merger.run(pool, decode, |lane, unit, stretch| out.add(lane, unit, stretch));
             // Nobody may be listening any more.
             let _ = out.flush();
             diagnostics
         });
-        let _ = batches.iter().try_for_each(|batch: Batch<T>| batch.pass_on(sink));
+        let _ = batches.iter().try_for_each(|batch| batch.pass_on(first));
         // Who has run ahead is told to stop.
         drop(batches);
         // Decoding does not panic. If it did, the panic is passed on, not swallowed.
@@ -182,7 +192,7 @@ impl<T> Default for Batch<T> {
 }
 
 impl<T> Batch<T> {
-    fn pass_on(&self, sink: &mut dyn FnMut(&[T]) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn pass_on(&self, sink: &mut Sink<'_, T>) -> ControlFlow<()> {
         self.stretches.iter().try_for_each(|(unit, stretch)| {
             let items = self.units.get(*unit as usize).map_or(&[][..], |unit| unit.as_slice());
             sink(items.get(stretch.start as usize..stretch.end as usize).unwrap_or_default())
@@ -197,12 +207,13 @@ struct Batches<T> {
     items: usize,
     /// The place of each lane's unit in the batch.
     places: Vec<Option<u32>>,
-    send: SyncSender<Batch<T>>,
+    /// To each of those that look at them, as long as it does.
+    sends: Vec<SyncSender<Arc<Batch<T>>>>,
 }
 
 impl<T> Batches<T> {
-    fn new(send: SyncSender<Batch<T>>) -> Batches<T> {
-        Batches { batch: Batch::default(), items: 0, places: Vec::new(), send }
+    fn new(sends: Vec<SyncSender<Arc<Batch<T>>>>) -> Batches<T> {
+        Batches { batch: Batch::default(), items: 0, places: Vec::new(), sends }
     }
 
     fn add(&mut self, lane: usize, unit: &Arc<Vec<T>>, stretch: Range<usize>) -> ControlFlow<()> {
@@ -225,10 +236,9 @@ impl<T> Batches<T> {
     fn flush(&mut self) -> ControlFlow<()> {
         self.places.fill(None);
         self.items = 0;
-        match self.send.send(std::mem::take(&mut self.batch)) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
+        let batch = Arc::new(std::mem::take(&mut self.batch));
+        self.sends.retain(|send| send.send(Arc::clone(&batch)).is_ok());
+        if self.sends.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -442,7 +452,7 @@ mod tests {
             Unit { items: (0..ITEMS).map(at).collect(), last: Some(at(ITEMS - 1).0), ..Unit::default() }
         };
         let (mut seen, mut ahead) = (0, 0);
-        merge(&[(0, &pages, 0)], Ts(0), 32, &pool, decode, &mut |items| {
+        let mut slow = |items: &[Instant]| {
             if seen % (200 * ITEMS) < items.len() {
                 // Long enough to run away in.
                 std::thread::sleep(std::time::Duration::from_millis(50));
@@ -450,7 +460,8 @@ mod tests {
             seen += items.len();
             ahead = ahead.max(decoded.load(Ordering::Relaxed) - seen / ITEMS);
             ControlFlow::Continue(())
-        });
+        };
+        merge(&[(0, &pages, 0)], Ts(0), 32, &pool, decode, &mut slow, &mut []);
         assert_eq!(seen, UNITS * ITEMS);
         // The rounds at work, and the batches that wait.
         assert!(ahead <= 3 * 32 + QUEUED * 3, "{ahead} units ahead");

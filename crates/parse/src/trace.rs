@@ -412,16 +412,16 @@ impl Trace {
 
     /// Streams every record of the buffers that are read, in time order, until `sink` breaks.
     pub fn records(&self, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
-        let lanes: Vec<_> = self.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, 0)).collect();
         let start = self.start().unwrap_or_default();
         self.will_read_all();
         crate::merge::merge(
-            &lanes,
+            &self.whole_lanes(),
             start,
             self.budget(),
             &self.pool,
             |task| self.collect(task.buffer, task.pages, task.unit),
             &mut |items| items.iter().try_for_each(|item| sink(&Record::new(self, item))),
+            &mut [],
         )
     }
 
@@ -471,6 +471,11 @@ impl Trace {
     fn selected_lanes(&self) -> Vec<(usize, &CpuPages)> {
         let lanes = self.selected.iter().filter_map(|b| Some((*b, self.lanes.get(*b)?)));
         lanes.flat_map(|(b, lanes)| lanes.iter().map(move |pages| (b, pages))).collect()
+    }
+
+    /// The same, each from its first unit on.
+    fn whole_lanes(&self) -> Vec<(usize, &CpuPages, usize)> {
+        self.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, 0)).collect()
     }
 
     fn budget(&self) -> usize {

@@ -384,16 +384,19 @@ impl Analysis for RunningWaiting<'_> {
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.touched.clear();
-        self.touched.push(event.cpu);
         self.gaps += u64::from(matches!(event.kind, sched::Kind::Lost { .. }));
         let (options, waiting, touched) = (self.options, &mut self.waiting, &mut self.touched);
+        touched.clear();
+        // Also without a change of state: who runs there may have a new name, or turn out to be a descendant.
+        touched.push(event.cpu);
+        touched.extend(state.cpu_spans().iter().map(|s| s.cpu));
         let count = |task: &Task, _| u8::from(options.counts(task, state));
         self.queues.follow(state, count, |cpu, flags, by| {
             change(waiting, cpu, flags, by);
             touched.push(cpu);
         });
-        self.touched.extend(state.cpu_spans().iter().map(|s| s.cpu));
+        // Most often it is one CPU, several times over.
+        self.touched.dedup();
         for i in 0..self.touched.len() {
             self.place(self.touched[i], event.ts, state);
         }

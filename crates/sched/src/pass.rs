@@ -34,6 +34,23 @@ pub struct Extent {
     pub wakeups: bool,
 }
 
+/// What takes items in batches, until it breaks.
+pub type Sink<'s, T = SchedEvent> = dyn FnMut(&[T]) -> ControlFlow<()> + 's;
+/// One that may be called on another thread.
+pub type SendSink<'s, T = SchedEvent> = dyn FnMut(&[T]) -> ControlFlow<()> + Send + 's;
+
+/// All of them as one, which breaks when all have.
+pub fn in_turn<T>(first: &mut Sink<'_, T>, others: &mut [&mut SendSink<'_, T>]) -> impl FnMut(&[T]) -> ControlFlow<()> {
+    let mut done = vec![false; others.len() + 1];
+    move |items| {
+        done[0] = done[0] || first(items).is_break();
+        for (done, sink) in done[1..].iter_mut().zip(others.iter_mut()) {
+            *done = *done || sink(items).is_break();
+        }
+        if done.contains(&false) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+}
+
 /// Events in time order, as often as asked.
 pub trait EventSource {
     /// Why a read can fail.
@@ -43,18 +60,25 @@ pub trait EventSource {
     fn extent(&mut self) -> Result<Extent, Self::Error>;
 
     /// Delivers all events in (time, CPU, position) order, in batches, until `sink` breaks.
-    fn events(&mut self, sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>) -> Result<(), Self::Error>;
+    fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Self::Error>;
 
     /// The same, but only the events at `from` and later; a source that can begins to read there.
-    fn events_from(
-        &mut self,
-        from: Ts,
-        sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>,
-    ) -> Result<(), Self::Error> {
+    fn events_from(&mut self, from: Ts, sink: &mut Sink<'_>) -> Result<(), Self::Error> {
         self.events(&mut |events| match events.partition_point(|event| event.ts < from) {
             before if before < events.len() => sink(&events[before..]),
             _ => ControlFlow::Continue(()),
         })
+    }
+
+    /// How many threads it may use.
+    fn threads(&self) -> usize {
+        1
+    }
+
+    /// Delivers all events to several: to `first` on this thread, to each of the `others` on a thread of
+    /// its own if there are any, until all have broken.
+    fn events_to_all(&mut self, first: &mut Sink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), Self::Error> {
+        self.events(&mut in_turn(first, others))
     }
 
     /// What was wrong with the source itself, so far.
@@ -70,16 +94,20 @@ impl<S: EventSource> EventSource for &mut S {
         (**self).extent()
     }
 
-    fn events(&mut self, sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>) -> Result<(), S::Error> {
+    fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), S::Error> {
         (**self).events(sink)
     }
 
-    fn events_from(
-        &mut self,
-        from: Ts,
-        sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>,
-    ) -> Result<(), S::Error> {
+    fn events_from(&mut self, from: Ts, sink: &mut Sink<'_>) -> Result<(), S::Error> {
         (**self).events_from(from, sink)
+    }
+
+    fn threads(&self) -> usize {
+        (**self).threads()
+    }
+
+    fn events_to_all(&mut self, first: &mut Sink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), S::Error> {
+        (**self).events_to_all(first, others)
     }
 
     fn diagnostics(&self) -> Diagnostics {
@@ -105,7 +133,7 @@ impl EventSource for &[SchedEvent] {
         Ok(extent)
     }
 
-    fn events(&mut self, sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>) -> Result<(), Infallible> {
+    fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Infallible> {
         let _ = sink(self);
         Ok(())
     }
@@ -145,6 +173,9 @@ pub struct Outcome<T> {
     pub diagnostics: Diagnostics,
 }
 
+/// What three analyses found.
+pub type AllFound<A, B, C> = (<A as Analysis>::Output, <B as Analysis>::Output, <C as Analysis>::Output);
+
 /// A pass to be made over a source.
 #[derive(Debug)]
 pub struct Pass<S> {
@@ -177,6 +208,47 @@ impl<S: EventSource> Pass<S> {
 
     /// Makes the pass. `analysis` is called once, or once more for each repetition.
     pub fn run<A: Analysis>(mut self, analysis: impl Fn() -> A) -> Result<Outcome<A::Output>, S::Error> {
+        let mut plan = self.plan()?;
+        loop {
+            let mut fold = plan.fold(analysis());
+            self.source.events(&mut |events| fold.feed(events))?;
+            if plan.was_right(&fold.state) {
+                return Ok(self.outcome(&plan, fold));
+            }
+        }
+    }
+
+    /// Makes the pass with three analyses, or three groups of them, each on a thread of its own with a
+    /// state of its own, if the source has threads: none waits for what another reckons. They find
+    /// what they find one after the other.
+    pub fn run_side_by_side<A, B, C>(
+        mut self,
+        analyses: impl Fn() -> (A, B, C),
+    ) -> Result<Outcome<AllFound<A, B, C>>, S::Error>
+    where
+        A: Analysis,
+        B: Analysis + Send,
+        C: Analysis + Send,
+    {
+        if self.source.threads() < 2 {
+            return self.run(analyses);
+        }
+        let mut plan = self.plan()?;
+        loop {
+            let (a, b, c) = analyses();
+            let (mut a, mut b, mut c) = (plan.fold(a), plan.fold(b), plan.fold(c));
+            self.source.events_to_all(
+                &mut |events| a.feed(events),
+                &mut [&mut |events| b.feed(events), &mut |events| c.feed(events)],
+            )?;
+            if plan.was_right(&a.state) {
+                let Outcome { output, from, to, diagnostics } = self.outcome(&plan, a);
+                return Ok(Outcome { output: (output, b.close(), c.close()), from, to, diagnostics });
+            }
+        }
+    }
+
+    fn plan(&mut self) -> Result<Plan, S::Error> {
         let extent = self.source.extent()?;
         let mut start = Start {
             ts: extent.start,
@@ -188,28 +260,21 @@ impl<S: EventSource> Pass<S> {
         let (from, to) = self.window.within(extent.start, extent.end);
         let early = self.look_ahead(&start)?;
         learn(&mut start, &early);
-        let mut late = Diagnostics::default();
-        loop {
-            let end = match self.window.to {
-                None => End::Open,
-                Some(_) if to >= extent.end => End::Inclusive,
-                Some(_) => End::Exclusive,
-            };
-            let mut fold =
-                Fold { state: SchedState::new(&start), analysis: analysis(), from, to, end, inside: false, lost: 0 };
-            self.source.events(&mut |events| fold.feed(events))?;
-            let to = fold.to;
-            let discovered = fold.state.discovered().to_vec();
-            if learn(&mut start, &discovered) {
-                late.add_many(Diagnostic::LateStart, discovered.len() as u64);
-                continue;
-            }
-            let mut diagnostics = fold.state.diagnostics();
-            diagnostics.merge(&self.source.diagnostics());
-            diagnostics.merge(&late);
-            diagnostics.add_many(Diagnostic::EventsLost, fold.lost);
-            return Ok(Outcome { output: fold.close(), from, to, diagnostics });
-        }
+        let end = match self.window.to {
+            None => End::Open,
+            Some(_) if to >= extent.end => End::Inclusive,
+            Some(_) => End::Exclusive,
+        };
+        Ok(Plan { start, from, to, end, late: Diagnostics::default() })
+    }
+
+    fn outcome<A: Analysis>(&self, plan: &Plan, fold: Fold<A>) -> Outcome<A::Output> {
+        let mut diagnostics = fold.state.diagnostics();
+        diagnostics.merge(&self.source.diagnostics());
+        diagnostics.merge(&plan.late);
+        diagnostics.add_many(Diagnostic::EventsLost, fold.lost);
+        let (from, to) = (fold.from, fold.to);
+        Outcome { output: fold.close(), from, to, diagnostics }
     }
 
     fn look_ahead(&mut self, start: &Start) -> Result<Vec<(TaskRef, Cpu)>, S::Error> {
@@ -235,6 +300,32 @@ fn learn(start: &mut Start, discovered: &[(TaskRef, Cpu)]) -> bool {
         }
     }
     start.waiting.len() > known
+}
+
+/// What is known before the events are read.
+struct Plan {
+    start: Start,
+    from: Ts,
+    to: Ts,
+    end: End,
+    /// What earlier attempts found too late.
+    late: Diagnostics,
+}
+
+impl Plan {
+    fn fold<A>(&self, analysis: A) -> Fold<A> {
+        let Plan { from, to, end, .. } = *self;
+        Fold { state: SchedState::new(&self.start), analysis, from, to, end, inside: false, lost: 0 }
+    }
+
+    /// Whether the start was known, as it turns out; if not, it is now, and all is to be read again.
+    fn was_right(&mut self, state: &SchedState) -> bool {
+        let learned = learn(&mut self.start, state.discovered());
+        if learned {
+            self.late.add_many(Diagnostic::LateStart, state.discovered().len() as u64);
+        }
+        !learned
+    }
 }
 
 /// What becomes of an event at the end of the window, or behind it.

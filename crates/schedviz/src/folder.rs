@@ -1,15 +1,14 @@
 //! `schedviz report`: every analysis in one pass, as a folder with a page that shows all.
 
 use crate::args::{ReadArgs, WindowArgs, repeatable};
-use crate::graph::{self, read_lanes};
+use crate::graph;
 use crate::page;
 use crate::present::Document;
 use crate::subject::Subject;
 use crate::{output, overview, portrait, progress, trust, utilize};
 use anyhow::{Context, Result, bail};
-use dat2graph::Coloring;
+use dat2graph::{Coloring, Timeline};
 use draw::Figure;
-use parse::Want;
 use sched::{Diagnostics, Dur, Pass, Window};
 use schedstat::{FromTrace, Row};
 use serde::Serialize;
@@ -109,30 +108,35 @@ fn sections(args: &ReportArgs, subject: &Subject) -> Result<(Vec<Section>, Diagn
         worst: 5,
     };
     let overview = overview::plain(subject)?;
+    let drawn = subject.lanes(from, to, Coloring::default());
+    // Each of the three takes about as long as the others.
     let analyses = || {
         (
-            (
-                workcons::WorkConservation::new(&conserve),
-                latency::Latency::new(&waits),
-                FromTrace::default(),
-                utilization::Utilization::new(&busy),
-            ),
-            (fairness::Fairness::new(&shares), running_waiting::RunningWaiting::new(&overview)),
+            (workcons::WorkConservation::new(&conserve), running_waiting::RunningWaiting::new(&overview)),
+            (latency::Latency::new(&waits), FromTrace::default(), Timeline::new(&drawn)),
+            (fairness::Fairness::new(&shares), utilization::Utilization::new(&busy)),
         )
     };
     let within = Window { from: Some(from), to: Some(to) };
     let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(subject.trace.events()?).window(within).run(analyses)
+        Pass::over(subject.trace.events()?).window(within).run_side_by_side(analyses)
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
-    let ((violation, delays, columns, used), (shared, queues)) = outcome.output;
+    let ((violation, queues), (delays, columns, lanes), (shared, used)) = outcome.output;
     let diagnostics = outcome.diagnostics;
     let name = subject.name();
     let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());
     let warnings = page::general_warnings(&subject.trace, &subject.observed, &diagnostics);
     let heading = subject.heading(warnings);
     let columns_text = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
-    let mut all = vec![lanes(subject, &diagnostics)?];
+    let ran = dat2graph::report(&lanes, &drawn);
+    let mut all = vec![Section {
+        name: "dat2graph",
+        title: "What every core ran",
+        figures: vec![dat2graph::figure(&lanes, &ran, &drawn, &graph::heading(subject, &ran, &diagnostics))],
+        text: String::new(),
+        json: document(&name, &ran, &diagnostics)?,
+    }];
     all.push(Section {
         name: "running-waiting",
         title: "Running and waiting tasks",
@@ -169,22 +173,6 @@ fn sections(args: &ReportArgs, subject: &Subject) -> Result<(Vec<Section>, Diagn
         json: document(&name, &shared, &diagnostics)?,
     });
     Ok((all, diagnostics))
-}
-
-/// What every core ran.
-fn lanes(subject: &Subject, diagnostics: &Diagnostics) -> Result<Section> {
-    let options = subject.lanes(subject.from, subject.to, Coloring::default());
-    let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
-    let (lanes, _) = read_lanes(&subject.trace, &reader, &options, &[]);
-    let report = dat2graph::report(&lanes, &options);
-    let heading = graph::heading(subject, &report, diagnostics);
-    Ok(Section {
-        name: "dat2graph",
-        title: "What every core ran",
-        figures: vec![dat2graph::figure(&lanes, &report, &options, &heading)],
-        text: String::new(),
-        json: document(&subject.name(), &report, diagnostics)?,
-    })
 }
 
 fn escaped(text: &str) -> String {

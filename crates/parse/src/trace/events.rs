@@ -8,7 +8,7 @@ use crate::page::{Loss, Raw};
 use crate::plan::{Oddities, Plan, STATE_EVENTS, Want};
 use crate::states::{Evidence, States};
 use crate::stream::{self, CpuPages, Unit, UnitBytes, Visitor, join_losses, walk};
-use sched::pass::{Extent, FirstEvent};
+use sched::pass::{Extent, FirstEvent, SendSink, Sink};
 use sched::{Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
 
@@ -293,21 +293,29 @@ impl EventSource for EventStream<'_> {
         Ok(Extent { start, end: end.max(start), firsts, wakeups })
     }
 
-    fn events(&mut self, sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>) -> Result<(), Error> {
-        let lanes: Vec<_> = self.trace.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, 0)).collect();
-        self.read(&lanes, sink)
+    fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
+        self.read(&self.trace.whole_lanes(), sink, &mut [])
     }
 
-    fn events_from(&mut self, from: Ts, sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>) -> Result<(), Error> {
+    fn threads(&self) -> usize {
+        self.trace.pool().as_ref().map_or(1, |pool| pool.current_num_threads())
+    }
+
+    fn events_to_all(&mut self, first: &mut Sink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), Error> {
+        self.read(&self.trace.whole_lanes(), first, others)
+    }
+
+    fn events_from(&mut self, from: Ts, sink: &mut Sink<'_>) -> Result<(), Error> {
         let trace = self.trace;
         // Where a clock stepped back, the time of a unit does not tell what is before it.
         let begin = |pages| if self.steps_back { 0 } else { trace.unit_before(pages, Ts(from.0.saturating_sub(1))) };
         let lanes: Vec<_> =
             trace.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, begin(pages))).collect();
-        self.read(&lanes, &mut |events| match events.partition_point(|event| event.ts < from) {
+        let mut late = |events: &[SchedEvent]| match events.partition_point(|event| event.ts < from) {
             before if before < events.len() => sink(events.get(before..).unwrap_or_default()),
             _ => ControlFlow::Continue(()),
-        })
+        };
+        self.read(&lanes, &mut late, &mut [])
     }
 
     fn diagnostics(&self) -> Diagnostics {
@@ -323,7 +331,8 @@ impl<'t> EventStream<'t> {
     fn read(
         &mut self,
         lanes: &[(usize, &'t CpuPages, usize)],
-        sink: &mut dyn FnMut(&[SchedEvent]) -> ControlFlow<()>,
+        first: &mut Sink<'_>,
+        others: &mut [&mut SendSink<'_>],
     ) -> Result<(), Error> {
         let trace = self.trace;
         let start = trace.start().unwrap_or_default();
@@ -335,7 +344,7 @@ impl<'t> EventStream<'t> {
             let skip = self.skip.get(task.buffer).map_or(none, Vec::as_slice);
             trace.decode(task.pages, task.unit, &self.plan, skip, task.space)
         };
-        self.read = merge::merge(lanes, start, trace.budget(), trace.pool(), decode, sink);
+        self.read = merge::merge(lanes, start, trace.budget(), trace.pool(), decode, first, others);
         self.steps_back |= self.read.count(Diagnostic::TimeBackwards) > 0;
         Ok(())
     }

@@ -84,17 +84,22 @@ impl Tally {
 
     /// Brings the counts up to date with the event that the state applied last.
     pub fn follow(&mut self, state: &SchedState) {
+        // Most often all of it concerns one CPU.
+        let mut seen = None;
+        let mut changed = |cpu: Cpu| {
+            if seen.replace(cpu) != Some(cpu) {
+                self.look(cpu, state);
+            }
+        };
         for span in state.spans() {
             if let TaskState::Waiting(cpu) = span.state {
-                self.look(cpu, state);
+                changed(cpu);
             }
             if let Some(TaskState::Waiting(cpu)) = state.task(span.task).map(|task| task.state) {
-                self.look(cpu, state);
+                changed(cpu);
             }
         }
-        for span in state.cpu_spans() {
-            self.look(span.cpu, state);
-        }
+        state.cpu_spans().iter().for_each(|span| changed(span.cpu));
     }
 
     fn look(&mut self, cpu: Cpu, state: &SchedState) {
