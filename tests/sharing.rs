@@ -5,7 +5,7 @@ use crate::support::{fixture, golden, recordings, schedviz, scratch};
 use fairness::{Fairness, GroupBy};
 use parse::Trace;
 use sched::pass::{EventSource, Window};
-use sched::{Cpu, Dur, Kind, Pass, Pid, SchedEvent, Topology, Ts};
+use sched::{Analysis, Cpu, Dur, Kind, Load, Pass, Pid, SchedEvent, SchedState, Topology, Ts};
 use std::collections::BTreeMap;
 use testkit::{Laws, Simulation};
 use utilization::{Options, Utilization, UtilizationReport};
@@ -147,6 +147,42 @@ fn columns_count_what_the_simulator_did() {
     }
 }
 
+/// How long some CPU idled between two instants with nobody waiting for it, and how long each did: by
+/// looking at all of them at every event.
+fn idle_between(events: &[SchedEvent], from: Ts, to: Ts) -> (u64, Vec<fairness::IdleCpu>) {
+    struct Looking {
+        from: Ts,
+        to: Ts,
+        last: Option<Ts>,
+        some: u64,
+        each: BTreeMap<Cpu, u64>,
+    }
+    impl Analysis for Looking {
+        type Output = Looking;
+
+        fn begin(&mut self, start: Ts, _: &SchedState) {
+            self.last = Some(start);
+        }
+
+        fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+            let last = self.last.replace(event.ts).unwrap_or(event.ts);
+            let ns = event.ts.min(self.to).since(last.max(self.from)).0;
+            let idle: Vec<Cpu> = state.observed().filter(|cpu| state.load(*cpu) == Load::Idle).collect();
+            self.some += if idle.is_empty() { 0 } else { ns };
+            idle.into_iter().filter(|_| ns > 0).for_each(|cpu| *self.each.entry(cpu).or_default() += ns);
+        }
+
+        fn finish(self, _: Ts, _: &SchedState) -> Looking {
+            self
+        }
+    }
+    let pass = Pass::over(events).run(|| Looking { from, to, last: None, some: 0, each: BTreeMap::new() });
+    let Looking { some, each, .. } = pass.unwrap_or_else(|never| match never {}).output;
+    let mut each: Vec<_> = each.into_iter().map(|(cpu, ns)| fairness::IdleCpu { cpu, idle_ns: Dur(ns) }).collect();
+    each.sort_by(|a, b| b.idle_ns.cmp(&a.idle_ns).then(a.cpu.cmp(&b.cpu)));
+    (some, each)
+}
+
 #[test]
 fn members_got_what_the_simulator_gave_them() {
     for seed in 0..80 {
@@ -181,6 +217,16 @@ fn members_got_what_the_simulator_gave_them() {
         for (pid, ns) in ran.into_iter().filter(|(_, ns)| *ns > 0) {
             let found = report.members.iter().find(|m| m.name.ends_with(&format!("({pid})")));
             assert_eq!(found.map(|m| m.run_ns.0), Some(ns), "seed {seed}, task {pid}");
+        }
+        for wait in &report.starved {
+            let start = Ts(from.0 + wait.start_in_trace_ns as i64);
+            let end = start.after(wait.duration_ns);
+            assert_eq!(
+                idle_between(events, start, end),
+                (wait.could_have_run_ns.0, wait.idle_cpus.clone()),
+                "seed {seed}"
+            );
+            assert_eq!(wait.idle_cpus.len(), wait.idle_cpu_count);
         }
         assert!(report.intervals.iter().all(|i| (0.0..=1.0).contains(&i.gini) && i.jain <= 1.0 + 1e-9));
     }

@@ -11,13 +11,16 @@
 //! stands what it wanted, its time runnable (running or waiting).
 
 mod figure;
+mod idling;
 mod report;
 mod waits;
 
 pub use figure::figure;
+pub use idling::IdleCpu;
 pub use report::{FairnessReport, IntervalReport, Member, text};
 pub use waits::Starved;
 
+use idling::IdleTimes;
 use rustc_hash::FxHashMap;
 use sched::event::escape;
 use sched::state::{Tally, Task};
@@ -102,6 +105,7 @@ pub struct Fairness<'o> {
     caught: FxHashMap<Comm, Option<String>>,
     waits: Waits,
     tally: Tally,
+    idle: IdleTimes,
 }
 
 /// The weight of a nice value: each step is a factor of about 1.25, nice 0 is 1024. (The table
@@ -128,6 +132,7 @@ impl<'o> Fairness<'o> {
             caught: FxHashMap::default(),
             waits: Waits::new(options.worst),
             tally: Tally::default(),
+            idle: IdleTimes::default(),
         }
     }
 
@@ -181,6 +186,7 @@ impl Analysis for Fairness<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.tally.begin(state);
+        self.idle.begin(start, state);
         self.waits.begin(start);
     }
 
@@ -225,13 +231,14 @@ impl Analysis for Fairness<'_> {
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.tally.follow(state);
+        let idle = &mut self.idle;
+        self.tally.follow_each(state, |cpu, load| idle.follow(cpu, load, event.ts));
         for (task, old, new) in state.turns() {
             match (old, new) {
                 (TaskState::Waiting(_), TaskState::Waiting(_)) => {}
                 (TaskState::Waiting(_), TaskState::Running(cpu)) => {
                     if self.options.tasks.is_none_or(|chosen| chosen(task, state))
-                        && let Some(length) = self.waits.ends(task, cpu, event.ts, self.options.zero)
+                        && let Some(length) = self.waits.ends(task, cpu, event.ts, self.options.zero, &self.idle)
                         && let Some(member) = self.member(task, task.pid, state)
                     {
                         self.members[member].1.waits.add(length);

@@ -1,6 +1,6 @@
 //! What was found: as numbers, and as a text.
 
-use crate::{Fairness, Key, Starved, Sums};
+use crate::{Fairness, IdleCpu, Key, Starved, Sums};
 use sched::lengths::Summary;
 use sched::{Comm, Dur, Lengths, Ts};
 use serde::Serialize;
@@ -175,6 +175,18 @@ fn intervals(all: &[(String, Sums)], from: Ts, zero: Ts, to: Ts, interval: Dur) 
     (0..count).map(report).collect()
 }
 
+/// Who could have taken a task that waited.
+fn idled(s: &Starved) -> String {
+    if s.idle_cpus.is_empty() {
+        return "no CPU idled".into();
+    }
+    let name = |idle: &IdleCpu| format!("CPU {} for {}", idle.cpu, idle.idle_ns.human());
+    let named: Vec<String> = s.idle_cpus.iter().take(4).map(name).collect();
+    let more = s.idle_cpu_count - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("for {} some CPU idled: {}{more}", s.could_have_run_ns.human(), named.join(", "))
+}
+
 /// The report for people; `rows` is the most members that are shown.
 pub fn text(report: &FairnessReport, trace: &str, rows: usize) -> String {
     // Writing to a string cannot fail.
@@ -242,13 +254,13 @@ pub fn text(report: &FairnessReport, trace: &str, rows: usize) -> String {
         let start = s.start_in_trace_ns;
         let _ = writeln!(
             out,
-            "  {:>9} from {:.6} s: {} ({}); meanwhile CPU {} ran {meanwhile}; for {} some CPU idled\n            schedviz dat2graph {trace} --min {:.6} --max {:.6}",
+            "  {:>9} from {:.6} s: {} ({}); meanwhile CPU {} ran {meanwhile}\n            {}\n            schedviz dat2graph {trace} --min {:.6} --max {:.6}",
             s.duration_ns.human(),
             start as f64 / 1e9,
             s.command,
             s.pid,
             s.cpu,
-            s.could_have_run_ns.human(),
+            idled(s),
             start as f64 / 1e9,
             start.saturating_add(s.duration_ns.0) as f64 / 1e9
         );

@@ -1,5 +1,6 @@
 //! The longest waits: who ran meanwhile, and whether a CPU idled.
 
+use crate::idling::{IdleCpu, IdleTimes};
 use sched::state::Task;
 use sched::{Comm, Cpu, CpuSpan, Current, Dur, PerTask, Pid, Ts};
 use serde::Serialize;
@@ -7,6 +8,9 @@ use std::collections::VecDeque;
 
 /// Runs of each CPU that are remembered, to tell who ran during a wait.
 const REMEMBERED: usize = 256;
+
+/// So many of the CPUs that idled during a wait are named.
+const MOST_IDLE: usize = 16;
 
 /// One of the longest waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -25,6 +29,11 @@ pub struct Starved {
     pub antagonists: Vec<(Comm, Dur)>,
     /// How long some CPU idled meanwhile, with nobody waiting for it.
     pub could_have_run_ns: Dur,
+    /// Which CPUs did, each by itself: those that could have taken the task, if it may run there. The
+    /// longest first, at most 16.
+    pub idle_cpus: Vec<IdleCpu>,
+    /// How many CPUs did in all.
+    pub idle_cpu_count: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,13 +102,16 @@ impl Waits {
     }
 
     /// A task that waited runs; how long it waited, if the beginning was seen.
-    pub(crate) fn ends(&mut self, task: &Task, cpu: Cpu, now: Ts, zero: Ts) -> Option<Dur> {
+    pub(crate) fn ends(&mut self, task: &Task, cpu: Cpu, now: Ts, zero: Ts, idle: &IdleTimes) -> Option<Dur> {
         let open = self.open.take(task.id())?;
         let duration_ns = now.since(open.since);
         let full = self.longest.len() >= self.keep;
         if full && self.longest.last().is_none_or(|last| duration_ns <= last.duration_ns) {
             return Some(duration_ns);
         }
+        let mut idle_cpus = idle.between(open.since, now);
+        let idle_cpu_count = idle_cpus.len();
+        idle_cpus.truncate(MOST_IDLE);
         let starved = Starved {
             pid: task.pid,
             command: task.comm,
@@ -108,6 +120,8 @@ impl Waits {
             cpu,
             antagonists: self.antagonists(cpu, open.since, now),
             could_have_run_ns: Dur(self.idled.saturating_sub(open.idled)),
+            idle_cpus,
+            idle_cpu_count,
         };
         let at = self.longest.partition_point(|l| l.duration_ns >= duration_ns);
         self.longest.insert(at, starved);

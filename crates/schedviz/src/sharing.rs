@@ -16,7 +16,7 @@ use timeline::scale::round_step;
 ///
 /// For each member its run and wait time, its share against what was to be expected, and its slices;
 /// for all together the Gini coefficient, Jain's index and the Lorenz curve; for each interval who got
-/// the least; the longest waits with who ran meanwhile, and for how long some CPU idled.
+/// the least; the longest waits with who ran meanwhile, and for how long which CPUs idled.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct FairnessArgs {

@@ -84,11 +84,17 @@ impl Tally {
 
     /// Brings the counts up to date with the event that the state applied last.
     pub fn follow(&mut self, state: &SchedState) {
+        self.follow_each(state, |_, _| ());
+    }
+
+    /// The same; `tell` is told of each CPU that may have changed what it is now.
+    pub fn follow_each(&mut self, state: &SchedState, mut tell: impl FnMut(Cpu, Load)) {
         // Most often all of it concerns one CPU.
         let mut seen = None;
         let mut changed = |cpu: Cpu| {
             if seen.replace(cpu) != Some(cpu) {
                 self.look(cpu, state);
+                tell(cpu, state.load(cpu));
             }
         };
         for span in state.spans() {
