@@ -42,7 +42,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Resu
         latency::Options { cpus, zero: subject.start, topology: subject.topology.clone(), ..Default::default() };
     let analyses = || (WorkConservation::new(&conservation), Latency::new(&waits), FromTrace::default());
     let outcome = progress::watched(&subject.trace, read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(subject.trace.events()?).window(subject.window).run(analyses)
+        Pass::over(subject.trace.events()?).window(subject.window).run_side_by_side(analyses)
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
     let (workcons, latency, columns) = outcome.output;
