@@ -67,6 +67,14 @@ impl CpuPages {
         }
     }
 
+    /// The size of a unit, decompressed.
+    pub(crate) fn bytes_of(&self, unit: usize) -> u64 {
+        match &self.store {
+            Store::Plain { .. } => self.unit_size(),
+            Store::Chunks { chunks, .. } => chunks.get(unit).map_or(0, |chunk| chunk.size.into()),
+        }
+    }
+
     /// The bytes of a unit; `buffer` is used if they must be decompressed.
     pub(crate) fn load<'u>(&self, file: &'u [u8], unit: usize, buffer: &'u mut Vec<u8>) -> UnitBytes<'u> {
         let place = self.place(unit);

@@ -23,6 +23,7 @@ use std::sync::{Arc, OnceLock};
 
 mod cpu;
 mod events;
+mod near;
 mod stride;
 
 pub use cpu::CpuReader;

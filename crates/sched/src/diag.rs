@@ -53,6 +53,7 @@ pub enum Diagnostic {
     UnseenExit,
     EarlyWakeup,
     LateStart,
+    FastWindow,
 }
 
 impl Diagnostic {
@@ -71,6 +72,7 @@ impl Diagnostic {
             | MissingDecoder
             | OtherClock
             | MissingEvents
+            | FastWindow
             | BadCpu => Severity::DataLoss,
             SmallerStride
             | LargerStride
@@ -151,6 +153,9 @@ impl Diagnostic {
             WakeupTargetCorrected => "wakeups of a waiting task on another CPU than its queue; moved there",
             UnseenExit => "process numbers used again without an exit having been seen",
             EarlyWakeup => "wakeups of a task that still ran; normal, nothing was counted",
+            FastWindow => {
+                "window whose past is known from its own events alone (--fast-window): tasks that waited all the while without an event are missing, and who descends from the traced command is not known"
+            }
             LateStart => "tasks found late to have waited since the start; the pass was run again with what it learned",
         }
     }

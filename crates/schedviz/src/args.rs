@@ -1,5 +1,6 @@
 //! The arguments that all commands share, and what they come to for a given trace.
 
+use crate::subject::Subject;
 use anyhow::{Context, Result, bail};
 use parse::{Options, Trace, Where};
 use regex::Regex;
@@ -167,6 +168,33 @@ impl WindowArgs {
         };
         let cpus = cpus.into_iter().map(|cpu| (cpu, topology.group(cpu, order))).collect();
         Ok(Lanes { cpus, group_name: name.to_owned() })
+    }
+}
+
+/// Where reading begins
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct BeginArgs {
+    /// Read from shortly before --min on, not from the start of the trace: at once, however long that is.
+    /// A task that waited all the while unseen is missing then, and --forked is not known
+    #[arg(long, requires = "min", help_heading = "Window")]
+    pub(crate) fast_window: bool,
+}
+
+impl BeginArgs {
+    /// The events that a subject's window needs.
+    pub(crate) fn events<'t>(&self, subject: &'t Subject) -> Result<parse::EventStream<'t>, parse::Error> {
+        let events = subject.trace.events()?;
+        Ok(if self.fast_window { events.near(subject.from) } else { events })
+    }
+
+    /// Refuses what depends on who forked whom since the start of the trace.
+    pub(crate) fn without_descent(&self, needed: bool, what: &str) -> Result<()> {
+        if self.fast_window && needed {
+            bail!(
+                "{what} depends on who forked whom since the start of the trace, which --fast-window does not read; choose tasks with --tasks"
+            );
+        }
+        Ok(())
     }
 }
 

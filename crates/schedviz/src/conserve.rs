@@ -1,6 +1,6 @@
 //! `schedviz workcons`: one number for a run, a table for several, a verdict for a regression job.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs, repeatable};
+use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, repeatable};
 use crate::output::OutputArgs;
 use crate::subject::Subject;
 use crate::{groups, output, portrait, progress, trust};
@@ -40,9 +40,11 @@ pub(crate) struct WorkconsArgs {
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
+    begin: BeginArgs,
+    #[command(flatten)]
     tasks: TaskArgs,
     /// Exit with 2 if violated more than this percentage of the time, with 3 if losses leave it open
-    #[arg(long, value_name = "PERCENT", help_heading = "Verdict")]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "fast_window", help_heading = "Verdict")]
     max_violation: Option<f64>,
     /// Trust no run of which more than this percentage of CPU time is unknown
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, help_heading = "Verdict")]
@@ -120,6 +122,8 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         Ok(Where::FromStart(ns)) if ns >= 0 => Dur(ns.unsigned_abs()),
         _ => bail!("--min-episode: {:?} is not a length of time; write 100us or 1ms", args.min_episode),
     };
+    let application = args.waiters == Waiters::Application && args.tasks.tasks()?.is_none();
+    args.begin.without_descent(application, "--waiters application")?;
     let mut files: Vec<(Option<String>, PathBuf)> = args.traces.iter().map(|t| (None, t.clone())).collect();
     for group in &args.group {
         let (name, members) = groups::members(group)?;
@@ -212,15 +216,17 @@ fn measure(
         tasks: args.tasks.tasks()?,
         exclude: args.tasks.exclude()?,
         strips: strips.then_some((subject.from, subject.to)),
+        without_descent: args.begin.fast_window,
     };
     let window = subject.window;
     let outcome = progress::watched(trace, args.read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(trace.events()?).window(window).run(|| WorkConservation::new(&options))
+        Pass::over(args.begin.events(&subject)?).window(window).run(|| WorkConservation::new(&options))
     });
     let outcome = outcome.map_err(named)?;
     let mut report = outcome.output;
     if !report.unknown.gaps.is_empty() {
-        let bounds = Pass::over(trace.events().map_err(named)?).window(window).run(|| Bounds::new(&options));
+        let bounds =
+            Pass::over(args.begin.events(&subject).map_err(named)?).window(window).run(|| Bounds::new(&options));
         report.violation.bounds = Some(bounds.map_err(named)?.output);
     }
     report.cpus.unobserved = silent.len() - options.assume_idle.len();
@@ -280,7 +286,9 @@ fn trust_text(out: &mut String, run: &Run) {
     let r = &run.report;
     let _ = writeln!(out, "\nHow far this can be trusted:");
     if r.unknown.unknown_percent == 0.0 {
-        let _ = writeln!(out, "  nothing was lost: the figures are exact");
+        let fast = run.trust.diagnostics.count(sched::Diagnostic::FastWindow) > 0;
+        let exact = if fast { "" } else { ": the figures are exact" };
+        let _ = writeln!(out, "  nothing was lost{exact}");
     } else {
         let _ = writeln!(
             out,

@@ -1,6 +1,6 @@
 //! `schedviz latency`: how long tasks wait until they run.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs};
+use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs};
 use crate::output::OutputArgs;
 use crate::present::Found;
 use crate::progress;
@@ -34,6 +34,8 @@ pub(crate) struct LatencyArgs {
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
+    begin: BeginArgs,
+    #[command(flatten)]
     tasks: TaskArgs,
     #[command(flatten)]
     output: OutputArgs,
@@ -49,6 +51,7 @@ Examples:
 /// Measures and prints.
 pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     args.output.check()?;
+    args.begin.without_descent(args.tasks.forked, "--forked")?;
     let subject = Subject::open(&args.trace, &args.read, &args.window)?;
     let chosen = args.tasks.chooser()?;
     let options = Options {
@@ -60,7 +63,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
         worst: args.worst,
     };
     let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(subject.trace.events()?).window(subject.window).run(|| Latency::new(&options))
+        Pass::over(args.begin.events(&subject)?).window(subject.window).run(|| Latency::new(&options))
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);

@@ -1,6 +1,6 @@
 //! `schedviz running-waiting`: running and waiting tasks over time.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs};
+use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs};
 use crate::output::OutputArgs;
 use crate::page;
 use crate::subject::Subject;
@@ -29,6 +29,8 @@ pub(crate) struct OverviewArgs {
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
+    begin: BeginArgs,
+    #[command(flatten)]
     tasks: TaskArgs,
     #[command(flatten)]
     output: OutputArgs,
@@ -54,6 +56,7 @@ struct Document<'d> {
 /// Reads, draws and writes.
 pub(crate) fn run(args: &OverviewArgs) -> Result<()> {
     args.output.check()?;
+    args.begin.without_descent(args.tasks.forked, "--forked")?;
     let subject = Subject::open(&args.trace, &args.read, &args.window)?;
     let Subject { trace, from, to, shown, .. } = &subject;
     let options = Options {
@@ -68,7 +71,7 @@ pub(crate) fn run(args: &OverviewArgs) -> Result<()> {
     // The figure ends where the window does: an event at the very end is inside.
     let window = Window { from: Some(*from), to: Some(*to) };
     let outcome = progress::watched(trace, args.read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(trace.events()?).window(window).run(|| RunningWaiting::new(&options))
+        Pass::over(args.begin.events(&subject)?).window(window).run(|| RunningWaiting::new(&options))
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);

@@ -62,6 +62,11 @@ pub(crate) fn general_warnings(trace: &Trace, observed: &[Cpu], diagnostics: &Di
     if diagnostics.count(Diagnostic::TruncatedData) > 0 {
         warnings.push("The file was cut: what precedes the cut is shown.".into());
     }
+    if diagnostics.count(Diagnostic::FastWindow) > 0 {
+        warnings.push(
+            "Read from shortly before the window on (--fast-window): tasks that waited unseen are missing.".into(),
+        );
+    }
     let silent: Vec<Cpu> = (0..trace.info().cpus).map(Cpu).filter(|cpu| !observed.contains(cpu)).collect();
     if !silent.is_empty() && silent.len() < 4096 {
         warnings.push(format!("CPUs without any event, not shown: {}", format_cpu_list(&silent)));

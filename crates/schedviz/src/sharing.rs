@@ -1,6 +1,6 @@
 //! `schedviz fairness`: how evenly CPU time is shared.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs, length};
+use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, length};
 use crate::output::OutputArgs;
 use crate::present::Found;
 use crate::progress;
@@ -43,6 +43,8 @@ pub(crate) struct FairnessArgs {
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
+    begin: BeginArgs,
+    #[command(flatten)]
     tasks: TaskArgs,
     #[command(flatten)]
     output: OutputArgs,
@@ -58,6 +60,8 @@ Examples:
 /// Measures and prints.
 pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     args.output.check()?;
+    args.begin.without_descent(args.tasks.forked, "--forked")?;
+    args.begin.without_descent(args.group_by == "parent", "--group-by parent")?;
     if args.window.has_cpus() {
         bail!("fairness is of tasks, wherever they run: it does not take --cpus");
     }
@@ -89,7 +93,7 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     };
     let within = Window { from: Some(subject.from), to: Some(subject.to) };
     let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(subject.trace.events()?).window(within).run(|| Fairness::new(&options))
+        Pass::over(args.begin.events(&subject)?).window(within).run(|| Fairness::new(&options))
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);

@@ -1,6 +1,6 @@
 //! `schedviz utilization`: what CPUs spend their time on, interval by interval.
 
-use crate::args::{ReadArgs, WindowArgs, length};
+use crate::args::{BeginArgs, ReadArgs, WindowArgs, length};
 use crate::output::OutputArgs;
 use crate::present::Found;
 use crate::progress;
@@ -40,6 +40,8 @@ pub(crate) struct UtilizationArgs {
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
+    begin: BeginArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -52,12 +54,13 @@ Examples:
 /// Measures and prints.
 pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     args.output.check()?;
+    args.begin.without_descent(args.tasks.is_none(), "the application's share")?;
     let subject = Subject::open(&args.trace, &args.read, &args.window)?;
     let options = options(&subject, args)?;
     // The figures end where the window does: an event at the very end is inside.
     let window = Window { from: Some(subject.from), to: Some(subject.to) };
     let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(subject.trace.events()?).window(window).run(|| Utilization::new(&options))
+        Pass::over(args.begin.events(&subject)?).window(window).run(|| Utilization::new(&options))
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);

@@ -78,6 +78,8 @@ pub struct Options {
     pub tasks: Option<regex::Regex>,
     /// Tasks whose waiting never counts.
     pub exclude: Option<regex::Regex>,
+    /// Who descends from the traced command is not known: without `tasks` nobody is the application.
+    pub without_descent: bool,
     /// Over this window strips are to be drawn.
     pub strips: Option<(Ts, Ts)>,
 }

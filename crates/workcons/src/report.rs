@@ -127,8 +127,9 @@ pub struct Report {
     pub all: Violation,
     /// Without kernel threads bound to their CPU.
     pub movable: Violation,
-    /// The application's tasks alone.
-    pub application: Violation,
+    /// The application's tasks alone; nothing where they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<Violation>,
     /// ∫ busy CPUs, in percent.
     pub busy_percent: f64,
     /// Tasks that ran, on average.
@@ -223,7 +224,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         by_min_episode,
         all,
         movable,
-        application,
+        application: (!options.without_descent || options.tasks.is_some()).then_some(application),
         busy_percent: percent(integrals.running, whole.cpu_time),
         mean_running: mean(integrals.running),
         mean_waiting: mean(integrals.waiting),
@@ -273,10 +274,11 @@ pub fn text(report: &Report, trace: &str) -> String {
             row.totals.episodes
         );
     }
+    let application = report.application.as_ref().map_or("unknown".into(), |v| format!("{:.2} %", v.percent));
     let _ = writeln!(
         out,
-        "\nwaiters counted: all {:.2} %, movable {:.2} %, application {:.2} %",
-        report.all.percent, report.movable.percent, report.application.percent
+        "\nwaiters counted: all {:.2} %, movable {:.2} %, application {application}",
+        report.all.percent, report.movable.percent
     );
     if let Some(d) = &v.by_distance {
         let p = |ns| percent(ns, report.window_ns.0);

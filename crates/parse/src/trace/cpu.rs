@@ -92,7 +92,7 @@ impl Trace {
     }
 
     /// The time of a unit's first page with events.
-    fn begins(&self, pages: &CpuPages, unit: usize) -> Option<Ts> {
+    pub(super) fn begins(&self, pages: &CpuPages, unit: usize) -> Option<Ts> {
         let mut own = Vec::new();
         let (UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes)) = pages.load(self.file(), unit, &mut own) else {
             return None;

@@ -8,7 +8,7 @@ use crate::page::{Loss, Raw};
 use crate::plan::{Oddities, Plan, STATE_EVENTS, Want};
 use crate::states::{Evidence, States};
 use crate::stream::{self, CpuPages, Unit, UnitBytes, Visitor, join_losses, walk};
-use sched::pass::{Extent, FirstEvent, SendSink, Sink};
+use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
 use sched::{Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
 
@@ -163,6 +163,7 @@ impl Trace {
             found: diagnostics,
             read: Diagnostics::default(),
             steps_back: false,
+            begin: None,
         })
     }
 
@@ -262,6 +263,8 @@ pub struct EventStream<'t> {
     read: Diagnostics,
     /// Times that step back were met.
     steps_back: bool,
+    /// Nothing before this is read.
+    pub(super) begin: Option<Ts>,
 }
 
 impl EventSource for EventStream<'_> {
@@ -285,7 +288,11 @@ impl EventSource for EventStream<'_> {
                 None => firsts.push(event),
             }
         }
-        let start = firsts.iter().map(|f| f.ts).min();
+        let mut start = firsts.iter().map(|f| f.ts).min();
+        if let Some(begin) = self.begin {
+            firsts = self.evidence(begin);
+            start = Some(begin);
+        }
         let (Some(start), Some(end)) = (start, end) else {
             return Err(Error::NoEvents { why: String::new() });
         };
@@ -294,7 +301,10 @@ impl EventSource for EventStream<'_> {
     }
 
     fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
-        self.read(&self.trace.whole_lanes(), sink, &mut [])
+        match self.begin {
+            Some(begin) => self.events_from(begin, sink),
+            None => self.read(&self.trace.whole_lanes(), sink, &mut []),
+        }
     }
 
     fn threads(&self) -> usize {
@@ -302,7 +312,10 @@ impl EventSource for EventStream<'_> {
     }
 
     fn events_to_all(&mut self, first: &mut Sink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), Error> {
-        self.read(&self.trace.whole_lanes(), first, others)
+        match self.begin {
+            Some(begin) => self.events_from(begin, &mut in_turn(first, others)),
+            None => self.read(&self.trace.whole_lanes(), first, others),
+        }
     }
 
     fn events_from(&mut self, from: Ts, sink: &mut Sink<'_>) -> Result<(), Error> {
@@ -322,11 +335,25 @@ impl EventSource for EventStream<'_> {
         let mut all = self.trace.diagnostics().clone();
         all.merge(&self.found);
         all.merge(&self.read);
+        if let Some(begin) = self.begin {
+            let start = self.trace.start().unwrap_or_default();
+            all.add_at(Diagnostic::FastWindow, || format!("read from {:.6} s on", begin.since(start).seconds()));
+        }
         all
     }
 }
 
 impl<'t> EventStream<'t> {
+    pub(super) fn trace(&self) -> &'t Trace {
+        self.trace
+    }
+
+    /// The events of one unit.
+    pub(super) fn unit(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Vec<SchedEvent> {
+        let skip = self.skip.get(buffer).map_or(&[][..], Vec::as_slice);
+        self.trace.decode(pages, unit, &self.plan, skip, Vec::new()).items
+    }
+
     /// Reads these lanes, each from a unit of it on.
     fn read(
         &mut self,

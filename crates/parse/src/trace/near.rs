@@ -1,0 +1,101 @@
+//! Reading from shortly before an instant, and what the events there show of what was before.
+
+use super::Trace;
+use super::events::EventStream;
+use crate::stream::CpuPages;
+use sched::pass::FirstEvent;
+use sched::{Dur, Kind, Pid, SchedEvent, Ts};
+
+/// So long before the instant reading begins: a task that has not waited for longer is seen to be queued.
+const BEFORE: Dur = Dur(100_000_000);
+
+/// At most so many bytes of all CPUs together are read before the instant, and a unit of each.
+const BYTES: u64 = 16 << 20;
+
+/// So many units are searched for a CPU's last switch.
+const UNITS: usize = 8;
+
+impl<'t> EventStream<'t> {
+    /// The same events, but only those from shortly before `from` on, at most a tenth of a second.
+    ///
+    /// Who is current on each CPU there is known from its last event before. A task that waits there is
+    /// known by the pass from its first event after, as at the start of a trace; one that has none while
+    /// one looks is not known to wait. Nor is who forked whom before. The diagnostics say so, unless
+    /// reading begins at the start of the trace after all.
+    pub fn near(mut self, from: Ts) -> EventStream<'t> {
+        self.begin = self.trace().begin_near(from);
+        self
+    }
+
+    /// What is known of each CPU's current at `begin`, as the first event of a trace tells it.
+    pub(super) fn evidence(&self, begin: Ts) -> Vec<FirstEvent> {
+        let lanes = self.trace().selected_lanes();
+        let told = self.trace().in_parallel(lanes, |(buffer, pages)| self.evidence_of(buffer, pages, begin));
+        let mut firsts: Vec<FirstEvent> = Vec::new();
+        for event in told.into_iter().flatten() {
+            // Of several buffers the one whose word is the latest, or else the first to come.
+            let better = |other: &FirstEvent| match (event.ts < begin, other.ts < begin) {
+                (true, true) => event.ts > other.ts,
+                (false, false) => event.ts < other.ts,
+                (before, _) => before,
+            };
+            match firsts.iter_mut().find(|other| other.cpu == event.cpu) {
+                Some(other) if better(other) => *other = event,
+                Some(_) => {}
+                None => firsts.push(event),
+            }
+        }
+        firsts
+    }
+
+    /// What a CPU's events before `begin` tell of who ran then, at their time; of one that has none so early,
+    /// what its first one tells.
+    fn evidence_of(&self, buffer: usize, pages: &CpuPages, begin: Ts) -> Option<FirstEvent> {
+        let unit = self.trace().unit_before(pages, Ts(begin.0.saturating_sub(1)));
+        let told = |event: &SchedEvent, pid: Pid, after_loss: bool| {
+            Some(FirstEvent { cpu: event.cpu, ts: event.ts, pid, after_loss })
+        };
+        let mut last = None;
+        for unit in (0..=unit).rev().take(UNITS) {
+            let events = self.unit(buffer, pages, unit);
+            let before = events.get(..events.partition_point(|event| event.ts < begin)).unwrap_or_default();
+            last = last.or(before.last().copied());
+            for event in before.iter().rev() {
+                match event.kind {
+                    Kind::Switch { next, .. } => return told(event, next.pid, false),
+                    Kind::Exec { pid, .. } => return told(event, pid, false),
+                    Kind::Lost { .. } => return told(event, Pid::IDLE, true),
+                    // Not its own number: a stack that was recorded with a switch, and behind it, still has
+                    // that of who was switched out (stacktrace.dat of 6.12).
+                    _ => {}
+                }
+            }
+        }
+        if let Some(event) = last {
+            return told(&event, event.pid, false);
+        }
+        let first = self.trace().first_of(pages)?;
+        Some(FirstEvent { cpu: pages.cpu, ts: first.ts, pid: first.pid, after_loss: first.after_loss })
+    }
+}
+
+impl Trace {
+    /// Where to begin to read for a window from `from` on; nothing if that is the start of the trace.
+    fn begin_near(&self, from: Ts) -> Option<Ts> {
+        let lanes = self.selected_lanes();
+        let room = BYTES / lanes.len().max(1) as u64;
+        let reach = |(_, pages): (usize, &CpuPages)| {
+            let mut unit = self.unit_before(pages, from).checked_sub(1)?;
+            let mut bytes = pages.bytes_of(unit);
+            while unit > 0 && bytes.saturating_add(pages.bytes_of(unit.saturating_sub(1))) <= room {
+                unit = unit.saturating_sub(1);
+                bytes = bytes.saturating_add(pages.bytes_of(unit));
+            }
+            if unit == 0 { None } else { self.begins(pages, unit) }
+        };
+        let reaches = self.in_parallel(lanes, reach);
+        let earliest = Ts(from.0.saturating_sub(BEFORE.0 as i64));
+        let begin = reaches.into_iter().flatten().max().unwrap_or(Ts::MIN).max(earliest).min(from);
+        self.start().filter(|start| *start < begin).map(|_| begin)
+    }
+}

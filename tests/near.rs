@@ -1,0 +1,135 @@
+//! `--fast-window`: what a window's own events show of what was before it.
+
+use crate::support::{recordings, schedviz};
+use parse::Trace;
+use sched::{Analysis, Cpu, Current, Diagnostic, Kind, Pass, Pid, SchedEvent, SchedState, Ts, Window};
+use std::collections::{BTreeMap, BTreeSet};
+use testkit::{Simulation, TraceBuilder};
+
+/// The state in which a window begins, and the tasks that events in it are about.
+#[derive(Debug, Default)]
+struct Begin {
+    current: BTreeMap<Cpu, Current>,
+    waiting: BTreeSet<(Pid, Cpu)>,
+    /// By task, whether the first event about it but migrations shows whether it waited: a switch does; a
+    /// wakeup says that it slept, also the rare one of a task that waits.
+    seen: BTreeMap<Pid, bool>,
+}
+
+impl Analysis for Begin {
+    type Output = Begin;
+
+    fn begin(&mut self, _: Ts, state: &SchedState) {
+        for cpu in state.observed() {
+            self.current.insert(cpu, state.current(cpu));
+            self.waiting.extend(state.waiting(cpu).map(|task| (task.pid, cpu)));
+        }
+    }
+
+    fn after(&mut self, event: &SchedEvent, _: &SchedState) {
+        let mut see = |pid: Pid, shows: bool| {
+            self.seen.entry(pid).or_insert(shows);
+        };
+        match event.kind {
+            Kind::Switch { prev, next, .. } => [prev.pid, next.pid].into_iter().for_each(|pid| see(pid, true)),
+            Kind::Waking { task, .. } | Kind::Wakeup { task, .. } => see(task.pid, false),
+            _ => {}
+        }
+    }
+
+    fn finish(self, _: Ts, _: &SchedState) -> Begin {
+        self
+    }
+}
+
+/// Compares the beginning of a window with and without the past; how many waited, and how many of them were
+/// missing because nothing in the window is about them. Nothing where the past contradicts itself, or where
+/// there is none.
+fn compare(trace: &Trace, window: Window, name: &str) -> Option<(usize, usize)> {
+    let whole = Pass::over(trace.events().ok()?).window(window).run(Begin::default).expect("a pass");
+    let near = trace.events().ok()?.near(window.from?);
+    let fast = Pass::over(near).window(window).run(Begin::default).expect("a pass");
+    // A contradiction anywhere: the past may be wrong by a repair, or a wakeup that is not in the trace makes
+    // a sleeper look like one that waited (hotplug.dat).
+    let all = Pass::over(trace.events().ok()?).run(Begin::default).expect("a pass").diagnostics;
+    let contradicts = |d: Diagnostic| d.severity() == sched::Severity::Repaired || d == Diagnostic::EventsLost;
+    if fast.diagnostics.count(Diagnostic::FastWindow) == 0 || all.iter().any(|(d, ..)| contradicts(d)) {
+        return None;
+    }
+    let (whole, fast) = (whole.output, fast.output);
+    assert_eq!(whole.current, fast.current, "{name}");
+    let invented: Vec<_> = fast.waiting.difference(&whole.waiting).collect();
+    assert!(invented.is_empty(), "{name}: {invented:?}");
+    let missing: Vec<_> = whole.waiting.difference(&fast.waiting).collect();
+    assert!(missing.iter().all(|(pid, _)| whole.seen.get(pid) != Some(&true)), "{name}: {missing:?}");
+    Some((whole.waiting.len(), missing.len()))
+}
+
+/// Windows in the last two thirds of a trace.
+fn windows(trace: &Trace) -> Vec<Window> {
+    let Some((start, end)) = trace.extent() else { return Vec::new() };
+    let part = end.since(start).0 as i64 / 30;
+    let at = |k: i64| Ts(start.0 + part * k);
+    (12..30).step_by(6).map(|k| Window { from: Some(at(k)), to: Some(at(k + 1)) }).collect()
+}
+
+#[test]
+fn simulated_windows_begin_in_the_true_state() {
+    let (mut compared, mut waited, mut missed) = (0, 0, 0);
+    for seed in 0..40 {
+        let run = Simulation::run(seed, 1 + (seed % 7) as u32, 4000);
+        let bytes = TraceBuilder::default().events(&run.events).build();
+        let trace = Trace::from_bytes(bytes, parse::Options::default()).expect("a trace");
+        for window in windows(&trace) {
+            if let Some((all, missing)) = compare(&trace, window, &format!("seed {seed}, {window:?}")) {
+                (compared, waited, missed) = (compared + 1, waited + all, missed + missing);
+            }
+        }
+    }
+    assert!(compared > 80 && waited > 80, "{compared} windows, {waited} waited, {missed} unseen");
+}
+
+#[test]
+fn recorded_windows_begin_in_the_true_state() {
+    let (mut compared, mut waited, mut missed) = (0, 0, 0);
+    for path in recordings() {
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
+        for window in windows(&trace) {
+            if let Some((all, missing)) = compare(&trace, window, &format!("{}, {window:?}", path.display())) {
+                (compared, waited, missed) = (compared + 1, waited + all, missed + missing);
+            }
+        }
+    }
+    println!("{compared} windows, {waited} waited, {missed} of them unseen");
+}
+
+#[test]
+fn a_fast_window_says_what_it_does_not_know() {
+    let trace = "tests/fixtures/hackbench.dat";
+    let window = ["--min", "0.5", "--max", "0.51"];
+    let with = |command: &str, more: &[&str]| {
+        let arguments: Vec<&str> = [command, trace].into_iter().chain(window).chain(more.iter().copied()).collect();
+        schedviz(&arguments)
+    };
+    for (command, more) in [
+        ("workcons", &["--waiters", "application"][..]),
+        ("workcons", &["--max-violation", "5"]),
+        ("running-waiting", &["--forked"]),
+        ("latency", &["--forked"]),
+        ("fairness", &["--group-by", "parent"]),
+        ("utilization", &[]),
+    ] {
+        let arguments: Vec<&str> = more.iter().copied().chain(["--fast-window"]).collect();
+        let ran = with(command, &arguments);
+        assert!(ran.code == Some(1) && ran.stderr.contains("--fast-window"), "{command}: {}", ran.stderr);
+    }
+    let ran = with("workcons", &["--fast-window"]).success();
+    assert!(ran.stderr.contains("--fast-window") && ran.stderr.contains("read from 0.4"), "{}", ran.stderr);
+    let text = ran.text();
+    assert!(text.contains("application unknown") && !text.contains("exact"), "{text}");
+    // Nothing else differs: all that waited show themselves.
+    let figures = |text: &str| {
+        text.lines().skip_while(|l| !l.contains("episodes ")).take(7).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(figures(&text), figures(&with("workcons", &[]).success().text()));
+}
