@@ -3,7 +3,7 @@
 #![no_main]
 
 use parse::{Options, Trace, Want};
-use sched::{Pass, analysis::RunTime};
+use sched::{Pass, Ts, Window, analysis::RunTime};
 use std::ops::ControlFlow;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -21,6 +21,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     });
     if let Ok(events) = trace.events() {
         let _ = Pass::over(events).prologue(100).run(RunTime::default);
+    }
+    if let (Ok(events), Some((start, end))) = (trace.events(), trace.extent()) {
+        let from = Ts(start.0.midpoint(end.0));
+        let _ = Pass::over(events.near(from)).window(Window { from: Some(from), to: None }).run(RunTime::default);
     }
     if let Ok(reader) = trace.cpu_reader(Want::Switches) {
         for cpu in trace.observed().into_iter().take(8) {

@@ -253,6 +253,9 @@ impl Visitor for Finder {
     fn damage(&mut self, _: Diagnostic) {}
 }
 
+/// So many units of a CPU are asked for ahead.
+const SOON: usize = 3;
+
 /// The merged events of a trace, for a [`sched::Pass`].
 #[derive(Debug)]
 pub struct EventStream<'t> {
@@ -363,12 +366,21 @@ impl<'t> EventStream<'t> {
     ) -> Result<(), Error> {
         let trace = self.trace;
         let start = trace.start().unwrap_or_default();
-        if lanes.iter().all(|(.., first)| *first == 0) {
+        // From the middle the kernel reads no further than it is told to.
+        let from_middle = lanes.iter().any(|(.., first)| *first > 0);
+        if from_middle {
+            for (_, pages, first) in lanes {
+                (0..SOON).for_each(|n| trace.will_read(&pages.place(first.saturating_add(n))));
+            }
+        } else {
             trace.will_read_all();
         }
         let none: &[bool] = &[];
         let decode = |task: merge::Task<'_, SchedEvent>| {
             let skip = self.skip.get(task.buffer).map_or(none, Vec::as_slice);
+            if from_middle {
+                trace.will_read(&task.pages.place(task.unit.saturating_add(SOON)));
+            }
             trace.decode(task.pages, task.unit, &self.plan, skip, task.space)
         };
         self.read = merge::merge(lanes, start, trace.budget(), trace.pool(), decode, first, others);
