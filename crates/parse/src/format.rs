@@ -82,11 +82,11 @@ impl EventFormat {
         let mut id = None;
         let mut lines = text.lines();
         while let Some(line) = lines.next() {
-            let line = line.trim();
+            let line = line.trim_ascii();
             if let Some(name) = line.strip_prefix("name:") {
-                format.name = name.trim().to_owned();
+                format.name = name.trim_ascii().to_owned();
             } else if let Some(number) = line.strip_prefix("ID:") {
-                id = number.trim().parse().ok();
+                id = number.trim_ascii().parse().ok();
             } else if line.starts_with("field") {
                 match Field::parse(line) {
                     Some(field) => format.fields.push(field),
@@ -95,8 +95,11 @@ impl EventFormat {
             } else if let Some(fmt) = line.strip_prefix("print fmt:") {
                 // The text may go on over several lines.
                 let rest: Vec<&str> = lines.by_ref().collect();
-                format.print_fmt =
-                    if rest.is_empty() { fmt.trim().into() } else { format!("{} {}", fmt.trim(), rest.join(" ")) };
+                format.print_fmt = if rest.is_empty() {
+                    fmt.trim_ascii().into()
+                } else {
+                    format!("{} {}", fmt.trim_ascii(), rest.join(" "))
+                };
             }
         }
         format.id = id?;
@@ -123,12 +126,12 @@ impl Field {
         let mut declaration = None;
         let (mut offset, mut size, mut signed) = (None, None, false);
         for part in line.split(';') {
-            let Some((key, value)) = part.trim().split_once(':') else { continue };
-            match key.trim() {
-                "field" | "field special" => declaration = Some(value.trim()),
-                "offset" => offset = value.trim().parse().ok(),
-                "size" => size = value.trim().parse().ok(),
-                "signed" => signed = value.trim() == "1",
+            let Some((key, value)) = part.trim_ascii().split_once(':') else { continue };
+            match key.trim_ascii() {
+                "field" | "field special" => declaration = Some(value.trim_ascii()),
+                "offset" => offset = value.trim_ascii().parse().ok(),
+                "size" => size = value.trim_ascii().parse().ok(),
+                "signed" => signed = value.trim_ascii() == "1",
                 _ => {}
             }
         }
@@ -197,19 +200,19 @@ fn declared(declaration: &str, size: usize) -> (String, String, Shape) {
             None => (declaration, None),
         },
     };
-    let text = text.trim();
+    let text = text.trim_ascii();
     // `char[] comm` of a dynamic field, or `char comm[16]` of an array.
     let word = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
     let head = if text.ends_with(']') { text.rsplit_once('[').map_or(text, |(head, _)| head) } else { text };
-    let head = head.trim_end();
+    let head = head.trim_ascii_end();
     let at = head.rfind(word).map_or(0, |at| at.saturating_add(1));
     let name = head.get(at..).unwrap_or("").to_owned();
-    let kind = head.get(..at).unwrap_or("").trim().to_owned();
+    let kind = head.get(..at).unwrap_or("").trim_ascii().to_owned();
     let shape = match relative {
         Some(relative) => Shape::Dynamic { element: element(&kind, 1), relative },
         None if text.ends_with(']') => {
             let count =
-                text.rsplit_once('[').and_then(|(_, n)| n.strip_suffix(']')).and_then(|n| n.trim().parse().ok());
+                text.rsplit_once('[').and_then(|(_, n)| n.strip_suffix(']')).and_then(|n| n.trim_ascii().parse().ok());
             match count {
                 _ if size == 0 => Shape::Tail { element: element(&kind, 1) },
                 // An unresolved macro as the count (TASK_COMM_LEN) leaves the type to tell.

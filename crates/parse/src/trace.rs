@@ -124,7 +124,8 @@ impl Trace {
 
     fn new(source: Source, options: Options) -> Result<Trace, Error> {
         let (header, mut diagnostics) = Header::parse(source.bytes())?;
-        let formats = header.formats.parse(&mut diagnostics, |_, _| true);
+        let pool = pool(options.threads);
+        let formats = header.formats.parse(&pool, &mut diagnostics);
         let mut by_id = FxHashMap::default();
         for (index, format) in formats.iter().enumerate() {
             if let std::collections::hash_map::Entry::Vacant(e) = by_id.entry(format.id) {
@@ -133,7 +134,6 @@ impl Trace {
                 diagnostics.add_at(Diagnostic::DuplicateFormat, || format!("{}:{}", format.system, format.name));
             }
         }
-        let pool = pool(options.threads);
         let mut lanes = Vec::new();
         for buffer in &header.buffers {
             lanes.push(cpu_pages(&source, &header, buffer, &pool, &mut diagnostics));

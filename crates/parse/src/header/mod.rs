@@ -14,6 +14,7 @@ use crate::chunk::{self, Codec};
 use crate::error::Error;
 use crate::format::EventFormat;
 use crate::page::PageLayout;
+use crate::stream::{Pool, parallel};
 use sched::{Diagnostic, Diagnostics};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -116,24 +117,27 @@ impl Formats {
         self.raw.iter().map(|raw| (raw.system.as_str(), self.blob.get(raw.range.clone()).unwrap_or(&[])))
     }
 
-    /// Parses those whose name is wanted.
-    pub(crate) fn parse(&self, diagnostics: &mut Diagnostics, wanted: impl Fn(&str, &str) -> bool) -> Vec<EventFormat> {
-        let mut formats = Vec::new();
-        for (system, text) in self.texts() {
+    /// Parses all of them, side by side where there are many: thousands take milliseconds.
+    pub(crate) fn parse(&self, pool: &Pool, diagnostics: &mut Diagnostics) -> Vec<EventFormat> {
+        const MANY: usize = 500;
+        let pool = if self.raw.len() < MANY { &None } else { pool };
+        let parsed = parallel(pool, self.texts().collect(), |(system, text)| {
             let text = String::from_utf8_lossy(text);
-            let name = text.lines().find_map(|l| l.trim().strip_prefix("name:")).unwrap_or("").trim();
-            if !wanted(system, name) {
-                continue;
-            }
-            match EventFormat::parse(system, &text) {
-                Some(format) => {
+            EventFormat::parse(system, &text).ok_or_else(|| {
+                let name = text.lines().find_map(|l| l.trim_ascii().strip_prefix("name:")).unwrap_or("").trim_ascii();
+                format!("{system}:{}", sched::event::escape(name.as_bytes()))
+            })
+        });
+        let mut formats = Vec::new();
+        for format in parsed {
+            match format {
+                Ok(format) => {
                     if format.odd_lines > 0 {
                         diagnostics.add_at(Diagnostic::BadFormat, || format!("{}:{}", format.system, format.name));
                     }
                     formats.push(format);
                 }
-                None => diagnostics
-                    .add_at(Diagnostic::BadFormat, || format!("{}:{}", system, sched::event::escape(name.as_bytes()))),
+                Err(name) => diagnostics.add_at(Diagnostic::BadFormat, || name),
             }
         }
         formats
@@ -355,5 +359,5 @@ pub fn fuzz(file: &[u8]) -> usize {
     for part in [&header.kallsyms, &header.printk, &header.cmdlines] {
         let _ = part.text(file, header.version.endian);
     }
-    header.formats.parse(&mut diagnostics, |_, _| true).len()
+    header.formats.parse(&None, &mut diagnostics).len()
 }
