@@ -1,7 +1,7 @@
 //! How fast, against `trace-cmd report` in the same run, on a recording tiled to any size.
 //!
 //! ```text
-//! cargo bench -p schedviz --bench throughput -- [--size MB] [--trace FILE] [--form v6|v7|zstd] [--runs N]
+//! cargo bench -p schedviz --bench throughput -- [--size MB] [--trace FILE] [--form v6|v7|zstd] [--simulated CPUS] [--runs N]
 //! ```
 //!
 //! The recording's events are packed into full pages, and these are repeated with later times until
@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use testkit::{Order, Ring};
+use testkit::{Order, Ring, Simulation, TraceBuilder};
 
 type Pages = BTreeMap<u32, Vec<Vec<u8>>>;
 
@@ -174,11 +174,13 @@ struct Setup {
     trace: PathBuf,
     form: String,
     runs: usize,
+    /// A simulated run of so many CPUs instead of a recording.
+    simulated: Option<u32>,
 }
 
 fn setup() -> Setup {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut setup = Setup { size: 256, trace: PathBuf::new(), form: "v6".into(), runs: 3 };
+    let mut setup = Setup { size: 256, trace: PathBuf::new(), form: "v6".into(), runs: 3, simulated: None };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().expect("a value");
@@ -186,6 +188,7 @@ fn setup() -> Setup {
             "--size" => setup.size = value().parse().expect("megabytes"),
             "--trace" => setup.trace = value().into(),
             "--form" => setup.form = value(),
+            "--simulated" => setup.simulated = Some(value().parse().expect("a number of CPUs")),
             "--runs" => setup.runs = value().parse().expect("a number"),
             _ => {}
         }
@@ -195,6 +198,14 @@ fn setup() -> Setup {
         setup.trace = root.join("tests/fixtures").join(fixture);
     }
     setup
+}
+
+/// Writes the trace of a simulated run.
+fn simulate(cpus: u32, form: &str, path: &Path) {
+    let run = Simulation::run(1, cpus, 200 * cpus as usize);
+    let version = if form == "v6" { 6 } else { 7 };
+    let trace = TraceBuilder { version, ..TraceBuilder::default() }.events(&run.events).build();
+    std::fs::write(path, trace).expect("written");
 }
 
 /// Writes a tiled trace; the number of events in it.
@@ -246,9 +257,13 @@ fn main() {
     if std::env::args().any(|a| a == "--test") {
         return;
     }
-    let setup = setup();
+    let mut setup = setup();
     let folder = std::env::temp_dir().join(format!("schedviz-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
+    if let Some(cpus) = setup.simulated {
+        setup.trace = folder.join("simulated.dat");
+        simulate(cpus, &setup.form, &setup.trace);
+    }
     let (large, small) = (folder.join("large.dat"), folder.join("small.dat"));
     let events = write(&setup, setup.size * 1_000_000, &large);
     let small_events = write(&setup, setup.size * 100_000, &small);
