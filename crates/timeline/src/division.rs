@@ -9,6 +9,8 @@ pub struct Division {
     from: Ts,
     span: u128,
     count: u128,
+    /// The length of every part, where it is a whole number.
+    whole: Option<u64>,
     /// The part that was asked for last, from its first nanosecond to that of the next.
     part: usize,
     begin: u64,
@@ -29,8 +31,9 @@ impl Division {
     }
 
     fn new(from: Ts, span: u128, count: u128) -> Division {
-        let mut division = Division { from, span, count, part: 0, begin: 0, end: 0 };
-        division.go(0);
+        let whole = span.is_multiple_of(count).then_some((span / count) as u64);
+        let mut division = Division { from, span, count, whole, part: 0, begin: 0, end: 0 };
+        division.end = division.end_of(0);
         division
     }
 
@@ -44,18 +47,35 @@ impl Division {
         (self.span / self.count) as u64
     }
 
-    fn go(&mut self, part: u128) {
-        let edge = |part: u128| (part * self.span).div_ceil(self.count) as u64;
-        self.part = part as usize;
+    /// Where a part begins.
+    fn begin_of(&self, part: usize) -> u64 {
+        match self.whole {
+            Some(width) => part as u64 * width,
+            None => (part as u128 * self.span).div_ceil(self.count) as u64,
+        }
+    }
+
+    fn end_of(&self, part: usize) -> u64 {
         // The last part takes what rounding leaves, and what lies behind the window.
-        (self.begin, self.end) = (edge(part), if part + 1 == self.count { u64::MAX } else { edge(part + 1) });
+        if part + 1 == self.count() { u64::MAX } else { self.begin_of(part + 1) }
     }
 
     /// The part in which an instant lies.
     fn find(&mut self, ns: u64) {
-        if ns < self.begin || ns >= self.end {
-            self.go((u128::from(ns) * self.count / self.span).min(self.count - 1));
+        if (self.begin..self.end).contains(&ns) {
+            return;
         }
+        if ns == self.end {
+            (self.part, self.begin) = (self.part + 1, self.end);
+        } else {
+            let part = match self.whole {
+                Some(width) => (ns / width) as usize,
+                None => (u128::from(ns) * self.count / self.span) as usize,
+            };
+            self.part = part.min(self.count() - 1);
+            self.begin = self.begin_of(self.part);
+        }
+        self.end = self.end_of(self.part);
     }
 
     /// Calls `each` with every part between two instants: its number, and from when to when.
