@@ -233,6 +233,45 @@ fn members_got_what_the_simulator_gave_them() {
 }
 
 #[test]
+fn a_thread_that_executes_is_chosen_by_the_number_it_had() {
+    use sched::{Comm, PrevState, TaskRef};
+    let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"t") };
+    let switch = |ts, prev, state, next| {
+        event(ts, prev, Kind::Switch { prev: task(prev), state: PrevState::blocked(state), next: task(next) })
+    };
+    let woken = |pid| event(1, 0, Kind::Wakeup { task: task(pid), target: Cpu(0) });
+    // Thread 11 waits from 1 to 3, runs until it executes at 5, and goes on with its leader's number.
+    let events = [
+        event(0, 0, Kind::Other { id: 1 }),
+        woken(10),
+        woken(11),
+        switch(2, 0, 1, 10),
+        switch(3, 10, 1, 11),
+        event(5, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11) }),
+        switch(9, 10, 1, 0),
+    ];
+    let got = |pid: i32| {
+        let chosen = move |task: &sched::state::Task, _: &SchedState| task.pid == Pid(pid);
+        let options = fairness::Options {
+            from: Ts(0),
+            to: Ts(9),
+            zero: Ts(0),
+            by: GroupBy::Task,
+            tasks: Some(&chosen),
+            weights: false,
+            interval: Dur(9),
+            worst: 3,
+        };
+        let pass = Pass::over(events.as_slice()).run(|| Fairness::new(&options));
+        let members = pass.unwrap_or_else(|never| match never {}).output.members;
+        members.iter().map(|m| (m.run_ns.0, m.wait_ns.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(got(11), [(2, 2)]);
+    // The leader ran from 2 to 3 before it.
+    assert_eq!(got(10), [(5, 1)]);
+}
+
+#[test]
 fn losses_are_told_by_whatever_follows_the_state() {
     let folder = scratch("losses");
     let trace = folder.join("lossy.dat");

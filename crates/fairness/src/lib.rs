@@ -136,10 +136,9 @@ impl<'o> Fairness<'o> {
         }
     }
 
-    /// The key of a task, which had the number `pid`.
-    fn key(&mut self, task: &Task, pid: Pid) -> Option<Key> {
+    fn key(&mut self, task: &Task) -> Option<Key> {
         Some(match &self.options.by {
-            GroupBy::Task => Key::Task(pid),
+            GroupBy::Task => Key::Task(task.pid),
             GroupBy::Command => Key::Command(task.comm),
             GroupBy::Parent => Key::Parent(task.kin.parent),
             GroupBy::Matched(expression) => {
@@ -153,17 +152,17 @@ impl<'o> Fairness<'o> {
         })
     }
 
-    /// The place of what a task is a part of, when it had the number `pid`.
-    fn member(&mut self, task: &Task, pid: Pid, state: &SchedState) -> Option<usize> {
+    /// The place of what a task is a part of.
+    fn member(&mut self, task: &Task, state: &SchedState) -> Option<usize> {
         if self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
             return None;
         }
-        let traits = (pid, task.comm, task.kin.parent);
+        let traits = (task.pid, task.comm, task.kin.parent);
         let home = self.homes.get(task.id()).filter(|(other, _)| *other == traits);
         let index = match home.map(|(_, index)| *index) {
             Some(index) => index,
             None => {
-                let key = self.key(task, pid)?;
+                let key = self.key(task)?;
                 let members = &mut self.members;
                 let index = *self.keys.entry(key).or_insert_with_key(|key| {
                     members.push((key.clone(), Sums::default()));
@@ -200,11 +199,12 @@ impl Analysis for Fairness<'_> {
             TaskState::Waiting(_) => false,
             _ => return,
         };
-        let Some(task) = state.task(span.task) else { return };
+        let Some(mut task) = state.task(span.task).copied() else { return };
+        // A thread that executes takes another number: this is the one that it had meanwhile.
+        task.pid = span.pid;
         // Cut by an edge of the window it is no whole slice.
         let whole = !span.censored && span.start > self.options.from && span.start > state.start();
-        // The number that it had meanwhile: a thread that executes takes another.
-        let Some(member) = self.member(task, span.pid, state) else { return };
+        let Some(member) = self.member(&task, state) else { return };
         let Fairness { members, intervals, .. } = self;
         let sums = &mut members[member].1;
         let length = span.duration();
@@ -239,7 +239,7 @@ impl Analysis for Fairness<'_> {
                 (TaskState::Waiting(_), TaskState::Running(cpu)) => {
                     if self.options.tasks.is_none_or(|chosen| chosen(task, state))
                         && let Some(length) = self.waits.ends(task, cpu, event.ts, self.options.zero, &self.idle)
-                        && let Some(member) = self.member(task, task.pid, state)
+                        && let Some(member) = self.member(task, state)
                     {
                         self.members[member].1.waits.add(length);
                     }
