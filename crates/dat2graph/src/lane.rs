@@ -5,7 +5,7 @@ use crate::{ColorBy, LaneReport, Options};
 use rustc_hash::FxHashMap;
 use sched::{Analysis, Comm, Cpu, CpuFold, CpuSpan, Current, Kind, Pid, SchedEvent, SchedState, Ts};
 use std::collections::BTreeMap;
-use timeline::{Class, Columns, Piece};
+use timeline::{Class, Columns, Piece, Rows};
 
 /// How long a task ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,23 +213,18 @@ impl Marks {
 pub struct Timeline<'o> {
     /// In display order.
     lanes: Vec<Builder<'o>>,
-    /// By CPU number: its lane.
-    places: Vec<Option<u32>>,
+    rows: Rows,
 }
 
 impl<'o> Timeline<'o> {
     /// For the CPUs of `options`.
     pub fn new(options: &'o Options) -> Timeline<'o> {
-        let mut places = vec![None; options.cpus.iter().map(|(cpu, _)| cpu.index() + 1).max().unwrap_or(0)];
-        for ((cpu, _), lane) in options.cpus.iter().zip(0..) {
-            places[cpu.index()] = Some(lane);
-        }
-        Timeline { lanes: options.cpus.iter().map(|(cpu, _)| Builder::new(*cpu, options)).collect(), places }
+        let lanes = options.cpus.iter().map(|(cpu, _)| Builder::new(*cpu, options)).collect();
+        Timeline { lanes, rows: Rows::new(&options.cpus) }
     }
 
     fn lane(&mut self, cpu: Cpu) -> Option<&mut Builder<'o>> {
-        let lane = self.places.get(cpu.index()).copied().flatten()?;
-        self.lanes.get_mut(lane as usize)
+        self.lanes.get_mut(self.rows.of(cpu)?)
     }
 }
 

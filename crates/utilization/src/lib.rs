@@ -19,6 +19,7 @@ use sched::lineage::is_kernel_thread;
 use sched::state::{Tally, Task};
 use sched::{Analysis, Cpu, Current, Dur, Kind, Pid, SchedEvent, SchedState, TaskState, Topology, Ts};
 use serde::Serialize;
+use timeline::Rows;
 
 /// What a CPU does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -133,7 +134,7 @@ pub struct Utilization<'o> {
     busy: Vec<Grid>,
     sums: Vec<[u128; CLASSES]>,
     /// By CPU number, its place among those shown.
-    rows: Vec<Option<u32>>,
+    rows: Rows,
     /// The CPUs shown, as they are now.
     cpus: Vec<CpuNow>,
     tally: Tally,
@@ -143,15 +144,6 @@ pub struct Utilization<'o> {
     /// What became of each herd, in the same order.
     followed: Vec<Followed>,
     interrupts: bool,
-}
-
-/// By CPU number, its place among those shown.
-fn rows(cpus: &[(Cpu, Option<u32>)]) -> Vec<Option<u32>> {
-    let mut rows = vec![None; cpus.iter().map(|(cpu, _)| cpu.index() + 1).max().unwrap_or(0)];
-    for ((cpu, _), row) in cpus.iter().zip(0..) {
-        rows[cpu.index()] = Some(row);
-    }
-    rows
 }
 
 impl<'o> Utilization<'o> {
@@ -166,7 +158,7 @@ impl<'o> Utilization<'o> {
             busy: options.cpus.iter().map(|_| Grid::new(options.from, options.to, columns.width(), 1)).collect(),
             columns,
             sums: vec![[0; CLASSES]; options.cpus.len()],
-            rows: rows(&options.cpus),
+            rows: Rows::new(&options.cpus),
             cpus: options.cpus.iter().map(|_| unknown).collect(),
             tally: Tally::default(),
             last: options.from,
@@ -219,11 +211,6 @@ impl<'o> Utilization<'o> {
         }
     }
 
-    /// The place of a CPU among those shown.
-    fn row(&self, cpu: Cpu) -> Option<usize> {
-        self.rows.get(cpu.index()).copied().flatten().map(|row| row as usize)
-    }
-
     /// Until `ts` CPUs idled beside overloaded ones, or not.
     fn idle_until(&mut self, ts: Ts) {
         let counts = self.tally.counts();
@@ -257,7 +244,7 @@ impl<'o> Utilization<'o> {
     /// left.
     fn interrupt(&mut self, event: &SchedEvent, entry: bool) {
         self.interrupts = true;
-        let Some(row) = self.row(event.cpu) else { return };
+        let Some(row) = self.rows.of(event.cpu) else { return };
         self.account(row, event.ts);
         let depth = &mut self.cpus[row].depth;
         *depth = if entry { depth.saturating_add(1) } else { depth.saturating_sub(1) };
@@ -295,7 +282,7 @@ impl Analysis for Utilization<'_> {
             self.follow_herds(event.ts, state);
         }
         for span in state.cpu_spans() {
-            let Some(row) = self.row(span.cpu) else { continue };
+            let Some(row) = self.rows.of(span.cpu) else { continue };
             self.account(row, event.ts);
             self.cpus[row].class = self.class_of(span.cpu, state);
             // A loss may hide the end of a handler.
