@@ -23,7 +23,6 @@ use std::sync::{Arc, OnceLock};
 
 mod cpu;
 mod events;
-mod near;
 mod stride;
 
 pub use cpu::CpuReader;

@@ -1,10 +1,12 @@
 //! One CPU at a time: its first and last event, and its events from any instant on.
 
 use super::Trace;
+use super::events::skip_of;
 use crate::error::Error;
 use crate::page::{Loss, Page, Raw};
 use crate::plan::{Plan, Want};
 use crate::stream::{CpuPages, UnitBytes, Visitor, join_losses, walk};
+use sched::pass::FirstEvent;
 use sched::{Cpu, Diagnostic, Diagnostics, Kind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
 
@@ -19,17 +21,10 @@ pub struct CpuReader<'t> {
 
 struct Ends<'e> {
     trace: &'e Trace,
-    first: Option<First>,
+    cpu: Cpu,
+    first: Option<FirstEvent>,
     last: Option<Ts>,
     lost: bool,
-}
-
-/// The first event of a CPU: when, who was current, and whether events were lost before it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct First {
-    pub(crate) ts: Ts,
-    pub(crate) pid: Pid,
-    pub(crate) after_loss: bool,
 }
 
 impl Visitor for Ends<'_> {
@@ -37,7 +32,7 @@ impl Visitor for Ends<'_> {
         let ts = self.trace.ts(raw.ts);
         if self.first.is_none() {
             let pid = self.trace.common().pid(raw.payload, self.trace.endian());
-            self.first = Some(First { ts, pid, after_loss: self.lost });
+            self.first = Some(FirstEvent { cpu: self.cpu, ts, pid, after_loss: self.lost });
         }
         self.last = self.last.max(Some(ts));
     }
@@ -51,7 +46,7 @@ impl Visitor for Ends<'_> {
 
 impl Trace {
     fn ends_of(&self, pages: &CpuPages, unit: usize) -> Ends<'_> {
-        let mut ends = Ends { trace: self, first: None, last: None, lost: false };
+        let mut ends = Ends { trace: self, cpu: pages.cpu, first: None, last: None, lost: false };
         let mut own = Vec::new();
         if let UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) = pages.load(self.file(), unit, &mut own) {
             walk(bytes, &pages.layout, &mut ends);
@@ -60,11 +55,11 @@ impl Trace {
     }
 
     /// A CPU's first event.
-    pub(crate) fn first_of(&self, pages: &CpuPages) -> Option<First> {
+    pub(crate) fn first_of(&self, pages: &CpuPages) -> Option<FirstEvent> {
         let mut lost = false;
         (0..pages.units()).find_map(|unit| {
             let ends = self.ends_of(pages, unit);
-            let first = ends.first.map(|f| First { after_loss: f.after_loss || lost, ..f });
+            let first = ends.first.map(|f| FirstEvent { after_loss: f.after_loss || lost, ..f });
             lost |= ends.lost;
             first
         })
@@ -148,8 +143,7 @@ impl CpuReader<'_> {
         let Some(pages) = self.trace.lanes().get(buffer).and_then(|l| l.iter().find(|p| p.cpu == cpu)) else {
             return diagnostics;
         };
-        let none: &[bool] = &[];
-        let skip = self.skip.get(buffer).map_or(none, Vec::as_slice);
+        let skip = skip_of(&self.skip, buffer);
         let first = from.map_or(0, |from| self.trace.unit_before(pages, from));
         let mut last = None;
         let mut pending = None;

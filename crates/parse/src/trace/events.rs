@@ -12,6 +12,8 @@ use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
 use sched::{Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
 
+mod near;
+
 impl Timed for SchedEvent {
     fn ts(&self) -> Ts {
         self.ts
@@ -253,6 +255,30 @@ impl Visitor for Finder {
     fn damage(&mut self, _: Diagnostic) {}
 }
 
+/// Of a buffer, the event numbers that come from another.
+pub(super) fn skip_of(skip: &[Vec<bool>], buffer: usize) -> &[bool] {
+    skip.get(buffer).map_or(&[], Vec::as_slice)
+}
+
+/// One word for each CPU about who was current at `begin`: of several buffers the latest before that, or else
+/// the first to come.
+fn each_cpu(told: impl Iterator<Item = FirstEvent>, begin: Ts) -> Vec<FirstEvent> {
+    let mut firsts: Vec<FirstEvent> = Vec::new();
+    for event in told {
+        let better = |other: &FirstEvent| match (event.ts < begin, other.ts < begin) {
+            (true, true) => event.ts > other.ts,
+            (false, false) => event.ts < other.ts,
+            (before, _) => before,
+        };
+        match firsts.iter_mut().find(|other| other.cpu == event.cpu) {
+            Some(other) if better(other) => *other = event,
+            Some(_) => {}
+            None => firsts.push(event),
+        }
+    }
+    firsts
+}
+
 /// So many units of a CPU are asked for ahead.
 const SOON: usize = 3;
 
@@ -267,7 +293,7 @@ pub struct EventStream<'t> {
     /// Times that step back were met.
     steps_back: bool,
     /// Nothing before this is read.
-    pub(super) begin: Option<Ts>,
+    begin: Option<Ts>,
 }
 
 impl EventSource for EventStream<'_> {
@@ -275,27 +301,14 @@ impl EventSource for EventStream<'_> {
 
     fn extent(&mut self) -> Result<Extent, Error> {
         let trace = self.trace;
-        let mut firsts: Vec<FirstEvent> = Vec::new();
-        let mut end: Option<Ts> = None;
         let lanes = trace.selected_lanes();
-        let ends = stream::parallel(trace.pool(), lanes, |(_, pages)| {
-            let first = trace.first_of(pages)?;
-            Some((pages.cpu, first, trace.last_of(pages).unwrap_or(first.ts)))
+        let ends = stream::parallel(trace.pool(), lanes, |(buffer, pages)| match self.begin {
+            Some(begin) => (self.evidence_of(buffer, pages, begin), trace.last_of(pages)),
+            None => (trace.first_of(pages), trace.last_of(pages)),
         });
-        for (cpu, first, last) in ends.into_iter().flatten() {
-            end = end.max(Some(last));
-            let event = FirstEvent { cpu, ts: first.ts, pid: first.pid, after_loss: first.after_loss };
-            match firsts.iter_mut().find(|f| f.cpu == cpu) {
-                Some(other) if first.ts < other.ts => *other = event,
-                Some(_) => {}
-                None => firsts.push(event),
-            }
-        }
-        let mut start = firsts.iter().map(|f| f.ts).min();
-        if let Some(begin) = self.begin {
-            firsts = self.evidence(begin);
-            start = Some(begin);
-        }
+        let end = ends.iter().filter_map(|(_, last)| *last).max();
+        let firsts = each_cpu(ends.into_iter().filter_map(|(first, _)| first), self.begin.unwrap_or(Ts::MIN));
+        let start = self.begin.or_else(|| firsts.iter().map(|first| first.ts).min());
         let (Some(start), Some(end)) = (start, end) else {
             return Err(Error::NoEvents { why: String::new() });
         };
@@ -347,16 +360,6 @@ impl EventSource for EventStream<'_> {
 }
 
 impl<'t> EventStream<'t> {
-    pub(super) fn trace(&self) -> &'t Trace {
-        self.trace
-    }
-
-    /// The events of one unit.
-    pub(super) fn unit(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Vec<SchedEvent> {
-        let skip = self.skip.get(buffer).map_or(&[][..], Vec::as_slice);
-        self.trace.decode(pages, unit, &self.plan, skip, Vec::new()).items
-    }
-
     /// Reads these lanes, each from a unit of it on.
     fn read(
         &mut self,
@@ -375,13 +378,11 @@ impl<'t> EventStream<'t> {
         } else {
             trace.will_read_all();
         }
-        let none: &[bool] = &[];
         let decode = |task: merge::Task<'_, SchedEvent>| {
-            let skip = self.skip.get(task.buffer).map_or(none, Vec::as_slice);
             if from_middle {
                 trace.will_read(&task.pages.place(task.unit.saturating_add(SOON)));
             }
-            trace.decode(task.pages, task.unit, &self.plan, skip, task.space)
+            trace.decode(task.pages, task.unit, &self.plan, skip_of(&self.skip, task.buffer), task.space)
         };
         self.read = merge::merge(lanes, start, trace.budget(), trace.pool(), decode, first, others);
         self.steps_back |= self.read.count(Diagnostic::TimeBackwards) > 0;

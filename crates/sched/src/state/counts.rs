@@ -93,8 +93,7 @@ impl Tally {
         let mut seen = None;
         let mut changed = |cpu: Cpu| {
             if seen.replace(cpu) != Some(cpu) {
-                self.look(cpu, state);
-                tell(cpu, state.load(cpu));
+                tell(cpu, self.look(cpu, state));
             }
         };
         for span in state.spans() {
@@ -108,8 +107,10 @@ impl Tally {
         state.cpu_spans().iter().for_each(|span| changed(span.cpu));
     }
 
-    fn look(&mut self, cpu: Cpu, state: &SchedState) {
-        self.set(cpu, state.load(cpu), state.queue_length(cpu));
+    fn look(&mut self, cpu: Cpu, state: &SchedState) -> Load {
+        let load = state.load(cpu);
+        self.set(cpu, load, state.queue_length(cpu));
+        load
     }
 
     fn set(&mut self, cpu: Cpu, load: Load, waiting: u32) {

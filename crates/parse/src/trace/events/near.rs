@@ -1,7 +1,6 @@
 //! Reading from shortly before an instant, and what the events there show of what was before.
 
-use super::Trace;
-use super::events::EventStream;
+use super::{EventStream, Trace, skip_of};
 use crate::stream::CpuPages;
 use sched::pass::FirstEvent;
 use sched::{Dur, Kind, Pid, SchedEvent, Ts};
@@ -23,41 +22,20 @@ impl<'t> EventStream<'t> {
     /// one looks is not known to wait. Nor is who forked whom before. The diagnostics say so, unless
     /// reading begins at the start of the trace after all.
     pub fn near(mut self, from: Ts) -> EventStream<'t> {
-        self.begin = self.trace().begin_near(from);
+        self.begin = self.trace.begin_near(from);
         self
-    }
-
-    /// What is known of each CPU's current at `begin`, as the first event of a trace tells it.
-    pub(super) fn evidence(&self, begin: Ts) -> Vec<FirstEvent> {
-        let lanes = self.trace().selected_lanes();
-        let told = self.trace().in_parallel(lanes, |(buffer, pages)| self.evidence_of(buffer, pages, begin));
-        let mut firsts: Vec<FirstEvent> = Vec::new();
-        for event in told.into_iter().flatten() {
-            // Of several buffers the one whose word is the latest, or else the first to come.
-            let better = |other: &FirstEvent| match (event.ts < begin, other.ts < begin) {
-                (true, true) => event.ts > other.ts,
-                (false, false) => event.ts < other.ts,
-                (before, _) => before,
-            };
-            match firsts.iter_mut().find(|other| other.cpu == event.cpu) {
-                Some(other) if better(other) => *other = event,
-                Some(_) => {}
-                None => firsts.push(event),
-            }
-        }
-        firsts
     }
 
     /// What a CPU's events before `begin` tell of who ran then, at their time; of one that has none so early,
     /// what its first one tells.
-    fn evidence_of(&self, buffer: usize, pages: &CpuPages, begin: Ts) -> Option<FirstEvent> {
-        let unit = self.trace().unit_before(pages, Ts(begin.0.saturating_sub(1)));
+    pub(super) fn evidence_of(&self, buffer: usize, pages: &CpuPages, begin: Ts) -> Option<FirstEvent> {
+        let unit = self.trace.unit_before(pages, Ts(begin.0.saturating_sub(1)));
         let told = |event: &SchedEvent, pid: Pid, after_loss: bool| {
             Some(FirstEvent { cpu: event.cpu, ts: event.ts, pid, after_loss })
         };
         let mut last = None;
         for unit in (0..=unit).rev().take(UNITS) {
-            let events = self.unit(buffer, pages, unit);
+            let events = self.trace.decode(pages, unit, &self.plan, skip_of(&self.skip, buffer), Vec::new()).items;
             let before = events.get(..events.partition_point(|event| event.ts < begin)).unwrap_or_default();
             last = last.or(before.last().copied());
             for event in before.iter().rev() {
@@ -74,8 +52,7 @@ impl<'t> EventStream<'t> {
         if let Some(event) = last {
             return told(&event, event.pid, false);
         }
-        let first = self.trace().first_of(pages)?;
-        Some(FirstEvent { cpu: pages.cpu, ts: first.ts, pid: first.pid, after_loss: first.after_loss })
+        self.trace.first_of(pages)
     }
 }
 
