@@ -11,9 +11,11 @@
 //! A CPU that idles with a task just queued is in neither set: it is *reacting*.
 
 mod bounds;
+mod count;
 mod figure;
 mod judge;
 mod portrait;
+mod reactions;
 mod report;
 mod sets;
 mod strips;
@@ -22,15 +24,17 @@ pub use bounds::{Bounds, RigorousBounds};
 pub use figure::{Runs, figure};
 pub use judge::{Judge, Limits, Verdict};
 pub use portrait::{Look, portrait};
+pub use reactions::{LONG_REACTION, Reaction};
 pub use report::{EpisodeReport, Report, Unknown, Violation, table, text};
 pub use strips::Strip;
 
+use count::Count;
+use reactions::Reactions;
 use sched::counted::{CountedQueues, Flags};
-use sched::episodes::Episodes;
 use sched::topology::Distance;
 use sched::{Analysis, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts};
 use serde::Serialize;
-use sets::{Sets, WAYS};
+use sets::{Amounts, Sets, WAYS};
 
 /// Which waiting tasks count
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
@@ -52,9 +56,6 @@ impl Waiters {
 
 /// The least lengths for which figures are given.
 pub const THRESHOLDS: [Dur; 6] = [Dur(0), Dur(10_000), Dur(100_000), Dur(1_000_000), Dur(4_000_000), Dur(100_000_000)];
-
-/// A CPU that reacts for longer than this is throttled, forced idle, or misunderstood.
-pub const LONG_REACTION: Dur = Dur(1_000_000);
 
 /// How many of the longest episodes are kept.
 const KEPT: usize = 10;
@@ -108,27 +109,10 @@ pub struct Waiting {
     pub behind: Comm,
 }
 
-/// A long reacting interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Reaction {
-    /// The CPU that idled although a task waited for it.
-    pub cpu: Cpu,
-    /// When it began.
-    pub start_ns: Ts,
-    /// How long it lasted.
-    pub duration_ns: Dur,
-}
-
-/// One way of counting waiters.
-#[derive(Clone, Debug)]
-struct Count {
-    episodes: Episodes<Scene>,
-    /// Time, and capacity, that may be violated beside what is.
-    doubtful_ns: u64,
-    doubtful_capacity_ns: u64,
-    by_distance: [u64; 4],
-    /// The nearest pair in the open episode.
-    nearest: Option<Distance>,
+impl Options {
+    fn includes(&self, cpu: Cpu) -> bool {
+        self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+    }
 }
 
 /// The analysis.
@@ -140,14 +124,13 @@ pub struct WorkConservation<'o> {
     counts: [Count; WAYS],
     sets: Sets,
     queues: CountedQueues,
-    /// Since when CPUs react.
-    reacting: Vec<Option<Ts>>,
+    reactions: Reactions,
     /// For which ways of counting it is violated.
     violated: Flags,
+    /// The amounts of that.
+    amounts: Option<Amounts>,
     /// From this instant on an episode is worth a note.
     note_at: Ts,
-    reactions: Vec<Reaction>,
-    long_reactions: u64,
     integrals: Integrals,
     traced: Option<(Ts, Option<Ts>)>,
     strips: Option<strips::Gatherer>,
@@ -158,41 +141,29 @@ pub struct WorkConservation<'o> {
 struct Integrals {
     running: u64,
     waiting: u64,
-    idle: u64,
     unknown: u64,
 }
 
 impl<'o> WorkConservation<'o> {
     /// With these options.
     pub fn new(options: &'o Options) -> WorkConservation<'o> {
-        let count = || Count {
-            episodes: Episodes::new(&thresholds(options.min_episode), KEPT),
-            doubtful_ns: 0,
-            doubtful_capacity_ns: 0,
-            by_distance: [0; 4],
-            nearest: None,
-        };
+        let thresholds = thresholds(options.min_episode);
         let sets = Sets::new(&options.topology);
         WorkConservation {
             options,
             strips: options.strips.map(|(from, to)| strips::Gatherer::new(&sets, from, to)),
             start: Ts(0),
             last: Ts(0),
-            counts: [count(), count(), count()],
+            counts: [(); WAYS].map(|()| Count::new(&thresholds)),
             sets,
             queues: CountedQueues::default(),
-            reacting: Vec::new(),
+            reactions: Reactions::default(),
             violated: 0,
+            amounts: None,
             note_at: Ts::MAX,
-            reactions: Vec::new(),
-            long_reactions: 0,
             integrals: Integrals::default(),
             traced: None,
         }
-    }
-
-    fn is_included(&self, cpu: Cpu) -> bool {
-        self.options.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
     }
 
     /// Brings queues and sets up to date with an event that changed something.
@@ -201,58 +172,27 @@ impl<'o> WorkConservation<'o> {
         let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
         self.queues.follow(state, |task, cpu| flags(options, task, cpu, state), change);
         state.cpu_spans().iter().for_each(|span| self.sets.touch(span.cpu));
-        for i in 0..self.sets.touched().len() {
-            self.place(self.sets.touched()[i], event.ts, state);
-        }
-        self.commit(event.ts);
-    }
-
-    /// Brings the sets up to date for a CPU.
-    fn place(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
-        if !self.is_included(cpu) {
-            return;
-        }
-        let load = match state.load(cpu) {
-            Load::Unobserved if self.options.assume_idle.contains(&cpu) => {
-                if state.queue_length(cpu) == 0 {
-                    Load::Idle
-                } else {
-                    Load::Reacting
-                }
-            }
-            load => load,
-        };
-        let old = self.sets.place(cpu, load);
-        if load == old || load != Load::Reacting && old != Load::Reacting {
-            return;
-        }
-        if cpu.index() >= self.reacting.len() {
-            self.reacting.resize(cpu.index() + 1, None);
-        }
-        let since = &mut self.reacting[cpu.index()];
-        if load == Load::Reacting {
-            *since = Some(ts);
-        } else if let Some(since) = since.take() {
-            self.reacted(cpu, since, ts);
-        }
-    }
-
-    fn reacted(&mut self, cpu: Cpu, since: Ts, ts: Ts) {
-        let duration_ns = ts.since(since);
-        if duration_ns < LONG_REACTION {
-            return;
-        }
-        self.long_reactions += 1;
-        let at = self.reactions.partition_point(|r| r.duration_ns >= duration_ns);
-        self.reactions.insert(at, Reaction { cpu, start_ns: since, duration_ns });
-        self.reactions.truncate(KEPT);
+        self.commit(event.ts, state);
     }
 
     /// Takes over what was changed, after the time until now has been accounted for.
-    fn commit(&mut self, ts: Ts) {
-        let Some(change) = self.sets.settle() else { return };
+    fn commit(&mut self, ts: Ts, state: &SchedState) {
+        let WorkConservation { sets, options, reactions, .. } = self;
+        let change = sets.settle(|cpu, old| {
+            let load = load(options, cpu, state);
+            reactions.follow(cpu, old, load, ts);
+            load
+        });
+        let Some(change) = change else { return };
         self.account(ts);
         self.sets.commit(&change);
+        let amounts = self.sets.amounts();
+        if std::mem::replace(&mut self.amounts, amounts) == amounts && amounts.is_some() {
+            return;
+        }
+        for (way, count) in self.counts.iter_mut().enumerate() {
+            count.change(ts, self.sets.situation(way));
+        }
         // While an episode lasts, it is due for a note when it was.
         let violated = self.sets.violations();
         if std::mem::replace(&mut self.violated, violated) != violated {
@@ -270,45 +210,26 @@ impl<'o> WorkConservation<'o> {
         if let Some(strips) = &mut self.strips {
             strips.pass(from, ts, &self.sets, self.options.waiters as usize);
         }
-        let [running, idle, unknown, waiting] = self.sets.totals().map(u64::from);
+        let [running, unknown, waiting] = self.sets.totals().map(u64::from);
         let i = &mut self.integrals;
         // A damaged stamp makes windows of centuries, for which this has no room.
         let grow = |sum: &mut u64, n: u64| *sum = sum.saturating_add(ns.saturating_mul(n));
         grow(&mut i.running, running);
-        grow(&mut i.idle, idle);
         grow(&mut i.unknown, unknown);
         grow(&mut i.waiting, waiting);
-        for (way, count) in self.counts.iter_mut().enumerate() {
-            let amount = self.sets.violation(way);
-            count.episodes.pass(from, ts, amount);
-            if self.sets.is_doubtful() && self.sets.is_possible(way) {
-                let capacity = self.sets.possible_capacity(way) - amount.map_or(0, |amount| amount.capacity);
-                count.doubtful_ns += if amount.is_none() { ns } else { 0 };
-                grow(&mut count.doubtful_capacity_ns, capacity.into());
-            }
-            let distance = amount.and_then(|_| self.sets.nearest(way));
-            count.nearest = distance.map(|distance| count.nearest.map_or(distance, |other| other.min(distance)));
-            if let Some(distance) = distance {
-                count.by_distance[distance as usize] += ns;
-            }
-            if let Some(scene) = count.episodes.open_note() {
-                scene.distance = count.nearest;
-            }
-        }
     }
 
     /// When the next episode is long enough to be among the longest, if none of them ends before.
     fn note_due(&self) -> Ts {
-        let violated = (0..WAYS).filter(|way| self.sets.violation(*way).is_some());
-        violated.filter_map(|way| self.counts[way].episodes.note_due(self.last)).min().unwrap_or(Ts::MAX)
+        self.counts.iter().filter_map(Count::note_due).min().unwrap_or(Ts::MAX)
     }
 
     /// Notes the machine as it is for the episodes that have become long.
     fn note(&mut self, ts: Ts, state: &SchedState) {
-        self.account(ts);
         for way in 0..WAYS {
-            if self.counts[way].episodes.wants_note(ts) {
-                let scene = self.scene(way, self.counts[way].nearest, state);
+            self.counts[way].pass(ts);
+            if let Some(nearest) = self.counts[way].wants_note(ts) {
+                let scene = self.scene(way, nearest, state);
                 self.counts[way].episodes.note(scene);
             }
         }
@@ -330,6 +251,20 @@ impl<'o> WorkConservation<'o> {
             }));
         }
         Scene { idle, waiting, distance }
+    }
+}
+
+/// What a CPU is, for the sets.
+fn load(options: &Options, cpu: Cpu, state: &SchedState) -> Load {
+    if !options.includes(cpu) {
+        return Load::Unobserved;
+    }
+    match state.load(cpu) {
+        Load::Unobserved if options.assume_idle.contains(&cpu) => match state.queue_length(cpu) {
+            0 => Load::Idle,
+            _ => Load::Reacting,
+        },
+        load => load,
     }
 }
 
@@ -381,14 +316,15 @@ impl Analysis for WorkConservation<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         (self.start, self.last) = (start, start);
+        self.counts.iter_mut().for_each(|count| count.begin(start));
         let cpus: Vec<Cpu> = state.observed().chain(self.options.assume_idle.iter().copied()).collect();
         for cpu in cpus {
             let (sets, options) = (&mut self.sets, self.options);
             let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
             self.queues.begin(cpu, state, |task, cpu| flags(options, task, cpu, state), change);
-            self.place(cpu, start, state);
+            self.sets.touch(cpu);
         }
-        self.commit(start);
+        self.commit(start, state);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -415,16 +351,13 @@ impl Analysis for WorkConservation<'_> {
     }
 
     fn finish(mut self, end: Ts, state: &SchedState) -> Report {
+        self.account(end);
         // The pass has closed the spans by now, but the queues are as they were.
         self.note(end, state);
         for count in &mut self.counts {
             count.episodes.close(end);
         }
-        for (cpu, since) in (0..).map(Cpu).zip(self.reacting.clone()) {
-            if let Some(since) = since {
-                self.reacted(cpu, since, end);
-            }
-        }
+        self.reactions.close(end);
         report::build(self, end, state)
     }
 }
@@ -433,7 +366,7 @@ impl WorkConservation<'_> {
     /// CPUs that take part.
     fn observed(&self, state: &SchedState) -> usize {
         let assumed = self.options.assume_idle.iter().filter(|cpu| state.load(**cpu) == Load::Unobserved);
-        state.observed().chain(assumed.copied()).filter(|cpu| self.is_included(*cpu)).count()
+        state.observed().chain(assumed.copied()).filter(|cpu| self.options.includes(*cpu)).count()
     }
 }
 

@@ -1,7 +1,8 @@
 //! What was found: as numbers, as a text for one trace, as a table for several.
 
+use crate::count::Count;
 use crate::strips::Strip;
-use crate::{Count, Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
+use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::topology::{Distance, format_cpu_list};
 use sched::{Cpu, Dur, SchedState, Ts};
@@ -178,8 +179,7 @@ fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options) -
 
 pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState) -> Report {
     let observed = analysis.observed(state);
-    let WorkConservation { options, start, counts, reactions, long_reactions, integrals, traced, strips, .. } =
-        analysis;
+    let WorkConservation { options, start, counts, reactions, integrals, traced, strips, .. } = analysis;
     let window = end.since(start);
     let whole = Whole { window: window.0, cpu_time: window.0.saturating_mul(observed as u64) };
     let totals_of = |count: &Count| {
@@ -228,8 +228,8 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         busy_percent: percent(integrals.running, whole.cpu_time),
         mean_running: mean(integrals.running),
         mean_waiting: mean(integrals.waiting),
-        long_reactions,
-        reactions,
+        long_reactions: reactions.long,
+        reactions: reactions.longest,
         unknown: Unknown { unknown_percent: percent(integrals.unknown, whole.cpu_time), gaps },
         strips: strips.map_or_else(Vec::new, crate::strips::Gatherer::finish),
     }

@@ -1,5 +1,6 @@
 //! The sets I and O, and how near they come, in constant time per change.
 
+use crate::count::Situation;
 use sched::counted::Flags;
 use sched::episodes::Amount;
 use sched::topology::Distance;
@@ -13,8 +14,10 @@ pub(crate) const WAYS: usize = 3;
 struct Place {
     load: Load,
     /// Counted waiters, by way of counting.
-    waiters: [u32; WAYS],
-    /// What it adds to the sums, as of the last commit.
+    waiters: Four,
+    /// What they were when the sums were last brought up to date.
+    settled: Four,
+    /// What it adds to the sums, as of then.
     share: Sums,
     touched: bool,
 }
@@ -22,23 +25,22 @@ struct Place {
 impl Place {
     /// What it adds to the sums.
     fn share(&self) -> Sums {
-        let kind = match self.load {
+        let cpus = match self.load {
             Load::Unobserved => return Sums::default(),
-            Load::Unknown => Sums::UNKNOWN,
-            Load::Idle => Sums::IDLE,
-            Load::Reacting => Sums::REACTING,
-            Load::Busy | Load::Overloaded => Sums::RUNNING,
+            Load::Unknown => const { Four(0).with(Sums::UNKNOWN, 1) },
+            Load::Idle => const { Four(0).with(Sums::IDLE, 1) },
+            Load::Reacting => const { Four(0).with(Sums::REACTING, 1) },
+            Load::Busy | Load::Overloaded => const { Four(0).with(Sums::RUNNING, 1) },
         };
-        let [all, movable, application] = self.waiters;
-        let cpus = Four(0).with(kind, 1);
-        if kind != Sums::RUNNING {
+        let all = self.waiters.at(0);
+        if !matches!(self.load, Load::Busy | Load::Overloaded) {
             return Sums { cpus, overloaded: Four(0), waiters: Four(0).with(WAYS, all) };
         }
-        let over = |n: u32| u32::from(n > 0);
+        let over = |way: usize| u32::from(self.waiters.at(way) > 0);
         Sums {
             cpus,
-            overloaded: Four(0).with(0, over(all)).with(1, over(movable)).with(2, over(application)),
-            waiters: Four(0).with(0, all).with(1, movable).with(2, application).with(WAYS, all),
+            overloaded: Four(0).with(0, over(0)).with(1, over(1)).with(2, over(2)),
+            waiters: self.waiters.with(WAYS, all),
         }
     }
 }
@@ -49,8 +51,8 @@ impl Place {
 struct Four(u128);
 
 impl Four {
-    fn with(self, place: usize, number: u32) -> Four {
-        Four(self.0 | u128::from(number) << (32 * place))
+    const fn with(self, place: usize, number: u32) -> Four {
+        Four(self.0 | (number as u128) << (32 * place))
     }
 
     fn at(self, place: usize) -> u32 {
@@ -64,6 +66,30 @@ impl Four {
     fn less(self, other: Four) -> Four {
         Four(self.0.wrapping_sub(other.0))
     }
+
+    /// One for each flag.
+    const fn of_flags(flags: u128) -> Four {
+        Four(flags & 1 | (flags >> 1 & 1) << 32 | (flags >> 2 & 1) << 64)
+    }
+}
+
+/// What each combination of flags counts.
+const COUNTED: [Four; 1 << WAYS] = {
+    let mut counted = [Four(0); 1 << WAYS];
+    let mut flags = 0;
+    while flags < counted.len() {
+        counted[flags] = Four::of_flags(flags as u128);
+        flags += 1;
+    }
+    counted
+};
+
+/// For each way of counting the CPUs that could have been put to work, and the tasks that could have run there:
+/// while these stay the same, and no CPU is unknown, so does what holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Amounts {
+    capacity: Four,
+    threads: Four,
 }
 
 /// How many CPUs are what, and how many tasks wait.
@@ -188,9 +214,10 @@ impl Sets {
         self.at(cpu);
     }
 
+    #[inline]
     fn at(&mut self, cpu: Cpu) -> &mut Place {
         if cpu.index() >= self.places.len() {
-            self.places.resize(cpu.index() + 1, Place::default());
+            self.grow(cpu);
         }
         let place = &mut self.places[cpu.index()];
         if !place.touched {
@@ -200,33 +227,31 @@ impl Sets {
         place
     }
 
-    /// The CPUs that changed since they were last settled.
-    pub(crate) fn touched(&self) -> &[Cpu] {
-        &self.touched
+    #[cold]
+    fn grow(&mut self, cpu: Cpu) {
+        self.places.resize(cpu.index() + 1, Place::default());
     }
 
     /// A waiter that counts for these ways joins (1) or leaves (-1).
     pub(crate) fn waiter(&mut self, cpu: Cpu, ways: Flags, by: i32) {
-        for (way, waiters) in self.at(cpu).waiters.iter_mut().enumerate() {
-            *waiters = waiters.saturating_add_signed(by * i32::from(ways >> way & 1));
-        }
+        let place = self.at(cpu);
+        let counted = COUNTED[usize::from(ways) % COUNTED.len()];
+        place.waiters = if by < 0 { place.waiters.less(counted) } else { place.waiters.add(counted) };
     }
 
-    /// What a CPU is now; what it was.
-    pub(crate) fn place(&mut self, cpu: Cpu, load: Load) -> Load {
-        std::mem::replace(&mut self.at(cpu).load, load)
-    }
-
-    /// Finds by how much the sums change; nothing if nothing did.
-    pub(crate) fn settle(&mut self) -> Option<Sums> {
+    /// Finds by how much the sums change; nothing if nothing did. `load` tells what a CPU is now, and is told
+    /// what it was.
+    pub(crate) fn settle(&mut self, mut load: impl FnMut(Cpu, Load) -> Load) -> Option<Sums> {
         let mut change = Sums::default();
         for cpu in self.touched.drain(..) {
             let place = &mut self.places[cpu.index()];
             place.touched = false;
-            let share = place.share();
-            if share == place.share {
+            let load = load(cpu, place.load);
+            if load == place.load && place.waiters == place.settled {
                 continue;
             }
+            (place.load, place.settled) = (load, place.waiters);
+            let share = place.share();
             let old = std::mem::replace(&mut place.share, share);
             change = change.add(&share.less(&old));
             if self.levels.is_some() {
@@ -246,11 +271,9 @@ impl Sets {
         }
     }
 
-    /// How many CPUs run a task, idle (reacting or not), and are unknown; how many tasks wait.
-    pub(crate) fn totals(&self) -> [u32; 4] {
-        let cpus = |kind: usize| self.sums.cpus.at(kind);
-        let idle = cpus(Sums::IDLE) + cpus(Sums::REACTING);
-        [cpus(Sums::RUNNING), idle, cpus(Sums::UNKNOWN), self.sums.waiters.at(WAYS)]
+    /// How many CPUs run a task, and are unknown; how many tasks wait.
+    pub(crate) fn totals(&self) -> [u32; 3] {
+        [self.sums.cpus.at(Sums::RUNNING), self.sums.unknown(), self.sums.waiters.at(WAYS)]
     }
 
     /// What could have been done, if work conservation is violated.
@@ -266,9 +289,25 @@ impl Sets {
         if self.sums.idle() > 0 { any(0) | any(1) | any(2) } else { 0 }
     }
 
-    /// Whether some CPU is unknown, so that more may be violated than is.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.sums.unknown() > 0
+    /// What tells whether something else holds; nothing where more than the amounts does.
+    pub(crate) fn amounts(&self) -> Option<Amounts> {
+        let idle = self.sums.idle();
+        if self.sums.unknown() > 0 || idle > 0 && self.levels.is_some() {
+            return None;
+        }
+        let least = |of: Four| (0..WAYS).fold(Four(0), |least, way| least.with(way, idle.min(of.at(way))));
+        Some(Amounts { capacity: least(self.sums.overloaded), threads: least(self.sums.waiters) })
+    }
+
+    /// What holds for a way of counting.
+    pub(crate) fn situation(&self, way: usize) -> Situation {
+        let amount = self.violation(way);
+        let known = amount.map_or(0, |amount| amount.capacity);
+        Situation {
+            amount,
+            doubt: (self.sums.unknown() > 0 && self.is_possible(way)).then(|| self.possible_capacity(way) - known),
+            nearest: amount.and_then(|_| self.nearest(way)),
+        }
     }
 
     /// Whether it would be, were each unknown CPU whatever makes it so.
@@ -278,13 +317,13 @@ impl Sets {
     }
 
     /// The capacity then: unknown CPUs join the smaller set as long as that helps.
-    pub(crate) fn possible_capacity(&self, way: usize) -> u32 {
+    fn possible_capacity(&self, way: usize) -> u32 {
         let (i, o, u) = (self.sums.idle(), self.sums.overloaded.at(way), self.sums.unknown());
         ((i + o + u) / 2).min(i + u).min(o + u)
     }
 
     /// The nearest pair of an idle and an overloaded CPU.
-    pub(crate) fn nearest(&self, way: usize) -> Option<Distance> {
+    fn nearest(&self, way: usize) -> Option<Distance> {
         let levels = self.levels.as_ref()?;
         let near = [Distance::Smt, Distance::Llc, Distance::Node];
         Some(levels.iter().zip(near).find(|(l, _)| l.both[way] > 0).map_or(Distance::Machine, |(_, d)| d))
@@ -326,11 +365,11 @@ mod tests {
 
     fn sets(loads: &[(Load, u32)], topology: &str) -> Sets {
         let mut sets = Sets::new(&Topology::parse(topology).unwrap_or_default());
-        for (cpu, (load, waiters)) in (0..).zip(loads) {
+        for (cpu, (_, waiters)) in (0..).zip(loads) {
+            sets.touch(Cpu(cpu));
             (0..*waiters).for_each(|_| sets.waiter(Cpu(cpu), 7, 1));
-            sets.place(Cpu(cpu), *load);
         }
-        let change = sets.settle();
+        let change = sets.settle(|cpu, _| loads[cpu.index()].0);
         sets.commit(&change.unwrap_or_default());
         sets
     }
