@@ -6,7 +6,7 @@ use crate::states::States;
 use sched::{Comm, Cpu, Kind, Pid, PrevState, StateClass, TaskRef};
 
 /// A number at a fixed place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct At {
     offset: usize,
     size: usize,
@@ -40,7 +40,7 @@ impl At {
 }
 
 /// A command name, wherever the record has it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CommAt {
     None,
     Array16(usize),
@@ -77,7 +77,7 @@ impl CommAt {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TaskAt {
     pid: At,
     prio: Option<At>,
@@ -104,12 +104,51 @@ impl TaskAt {
     }
 }
 
+/// A `sched_switch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SwitchAt {
+    prev: TaskAt,
+    state: At,
+    next: TaskAt,
+}
+
+/// A `sched_waking` or `sched_wakeup`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct WakeupAt {
+    task: TaskAt,
+    target: At,
+    success: Option<At>,
+}
+
+/// Where 64-bit kernels have the fields of the events that most events are. A record that is so is read by the
+/// same code, in which the compiler then knows every place, and asks for the length once.
+mod usual {
+    use super::{At, CommAt, CommonAt, SwitchAt, TaskAt, WakeupAt};
+
+    const fn task(offset: usize) -> TaskAt {
+        TaskAt {
+            comm: CommAt::Array16(offset),
+            pid: At { offset: offset.wrapping_add(16), size: 4 },
+            prio: Some(At { offset: offset.wrapping_add(20), size: 4 }),
+        }
+    }
+
+    pub(super) const COMMON: CommonAt =
+        CommonAt { kind: At { offset: 0, size: 2 }, flags: At { offset: 2, size: 1 }, pid: At { offset: 4, size: 4 } };
+
+    pub(super) const SWITCH: SwitchAt = SwitchAt { prev: task(8), state: At { offset: 32, size: 8 }, next: task(40) };
+    pub(super) const SWITCH_SIZE: usize = 64;
+
+    pub(super) const WAKEUP: WakeupAt = WakeupAt { task: task(8), target: At { offset: 32, size: 4 }, success: None };
+    pub(super) const WAKEUP_SIZE: usize = 36;
+}
+
 /// How to decode one kind of event.
 #[derive(Clone, Copy, Debug)]
 enum Decode {
-    Switch { prev: TaskAt, state: At, next: TaskAt },
-    Waking { task: TaskAt, target: At, success: Option<At> },
-    Wakeup { task: TaskAt, target: At, success: Option<At> },
+    Switch { at: SwitchAt, usual: bool },
+    Waking { at: WakeupAt, usual: bool },
+    Wakeup { at: WakeupAt, usual: bool },
     WakeupNew { task: TaskAt, target: At },
     Migrate { task: TaskAt, orig: At, dest: At },
     Fork { parent: At, child: At, child_comm: CommAt },
@@ -126,17 +165,20 @@ impl Decode {
         let at = |name: &str| At::of(format, name);
         // Before 2.6.3x the target was called `cpu`.
         let target = || at("target_cpu").or_else(|| at("cpu"));
+        let wakeup = || Some(WakeupAt { task: TaskAt::of(format, "")?, target: target()?, success: at("success") });
         Some(match (format.system.as_str(), format.name.as_str()) {
-            ("sched", "sched_switch") => Decode::Switch {
-                prev: TaskAt::of(format, "prev_")?,
-                state: at("prev_state")?,
-                next: TaskAt::of(format, "next_")?,
-            },
+            ("sched", "sched_switch") => {
+                let (prev, next) = (TaskAt::of(format, "prev_")?, TaskAt::of(format, "next_")?);
+                let at = SwitchAt { prev, state: at("prev_state")?, next };
+                Decode::Switch { at, usual: at == usual::SWITCH }
+            }
             ("sched", "sched_waking") => {
-                Decode::Waking { task: TaskAt::of(format, "")?, target: target()?, success: at("success") }
+                let at = wakeup()?;
+                Decode::Waking { at, usual: at == usual::WAKEUP }
             }
             ("sched", "sched_wakeup") => {
-                Decode::Wakeup { task: TaskAt::of(format, "")?, target: target()?, success: at("success") }
+                let at = wakeup()?;
+                Decode::Wakeup { at, usual: at == usual::WAKEUP }
             }
             ("sched", "sched_wakeup_new") => Decode::WakeupNew { task: TaskAt::of(format, "")?, target: target()? },
             ("sched", "sched_migrate_task") => {
@@ -206,11 +248,13 @@ pub(crate) struct Plan {
     /// [`States::table`].
     small_states: Vec<(StateClass, bool)>,
     common: CommonAt,
+    /// They are where they usually are.
+    usual: bool,
     want: Want,
 }
 
 /// The common fields: the same for all events of a kernel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CommonAt {
     kind: At,
     flags: At,
@@ -240,11 +284,18 @@ impl CommonAt {
     }
 }
 
+/// The task and the target of a waking or a wakeup.
+#[inline(always)]
+fn usual_wakeup(e: Endian, p: &[u8; usual::WAKEUP_SIZE]) -> Option<(TaskRef, Cpu)> {
+    Some((usual::WAKEUP.task.task(p, e)?, usual::WAKEUP.target.cpu(p, e)?))
+}
+
 impl Plan {
     /// Compiles the plan for `formats`.
     pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> Plan {
         let (small_states, common) = (states.table(), CommonAt::of(formats.first()));
-        let mut plan = Plan { endian, entries: Vec::new(), states, small_states, common, want };
+        let usual = common == usual::COMMON;
+        let mut plan = Plan { endian, entries: Vec::new(), states, small_states, common, usual, want };
         for format in formats {
             let Some(decode) = Decode::of(format).filter(|d| plan.wants(d)) else { continue };
             let id = usize::from(format.id);
@@ -290,8 +341,9 @@ impl Plan {
 
     #[inline(always)]
     fn decode_as(&self, e: Endian, p: &[u8], odd: &mut Oddities, mut emit: impl FnMut(Pid, u8, Kind)) {
-        let Some(id) = self.common.id(p, e) else { return };
-        let (pid, flags) = (self.common.pid(p, e), self.common.flags(p, e));
+        let common = if self.usual { &usual::COMMON } else { &self.common };
+        let Some(id) = common.id(p, e) else { return };
+        let (pid, flags) = (common.pid(p, e), common.flags(p, e));
         let decode = match self.entries.get(usize::from(id)).and_then(Option::as_ref) {
             Some(decode) => decode,
             None if self.want == Want::Lineage => return,
@@ -299,18 +351,20 @@ impl Plan {
         };
         // Nine of ten events are one of these, and whole.
         match decode {
-            Decode::Switch { prev, state, next } => {
-                if let Some(kind) = self.switch(e, p, prev, *state, next, odd) {
+            Decode::Switch { usual: true, .. } => {
+                if let Some(p) = p.first_chunk::<{ usual::SWITCH_SIZE }>()
+                    && let Some(kind) = self.switch(e, p, &usual::SWITCH, odd)
+                {
                     return emit(pid, flags, kind);
                 }
             }
-            Decode::Waking { task, target, success: None } => {
-                if let (Some(task), Some(target)) = (task.task(p, e), target.cpu(p, e)) {
+            Decode::Waking { usual: true, .. } => {
+                if let Some((task, target)) = p.first_chunk().and_then(|p| usual_wakeup(e, p)) {
                     return emit(pid, flags, Kind::Waking { task, target });
                 }
             }
-            Decode::Wakeup { task, target, success: None } => {
-                if let (Some(task), Some(target)) = (task.task(p, e), target.cpu(p, e)) {
+            Decode::Wakeup { usual: true, .. } => {
+                if let Some((task, target)) = p.first_chunk().and_then(|p| usual_wakeup(e, p)) {
                     return emit(pid, flags, Kind::Wakeup { task, target });
                 }
             }
@@ -324,8 +378,8 @@ impl Plan {
     }
 
     #[inline(always)]
-    fn switch(&self, e: Endian, p: &[u8], prev: &TaskAt, state: At, next: &TaskAt, odd: &mut Oddities) -> Option<Kind> {
-        let (prev, next, raw) = (prev.task(p, e)?, next.task(p, e)?, state.uint(p, e)?);
+    fn switch(&self, e: Endian, p: &[u8], at: &SwitchAt, odd: &mut Oddities) -> Option<Kind> {
+        let (prev, next, raw) = (at.prev.task(p, e)?, at.next.task(p, e)?, at.state.uint(p, e)?);
         let (state, unknown) = match self.small_states.get(raw as usize).filter(|_| raw <= u64::from(u32::MAX)) {
             Some((class, unknown)) => (PrevState { class: *class, raw: raw as u32 }, *unknown),
             None => {
@@ -344,13 +398,16 @@ impl Plan {
             cpu
         };
         Some(match decode {
-            Decode::Switch { prev, state, next } => self.switch(e, p, prev, *state, next, odd)?,
+            Decode::Switch { at, .. } => self.switch(e, p, at, odd)?,
             // Kernels before 4.3 report wakeups of tasks that were awake with success = 0.
-            Decode::Waking { success: Some(s), .. } | Decode::Wakeup { success: Some(s), .. } if s.uint(p, e)? == 0 => {
+            Decode::Waking { at: WakeupAt { success: Some(s), .. }, .. }
+            | Decode::Wakeup { at: WakeupAt { success: Some(s), .. }, .. }
+                if s.uint(p, e)? == 0 =>
+            {
                 Kind::Other { id: self.common.id(p, e)? }
             }
-            Decode::Waking { task, target, .. } => Kind::Waking { task: task.task(p, e)?, target: cpu(target)? },
-            Decode::Wakeup { task, target, .. } => Kind::Wakeup { task: task.task(p, e)?, target: cpu(target)? },
+            Decode::Waking { at, .. } => Kind::Waking { task: at.task.task(p, e)?, target: cpu(&at.target)? },
+            Decode::Wakeup { at, .. } => Kind::Wakeup { task: at.task.task(p, e)?, target: cpu(&at.target)? },
             Decode::WakeupNew { task, target } => Kind::WakeupNew { task: task.task(p, e)?, target: cpu(target)? },
             Decode::Migrate { task, orig, dest } => {
                 Kind::Migrate { task: task.task(p, e)?, orig: cpu(orig)?, dest: cpu(dest)? }
@@ -381,8 +438,8 @@ impl Plan {
     pub(crate) fn raw_state(&self, payload: &[u8]) -> Option<(u64, bool)> {
         let id = self.common.id(payload, self.endian)?;
         match self.entries.get(usize::from(id))?.as_ref()? {
-            Decode::Switch { prev, state, .. } => {
-                Some((state.uint(payload, self.endian)?, prev.pid.int(payload, self.endian)? == 0))
+            Decode::Switch { at, .. } => {
+                Some((at.state.uint(payload, self.endian)?, at.prev.pid.int(payload, self.endian)? == 0))
             }
             _ => None,
         }

@@ -124,10 +124,9 @@ impl Comm {
     /// From a `char[16]` as it stands in a record.
     pub fn from_array(bytes: [u8; 16]) -> Comm {
         let word = u128::from_le_bytes(bytes);
-        match first_nul(word) {
-            16 => Comm(bytes),
-            end => Comm((word & ((1 << (8 * end)) - 1)).to_le_bytes()),
-        }
+        let zeros = zero_bytes(word);
+        // All bits up to the top one of the first zero byte; where there is none, all.
+        Comm((word & (zeros ^ zeros.wrapping_sub(1))).to_le_bytes())
     }
 
     /// The bytes of the name.
@@ -148,14 +147,19 @@ impl Comm {
     }
 }
 
-/// The place of the first zero byte, counted from the least significant; 16 where there is none.
-/// All bytes at once: subtracting one borrows into the top bit of a byte that was zero, and of none
-/// before it.
+/// The top bit of the first zero byte, counted from the least significant, and of some after it; nothing
+/// where there is none. All bytes at once: subtracting one borrows into the top bit of a byte that was
+/// zero, and of none before it.
+#[inline]
+fn zero_bytes(word: u128) -> u128 {
+    const ONES: u128 = u128::from_le_bytes([1; 16]);
+    word.wrapping_sub(ONES) & !word & (ONES << 7)
+}
+
+/// The place of the first zero byte; 16 where there is none.
 #[inline]
 fn first_nul(word: u128) -> usize {
-    const ONES: u128 = u128::from_le_bytes([1; 16]);
-    let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
-    zeros.trailing_zeros() as usize / 8
+    zero_bytes(word).trailing_zeros() as usize / 8
 }
 
 /// As text fit for any output: what is not printable, or not UTF-8, is escaped as `\xNN`.
