@@ -479,7 +479,9 @@ impl Trace {
     }
 
     fn budget(&self) -> usize {
-        if self.options.budget > 0 { self.options.budget } else { 32 }
+        // Where others decode while one merges, a round is worth the telling.
+        let default = if self.pool.as_ref().is_some_and(|pool| pool.current_num_threads() > 2) { 128 } else { 32 };
+        if self.options.budget > 0 { self.options.budget } else { default }
     }
 }
 

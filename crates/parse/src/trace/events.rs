@@ -280,7 +280,7 @@ fn each_cpu(told: impl Iterator<Item = FirstEvent>, begin: Ts) -> Vec<FirstEvent
 }
 
 /// So many units of a CPU are asked for ahead.
-const SOON: usize = 3;
+const SOON: usize = 12;
 
 /// The merged events of a trace, for a [`sched::Pass`].
 #[derive(Debug)]

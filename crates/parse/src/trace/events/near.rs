@@ -12,7 +12,7 @@ const BEFORE: Dur = Dur(100_000_000);
 const BYTES: u64 = 16 << 20;
 
 /// So many units are searched for a CPU's last switch.
-const UNITS: usize = 8;
+const UNITS: usize = 32;
 
 impl<'t> EventStream<'t> {
     /// The same events, but only those from shortly before `from` on, at most a tenth of a second.
