@@ -8,9 +8,11 @@ use crate::page::{Loss, Page, PageLayout, Raw};
 use sched::{Cpu, Diagnostic, Diagnostics, Ts};
 use std::ops::Range;
 
-/// The bytes of a unit of uncompressed data, roughly: what the units of 16 CPUs decode to, two of each, is still
-/// in a core's second-level cache when it is merged.
-const PLAIN_UNIT: u64 = 32 << 10;
+/// How many bytes of uncompressed data are in a unit, roughly, where so many CPUs are merged: what the units of all
+/// decode to, two of each, shall still be in a core's cache when it is merged.
+pub(crate) fn plain_unit(cpus: usize) -> u64 {
+    ((512 << 10) / cpus.max(1) as u64).min(32 << 10)
+}
 
 /// The data of one CPU in one buffer.
 #[derive(Clone, Debug)]
@@ -22,7 +24,7 @@ pub(crate) struct CpuPages {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Store {
-    Plain { at: u64, size: u64 },
+    Plain { at: u64, size: u64, unit: u64 },
     Chunks { codec: Option<Codec>, chunks: Vec<Chunk> },
 }
 
@@ -42,14 +44,15 @@ impl CpuPages {
         (self.layout.size as u64).max(1)
     }
 
-    fn unit_size(&self) -> u64 {
-        PLAIN_UNIT.div_euclid(self.stride()).max(1).saturating_mul(self.stride())
+    /// A unit is whole pages.
+    fn unit_size(&self, bytes: u64) -> u64 {
+        bytes.div_euclid(self.stride()).max(1).saturating_mul(self.stride())
     }
 
     /// How many units there are.
     pub(crate) fn units(&self) -> usize {
         match &self.store {
-            Store::Plain { size, .. } => size.div_ceil(self.unit_size()) as usize,
+            Store::Plain { size, unit, .. } => size.div_ceil(self.unit_size(*unit)) as usize,
             Store::Chunks { chunks, .. } => chunks.len(),
         }
     }
@@ -57,9 +60,10 @@ impl CpuPages {
     /// Where a unit stands in the file.
     pub(crate) fn place(&self, unit: usize) -> Range<u64> {
         match &self.store {
-            Store::Plain { at, size } => {
-                let start = (unit as u64).saturating_mul(self.unit_size()).min(*size);
-                let end = start.saturating_add(self.unit_size()).min(*size);
+            Store::Plain { at, size, unit: bytes } => {
+                let bytes = self.unit_size(*bytes);
+                let start = (unit as u64).saturating_mul(bytes).min(*size);
+                let end = start.saturating_add(bytes).min(*size);
                 at.saturating_add(start)..at.saturating_add(end)
             }
             Store::Chunks { chunks, .. } => {
@@ -71,9 +75,14 @@ impl CpuPages {
     /// The size of a unit, decompressed.
     pub(crate) fn bytes_of(&self, unit: usize) -> u64 {
         match &self.store {
-            Store::Plain { .. } => self.unit_size(),
+            Store::Plain { unit, .. } => self.unit_size(*unit),
             Store::Chunks { chunks, .. } => chunks.get(unit).map_or(0, |chunk| chunk.size.into()),
         }
+    }
+
+    /// How many units hold so many bytes, about; at least one.
+    pub(crate) fn units_in(&self, bytes: u64) -> usize {
+        bytes.checked_div(self.bytes_of(0)).map_or(1, |units| units.max(1) as usize)
     }
 
     /// The bytes of a unit; `buffer` is used if they must be decompressed.

@@ -387,8 +387,9 @@ impl Trace {
     pub(crate) fn release(&self, place: &Range<u64>) {
         self.read.fetch_add(place.end.saturating_sub(place.start), Ordering::Relaxed);
         // Each giving back interrupts the other threads (3 % of a pass, were it done for each unit):
-        // of each CPU up to a megabyte is kept, of all together up to 16.
-        let stride = ((16 << 20) / self.lanes.iter().map(Vec::len).sum::<usize>().max(1) as u64).clamp(1, 1 << 20);
+        // of each CPU up to a megabyte is kept, of all together up to 16, or 128 KB of each.
+        let stride =
+            ((16 << 20) / self.lanes.iter().map(Vec::len).sum::<usize>().max(1) as u64).clamp(128 << 10, 1 << 20);
         if place.start.checked_div(stride) == place.end.checked_div(stride) {
             return;
         }
@@ -503,6 +504,7 @@ fn cpu_pages(
 ) -> Vec<CpuPages> {
     let (file, endian) = (source.bytes(), header.version.endian);
     let layout = PageLayout { size: buffer.page_size as usize, ..header.layout };
+    let unit = stream::plain_unit(buffer.cpus.len());
     let rows = stream::parallel(pool, buffer.cpus.clone(), |row| {
         let mut diagnostics = Diagnostics::default();
         let store = if buffer.compressed {
@@ -514,7 +516,7 @@ fn cpu_pages(
             }
             Store::Chunks { codec: header.codec, chunks: found.chunks }
         } else {
-            Store::Plain { at: row.at, size: row.size }
+            Store::Plain { at: row.at, size: row.size, unit }
         };
         (CpuPages { cpu: Cpu(row.cpu), layout, store }, diagnostics)
     });

@@ -11,8 +11,8 @@ const BEFORE: Dur = Dur(100_000_000);
 /// At most so many bytes of all CPUs together are read before the instant, and a unit of each.
 const BYTES: u64 = 16 << 20;
 
-/// So many units are searched for a CPU's last switch.
-const UNITS: usize = 32;
+/// So many bytes are searched for a CPU's last switch.
+const SEARCHED: u64 = 1 << 20;
 
 impl<'t> EventStream<'t> {
     /// The same events, but only those from shortly before `from` on, at most a tenth of a second.
@@ -34,7 +34,7 @@ impl<'t> EventStream<'t> {
             Some(FirstEvent { cpu: event.cpu, ts: event.ts, pid, after_loss })
         };
         let mut last = None;
-        for unit in (0..=unit).rev().take(UNITS) {
+        for unit in (0..=unit).rev().take(pages.units_in(SEARCHED)) {
             let events = self.trace.decode(pages, unit, &self.plan, skip_of(&self.skip, buffer), Vec::new()).items;
             let before = events.get(..events.partition_point(|event| event.ts < begin)).unwrap_or_default();
             last = last.or(before.last().copied());
