@@ -11,8 +11,8 @@
 //!
 //! *Memory.* The next round is chosen before the last one is merged, to be decoded meanwhile. A CPU
 //! gets a further unit while it holds the watermark, or while fewer than [`AHEAD`] of its units
-//! will be left by that merge. So at most `AHEAD` × CPUs + 2 × budget units are held, and those of
-//! which the batches that wait hold a part.
+//! will be left by that merge. So at most `AHEAD` × CPUs + 2 × budget units are held, and the batches
+//! that wait.
 //!
 //! *Loss.* The kernel marks a loss on the page behind the gap, but the gap begins at the last
 //! event before it, on an earlier page. That event is still held when the mark is seen: it is
@@ -20,8 +20,9 @@
 //!
 //! *Threads.* With one thread all happens on it. With more, decoding and merging run ahead of
 //! whoever looks at the items, on a thread of their own, by at most [`QUEUED`] batches; with more
-//! than two the decoding of the next round runs beside the merge of the last, on the pool. Items are
-//! never copied: a batch says which stretches of which units follow one another.
+//! than two the decoding of the next round runs beside the merge of the last, on the pool. A batch has
+//! copies of its items, one behind the other: looked at where they were decoded to, hundreds of places
+//! in turn, each would have to be waited for (a quarter of the time of a pass over 256 CPUs).
 
 use crate::page::Loss;
 use crate::stream::{CpuPages, Pool, Unit, join_losses, parallel};
@@ -29,7 +30,7 @@ use sched::pass::{SendSink, Sink, in_turn};
 use sched::{Cpu, Diagnostic, Diagnostics, Ts};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
@@ -39,11 +40,11 @@ const AHEAD: usize = 2;
 /// Batches that may wait to be looked at.
 const QUEUED: usize = 16;
 
-/// Items in a batch, or a unit more. Not stretches: where one CPU alone is busy, each is a whole unit.
-const BATCH: usize = 4096;
+/// Items in a batch, or a unit more.
+const BATCH: usize = 1024;
 
 /// Something with a time, to be merged.
-pub(crate) trait Timed: Send + Sync {
+pub(crate) trait Timed: Clone + Send + Sync {
     fn ts(&self) -> Ts;
     fn set_ts(&mut self, ts: Ts);
     /// Notes a loss at the start of a unit: `before` is the time of the CPU's last record, `next`
@@ -67,7 +68,7 @@ struct Lane<'t, T> {
 
 /// A decoded unit that waits to be merged, from its item `next` on.
 struct Ready<T> {
-    items: Arc<Vec<T>>,
+    items: Vec<T>,
     next: usize,
 }
 
@@ -77,7 +78,7 @@ impl<T: Timed> Lane<'_, T> {
     }
 
     /// The time of its next item. Units without one go to `spare`.
-    fn head(&mut self, spare: &mut Vec<Arc<Vec<T>>>) -> Option<Ts> {
+    fn head(&mut self, spare: &mut Vec<Vec<T>>) -> Option<Ts> {
         while self.ready.front().is_some_and(|unit| unit.next >= unit.items.len()) {
             spare.extend(self.ready.pop_front().map(|unit| unit.items));
         }
@@ -92,17 +93,12 @@ impl<T: Timed> Lane<'_, T> {
     }
 
     /// Passes on the items of the first unit that are earlier than `limit`.
-    fn take(
-        &mut self,
-        limit: Ts,
-        pass_on: impl FnOnce(&Arc<Vec<T>>, Range<usize>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+    fn take(&mut self, limit: Ts, pass_on: impl FnOnce(&[T]) -> ControlFlow<()>) -> ControlFlow<()> {
         let Some(unit) = self.ready.front_mut() else { return ControlFlow::Continue(()) };
         let rest = unit.items.get(unit.next..).unwrap_or_default();
         let run = rest.iter().take_while(|item| item.ts() < limit).count();
-        let start = unit.next;
-        unit.next = start.saturating_add(run);
-        pass_on(&unit.items, start..unit.next)
+        unit.next = unit.next.saturating_add(run);
+        pass_on(rest.get(..run).unwrap_or_default())
     }
 
     /// Takes over a decoded unit: times never step back on a CPU.
@@ -116,7 +112,7 @@ impl<T: Timed> Lane<'_, T> {
         }
         if let Some(loss) = self.pending.take() {
             let item = T::after_gap(self.pages.cpu, self.frontier, loss, unit.items.first_mut());
-            self.ready.extend(item.map(|item| Ready { items: Arc::new(vec![item]), next: 0 }));
+            self.ready.extend(item.map(|item| Ready { items: vec![item], next: 0 }));
         }
         let before = self.frontier;
         let mut backwards = 0u64;
@@ -134,7 +130,7 @@ impl<T: Timed> Lane<'_, T> {
         self.frontier = unit.last.unwrap_or(before).max(before);
         self.stride = self.frontier.0.saturating_sub(before.0);
         self.pending = unit.tail;
-        self.ready.push_back(Ready { items: Arc::new(unit.items), next: 0 });
+        self.ready.push_back(Ready { items: unit.items, next: 0 });
     }
 }
 
@@ -152,26 +148,26 @@ pub(crate) fn merge<'t, T: Timed>(
 ) -> Diagnostics {
     let merger = Merger::new(lanes, start, budget);
     if pool.is_none() {
-        let mut sink = in_turn(first, others);
-        return merger.run(pool, &decode, |_, unit, stretch| sink(unit.get(stretch).unwrap_or_default()));
+        let sink = in_turn(first, others);
+        return merger.run(pool, &decode, sink);
     }
     std::thread::scope(|scope| {
-        let (send, batches) = sync_channel::<Arc<Batch<T>>>(QUEUED);
+        let (send, batches) = sync_channel::<Arc<Vec<T>>>(QUEUED);
         let mut sends = vec![send];
         for sink in others {
-            let (send, batches) = sync_channel::<Arc<Batch<T>>>(QUEUED);
+            let (send, batches) = sync_channel::<Arc<Vec<T>>>(QUEUED);
             sends.push(send);
-            scope.spawn(move || batches.iter().try_for_each(|batch| batch.pass_on(sink)));
+            scope.spawn(move || batches.iter().try_for_each(|batch| sink(&batch)));
         }
         let decode = &decode;
         let ahead = scope.spawn(move || {
             let mut out = Batches::new(sends);
-            let diagnostics = merger.run(pool, decode, |lane, unit, stretch| out.add(lane, unit, stretch));
+            let diagnostics = merger.run(pool, decode, |items| out.add(items));
             // Nobody may be listening any more.
             let _ = out.flush();
             diagnostics
         });
-        let _ = batches.iter().try_for_each(|batch| batch.pass_on(first));
+        let _ = batches.iter().try_for_each(|batch| first(&batch));
         // Who has run ahead is told to stop.
         drop(batches);
         // Decoding does not panic. If it did, the panic is passed on, not swallowed.
@@ -179,65 +175,34 @@ pub(crate) fn merge<'t, T: Timed>(
     })
 }
 
-/// Stretches of units in order.
-struct Batch<T> {
-    units: Vec<Arc<Vec<T>>>,
-    stretches: Vec<(u32, Range<u32>)>,
-}
-
-impl<T> Default for Batch<T> {
-    fn default() -> Batch<T> {
-        Batch { units: Vec::new(), stretches: Vec::new() }
-    }
-}
-
-impl<T> Batch<T> {
-    fn pass_on(&self, sink: &mut Sink<'_, T>) -> ControlFlow<()> {
-        self.stretches.iter().try_for_each(|(unit, stretch)| {
-            let items = self.units.get(*unit as usize).map_or(&[][..], |unit| unit.as_slice());
-            sink(items.get(stretch.start as usize..stretch.end as usize).unwrap_or_default())
-        })
-    }
-}
-
-/// Gathers stretches into batches, and sends these.
+/// Gathers items into batches, and sends these.
 struct Batches<T> {
-    batch: Batch<T>,
-    /// How many items are in it.
-    items: usize,
-    /// The place of each lane's unit in the batch.
-    places: Vec<Option<u32>>,
+    batch: Vec<T>,
+    /// Those that were sent. Once nobody looks at one any more, its memory is used again.
+    sent: VecDeque<Arc<Vec<T>>>,
     /// To each of those that look at them, as long as it does.
-    sends: Vec<SyncSender<Arc<Batch<T>>>>,
+    sends: Vec<SyncSender<Arc<Vec<T>>>>,
 }
 
-impl<T> Batches<T> {
-    fn new(sends: Vec<SyncSender<Arc<Batch<T>>>>) -> Batches<T> {
-        Batches { batch: Batch::default(), items: 0, places: Vec::new(), sends }
+impl<T: Clone> Batches<T> {
+    fn new(sends: Vec<SyncSender<Arc<Vec<T>>>>) -> Batches<T> {
+        Batches { batch: Vec::new(), sent: VecDeque::new(), sends }
     }
 
-    fn add(&mut self, lane: usize, unit: &Arc<Vec<T>>, stretch: Range<usize>) -> ControlFlow<()> {
-        let known = self.places.get(lane).copied().flatten();
-        let known = known.filter(|at| self.batch.units.get(*at as usize).is_some_and(|u| Arc::ptr_eq(u, unit)));
-        let place = known.unwrap_or_else(|| {
-            self.places.resize(self.places.len().max(lane.saturating_add(1)), None);
-            let place = self.batch.units.len() as u32;
-            self.batch.units.push(Arc::clone(unit));
-            if let Some(slot) = self.places.get_mut(lane) {
-                *slot = Some(place);
-            }
-            place
-        });
-        self.items = self.items.saturating_add(stretch.len());
-        self.batch.stretches.push((place, stretch.start as u32..stretch.end as u32));
-        if self.items >= BATCH { self.flush() } else { ControlFlow::Continue(()) }
+    #[inline]
+    fn add(&mut self, items: &[T]) -> ControlFlow<()> {
+        self.batch.extend_from_slice(items);
+        if self.batch.len() >= BATCH { self.flush() } else { ControlFlow::Continue(()) }
     }
 
     fn flush(&mut self) -> ControlFlow<()> {
-        self.places.fill(None);
-        self.items = 0;
         let batch = Arc::new(std::mem::take(&mut self.batch));
         self.sends.retain(|send| send.send(Arc::clone(&batch)).is_ok());
+        self.sent.push_back(batch);
+        if self.sent.front().is_some_and(|batch| Arc::strong_count(batch) == 1) {
+            self.batch = self.sent.pop_front().and_then(Arc::into_inner).unwrap_or_default();
+            self.batch.clear();
+        }
         if self.sends.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
@@ -247,8 +212,8 @@ struct Merger<'t, T> {
     lanes: Vec<Lane<'t, T>>,
     start: Ts,
     budget: usize,
-    /// Units that have been passed on. Once nobody looks at them any more, their memory is used again.
-    spare: Vec<Arc<Vec<T>>>,
+    /// The memory of units that have been passed on, to be used again.
+    spare: Vec<Vec<T>>,
 }
 
 impl<'t, T: Timed> Merger<'t, T> {
@@ -268,13 +233,12 @@ impl<'t, T: Timed> Merger<'t, T> {
         Merger { lanes, start, budget, spare: Vec::new() }
     }
 
-    /// Decodes and merges, round by round; `pass_on` gets stretches of units in order, each with
-    /// the number of its lane.
+    /// Decodes and merges, round by round; `pass_on` gets stretches of units in order.
     fn run(
         mut self,
         pool: &Pool,
         decode: &(impl Fn(Task<'t, T>) -> Unit<T> + Sync),
-        mut pass_on: impl FnMut(usize, &Arc<Vec<T>>, Range<usize>) -> ControlFlow<()>,
+        mut pass_on: impl FnMut(&[T]) -> ControlFlow<()>,
     ) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
         // Of two threads one looks at the items: a second one to decode would only take its core away.
@@ -307,11 +271,9 @@ impl<'t, T: Timed> Merger<'t, T> {
         }
     }
 
-    /// Memory for the items of a unit: what is no longer looked at, if there is any.
+    /// Memory for the items of a unit.
     fn space(&mut self) -> Vec<T> {
-        let free = self.spare.iter().position(|unit| Arc::strong_count(unit) == 1);
-        let unit = free.and_then(|index| Arc::into_inner(self.spare.swap_remove(index)));
-        let mut items = unit.unwrap_or_default();
+        let mut items = self.spare.pop().unwrap_or_default();
         items.clear();
         items
     }
@@ -332,11 +294,7 @@ impl<'t, T: Timed> Merger<'t, T> {
 
     /// Merges what is before the watermark. From the lane with the earliest item all that comes before
     /// the earliest of the others is passed on at once, from where it was decoded to.
-    fn drain(
-        &mut self,
-        watermark: Option<Ts>,
-        pass_on: &mut impl FnMut(usize, &Arc<Vec<T>>, Range<usize>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+    fn drain(&mut self, watermark: Option<Ts>, pass_on: &mut impl FnMut(&[T]) -> ControlFlow<()>) -> ControlFlow<()> {
         let watermark = watermark.unwrap_or(Ts(i64::MAX));
         let Merger { lanes, spare, .. } = self;
         let mut heap: BinaryHeap<Reverse<(Ts, usize)>> = lanes
@@ -353,7 +311,7 @@ impl<'t, T: Timed> Merger<'t, T> {
             });
             let next = loop {
                 match lane.head(spare) {
-                    Some(ts) if ts < limit => lane.take(limit, |unit, stretch| pass_on(index, unit, stretch))?,
+                    Some(ts) if ts < limit => lane.take(limit, &mut *pass_on)?,
                     head => break head,
                 }
             };
@@ -420,6 +378,7 @@ mod tests {
     use crate::stream::Store;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    #[derive(Clone)]
     struct Instant(Ts);
 
     impl Timed for Instant {
