@@ -79,6 +79,11 @@ impl Options {
         (6_000 / self.panels.len().max(1)).clamp(300, 1200) as u32
     }
 
+    /// Whether every task is counted.
+    fn counts_all(&self) -> bool {
+        self.tasks.is_none() && self.exclude.is_none() && self.pids.is_empty() && !self.forked
+    }
+
     /// Whether a task is counted.
     fn counts(&self, task: &Task, state: &SchedState) -> bool {
         let name = || sched::event::escape(task.comm.as_bytes());
@@ -306,6 +311,8 @@ struct Row {
 #[derive(Debug)]
 pub struct RunningWaiting<'o> {
     options: &'o Options,
+    /// Every task is counted, whatever becomes known of it.
+    all: bool,
     queues: CountedQueues,
     panels: Vec<Gather>,
     /// By CPU: its panel, and what it adds to it.
@@ -334,6 +341,7 @@ impl<'o> RunningWaiting<'o> {
         }
         RunningWaiting {
             options,
+            all: options.counts_all(),
             queues: CountedQueues::default(),
             panels: options.panels.iter().map(|_| Gather::new(options)).collect(),
             places,
@@ -348,7 +356,7 @@ impl<'o> RunningWaiting<'o> {
     fn place(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
         let Some((Some(panel), old)) = self.places.get(cpu.index()).copied() else { return };
         let running = matches!(state.current(cpu), Current::Task(_))
-            && state.running(cpu).is_some_and(|t| self.options.counts(t, state));
+            && (self.all || state.running(cpu).is_some_and(|t| self.options.counts(t, state)));
         let new = Place { load: state.load(cpu), running, waiting: self.waiting[cpu.index()] };
         if new == old {
             return;
@@ -385,12 +393,18 @@ impl Analysis for RunningWaiting<'_> {
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.gaps += u64::from(matches!(event.kind, sched::Kind::Lost { .. }));
+        let all = self.all;
+        if all && state.spans().is_empty() && state.cpu_spans().is_empty() {
+            return;
+        }
         let (options, waiting, touched) = (self.options, &mut self.waiting, &mut self.touched);
         touched.clear();
-        // Also without a change of state: who runs there may have a new name, or turn out to be a descendant.
-        touched.push(event.cpu);
+        if !all {
+            // Also without a change of state: who runs there may have a new name, or turn out to be a descendant.
+            touched.push(event.cpu);
+        }
         touched.extend(state.cpu_spans().iter().map(|s| s.cpu));
-        let count = |task: &Task, _| u8::from(options.counts(task, state));
+        let count = |task: &Task, _| u8::from(all || options.counts(task, state));
         self.queues.follow(state, count, |cpu, flags, by| {
             change(waiting, cpu, flags, by);
             touched.push(cpu);
