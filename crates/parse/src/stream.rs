@@ -80,6 +80,15 @@ impl CpuPages {
         }
     }
 
+    /// Where these units stand in the file, as far as there are any.
+    pub(crate) fn places(&self, units: Range<usize>) -> Range<u64> {
+        let end = units.end.min(self.units());
+        if units.start >= end {
+            return 0..0;
+        }
+        self.place(units.start).start..self.place(end.saturating_sub(1)).end
+    }
+
     /// How many units hold so many bytes, about; at least one.
     pub(crate) fn units_in(&self, bytes: u64) -> usize {
         bytes.checked_div(self.bytes_of(0)).map_or(1, |units| units.max(1) as usize)

@@ -374,8 +374,24 @@ impl Trace {
         self.source.will_read_all();
     }
 
-    /// This part is going to be read.
-    pub(crate) fn will_read(&self, place: &Range<u64>) {
+    /// The units from `first` on are going to be read one after the other: asks for the first ones, and for so
+    /// many steps ahead.
+    pub(crate) fn will_read_from(&self, pages: &CpuPages, first: usize, steps: usize) {
+        let step = pages.units_in(STEP);
+        self.will_read(pages, first..first.saturating_add(step.saturating_mul(steps.saturating_add(1))));
+    }
+
+    /// This unit is being read: at the start of a step asks for the one so many steps ahead.
+    pub(crate) fn reads(&self, pages: &CpuPages, unit: usize, steps: usize) {
+        let step = pages.units_in(STEP);
+        if unit.checked_rem(step) == Some(0) {
+            let soon = unit.saturating_add(step.saturating_mul(steps));
+            self.will_read(pages, soon..soon.saturating_add(step));
+        }
+    }
+
+    fn will_read(&self, pages: &CpuPages, units: Range<usize>) {
+        let place = pages.places(units);
         self.source.will_read(place.start, place.end.saturating_sub(place.start));
     }
 
@@ -485,6 +501,9 @@ impl Trace {
         if self.options.budget > 0 { self.options.budget } else { default }
     }
 }
+
+/// A step: so many bytes of a CPU are asked for at once.
+const STEP: u64 = 128 << 10;
 
 fn pool(threads: usize) -> Pool {
     let threads = if threads > 0 { threads } else { std::thread::available_parallelism().map_or(1, usize::from) };

@@ -152,10 +152,12 @@ impl CpuReader<'_> {
         let through = from.is_none_or(|from| from <= self.start);
         if through {
             self.trace.will_read_all();
+        } else {
+            self.trace.will_read_from(pages, first, 0);
         }
         for number in first..pages.units() {
             if !through {
-                self.trace.will_read(&pages.place(number));
+                self.trace.reads(pages, number, 0);
             }
             let mut unit = self.trace.decode(pages, number, &self.plan, skip, space);
             diagnostics.merge(&unit.diagnostics);

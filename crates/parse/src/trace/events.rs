@@ -279,8 +279,8 @@ fn each_cpu(told: impl Iterator<Item = FirstEvent>, begin: Ts) -> Vec<FirstEvent
     firsts
 }
 
-/// So many bytes of a CPU are asked for ahead.
-const SOON: u64 = 384 << 10;
+/// So many steps ahead of a CPU's data are asked for.
+const AHEAD: usize = 3;
 
 /// The merged events of a trace, for a [`sched::Pass`].
 #[derive(Debug)]
@@ -373,14 +373,14 @@ impl<'t> EventStream<'t> {
         let from_middle = lanes.iter().any(|(.., first)| *first > 0);
         if from_middle {
             for (_, pages, first) in lanes {
-                (0..pages.units_in(SOON)).for_each(|n| trace.will_read(&pages.place(first.saturating_add(n))));
+                trace.will_read_from(pages, *first, AHEAD);
             }
         } else {
             trace.will_read_all();
         }
         let decode = |task: merge::Task<'_, SchedEvent>| {
             if from_middle {
-                trace.will_read(&task.pages.place(task.unit.saturating_add(task.pages.units_in(SOON))));
+                trace.reads(task.pages, task.unit, AHEAD);
             }
             trace.decode(task.pages, task.unit, &self.plan, skip_of(&self.skip, task.buffer), task.space)
         };
