@@ -50,12 +50,14 @@ impl Count {
         self.since = start;
     }
 
-    /// From `ts` on this holds.
-    pub(crate) fn change(&mut self, ts: Ts, situation: Situation) {
-        if situation != self.situation {
-            self.pass(ts);
-            self.situation = situation;
+    /// From `ts` on this holds; whether that is violated and what held was not, or the other way round.
+    pub(crate) fn change(&mut self, ts: Ts, situation: Situation) -> bool {
+        if situation == self.situation {
+            return false;
         }
+        self.pass(ts);
+        let old = std::mem::replace(&mut self.situation, situation);
+        old.amount.is_some() != situation.amount.is_some()
     }
 
     /// Accounts for the time until `ts`.

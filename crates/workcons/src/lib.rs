@@ -34,7 +34,7 @@ use sched::counted::{CountedQueues, Flags};
 use sched::topology::Distance;
 use sched::{Analysis, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts};
 use serde::Serialize;
-use sets::{Amounts, Sets, WAYS};
+use sets::{Sets, WAYS};
 
 /// Which waiting tasks count
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
@@ -125,10 +125,6 @@ pub struct WorkConservation<'o> {
     sets: Sets,
     queues: CountedQueues,
     reactions: Reactions,
-    /// For which ways of counting it is violated.
-    violated: Flags,
-    /// The amounts of that.
-    amounts: Option<Amounts>,
     /// From this instant on an episode is worth a note.
     note_at: Ts,
     integrals: Integrals,
@@ -158,8 +154,6 @@ impl<'o> WorkConservation<'o> {
             sets,
             queues: CountedQueues::default(),
             reactions: Reactions::default(),
-            violated: 0,
-            amounts: None,
             note_at: Ts::MAX,
             integrals: Integrals::default(),
             traced: None,
@@ -186,16 +180,12 @@ impl<'o> WorkConservation<'o> {
         let Some(change) = change else { return };
         self.account(ts);
         self.sets.commit(&change);
-        let amounts = self.sets.amounts();
-        if std::mem::replace(&mut self.amounts, amounts) == amounts && amounts.is_some() {
-            return;
-        }
+        let mut turned = false;
         for (way, count) in self.counts.iter_mut().enumerate() {
-            count.change(ts, self.sets.situation(way));
+            turned |= count.change(ts, self.sets.situation(way));
         }
         // While an episode lasts, it is due for a note when it was.
-        let violated = self.sets.violations();
-        if std::mem::replace(&mut self.violated, violated) != violated {
+        if turned {
             self.note_at = self.note_due();
         }
     }

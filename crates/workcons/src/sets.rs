@@ -68,28 +68,9 @@ impl Four {
     }
 
     /// One for each flag.
-    const fn of_flags(flags: u128) -> Four {
-        Four(flags & 1 | (flags >> 1 & 1) << 32 | (flags >> 2 & 1) << 64)
+    fn of_flags(flags: Flags) -> Four {
+        (0..WAYS).fold(Four(0), |four, way| four.with(way, u32::from(flags >> way & 1)))
     }
-}
-
-/// What each combination of flags counts.
-const COUNTED: [Four; 1 << WAYS] = {
-    let mut counted = [Four(0); 1 << WAYS];
-    let mut flags = 0;
-    while flags < counted.len() {
-        counted[flags] = Four::of_flags(flags as u128);
-        flags += 1;
-    }
-    counted
-};
-
-/// For each way of counting the CPUs that could have been put to work, and the tasks that could have run there:
-/// while these stay the same, and no CPU is unknown, so does what holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Amounts {
-    capacity: Four,
-    threads: Four,
 }
 
 /// How many CPUs are what, and how many tasks wait.
@@ -235,7 +216,7 @@ impl Sets {
     /// A waiter that counts for these ways joins (1) or leaves (-1).
     pub(crate) fn waiter(&mut self, cpu: Cpu, ways: Flags, by: i32) {
         let place = self.at(cpu);
-        let counted = COUNTED[usize::from(ways) % COUNTED.len()];
+        let counted = Four::of_flags(ways);
         place.waiters = if by < 0 { place.waiters.less(counted) } else { place.waiters.add(counted) };
     }
 
@@ -281,22 +262,6 @@ impl Sets {
         let (idle, overloaded) = (self.sums.idle(), self.sums.overloaded.at(way));
         (idle > 0 && overloaded > 0)
             .then(|| Amount { capacity: idle.min(overloaded), threads: idle.min(self.sums.waiters.at(way)) })
-    }
-
-    /// For which ways of counting it is: bit by index.
-    pub(crate) fn violations(&self) -> Flags {
-        let any = |way: usize| u8::from(self.sums.overloaded.at(way) > 0) << way;
-        if self.sums.idle() > 0 { any(0) | any(1) | any(2) } else { 0 }
-    }
-
-    /// What tells whether something else holds; nothing where more than the amounts does.
-    pub(crate) fn amounts(&self) -> Option<Amounts> {
-        let idle = self.sums.idle();
-        if self.sums.unknown() > 0 || idle > 0 && self.levels.is_some() {
-            return None;
-        }
-        let least = |of: Four| (0..WAYS).fold(Four(0), |least, way| least.with(way, idle.min(of.at(way))));
-        Some(Amounts { capacity: least(self.sums.overloaded), threads: least(self.sums.waiters) })
     }
 
     /// What holds for a way of counting.
