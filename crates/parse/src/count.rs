@@ -81,7 +81,10 @@ struct Tally {
     lead: Option<Loss>,
     pending: Option<Loss>,
     first: Option<u64>,
-    last: Option<u64>,
+    /// The time of its last event, where it has a first one.
+    last: u64,
+    /// There was an event, and nothing is pending.
+    going_on: bool,
     damages: Vec<Diagnostic>,
 }
 
@@ -97,33 +100,20 @@ impl Visitor for Counter<'_> {
         let t = &mut self.tally;
         t.events = t.events.wrapping_add(1);
         if let Some(id) = self.common.id(raw.payload, self.trace.endian()) {
-            let id = usize::from(id);
-            match t.by_id.get_mut(id) {
+            match t.by_id.get_mut(usize::from(id)) {
                 Some(n) => *n = n.wrapping_add(1),
-                None => {
-                    t.by_id.resize(id.saturating_add(1), 0);
-                    if let Some(n) = t.by_id.get_mut(id) {
-                        *n = 1;
-                    }
-                }
+                None => t.first_of(usize::from(id)),
             }
         }
-        if let Some(loss) = t.pending.take() {
-            match t.last {
-                None => t.lead = Some(loss),
-                Some(last) => {
-                    t.note(loss);
-                    let (from, to) = (self.trace.ts(last), self.trace.ts(raw.ts));
-                    t.gap_ns = t.gap_ns.saturating_add(to.since(from).0);
-                }
-            }
+        if !t.going_on {
+            t.goes_on(raw.ts, self.trace);
         }
-        t.first.get_or_insert(raw.ts);
-        t.last = Some(raw.ts);
+        t.last = raw.ts;
     }
 
     fn gap(&mut self, loss: Loss) {
         self.tally.pending = Some(join_losses(self.tally.pending.take(), loss));
+        self.tally.going_on = false;
     }
 
     fn damage(&mut self, what: Diagnostic) {
@@ -132,6 +122,31 @@ impl Visitor for Counter<'_> {
 }
 
 impl Tally {
+    /// The first event with this number.
+    #[cold]
+    fn first_of(&mut self, id: usize) {
+        self.by_id.resize(id.saturating_add(1), 0);
+        if let Some(n) = self.by_id.get_mut(id) {
+            *n = 1;
+        }
+    }
+
+    /// An event at `ts` is the first one, or the first after a loss.
+    #[cold]
+    fn goes_on(&mut self, ts: u64, trace: &Trace) {
+        self.going_on = true;
+        if let Some(loss) = self.pending.take() {
+            if self.first.is_none() {
+                self.lead = Some(loss);
+            } else {
+                self.note(loss);
+                let gap = trace.ts(ts).since(trace.ts(self.last));
+                self.gap_ns = self.gap_ns.saturating_add(gap.0);
+            }
+        }
+        self.first.get_or_insert(ts);
+    }
+
     fn note(&mut self, loss: Loss) {
         self.gaps = self.gaps.saturating_add(1);
         match loss.count {
@@ -158,7 +173,7 @@ impl CpuCounts {
                 self.gap_ns += ts(first).since(from);
             }
             self.first.get_or_insert(ts(first));
-            self.last = t.last.map(ts);
+            self.last = Some(ts(t.last));
         }
         self.events = self.events.saturating_add(t.events);
         self.gaps = self.gaps.saturating_add(t.gaps);

@@ -115,7 +115,7 @@ pub(crate) struct Records<'p> {
 
 impl<'p> Records<'p> {
     /// The next record with a payload.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<Option<Raw<'p>>, BadRecord> {
         while !self.rest.is_empty() {
             match self.step() {

@@ -133,8 +133,12 @@ mod usual {
         }
     }
 
-    pub(super) const COMMON: CommonAt =
-        CommonAt { kind: At { offset: 0, size: 2 }, flags: At { offset: 2, size: 1 }, pid: At { offset: 4, size: 4 } };
+    pub(super) const COMMON: CommonAt = CommonAt {
+        kind: At { offset: 0, size: 2 },
+        flags: At { offset: 2, size: 1 },
+        pid: At { offset: 4, size: 4 },
+        usual: true,
+    };
 
     pub(super) const SWITCH: SwitchAt = SwitchAt { prev: task(8), state: At { offset: 32, size: 8 }, next: task(40) };
     pub(super) const SWITCH_SIZE: usize = 64;
@@ -248,8 +252,6 @@ pub(crate) struct Plan {
     /// [`States::table`].
     small_states: Vec<(StateClass, bool)>,
     common: CommonAt,
-    /// They are where they usually are.
-    usual: bool,
     want: Want,
 }
 
@@ -259,18 +261,23 @@ pub(crate) struct CommonAt {
     kind: At,
     flags: At,
     pid: At,
+    /// They are where [`usual::COMMON`] has them.
+    usual: bool,
 }
 
 impl CommonAt {
     pub(crate) fn of(format: Option<&EventFormat>) -> CommonAt {
         let at = |name, offset, size| format.and_then(|f| At::of(f, name)).unwrap_or(At { offset, size });
-        CommonAt { kind: at("common_type", 0, 2), flags: at("common_flags", 2, 1), pid: at("common_pid", 4, 4) }
+        let (kind, flags, pid) = (at("common_type", 0, 2), at("common_flags", 2, 1), at("common_pid", 4, 4));
+        let common = CommonAt { kind, flags, pid, usual: true };
+        CommonAt { usual: common == usual::COMMON, ..common }
     }
 
     /// The event's number.
     #[inline]
     pub(crate) fn id(&self, payload: &[u8], endian: Endian) -> Option<u16> {
-        self.kind.uint(payload, endian).and_then(|id| u16::try_from(id).ok())
+        let id = if self.usual { usual::COMMON.kind.uint(payload, endian) } else { self.kind.uint(payload, endian) };
+        id.and_then(|id| u16::try_from(id).ok())
     }
 
     #[inline]
@@ -278,9 +285,16 @@ impl CommonAt {
         self.pid.int(payload, endian).map_or(Pid(-1), Pid)
     }
 
-    #[inline]
-    pub(crate) fn flags(&self, payload: &[u8], endian: Endian) -> u8 {
-        self.flags.uint(payload, endian).map_or(0, |f| f as u8)
+    /// The event's number, who was current, and the flags.
+    #[inline(always)]
+    fn all(&self, p: &[u8], e: Endian) -> (Option<u64>, Option<i32>, Option<u64>) {
+        // The compiler knows the usual places, and reads them without asking what they are.
+        if self.usual { usual::COMMON.here(p, e) } else { self.here(p, e) }
+    }
+
+    #[inline(always)]
+    fn here(&self, p: &[u8], e: Endian) -> (Option<u64>, Option<i32>, Option<u64>) {
+        (self.kind.uint(p, e), self.pid.int(p, e), self.flags.uint(p, e))
     }
 }
 
@@ -294,8 +308,7 @@ impl Plan {
     /// Compiles the plan for `formats`.
     pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> Plan {
         let (small_states, common) = (states.table(), CommonAt::of(formats.first()));
-        let usual = common == usual::COMMON;
-        let mut plan = Plan { endian, entries: Vec::new(), states, small_states, common, usual, want };
+        let mut plan = Plan { endian, entries: Vec::new(), states, small_states, common, want };
         for format in formats {
             let Some(decode) = Decode::of(format).filter(|d| plan.wants(d)) else { continue };
             let id = usize::from(format.id);
@@ -341,9 +354,9 @@ impl Plan {
 
     #[inline(always)]
     fn decode_as(&self, e: Endian, p: &[u8], odd: &mut Oddities, mut emit: impl FnMut(Pid, u8, Kind)) {
-        let common = if self.usual { &usual::COMMON } else { &self.common };
-        let Some(id) = common.id(p, e) else { return };
-        let (pid, flags) = (common.pid(p, e), common.flags(p, e));
+        let (id, pid, flags) = self.common.all(p, e);
+        let Some(id) = id.and_then(|id| u16::try_from(id).ok()) else { return };
+        let (pid, flags) = (pid.map_or(Pid(-1), Pid), flags.map_or(0, |flags| flags as u8));
         let decode = match self.entries.get(usize::from(id)).and_then(Option::as_ref) {
             Some(decode) => decode,
             None if self.want == Want::Lineage => return,
