@@ -18,13 +18,20 @@ pub struct Totals {
     pub thread_ns: u64,
 }
 
-/// What holds during a stretch of time.
+/// How much of the predicate holds during a stretch of time: without capacity it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// CPUs that could have been put to work.
     pub capacity: u32,
     /// Tasks that could have run there.
     pub threads: u32,
+}
+
+impl Amount {
+    /// Whether the predicate holds.
+    pub fn holds(self) -> bool {
+        self.capacity > 0
+    }
 }
 
 /// An episode.
@@ -63,8 +70,10 @@ impl<T> Episodes<T> {
     }
 
     /// From `from` to `to` the predicate held with this amount, or did not hold.
-    pub fn pass(&mut self, from: Ts, to: Ts, amount: Option<Amount>) {
-        let Some(amount) = amount else { return self.close(from) };
+    pub fn pass(&mut self, from: Ts, to: Ts, amount: Amount) {
+        if !amount.holds() {
+            return self.close(from);
+        }
         let ns = to.since(from).0;
         let open = self.open.get_or_insert(Open { start: from, capacity_ns: 0, thread_ns: 0, note: None });
         open.capacity_ns = open.capacity_ns.saturating_add(ns.saturating_mul(amount.capacity.into()));
@@ -141,10 +150,10 @@ mod tests {
     #[test]
     fn episodes_are_maximal_and_counted_by_length() {
         let mut e = Episodes::new(&[Dur(0), Dur(10)], 1);
-        let one = Some(Amount { capacity: 1, threads: 2 });
+        let one = Amount { capacity: 1, threads: 2 };
         // 0 to 5 and 5 to 12 are one episode; 20 to 23 is another.
         for (from, to, amount) in
-            [(0, 5, one), (5, 12, Some(Amount { capacity: 2, threads: 2 })), (12, 20, None), (20, 23, one)]
+            [(0, 5, one), (5, 12, Amount { capacity: 2, threads: 2 }), (12, 20, Amount::default()), (20, 23, one)]
         {
             e.pass(Ts(from), Ts(to), amount);
             if e.wants_note(Ts(to)) {

@@ -214,12 +214,10 @@ impl<'o> Utilization<'o> {
     /// Until `ts` CPUs idled beside overloaded ones, or not.
     fn idle_until(&mut self, ts: Ts) {
         let counts = self.tally.counts();
-        let amount = counts
-            .is_violated()
-            .then(|| Amount { capacity: counts.idle.min(counts.overloaded), threads: counts.waiting_overloaded });
+        let amount = Amount { capacity: counts.idle.min(counts.overloaded), threads: counts.waiting_overloaded };
         if ts > self.last {
             self.idling.pass(self.last, ts, amount);
-            if amount.is_some() && self.idling.wants_note(ts) {
+            if amount.holds() && self.idling.wants_note(ts) {
                 self.idling.note((counts.idle, counts.overloaded));
             }
             self.last = ts;

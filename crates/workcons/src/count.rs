@@ -8,11 +8,10 @@ use sched::{Dur, Ts};
 /// What holds between two changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Situation {
-    /// What could have been done, if work conservation is violated.
-    pub(crate) amount: Option<Amount>,
-    /// How many CPUs more could have been put to work if each unknown one were what makes it so; nothing
-    /// where that comes to no violation.
-    pub(crate) doubt: Option<u32>,
+    /// What could have been done.
+    pub(crate) amount: Amount,
+    /// How many CPUs more could have been put to work if each unknown one were what makes it so.
+    pub(crate) doubt: u32,
     /// The nearest that an idle and an overloaded CPU are, if it is violated and the topology known.
     pub(crate) nearest: Option<Distance>,
 }
@@ -57,7 +56,7 @@ impl Count {
         }
         self.pass(ts);
         let old = std::mem::replace(&mut self.situation, situation);
-        old.amount.is_some() != situation.amount.is_some()
+        old.amount.holds() != situation.amount.holds()
     }
 
     /// Accounts for the time until `ts`.
@@ -69,10 +68,10 @@ impl Count {
         let from = std::mem::replace(&mut self.since, ts);
         let Situation { amount, doubt, nearest } = self.situation;
         self.episodes.pass(from, ts, amount);
-        if let Some(capacity) = doubt {
-            self.doubtful_ns += if amount.is_none() { ns } else { 0 };
+        if doubt > 0 {
+            self.doubtful_ns += if amount.holds() { 0 } else { ns };
             // A damaged stamp makes windows of centuries, for which this has no room.
-            let more = ns.saturating_mul(capacity.into());
+            let more = ns.saturating_mul(doubt.into());
             self.doubtful_capacity_ns = self.doubtful_capacity_ns.saturating_add(more);
         }
         self.nearest = nearest.map(|distance| self.nearest.map_or(distance, |other| other.min(distance)));
@@ -87,7 +86,7 @@ impl Count {
     /// When the episode that is open, or that began with what holds now, is long enough to be among the
     /// longest, if none of them ends before.
     pub(crate) fn note_due(&self) -> Option<Ts> {
-        self.situation.amount.and_then(|_| self.episodes.note_due(self.since))
+        if self.situation.amount.holds() { self.episodes.note_due(self.since) } else { None }
     }
 
     /// Whether the machine at `ts`, until which the time is accounted for, is to be noted; with the nearest

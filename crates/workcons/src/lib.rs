@@ -135,9 +135,9 @@ pub struct WorkConservation<'o> {
 /// ∫ of the counts of the state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Integrals {
-    running: u64,
-    waiting: u64,
-    unknown: u64,
+    running: u128,
+    waiting: u128,
+    unknown: u128,
 }
 
 impl<'o> WorkConservation<'o> {
@@ -200,13 +200,11 @@ impl<'o> WorkConservation<'o> {
         if let Some(strips) = &mut self.strips {
             strips.pass(from, ts, &self.sets, self.options.waiters as usize);
         }
-        let [running, unknown, waiting] = self.sets.totals().map(u64::from);
+        let [running, unknown, waiting] = self.sets.totals().map(|count| u128::from(ns) * u128::from(count));
         let i = &mut self.integrals;
-        // A damaged stamp makes windows of centuries, for which this has no room.
-        let grow = |sum: &mut u64, n: u64| *sum = sum.saturating_add(ns.saturating_mul(n));
-        grow(&mut i.running, running);
-        grow(&mut i.unknown, unknown);
-        grow(&mut i.waiting, waiting);
+        i.running += running;
+        i.unknown += unknown;
+        i.waiting += waiting;
     }
 
     /// When the next episode is long enough to be among the longest, if none of them ends before.

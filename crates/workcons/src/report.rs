@@ -149,8 +149,8 @@ pub struct Report {
     pub strips: Vec<Strip>,
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+fn percent(part: impl Into<u128>, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part.into() as f64 / whole as f64 }
 }
 
 struct Whole {
@@ -211,7 +211,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         Some((from, Some(to))) => (to.since(from), true),
         _ => (window, false),
     };
-    let mean = |integral: u64| if window.0 == 0 { 0.0 } else { integral as f64 / window.0 as f64 };
+    let mean = |integral: u128| if window.0 == 0 { 0.0 } else { integral as f64 / window.0 as f64 };
     Report {
         window_ns: window,
         from_ns: start,

@@ -224,7 +224,8 @@ impl Sets {
     /// what it was.
     pub(crate) fn settle(&mut self, mut load: impl FnMut(Cpu, Load) -> Load) -> Option<Sums> {
         let mut change = Sums::default();
-        for cpu in self.touched.drain(..) {
+        for cpu in &self.touched {
+            let cpu = *cpu;
             let place = &mut self.places[cpu.index()];
             place.touched = false;
             let load = load(cpu, place.load);
@@ -239,6 +240,7 @@ impl Sets {
                 self.moved.push((cpu, old, share));
             }
         }
+        self.touched.clear();
         (change != Sums::default() || !self.moved.is_empty()).then_some(change)
     }
 
@@ -257,21 +259,21 @@ impl Sets {
         [self.sums.cpus.at(Sums::RUNNING), self.sums.unknown(), self.sums.waiters.at(WAYS)]
     }
 
-    /// What could have been done, if work conservation is violated.
-    pub(crate) fn violation(&self, way: usize) -> Option<Amount> {
-        let (idle, overloaded) = (self.sums.idle(), self.sums.overloaded.at(way));
-        (idle > 0 && overloaded > 0)
-            .then(|| Amount { capacity: idle.min(overloaded), threads: idle.min(self.sums.waiters.at(way)) })
+    /// What could have been done: nothing where work conservation is not violated.
+    pub(crate) fn violation(&self, way: usize) -> Amount {
+        let idle = self.sums.idle();
+        // Where no CPU is overloaded no waiters are counted either.
+        Amount { capacity: idle.min(self.sums.overloaded.at(way)), threads: idle.min(self.sums.waiters.at(way)) }
     }
 
     /// What holds for a way of counting.
     pub(crate) fn situation(&self, way: usize) -> Situation {
         let amount = self.violation(way);
-        let known = amount.map_or(0, |amount| amount.capacity);
+        let doubtful = self.sums.unknown() > 0 && self.is_possible(way);
         Situation {
             amount,
-            doubt: (self.sums.unknown() > 0 && self.is_possible(way)).then(|| self.possible_capacity(way) - known),
-            nearest: amount.and_then(|_| self.nearest(way)),
+            doubt: if doubtful { self.possible_capacity(way) - amount.capacity } else { 0 },
+            nearest: if amount.holds() { self.nearest(way) } else { None },
         }
     }
 
@@ -343,12 +345,12 @@ mod tests {
     fn amounts() {
         use Load::{Idle, Overloaded, Reacting, Unknown};
         let s = sets(&[(Overloaded, 1), (Overloaded, 2), (Idle, 0), (Idle, 0), (Idle, 0), (Idle, 0)], "");
-        assert_eq!(s.violation(1), Some(Amount { capacity: 2, threads: 3 }));
+        assert_eq!(s.violation(1), Amount { capacity: 2, threads: 3 });
         let s = sets(&[(Overloaded, 1), (Overloaded, 2), (Idle, 0), (Idle, 0)], "");
-        assert_eq!(s.violation(1), Some(Amount { capacity: 2, threads: 2 }));
-        assert_eq!(sets(&[(Overloaded, 1), (Reacting, 1)], "").violation(1), None);
+        assert_eq!(s.violation(1), Amount { capacity: 2, threads: 2 });
+        assert_eq!(sets(&[(Overloaded, 1), (Reacting, 1)], "").violation(1), Amount::default());
         let s = sets(&[(Overloaded, 1), (Unknown, 0)], "");
-        assert_eq!((s.violation(1), s.is_possible(1), s.possible_capacity(1)), (None, true, 1));
+        assert_eq!((s.violation(1).holds(), s.is_possible(1), s.possible_capacity(1)), (false, true, 1));
         assert!(!sets(&[(Unknown, 0)], "").is_possible(1) && sets(&[(Unknown, 0), (Unknown, 0)], "").is_possible(1));
         assert!(!sets(&[(Idle, 0), (Load::Busy, 0)], "").is_possible(1));
     }

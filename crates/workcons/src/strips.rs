@@ -41,7 +41,7 @@ impl Gatherer {
 
     /// From `from` to `to` the sets were what they are.
     pub(crate) fn pass(&mut self, from: Ts, to: Ts, sets: &Sets, way: usize) {
-        let violated = sets.violation(way).is_some();
+        let violated = sets.violation(way).holds();
         for (node, strip) in self.strips.iter_mut().enumerate() {
             let class = match sets.in_node(node, way) {
                 _ if !violated && sets.is_possible(way) => UNKNOWN,
