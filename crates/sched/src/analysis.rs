@@ -74,6 +74,7 @@ tuple!(A 0);
 tuple!(A 0, B 1);
 tuple!(A 0, B 1, C 2);
 tuple!(A 0, B 1, C 2, D 3);
+tuple!(A 0, B 1, C 2, D 3, E 4, F 5);
 
 /// The running time of each task: the smallest useful analysis, and the example for others.
 #[derive(Clone, Debug, Default)]

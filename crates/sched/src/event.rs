@@ -19,7 +19,7 @@ impl Ts {
 
     /// The time passed since `earlier`; zero if that is not earlier.
     pub fn since(self, earlier: Ts) -> Dur {
-        Dur(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+        Dur(self.0.max(earlier.0).abs_diff(earlier.0))
     }
 
     /// This instant, `d` later; at most [`Ts::MAX`].

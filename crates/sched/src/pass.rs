@@ -1,11 +1,16 @@
 //! One pass over a trace: the prologue, the window, the feeding, the closing of what is open.
 
 use crate::analysis::Analysis;
-use crate::diag::{Diagnostic, Diagnostics};
+use crate::diag::Diagnostics;
 use crate::event::{Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
 use crate::state::{SchedState, Start};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
+
+mod fold;
+
+pub use fold::Groups;
+use fold::{End, Plan, learn};
 
 /// The first event of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,8 +178,13 @@ pub struct Outcome<T> {
     pub diagnostics: Diagnostics,
 }
 
-/// What three analyses found.
-pub type AllFound<A, B, C> = (<A as Analysis>::Output, <B as Analysis>::Output, <C as Analysis>::Output);
+impl<T> Outcome<T> {
+    /// The same, with what `change` makes of the result.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
+        let Outcome { output, from, to, diagnostics } = self;
+        Outcome { output: change(output), from, to, diagnostics }
+    }
+}
 
 /// A pass to be made over a source.
 #[derive(Debug)]
@@ -213,37 +223,22 @@ impl<S: EventSource> Pass<S> {
             let mut fold = plan.fold(analysis());
             self.source.events(&mut |events| fold.feed(events))?;
             if plan.was_right(&fold.state) {
-                return Ok(self.outcome(&plan, fold));
+                return Ok(fold.outcome(&plan, &self.source));
             }
         }
     }
 
-    /// Makes the pass with three analyses, or three groups of them, each on a thread of its own with a
+    /// Makes the pass with several analyses, or groups of them, each on a thread of its own with a
     /// state of its own, if the source has threads: none waits for what another reckons. They find
     /// what they find one after the other.
-    pub fn run_side_by_side<A, B, C>(
-        mut self,
-        analyses: impl Fn() -> (A, B, C),
-    ) -> Result<Outcome<AllFound<A, B, C>>, S::Error>
-    where
-        A: Analysis,
-        B: Analysis + Send,
-        C: Analysis + Send,
-    {
+    pub fn run_side_by_side<A: Groups>(mut self, analyses: impl Fn() -> A) -> Result<Outcome<A::Output>, S::Error> {
         if self.source.threads() < 2 {
             return self.run(analyses);
         }
         let mut plan = self.plan()?;
         loop {
-            let (a, b, c) = analyses();
-            let (mut a, mut b, mut c) = (plan.fold(a), plan.fold(b), plan.fold(c));
-            self.source.events_to_all(
-                &mut |events| a.feed(events),
-                &mut [&mut |events| b.feed(events), &mut |events| c.feed(events)],
-            )?;
-            if plan.was_right(&a.state) {
-                let Outcome { output, from, to, diagnostics } = self.outcome(&plan, a);
-                return Ok(Outcome { output: (output, b.close(), c.close()), from, to, diagnostics });
+            if let Some(outcome) = analyses().side_by_side(&mut plan, &mut self.source)? {
+                return Ok(outcome);
             }
         }
     }
@@ -268,15 +263,6 @@ impl<S: EventSource> Pass<S> {
         Ok(Plan { start, from, to, end, late: Diagnostics::default() })
     }
 
-    fn outcome<A: Analysis>(&self, plan: &Plan, fold: Fold<A>) -> Outcome<A::Output> {
-        let mut diagnostics = fold.state.diagnostics();
-        diagnostics.merge(&self.source.diagnostics());
-        diagnostics.merge(&plan.late);
-        diagnostics.add_many(Diagnostic::EventsLost, fold.lost);
-        let (from, to) = (fold.from, fold.to);
-        Outcome { output: fold.close(), from, to, diagnostics }
-    }
-
     fn look_ahead(&mut self, start: &Start) -> Result<Vec<(TaskRef, Cpu)>, S::Error> {
         let mut state = SchedState::new(start);
         let mut left = self.prologue;
@@ -288,116 +274,5 @@ impl<S: EventSource> Pass<S> {
             if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(state.discovered().to_vec())
-    }
-}
-
-/// Takes over what was discovered; whether any of it was new.
-fn learn(start: &mut Start, discovered: &[(TaskRef, Cpu)]) -> bool {
-    let known = start.waiting.len();
-    for (task, cpu) in discovered {
-        if !start.waiting.iter().any(|(other, _)| other.pid == task.pid) {
-            start.waiting.push((*task, *cpu));
-        }
-    }
-    start.waiting.len() > known
-}
-
-/// What is known before the events are read.
-struct Plan {
-    start: Start,
-    from: Ts,
-    to: Ts,
-    end: End,
-    /// What earlier attempts found too late.
-    late: Diagnostics,
-}
-
-impl Plan {
-    fn fold<A>(&self, analysis: A) -> Fold<A> {
-        let Plan { from, to, end, .. } = *self;
-        Fold { state: SchedState::new(&self.start), analysis, from, to, end, inside: false, lost: 0 }
-    }
-
-    /// Whether the start was known, as it turns out; if not, it is now, and all is to be read again.
-    fn was_right(&mut self, state: &SchedState) -> bool {
-        let learned = learn(&mut self.start, state.discovered());
-        if learned {
-            self.late.add_many(Diagnostic::LateStart, state.discovered().len() as u64);
-        }
-        !learned
-    }
-}
-
-/// What becomes of an event at the end of the window, or behind it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// At the end it is outside: the next window has it.
-    Exclusive,
-    /// At the end it is inside: the trace ends there.
-    Inclusive,
-    /// The window goes on to the last event. Where a clock stepped back, that can be later than
-    /// the last events of all CPUs let expect.
-    Open,
-}
-
-struct Fold<A> {
-    state: SchedState,
-    analysis: A,
-    from: Ts,
-    to: Ts,
-    end: End,
-    inside: bool,
-    /// Losses within the window.
-    lost: u64,
-}
-
-impl<A: Analysis> Fold<A> {
-    fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
-        for event in events {
-            if event.ts < self.from {
-                self.state.apply(event);
-                continue;
-            }
-            match self.end {
-                End::Open => self.to = self.to.max(event.ts),
-                End::Inclusive if event.ts <= self.to => {}
-                End::Exclusive if event.ts < self.to => {}
-                End::Inclusive | End::Exclusive => return ControlFlow::Break(()),
-            }
-            self.enter();
-            self.lost += u64::from(matches!(event.kind, Kind::Lost { .. }));
-            self.analysis.before(event, &self.state);
-            self.state.apply(event);
-            self.report();
-            self.analysis.after(event, &self.state);
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn enter(&mut self) {
-        if !self.inside {
-            self.inside = true;
-            self.analysis.begin(self.from, &self.state);
-        }
-    }
-
-    fn report(&mut self) {
-        for span in self.state.spans() {
-            if let Some(span) = span.clip(self.from, self.to) {
-                self.analysis.span(&span, &self.state);
-            }
-        }
-        for span in self.state.cpu_spans() {
-            if let Some(span) = span.clip(self.from, self.to) {
-                self.analysis.cpu_span(&span, &self.state);
-            }
-        }
-    }
-
-    fn close(mut self) -> A::Output {
-        self.enter();
-        self.state.close(self.to);
-        self.report();
-        self.analysis.finish(self.to, &self.state)
     }
 }

@@ -9,7 +9,7 @@ use crate::{output, overview, portrait, progress, trust, utilize};
 use anyhow::{Context, Result, bail};
 use dat2graph::{Coloring, Timeline};
 use draw::Figure;
-use sched::{Diagnostics, Dur, Pass, Window};
+use sched::{Diagnostics, Dur, EventSource, Pass, Window};
 use schedstat::{FromTrace, Row};
 use serde::Serialize;
 use std::fmt::Write;
@@ -40,6 +40,10 @@ const EXAMPLES: &str = "\
 Examples:
   schedviz report trace.dat                   writes trace.report/index.html
   schedviz report trace.dat -o results --topology lscpu.json";
+
+/// With so many threads each analysis follows a state of its own; with fewer that is repeated work that no
+/// thread is free for, and they share three.
+const THREADS_FOR_EACH: usize = 6;
 
 /// A part of the report.
 struct Section {
@@ -109,20 +113,28 @@ fn sections(args: &ReportArgs, subject: &Subject) -> Result<(Vec<Section>, Diagn
     };
     let overview = overview::plain(subject)?;
     let drawn = subject.lanes(from, to, Coloring::default());
-    // Each of the three takes about as long as the others.
-    let analyses = || {
-        (
-            (workcons::WorkConservation::new(&conserve), running_waiting::RunningWaiting::new(&overview)),
-            (latency::Latency::new(&waits), FromTrace::default(), Timeline::new(&drawn)),
-            (fairness::Fairness::new(&shares), utilization::Utilization::new(&busy)),
-        )
-    };
+    let violation = || workcons::WorkConservation::new(&conserve);
+    let queues = || running_waiting::RunningWaiting::new(&overview);
+    let delays = || latency::Latency::new(&waits);
+    let lanes = || (FromTrace::default(), Timeline::new(&drawn));
+    let shared = || fairness::Fairness::new(&shares);
+    let used = || utilization::Utilization::new(&busy);
     let within = Window { from: Some(from), to: Some(to) };
     let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(subject.trace.events()?).window(within).run_side_by_side(analyses)
+        let events = subject.trace.events()?;
+        let alone = events.threads() >= THREADS_FOR_EACH;
+        let pass = Pass::over(events).window(within);
+        if alone {
+            return pass.run_side_by_side(|| (violation(), queues(), delays(), lanes(), shared(), used()));
+        }
+        // Each of the three takes about as long as the others.
+        let outcome = pass.run_side_by_side(|| ((violation(), queues()), (delays(), lanes()), (shared(), used())))?;
+        Ok(outcome.map(|((violation, queues), (delays, lanes), (shared, used))| {
+            (violation, queues, delays, lanes, shared, used)
+        }))
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
-    let ((violation, queues), (delays, columns, lanes), (shared, used)) = outcome.output;
+    let (violation, queues, delays, (columns, lanes), shared, used) = outcome.output;
     let diagnostics = outcome.diagnostics;
     let name = subject.name();
     let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());

@@ -1,0 +1,163 @@
+//! What goes along with the events of a pass: the state, the analysis, and the window's edges.
+
+use super::{EventSource, Outcome};
+use crate::analysis::Analysis;
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::event::{Cpu, Kind, SchedEvent, TaskRef, Ts};
+use crate::state::{SchedState, Start};
+use std::ops::ControlFlow;
+
+/// Takes over what was discovered; whether any of it was new.
+pub(super) fn learn(start: &mut Start, discovered: &[(TaskRef, Cpu)]) -> bool {
+    let known = start.waiting.len();
+    for (task, cpu) in discovered {
+        if !start.waiting.iter().any(|(other, _)| other.pid == task.pid) {
+            start.waiting.push((*task, *cpu));
+        }
+    }
+    start.waiting.len() > known
+}
+
+/// Analyses, or groups of them, that can follow a pass side by side: tuples, of which all but the first can be
+/// sent to another thread.
+pub trait Groups: Analysis {
+    /// Makes the pass; nothing if the start was not known and all is to be read again.
+    #[doc(hidden)]
+    fn side_by_side<S: EventSource>(
+        self,
+        plan: &mut Plan,
+        source: &mut S,
+    ) -> Result<Option<Outcome<Self::Output>>, S::Error>;
+}
+
+macro_rules! groups {
+    ($first:ident $a:ident, $($other:ident $b:ident),+) => {
+        impl<$first: Analysis, $($other: Analysis + Send),+> Groups for ($first, $($other),+) {
+            fn side_by_side<S: EventSource>(
+                self,
+                plan: &mut Plan,
+                source: &mut S,
+            ) -> Result<Option<Outcome<Self::Output>>, S::Error> {
+                let ($a, $($b),+) = self;
+                let mut $a = plan.fold($a);
+                $(let mut $b = plan.fold($b);)+
+                source.events_to_all(&mut |events| $a.feed(events), &mut [$(&mut |events| $b.feed(events)),+])?;
+                Ok(plan.was_right(&$a.state).then(|| {
+                    $a.outcome(plan, source).map(|output| (output, $($b.close()),+))
+                }))
+            }
+        }
+    };
+}
+groups!(A a, B b, C c);
+groups!(A a, B b, C c, D d, E e, F f);
+
+/// What is known before the events are read.
+#[derive(Debug)]
+pub struct Plan {
+    pub(super) start: Start,
+    pub(super) from: Ts,
+    pub(super) to: Ts,
+    pub(super) end: End,
+    /// What earlier attempts found too late.
+    pub(super) late: Diagnostics,
+}
+
+impl Plan {
+    pub(super) fn fold<A>(&self, analysis: A) -> Fold<A> {
+        let Plan { from, to, end, .. } = *self;
+        Fold { state: SchedState::new(&self.start), analysis, from, to, end, inside: false, lost: 0 }
+    }
+
+    /// Whether the start was known, as it turns out; if not, it is now, and all is to be read again.
+    pub(super) fn was_right(&mut self, state: &SchedState) -> bool {
+        let learned = learn(&mut self.start, state.discovered());
+        if learned {
+            self.late.add_many(Diagnostic::LateStart, state.discovered().len() as u64);
+        }
+        !learned
+    }
+}
+
+/// What becomes of an event at the end of the window, or behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// At the end it is outside: the next window has it.
+    Exclusive,
+    /// At the end it is inside: the trace ends there.
+    Inclusive,
+    /// The window goes on to the last event. Where a clock stepped back, that can be later than
+    /// the last events of all CPUs let expect.
+    Open,
+}
+
+pub(super) struct Fold<A> {
+    pub(super) state: SchedState,
+    analysis: A,
+    from: Ts,
+    to: Ts,
+    end: End,
+    inside: bool,
+    /// Losses within the window.
+    lost: u64,
+}
+
+impl<A: Analysis> Fold<A> {
+    pub(super) fn outcome<S: EventSource>(self, plan: &Plan, source: &S) -> Outcome<A::Output> {
+        let mut diagnostics = self.state.diagnostics();
+        diagnostics.merge(&source.diagnostics());
+        diagnostics.merge(&plan.late);
+        diagnostics.add_many(Diagnostic::EventsLost, self.lost);
+        let (from, to) = (self.from, self.to);
+        Outcome { output: self.close(), from, to, diagnostics }
+    }
+
+    pub(super) fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
+        for event in events {
+            if event.ts < self.from {
+                self.state.apply(event);
+                continue;
+            }
+            match self.end {
+                End::Open => self.to = self.to.max(event.ts),
+                End::Inclusive if event.ts <= self.to => {}
+                End::Exclusive if event.ts < self.to => {}
+                End::Inclusive | End::Exclusive => return ControlFlow::Break(()),
+            }
+            self.enter();
+            self.lost += u64::from(matches!(event.kind, Kind::Lost { .. }));
+            self.analysis.before(event, &self.state);
+            self.state.apply(event);
+            self.report();
+            self.analysis.after(event, &self.state);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn enter(&mut self) {
+        if !self.inside {
+            self.inside = true;
+            self.analysis.begin(self.from, &self.state);
+        }
+    }
+
+    fn report(&mut self) {
+        for span in self.state.spans() {
+            if let Some(span) = span.clip(self.from, self.to) {
+                self.analysis.span(&span, &self.state);
+            }
+        }
+        for span in self.state.cpu_spans() {
+            if let Some(span) = span.clip(self.from, self.to) {
+                self.analysis.cpu_span(&span, &self.state);
+            }
+        }
+    }
+
+    fn close(mut self) -> A::Output {
+        self.enter();
+        self.state.close(self.to);
+        self.report();
+        self.analysis.finish(self.to, &self.state)
+    }
+}
