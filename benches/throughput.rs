@@ -4,6 +4,8 @@
 //! cargo bench -p schedviz --bench throughput -- [--size MB] [--trace FILE] [--form v6|v7|zstd] [--simulated CPUS] [--runs N]
 //! ```
 //!
+//! With zstd it tells as well how long decompressing alone takes, by the same library on as many threads.
+//!
 //! The recording's events are packed into full pages, and these are repeated with later times until
 //! the file has its size. trace-cmd reports a tenth of it, since it takes long, and its time is
 //! scaled up; where it is not installed its columns stay empty.
@@ -12,13 +14,17 @@ use parse::{Options, Trace};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
-use std::ops::ControlFlow;
+use std::num::NonZero;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use testkit::{Order, Ring, Simulation, TraceBuilder};
 
 type Pages = BTreeMap<u32, Vec<Vec<u8>>>;
+/// Where the chunks of compressed pages stand, and what each expands to.
+type Chunks = Vec<(Range<usize>, usize)>;
 
 /// The pages of one tile, and how much time it covers. A recording is repeated within a tile until
 /// most of its pages are full.
@@ -86,7 +92,14 @@ fn write_v6(original: &[u8], pages: &Pages, span: u64, tiles: u64, out: &mut (im
 }
 
 /// The same behind the header of a version 7 recording, with or without compression.
-fn write_v7(original: &[u8], pages: &Pages, span: u64, tiles: u64, zstd: bool, out: &mut (impl Write + Seek)) {
+fn write_v7(
+    original: &[u8],
+    pages: &Pages,
+    span: u64,
+    tiles: u64,
+    zstd: bool,
+    out: &mut (impl Write + Seek),
+) -> Chunks {
     let name_end = 12 + original[12..].iter().position(|b| *b == 0).unwrap_or(0);
     let name_end = name_end.max(18 + original[18..].iter().position(|b| *b == 0).expect("a name"));
     let first = name_end + 2 + original[name_end + 1..].iter().position(|b| *b == 0).expect("a version");
@@ -96,7 +109,7 @@ fn write_v7(original: &[u8], pages: &Pages, span: u64, tiles: u64, zstd: bool, o
     let mut buffer_header = vec![3, 0, u8::from(zstd), 0, 0xff, 0xff, 0xff, 0xff];
     buffer_header.extend([0; 8]);
     out.write_all(&buffer_header).expect("written");
-    let mut rows = Vec::new();
+    let (mut rows, mut written) = (Vec::new(), Chunks::new());
     for (cpu, pages) in pages {
         let at = out.stream_position().expect("a position").next_multiple_of(4096);
         out.seek(SeekFrom::Start(at)).expect("a place");
@@ -117,6 +130,8 @@ fn write_v7(original: &[u8], pages: &Pages, span: u64, tiles: u64, zstd: bool, o
                 let block = compressor.compress(&plain).expect("compressed");
                 out.write_all(&(block.len() as u32).to_le_bytes()).expect("written");
                 out.write_all(&(plain.len() as u32).to_le_bytes()).expect("written");
+                let at = out.stream_position().expect("a position") as usize;
+                written.push((at..at + block.len(), plain.len()));
                 out.write_all(&block).expect("written");
             }
         }
@@ -144,6 +159,27 @@ fn write_v7(original: &[u8], pages: &Pages, span: u64, tiles: u64, zstd: bool, o
     out.write_all(&section.to_le_bytes()).expect("written");
     out.seek(SeekFrom::Start(end as u64 + 8)).expect("a place");
     out.write_all(&(section - end as u64 - 16).to_le_bytes()).expect("written");
+    written
+}
+
+/// How long the library takes for all chunks, on as many threads as there are cores.
+fn decompress_alone(file: &[u8], chunks: &Chunks) -> Duration {
+    let begin = Instant::now();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(|| {
+                let mut decompressor = zstd::bulk::Decompressor::new().expect("a decompressor");
+                let mut plain = Vec::new();
+                while let Some((at, size)) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    plain.clear();
+                    plain.reserve(*size);
+                    decompressor.decompress_to_buffer(&file[at.clone()], &mut plain).expect("what was compressed");
+                }
+            });
+        }
+    });
+    begin.elapsed()
 }
 
 /// Runs a command; how long it took, and the most memory it held.
@@ -208,19 +244,22 @@ fn simulate(cpus: u32, form: &str, path: &Path) {
     std::fs::write(path, trace).expect("written");
 }
 
-/// Writes a tiled trace; the number of events in it.
-fn write(setup: &Setup, size: u64, path: &Path) -> u64 {
+/// Writes a tiled trace; the number of events in it, and its chunks if it is compressed.
+fn write(setup: &Setup, size: u64, path: &Path) -> (u64, Chunks) {
     let original = std::fs::read(&setup.trace).expect("a recording");
     let (pages, span, events) = pack(&setup.trace);
     let tile: u64 = pages.values().map(|p| p.len() as u64 * 4096).sum();
     let tiles = (size / tile).max(1);
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path).expect("a file"));
-    match setup.form.as_str() {
-        "v6" => write_v6(&original, &pages, span, tiles, &mut out),
+    let chunks = match setup.form.as_str() {
+        "v6" => {
+            write_v6(&original, &pages, span, tiles, &mut out);
+            Chunks::new()
+        }
         form => write_v7(&original, &pages, span, tiles, form == "zstd", &mut out),
-    }
+    };
     out.flush().expect("written");
-    events * tiles
+    (events * tiles, chunks)
 }
 
 /// What it costs the stepper to go to any step, and one back.
@@ -265,13 +304,15 @@ fn main() {
         simulate(cpus, &setup.form, &setup.trace);
     }
     let (large, small) = (folder.join("large.dat"), folder.join("small.dat"));
-    let events = write(&setup, setup.size * 1_000_000, &large);
-    let small_events = write(&setup, setup.size * 100_000, &small);
+    let (events, chunks) = write(&setup, setup.size * 1_000_000, &large);
+    let (small_events, _) = write(&setup, setup.size * 100_000, &small);
+    let compressed = if chunks.is_empty() { Vec::new() } else { std::fs::read(&large).expect("the tiled trace") };
+    let plain: usize = chunks.iter().map(|(_, size)| size).sum();
     let data = {
         let trace = Trace::open(&large, Options::default()).expect("the tiled trace");
         let total: u64 = trace.event_counts().iter().map(|e| e.count).sum();
         assert_eq!(total, events, "the tiled trace is whole");
-        trace.data_size() as f64 / 1e9
+        plain.max(trace.data_size() as usize) as f64 / 1e9
     };
     println!(
         "{} as {}: {:.2} GB of data, {:.1} M events",
@@ -289,11 +330,14 @@ fn main() {
         ("running-waiting", vec!["running-waiting"]),
         ("workcons", vec!["workcons"]),
     ];
-    let mut report = Vec::new();
+    let (mut report, mut alone) = (Vec::new(), Vec::new());
     let has_trace_cmd = Command::new("trace-cmd").arg("--version").stdout(Stdio::null()).status().is_ok();
     let mut times: Vec<Vec<(Duration, u64)>> = vec![Vec::new(); commands.len()];
     // All in each round: what slows one down slows down all.
     for _ in 0..setup.runs {
+        if !chunks.is_empty() {
+            alone.push(decompress_alone(&compressed, &chunks));
+        }
         for (times, (_, arguments)) in times.iter_mut().zip(&commands) {
             let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
             command.args(arguments).arg(&large);
@@ -312,6 +356,10 @@ fn main() {
         let s = median(times.into_iter().map(|t| t.0).collect()).as_secs_f64();
         let ratio = theirs.map_or("-".to_owned(), |t| format!("{:.1}", t / s));
         println!("{name:<28} {s:>8.3} {:>8.2} {:>10.1} {peak:>8} {ratio:>12}", data / s, events as f64 / 1e6 / s);
+    }
+    if !alone.is_empty() {
+        let s = median(alone).as_secs_f64();
+        println!("{:<28} {s:>8.3} {:>8.2}", "decompressing alone", data / s);
     }
     if let Some(theirs) = theirs {
         println!(
