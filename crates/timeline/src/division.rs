@@ -67,14 +67,18 @@ impl Division {
         }
         if ns == self.end {
             (self.part, self.begin) = (self.part + 1, self.end);
-        } else {
-            let part = match self.whole {
-                Some(width) => (ns / width) as usize,
-                None => (u128::from(ns) * self.count / self.span) as usize,
-            };
-            self.part = part.min(self.count() - 1);
-            self.begin = self.begin_of(self.part);
+            self.end = self.end_of(self.part);
+            // Of more parts than nanoseconds some are empty, and perhaps the next one.
+            if ns < self.end {
+                return;
+            }
         }
+        let part = match self.whole {
+            Some(width) => (ns / width) as usize,
+            None => (u128::from(ns) * self.count / self.span) as usize,
+        };
+        self.part = part.min(self.count() - 1);
+        self.begin = self.begin_of(self.part);
         self.end = self.end_of(self.part);
     }
 
@@ -104,6 +108,14 @@ mod tests {
         let mut parts = Vec::new();
         division.split(Ts(105), Ts(135), |part, start, end| parts.push((part, start.0, end.0)));
         assert_eq!(parts, [(0, 105, 110), (1, 110, 120), (2, 120, 130), (3, 130, 135)]);
+    }
+
+    #[test]
+    fn of_more_parts_than_nanoseconds_empty_ones_are_passed_over() {
+        let mut division = Division::into_parts(Ts(0), Ts(5), 11);
+        let mut parts = Vec::new();
+        division.split(Ts(0), Ts(5), |part, start, end| parts.push((part, start.0, end.0)));
+        assert_eq!(parts, [(0, 0, 1), (2, 1, 2), (4, 2, 3), (6, 3, 4), (8, 4, 5)]);
     }
 
     #[test]
