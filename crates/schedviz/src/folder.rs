@@ -7,10 +7,10 @@ use crate::present::Document;
 use crate::subject::Subject;
 use crate::{output, overview, portrait, progress, trust, utilize};
 use anyhow::{Context, Result, bail};
-use dat2graph::{Coloring, Timeline};
+use dat2graph::{Coloring, Lane, Timeline};
 use draw::Figure;
 use sched::{Diagnostics, Dur, EventSource, Pass, Window};
-use schedstat::{FromTrace, Row};
+use schedstat::{FromTrace, Row, TraceColumns};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -64,8 +64,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         bail!("{}: this is a file; --output names a folder", folder.display());
     }
     let subject = Subject::open(&args.trace, &args.read, &args.window)?;
-    let (sections, diagnostics) = sections(args, &subject)?;
-    trust::warn(&diagnostics, args.read.quiet, args.read.color);
+    let questions = Questions::new(args, &subject)?;
+    let found = progress::watched(&subject.trace, args.read.quiet, || questions.ask(&subject));
+    let found = found.map_err(|e| subject.named(e))?;
+    let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());
+    let sections = sections(&subject, &shown, &questions, &found)?;
+    trust::warn(&found.diagnostics, args.read.quiet, args.read.color);
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     for section in &sections {
         for (nth, figure) in (1..).zip(&section.figures) {
@@ -87,104 +91,140 @@ fn document<R: Serialize>(trace: &str, report: &R, trust: &Diagnostics) -> Resul
     Ok(serde_json::to_value(Document { trace: trace.to_owned(), report, trust })?)
 }
 
-fn sections(args: &ReportArgs, subject: &Subject) -> Result<(Vec<Section>, Diagnostics)> {
-    let Subject { from, to, start: zero, .. } = *subject;
-    let cpus = subject.only(&args.window);
-    let window = to.since(from).0;
-    let topology = || subject.topology.clone();
-    let conserve = workcons::Options {
-        cpus: cpus.clone(),
-        zero,
-        topology: topology(),
-        strips: Some((from, to)),
-        ..Default::default()
-    };
-    let waits = latency::Options { cpus, zero, topology: topology(), worst: 5, ..Default::default() };
-    let busy = utilize::plain(subject);
-    let shares = fairness::Options {
-        from,
-        to,
-        zero,
-        by: fairness::GroupBy::Command,
-        tasks: None,
-        weights: false,
-        interval: Dur(round_step(window / 10)),
-        worst: 5,
-    };
-    let overview = overview::plain(subject)?;
-    let drawn = subject.lanes(from, to, Coloring::default());
-    let violation = || workcons::WorkConservation::new(&conserve);
-    let queues = || running_waiting::RunningWaiting::new(&overview);
-    let delays = || latency::Latency::new(&waits);
-    let lanes = || (FromTrace::default(), Timeline::new(&drawn));
-    let shared = || fairness::Fairness::new(&shares);
-    let used = || utilization::Utilization::new(&busy);
-    let within = Window { from: Some(from), to: Some(to) };
-    let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
+/// What each analysis is asked.
+struct Questions<'q> {
+    conserve: workcons::Options,
+    overview: running_waiting::Options,
+    waits: latency::Options<'q>,
+    drawn: dat2graph::Options,
+    shares: fairness::Options<'q>,
+    busy: utilization::Options,
+}
+
+/// What each has found.
+struct Found {
+    violation: workcons::Report,
+    queues: running_waiting::Report,
+    delays: latency::LatencyReport,
+    columns: TraceColumns,
+    lanes: Vec<Lane>,
+    shared: fairness::FairnessReport,
+    used: utilization::UtilizationReport,
+    diagnostics: Diagnostics,
+}
+
+impl<'q> Questions<'q> {
+    fn new(args: &ReportArgs, subject: &Subject) -> Result<Questions<'q>> {
+        let Subject { from, to, start: zero, .. } = *subject;
+        let cpus = subject.only(&args.window);
+        let topology = || subject.topology.clone();
+        let conserve = workcons::Options {
+            cpus: cpus.clone(),
+            zero,
+            topology: topology(),
+            strips: Some((from, to)),
+            ..Default::default()
+        };
+        let shares = fairness::Options {
+            from,
+            to,
+            zero,
+            by: fairness::GroupBy::Command,
+            tasks: None,
+            weights: false,
+            interval: Dur(round_step(to.since(from).0 / 10)),
+            worst: 5,
+        };
+        Ok(Questions {
+            conserve,
+            overview: overview::plain(subject)?,
+            waits: latency::Options { cpus, zero, topology: topology(), worst: 5, ..Default::default() },
+            drawn: subject.lanes(from, to, Coloring::default()),
+            shares,
+            busy: utilize::plain(subject),
+        })
+    }
+
+    /// Reads once, and lets all of them look.
+    fn ask(&self, subject: &Subject) -> Result<Found, parse::Error> {
+        let violation = || workcons::WorkConservation::new(&self.conserve);
+        let queues = || running_waiting::RunningWaiting::new(&self.overview);
+        let delays = || latency::Latency::new(&self.waits);
+        let lanes = || (FromTrace::default(), Timeline::new(&self.drawn));
+        let shared = || fairness::Fairness::new(&self.shares);
+        let used = || utilization::Utilization::new(&self.busy);
         let events = subject.trace.events()?;
         let alone = events.threads() >= THREADS_FOR_EACH;
-        let pass = Pass::over(events).window(within);
-        if alone {
-            return pass.run_side_by_side(|| (violation(), queues(), delays(), lanes(), shared(), used()));
-        }
-        // Each of the three takes about as long as the others.
-        let outcome = pass.run_side_by_side(|| ((violation(), queues()), (delays(), lanes()), (shared(), used())))?;
-        Ok(outcome.map(|((violation, queues), (delays, lanes), (shared, used))| {
-            (violation, queues, delays, lanes, shared, used)
-        }))
-    });
-    let outcome = outcome.map_err(|e| subject.named(e))?;
-    let (violation, queues, delays, (columns, lanes), shared, used) = outcome.output;
-    let diagnostics = outcome.diagnostics;
+        let pass = Pass::over(events).window(Window { from: Some(subject.from), to: Some(subject.to) });
+        let outcome = if alone {
+            pass.run_side_by_side(|| (violation(), queues(), delays(), lanes(), shared(), used()))?
+        } else {
+            // Each of the three takes about as long as the others.
+            let three = pass.run_side_by_side(|| ((violation(), queues()), (delays(), lanes()), (shared(), used())))?;
+            three.map(|((violation, queues), (delays, lanes), (shared, used))| {
+                (violation, queues, delays, lanes, shared, used)
+            })
+        };
+        let (violation, queues, delays, (columns, lanes), shared, used) = outcome.output;
+        Ok(Found { violation, queues, delays, columns, lanes, shared, used, diagnostics: outcome.diagnostics })
+    }
+}
+
+/// Draws and tells what was found.
+fn sections(subject: &Subject, shown: &str, asked: &Questions<'_>, found: &Found) -> Result<Vec<Section>> {
+    let Found { violation, queues, delays, columns, lanes, shared, used, diagnostics } = found;
     let name = subject.name();
-    let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());
-    let warnings = page::general_warnings(&subject.trace, &subject.observed, &diagnostics);
-    let heading = subject.heading(warnings);
-    let columns_text = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
-    let ran = dat2graph::report(&lanes, &drawn);
-    let mut all = vec![Section {
-        name: "dat2graph",
-        title: "What every core ran",
-        figures: vec![dat2graph::figure(&lanes, &ran, &drawn, &graph::heading(subject, &ran, &diagnostics))],
-        text: String::new(),
-        json: document(&name, &ran, &diagnostics)?,
-    }];
-    all.push(Section {
-        name: "running-waiting",
-        title: "Running and waiting tasks",
-        figures: vec![running_waiting::figure(&queues, &overview, &overview::heading(subject, &queues, &diagnostics))],
-        text: String::new(),
-        json: document(&name, &queues, &diagnostics)?,
-    });
-    all.push(Section {
-        name: "workcons",
-        title: "Work conservation",
-        figures: vec![portrait::portrait(subject, &violation, &diagnostics)?],
-        text: workcons::text(&violation, &shown),
-        json: document(&name, &violation, &diagnostics)?,
-    });
-    all.push(Section {
-        name: "utilization",
-        title: "Utilization",
-        figures: vec![utilization::figure(&used, &busy, &heading)],
-        text: format!("{}\n{columns_text}", utilization::text(&used, &shown, true)),
-        json: document(&name, &used, &diagnostics)?,
-    });
-    all.push(Section {
-        name: "latency",
-        title: "Latency",
-        figures: vec![latency::figure(&delays, &heading)],
-        text: latency::text(&delays, &shown, 15, 5),
-        json: document(&name, &delays, &diagnostics)?,
-    });
-    all.push(Section {
-        name: "fairness",
-        title: "Fairness",
-        figures: fairness::figure(&shared, &heading),
-        text: fairness::text(&shared, &shown, 20),
-        json: document(&name, &shared, &diagnostics)?,
-    });
-    Ok((all, diagnostics))
+    let heading = subject.heading(page::general_warnings(&subject.trace, &subject.observed, diagnostics));
+    let columns = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
+    let ran = dat2graph::report(lanes, &asked.drawn);
+    Ok(vec![
+        Section {
+            name: "dat2graph",
+            title: "What every core ran",
+            figures: vec![dat2graph::figure(lanes, &ran, &asked.drawn, &graph::heading(subject, &ran, diagnostics))],
+            text: String::new(),
+            json: document(&name, &ran, diagnostics)?,
+        },
+        Section {
+            name: "running-waiting",
+            title: "Running and waiting tasks",
+            figures: vec![running_waiting::figure(
+                queues,
+                &asked.overview,
+                &overview::heading(subject, queues, diagnostics),
+            )],
+            text: String::new(),
+            json: document(&name, queues, diagnostics)?,
+        },
+        Section {
+            name: "workcons",
+            title: "Work conservation",
+            figures: vec![portrait::portrait(subject, violation, diagnostics)?],
+            text: workcons::text(violation, shown),
+            json: document(&name, violation, diagnostics)?,
+        },
+        Section {
+            name: "utilization",
+            title: "Utilization",
+            figures: vec![utilization::figure(used, &asked.busy, &heading)],
+            text: format!("{}\n{columns}", utilization::text(used, shown, true)),
+            json: document(&name, used, diagnostics)?,
+        },
+        Section {
+            name: "latency",
+            title: "Latency",
+            figures: vec![latency::figure(delays, &heading)],
+            text: latency::text(delays, shown, 15, 5),
+            json: document(&name, delays, diagnostics)?,
+        },
+        Section {
+            name: "fairness",
+            title: "Fairness",
+            figures: fairness::figure(shared, &heading),
+            text: fairness::text(shared, shown, 20),
+            json: document(&name, shared, diagnostics)?,
+        },
+    ])
 }
 
 fn escaped(text: &str) -> String {
