@@ -291,6 +291,71 @@ fn jumps(path: &Path) {
     );
 }
 
+/// What is measured.
+const COMMANDS: [(&str, &[&str]); 5] = [
+    ("info", &["info"]),
+    ("dat2graph", &["dat2graph"]),
+    ("dat2graph, one thread", &["dat2graph", "--threads", "1"]),
+    ("running-waiting", &["running-waiting"]),
+    ("workcons", &["workcons"]),
+];
+
+/// How long each took, run by run.
+#[derive(Default)]
+struct Times {
+    /// The commands, with the most memory.
+    ours: [Vec<(Duration, u64)>; COMMANDS.len()],
+    /// `trace-cmd report` on the small file, where it is installed.
+    theirs: Vec<Duration>,
+    /// Decompressing alone, where there is something compressed.
+    alone: Vec<Duration>,
+}
+
+/// Runs all in each round: what slows one down slows down all.
+fn measure(folder: &Path, runs: usize, chunks: &Chunks) -> Times {
+    let (large, small, figure) = (folder.join("large.dat"), folder.join("small.dat"), folder.join("figure.pdf"));
+    let compressed = if chunks.is_empty() { Vec::new() } else { std::fs::read(&large).expect("the tiled trace") };
+    let has_trace_cmd = Command::new("trace-cmd").arg("--version").stdout(Stdio::null()).status().is_ok();
+    let mut times = Times::default();
+    for _ in 0..runs {
+        if !chunks.is_empty() {
+            times.alone.push(decompress_alone(&compressed, chunks));
+        }
+        for (times, (_, arguments)) in times.ours.iter_mut().zip(&COMMANDS) {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+            command.args(*arguments).arg(&large);
+            if !matches!(arguments[0], "info" | "workcons") {
+                command.arg("-o").arg(&figure);
+            }
+            times.push(timed(&mut command));
+        }
+        if has_trace_cmd {
+            times.theirs.push(timed(Command::new("trace-cmd").arg("report").arg("-i").arg(&small)).0);
+        }
+    }
+    times
+}
+
+/// Prints the table: of so many GB of data and events, of which trace-cmd had `part`.
+fn table(times: Times, data: f64, events: u64, part: f64) {
+    println!("{:<28} {:>8} {:>8} {:>10} {:>8} {:>12}", "command", "s", "GB/s", "M events/s", "MiB", "x trace-cmd");
+    let millions = events as f64 / 1e6;
+    let theirs = (!times.theirs.is_empty()).then(|| median(times.theirs).as_secs_f64() / part);
+    for (times, (name, _)) in times.ours.into_iter().zip(&COMMANDS) {
+        let peak = times.iter().map(|t| t.1).max().unwrap_or(0);
+        let s = median(times.into_iter().map(|t| t.0).collect()).as_secs_f64();
+        let ratio = theirs.map_or("-".to_owned(), |t| format!("{:.1}", t / s));
+        println!("{name:<28} {s:>8.3} {:>8.2} {:>10.1} {peak:>8} {ratio:>12}", data / s, millions / s);
+    }
+    if !times.alone.is_empty() {
+        let s = median(times.alone).as_secs_f64();
+        println!("{:<28} {s:>8.3} {:>8.2}", "decompressing alone", data / s);
+    }
+    if let Some(s) = theirs {
+        println!("{:<28} {s:>8.1} {:>8.3} {:>10.2}", "trace-cmd report (scaled)", data / s, millions / s);
+    }
+}
+
 fn main() {
     // `cargo test --benches` only wants to know that it can be started.
     if std::env::args().any(|a| a == "--test") {
@@ -303,72 +368,20 @@ fn main() {
         setup.trace = folder.join("simulated.dat");
         simulate(cpus, &setup.form, &setup.trace);
     }
-    let (large, small) = (folder.join("large.dat"), folder.join("small.dat"));
+    let large = folder.join("large.dat");
     let (events, chunks) = write(&setup, setup.size * 1_000_000, &large);
-    let (small_events, _) = write(&setup, setup.size * 100_000, &small);
-    let compressed = if chunks.is_empty() { Vec::new() } else { std::fs::read(&large).expect("the tiled trace") };
-    let plain: usize = chunks.iter().map(|(_, size)| size).sum();
+    let (small_events, _) = write(&setup, setup.size * 100_000, &folder.join("small.dat"));
     let data = {
         let trace = Trace::open(&large, Options::default()).expect("the tiled trace");
         let total: u64 = trace.event_counts().iter().map(|e| e.count).sum();
         assert_eq!(total, events, "the tiled trace is whole");
-        plain.max(trace.data_size() as usize) as f64 / 1e9
+        let plain: usize = chunks.iter().map(|(_, size)| size).sum();
+        trace.data_size().max(plain as u64) as f64 / 1e9
     };
-    println!(
-        "{} as {}: {:.2} GB of data, {:.1} M events",
-        setup.trace.display(),
-        setup.form,
-        data,
-        events as f64 / 1e6
-    );
-    println!("{:<28} {:>8} {:>8} {:>10} {:>8} {:>12}", "command", "s", "GB/s", "M events/s", "MiB", "x trace-cmd");
-    let figure = folder.join("figure.pdf");
-    let commands: [(&str, Vec<&str>); 5] = [
-        ("info", vec!["info"]),
-        ("dat2graph", vec!["dat2graph"]),
-        ("dat2graph, one thread", vec!["dat2graph", "--threads", "1"]),
-        ("running-waiting", vec!["running-waiting"]),
-        ("workcons", vec!["workcons"]),
-    ];
-    let (mut report, mut alone) = (Vec::new(), Vec::new());
-    let has_trace_cmd = Command::new("trace-cmd").arg("--version").stdout(Stdio::null()).status().is_ok();
-    let mut times: Vec<Vec<(Duration, u64)>> = vec![Vec::new(); commands.len()];
-    // All in each round: what slows one down slows down all.
-    for _ in 0..setup.runs {
-        if !chunks.is_empty() {
-            alone.push(decompress_alone(&compressed, &chunks));
-        }
-        for (times, (_, arguments)) in times.iter_mut().zip(&commands) {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
-            command.args(arguments).arg(&large);
-            if !matches!(arguments[0], "info" | "workcons") {
-                command.arg("-o").arg(&figure);
-            }
-            times.push(timed(&mut command));
-        }
-        if has_trace_cmd {
-            report.push(timed(Command::new("trace-cmd").arg("report").arg("-i").arg(&small)).0);
-        }
-    }
-    let theirs = (!report.is_empty()).then(|| median(report).as_secs_f64() * events as f64 / small_events as f64);
-    for (times, (name, _)) in times.into_iter().zip(&commands) {
-        let peak = times.iter().map(|t| t.1).max().unwrap_or(0);
-        let s = median(times.into_iter().map(|t| t.0).collect()).as_secs_f64();
-        let ratio = theirs.map_or("-".to_owned(), |t| format!("{:.1}", t / s));
-        println!("{name:<28} {s:>8.3} {:>8.2} {:>10.1} {peak:>8} {ratio:>12}", data / s, events as f64 / 1e6 / s);
-    }
-    if !alone.is_empty() {
-        let s = median(alone).as_secs_f64();
-        println!("{:<28} {s:>8.3} {:>8.2}", "decompressing alone", data / s);
-    }
-    if let Some(theirs) = theirs {
-        println!(
-            "{:<28} {theirs:>8.1} {:>8.3} {:>10.2}",
-            "trace-cmd report (scaled)",
-            data / theirs,
-            events as f64 / 1e6 / theirs
-        );
-    }
+    let millions = events as f64 / 1e6;
+    println!("{} as {}: {data:.2} GB of data, {millions:.1} M events", setup.trace.display(), setup.form);
+    let times = measure(&folder, setup.runs, &chunks);
+    table(times, data, events, small_events as f64 / events as f64);
     jumps(&large);
     if std::env::var_os("SCHEDVIZ_BENCH_KEEP").is_none() {
         std::fs::remove_dir_all(&folder).expect("removed");
