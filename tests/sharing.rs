@@ -332,7 +332,7 @@ fn a_report_is_one_page_whatever_the_threads() {
         files.sort();
         files
     };
-    // Some analyses share a thread with four of them, none with eight.
+    // The analyses are on three threads with four of them, on six with eight.
     let one = files("1");
     assert!(one == files("4") && one == files("8"), "the same bytes whatever the threads");
     let names: Vec<&str> = one.iter().map(|(name, _)| name.as_str()).collect();

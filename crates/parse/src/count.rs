@@ -83,8 +83,6 @@ struct Tally {
     first: Option<u64>,
     /// The time of its last event, where it has a first one.
     last: u64,
-    /// There was an event, and nothing is pending.
-    going_on: bool,
     damages: Vec<Diagnostic>,
 }
 
@@ -105,7 +103,7 @@ impl Visitor for Counter<'_> {
                 None => t.first_of(usize::from(id)),
             }
         }
-        if !t.going_on {
+        if t.first.is_none() || t.pending.is_some() {
             t.goes_on(raw.ts, self.trace);
         }
         t.last = raw.ts;
@@ -113,7 +111,6 @@ impl Visitor for Counter<'_> {
 
     fn gap(&mut self, loss: Loss) {
         self.tally.pending = Some(join_losses(self.tally.pending.take(), loss));
-        self.tally.going_on = false;
     }
 
     fn damage(&mut self, what: Diagnostic) {
@@ -134,7 +131,6 @@ impl Tally {
     /// An event at `ts` is the first one, or the first after a loss.
     #[cold]
     fn goes_on(&mut self, ts: u64, trace: &Trace) {
-        self.going_on = true;
         if let Some(loss) = self.pending.take() {
             if self.first.is_none() {
                 self.lead = Some(loss);

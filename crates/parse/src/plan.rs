@@ -276,25 +276,25 @@ impl CommonAt {
     /// The event's number.
     #[inline]
     pub(crate) fn id(&self, payload: &[u8], endian: Endian) -> Option<u16> {
-        let id = if self.usual { usual::COMMON.kind.uint(payload, endian) } else { self.kind.uint(payload, endian) };
-        id.and_then(|id| u16::try_from(id).ok())
+        self.all(payload, endian).0
     }
 
     #[inline]
     pub(crate) fn pid(&self, payload: &[u8], endian: Endian) -> Pid {
-        self.pid.int(payload, endian).map_or(Pid(-1), Pid)
+        self.all(payload, endian).1
     }
 
     /// The event's number, who was current, and the flags.
     #[inline(always)]
-    fn all(&self, p: &[u8], e: Endian) -> (Option<u64>, Option<i32>, Option<u64>) {
+    fn all(&self, p: &[u8], e: Endian) -> (Option<u16>, Pid, u8) {
         // The compiler knows the usual places, and reads them without asking what they are.
         if self.usual { usual::COMMON.here(p, e) } else { self.here(p, e) }
     }
 
     #[inline(always)]
-    fn here(&self, p: &[u8], e: Endian) -> (Option<u64>, Option<i32>, Option<u64>) {
-        (self.kind.uint(p, e), self.pid.int(p, e), self.flags.uint(p, e))
+    fn here(&self, p: &[u8], e: Endian) -> (Option<u16>, Pid, u8) {
+        let id = self.kind.uint(p, e).and_then(|id| u16::try_from(id).ok());
+        (id, self.pid.int(p, e).map_or(Pid(-1), Pid), self.flags.uint(p, e).map_or(0, |flags| flags as u8))
     }
 }
 
@@ -355,8 +355,7 @@ impl Plan {
     #[inline(always)]
     fn decode_as(&self, e: Endian, p: &[u8], odd: &mut Oddities, mut emit: impl FnMut(Pid, u8, Kind)) {
         let (id, pid, flags) = self.common.all(p, e);
-        let Some(id) = id.and_then(|id| u16::try_from(id).ok()) else { return };
-        let (pid, flags) = (pid.map_or(Pid(-1), Pid), flags.map_or(0, |flags| flags as u8));
+        let Some(id) = id else { return };
         let decode = match self.entries.get(usize::from(id)).and_then(Option::as_ref) {
             Some(decode) => decode,
             None if self.want == Want::Lineage => return,

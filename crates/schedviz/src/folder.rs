@@ -41,8 +41,8 @@ Examples:
   schedviz report trace.dat                   writes trace.report/index.html
   schedviz report trace.dat -o results --topology lscpu.json";
 
-/// With so many threads each analysis follows a state of its own; with fewer that is repeated work that no
-/// thread is free for, and they share three.
+/// With so many threads there are six states, and hardly an analysis shares one; with fewer that is repeated
+/// work that no thread is free for, and they share three.
 const THREADS_FOR_EACH: usize = 6;
 
 /// A part of the report.

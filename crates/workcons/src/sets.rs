@@ -224,8 +224,7 @@ impl Sets {
     /// what it was.
     pub(crate) fn settle(&mut self, mut load: impl FnMut(Cpu, Load) -> Load) -> Option<Sums> {
         let mut change = Sums::default();
-        for cpu in &self.touched {
-            let cpu = *cpu;
+        for cpu in self.touched.iter().copied() {
             let place = &mut self.places[cpu.index()];
             place.touched = false;
             let load = load(cpu, place.load);
@@ -269,18 +268,16 @@ impl Sets {
     /// What holds for a way of counting.
     pub(crate) fn situation(&self, way: usize) -> Situation {
         let amount = self.violation(way);
-        let doubtful = self.sums.unknown() > 0 && self.is_possible(way);
         Situation {
             amount,
-            doubt: if doubtful { self.possible_capacity(way) - amount.capacity } else { 0 },
+            doubt: self.possible_capacity(way) - amount.capacity,
             nearest: if amount.holds() { self.nearest(way) } else { None },
         }
     }
 
     /// Whether it would be, were each unknown CPU whatever makes it so.
     pub(crate) fn is_possible(&self, way: usize) -> bool {
-        let sides = u32::from(self.sums.idle() > 0) + u32::from(self.sums.overloaded.at(way) > 0);
-        sides + self.sums.unknown().min(2) >= 2
+        self.possible_capacity(way) > 0
     }
 
     /// The capacity then: unknown CPUs join the smaller set as long as that helps.
