@@ -70,9 +70,13 @@ impl<T> Episodes<T> {
     }
 
     /// From `from` to `to` the predicate held with this amount, or did not hold.
+    #[inline]
     pub fn pass(&mut self, from: Ts, to: Ts, amount: Amount) {
         if !amount.holds() {
-            return self.close(from);
+            if self.open.is_some() {
+                self.close(from);
+            }
+            return;
         }
         let ns = to.since(from).0;
         let open = self.open.get_or_insert(Open { start: from, capacity_ns: 0, thread_ns: 0, note: None });

@@ -1,5 +1,6 @@
 //! What comes together, as time passes, for one way of counting the waiters.
 
+use crate::sets::WAYS;
 use crate::{KEPT, Scene};
 use sched::episodes::{Amount, Episodes};
 use sched::topology::Distance;
@@ -26,9 +27,51 @@ pub(crate) struct Count {
     pub(crate) by_distance: [u64; 4],
     /// The nearest pair in the open episode.
     nearest: Option<Distance>,
-    /// What holds, and since when: time is accounted for when that changes, not at every event.
+    /// What holds.
     situation: Situation,
-    since: Ts,
+}
+
+/// One for each way of counting, and until when the time is accounted for.
+#[derive(Clone, Debug)]
+pub(crate) struct Counts {
+    pub(crate) ways: [Count; WAYS],
+    until: Ts,
+}
+
+impl Counts {
+    pub(crate) fn new(thresholds: &[Dur]) -> Counts {
+        Counts { ways: [(); WAYS].map(|()| Count::new(thresholds)), until: Ts(0) }
+    }
+
+    /// Nothing holds, from `start` on.
+    pub(crate) fn begin(&mut self, start: Ts) {
+        self.until = start;
+    }
+
+    /// Accounts for the time until `ts`.
+    pub(crate) fn pass(&mut self, ts: Ts) {
+        let from = self.until;
+        if ts > from {
+            self.until = ts;
+            self.ways.iter_mut().for_each(|count| count.pass(from, ts));
+        }
+    }
+
+    /// From now on this holds, for each way; whether for one that is violated and what held was not, or the other
+    /// way round.
+    pub(crate) fn change(&mut self, situation: impl Fn(usize) -> Situation) -> bool {
+        let mut turned = false;
+        for (way, count) in self.ways.iter_mut().enumerate() {
+            let old = std::mem::replace(&mut count.situation, situation(way));
+            turned |= old.amount.holds() != count.situation.amount.holds();
+        }
+        turned
+    }
+
+    /// When the next episode is long enough to be among the longest, if none of them ends before.
+    pub(crate) fn note_due(&self) -> Ts {
+        self.ways.iter().filter_map(|count| count.note_due(self.until)).min().unwrap_or(Ts::MAX)
+    }
 }
 
 impl Count {
@@ -40,40 +83,34 @@ impl Count {
             by_distance: [0; 4],
             nearest: None,
             situation: Situation::default(),
-            since: Ts(0),
         }
     }
 
-    /// Nothing holds, from `start` on.
-    pub(crate) fn begin(&mut self, start: Ts) {
-        self.since = start;
+    /// Accounts for the time from `from` to `to`.
+    #[inline]
+    fn pass(&mut self, from: Ts, to: Ts) {
+        self.episodes.pass(from, to, self.situation.amount);
+        if self.situation.doubt > 0 {
+            self.doubt(to.since(from));
+        }
+        if self.situation.nearest.is_some() || self.nearest.is_some() {
+            self.approach(to.since(from));
+        }
     }
 
-    /// From `ts` on this holds; whether that is violated and what held was not, or the other way round.
-    pub(crate) fn change(&mut self, ts: Ts, situation: Situation) -> bool {
-        if situation == self.situation {
-            return false;
-        }
-        self.pass(ts);
-        let old = std::mem::replace(&mut self.situation, situation);
-        old.amount.holds() != situation.amount.holds()
+    /// For so long more may have been violated.
+    #[cold]
+    fn doubt(&mut self, Dur(ns): Dur) {
+        let Situation { amount, doubt, .. } = self.situation;
+        self.doubtful_ns += if amount.holds() { 0 } else { ns };
+        // A damaged stamp makes windows of centuries, for which this has no room.
+        let more = ns.saturating_mul(doubt.into());
+        self.doubtful_capacity_ns = self.doubtful_capacity_ns.saturating_add(more);
     }
 
-    /// Accounts for the time until `ts`.
-    pub(crate) fn pass(&mut self, ts: Ts) {
-        let ns = ts.since(self.since).0;
-        if ns == 0 {
-            return;
-        }
-        let from = std::mem::replace(&mut self.since, ts);
-        let Situation { amount, doubt, nearest } = self.situation;
-        self.episodes.pass(from, ts, amount);
-        if doubt > 0 {
-            self.doubtful_ns += if amount.holds() { 0 } else { ns };
-            // A damaged stamp makes windows of centuries, for which this has no room.
-            let more = ns.saturating_mul(doubt.into());
-            self.doubtful_capacity_ns = self.doubtful_capacity_ns.saturating_add(more);
-        }
+    /// For so long the pair that holds was the nearest.
+    fn approach(&mut self, Dur(ns): Dur) {
+        let nearest = self.situation.nearest;
         self.nearest = nearest.map(|distance| self.nearest.map_or(distance, |other| other.min(distance)));
         if let Some(distance) = nearest {
             self.by_distance[distance as usize] += ns;
@@ -83,10 +120,10 @@ impl Count {
         }
     }
 
-    /// When the episode that is open, or that began with what holds now, is long enough to be among the
-    /// longest, if none of them ends before.
-    pub(crate) fn note_due(&self) -> Option<Ts> {
-        if self.situation.amount.holds() { self.episodes.note_due(self.since) } else { None }
+    /// When the episode that is open, or that began with what holds from `now` on, is long enough to be among
+    /// the longest, if none of them ends before.
+    fn note_due(&self, now: Ts) -> Option<Ts> {
+        if self.situation.amount.holds() { self.episodes.note_due(now) } else { None }
     }
 
     /// Whether the machine at `ts`, until which the time is accounted for, is to be noted; with the nearest

@@ -28,7 +28,7 @@ pub use reactions::{LONG_REACTION, Reaction};
 pub use report::{EpisodeReport, Report, Unknown, Violation, table, text};
 pub use strips::Strip;
 
-use count::Count;
+use count::Counts;
 use reactions::Reactions;
 use sched::counted::{CountedQueues, Flags};
 use sched::topology::Distance;
@@ -121,7 +121,7 @@ pub struct WorkConservation<'o> {
     options: &'o Options,
     start: Ts,
     last: Ts,
-    counts: [Count; WAYS],
+    counts: Counts,
     sets: Sets,
     queues: CountedQueues,
     reactions: Reactions,
@@ -150,7 +150,7 @@ impl<'o> WorkConservation<'o> {
             strips: options.strips.map(|(from, to)| strips::Gatherer::new(&sets, from, to)),
             start: Ts(0),
             last: Ts(0),
-            counts: [(); WAYS].map(|()| Count::new(&thresholds)),
+            counts: Counts::new(&thresholds),
             sets,
             queues: CountedQueues::default(),
             reactions: Reactions::default(),
@@ -180,18 +180,15 @@ impl<'o> WorkConservation<'o> {
         let Some(change) = change else { return };
         self.account(ts);
         self.sets.commit(&change);
-        let mut turned = false;
-        for (way, count) in self.counts.iter_mut().enumerate() {
-            turned |= count.change(ts, self.sets.situation(way));
-        }
         // While an episode lasts, it is due for a note when it was.
-        if turned {
-            self.note_at = self.note_due();
+        if self.counts.change(|way| self.sets.situation(way)) {
+            self.note_at = self.counts.note_due();
         }
     }
 
     /// Accounts for the time since the last change, in which the sets were what they are.
     fn account(&mut self, ts: Ts) {
+        self.counts.pass(ts);
         let ns = ts.since(self.last).0;
         if ns == 0 {
             return;
@@ -207,21 +204,16 @@ impl<'o> WorkConservation<'o> {
         i.waiting += waiting;
     }
 
-    /// When the next episode is long enough to be among the longest, if none of them ends before.
-    fn note_due(&self) -> Ts {
-        self.counts.iter().filter_map(Count::note_due).min().unwrap_or(Ts::MAX)
-    }
-
     /// Notes the machine as it is for the episodes that have become long.
     fn note(&mut self, ts: Ts, state: &SchedState) {
+        self.counts.pass(ts);
         for way in 0..WAYS {
-            self.counts[way].pass(ts);
-            if let Some(nearest) = self.counts[way].wants_note(ts) {
+            if let Some(nearest) = self.counts.ways[way].wants_note(ts) {
                 let scene = self.scene(way, nearest, state);
-                self.counts[way].episodes.note(scene);
+                self.counts.ways[way].episodes.note(scene);
             }
         }
-        self.note_at = self.note_due();
+        self.note_at = self.counts.note_due();
     }
 
     /// The machine now: who idles, who waits where.
@@ -304,7 +296,7 @@ impl Analysis for WorkConservation<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         (self.start, self.last) = (start, start);
-        self.counts.iter_mut().for_each(|count| count.begin(start));
+        self.counts.begin(start);
         let cpus: Vec<Cpu> = state.observed().chain(self.options.assume_idle.iter().copied()).collect();
         for cpu in cpus {
             let (sets, options) = (&mut self.sets, self.options);
@@ -342,7 +334,7 @@ impl Analysis for WorkConservation<'_> {
         self.account(end);
         // The pass has closed the spans by now, but the queues are as they were.
         self.note(end, state);
-        for count in &mut self.counts {
+        for count in &mut self.counts.ways {
             count.episodes.close(end);
         }
         self.reactions.close(end);

@@ -1,6 +1,6 @@
 //! What was found: as numbers, as a text for one trace, as a table for several.
 
-use crate::count::Count;
+use crate::count::{Count, Counts};
 use crate::strips::Strip;
 use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
@@ -179,7 +179,16 @@ fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options) -
 
 pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState) -> Report {
     let observed = analysis.observed(state);
-    let WorkConservation { options, start, counts, reactions, integrals, traced, strips, .. } = analysis;
+    let WorkConservation {
+        options,
+        start,
+        counts: Counts { ways: counts, .. },
+        reactions,
+        integrals,
+        traced,
+        strips,
+        ..
+    } = analysis;
     let window = end.since(start);
     let whole = Whole { window: window.0, cpu_time: window.0.saturating_mul(observed as u64) };
     let totals_of = |count: &Count| {

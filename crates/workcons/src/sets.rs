@@ -15,9 +15,7 @@ struct Place {
     load: Load,
     /// Counted waiters, by way of counting.
     waiters: Four,
-    /// What they were when the sums were last brought up to date.
-    settled: Four,
-    /// What it adds to the sums, as of then.
+    /// What it added to the sums when they were last brought up to date.
     share: Sums,
     touched: bool,
 }
@@ -27,61 +25,62 @@ impl Place {
     fn share(&self) -> Sums {
         let cpus = match self.load {
             Load::Unobserved => return Sums::default(),
-            Load::Unknown => const { Four(0).with(Sums::UNKNOWN, 1) },
-            Load::Idle => const { Four(0).with(Sums::IDLE, 1) },
-            Load::Reacting => const { Four(0).with(Sums::REACTING, 1) },
-            Load::Busy | Load::Overloaded => const { Four(0).with(Sums::RUNNING, 1) },
+            Load::Unknown => const { Seven::of(Sums::UNKNOWN, 1) },
+            Load::Idle => const { Seven::of(Sums::IDLE, 1) },
+            Load::Reacting => const { Seven::of(Sums::REACTING, 1) },
+            Load::Busy | Load::Overloaded => const { Seven::of(Sums::RUNNING, 1) },
         };
-        let all = self.waiters.at(0);
+        let all = Four::of(WAYS, self.waiters.at(0));
         if !matches!(self.load, Load::Busy | Load::Overloaded) {
-            return Sums { cpus, overloaded: Four(0), waiters: Four(0).with(WAYS, all) };
+            return Sums { cpus, waiters: all };
         }
-        let over = |way: usize| u32::from(self.waiters.at(way) > 0);
-        Sums {
-            cpus,
-            overloaded: Four(0).with(0, over(0)).with(1, over(1)).with(2, over(2)),
-            waiters: self.waiters.with(WAYS, all),
-        }
+        let over = |way: usize| Seven::of(Sums::OVERLOADED + way, u32::from(self.waiters.at(way) > 0));
+        Sums { cpus: cpus.add(over(0)).add(over(1)).add(over(2)), waiters: self.waiters.add(all) }
     }
 }
 
-/// Four numbers below 2³² in one, so that they are added and compared at once. A difference may
+/// Several numbers of so many bits in one, so that they are added and compared at once. A difference may
 /// borrow from the next number; added to a sum that holds it, it comes out right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Four(u128);
+struct Packed<const BITS: usize>(u128);
 
-impl Four {
-    const fn with(self, place: usize, number: u32) -> Four {
-        Four(self.0 | (number as u128) << (32 * place))
+/// Four numbers of tasks.
+type Four = Packed<32>;
+
+/// Seven numbers of CPUs.
+type Seven = Packed<18>;
+const _: () = assert!(Cpu::LIMIT < 1 << 18);
+
+impl<const BITS: usize> Packed<BITS> {
+    const fn of(place: usize, number: u32) -> Self {
+        Packed((number as u128) << (BITS * place))
     }
 
     fn at(self, place: usize) -> u32 {
-        (self.0 >> (32 * place)) as u32
+        (self.0 >> (BITS * place)) as u32 & (u32::MAX >> (32 - BITS))
     }
 
-    fn add(self, other: Four) -> Four {
-        Four(self.0.wrapping_add(other.0))
+    fn add(self, other: Self) -> Self {
+        Packed(self.0.wrapping_add(other.0))
     }
 
-    fn less(self, other: Four) -> Four {
-        Four(self.0.wrapping_sub(other.0))
+    fn less(self, other: Self) -> Self {
+        Packed(self.0.wrapping_sub(other.0))
     }
+}
 
-    /// One for each flag.
-    fn of_flags(flags: Flags) -> Four {
-        (0..WAYS).fold(Four(0), |four, way| four.with(way, u32::from(flags >> way & 1)))
-    }
+/// One for each flag.
+fn counted(flags: Flags) -> Four {
+    (0..WAYS).fold(Four::default(), |four, way| four.add(Four::of(way, u32::from(flags >> way & 1))))
 }
 
 /// How many CPUs are what, and how many tasks wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     /// CPUs by what they are: see the constants.
-    cpus: Four,
-    /// CPUs that run a task while others wait, by way of counting.
-    overloaded: Four,
-    /// Counted waiters there, by way of counting; last, the waiters of any kind on any CPU that
-    /// takes part.
+    cpus: Seven,
+    /// Counted waiters on CPUs that run a task, by way of counting; last, the waiters of any kind on
+    /// any CPU that takes part.
     waiters: Four,
 }
 
@@ -90,6 +89,8 @@ impl Sums {
     const UNKNOWN: usize = 1;
     const REACTING: usize = 2;
     const RUNNING: usize = 3;
+    /// From here on, by way of counting: those that run a task while others wait.
+    const OVERLOADED: usize = 4;
 
     fn idle(&self) -> u32 {
         self.cpus.at(Sums::IDLE)
@@ -99,20 +100,16 @@ impl Sums {
         self.cpus.at(Sums::UNKNOWN)
     }
 
+    fn overloaded(&self, way: usize) -> u32 {
+        self.cpus.at(Sums::OVERLOADED + way)
+    }
+
     fn add(&self, other: &Sums) -> Sums {
-        Sums {
-            cpus: self.cpus.add(other.cpus),
-            overloaded: self.overloaded.add(other.overloaded),
-            waiters: self.waiters.add(other.waiters),
-        }
+        Sums { cpus: self.cpus.add(other.cpus), waiters: self.waiters.add(other.waiters) }
     }
 
     fn less(&self, other: &Sums) -> Sums {
-        Sums {
-            cpus: self.cpus.less(other.cpus),
-            overloaded: self.overloaded.less(other.overloaded),
-            waiters: self.waiters.less(other.waiters),
-        }
+        Sums { cpus: self.cpus.less(other.cpus), waiters: self.waiters.less(other.waiters) }
     }
 }
 
@@ -159,7 +156,7 @@ impl Level {
         swap(&mut self.idle[group], new.idle(), old.idle());
         for way in 0..WAYS {
             let sum = &mut self.overloaded[group][way];
-            swap(sum, new.overloaded.at(way), old.overloaded.at(way));
+            swap(sum, new.overloaded(way), old.overloaded(way));
             let both = |idle: u32, overloaded: u32| u32::from(idle > 0 && overloaded > 0);
             swap(&mut self.both[way], both(self.idle[group], *sum), both(before.0, before.1[way]));
         }
@@ -216,8 +213,7 @@ impl Sets {
     /// A waiter that counts for these ways joins (1) or leaves (-1).
     pub(crate) fn waiter(&mut self, cpu: Cpu, ways: Flags, by: i32) {
         let place = self.at(cpu);
-        let counted = Four::of_flags(ways);
-        place.waiters = if by < 0 { place.waiters.less(counted) } else { place.waiters.add(counted) };
+        place.waiters = if by < 0 { place.waiters.less(counted(ways)) } else { place.waiters.add(counted(ways)) };
     }
 
     /// Finds by how much the sums change; nothing if nothing did. `load` tells what a CPU is now, and is told
@@ -227,15 +223,11 @@ impl Sets {
         for cpu in self.touched.iter().copied() {
             let place = &mut self.places[cpu.index()];
             place.touched = false;
-            let load = load(cpu, place.load);
-            if load == place.load && place.waiters == place.settled {
-                continue;
-            }
-            (place.load, place.settled) = (load, place.waiters);
+            place.load = load(cpu, place.load);
             let share = place.share();
             let old = std::mem::replace(&mut place.share, share);
             change = change.add(&share.less(&old));
-            if self.levels.is_some() {
+            if self.levels.is_some() && share != old {
                 self.moved.push((cpu, old, share));
             }
         }
@@ -262,7 +254,7 @@ impl Sets {
     pub(crate) fn violation(&self, way: usize) -> Amount {
         let idle = self.sums.idle();
         // Where no CPU is overloaded no waiters are counted either.
-        Amount { capacity: idle.min(self.sums.overloaded.at(way)), threads: idle.min(self.sums.waiters.at(way)) }
+        Amount { capacity: idle.min(self.sums.overloaded(way)), threads: idle.min(self.sums.waiters.at(way)) }
     }
 
     /// What holds for a way of counting.
@@ -282,7 +274,11 @@ impl Sets {
 
     /// The capacity then: unknown CPUs join the smaller set as long as that helps.
     fn possible_capacity(&self, way: usize) -> u32 {
-        let (i, o, u) = (self.sums.idle(), self.sums.overloaded.at(way), self.sums.unknown());
+        let (i, o, u) = (self.sums.idle(), self.sums.overloaded(way), self.sums.unknown());
+        // As nearly always.
+        if u == 0 {
+            return i.min(o);
+        }
         ((i + o + u) / 2).min(i + u).min(o + u)
     }
 
@@ -306,7 +302,7 @@ impl Sets {
     pub(crate) fn in_node(&self, node: usize, way: usize) -> (bool, bool) {
         match &self.levels {
             Some([_, _, nodes]) if nodes.names.len() > 1 => (nodes.idle[node] > 0, nodes.overloaded[node][way] > 0),
-            _ => (self.sums.idle() > 0, self.sums.overloaded.at(way) > 0),
+            _ => (self.sums.idle() > 0, self.sums.overloaded(way) > 0),
         }
     }
 
@@ -319,7 +315,7 @@ impl Sets {
     }
 
     pub(crate) fn overloaded(&self, way: usize) -> impl Iterator<Item = Cpu> {
-        self.which(move |share| share.overloaded.at(way) > 0)
+        self.which(move |share| share.overloaded(way) > 0)
     }
 }
 
