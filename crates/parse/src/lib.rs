@@ -27,6 +27,7 @@ mod plan;
 mod print;
 mod printk;
 mod record;
+mod shared;
 mod states;
 mod stream;
 mod symbols;

@@ -19,12 +19,14 @@
 //! merged only when its CPU's frontier has moved past it.
 //!
 //! *Threads.* With one thread all happens on it. With more, decoding and merging run ahead of
-//! whoever looks at the items, on a thread of their own, by at most [`QUEUED`] batches; with more
-//! than two the decoding of the next round runs beside the merge of the last, on the pool. A batch has
+//! whoever looks at the items, on a thread of their own, by at most [`QUEUED`] batches. With two, who has
+//! nothing to look at helps to decode; with more the decoding of the next round runs beside the merge of
+//! the last, on the pool. A batch has
 //! copies of its items, one behind the other: looked at where they were decoded to, hundreds of places
 //! in turn, each would have to be waited for (a quarter of the time of a pass over 256 CPUs).
 
 use crate::page::Loss;
+use crate::shared::Shared;
 use crate::stream::{CpuPages, Pool, Unit, join_losses, parallel};
 use sched::pass::{SendSink, Sink, in_turn};
 use sched::{Cpu, Diagnostic, Diagnostics, Ts};
@@ -32,7 +34,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 /// Units of a CPU that may wait to be merged before it has to wait for the others.
 const AHEAD: usize = 2;
@@ -147,10 +149,16 @@ pub(crate) fn merge<'t, T: Timed>(
     others: &mut [&mut SendSink<'_, T>],
 ) -> Diagnostics {
     let merger = Merger::new(lanes, start, budget);
-    if pool.is_none() {
-        let sink = in_turn(first, others);
-        return merger.run(pool, &decode, sink);
-    }
+    let decode = |task: Task<'t, T>| Decoded { lane: task.lane, number: task.unit, unit: decode(task) };
+    let Some(threads) = pool.as_ref().map(|pool| pool.current_num_threads()) else {
+        return merger.run(|tasks| tasks.into_iter().map(decode).collect(), false, in_turn(first, others));
+    };
+    let shared = &Shared::new();
+    let decode_all = |tasks: Vec<Task<'t, T>>| match threads {
+        // More threads would only take the core away from who looks at the items.
+        2 => shared.all(tasks, decode),
+        _ => parallel(pool, tasks, decode),
+    };
     std::thread::scope(|scope| {
         let (send, batches) = sync_channel::<Arc<Vec<T>>>(QUEUED);
         let mut sends = vec![send];
@@ -159,20 +167,33 @@ pub(crate) fn merge<'t, T: Timed>(
             sends.push(send);
             scope.spawn(move || batches.iter().try_for_each(|batch| sink(&batch)));
         }
-        let decode = &decode;
         let ahead = scope.spawn(move || {
             let mut out = Batches::new(sends);
-            let diagnostics = merger.run(pool, decode, |items| out.add(items));
+            let diagnostics = merger.run(decode_all, threads > 2, |items| out.add(items));
             // Nobody may be listening any more.
             let _ = out.flush();
             diagnostics
         });
-        let _ = batches.iter().try_for_each(|batch| first(&batch));
+        look(&batches, first, || shared.one(decode));
         // Who has run ahead is told to stop.
         drop(batches);
         // Decoding does not panic. If it did, the panic is passed on, not swallowed.
         ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Shows batches to `sink` until it breaks or no more come, and helps while there are none.
+fn look<T>(batches: &Receiver<Arc<Vec<T>>>, sink: &mut Sink<'_, T>, help: impl Fn() -> bool) {
+    loop {
+        let batch = match batches.try_recv() {
+            Err(TryRecvError::Empty) if help() => continue,
+            Err(TryRecvError::Empty) => batches.recv().ok(),
+            batch => batch.ok(),
+        };
+        if batch.is_none_or(|batch| sink(&batch).is_break()) {
+            return;
+        }
+    }
 }
 
 /// Gathers items into batches, and sends these.
@@ -233,36 +254,35 @@ impl<'t, T: Timed> Merger<'t, T> {
         Merger { lanes, start, budget, spare: Vec::new() }
     }
 
-    /// Decodes and merges, round by round; `pass_on` gets stretches of units in order.
+    /// Decodes and merges, round by round, the one beside the other or in turn; `pass_on` gets
+    /// stretches of units in order.
     fn run(
         mut self,
-        pool: &Pool,
-        decode: &(impl Fn(Task<'t, T>) -> Unit<T> + Sync),
+        decode: impl Fn(Vec<Task<'t, T>>) -> Vec<Decoded<T>> + Sync,
+        beside: bool,
         mut pass_on: impl FnMut(&[T]) -> ControlFlow<()>,
     ) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
-        // Of two threads one looks at the items: a second one to decode would only take its core away.
-        let beside = &pool.clone().filter(|pool| pool.current_num_threads() > 2);
-        let mut units = decode_round(self.round(Some(self.start)), pool, decode);
+        let mut units = decode(self.round(Some(self.start)));
         loop {
-            for (index, number, unit) in units {
-                if let Some(lane) = self.lanes.get_mut(index) {
+            for Decoded { lane, number, unit } in units {
+                if let Some(lane) = self.lanes.get_mut(lane) {
                     lane.next = number.saturating_add(1);
                     lane.accept(unit, &mut diagnostics);
                 }
             }
             let watermark = self.lanes.iter().filter(|l| !l.is_exhausted()).map(|l| l.frontier).min();
             let next = self.round(watermark);
-            let (more, decoded) = if beside.is_some() {
+            let (more, decoded) = if beside {
                 std::thread::scope(|scope| {
-                    let ahead = scope.spawn(move || decode_round(next, beside, decode));
+                    let ahead = scope.spawn(|| decode(next));
                     let more = self.drain(watermark, &mut pass_on);
                     (more, ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 })
             } else {
                 let more = self.drain(watermark, &mut pass_on);
                 let wanted = more.is_continue() && watermark.is_some();
-                (more, if wanted { decode_round(next, &None, decode) } else { Vec::new() })
+                (more, if wanted { decode(next) } else { Vec::new() })
             };
             if more.is_break() || watermark.is_none() {
                 return diagnostics;
@@ -333,12 +353,11 @@ pub(crate) struct Task<'t, T> {
     pub(crate) space: Vec<T>,
 }
 
-fn decode_round<'t, T: Send>(
-    tasks: Vec<Task<'t, T>>,
-    pool: &Pool,
-    decode: &(impl Fn(Task<'t, T>) -> Unit<T> + Sync),
-) -> Vec<(usize, usize, Unit<T>)> {
-    parallel(pool, tasks, |task| (task.lane, task.unit, decode(task)))
+/// What came of it.
+struct Decoded<T> {
+    lane: usize,
+    number: usize,
+    unit: Unit<T>,
 }
 
 /// Chooses the units of a round: again and again the next one of the CPU that will probably be

@@ -1,0 +1,115 @@
+//! Work of one thread, with which another helps while it has nothing of its own to do.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Pieces of work, and what they come to.
+#[derive(Debug)]
+pub(crate) struct Shared<I, O> {
+    desk: Mutex<Desk<I, O>>,
+    finished: Condvar,
+}
+
+#[derive(Debug)]
+struct Desk<I, O> {
+    /// What nobody has begun, each with its place in the order.
+    todo: VecDeque<(usize, I)>,
+    at_work: usize,
+    done: Vec<(usize, O)>,
+}
+
+impl<I, O> Shared<I, O> {
+    pub(crate) fn new() -> Shared<I, O> {
+        let desk = Desk { todo: VecDeque::new(), at_work: 0, done: Vec::new() };
+        Shared { desk: Mutex::new(desk), finished: Condvar::new() }
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Desk<I, O>> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does all of this; the results are in order, whoever helped.
+    pub(crate) fn all(&self, items: Vec<I>, work: impl Fn(I) -> O) -> Vec<O> {
+        self.desk().todo = items.into_iter().enumerate().collect();
+        while self.one(&work) {}
+        let mut desk = self.desk();
+        while desk.at_work > 0 {
+            desk = self.finished.wait(desk).unwrap_or_else(PoisonError::into_inner);
+        }
+        let mut done = std::mem::take(&mut desk.done);
+        drop(desk);
+        done.sort_unstable_by_key(|(place, _)| *place);
+        done.into_iter().map(|(_, output)| output).collect()
+    }
+
+    /// Does the next piece. Whether there was one.
+    pub(crate) fn one(&self, work: impl Fn(I) -> O) -> bool {
+        let next = {
+            let mut desk = self.desk();
+            let next = desk.todo.pop_front();
+            desk.at_work = desk.at_work.saturating_add(usize::from(next.is_some()));
+            next
+        };
+        let Some((place, item)) = next else { return false };
+        // If the work panics, nobody shall wait for it.
+        let mut finish = Finish { shared: self, output: None };
+        finish.output = Some((place, work(item)));
+        true
+    }
+}
+
+/// Puts back what came of a piece of work, if anything did.
+struct Finish<'s, I, O> {
+    shared: &'s Shared<I, O>,
+    output: Option<(usize, O)>,
+}
+
+impl<I, O> Drop for Finish<'_, I, O> {
+    fn drop(&mut self) {
+        let mut desk = self.shared.desk();
+        desk.at_work = desk.at_work.saturating_sub(1);
+        desk.done.extend(self.output.take());
+        drop(desk);
+        self.shared.finished.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn results_are_in_order_whoever_helps() {
+        let shared = Shared::new();
+        let helped = AtomicUsize::new(0);
+        let (begun, over) = (Barrier::new(2), AtomicUsize::new(0));
+        // The first two pieces wait for one another: neither thread can do both.
+        let work = |n: u64| {
+            if n < 2 {
+                begun.wait();
+            }
+            n * n
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while over.load(Ordering::Acquire) == 0 {
+                    helped.fetch_add(usize::from(shared.one(work)), Ordering::Relaxed);
+                }
+            });
+            assert_eq!(shared.all((0..100).collect(), work), (0..100).map(|n| n * n).collect::<Vec<u64>>());
+            over.store(1, Ordering::Release);
+        });
+        assert!(helped.into_inner() > 0);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_helper_that_panicked() {
+        let shared = Shared::new();
+        shared.desk().todo.push_back((0, ()));
+        let helper = std::panic::AssertUnwindSafe(|| shared.one(|()| panic!("of its own doing")));
+        assert!(std::panic::catch_unwind(helper).is_err());
+        assert_eq!(shared.all(Vec::new(), |()| ()), []);
+    }
+}
