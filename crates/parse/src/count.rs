@@ -2,7 +2,7 @@
 
 use crate::page::{Loss, Raw};
 use crate::plan::CommonAt;
-use crate::stream::{CpuPages, UnitBytes, Visitor, join_losses, walk};
+use crate::stream::{CpuPages, Visitor, join_losses, walk};
 use crate::trace::Trace;
 use sched::{Cpu, Diagnostic, Diagnostics, Dur, Ts};
 use serde::Serialize;
@@ -238,10 +238,10 @@ impl Trace {
         let mut counter = Counter { tally: Tally::default(), trace: self, common: *self.common() };
         let mut own = Vec::new();
         for unit in units {
-            match pages.load(self.file(), unit, &mut own) {
-                UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) => walk(bytes, &pages.layout, &mut counter),
-                UnitBytes::Bad => {
-                    counter.damage(Diagnostic::CorruptChunk);
+            match pages.read(self.source(), unit, &mut own) {
+                Ok(bytes) => walk(bytes, &pages.layout, &mut counter),
+                Err(what) => {
+                    counter.damage(what);
                     counter.gap(Loss { count: None });
                 }
             }

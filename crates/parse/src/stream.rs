@@ -4,6 +4,7 @@
 //! another, so several are decoded in parallel; [`crate::merge`] puts them in order.
 
 use crate::chunk::{self, Chunk, Codec};
+use crate::map::Source;
 use crate::page::{Loss, Page, PageLayout, Raw};
 use sched::{Cpu, Diagnostic, Diagnostics, Ts};
 use std::ops::Range;
@@ -26,17 +27,6 @@ pub(crate) struct CpuPages {
 pub(crate) enum Store {
     Plain { at: u64, size: u64, unit: u64 },
     Chunks { codec: Option<Codec>, chunks: Vec<Chunk> },
-}
-
-/// The bytes of a unit: in the file, or decompressed.
-pub(crate) enum UnitBytes<'u> {
-    File {
-        at: usize,
-        bytes: &'u [u8],
-    },
-    Own(&'u [u8]),
-    /// It could not be decompressed.
-    Bad,
 }
 
 impl CpuPages {
@@ -94,17 +84,26 @@ impl CpuPages {
         bytes.checked_div(self.bytes_of(0)).map_or(1, |units| units.max(1) as usize)
     }
 
-    /// The bytes of a unit; `buffer` is used if they must be decompressed.
-    pub(crate) fn load<'u>(&self, file: &'u [u8], unit: usize, buffer: &'u mut Vec<u8>) -> UnitBytes<'u> {
-        let place = self.place(unit);
-        let Some(bytes) = crate::header::slice(file, &place) else { return UnitBytes::Bad };
-        let Store::Chunks { codec, chunks } = &self.store else {
-            return UnitBytes::File { at: place.start as usize, bytes };
-        };
-        let size = chunks.get(unit).map_or(0, |c| c.size as usize);
-        match codec.and_then(|codec| chunk::decompress(codec, bytes, size, buffer)) {
-            Some(()) => UnitBytes::Own(buffer),
-            None => UnitBytes::Bad,
+    /// The bytes of a unit, if it can be decompressed where that must be: `buffer` is for that.
+    pub(crate) fn load<'u>(&self, file: &'u [u8], unit: usize, buffer: &'u mut Vec<u8>) -> Option<&'u [u8]> {
+        let bytes = crate::header::slice(file, &self.place(unit))?;
+        let Store::Chunks { codec, chunks } = &self.store else { return Some(bytes) };
+        let size = chunks.get(unit)?.size as usize;
+        chunk::decompress((*codec)?, bytes, size, buffer)?;
+        Some(buffer)
+    }
+
+    /// The same for who reads one unit after the other; or what is wrong with it.
+    pub(crate) fn read<'u>(
+        &self,
+        source: &'u Source,
+        unit: usize,
+        buffer: &'u mut Vec<u8>,
+    ) -> Result<&'u [u8], Diagnostic> {
+        match self.store {
+            // The file has become shorter since it was opened, or the disk fails.
+            Store::Plain { .. } => source.read(&self.place(unit), buffer).ok_or(Diagnostic::TruncatedData),
+            Store::Chunks { .. } => self.load(source.bytes(), unit, buffer).ok_or(Diagnostic::CorruptChunk),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::page::PageLayout;
 use crate::plan::CommonAt;
 use crate::record::{Collector, Item, Record};
 use crate::states::States;
-use crate::stream::{self, CpuPages, Pool, Store, Unit, UnitBytes, walk};
+use crate::stream::{self, CpuPages, Pool, Store, Unit, walk};
 use crate::symbols::{self, Symbols};
 use rustc_hash::FxHashMap;
 use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Ts};
@@ -352,6 +352,10 @@ impl Trace {
         self.source.bytes()
     }
 
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
     pub(crate) fn lanes(&self) -> &[Vec<CpuPages>] {
         &self.lanes
     }
@@ -443,20 +447,17 @@ impl Trace {
     }
 
     fn collect(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Unit<Item> {
+        let mut diagnostics = Diagnostics::default();
         let mut own = Vec::new();
-        let (mut decoded, mut diagnostics) = (Unit::default(), Diagnostics::default());
-        let (file_at, unit_bytes) = match pages.load(self.file(), unit, &mut own) {
-            UnitBytes::File { at, .. } => (Some(at), Arc::default()),
-            UnitBytes::Own(_) => (None, Arc::new(own)),
-            UnitBytes::Bad => {
-                diagnostics.add(Diagnostic::CorruptChunk);
-                decoded.lead = Some(crate::page::Loss { count: None });
-                return Unit { diagnostics, ..decoded };
-            }
-        };
-        let place = pages.place(unit);
+        if pages.load(self.file(), unit, &mut own).is_none() {
+            diagnostics.add(Diagnostic::CorruptChunk);
+            return Unit { diagnostics, lead: Some(crate::page::Loss { count: None }), ..Unit::default() };
+        }
+        // A record is read where it is: in the file, or in what its chunk was decompressed to.
+        let (place, unit_bytes) = (pages.place(unit), Arc::new(own));
+        let file_at = matches!(pages.store, Store::Plain { .. }).then_some(place.start as usize);
         let bytes = match file_at {
-            Some(_) => crate::header::slice(self.file(), &place).unwrap_or(&[]),
+            Some(_) => crate::header::slice(self.file(), &place).unwrap_or_default(),
             None => &unit_bytes,
         };
         let mut collector = Collector {

@@ -5,7 +5,7 @@ use super::events::skip_of;
 use crate::error::Error;
 use crate::page::{Loss, Page, Raw};
 use crate::plan::{Plan, Want};
-use crate::stream::{CpuPages, UnitBytes, Visitor, join_losses, walk};
+use crate::stream::{CpuPages, Visitor, join_losses, walk};
 use sched::pass::FirstEvent;
 use sched::{Cpu, Diagnostic, Diagnostics, Kind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
@@ -48,7 +48,7 @@ impl Trace {
     fn ends_of(&self, pages: &CpuPages, unit: usize) -> Ends<'_> {
         let mut ends = Ends { trace: self, cpu: pages.cpu, first: None, last: None, lost: false };
         let mut own = Vec::new();
-        if let UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) = pages.load(self.file(), unit, &mut own) {
+        if let Some(bytes) = pages.load(self.file(), unit, &mut own) {
             walk(bytes, &pages.layout, &mut ends);
         }
         ends
@@ -89,9 +89,7 @@ impl Trace {
     /// The time of a unit's first page with events.
     pub(super) fn begins(&self, pages: &CpuPages, unit: usize) -> Option<Ts> {
         let mut own = Vec::new();
-        let (UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes)) = pages.load(self.file(), unit, &mut own) else {
-            return None;
-        };
+        let bytes = pages.load(self.file(), unit, &mut own)?;
         let pages_of = bytes.chunks(pages.layout.size.max(1)).filter_map(|page| Page::parse(page, &pages.layout).ok());
         let ts = pages_of.filter(|page| !page.is_empty()).map(|page| page.ts).next()?;
         Some(self.ts(ts))

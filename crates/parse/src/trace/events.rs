@@ -7,12 +7,18 @@ use crate::merge::{self, Timed};
 use crate::page::{Loss, Raw};
 use crate::plan::{Oddities, Plan, STATE_EVENTS, Want};
 use crate::states::{Evidence, States};
-use crate::stream::{self, CpuPages, Unit, UnitBytes, Visitor, join_losses, walk};
+use crate::stream::{self, CpuPages, Unit, Visitor, join_losses, walk};
 use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
 use sched::{Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 mod near;
+
+thread_local! {
+    /// The bytes of the unit that this thread decodes.
+    static BYTES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 impl Timed for SchedEvent {
     fn ts(&self) -> Ts {
@@ -102,7 +108,7 @@ impl Trace {
             let mut evidence = Evidence::default();
             for (_, pages) in self.selected_lanes().iter().take(64) {
                 let mut own = Vec::new();
-                if let UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) = pages.load(self.file(), 0, &mut own) {
+                if let Some(bytes) = pages.load(self.file(), 0, &mut own) {
                     walk(bytes, &pages.layout, &mut Sampler { plan: &plan, evidence: &mut evidence });
                 }
             }
@@ -131,17 +137,18 @@ impl Trace {
             backwards: 0,
             out_of_range: 0,
         };
-        let mut own = Vec::new();
-        match pages.load(self.file(), unit, &mut own) {
-            UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) => {
+        let mut own = BYTES.take();
+        match pages.read(self.source(), unit, &mut own) {
+            Ok(bytes) => {
                 decoder.unit.items.reserve(bytes.len() / 64);
                 walk(bytes, &pages.layout, &mut decoder);
             }
-            UnitBytes::Bad => {
-                decoder.damage(Diagnostic::CorruptChunk);
+            Err(what) => {
+                decoder.damage(what);
                 decoder.gap(Loss { count: None });
             }
         }
+        BYTES.set(own);
         self.release(&pages.place(unit));
         let Decoder { mut unit, odd, backwards, out_of_range, .. } = decoder;
         unit.diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
@@ -210,7 +217,7 @@ impl Trace {
         for (_, pages) in self.selected_lanes() {
             let mut finder = Finder { id: format.id, common: *self.common(), endian: self.endian(), found: false };
             let mut own = Vec::new();
-            if let UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) = pages.load(self.file(), 0, &mut own) {
+            if let Some(bytes) = pages.load(self.file(), 0, &mut own) {
                 walk(bytes, &pages.layout, &mut finder);
             }
             if finder.found {

@@ -5,7 +5,7 @@
 //! themselves tell: where the next page begins, a page header must stand.
 
 use crate::page::{Page, PageLayout};
-use crate::stream::{CpuPages, UnitBytes};
+use crate::stream::CpuPages;
 use sched::{Diagnostic, Diagnostics};
 
 const SMALLEST: usize = 4096;
@@ -29,7 +29,7 @@ pub(super) fn settle(file: &[u8], lanes: &mut [CpuPages], diagnostics: &mut Diag
     let mut votes = Votes::default();
     for lane in lanes.iter() {
         let mut own = Vec::new();
-        if let UnitBytes::File { bytes, .. } | UnitBytes::Own(bytes) = lane.load(file, 0, &mut own) {
+        if let Some(bytes) = lane.load(file, 0, &mut own) {
             vote(bytes, &layout, &mut votes);
         }
     }
