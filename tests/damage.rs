@@ -5,7 +5,7 @@ use crate::support::{fixture, schedviz, scratch};
 use parse::{Trace, Want};
 use sched::{Pass, Replay, Ts};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use workcons::{Options, WorkConservation};
 
@@ -96,16 +96,26 @@ fn cut_at_every_512th_byte() {
 #[test]
 fn single_bytes_changed() {
     // A prime, so that each run of the other fixtures meets all places of a structure.
-    let every = if std::env::var_os("SCHEDVIZ_EVERY_BYTE").is_some() { 1 } else { 31 };
-    for name in ["mask.dat", "affine.dat", "hackbench-v6.dat"] {
-        let whole = std::fs::read(fixture(name)).expect("a fixture");
-        let header = whole.len().min(60_000);
-        for at in (0..256).chain((256..header).step_by(every)) {
-            for change in [0xff, 0x01] {
-                let mut bytes = whole.clone();
-                bytes[at] ^= change;
-                check(bytes, &|| format!("{name}, byte {at} changed by {change:#x}"));
-            }
+    let (paths, every) = match std::env::var_os("SCHEDVIZ_EVERY_BYTE") {
+        Some(_) => (fixtures(), 1),
+        None => (["mask.dat", "affine.dat", "hackbench-v6.dat"].map(fixture).to_vec(), 31),
+    };
+    std::thread::scope(|scope| {
+        for path in paths {
+            scope.spawn(move || change_bytes(&path, every));
+        }
+    });
+}
+
+/// Changes the first bytes of a file, and every so many of the header's others, each by itself.
+fn change_bytes(path: &Path, every: usize) {
+    let whole = std::fs::read(path).expect("a fixture");
+    let header = whole.len().min(60_000);
+    for at in (0..256).chain((256..header).step_by(every)) {
+        for change in [0xff, 0x01] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= change;
+            check(bytes, &|| format!("{}, byte {at} changed by {change:#x}", path.display()));
         }
     }
 }
