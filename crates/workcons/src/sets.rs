@@ -238,10 +238,9 @@ impl Sets {
     /// Brings the sums up to date with what was found to change.
     pub(crate) fn commit(&mut self, change: &Sums) {
         self.sums = self.sums.add(change);
+        let Some(levels) = &mut self.levels else { return };
         for (cpu, old, new) in self.moved.drain(..) {
-            for level in self.levels.iter_mut().flatten() {
-                level.change(cpu, &old, &new);
-            }
+            levels.iter_mut().for_each(|level| level.change(cpu, &old, &new));
         }
     }
 

@@ -113,25 +113,26 @@ impl<A: Analysis> Fold<A> {
     }
 
     pub(super) fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
-        for event in events {
-            if event.ts < self.from {
-                self.state.apply(event);
-                continue;
-            }
-            match self.end {
-                End::Open => self.to = self.to.max(event.ts),
-                End::Inclusive if event.ts <= self.to => {}
-                End::Exclusive if event.ts < self.to => {}
-                End::Inclusive | End::Exclusive => return ControlFlow::Break(()),
-            }
+        let (early, events) = events.split_at(events.partition_point(|event| event.ts < self.from));
+        early.iter().for_each(|event| self.state.apply(event));
+        let inside = match self.end {
+            End::Open => events.len(),
+            End::Inclusive => events.partition_point(|event| event.ts <= self.to),
+            End::Exclusive => events.partition_point(|event| event.ts < self.to),
+        };
+        let (events, late) = events.split_at(inside);
+        if let Some(last) = events.last() {
+            self.to = self.to.max(last.ts);
             self.enter();
+        }
+        for event in events {
             self.lost += u64::from(matches!(event.kind, Kind::Lost { .. }));
             self.analysis.before(event, &self.state);
             self.state.apply(event);
             self.report();
             self.analysis.after(event, &self.state);
         }
-        ControlFlow::Continue(())
+        if late.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
     fn enter(&mut self) {
