@@ -289,12 +289,13 @@ impl SchedState {
     fn notice(&mut self, event: &SchedEvent) {
         let (cpu, ts) = (event.cpu, event.ts);
         let c = self.cpu(cpu);
-        if let Some(since) = c.lost_since.take() {
+        c.observed = true;
+        let (lost_since, current) = (c.lost_since, c.current);
+        if let Some(since) = lost_since {
+            self.cpu(cpu).lost_since = None;
             self.gaps.entry(cpu).or_default().1 += ts.since(since).0;
         }
-        let c = self.cpu(cpu);
-        c.observed = true;
-        if self.cpus[cpu.index()].current == Current::Unknown {
+        if current == Current::Unknown {
             self.settle(cpu, event.pid, ts);
         }
     }
@@ -312,7 +313,8 @@ impl SchedState {
                 self.birth(task, TaskState::Unknown, self.first_moment(pid))
             }
         };
-        self.run(cpu, slot, ts);
+        let comm = self.tasks.entry(slot).comm;
+        self.run(cpu, slot, comm, ts);
     }
 
     fn set_current(&mut self, cpu: Cpu, current: Current, running: Option<Slot>, comm: Comm, ts: Ts) {
@@ -322,9 +324,9 @@ impl SchedState {
         self.cpu_spans.push(span);
     }
 
-    /// The task in `slot` runs on `cpu` from `ts`, whatever it did before.
-    fn run(&mut self, cpu: Cpu, slot: Slot, ts: Ts) {
-        let Task { state, pid, comm, .. } = *self.tasks.entry(slot);
+    /// The task in `slot` runs on `cpu` from `ts`, by the name `comm`, whatever it did before.
+    fn run(&mut self, cpu: Cpu, slot: Slot, comm: Comm, ts: Ts) {
+        let Task { state, pid, .. } = *self.tasks.entry(slot);
         if let TaskState::Running(other) = state
             && other != cpu
         {
@@ -426,7 +428,10 @@ impl SchedState {
             self.set_current(cpu, Current::Idle, None, next.comm, now);
         } else {
             let slot = self.switch_in(cpu, next);
-            self.run(cpu, slot, now);
+            // Not from the entry, unless there is none: it has just been written there, in parts, and a
+            // load of the whole would have to wait for them.
+            let comm = if next.comm.is_empty() { self.tasks.entry(slot).comm } else { next.comm };
+            self.run(cpu, slot, comm, now);
         }
     }
 
