@@ -236,15 +236,14 @@ impl Trace {
 
     fn tally(&self, pages: &CpuPages, units: std::ops::Range<usize>) -> Tally {
         let mut counter = Counter { tally: Tally::default(), trace: self, common: *self.common() };
-        let mut own = Vec::new();
         for unit in units {
-            match pages.read(self.source(), unit, &mut own) {
+            pages.read(self.source(), unit, |bytes| match bytes {
                 Ok(bytes) => walk(bytes, &pages.layout, &mut counter),
                 Err(what) => {
                     counter.damage(what);
                     counter.gap(Loss { count: None });
                 }
-            }
+            });
             self.release(&pages.place(unit));
         }
         counter.tally

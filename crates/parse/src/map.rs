@@ -80,7 +80,7 @@ impl Source {
         if let Source::Mapped(_, file) = self {
             let len = usize::try_from(place.end.checked_sub(place.start)?).ok()?;
             if buffer.len() < len {
-                buffer.resize(len, 0);
+                *buffer = vec![0; len];
             }
             let buffer = buffer.get_mut(..len)?;
             std::os::unix::fs::FileExt::read_exact_at(file, buffer, place.start).ok()?;

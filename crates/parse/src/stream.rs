@@ -7,6 +7,7 @@ use crate::chunk::{self, Chunk, Codec};
 use crate::map::Source;
 use crate::page::{Loss, Page, PageLayout, Raw};
 use sched::{Cpu, Diagnostic, Diagnostics, Ts};
+use std::cell::Cell;
 use std::ops::Range;
 
 /// How many bytes of uncompressed data are in a unit, roughly, where so many CPUs are merged: what the units of all
@@ -93,19 +94,22 @@ impl CpuPages {
         Some(buffer)
     }
 
-    /// The same for who reads one unit after the other; or what is wrong with it.
-    pub(crate) fn read<'u>(
-        &self,
-        source: &'u Source,
-        unit: usize,
-        buffer: &'u mut Vec<u8>,
-    ) -> Result<&'u [u8], Diagnostic> {
-        match self.store {
+    /// Does something with the bytes of a unit, one of many that are gone through; or with what is wrong with it.
+    #[inline]
+    pub(crate) fn read(&self, source: &Source, unit: usize, work: impl FnOnce(Result<&[u8], Diagnostic>)) {
+        let mut buffer = BYTES.take();
+        work(match self.store {
             // The file has become shorter since it was opened, or the disk fails.
-            Store::Plain { .. } => source.read(&self.place(unit), buffer).ok_or(Diagnostic::TruncatedData),
-            Store::Chunks { .. } => self.load(source.bytes(), unit, buffer).ok_or(Diagnostic::CorruptChunk),
-        }
+            Store::Plain { .. } => source.read(&self.place(unit), &mut buffer).ok_or(Diagnostic::TruncatedData),
+            Store::Chunks { .. } => self.load(source.bytes(), unit, &mut buffer).ok_or(Diagnostic::CorruptChunk),
+        });
+        BYTES.set(buffer);
     }
+}
+
+thread_local! {
+    /// The bytes of the unit that this thread looks at.
+    static BYTES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// What is done with the records of a unit.

@@ -10,15 +10,9 @@ use crate::states::{Evidence, States};
 use crate::stream::{self, CpuPages, Unit, Visitor, join_losses, walk};
 use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
 use sched::{Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
-use std::cell::Cell;
 use std::ops::ControlFlow;
 
 mod near;
-
-thread_local! {
-    /// The bytes of the unit that this thread decodes.
-    static BYTES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-}
 
 impl Timed for SchedEvent {
     fn ts(&self) -> Ts {
@@ -137,8 +131,7 @@ impl Trace {
             backwards: 0,
             out_of_range: 0,
         };
-        let mut own = BYTES.take();
-        match pages.read(self.source(), unit, &mut own) {
+        pages.read(self.source(), unit, |bytes| match bytes {
             Ok(bytes) => {
                 decoder.unit.items.reserve(bytes.len() / 64);
                 walk(bytes, &pages.layout, &mut decoder);
@@ -147,8 +140,7 @@ impl Trace {
                 decoder.damage(what);
                 decoder.gap(Loss { count: None });
             }
-        }
-        BYTES.set(own);
+        });
         self.release(&pages.place(unit));
         let Decoder { mut unit, odd, backwards, out_of_range, .. } = decoder;
         unit.diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
