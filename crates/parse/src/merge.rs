@@ -21,9 +21,12 @@
 //! *Threads.* With one thread all happens on it. With more, decoding and merging run ahead of
 //! whoever looks at the items, on a thread of their own, by at most [`QUEUED`] batches. With two, who has
 //! nothing to look at helps to decode; with more the decoding of the next round runs beside the merge of
-//! the last, on the pool. A batch has
-//! copies of its items, one behind the other: looked at where they were decoded to, hundreds of places
-//! in turn, each would have to be waited for (a quarter of the time of a pass over 256 CPUs).
+//! the last, on the pool. A batch has copies of its items, one behind the other: looked at where they were
+//! decoded to, hundreds of places in turn, each would have to be waited for (a quarter of the time of a
+//! pass over 256 CPUs).
+//!
+//! *The heap.* A tree of winners without branches, a heap whose top is replaced, sorting what a round has, and
+//! comparing times kept apart from the items are none of them faster, of 16 CPUs nor of 256.
 
 use crate::page::Loss;
 use crate::shared::Shared;
