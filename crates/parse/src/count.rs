@@ -2,7 +2,7 @@
 
 use crate::page::{Loss, Raw};
 use crate::plan::CommonAt;
-use crate::stream::{CpuPages, Visitor, join_losses, walk};
+use crate::stream::{CpuPages, Visitor, join_losses};
 use crate::trace::Trace;
 use sched::{Cpu, Diagnostic, Diagnostics, Dur, Ts};
 use serde::Serialize;
@@ -237,13 +237,7 @@ impl Trace {
     fn tally(&self, pages: &CpuPages, units: std::ops::Range<usize>) -> Tally {
         let mut counter = Counter { tally: Tally::default(), trace: self, common: *self.common() };
         for unit in units {
-            pages.read(self.source(), unit, |bytes| match bytes {
-                Ok(bytes) => walk(bytes, &pages.layout, &mut counter),
-                Err(what) => {
-                    counter.damage(what);
-                    counter.gap(Loss { count: None });
-                }
-            });
+            pages.walk(self.source(), unit, &mut counter);
             self.release(&pages.place(unit));
         }
         counter.tally

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_was_cut_meanwhile_is_read_as_far_as_it_goes() {
+    fn of_a_file_that_was_cut_meanwhile_what_is_left_is_read() {
         let path = std::env::temp_dir().join(format!("schedviz-cut-{}", std::process::id()));
         std::fs::write(&path, [7; 5000]).unwrap();
         let (source, mut buffer) = (Source::open(&path).unwrap(), Vec::new());

@@ -156,11 +156,10 @@ pub(crate) fn merge<'t, T: Timed>(
     let Some(threads) = pool.as_ref().map(|pool| pool.current_num_threads()) else {
         return merger.run(|tasks| tasks.into_iter().map(decode).collect(), false, in_turn(first, others));
     };
-    let shared = &Shared::new();
-    let decode_all = |tasks: Vec<Task<'t, T>>| match threads {
-        // More threads would only take the core away from who looks at the items.
-        2 => shared.all(tasks, decode),
-        _ => parallel(pool, tasks, decode),
+    // Of two threads one looks at the items: a further one would only take its core away.
+    let (beside, shared) = (threads > 2, &Shared::new());
+    let decode_all = |tasks: Vec<Task<'t, T>>| {
+        if beside { parallel(pool, tasks, decode) } else { shared.all(tasks, decode) }
     };
     std::thread::scope(|scope| {
         let (send, batches) = sync_channel::<Arc<Vec<T>>>(QUEUED);
@@ -172,7 +171,7 @@ pub(crate) fn merge<'t, T: Timed>(
         }
         let ahead = scope.spawn(move || {
             let mut out = Batches::new(sends);
-            let diagnostics = merger.run(decode_all, threads > 2, |items| out.add(items));
+            let diagnostics = merger.run(decode_all, beside, |items| out.add(items));
             // Nobody may be listening any more.
             let _ = out.flush();
             diagnostics

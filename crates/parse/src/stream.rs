@@ -94,15 +94,19 @@ impl CpuPages {
         Some(buffer)
     }
 
-    /// Does something with the bytes of a unit, one of many that are gone through; or with what is wrong with it.
+    /// Shows all records of a unit, one of many that are gone through, to a visitor.
     #[inline]
-    pub(crate) fn read(&self, source: &Source, unit: usize, work: impl FnOnce(Result<&[u8], Diagnostic>)) {
+    pub(crate) fn walk(&self, source: &Source, unit: usize, visitor: &mut impl Visitor) {
         let mut buffer = BYTES.take();
-        work(match self.store {
+        let bytes = match self.store {
             // The file has become shorter since it was opened, or the disk fails.
             Store::Plain { .. } => source.read(&self.place(unit), &mut buffer).ok_or(Diagnostic::TruncatedData),
             Store::Chunks { .. } => self.load(source.bytes(), unit, &mut buffer).ok_or(Diagnostic::CorruptChunk),
-        });
+        };
+        match bytes {
+            Ok(bytes) => walk(bytes, &self.layout, visitor),
+            Err(what) => visitor.miss(what),
+        }
         BYTES.set(buffer);
     }
 }
@@ -114,25 +118,32 @@ thread_local! {
 
 /// What is done with the records of a unit.
 pub(crate) trait Visitor {
-    /// A record; `at` is its payload's place in the bytes of the unit.
+    /// Records of so many bytes follow.
+    fn begin(&mut self, _bytes: usize) {}
+    /// A record.
     fn record(&mut self, raw: &Raw<'_>);
     /// Records are missing between the last one and the next.
     fn gap(&mut self, loss: Loss);
     /// Something is wrong.
     fn damage(&mut self, what: Diagnostic);
+    /// Something is wrong, and nobody knows how many records are missing for that.
+    fn miss(&mut self, what: Diagnostic) {
+        self.damage(what);
+        self.gap(Loss { count: None });
+    }
 }
 
 /// Shows all records of a unit to a visitor. Pages are independent: a bad one costs itself.
 #[inline]
 pub(crate) fn walk(bytes: &[u8], layout: &PageLayout, visitor: &mut impl Visitor) {
+    visitor.begin(bytes.len());
     for page in bytes.chunks(layout.size.max(1)) {
         let page = match Page::parse(page, layout) {
             Ok(page) => page,
             // A page that the end of the file cuts is no corruption; the cut has been reported.
             Err(_) if page.len() < layout.size => continue,
             Err(_) => {
-                visitor.damage(Diagnostic::CorruptPage);
-                visitor.gap(Loss { count: None });
+                visitor.miss(Diagnostic::CorruptPage);
                 continue;
             }
         };
@@ -148,8 +159,7 @@ pub(crate) fn walk(bytes: &[u8], layout: &PageLayout, visitor: &mut impl Visitor
                 Ok(Some(raw)) => visitor.record(&raw),
                 Ok(None) => break,
                 Err(_) => {
-                    visitor.damage(Diagnostic::CorruptRecord);
-                    visitor.gap(Loss { count: None });
+                    visitor.miss(Diagnostic::CorruptRecord);
                     break;
                 }
             }

@@ -274,10 +274,6 @@ impl Sets {
     /// The capacity then: unknown CPUs join the smaller set as long as that helps.
     fn possible_capacity(&self, way: usize) -> u32 {
         let (i, o, u) = (self.sums.idle(), self.sums.overloaded(way), self.sums.unknown());
-        // As nearly always.
-        if u == 0 {
-            return i.min(o);
-        }
         ((i + o + u) / 2).min(i + u).min(o + u)
     }
 

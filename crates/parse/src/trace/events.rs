@@ -47,6 +47,10 @@ struct Decoder<'d> {
 }
 
 impl Visitor for Decoder<'_> {
+    fn begin(&mut self, bytes: usize) {
+        self.unit.items.reserve(bytes / 64);
+    }
+
     #[inline]
     fn record(&mut self, raw: &Raw<'_>) {
         let mut ts = self.trace.ts(raw.ts);
@@ -131,16 +135,7 @@ impl Trace {
             backwards: 0,
             out_of_range: 0,
         };
-        pages.read(self.source(), unit, |bytes| match bytes {
-            Ok(bytes) => {
-                decoder.unit.items.reserve(bytes.len() / 64);
-                walk(bytes, &pages.layout, &mut decoder);
-            }
-            Err(what) => {
-                decoder.damage(what);
-                decoder.gap(Loss { count: None });
-            }
-        });
+        pages.walk(self.source(), unit, &mut decoder);
         self.release(&pages.place(unit));
         let Decoder { mut unit, odd, backwards, out_of_range, .. } = decoder;
         unit.diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
