@@ -238,7 +238,7 @@ impl Trace {
         let mut counter = Counter { tally: Tally::default(), trace: self, common: *self.common() };
         for unit in units {
             pages.walk(self.source(), unit, &mut counter);
-            self.release(&pages.place(unit));
+            self.release(pages, unit);
         }
         counter.tally
     }

@@ -85,29 +85,47 @@ impl CpuPages {
         bytes.checked_div(self.bytes_of(0)).map_or(1, |units| units.max(1) as usize)
     }
 
-    /// The bytes of a unit, if it can be decompressed where that must be: `buffer` is for that.
-    pub(crate) fn load<'u>(&self, file: &'u [u8], unit: usize, buffer: &'u mut Vec<u8>) -> Option<&'u [u8]> {
-        let bytes = crate::header::slice(file, &self.place(unit))?;
-        let Store::Chunks { codec, chunks } = &self.store else { return Some(bytes) };
-        let size = chunks.get(unit)?.size as usize;
-        chunk::decompress((*codec)?, bytes, size, buffer)?;
-        Some(buffer)
+    /// The bytes of a unit, read or decompressed into `buffer`; or what is wrong with it.
+    pub(crate) fn load<'u>(
+        &self,
+        source: &'u Source,
+        unit: usize,
+        buffer: &'u mut Vec<u8>,
+    ) -> Result<&'u [u8], Diagnostic> {
+        let place = self.place(unit);
+        let Store::Chunks { codec, chunks } = &self.store else {
+            // The file has become shorter since it was opened, or the disk fails.
+            return source.read(&place, buffer).ok_or(Diagnostic::TruncatedData);
+        };
+        let mut decompress = || {
+            let bytes = crate::header::slice(source.bytes(), &place)?;
+            chunk::decompress((*codec)?, bytes, chunks.get(unit)?.size as usize, buffer)
+        };
+        decompress().ok_or(Diagnostic::CorruptChunk)?;
+        Ok(buffer)
     }
 
-    /// Shows all records of a unit, one of many that are gone through, to a visitor.
+    /// The same, in a buffer of the thread.
+    #[inline]
+    pub(crate) fn with_bytes<R>(
+        &self,
+        source: &Source,
+        unit: usize,
+        work: impl FnOnce(Result<&[u8], Diagnostic>) -> R,
+    ) -> R {
+        let mut buffer = BYTES.take();
+        let result = work(self.load(source, unit, &mut buffer));
+        BYTES.set(buffer);
+        result
+    }
+
+    /// Shows all records of a unit to a visitor.
     #[inline]
     pub(crate) fn walk(&self, source: &Source, unit: usize, visitor: &mut impl Visitor) {
-        let mut buffer = BYTES.take();
-        let bytes = match self.store {
-            // The file has become shorter since it was opened, or the disk fails.
-            Store::Plain { .. } => source.read(&self.place(unit), &mut buffer).ok_or(Diagnostic::TruncatedData),
-            Store::Chunks { .. } => self.load(source.bytes(), unit, &mut buffer).ok_or(Diagnostic::CorruptChunk),
-        };
-        match bytes {
+        self.with_bytes(source, unit, |bytes| match bytes {
             Ok(bytes) => walk(bytes, &self.layout, visitor),
             Err(what) => visitor.miss(what),
-        }
-        BYTES.set(buffer);
+        });
     }
 }
 

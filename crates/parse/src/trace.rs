@@ -399,13 +399,18 @@ impl Trace {
         self.source.will_read(place.start, place.end.saturating_sub(place.start));
     }
 
-    /// Gives back the memory of what was read, and of what lies before it.
+    /// A unit has been gone through. Of compressed data, which are mapped, the memory is given back, and that of
+    /// what lies before.
     ///
     /// A page fault maps the neighbourhood along with the page: 64 KiB, and since Linux 6.18 the
     /// whole folio of the page cache, up to megabytes. So what was given back comes again when its
     /// successor is read, by this thread or another, and must be given back with that.
-    pub(crate) fn release(&self, place: &Range<u64>) {
+    pub(crate) fn release(&self, pages: &CpuPages, unit: usize) {
+        let place = pages.place(unit);
         self.read.fetch_add(place.end.saturating_sub(place.start), Ordering::Relaxed);
+        if matches!(pages.store, Store::Plain { .. }) {
+            return;
+        }
         // Each giving back interrupts the other threads (3 % of a pass, were it done for each unit):
         // of each CPU up to a megabyte is kept, of all together up to 16, or 128 KB of each.
         let stride =
@@ -448,14 +453,16 @@ impl Trace {
 
     fn collect(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Unit<Item> {
         let mut diagnostics = Diagnostics::default();
-        let mut own = Vec::new();
-        if pages.load(self.file(), unit, &mut own).is_none() {
-            diagnostics.add(Diagnostic::CorruptChunk);
+        // A record is read where it is: in the file, or in what its chunk was decompressed to.
+        let (place, mut own) = (pages.place(unit), Vec::new());
+        let file_at = matches!(pages.store, Store::Plain { .. }).then_some(place.start as usize);
+        if file_at.is_none()
+            && let Err(what) = pages.load(self.source(), unit, &mut own)
+        {
+            diagnostics.add(what);
             return Unit { diagnostics, lead: Some(crate::page::Loss { count: None }), ..Unit::default() };
         }
-        // A record is read where it is: in the file, or in what its chunk was decompressed to.
-        let (place, unit_bytes) = (pages.place(unit), Arc::new(own));
-        let file_at = matches!(pages.store, Store::Plain { .. }).then_some(place.start as usize);
+        let unit_bytes = Arc::new(own);
         let bytes = match file_at {
             Some(_) => crate::header::slice(self.file(), &place).unwrap_or_default(),
             None => &unit_bytes,
@@ -545,6 +552,6 @@ fn cpu_pages(
         diagnostics.merge(&found);
         lanes.push(pages);
     }
-    stride::settle(file, &mut lanes, diagnostics);
+    stride::settle(source, &mut lanes, diagnostics);
     lanes
 }

@@ -47,10 +47,11 @@ impl Visitor for Ends<'_> {
 impl Trace {
     fn ends_of(&self, pages: &CpuPages, unit: usize) -> Ends<'_> {
         let mut ends = Ends { trace: self, cpu: pages.cpu, first: None, last: None, lost: false };
-        let mut own = Vec::new();
-        if let Some(bytes) = pages.load(self.file(), unit, &mut own) {
-            walk(bytes, &pages.layout, &mut ends);
-        }
+        pages.with_bytes(self.source(), unit, |bytes| {
+            if let Ok(bytes) = bytes {
+                walk(bytes, &pages.layout, &mut ends);
+            }
+        });
         ends
     }
 
@@ -88,10 +89,11 @@ impl Trace {
 
     /// The time of a unit's first page with events.
     pub(super) fn begins(&self, pages: &CpuPages, unit: usize) -> Option<Ts> {
-        let mut own = Vec::new();
-        let bytes = pages.load(self.file(), unit, &mut own)?;
-        let pages_of = bytes.chunks(pages.layout.size.max(1)).filter_map(|page| Page::parse(page, &pages.layout).ok());
-        let ts = pages_of.filter(|page| !page.is_empty()).map(|page| page.ts).next()?;
+        let ts = pages.with_bytes(self.source(), unit, |bytes| {
+            let slots = bytes.ok()?.chunks(pages.layout.size.max(1));
+            let mut parsed = slots.filter_map(|page| Page::parse(page, &pages.layout).ok());
+            parsed.find(|page| !page.is_empty()).map(|page| page.ts)
+        })?;
         Some(self.ts(ts))
     }
 

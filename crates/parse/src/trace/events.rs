@@ -7,7 +7,7 @@ use crate::merge::{self, Timed};
 use crate::page::{Loss, Raw};
 use crate::plan::{Oddities, Plan, STATE_EVENTS, Want};
 use crate::states::{Evidence, States};
-use crate::stream::{self, CpuPages, Unit, Visitor, join_losses, walk};
+use crate::stream::{self, CpuPages, Unit, Visitor, join_losses};
 use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
 use sched::{Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
@@ -105,10 +105,7 @@ impl Trace {
             let plan = Plan::new(&self.formats, self.endian(), states.clone(), Want::Switches);
             let mut evidence = Evidence::default();
             for (_, pages) in self.selected_lanes().iter().take(64) {
-                let mut own = Vec::new();
-                if let Some(bytes) = pages.load(self.file(), 0, &mut own) {
-                    walk(bytes, &pages.layout, &mut Sampler { plan: &plan, evidence: &mut evidence });
-                }
+                pages.walk(self.source(), 0, &mut Sampler { plan: &plan, evidence: &mut evidence });
             }
             states.settle(&evidence, self.header.options.kernel());
             states
@@ -136,7 +133,7 @@ impl Trace {
             out_of_range: 0,
         };
         pages.walk(self.source(), unit, &mut decoder);
-        self.release(&pages.place(unit));
+        self.release(pages, unit);
         let Decoder { mut unit, odd, backwards, out_of_range, .. } = decoder;
         unit.diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
         unit.diagnostics.add_many(Diagnostic::TimeOutOfRange, out_of_range);
@@ -203,10 +200,7 @@ impl Trace {
         let Some(format) = self.format_named("sched", "sched_wakeup") else { return false };
         for (_, pages) in self.selected_lanes() {
             let mut finder = Finder { id: format.id, common: *self.common(), endian: self.endian(), found: false };
-            let mut own = Vec::new();
-            if let Some(bytes) = pages.load(self.file(), 0, &mut own) {
-                walk(bytes, &pages.layout, &mut finder);
-            }
+            pages.walk(self.source(), 0, &mut finder);
             if finder.found {
                 return true;
             }

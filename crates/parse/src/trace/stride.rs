@@ -4,6 +4,7 @@
 //! 4 KiB pages; older writers label whole 16 KiB sub-buffers 4096. Either way the pages
 //! themselves tell: where the next page begins, a page header must stand.
 
+use crate::map::Source;
 use crate::page::{Page, PageLayout};
 use crate::stream::CpuPages;
 use sched::{Diagnostic, Diagnostics};
@@ -24,14 +25,15 @@ struct Votes {
 }
 
 /// Looks at the first slots of each CPU and corrects the stride of all where they agree.
-pub(super) fn settle(file: &[u8], lanes: &mut [CpuPages], diagnostics: &mut Diagnostics) {
+pub(super) fn settle(source: &Source, lanes: &mut [CpuPages], diagnostics: &mut Diagnostics) {
     let Some(layout) = lanes.first().map(|l| l.layout) else { return };
     let mut votes = Votes::default();
     for lane in lanes.iter() {
-        let mut own = Vec::new();
-        if let Some(bytes) = lane.load(file, 0, &mut own) {
-            vote(bytes, &layout, &mut votes);
-        }
+        lane.with_bytes(source, 0, |bytes| {
+            if let Ok(bytes) = bytes {
+                vote(bytes, &layout, &mut votes);
+            }
+        });
     }
     let size = if votes.smaller > 0 && votes.as_labelled == 0 {
         diagnostics.add_at(Diagnostic::SmallerStride, || format!("{} instead of {}", SMALLEST, layout.size));
