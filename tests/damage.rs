@@ -3,7 +3,8 @@
 
 use crate::support::{fixture, schedviz, scratch};
 use parse::{Trace, Want};
-use sched::{Pass, Replay, Ts};
+use sched::{Diagnostic, Pass, Replay, Ts};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -170,4 +171,53 @@ fn a_replay_of_damage_comes_to_its_end() {
             assert_eq!(replay.at(), step, "byte {at}");
         }
     }
+}
+
+/// The events of each CPU, how many CPUs' data were found to overlap, and how many were cut.
+fn per_cpu(bytes: Vec<u8>) -> (BTreeMap<u32, u64>, u64, u64) {
+    let trace = Trace::from_bytes(bytes, parse::Options { threads: 1, ..parse::Options::default() }).expect("readable");
+    let counts = trace.counts();
+    let found = trace.diagnostics();
+    let events = counts.buffers[0].cpus.iter().map(|cpu| (cpu.cpu.0, cpu.events)).filter(|(_, n)| *n > 0).collect();
+    (events, found.count(Diagnostic::OverlappingData), found.count(Diagnostic::TruncatedData))
+}
+
+/// No event counts for two CPUs, whatever the table says.
+#[test]
+fn data_that_overlap_are_read_once() {
+    let whole = std::fs::read(fixture("hackbench-v6.dat")).expect("a fixture");
+    let table = whole.windows(10).position(|w| w == b"flyrecord\0").expect("a table") + 10;
+    let (right, overlaps, cut) = per_cpu(whole.clone());
+    assert!(right.len() == 16 && (overlaps, cut) == (0, 0));
+    // A size that reaches over all that follow: its data end where those of the next begin.
+    let mut bytes = whole.clone();
+    bytes[table + 8 + 3] ^= 1;
+    assert_eq!(per_cpu(bytes), (right.clone(), 1, 1));
+    // A CPU that begins where another does: its own data are lost, and nothing else.
+    let mut bytes = whole.clone();
+    bytes.copy_within(table..table + 16, table + 32);
+    let others: BTreeMap<u32, u64> = right.iter().filter(|(cpu, _)| **cpu != 2).map(|(cpu, n)| (*cpu, *n)).collect();
+    assert_eq!(per_cpu(bytes), (others, 1, 0));
+    // 65,536 more CPUs, whose rows are whatever stands there. This took half a million events and seconds.
+    let mut bytes = whole;
+    let options = bytes.windows(10).position(|w| w == b"options  \0").expect("options") - 4;
+    bytes[options + 2] ^= 1;
+    let (events, overlaps, _) = per_cpu(bytes);
+    assert!(events == right && overlaps > 100, "{overlaps} overlap: {events:?}");
+}
+
+#[test]
+fn compressed_data_that_overlap_are_read_once() {
+    let whole = std::fs::read(fixture("hackbench.dat")).expect("a fixture");
+    let (right, overlaps, _) = per_cpu(whole.clone());
+    assert!(right.len() > 4 && overlaps == 0);
+    // The table: the number of each CPU, then where its data are, and their size.
+    let number = |at: usize| whole.get(at..at + 4).map(|n| u32::from_le_bytes(n.try_into().expect("four bytes")));
+    let is_table = |at: &usize| (0..4).all(|cpu| number(at + 20 * cpu as usize) == Some(cpu));
+    let table = (0..whole.len()).find(is_table).expect("a table");
+    let mut bytes = whole.clone();
+    bytes.copy_within(table + 4..table + 12, table + 24);
+    let others: BTreeMap<u32, u64> = right.iter().filter(|(cpu, _)| **cpu != 1).map(|(cpu, n)| (*cpu, *n)).collect();
+    let (events, overlaps, _) = per_cpu(bytes);
+    assert_eq!((events, overlaps), (others, 1));
 }

@@ -48,17 +48,17 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// The chunks at `at`. The data size in the header is not needed, which is as well: writers
-    /// until 3.1.x store it 4 bytes too small. `passed` is told every so often up to where the file
-    /// has been looked at: hopping through gigabytes must not keep them in memory.
-    pub(crate) fn index(file: &[u8], at: u64, endian: Endian, passed: &dyn Fn(Range<u64>)) -> Chunks {
+    /// The chunks that begin at the start of `place` and do not go beyond its end. The data size in the header is
+    /// not needed, which is as well: writers until 3.1.x store it 4 bytes too small. `passed` is told every
+    /// so often up to where the file has been looked at: hopping through gigabytes must not keep them in memory.
+    pub(crate) fn index(file: &[u8], place: Range<u64>, endian: Endian, passed: &dyn Fn(Range<u64>)) -> Chunks {
         let mut found = Chunks::default();
-        let Some(rest) = usize::try_from(at).ok().and_then(|at| file.get(at..)) else {
+        let Some(rest) = crate::header::slice(file, &place) else {
             return Chunks { cut: true, ..found };
         };
-        let mut bytes = Bytes::new(rest, at, endian);
+        let mut bytes = Bytes::new(rest, place.start, endian);
         let Ok(count) = bytes.u32() else { return Chunks { cut: true, ..found } };
-        let mut told = at;
+        let mut told = place.start;
         for _ in 0..count {
             let (Ok(compressed), Ok(size)) = (bytes.u32(), bytes.u32()) else {
                 found.cut = true;
@@ -118,7 +118,7 @@ fn impossible(compressed: usize, size: usize) -> bool {
 /// For the fuzz target: the index of a CPU's data, and its first chunks.
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) -> usize {
-    let found = Chunks::index(bytes, 0, Endian::Little, &|_| {});
+    let found = Chunks::index(bytes, 0..bytes.len() as u64, Endian::Little, &|_| {});
     let mut out = Vec::new();
     for chunk in found.chunks.iter().take(4) {
         let at = usize::try_from(chunk.at).unwrap_or(usize::MAX);
@@ -146,10 +146,14 @@ mod tests {
         bytes
     }
 
+    fn index(bytes: &[u8], at: u64) -> Chunks {
+        Chunks::index(bytes, at..(bytes.len() as u64).max(at), Endian::Little, &|_| {})
+    }
+
     #[test]
     fn hops_over_the_headers() {
         let bytes = data(&[(3, 100, b"abc"), (1, 50, b"d")]);
-        let found = Chunks::index(&bytes, 0, Endian::Little, &|_| {});
+        let found = index(&bytes, 0);
         let places: Vec<_> = found.chunks.iter().map(|c| (c.at, c.compressed, c.size)).collect();
         assert_eq!((places, found.cut), (vec![(12, 3, 100), (23, 1, 50)], false));
     }
@@ -157,12 +161,12 @@ mod tests {
     #[test]
     fn stops_where_the_file_ends() {
         let bytes = data(&[(3, 100, b"abc"), (9, 50, b"d")]);
-        let found = Chunks::index(&bytes, 0, Endian::Little, &|_| {});
+        let found = index(&bytes, 0);
         assert_eq!((found.chunks.len(), found.cut), (1, true));
         // A count of four thousand million allocates nothing (case 29).
-        assert!(Chunks::index(&[0xff; 8], 0, Endian::Little, &|_| {}).cut);
-        assert!(Chunks::index(&[], 77, Endian::Little, &|_| {}).cut);
-        assert!(Chunks::index(&data(&[(1, u32::MAX, b"a")]), 0, Endian::Little, &|_| {}).cut);
+        assert!(index(&[0xff; 8], 0).cut);
+        assert!(index(&[], 77).cut);
+        assert!(index(&data(&[(1, u32::MAX, b"a")]), 0).cut);
     }
 
     #[test]

@@ -535,7 +535,7 @@ fn cpu_pages(
     let rows = stream::parallel(pool, buffer.cpus.clone(), |row| {
         let mut diagnostics = Diagnostics::default();
         let store = if buffer.compressed {
-            let found = Chunks::index(file, row.at, endian, &|passed| {
+            let found = Chunks::index(file, row.at..row.at.saturating_add(row.size), endian, &|passed| {
                 source.release(passed.start, passed.end.saturating_sub(passed.start));
             });
             if found.cut {

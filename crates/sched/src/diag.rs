@@ -26,6 +26,7 @@ pub enum Diagnostic {
     CorruptRecord,
     CorruptChunk,
     TruncatedData,
+    OverlappingData,
     TruncatedHeader,
     MissingSection,
     MissingDecoder,
@@ -67,6 +68,7 @@ impl Diagnostic {
             | CorruptRecord
             | CorruptChunk
             | TruncatedData
+            | OverlappingData
             | TruncatedHeader
             | MissingSection
             | MissingDecoder
@@ -112,6 +114,9 @@ impl Diagnostic {
             CorruptChunk => "compressed chunks that could not be decompressed; they were skipped",
             TruncatedData => {
                 "CPUs whose data end after the end of the file; the file was cut, what precedes the cut was read"
+            }
+            OverlappingData => {
+                "CPUs whose data stand where another CPU's do: a damaged table of CPUs; they end where the other's begin, or were left out"
             }
             TruncatedHeader => {
                 "parts of the header beyond the end of the file, or of impossible size; they were left out"

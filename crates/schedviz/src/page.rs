@@ -62,6 +62,9 @@ pub(crate) fn general_warnings(trace: &Trace, observed: &[Cpu], diagnostics: &Di
     if diagnostics.count(Diagnostic::TruncatedData) > 0 {
         warnings.push("The file was cut: what precedes the cut is shown.".into());
     }
+    if diagnostics.count(Diagnostic::OverlappingData) > 0 {
+        warnings.push("The file's table of CPUs is damaged: the data of some are missing.".into());
+    }
     if diagnostics.count(Diagnostic::FastWindow) > 0 {
         warnings.push(
             "Read from shortly before the window on (--fast-window): tasks that waited unseen are missing.".into(),

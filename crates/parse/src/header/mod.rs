@@ -6,6 +6,7 @@
 
 mod foreign;
 mod options;
+mod overlap;
 mod v6;
 mod v7;
 
@@ -263,7 +264,7 @@ impl Header {
         Ok(())
     }
 
-    /// Bounds the data of every CPU by the end of the file, and drops impossible rows.
+    /// Bounds the data of every CPU by the end of the file and by those of others, and drops impossible rows.
     fn clamp(&mut self, reader: &mut Reader<'_>) {
         let end = reader.file.len() as u64;
         let diagnostics = &mut reader.diagnostics;
@@ -289,6 +290,7 @@ impl Header {
                 }
             }
         }
+        overlap::resolve(&mut self.buffers, end, diagnostics);
     }
 }
 
