@@ -19,9 +19,8 @@
 //! merged only when its CPU's frontier has moved past it.
 //!
 //! *Threads.* With one thread all happens on it. With more, decoding and merging run ahead of
-//! whoever looks at the items, on a thread of their own, by at most [`QUEUED`] batches. With two, who has
-//! nothing to look at helps to decode; with more the decoding of the next round runs beside the merge of
-//! the last, on the pool. A batch has copies of its items, one behind the other: looked at where they were
+//! whoever looks at the items, on a thread of their own, by at most [`QUEUED`] batches. The next round can be
+//! decoded while the last is merged: with two threads by who has nothing to look at, with more on the pool. A batch has copies of its items, one behind the other: looked at where they were
 //! decoded to, hundreds of places in turn, each would have to be waited for (a quarter of the time of a
 //! pass over 256 CPUs).
 //!
@@ -38,6 +37,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::Thread;
 
 /// Units of a CPU that may wait to be merged before it has to wait for the others.
 const AHEAD: usize = 2;
@@ -77,18 +77,51 @@ struct Ready<T> {
     next: usize,
 }
 
+/// What is left of a lane while it is merged: of its first unit, and the units behind it.
+struct Rest<'r, T> {
+    items: &'r [T],
+    units: std::collections::vec_deque::Iter<'r, Ready<T>>,
+}
+
+impl<'r, T: Timed> Rest<'r, T> {
+    fn of(ready: &'r VecDeque<Ready<T>>) -> Rest<'r, T> {
+        let mut rest = Rest { items: &[], units: ready.iter() };
+        rest.turn();
+        rest
+    }
+
+    /// On to the next unit that has items, if this one has none left.
+    fn turn(&mut self) {
+        while self.items.is_empty()
+            && let Some(unit) = self.units.next()
+        {
+            self.items = unit.items.get(unit.next..).unwrap_or_default();
+        }
+    }
+
+    /// The time of the next item.
+    fn head(&self) -> Option<Ts> {
+        self.items.first().map(T::ts)
+    }
+
+    /// The items of this unit that are earlier than `limit`.
+    fn take(&mut self, limit: Ts) -> &'r [T] {
+        let run = self.items.iter().take_while(|item| item.ts() < limit).count();
+        let (run, items) = self.items.split_at_checked(run).unwrap_or_default();
+        self.items = items;
+        self.turn();
+        run
+    }
+
+    /// How many units are left, and how many items of the first of them.
+    fn left(&self) -> (usize, usize) {
+        (self.units.len().saturating_add(usize::from(!self.items.is_empty())), self.items.len())
+    }
+}
+
 impl<T: Timed> Lane<'_, T> {
     fn is_exhausted(&self) -> bool {
         self.next >= self.pages.units()
-    }
-
-    /// The time of its next item. Units without one go to `spare`.
-    fn head(&mut self, spare: &mut Vec<Vec<T>>) -> Option<Ts> {
-        while self.ready.front().is_some_and(|unit| unit.next >= unit.items.len()) {
-            spare.extend(self.ready.pop_front().map(|unit| unit.items));
-        }
-        let unit = self.ready.front()?;
-        unit.items.get(unit.next).map(T::ts)
     }
 
     /// How many units will still wait when all before `watermark` is merged.
@@ -97,13 +130,13 @@ impl<T: Timed> Lane<'_, T> {
         self.ready.iter().rev().take_while(|unit| unit.items.last().is_some_and(|item| item.ts() >= watermark)).count()
     }
 
-    /// Passes on the items of the first unit that are earlier than `limit`.
-    fn take(&mut self, limit: Ts, pass_on: impl FnOnce(&[T]) -> ControlFlow<()>) -> ControlFlow<()> {
-        let Some(unit) = self.ready.front_mut() else { return ControlFlow::Continue(()) };
-        let rest = unit.items.get(unit.next..).unwrap_or_default();
-        let run = rest.iter().take_while(|item| item.ts() < limit).count();
-        unit.next = unit.next.saturating_add(run);
-        pass_on(rest.get(..run).unwrap_or_default())
+    /// So many of its units are left, of the first of them so many items. The others' memory goes to `spare`.
+    fn keep(&mut self, (units, items): (usize, usize), spare: &mut Vec<Vec<T>>) {
+        let spent = self.ready.len().saturating_sub(units);
+        spare.extend(self.ready.drain(..spent).map(|unit| unit.items));
+        if let Some(unit) = self.ready.front_mut() {
+            unit.next = unit.items.len().saturating_sub(items);
+        }
     }
 
     /// Takes over a decoded unit: times never step back on a CPU.
@@ -154,12 +187,17 @@ pub(crate) fn merge<'t, T: Timed>(
     let merger = Merger::new(lanes, start, budget);
     let decode = |task: Task<'t, T>| Decoded { lane: task.lane, number: task.unit, unit: decode(task) };
     let Some(threads) = pool.as_ref().map(|pool| pool.current_num_threads()) else {
-        return merger.run(|tasks| tasks.into_iter().map(decode).collect(), false, in_turn(first, others));
+        let in_turn_with = |tasks: Vec<Task<'t, T>>, merge: &mut Merge<'_>| {
+            merge().is_continue().then(|| tasks.into_iter().map(decode).collect())
+        };
+        return merger.run(in_turn_with, in_turn(first, others));
     };
+    let reader = std::thread::current();
+    let shared = &Shared::new(reader.clone());
     // Of two threads one looks at the items: a further one would only take its core away.
-    let (beside, shared) = (threads > 2, &Shared::new());
-    let decode_all = |tasks: Vec<Task<'t, T>>| {
-        if beside { parallel(pool, tasks, decode) } else { shared.all(tasks, decode) }
+    let decode_beside = |tasks: Vec<Task<'t, T>>, merge: &mut Merge<'_>| match threads {
+        0..=2 => shared.beside(tasks, decode, merge),
+        _ => beside(merge, || parallel(pool, tasks, decode)),
     };
     std::thread::scope(|scope| {
         let (send, batches) = sync_channel::<Arc<Vec<T>>>(QUEUED);
@@ -170,8 +208,8 @@ pub(crate) fn merge<'t, T: Timed>(
             scope.spawn(move || batches.iter().try_for_each(|batch| sink(&batch)));
         }
         let ahead = scope.spawn(move || {
-            let mut out = Batches::new(sends);
-            let diagnostics = merger.run(decode_all, beside, |items| out.add(items));
+            let mut out = Batches::new(sends, reader);
+            let diagnostics = merger.run(decode_beside, |items| out.add(items));
             // Nobody may be listening any more.
             let _ = out.flush();
             diagnostics
@@ -184,16 +222,28 @@ pub(crate) fn merge<'t, T: Timed>(
     })
 }
 
-/// Shows batches to `sink` until it breaks or no more come, and helps while there are none.
+/// Merges what is known, until who gets it breaks.
+type Merge<'m> = dyn FnMut() -> ControlFlow<()> + 'm;
+
+/// The results of `work`, which is done on another thread meanwhile; none if the merge breaks.
+fn beside<O: Send>(merge: &mut Merge<'_>, work: impl FnOnce() -> O + Send) -> Option<O> {
+    std::thread::scope(|scope| {
+        let ahead = scope.spawn(work);
+        let more = merge();
+        let done = ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        more.is_continue().then_some(done)
+    })
+}
+
+/// Shows batches to `sink` until it breaks or no more come, and helps while there are none. While there is nothing
+/// to help with either it sleeps: whoever has one or the other for it unparks it.
 fn look<T>(batches: &Receiver<Arc<Vec<T>>>, sink: &mut Sink<'_, T>, help: impl Fn() -> bool) {
     loop {
-        let batch = match batches.try_recv() {
-            Err(TryRecvError::Empty) if help() => continue,
-            Err(TryRecvError::Empty) => batches.recv().ok(),
-            batch => batch.ok(),
-        };
-        if batch.is_none_or(|batch| sink(&batch).is_break()) {
-            return;
+        match batches.try_recv() {
+            Ok(batch) if sink(&batch).is_continue() => {}
+            Err(TryRecvError::Empty) if help() => {}
+            Err(TryRecvError::Empty) => std::thread::park(),
+            Ok(_) | Err(TryRecvError::Disconnected) => return,
         }
     }
 }
@@ -205,11 +255,20 @@ struct Batches<T> {
     sent: VecDeque<Arc<Vec<T>>>,
     /// To each of those that look at them, as long as it does.
     sends: Vec<SyncSender<Arc<Vec<T>>>>,
+    /// The one of them that [`look`]s.
+    reader: Thread,
+}
+
+impl<T> Drop for Batches<T> {
+    fn drop(&mut self) {
+        self.sends.clear();
+        self.reader.unpark();
+    }
 }
 
 impl<T: Clone> Batches<T> {
-    fn new(sends: Vec<SyncSender<Arc<Vec<T>>>>) -> Batches<T> {
-        Batches { batch: Vec::new(), sent: VecDeque::new(), sends }
+    fn new(sends: Vec<SyncSender<Arc<Vec<T>>>>, reader: Thread) -> Batches<T> {
+        Batches { batch: Vec::new(), sent: VecDeque::new(), sends, reader }
     }
 
     #[inline]
@@ -221,6 +280,7 @@ impl<T: Clone> Batches<T> {
     fn flush(&mut self) -> ControlFlow<()> {
         let batch = Arc::new(std::mem::take(&mut self.batch));
         self.sends.retain(|send| send.send(Arc::clone(&batch)).is_ok());
+        self.reader.unpark();
         self.sent.push_back(batch);
         if self.sent.front().is_some_and(|batch| Arc::strong_count(batch) == 1) {
             self.batch = self.sent.pop_front().and_then(Arc::into_inner).unwrap_or_default();
@@ -256,16 +316,15 @@ impl<'t, T: Timed> Merger<'t, T> {
         Merger { lanes, start, budget, spare: Vec::new() }
     }
 
-    /// Decodes and merges, round by round, the one beside the other or in turn; `pass_on` gets
+    /// Decodes and merges, round by round; `decode` may do its part beside the merge, or after it. `pass_on` gets
     /// stretches of units in order.
     fn run(
         mut self,
-        decode: impl Fn(Vec<Task<'t, T>>) -> Vec<Decoded<T>> + Sync,
-        beside: bool,
+        decode: impl Fn(Vec<Task<'t, T>>, &mut Merge<'_>) -> Option<Vec<Decoded<T>>>,
         mut pass_on: impl FnMut(&[T]) -> ControlFlow<()>,
     ) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
-        let mut units = decode(self.round(Some(self.start)));
+        let mut units = decode(self.round(Some(self.start)), &mut || ControlFlow::Continue(())).unwrap_or_default();
         loop {
             for Decoded { lane, number, unit } in units {
                 if let Some(lane) = self.lanes.get_mut(lane) {
@@ -275,21 +334,10 @@ impl<'t, T: Timed> Merger<'t, T> {
             }
             let watermark = self.lanes.iter().filter(|l| !l.is_exhausted()).map(|l| l.frontier).min();
             let next = self.round(watermark);
-            let (more, decoded) = if beside {
-                std::thread::scope(|scope| {
-                    let ahead = scope.spawn(|| decode(next));
-                    let more = self.drain(watermark, &mut pass_on);
-                    (more, ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                })
-            } else {
-                let more = self.drain(watermark, &mut pass_on);
-                let wanted = more.is_continue() && watermark.is_some();
-                (more, if wanted { decode(next) } else { Vec::new() })
+            units = match decode(next, &mut || self.drain(watermark, &mut pass_on)) {
+                Some(decoded) if watermark.is_some() => decoded,
+                _ => return diagnostics,
             };
-            if more.is_break() || watermark.is_none() {
-                return diagnostics;
-            }
-            units = decoded;
         }
     }
 
@@ -319,21 +367,22 @@ impl<'t, T: Timed> Merger<'t, T> {
     fn drain(&mut self, watermark: Option<Ts>, pass_on: &mut impl FnMut(&[T]) -> ControlFlow<()>) -> ControlFlow<()> {
         let watermark = watermark.unwrap_or(Ts(i64::MAX));
         let Merger { lanes, spare, .. } = self;
-        let mut heap: BinaryHeap<Reverse<(Ts, usize)>> = lanes
-            .iter_mut()
+        let mut rests: Vec<Rest<'_, T>> = lanes.iter().map(|lane| Rest::of(&lane.ready)).collect();
+        let mut heap: BinaryHeap<Reverse<(Ts, usize)>> = rests
+            .iter()
             .enumerate()
-            .filter_map(|(index, lane)| Some(Reverse((lane.head(spare)?, index))))
+            .filter_map(|(index, rest)| Some(Reverse((rest.head()?, index))))
             .filter(|Reverse((ts, _))| *ts < watermark)
             .collect();
         while let Some(Reverse((_, index))) = heap.pop() {
-            let Some(lane) = lanes.get_mut(index) else { continue };
+            let Some(rest) = rests.get_mut(index) else { continue };
             // At the same instant the lane with the smaller number goes first.
             let limit = heap.peek().map_or(watermark, |Reverse((ts, rival))| {
                 Ts(ts.0.saturating_add(i64::from(index < *rival))).min(watermark)
             });
             let next = loop {
-                match lane.head(spare) {
-                    Some(ts) if ts < limit => lane.take(limit, &mut *pass_on)?,
+                match rest.head() {
+                    Some(ts) if ts < limit => pass_on(rest.take(limit))?,
                     head => break head,
                 }
             };
@@ -341,6 +390,8 @@ impl<'t, T: Timed> Merger<'t, T> {
                 heap.push(Reverse((ts, index)));
             }
         }
+        let left: Vec<(usize, usize)> = rests.iter().map(Rest::left).collect();
+        lanes.iter_mut().zip(left).for_each(|(lane, left)| lane.keep(left, spare));
         ControlFlow::Continue(())
     }
 }

@@ -1,13 +1,17 @@
 //! Work of one thread, with which another helps while it has nothing of its own to do.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
 
 /// Pieces of work, and what they come to.
 #[derive(Debug)]
 pub(crate) struct Shared<I, O> {
     desk: Mutex<Desk<I, O>>,
     finished: Condvar,
+    /// Who helps, and is woken where there is something to help with.
+    helper: Thread,
 }
 
 #[derive(Debug)]
@@ -19,18 +23,34 @@ struct Desk<I, O> {
 }
 
 impl<I, O> Shared<I, O> {
-    pub(crate) fn new() -> Shared<I, O> {
+    pub(crate) fn new(helper: Thread) -> Shared<I, O> {
         let desk = Desk { todo: VecDeque::new(), at_work: 0, done: Vec::new() };
-        Shared { desk: Mutex::new(desk), finished: Condvar::new() }
+        Shared { desk: Mutex::new(desk), finished: Condvar::new(), helper }
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk<I, O>> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does all of this; the results are in order, whoever helped.
-    pub(crate) fn all(&self, items: Vec<I>, work: impl Fn(I) -> O) -> Vec<O> {
+    /// Lays this out for the helper, does something else, and then what nobody has begun. The results are in
+    /// order, whoever helped; there are none if the other breaks.
+    pub(crate) fn beside(
+        &self,
+        items: Vec<I>,
+        work: impl Fn(I) -> O,
+        other: impl FnOnce() -> ControlFlow<()>,
+    ) -> Option<Vec<O>> {
         self.desk().todo = items.into_iter().enumerate().collect();
+        self.helper.unpark();
+        let more = other();
+        if more.is_break() {
+            self.desk().todo.clear();
+        }
+        let done = self.finish(work);
+        more.is_continue().then_some(done)
+    }
+
+    fn finish(&self, work: impl Fn(I) -> O) -> Vec<O> {
         while self.one(&work) {}
         let mut desk = self.desk();
         while desk.at_work > 0 {
@@ -77,12 +97,15 @@ impl<I, O> Drop for Finish<'_, I, O> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Barrier;
+    use ControlFlow::{Break, Continue};
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Barrier, OnceLock};
+    use std::thread::{current, park_timeout};
+    use std::time::{Duration, Instant};
 
     #[test]
     fn results_are_in_order_whoever_helps() {
-        let shared = Shared::new();
+        let shared = Shared::new(current());
         let helped = AtomicUsize::new(0);
         let (begun, over) = (Barrier::new(2), AtomicUsize::new(0));
         // The first two pieces wait for one another: neither thread can do both.
@@ -98,18 +121,55 @@ mod tests {
                     helped.fetch_add(usize::from(shared.one(work)), Ordering::Relaxed);
                 }
             });
-            assert_eq!(shared.all((0..100).collect(), work), (0..100).map(|n| n * n).collect::<Vec<u64>>());
+            let squares = shared.beside((0..100).collect(), work, || Continue(()));
+            assert_eq!(squares, Some((0..100).map(|n| n * n).collect::<Vec<u64>>()));
             over.store(1, Ordering::Release);
         });
         assert!(helped.into_inner() > 0);
     }
 
+    /// All of it is done by the helper while the other goes on.
+    #[test]
+    fn a_helper_that_sleeps_is_woken() {
+        const LONG: Duration = Duration::from_secs(20);
+        let (place, over) = (OnceLock::<Shared<u64, u64>>::new(), Barrier::new(2));
+        let help = || {
+            let begun = Instant::now();
+            for _ in 0..3 {
+                while !place.get().is_some_and(|shared| shared.one(|n| n + 1)) {
+                    park_timeout(LONG);
+                }
+            }
+            over.wait();
+            begun.elapsed()
+        };
+        std::thread::scope(|scope| {
+            let helper = scope.spawn(help);
+            // Most often it sleeps by then.
+            std::thread::sleep(Duration::from_millis(50));
+            let shared = place.get_or_init(|| Shared::new(helper.thread().clone()));
+            let wait = || {
+                over.wait();
+                Continue(())
+            };
+            assert_eq!(shared.beside(vec![1, 2, 3], |_| panic!("of the helper"), wait), Some(vec![2, 3, 4]));
+            assert!(helper.join().expect("no panic") < LONG);
+        });
+    }
+
+    #[test]
+    fn what_is_broken_off_is_not_done() {
+        let shared = Shared::<u64, u64>::new(current());
+        assert_eq!(shared.beside(vec![1, 2, 3], |_| panic!("nobody asks for it"), || Break(())), None);
+        assert_eq!(shared.beside(vec![4], |n| n, || Continue(())), Some(vec![4]));
+    }
+
     #[test]
     fn nobody_waits_for_a_helper_that_panicked() {
-        let shared = Shared::new();
+        let shared = Shared::new(current());
         shared.desk().todo.push_back((0, ()));
         let helper = std::panic::AssertUnwindSafe(|| shared.one(|()| panic!("of its own doing")));
         assert!(std::panic::catch_unwind(helper).is_err());
-        assert_eq!(shared.all(Vec::new(), |()| ()), []);
+        assert_eq!(shared.finish(|()| ()), []);
     }
 }
