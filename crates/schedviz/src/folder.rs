@@ -41,10 +41,6 @@ Examples:
   schedviz report trace.dat                   writes trace.report/index.html
   schedviz report trace.dat -o results --topology lscpu.json";
 
-/// With so many threads there are six states, and hardly an analysis shares one; with fewer that is repeated
-/// work that no thread is free for, and they share three.
-const THREADS_FOR_EACH: usize = 6;
-
 /// A part of the report.
 struct Section {
     name: &'static str,
@@ -154,16 +150,18 @@ impl<'q> Questions<'q> {
         let shared = || fairness::Fairness::new(&self.shares);
         let used = || utilization::Utilization::new(&self.busy);
         let events = subject.trace.events()?;
-        let alone = events.threads() >= THREADS_FOR_EACH;
+        let threads = events.threads();
         let pass = Pass::over(events).window(Window { from: Some(subject.from), to: Some(subject.to) });
-        let outcome = if alone {
-            pass.run_side_by_side(|| (violation(), queues(), delays(), lanes(), shared(), used()))?
-        } else {
-            // Each of the three takes about as long as the others.
-            let three = pass.run_side_by_side(|| ((violation(), queues()), (delays(), lanes()), (shared(), used())))?;
-            three.map(|((violation, queues), (delays, lanes), (shared, used))| {
-                (violation, queues, delays, lanes, shared, used)
-            })
+        // As many states as threads can follow: a further one repeats work that no thread is free for. Each group
+        // takes about as long as the others.
+        let outcome = match threads {
+            0..3 => pass
+                .run_side_by_side(|| ((violation(), queues(), lanes()), (delays(), shared(), used())))?
+                .map(|((a, b, d), (c, e, f))| (a, b, c, d, e, f)),
+            3..6 => pass
+                .run_side_by_side(|| ((violation(), queues()), (delays(), lanes()), (shared(), used())))?
+                .map(|((a, b), (c, d), (e, f))| (a, b, c, d, e, f)),
+            _ => pass.run_side_by_side(|| (violation(), queues(), delays(), lanes(), shared(), used()))?,
         };
         let (violation, queues, delays, (columns, lanes), shared, used) = outcome.output;
         Ok(Found { violation, queues, delays, columns, lanes, shared, used, diagnostics: outcome.diagnostics })

@@ -40,12 +40,13 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Resu
     };
     let waits =
         latency::Options { cpus, zero: subject.start, topology: subject.topology.clone(), ..Default::default() };
-    let analyses = || (WorkConservation::new(&conservation), Latency::new(&waits), FromTrace::default());
+    // Two states for two threads: a third would cost more than the columns do.
+    let analyses = || (WorkConservation::new(&conservation), (Latency::new(&waits), FromTrace::default()));
     let outcome = progress::watched(&subject.trace, read.quiet, || -> Result<_, parse::Error> {
         Pass::over(subject.trace.events()?).window(subject.window).run_side_by_side(analyses)
     });
     let outcome = outcome.map_err(|e| subject.named(e))?;
-    let (workcons, latency, columns) = outcome.output;
+    let (workcons, (latency, columns)) = outcome.output;
     let info = subject.trace.info();
     let events: BTreeSet<String> =
         subject.trace.event_counts().into_iter().filter(|e| e.count > 0).map(|e| e.name).collect();

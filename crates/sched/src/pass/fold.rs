@@ -49,6 +49,7 @@ macro_rules! groups {
         }
     };
 }
+groups!(A a, B b);
 groups!(A a, B b, C c);
 groups!(A a, B b, C c, D d, E e, F f);
 
