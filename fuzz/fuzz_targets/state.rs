@@ -2,6 +2,7 @@
 #![no_main]
 
 use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
+use timeline::Drawable;
 
 /// Takes numbers from the input; zeroes behind its end.
 struct Input<'i>(std::slice::Iter<'i, u8>);
@@ -129,7 +130,12 @@ fn judges(events: &[SchedEvent], from: Ts, to: Ts) {
         assert_eq!(used.intervals.iter().map(|i| i.shares.total()).sum::<u64>(), used.all.total());
         assert!(columns.busy_ns <= used.all.total());
     }
-    let _ = (utilization::text(&used, "x", true), fairness::text(&shared, "x", 5), latency::text(&delays, "x", 5, 3));
+    let trace = Drawable::new("x", "x");
+    let _ = (
+        utilization::text(&used, &trace, true),
+        fairness::text(&shared, &trace, 5),
+        latency::text(&delays, &trace, 5, 3),
+    );
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -143,7 +149,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         (workcons::WorkConservation::new(&options), workcons::Bounds::new(&options), balance, testkit::Laws::default())
     };
     let Ok(found) = Pass::over(events.as_slice()).prologue(10).run(analysis);
-    let _ = (workcons::text(&found.output.0, "x"), events::balance_text(&found.output.2));
+    let _ = (workcons::text(&found.output.0, &Drawable::new("x", "x")), events::balance_text(&found.output.2));
     judges(&events, from, to);
     let Ok(mut replay) = Replay::with(events.as_slice(), 20, 4);
     let end = replay.total();

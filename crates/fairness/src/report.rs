@@ -5,6 +5,7 @@ use sched::lengths::Summary;
 use sched::{Comm, Dur, Lengths, Ts};
 use serde::Serialize;
 use std::fmt::Write;
+use timeline::Drawable;
 
 /// A member, and what it got.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -188,7 +189,7 @@ fn idled(s: &Starved) -> String {
 }
 
 /// The report for people; `rows` is the most members that are shown.
-pub fn text(report: &FairnessReport, trace: &str, rows: usize) -> String {
+pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize) -> String {
     // Writing to a string cannot fail.
     let mut out = String::new();
     let _ = writeln!(
@@ -254,15 +255,14 @@ pub fn text(report: &FairnessReport, trace: &str, rows: usize) -> String {
         let start = s.start_in_trace_ns;
         let _ = writeln!(
             out,
-            "  {:>9} from {:.6} s: {} ({}); meanwhile CPU {} ran {meanwhile}\n            {}\n            schedviz dat2graph {trace} --min {:.6} --max {:.6}",
+            "  {:>9} from {:.6} s: {} ({}); meanwhile CPU {} ran {meanwhile}\n            {}\n            {}",
             s.duration_ns.human(),
             start as f64 / 1e9,
             s.command,
             s.pid,
             s.cpu,
             idled(s),
-            start as f64 / 1e9,
-            start.saturating_add(s.duration_ns.0) as f64 / 1e9
+            trace.part(start, s.duration_ns)
         );
     }
     out

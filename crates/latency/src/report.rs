@@ -5,6 +5,7 @@ use sched::lengths::Summary;
 use sched::{Comm, Dur, Lengths, Pid, Ts};
 use serde::Serialize;
 use std::fmt::Write;
+use timeline::Drawable;
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -170,7 +171,7 @@ fn idleness_name(idleness: Idleness) -> &'static str {
 
 /// The report for people: `trace` is the file as the command line has it, `rows` the most rows and
 /// `cases` the most cases of a kind that are shown.
-pub fn text(report: &LatencyReport, trace: &str, rows: usize, cases: usize) -> String {
+pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize) -> String {
     let mut out = String::new();
     let w = report.of(Measure::Wakeup);
     let _ = writeln!(
@@ -224,7 +225,7 @@ pub fn text(report: &LatencyReport, trace: &str, rows: usize, cases: usize) -> S
     out
 }
 
-fn worst(out: &mut String, report: &LatencyReport, trace: &str, cases: usize) {
+fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable, cases: usize) {
     let who = |pid: Pid, name: sched::Comm| match pid {
         Pid::IDLE => "the idle task".to_owned(),
         pid => format!("{name} ({pid})"),
@@ -262,13 +263,7 @@ fn worst(out: &mut String, report: &LatencyReport, trace: &str, cases: usize) {
                 c.ran_on,
                 who(c.after, c.after_command)
             );
-            let margin = c.duration_ns.0 / 10 + 1000;
-            let _ = writeln!(
-                out,
-                "            schedviz dat2graph {trace} --min {:.6} --max {:.6}",
-                start.saturating_sub(margin) as f64 / 1e9,
-                start.saturating_add(c.duration_ns.0).saturating_add(margin) as f64 / 1e9
-            );
+            let _ = writeln!(out, "            {}", trace.part(start, c.duration_ns));
         }
     }
 }

@@ -8,6 +8,7 @@ use sched::state::Task;
 use sched::topology::{Order, format_cpu_list, parse_cpu_list};
 use sched::{Cpu, Dur, Pid, SchedState, Topology, Ts, Window};
 use std::path::{Path, PathBuf};
+use timeline::Drawable;
 
 /// How to read the trace
 #[derive(Clone, Debug, clap::Args)]
@@ -44,6 +45,21 @@ impl ReadArgs {
         };
         Trace::open(path, options).map_err(|e| named(path, e))
     }
+
+    /// A trace as texts name it. The command that draws it reads it in the same way, and knows the same machine.
+    pub(crate) fn drawable(&self, path: &Path, window: &WindowArgs) -> Drawable {
+        let name = sched::event::escape(path.as_os_str().as_encoded_bytes());
+        let mut command = format!("schedviz dat2graph {}", quoted(&name));
+        let mut add = |option: &str, value: Option<String>| {
+            command.extend(value.map(|value| format!(" --{option} {}", quoted(&value))));
+        };
+        add("buffer", self.buffer.clone());
+        add("clock", self.clock.clone());
+        add("clock-hz", self.clock_hz.map(|hz| hz.to_string()));
+        add("topology", window.topology.as_ref().map(|path| path.display().to_string()));
+        add("order", window.order.map(OrderArg::name));
+        Drawable::new(name, command)
+    }
 }
 
 /// The file name of a trace, fit to be printed.
@@ -70,6 +86,13 @@ pub(crate) enum OrderArg {
     Node,
     /// Last-level cache by last-level cache
     Llc,
+}
+
+impl OrderArg {
+    /// As the command line has it.
+    fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
 }
 
 /// The CPUs to show.
@@ -150,10 +173,7 @@ impl WindowArgs {
             None => Order::Socket,
             Some(OrderArg::Number) => Order::Number,
             Some(order) if topology.is_empty() => {
-                bail!(
-                    "--order {} needs the machine's topology: give it with --topology",
-                    format!("{order:?}").to_lowercase()
-                );
+                bail!("--order {} needs the machine's topology: give it with --topology", order.name());
             }
             Some(OrderArg::Socket) => Order::Socket,
             Some(OrderArg::Node) => Order::Node,
@@ -201,7 +221,7 @@ impl BeginArgs {
 /// Which tasks to show
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TaskArgs {
-    /// Only tasks whose command matches; the others are drawn dark grey
+    /// Only tasks whose command matches. dat2graph draws the others dark grey, the rest leave them out
     #[arg(long, value_name = "REGEX", help_heading = "Tasks")]
     tasks: Option<String>,
     /// Not the tasks whose command matches
@@ -319,6 +339,22 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_command_that_draws_reads_in_the_same_way() {
+        let read = ReadArgs {
+            buffer: Some("top".into()),
+            clock: None,
+            clock_hz: Some(2_000_000),
+            threads: 2,
+            quiet: true,
+            color: clap::ColorChoice::Auto,
+        };
+        let window = WindowArgs { order: Some(OrderArg::Llc), min: Some("7".into()), ..WindowArgs::default() };
+        let part = read.drawable(Path::new("my trace.dat"), &window).part(1_000_000_000, Dur(0));
+        let expected = "schedviz dat2graph 'my trace.dat' --buffer top --clock-hz 2000000 --order llc";
+        assert_eq!(part, format!("{expected} --min 0.999999 --max 1.000001"));
+    }
 
     #[test]
     fn the_command_can_be_repeated() {

@@ -152,7 +152,7 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         output::print_json(&document)?;
     }
     if !args.output.wants_json() && !args.output.is_standard_output() {
-        output::print(text(&document, &files).as_bytes())?;
+        output::print(text(&document, &files, args).as_bytes())?;
     }
     Ok(match document.verdict {
         None => ExitCode::SUCCESS,
@@ -256,11 +256,10 @@ fn medians(runs: &[Run]) -> Vec<Group> {
     names.into_iter().map(group).collect()
 }
 
-fn text(document: &Document, files: &[(Option<String>, PathBuf)]) -> String {
+fn text(document: &Document, files: &[(Option<String>, PathBuf)], args: &WorkconsArgs) -> String {
     use std::fmt::Write;
     if let ([run], [(_, path)]) = (document.runs.as_slice(), files) {
-        let shown = sched::event::escape(path.as_os_str().as_encoded_bytes());
-        let mut out = workcons::text(&run.report, &shown);
+        let mut out = workcons::text(&run.report, &args.read.drawable(path, &args.window));
         trust_text(&mut out, run);
         return out;
     }

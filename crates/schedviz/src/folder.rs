@@ -63,8 +63,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let questions = Questions::new(args, &subject)?;
     let found = progress::watched(&subject.trace, args.read.quiet, || questions.ask(&subject));
     let found = found.map_err(|e| subject.named(e))?;
-    let shown = sched::event::escape(args.trace.as_os_str().as_encoded_bytes());
-    let sections = sections(&subject, &shown, &questions, &found)?;
+    let sections = sections(&subject, &questions, &found)?;
     trust::warn(&found.diagnostics, args.read.quiet, args.read.color);
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     for section in &sections {
@@ -169,9 +168,9 @@ impl<'q> Questions<'q> {
 }
 
 /// Draws and tells what was found.
-fn sections(subject: &Subject, shown: &str, asked: &Questions<'_>, found: &Found) -> Result<Vec<Section>> {
+fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<Vec<Section>> {
     let Found { violation, queues, delays, columns, lanes, shared, used, diagnostics } = found;
-    let name = subject.name();
+    let (name, shown) = (subject.name(), &subject.drawable);
     let heading = subject.heading(page::general_warnings(&subject.trace, &subject.observed, diagnostics));
     let columns = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
     let ran = dat2graph::report(lanes, &asked.drawn);

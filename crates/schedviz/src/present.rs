@@ -9,6 +9,7 @@ use anyhow::Result;
 use draw::Figure;
 use sched::Diagnostics;
 use serde::Serialize;
+use timeline::Drawable;
 use timeline::page::Heading;
 
 /// The document of `--json`: a report, with its trace and how far it can be trusted.
@@ -29,15 +30,14 @@ pub(crate) struct Found<'f, R> {
 }
 
 impl<R: Serialize> Found<'_, R> {
-    /// Writes what was asked for. Figures and text are made only where they are wanted; the text is
-    /// given the file as the command line has it.
+    /// Writes what was asked for. Figures and text are made only where they are wanted.
     pub(crate) fn present(
         &self,
         subject: &Subject,
         read: &ReadArgs,
         output: &OutputArgs,
         figures: impl FnOnce(&Heading) -> Vec<Figure>,
-        text: impl FnOnce(&str) -> String,
+        text: impl FnOnce(&Drawable) -> String,
     ) -> Result<()> {
         trust::warn(self.diagnostics, read.quiet, read.color);
         let document = Document { trace: subject.name(), report: self.report, trust: self.diagnostics };
@@ -50,8 +50,7 @@ impl<R: Serialize> Found<'_, R> {
             output::print_json(&document)?;
         }
         if !output.wants_json() && !output.is_standard_output() {
-            let shown = sched::event::escape(subject.path().as_os_str().as_encoded_bytes());
-            output::print(text(&shown).as_bytes())?;
+            output::print(text(&subject.drawable).as_bytes())?;
         }
         Ok(())
     }

@@ -7,12 +7,15 @@ use dat2graph::Coloring;
 use parse::Trace;
 use sched::{Cpu, Topology, Ts, Window};
 use std::path::{Path, PathBuf};
+use timeline::Drawable;
 use timeline::page::Heading;
 
 /// What a command is about.
 pub(crate) struct Subject {
     pub(crate) trace: Trace,
     path: PathBuf,
+    /// As texts name it.
+    pub(crate) drawable: Drawable,
     /// The trace's first instant.
     pub(crate) start: Ts,
     /// The window as it was asked for.
@@ -41,7 +44,8 @@ impl Subject {
         let topology = window.topology()?;
         let observed = trace.observed();
         let shown = window.cpus(&observed, &topology)?;
-        Ok(Subject { trace, path: path.to_owned(), start, window: asked, from, to, topology, observed, shown })
+        let (path, drawable) = (path.to_owned(), read.drawable(path, window));
+        Ok(Subject { trace, path, drawable, start, window: asked, from, to, topology, observed, shown })
     }
 
     /// An error with the file's name in front.

@@ -3,6 +3,7 @@
 
 pub mod columns;
 mod division;
+mod drawable;
 pub mod histogram;
 pub mod lanes;
 pub mod page;
@@ -14,6 +15,7 @@ pub mod strips;
 
 pub use columns::{Class, Columns, Piece};
 pub use division::Division;
+pub use drawable::Drawable;
 pub use lanes::LaneLayout;
 pub use page::{LegendEntry, Page, Swatch};
 pub use palette::PALETTE;

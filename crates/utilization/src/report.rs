@@ -5,6 +5,7 @@ use sched::causes::Herd;
 use sched::{Cpu, Dur, Ts};
 use serde::Serialize;
 use std::fmt::Write;
+use timeline::Drawable;
 
 /// The time of each class, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -248,7 +249,7 @@ fn head(out: &mut String, name: &str, shown: &[Class]) {
 }
 
 /// The report for people; `trace` is the file as the command line has it.
-pub fn text(report: &UtilizationReport, trace: &str, per_cpu: bool) -> String {
+pub fn text(report: &UtilizationReport, trace: &Drawable, per_cpu: bool) -> String {
     let mut out = String::new();
     let total = report.all.total().max(1) as f64;
     let _ = writeln!(
@@ -284,7 +285,7 @@ pub fn text(report: &UtilizationReport, trace: &str, per_cpu: bool) -> String {
 }
 
 /// The two situations of the idle-scheduling talk.
-fn situations(out: &mut String, report: &UtilizationReport, trace: &str) {
+fn situations(out: &mut String, report: &UtilizationReport, trace: &Drawable) {
     let interval = report.balance_interval_ns.human();
     if report.idling_episodes == 0 {
         let _ = writeln!(out, "\nNo CPU idled beside an overloaded one for more than {interval}.");
@@ -296,16 +297,15 @@ fn situations(out: &mut String, report: &UtilizationReport, trace: &str) {
             Dur(report.idling_ns).human()
         );
         for e in report.idling.iter().take(5) {
-            let (from, to) = (e.start_in_trace_ns, e.start_in_trace_ns.saturating_add(e.duration_ns.0));
+            let start = e.start_in_trace_ns;
             let _ = writeln!(
                 out,
-                "  {:>9} from {:.6} s: {} idle, {} overloaded\n            schedviz dat2graph {trace} --min {:.6} --max {:.6}",
+                "  {:>9} from {:.6} s: {} idle, {} overloaded\n            {}",
                 e.duration_ns.human(),
-                from as f64 / 1e9,
+                start as f64 / 1e9,
                 e.idle,
                 e.overloaded,
-                from as f64 / 1e9,
-                to as f64 / 1e9
+                trace.part(start, e.duration_ns)
             );
         }
     }

@@ -153,7 +153,7 @@ impl<'o> WorkConservation<'o> {
             counts: Counts::new(&thresholds),
             sets,
             queues: CountedQueues::default(),
-            reactions: Reactions::default(),
+            reactions: Reactions::new(options.zero),
             note_at: Ts::MAX,
             integrals: Integrals::default(),
             traced: None,

@@ -12,8 +12,10 @@ pub const LONG_REACTION: Dur = Dur(1_000_000);
 pub struct Reaction {
     /// The CPU that idled although a task waited for it.
     pub cpu: Cpu,
-    /// When it began.
+    /// When it began, on the trace's clock,
     pub start_ns: Ts,
+    /// and from the start of the trace.
+    pub start_in_trace_ns: u64,
     /// How long it lasted.
     pub duration_ns: Dur,
 }
@@ -21,6 +23,8 @@ pub struct Reaction {
 /// Gathers them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reactions {
+    /// The trace's start.
+    zero: Ts,
     /// By CPU: since when it reacts.
     open: Vec<Option<Ts>>,
     pub(crate) longest: Vec<Reaction>,
@@ -29,6 +33,10 @@ pub(crate) struct Reactions {
 }
 
 impl Reactions {
+    pub(crate) fn new(zero: Ts) -> Reactions {
+        Reactions { zero, ..Reactions::default() }
+    }
+
     /// At `ts` a CPU became what it is now.
     #[inline]
     pub(crate) fn follow(&mut self, cpu: Cpu, old: Load, new: Load, ts: Ts) {
@@ -56,7 +64,8 @@ impl Reactions {
         }
         self.long += 1;
         let at = self.longest.partition_point(|r| r.duration_ns >= duration_ns);
-        self.longest.insert(at, Reaction { cpu, start_ns: since, duration_ns });
+        let start_in_trace_ns = since.since(self.zero).0;
+        self.longest.insert(at, Reaction { cpu, start_ns: since, start_in_trace_ns, duration_ns });
         self.longest.truncate(KEPT);
     }
 

@@ -8,6 +8,7 @@ use sched::topology::{Distance, format_cpu_list};
 use sched::{Cpu, Dur, SchedState, Ts};
 use serde::Serialize;
 use std::fmt::Write;
+use timeline::Drawable;
 
 /// One way of counting waiters, measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -254,9 +255,8 @@ fn at_least(min: Dur) -> String {
     }
 }
 
-/// The report of one trace, for people. `trace` is the file as the command line has it: each episode
-/// comes with the command that draws it.
-pub fn text(report: &Report, trace: &str) -> String {
+/// The report of one trace, for people. Each episode comes with the command that draws it.
+pub fn text(report: &Report, trace: &Drawable) -> String {
     let mut out = String::new();
     let v = &report.violation;
     // Writing to a string cannot fail.
@@ -268,7 +268,7 @@ pub fn text(report: &Report, trace: &str) -> String {
     };
     let _ = writeln!(
         out,
-        "  (some CPU idles with nobody waiting while on another that is busy a task waits; {which}; episodes of {})",
+        "  (some CPU idles with nobody waiting while on another that is busy a task waits;\n   {which}; episodes of {})",
         at_least(report.min_episode_ns)
     );
     let _ = writeln!(out, "\n{:>12} {:>9} {:>10} {:>14} {:>9}", "episodes", "time", "capacity", "threads", "number");
@@ -308,17 +308,16 @@ pub fn text(report: &Report, trace: &str) -> String {
     let life = if report.elapsed_is_command { "the traced command ran for" } else { "the window is" };
     let _ = writeln!(out, "{life} {:.6} s", report.elapsed_ns.seconds());
     episodes(&mut out, report, trace);
-    reactions(&mut out, report);
+    reactions(&mut out, report, trace);
     out
 }
 
-fn episodes(out: &mut String, report: &Report, trace: &str) {
+fn episodes(out: &mut String, report: &Report, trace: &Drawable) {
     if report.violation.longest.is_empty() {
         return;
     }
     let _ = writeln!(out, "\nThe longest episodes:");
     for e in &report.violation.longest {
-        let start = e.start_in_trace_ns as f64 / 1e9;
         let distance = match e.scene.distance {
             None => "",
             Some(Distance::Smt) => ", nearest on the same core",
@@ -328,25 +327,26 @@ fn episodes(out: &mut String, report: &Report, trace: &str) {
         };
         let _ = writeln!(
             out,
-            "  {:>10} from {start:.6} s: CPUs {} idle{distance}",
+            "  {:>10} from {:.6} s: {}{distance}",
             e.duration_ns.human(),
-            format_cpu_list(&e.scene.idle)
+            e.start_in_trace_ns as f64 / 1e9,
+            who_idles(&e.scene)
         );
         for w in e.scene.waiting.iter().take(4) {
             let _ = writeln!(out, "{:14}{} {} waits on CPU {} behind {}", "", w.command, w.pid, w.cpu, w.behind);
         }
-        if e.scene.waiting.len() > 4 {
-            let _ = writeln!(out, "{:14}and {} more tasks", "", e.scene.waiting.len() - 4);
+        match e.scene.waiting.len().saturating_sub(4) {
+            0 => {}
+            1 => out.push_str("              and 1 more task\n"),
+            n => drop(writeln!(out, "{:14}and {n} more tasks", "")),
         }
-        let margin = (e.duration_ns.0 as f64 / 1e9 / 4.0).max(1e-6);
-        let _ = writeln!(
-            out,
-            "{:14}schedviz dat2graph {trace} --min {:.6} --max {:.6}",
-            "",
-            (start - margin).max(0.0),
-            start + e.duration_ns.seconds() + margin
-        );
+        let _ = writeln!(out, "{:14}{}", "", trace.part(e.start_in_trace_ns, e.duration_ns));
     }
+}
+
+fn who_idles(scene: &Scene) -> String {
+    let idle = format_cpu_list(&scene.idle);
+    if scene.idle.len() == 1 { format!("CPU {idle} idles") } else { format!("CPUs {idle} idle") }
 }
 
 /// Who idled and who waited, in a line.
@@ -357,23 +357,22 @@ pub(crate) fn idle_and_waiting(scene: &Scene) -> String {
         0 => String::new(),
         n => format!(", and {n} more"),
     };
-    let idle = format_cpu_list(&scene.idle);
-    let who = if scene.idle.len() == 1 { format!("CPU {idle} idles") } else { format!("CPUs {idle} idle") };
-    format!("{who}, {}{more}", waiting.join(", "))
+    format!("{}, {}{more}", who_idles(scene), waiting.join(", "))
 }
 
-fn reactions(out: &mut String, report: &Report) {
+fn reactions(out: &mut String, report: &Report, trace: &Drawable) {
     if report.long_reactions == 0 {
         return;
     }
     let _ = writeln!(
         out,
-        "\n{} times a CPU idled for over 1 ms although a task waited for it (throttled, forced idle, or misunderstood):",
-        report.long_reactions
+        "\n{} a CPU idled for over 1 ms although a task waited for it (throttled, forced idle, or misunderstood):",
+        if report.long_reactions == 1 { "Once".into() } else { format!("{} times", report.long_reactions) }
     );
     for r in report.reactions.iter().take(5) {
-        let start = r.start_ns.since(report.from_ns).seconds();
-        let _ = writeln!(out, "  {:>10} on CPU {} from {start:.6} s of the window", r.duration_ns.human(), r.cpu);
+        let start = r.start_in_trace_ns;
+        let _ = writeln!(out, "  {:>10} from {:.6} s on CPU {}", r.duration_ns.human(), start as f64 / 1e9, r.cpu);
+        let _ = writeln!(out, "{:14}{}", "", trace.part(start, r.duration_ns));
     }
 }
 

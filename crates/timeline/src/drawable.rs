@@ -1,0 +1,45 @@
+//! A trace as texts name it, with the command that draws a part of it.
+
+use sched::Dur;
+use std::fmt;
+
+/// A trace by its name. What a text tells of it comes with the command that draws it, to be copied and run.
+#[derive(Clone, Debug)]
+pub struct Drawable {
+    name: String,
+    command: String,
+}
+
+impl Drawable {
+    /// A trace of this name, all of which `command` draws.
+    pub fn new(name: impl Into<String>, command: impl Into<String>) -> Drawable {
+        Drawable { name: name.into(), command: command.into() }
+    }
+
+    /// The command that draws what began so many nanoseconds after the start of the trace and lasted so long, with a
+    /// quarter more of it on either side, a microsecond at least.
+    pub fn part(&self, start_ns: u64, length: Dur) -> String {
+        let margin = (length.0 / 4).max(1_000);
+        let (from, to) = (start_ns.saturating_sub(margin), start_ns.saturating_add(length.0).saturating_add(margin));
+        format!("{} --min {:.6} --max {:.6}", self.command, from as f64 / 1e9, to as f64 / 1e9)
+    }
+}
+
+impl fmt::Display for Drawable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_has_something_around_it() {
+        let trace = Drawable::new("a.dat", "draw a.dat");
+        assert_eq!(trace.part(2_000_000_000, Dur(4_000_000)), "draw a.dat --min 1.999000 --max 2.005000");
+        assert_eq!(trace.part(500, Dur(8)), "draw a.dat --min 0.000000 --max 0.000002");
+        assert_eq!(trace.to_string(), "a.dat");
+    }
+}
