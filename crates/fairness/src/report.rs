@@ -200,6 +200,13 @@ pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize) -> String {
         report.jain,
         report.weighted_jain
     );
+    member_rows(&mut out, report, rows);
+    interval_rows(&mut out, report);
+    longest_waits(&mut out, report, trace);
+    out
+}
+
+fn member_rows(out: &mut String, report: &FairnessReport, rows: usize) {
     let _ = writeln!(
         out,
         "  (of the run times: Gini 0 and Jain 1 where all ran equally long; got: the share of its runnable time that it ran)"
@@ -228,6 +235,9 @@ pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize) -> String {
     if report.members.len() > rows {
         let _ = writeln!(out, "… and {} more (--rows, --json)", report.members.len() - rows);
     }
+}
+
+fn interval_rows(out: &mut String, report: &FairnessReport) {
     let _ = writeln!(
         out,
         "\n{:>12} {:>8} {:>7} {:>7}   who got the least of its runnable time",
@@ -245,6 +255,9 @@ pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize) -> String {
             row.starved_got_percent
         );
     }
+}
+
+fn longest_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
     if !report.starved.is_empty() {
         let _ = writeln!(out, "\nlongest waits:");
     }
@@ -265,7 +278,6 @@ pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize) -> String {
             trace.part(start, s.duration_ns)
         );
     }
-    out
 }
 
 #[cfg(test)]

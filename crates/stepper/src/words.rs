@@ -45,94 +45,78 @@ fn who(pid: Pid, comm: Comm) -> String {
     }
 }
 
+/// What a task does that is switched out so.
+fn leaves(class: StateClass) -> &'static str {
+    match class {
+        StateClass::Runnable => "goes on waiting",
+        StateClass::Preempted => "is preempted and goes on waiting",
+        StateClass::Blocked => "goes to sleep",
+        StateClass::Dead => "ends",
+    }
+}
+
+/// What an event does, in the state before it.
+fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
+    let cpu = event.cpu;
+    let whom = |pid| who(pid, state.task_of(pid).map_or(Comm::EMPTY, |t| t.comm));
+    let current = || whom(event.pid);
+    match event.kind {
+        Kind::Switch { prev, state: left, next } => {
+            let (from, to, leaves) = (who(prev.pid, prev.comm), who(next.pid, next.comm), leaves(left.class));
+            match (prev.pid.is_idle(), next.pid.is_idle()) {
+                (true, _) => format!("CPU {cpu} leaves idle for {to}"),
+                (_, true) => format!("CPU {cpu} goes idle: {from} {leaves}"),
+                _ => format!("CPU {cpu} switches to {to}: {from} {leaves}"),
+            }
+        }
+        Kind::Waking { task, .. } => format!("{} on CPU {cpu} begins to wake {}", current(), who(task.pid, task.comm)),
+        Kind::Wakeup { task, target } => format!("{} is awake and waits on CPU {target}", who(task.pid, task.comm)),
+        Kind::WakeupNew { task, target } => format!("{} is new and waits on CPU {target}", who(task.pid, task.comm)),
+        Kind::Migrate { task, orig, dest } => {
+            let how = match state.task_of(task.pid).map(|t| t.state) {
+                Some(TaskState::Waiting(_)) => "moves",
+                Some(TaskState::Blocked(_)) => "sleeps and moves",
+                _ => "moves (nobody knows whether it waits)",
+            };
+            format!("{} {how} from CPU {orig} to CPU {dest}; CPU {cpu} does it", who(task.pid, task.comm))
+        }
+        Kind::Fork { child, child_comm, .. } => format!("{} forks {}", current(), who(child, child_comm)),
+        Kind::Exec { .. } => format!("{} executes a program", current()),
+        Kind::Exit { .. } => format!("{} exits", current()),
+        Kind::Lost { count } => {
+            let n = count.map_or(String::new(), |n| format!("{n} "));
+            format!("{n}events of CPU {cpu} were lost here: what runs and waits there becomes unknown")
+        }
+        Kind::Frequency { khz, target } => format!("CPU {target} goes to {:.2} GHz", f64::from(khz) / 1e6),
+        Kind::Interrupt { entry: true } => format!("CPU {cpu} enters an interrupt handler"),
+        Kind::Interrupt { entry: false } => format!("CPU {cpu} leaves an interrupt handler"),
+        Kind::Numa { pid, stuck: true, .. } => format!("NUMA balancing cannot move {}", whom(pid)),
+        Kind::Numa { pid, with: None, .. } => format!("NUMA balancing wants to move {}", whom(pid)),
+        Kind::Numa { pid, with: Some(with), .. } => {
+            format!("NUMA balancing wants to exchange {} and {}", whom(pid), whom(with))
+        }
+        Kind::Other { id } => format!("{} on CPU {cpu}, in {}", names.event(id), current()),
+    }
+}
+
 impl Coming {
     /// Of an event, in the state before it.
     pub fn of(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> Coming {
-        let cpu = event.cpu;
-        let current = || who(event.pid, state.task_of(event.pid).map_or(Comm::EMPTY, |t| t.comm));
-        let coming =
-            |name: &str, text: String| Coming { name: name.into(), cpu, text, task: None, from: None, to: None };
-        let about =
-            |c: Coming, task: Pid, from: Option<Cpu>, to: Option<Cpu>| Coming { task: Some(task), from, to, ..c };
-        match event.kind {
-            Kind::Switch { prev, state: left, next } => {
-                let leaves = match left.class {
-                    StateClass::Runnable => "goes on waiting",
-                    StateClass::Preempted => "is preempted and goes on waiting",
-                    StateClass::Blocked => "goes to sleep",
-                    StateClass::Dead => "ends",
-                };
-                let text = match (prev.pid.is_idle(), next.pid.is_idle()) {
-                    (true, _) => format!("CPU {cpu} leaves idle for {}", who(next.pid, next.comm)),
-                    (_, true) => format!("CPU {cpu} goes idle: {} {leaves}", who(prev.pid, prev.comm)),
-                    _ => {
-                        let (prev, next) = (who(prev.pid, prev.comm), who(next.pid, next.comm));
-                        format!("CPU {cpu} switches to {next}: {prev} {leaves}")
-                    }
-                };
-                let task = if next.pid.is_idle() { prev.pid } else { next.pid };
-                about(coming("sched_switch", text), task, None, Some(cpu))
+        let (task, from, to) = match event.kind {
+            Kind::Switch { prev, next, .. } => {
+                (Some(if next.pid.is_idle() { prev.pid } else { next.pid }), None, Some(event.cpu))
             }
-            Kind::Waking { task, .. } => {
-                let text = format!("{} on CPU {cpu} begins to wake {}", current(), who(task.pid, task.comm));
-                about(coming("sched_waking", text), task.pid, None, None)
+            Kind::Waking { task, .. } => (Some(task.pid), None, None),
+            Kind::Wakeup { task, target } | Kind::WakeupNew { task, target } => (Some(task.pid), None, Some(target)),
+            Kind::Migrate { task, orig, dest } => (Some(task.pid), Some(orig), Some(dest)),
+            Kind::Fork { parent: pid, .. } | Kind::Exec { pid, .. } | Kind::Exit { pid } | Kind::Numa { pid, .. } => {
+                (Some(pid), None, None)
             }
-            Kind::Wakeup { task, target } => {
-                let text = format!("{} is awake and waits on CPU {target}", who(task.pid, task.comm));
-                about(coming("sched_wakeup", text), task.pid, None, Some(target))
-            }
-            Kind::WakeupNew { task, target } => {
-                let text = format!("{} is new and waits on CPU {target}", who(task.pid, task.comm));
-                about(coming("sched_wakeup_new", text), task.pid, None, Some(target))
-            }
-            Kind::Migrate { task, orig, dest } => {
-                let how = match state.task_of(task.pid).map(|t| t.state) {
-                    Some(TaskState::Waiting(_)) => "moves",
-                    Some(TaskState::Blocked(_)) => "sleeps and moves",
-                    _ => "moves (nobody knows whether it waits)",
-                };
-                let text =
-                    format!("{} {how} from CPU {orig} to CPU {dest}; CPU {cpu} does it", who(task.pid, task.comm));
-                about(coming("sched_migrate_task", text), task.pid, Some(orig), Some(dest))
-            }
-            Kind::Fork { parent, child, child_comm } => {
-                let text = format!("{} forks {}", current(), who(child, child_comm));
-                about(coming("sched_process_fork", text), parent, None, None)
-            }
-            Kind::Exec { pid, .. } => {
-                about(coming("sched_process_exec", format!("{} executes a program", current())), pid, None, None)
-            }
-            Kind::Exit { pid } => about(coming("sched_process_exit", format!("{} exits", current())), pid, None, None),
-            Kind::Lost { count } => {
-                let n = count.map_or(String::new(), |n| format!("{n} "));
-                coming(
-                    "lost",
-                    format!("{n}events of CPU {cpu} were lost here: what runs and waits there becomes unknown"),
-                )
-            }
-            Kind::Frequency { khz, target } => {
-                coming("cpu_frequency", format!("CPU {target} goes to {:.2} GHz", f64::from(khz) / 1e6))
-            }
-            Kind::Interrupt { entry } => {
-                let way = if entry { "enters" } else { "leaves" };
-                coming("interrupt", format!("CPU {cpu} {way} an interrupt handler"))
-            }
-            Kind::Numa { pid, with, stuck, .. } => {
-                let name = event_name(&event.kind, names);
-                let whom = |pid| who(pid, state.task_of(pid).map_or(Comm::EMPTY, |t| t.comm));
-                let text = match (with, stuck) {
-                    (_, true) => format!("NUMA balancing cannot move {}", whom(pid)),
-                    (None, _) => format!("NUMA balancing wants to move {}", whom(pid)),
-                    (Some(with), _) => format!("NUMA balancing wants to exchange {} and {}", whom(pid), whom(with)),
-                };
-                about(coming(&name, text), pid, None, None)
-            }
-            Kind::Other { id } => {
-                let name = names.event(id);
-                let text = format!("{name} on CPU {cpu}, in {}", current());
-                Coming { name, text, cpu, task: Some(event.pid), from: None, to: None }
-            }
-        }
+            Kind::Other { .. } => (Some(event.pid), None, None),
+            Kind::Lost { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } => (None, None, None),
+        };
+        let text = deed(event, state, names);
+        Coming { name: event_name(&event.kind, names), cpu: event.cpu, text, task, from, to }
     }
 
     /// Whether it concerns this core.

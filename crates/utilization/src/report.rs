@@ -4,6 +4,7 @@ use crate::{CLASSES, Class, Utilization};
 use sched::causes::Herd;
 use sched::{Cpu, Dur, Ts};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use timeline::Drawable;
 
@@ -157,26 +158,29 @@ pub struct UtilizationReport {
     pub heat: Vec<Vec<u64>>,
 }
 
-pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
-    let options = u.options;
-    let in_trace = |ts: Ts| ts.since(options.zero).0;
-    let cpus: Vec<PerCpu> = options
-        .cpus
-        .iter()
-        .zip(&u.sums)
-        .map(|((cpu, _), sums)| PerCpu { cpu: *cpu, shares: Shares::of(sums) })
-        .collect();
-    let mut nodes: std::collections::BTreeMap<u32, [u128; CLASSES]> = Default::default();
+/// The time of all CPUs, of each node as far as those are known, and of each CPU.
+fn shares(u: &Utilization<'_>) -> (Shares, Vec<PerNode>, Vec<PerCpu>) {
     let mut all = [0u128; CLASSES];
-    for ((cpu, _), sums) in options.cpus.iter().zip(&u.sums) {
-        let node = options.topology.place(*cpu).and_then(|place| place.node.or(place.socket));
+    let mut nodes: BTreeMap<u32, [u128; CLASSES]> = BTreeMap::new();
+    let mut cpus = Vec::new();
+    for ((cpu, _), sums) in u.options.cpus.iter().zip(&u.sums) {
+        let node = u.options.topology.place(*cpu).and_then(|place| place.node.or(place.socket));
         for (class, ns) in sums.iter().enumerate() {
             all[class] += ns;
             if let Some(node) = node {
                 nodes.entry(node).or_default()[class] += ns;
             }
         }
+        cpus.push(PerCpu { cpu: *cpu, shares: Shares::of(sums) });
     }
+    let nodes = nodes.into_iter().map(|(node, sums)| PerNode { node, shares: Shares::of(&sums) });
+    (Shares::of(&all), nodes.collect(), cpus)
+}
+
+pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
+    let options = u.options;
+    let in_trace = |ts: Ts| ts.since(options.zero).0;
+    let (all, nodes, cpus) = shares(&u);
     let totals = u.idling.totals().iter().find(|t| t.min_ns == options.balance_interval).copied().unwrap_or_default();
     let longest = u.idling.into_longest().into_iter().filter(|e| e.duration >= options.balance_interval);
     UtilizationReport {
@@ -184,7 +188,7 @@ pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
         from_ns: options.from,
         to_ns: options.to,
         interrupts_recorded: u.interrupts,
-        all: Shares::of(&all),
+        all,
         intervals: u
             .intervals
             .intervals()
@@ -195,7 +199,7 @@ pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
             })
             .collect(),
         cpus,
-        nodes: nodes.into_iter().map(|(node, sums)| PerNode { node, shares: Shares::of(&sums) }).collect(),
+        nodes,
         balance_interval_ns: options.balance_interval,
         idling_episodes: totals.episodes,
         idling_ns: totals.ns,
