@@ -121,24 +121,35 @@ fn write_v7(
             let pages: Vec<Vec<u8>> = moved(pages, k * span).collect();
             for chunk in pages.chunks(10) {
                 let plain = chunk.concat();
-                if !zstd {
+                if zstd {
+                    written.push(write_chunk(&plain, out));
+                } else {
                     out.write_all(&plain).expect("written");
-                    continue;
                 }
-                let mut compressor = zstd::bulk::Compressor::new(3).expect("a compressor");
-                compressor.include_contentsize(false).expect("a setting");
-                let block = compressor.compress(&plain).expect("compressed");
-                out.write_all(&(block.len() as u32).to_le_bytes()).expect("written");
-                out.write_all(&(plain.len() as u32).to_le_bytes()).expect("written");
-                let at = out.stream_position().expect("a position") as usize;
-                written.push((at..at + block.len(), plain.len()));
-                out.write_all(&block).expect("written");
             }
         }
         rows.push((*cpu, at, out.stream_position().expect("a position") - at));
     }
+    write_options(&rows, end as u64, out);
+    written
+}
+
+/// A compressed chunk; where it is, and how long it was.
+fn write_chunk(plain: &[u8], out: &mut (impl Write + Seek)) -> (Range<usize>, usize) {
+    let mut compressor = zstd::bulk::Compressor::new(3).expect("a compressor");
+    compressor.include_contentsize(false).expect("a setting");
+    let block = compressor.compress(plain).expect("compressed");
+    out.write_all(&(block.len() as u32).to_le_bytes()).expect("written");
+    out.write_all(&(plain.len() as u32).to_le_bytes()).expect("written");
+    let at = out.stream_position().expect("a position") as usize;
+    out.write_all(&block).expect("written");
+    (at..at + block.len(), plain.len())
+}
+
+/// The options behind the data: one buffer, whose header is at `buffer`, and where its CPUs' data are.
+fn write_options(rows: &[(u32, u64, u64)], buffer: u64, out: &mut (impl Write + Seek)) {
     let section = out.stream_position().expect("a position");
-    let mut payload = (end as u64).to_le_bytes().to_vec();
+    let mut payload = buffer.to_le_bytes().to_vec();
     payload.extend(b"\0local\0");
     payload.extend(4096u32.to_le_bytes());
     payload.extend((rows.len() as u32).to_le_bytes());
@@ -155,11 +166,10 @@ fn write_v7(
     out.write_all(&(body.len() as u64).to_le_bytes()).expect("written");
     out.write_all(&body).expect("written");
     // The first options section leads to this one; the buffer's own header gets its size.
-    out.seek(SeekFrom::Start(end as u64 - 8)).expect("a place");
+    out.seek(SeekFrom::Start(buffer - 8)).expect("a place");
     out.write_all(&section.to_le_bytes()).expect("written");
-    out.seek(SeekFrom::Start(end as u64 + 8)).expect("a place");
-    out.write_all(&(section - end as u64 - 16).to_le_bytes()).expect("written");
-    written
+    out.seek(SeekFrom::Start(buffer + 8)).expect("a place");
+    out.write_all(&(section - buffer - 16).to_le_bytes()).expect("written");
 }
 
 /// How long the library takes for all chunks, on as many threads as there are cores.

@@ -219,7 +219,8 @@ impl Layout {
         b
     }
 
-    fn build(&self, event: &SchedEvent) -> Option<(String, Vec<u8>)> {
+    /// What an event is called, and what is in it.
+    fn contents(&self, event: &SchedEvent) -> Option<(&'static str, Vec<(&'static str, Value)>)> {
         let task = |task: &TaskRef| {
             [
                 ("comm", Value::Comm(task.comm)),
@@ -230,7 +231,7 @@ impl Layout {
         let int = |name, value: i64| (name, Value::Int(value));
         let success = if self.age.has_success() { vec![int("success", 1)] } else { Vec::new() };
         let vendor = if self.age == Age::Vendor { vec![int("load", 1024)] } else { Vec::new() };
-        let (name, fields): (&str, Vec<(&str, Value)>) = match &event.kind {
+        Some(match &event.kind {
             Kind::Switch { prev, state, next } => {
                 let raw = self.state(event, state.class);
                 (
@@ -276,7 +277,11 @@ impl Layout {
                 ("sched_process_exit", vec![("comm", Value::Comm(Comm::EMPTY)), int("pid", pid.0.into())])
             }
             _ => return None,
-        };
+        })
+    }
+
+    fn build(&self, event: &SchedEvent) -> Option<(String, Vec<u8>)> {
+        let (name, fields) = self.contents(event)?;
         let mut b = self.common(Layout::id(name), event.pid.0, event.flags);
         let fixed = matches!(
             name,
