@@ -20,12 +20,14 @@
 //!
 //! *Threads.* With one thread all happens on it. With more, decoding and merging run ahead of
 //! whoever looks at the items, on a thread of their own, by at most [`QUEUED`] batches. The next round can be
-//! decoded while the last is merged: with two threads by who has nothing to look at, with more on the pool. A batch has copies of its items, one behind the other: looked at where they were
-//! decoded to, hundreds of places in turn, each would have to be waited for (a quarter of the time of a
-//! pass over 256 CPUs).
+//! decoded while the last is merged: with two threads by who has nothing to look at, with more on the pool.
+//! A batch has copies of its items, one behind the other: looked at where they were decoded to, hundreds of
+//! places in turn, each would have to be waited for (a quarter of the time of a pass over 256 CPUs). For the
+//! same reason the merge goes through slices of what is left of each lane, not through its queue of units.
 //!
 //! *The heap.* A tree of winners without branches, a heap whose top is replaced, sorting what a round has, and
-//! comparing times kept apart from the items are none of them faster, of 16 CPUs nor of 256.
+//! comparing times kept apart from the items, or time and lane as one number, are none of them faster, of 16
+//! CPUs nor of 256.
 
 use crate::page::Loss;
 use crate::shared::Shared;
