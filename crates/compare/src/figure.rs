@@ -52,7 +52,7 @@ fn draw_metric(figure: &mut Figure, metric: &Metric, at: usize, groups: &[Group]
         left + (share * f64::from(width)).round() as Unit
     };
     let names = Point { x: left - 8 * PT, y: top + ROW * groups.len() as Unit / 2 + 3 * PT };
-    figure.text(names, 8 * PT, Anchor::End, INK, metric.name);
+    figure.text(names, 8 * PT, Anchor::End, INK, &metric.name);
     let axis = Line { from: Point { x: left, y: floor }, to: Point { x: left + width, y: floor } };
     figure.push(Item::Lines { stroke: RULE, width: 40, dash: 0, lines: vec![axis] });
     let ends = [(min, left, Anchor::Start), (max, left + width, Anchor::End)];

@@ -38,7 +38,10 @@ pub struct Metric {
     /// By what an option names it: `wakeup-p99`.
     pub key: &'static str,
     /// By what people read it, with its unit: `wakeup p99, ms`.
-    pub name: &'static str,
+    pub name: String,
+    /// The same below what it is a part of: `  p99, ms`.
+    #[serde(skip)]
+    pub row: String,
     /// What is better.
     pub better: Better,
 }

@@ -64,7 +64,7 @@ fn mark(finding: Finding) -> &'static str {
 /// What a table says of a metric, column by column.
 fn cells(row: &Row) -> [String; 7] {
     [
-        row.metric.name.to_owned(),
+        row.metric.row.clone(),
         with_spread(&row.base),
         with_spread(&row.new),
         change(row),
@@ -95,7 +95,10 @@ pub fn markdown(rows: &[Row], base: &str, new: &str) -> String {
         escaped(base),
         escaped(new)
     );
-    for cells in rows.iter().filter(|row| !is_nothing(row)).map(cells) {
+    for row in rows.iter().filter(|row| !is_nothing(row)) {
+        let mut cells = cells(row);
+        // Spaces in front are not shown.
+        cells[0] = escaped(&row.metric.name);
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
     out

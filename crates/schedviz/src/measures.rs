@@ -83,36 +83,48 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
         Some(m.columns.migrations[cause as usize] as f64)
     }
     use Better::{Less, Neither};
-    let all: [(&str, &str, Better, Get); 26] = [
-        ("elapsed", "elapsed, s", Less, |m| Some(m.workcons.elapsed_ns.seconds())),
-        ("violation", "violation, %", Less, |m| Some(m.workcons.violation.percent)),
-        ("capacity", "  capacity, %", Less, |m| Some(m.workcons.violation.capacity_percent)),
-        ("violation-1ms", "  from 1 ms, %", Less, |m| {
+    // The key, what it is a part of if that has a row as well, its name, and how it is found.
+    let all: [(&str, &str, &str, Better, Get); 26] = [
+        ("elapsed", "", "elapsed, s", Less, |m| Some(m.workcons.elapsed_ns.seconds())),
+        ("violation", "", "violation, %", Less, |m| Some(m.workcons.violation.percent)),
+        ("capacity", "violation", "capacity, %", Less, |m| Some(m.workcons.violation.capacity_percent)),
+        ("violation-1ms", "violation", "from 1 ms, %", Less, |m| {
             let from_1ms = m.workcons.by_min_episode.iter().find(|row| row.totals.min_ns == Dur(1_000_000));
             from_1ms.map(|row| row.percent)
         }),
-        ("wakeup-p50", "wakeup p50, ms", Less, |m| wakeup(m).map(|s| ms(s.p50_ns))),
-        ("wakeup-p99", "  p99, ms", Less, |m| wakeup(m).map(|s| ms(s.p99_ns))),
-        ("wakeup-max", "  max, ms", Less, |m| wakeup(m).map(|s| ms(s.max_ns))),
-        ("wait-p50", "preempted p50, ms", Less, |m| wait(m).map(|s| ms(s.p50_ns))),
-        ("wait-p99", "  p99, ms", Less, |m| wait(m).map(|s| ms(s.p99_ns))),
-        ("wait-max", "  max, ms", Less, |m| wait(m).map(|s| ms(s.max_ns))),
-        ("busy", "%busy", Neither, |m| m.columns.columns.busy_percent),
-        ("slice", "slice, ms", Neither, |m| m.columns.columns.slice_ms),
-        ("sched", "sched per CPU", Neither, |m| Some(m.columns.columns.sched)),
-        ("idle", "idle per CPU", Neither, |m| Some(m.columns.columns.idle)),
-        ("wake", "wake per CPU", Neither, |m| Some(m.columns.columns.wake)),
-        ("steal", "steal per CPU", Neither, |m| m.columns.columns.steal),
-        ("migrations", "migrations", Neither, |m| Some(m.columns.migrations.iter().sum::<u64>() as f64)),
-        ("migrations-wakeup", "  wakeup", Neither, |m| moved(m, Cause::Wakeup)),
-        ("migrations-newidle", "  new-idle pull", Neither, |m| moved(m, Cause::NewIdle)),
-        ("migrations-idle", "  idle balance", Neither, |m| moved(m, Cause::Idle)),
-        ("migrations-periodic", "  periodic", Neither, |m| moved(m, Cause::Periodic)),
-        ("migrations-behalf", "  on behalf", Neither, |m| moved(m, Cause::Behalf)),
-        ("migrations-stopper", "  active, affinity", Neither, |m| moved(m, Cause::Stopper)),
-        ("migrations-exec", "  exec", Neither, |m| moved(m, Cause::Exec)),
-        ("migrations-numa", "  NUMA", Neither, |m| Some(moved(m, Cause::NumaMove)? + moved(m, Cause::NumaSwap)?)),
-        ("migrations-other", "  others", Neither, |m| Some(moved(m, Cause::RealTime)? + moved(m, Cause::Unknown)?)),
+        ("wakeup-p50", "", "wakeup p50, ms", Less, |m| wakeup(m).map(|s| ms(s.p50_ns))),
+        ("wakeup-p99", "wakeup", "p99, ms", Less, |m| wakeup(m).map(|s| ms(s.p99_ns))),
+        ("wakeup-max", "wakeup", "max, ms", Less, |m| wakeup(m).map(|s| ms(s.max_ns))),
+        ("wait-p50", "", "preempted p50, ms", Less, |m| wait(m).map(|s| ms(s.p50_ns))),
+        ("wait-p99", "preempted", "p99, ms", Less, |m| wait(m).map(|s| ms(s.p99_ns))),
+        ("wait-max", "preempted", "max, ms", Less, |m| wait(m).map(|s| ms(s.max_ns))),
+        ("busy", "", "%busy", Neither, |m| m.columns.columns.busy_percent),
+        ("slice", "", "slice, ms", Neither, |m| m.columns.columns.slice_ms),
+        ("sched", "", "sched per CPU", Neither, |m| Some(m.columns.columns.sched)),
+        ("idle", "", "idle per CPU", Neither, |m| Some(m.columns.columns.idle)),
+        ("wake", "", "wake per CPU", Neither, |m| Some(m.columns.columns.wake)),
+        ("steal", "", "steal per CPU", Neither, |m| m.columns.columns.steal),
+        ("migrations", "", "migrations", Neither, |m| Some(m.columns.migrations.iter().sum::<u64>() as f64)),
+        ("migrations-wakeup", "migrations", "wakeup", Neither, |m| moved(m, Cause::Wakeup)),
+        ("migrations-newidle", "migrations", "new-idle pull", Neither, |m| moved(m, Cause::NewIdle)),
+        ("migrations-idle", "migrations", "idle balance", Neither, |m| moved(m, Cause::Idle)),
+        ("migrations-periodic", "migrations", "periodic", Neither, |m| moved(m, Cause::Periodic)),
+        ("migrations-behalf", "migrations", "on behalf", Neither, |m| moved(m, Cause::Behalf)),
+        ("migrations-stopper", "migrations", "active, affinity", Neither, |m| moved(m, Cause::Stopper)),
+        ("migrations-exec", "migrations", "exec", Neither, |m| moved(m, Cause::Exec)),
+        ("migrations-numa", "migrations", "NUMA", Neither, |m| {
+            Some(moved(m, Cause::NumaMove)? + moved(m, Cause::NumaSwap)?)
+        }),
+        ("migrations-other", "migrations", "others", Neither, |m| {
+            Some(moved(m, Cause::RealTime)? + moved(m, Cause::Unknown)?)
+        }),
     ];
-    all.into_iter().map(|(key, name, better, get)| (Metric { key, name, better }, get)).collect()
+    let metric = |(key, of, part, better, get): (_, &str, &str, _, _)| {
+        let (name, row) = match of {
+            "" => (part.to_owned(), part.to_owned()),
+            of => (format!("{of} {part}"), format!("  {part}")),
+        };
+        (Metric { key, name, row, better }, get)
+    };
+    all.into_iter().map(metric).collect()
 }
