@@ -327,7 +327,8 @@ pub(crate) fn repeatable(arguments: impl Iterator<Item = std::ffi::OsString>) ->
     words.join(" ")
 }
 
-fn quoted(word: &str) -> String {
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:,=@+%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -27,7 +27,9 @@ mod subject;
 mod trust;
 mod utilize;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// See what the Linux scheduler did, from what trace-cmd recorded
@@ -82,6 +84,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {
+            let e = with_tip(e);
             // Nobody may be reading.
             let _ = e.print();
             // clap would exit with 2, which says here that a limit is exceeded.
@@ -112,6 +115,18 @@ fn main() -> ExitCode {
             ExitCode::from(1)
         }
     }
+}
+
+/// Who gives a trace without a command is told what to say.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+        && Path::new(word).is_file()
+    {
+        let file = args::quoted(&sched::event::escape(word.as_bytes()));
+        let tip = format!("this is a file; to see what is in it: schedviz info {file}");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 #[cfg(test)]
