@@ -7,6 +7,7 @@ use regex::Regex;
 use sched::state::Task;
 use sched::topology::{Order, format_cpu_list, parse_cpu_list};
 use sched::{Cpu, Dur, Pid, SchedState, Topology, Ts, Window};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
 
@@ -48,17 +49,23 @@ impl ReadArgs {
 
     /// A trace as texts name it. The command that draws it reads it in the same way, and knows the same machine.
     pub(crate) fn drawable(&self, path: &Path, window: &WindowArgs) -> Drawable {
+        let mut command = String::from("schedviz dat2graph");
+        add_word(&mut command, "", Some(path));
+        add_word(&mut command, "--buffer ", self.buffer.as_ref());
+        add_word(&mut command, "--clock ", self.clock.as_ref());
+        add_word(&mut command, "--clock-hz ", self.clock_hz.map(|hz| hz.to_string()));
+        add_word(&mut command, "--topology ", window.topology.as_ref());
+        add_word(&mut command, "--order ", window.order.map(OrderArg::name));
         let name = sched::event::escape(path.as_os_str().as_encoded_bytes());
-        let mut command = format!("schedviz dat2graph {}", quoted(&name));
-        let mut add = |option: &str, value: Option<String>| {
-            command.extend(value.map(|value| format!(" --{option} {}", quoted(&value))));
-        };
-        add("buffer", self.buffer.clone());
-        add("clock", self.clock.clone());
-        add("clock-hz", self.clock_hz.map(|hz| hz.to_string()));
-        add("topology", window.topology.as_ref().map(|path| path.display().to_string()));
-        add("order", window.order.map(OrderArg::name));
         Drawable::new(name, command)
+    }
+}
+
+/// Adds to a command line what is given, with the option in front that it is given by.
+fn add_word(command: &mut String, option: &str, word: Option<impl AsRef<OsStr>>) {
+    if let Some(word) = word {
+        let word = sched::event::escape(word.as_ref().as_encoded_bytes());
+        command.extend([" ", option, &quoted(&word)]);
     }
 }
 

@@ -154,12 +154,14 @@ impl<'q> Questions<'q> {
         // As many states as threads can follow: a further one repeats work that no thread is free for. Each group
         // takes about as long as the others.
         let outcome = match threads {
-            0..3 => pass
-                .run_side_by_side(|| ((violation(), queues(), lanes()), (delays(), shared(), used())))?
-                .map(|((a, b, d), (c, e, f))| (a, b, c, d, e, f)),
-            3..6 => pass
-                .run_side_by_side(|| ((violation(), queues()), (delays(), lanes()), (shared(), used())))?
-                .map(|((a, b), (c, d), (e, f))| (a, b, c, d, e, f)),
+            0..3 => {
+                let groups = || ((violation(), queues(), lanes()), (delays(), shared(), used()));
+                pass.run_side_by_side(groups)?.map(|((v, q, l), (d, s, u))| (v, q, d, l, s, u))
+            }
+            3..6 => {
+                let groups = || ((violation(), queues()), (delays(), lanes()), (shared(), used()));
+                pass.run_side_by_side(groups)?.map(|((v, q), (d, l), (s, u))| (v, q, d, l, s, u))
+            }
             _ => pass.run_side_by_side(|| (violation(), queues(), delays(), lanes(), shared(), used()))?,
         };
         let (violation, queues, delays, (columns, lanes), shared, used) = outcome.output;
