@@ -100,6 +100,28 @@ fn analyses_side_by_side_find_what_they_find_in_turn() {
     assert!(repeated > 0, "no pass was repeated");
 }
 
+/// The second task has the colour of the first. Of the one that ran for long it is told; the other ran for nothing that
+/// shows, and would only make it doubtful.
+#[test]
+fn a_colour_is_listed_for_whom_it_shows() {
+    let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: sched::Comm::new(b"work") };
+    let switch = |ts, prev, next| {
+        let kind = Kind::Switch { prev: task(prev), state: PrevState::RUNNABLE, next: task(next) };
+        SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(prev), flags: 0, kind }
+    };
+    let same = 20 + timeline::PALETTE.len() as i32;
+    let times = |second: i64| {
+        let (a, b, c) = (1_000_000, 1_000_000 + second, 1_000_100 + second);
+        let events = [switch(0, 0, 20), switch(a, 20, same), switch(b, same, 21), switch(c, 21, 0)];
+        let options = options(Ts(0), Ts(c), &[Cpu(0)]);
+        let Ok(pass) = Pass::over(&events[..]).run(|| Timeline::new(&options));
+        let legend = dat2graph::area_legend(&pass.output, &options, 14);
+        legend.into_iter().map(|entry| entry.label).collect::<Vec<_>>()
+    };
+    assert_eq!(times(100), ["work 20 100.0 %", "work 21 0.0 %", "and 1 more, 0.0 %, in these colours"]);
+    assert_eq!(times(1_000_000), ["work 20 50.0 %", &format!("work {same} 50.0 %"), "work 21 0.0 %"]);
+}
+
 /// Switches that follow one another at random on every CPU: nothing to merge, nothing to compress.
 fn noise(cpus: u32, switches: usize) -> Vec<u8> {
     let mut rng = Rng::new(7);

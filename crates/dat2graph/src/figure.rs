@@ -104,22 +104,28 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
     let busy: u64 = tasks.iter().map(|t| t.ns).fold(0, u64::saturating_add);
     let share = |ns: u64| if busy == 0 { 0.0 } else { 100.0 * ns as f64 / busy as f64 };
     let area = |color| Swatch::Area(Paint::Solid(color));
-    let entries = options.coloring.entries(&tasks);
-    // Whatever would show as 0.0 % is listed only if nothing else is.
-    let visible = entries.iter().take_while(|e| share(e.2) >= 0.05).count().clamp(entries.len().min(4).min(most), most);
-    let mut legend: Vec<LegendEntry> = entries
-        .iter()
-        .take(visible)
+    let (mut listed, mut more) = (Vec::new(), Vec::new());
+    for entry in options.coloring.entries(&tasks) {
+        // What would show as 0.0 % is listed only among a few, and if nobody else has its colour.
+        let takes = if share(entry.2) >= 0.05 {
+            listed.len() < most
+        } else {
+            listed.len() < most.min(4) && listed.iter().all(|(_, class, _)| *class != entry.1)
+        };
+        if takes { listed.push(entry) } else { more.push(entry.2) }
+    }
+    let mut legend: Vec<LegendEntry> = listed
+        .into_iter()
         .map(|(name, class, ns)| LegendEntry {
-            swatch: area(options.coloring.paint(*class)),
-            label: format!("{name} {:.1} %", share(*ns)),
+            swatch: area(options.coloring.paint(class)),
+            label: format!("{name} {:.1} %", share(ns)),
         })
         .collect();
-    if let Some(rest) = entries.get(visible..).filter(|rest| !rest.is_empty()) {
-        let ns = rest.iter().map(|e| e.2).fold(0, u64::saturating_add);
+    if !more.is_empty() {
+        let ns = more.iter().copied().fold(0, u64::saturating_add);
         legend.push(LegendEntry {
             swatch: Swatch::Blank,
-            label: format!("and {} more, {:.1} %, in these colours", rest.len(), share(ns)),
+            label: format!("and {} more, {:.1} %, in these colours", more.len(), share(ns)),
         });
     }
     let others = tasks.iter().filter(|t| t.class == crate::color::OTHERS).map(|t| t.ns).fold(0, u64::saturating_add);
