@@ -61,17 +61,9 @@ fn mark(finding: Finding) -> &'static str {
     }
 }
 
-/// What a table says of a metric, column by column.
-fn cells(row: &Row) -> [String; 7] {
-    [
-        row.metric.row.clone(),
-        with_spread(&row.base),
-        with_spread(&row.new),
-        change(row),
-        interval(row),
-        p(row),
-        mark(row.finding).to_owned(),
-    ]
+/// What a table says of a metric behind its name, column by column.
+fn cells(row: &Row) -> [String; 6] {
+    [with_spread(&row.base), with_spread(&row.new), change(row), interval(row), p(row), mark(row.finding).to_owned()]
 }
 
 /// The table for people: at most 75 columns, so that it pastes into a mail as it is.
@@ -80,7 +72,8 @@ pub fn text(rows: &[Row], base: &str, new: &str) -> String {
     // Writing to a string cannot fail.
     let mut out = String::new();
     let _ = writeln!(out, "{:17} {:>12} {:>12} {:>7} {:>9} {:>4}", "", cut(base), cut(new), "change", "range", "p");
-    for [name, base, new, change, range, p, mark] in rows.iter().filter(|row| !is_nothing(row)).map(cells) {
+    for row in rows.iter().filter(|row| !is_nothing(row)) {
+        let (name, [base, new, change, range, p, mark]) = (&row.metric.row, cells(row));
         let line = format!("{name:17} {base:>12} {new:>12} {change:>7} {range:>9} {p:>4} {mark}");
         let _ = writeln!(out, "{}", line.trim_end());
     }
@@ -96,10 +89,8 @@ pub fn markdown(rows: &[Row], base: &str, new: &str) -> String {
         escaped(new)
     );
     for row in rows.iter().filter(|row| !is_nothing(row)) {
-        let mut cells = cells(row);
-        // Spaces in front are not shown.
-        cells[0] = escaped(&row.metric.name);
-        let _ = writeln!(out, "| {} |", cells.join(" | "));
+        // By its full name: spaces in front are not shown.
+        let _ = writeln!(out, "| {} | {} |", escaped(&row.metric.name), cells(row).join(" | "));
     }
     out
 }

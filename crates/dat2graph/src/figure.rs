@@ -105,14 +105,11 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
     let share = |ns: u64| if busy == 0 { 0.0 } else { 100.0 * ns as f64 / busy as f64 };
     let area = |color| Swatch::Area(Paint::Solid(color));
     let (mut listed, mut more) = (Vec::new(), Vec::new());
-    for entry in options.coloring.entries(&tasks) {
+    for (name, class, ns) in options.coloring.entries(&tasks) {
         // What would show as 0.0 % is listed only among a few, and if nobody else has its colour.
-        let takes = if share(entry.2) >= 0.05 {
-            listed.len() < most
-        } else {
-            listed.len() < most.min(4) && listed.iter().all(|(_, class, _)| *class != entry.1)
-        };
-        if takes { listed.push(entry) } else { more.push(entry.2) }
+        let alone = listed.iter().all(|(_, other, _)| *other != class);
+        let takes = if share(ns) >= 0.05 { listed.len() < most } else { listed.len() < most.min(4) && alone };
+        if takes { listed.push((name, class, ns)) } else { more.push(ns) }
     }
     let mut legend: Vec<LegendEntry> = listed
         .into_iter()

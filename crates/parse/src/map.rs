@@ -74,7 +74,7 @@ impl Source {
     ///
     /// That costs less than to have each page mapped, and giving it back again; and what is mapped counts as the
     /// program's memory, since Linux 6.18 up to megabytes around each page that is touched: with 256 CPUs it was
-    /// 261 MiB instead of 13, as long as only the first page of each was looked at in the mapping.
+    /// 261 MiB instead of 21, as long as only the first page of each was looked at in the mapping.
     pub(crate) fn read<'b>(&'b self, place: &Range<u64>, buffer: &'b mut Vec<u8>) -> Option<&'b [u8]> {
         #[cfg(unix)]
         if let Source::Mapped(_, file) = self {

@@ -64,8 +64,7 @@ impl ReadArgs {
 /// Adds to a command line what is given, with the option in front that it is given by.
 fn add_word(command: &mut String, option: &str, word: Option<impl AsRef<OsStr>>) {
     if let Some(word) = word {
-        let word = sched::event::escape(word.as_ref().as_encoded_bytes());
-        command.extend([" ", option, &quoted(&word)]);
+        command.extend([" ", option, &shell_word(word.as_ref())]);
     }
 }
 
@@ -334,8 +333,12 @@ pub(crate) fn repeatable(arguments: impl Iterator<Item = std::ffi::OsString>) ->
     words.join(" ")
 }
 
-/// A word as a shell takes it.
-pub(crate) fn quoted(word: &str) -> String {
+/// A word as a shell takes it, fit to be printed.
+pub(crate) fn shell_word(word: &OsStr) -> String {
+    quoted(&sched::event::escape(word.as_encoded_bytes()))
+}
+
+fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:,=@+%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

@@ -122,8 +122,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
         && Path::new(word).is_file()
     {
-        let file = args::quoted(&sched::event::escape(word.as_bytes()));
-        let tip = format!("this is a file; to see what is in it: schedviz info {file}");
+        let tip = format!("this is a file; to see what is in it: schedviz info {}", args::shell_word(word.as_ref()));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error

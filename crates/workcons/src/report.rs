@@ -335,10 +335,9 @@ fn episodes(out: &mut String, report: &Report, trace: &Drawable) {
         for w in e.scene.waiting.iter().take(4) {
             let _ = writeln!(out, "{:14}{} {} waits on CPU {} behind {}", "", w.command, w.pid, w.cpu, w.behind);
         }
-        match e.scene.waiting.len().saturating_sub(4) {
-            0 => {}
-            1 => out.push_str("              and 1 more task\n"),
-            n => drop(writeln!(out, "{:14}and {n} more tasks", "")),
+        let more = e.scene.waiting.len().saturating_sub(4);
+        if more > 0 {
+            let _ = writeln!(out, "{:14}and {more} more {}", "", if more == 1 { "task" } else { "tasks" });
         }
         let _ = writeln!(out, "{:14}{}", "", trace.part(e.start_in_trace_ns, e.duration_ns));
     }

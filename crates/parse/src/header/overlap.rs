@@ -97,7 +97,8 @@ mod tests {
             let (one, two) = rows.split_at(split.min(rows.len()));
             let mut buffers = [buffer(false, one), buffer(true, two)];
             resolve(&mut buffers, END, &mut Diagnostics::default());
-            let mut kept: Vec<CpuData> = buffers.iter().flat_map(|b| &b.cpus).filter(|r| r.at < END && r.size > 0).copied().collect();
+            let mut kept: Vec<CpuData> = buffers.iter().flat_map(|b| b.cpus.clone()).collect();
+            kept.retain(|row| row.at < END && row.size > 0);
             kept.sort_by_key(|row| row.at);
             for pair in kept.windows(2) {
                 prop_assert!(pair[0].at + pair[0].size <= pair[1].at, "{:?}", pair);
