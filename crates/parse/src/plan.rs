@@ -1,6 +1,6 @@
 //! The decode plan: chosen once per trace, so that inside the loop an event is an index.
 
-use crate::bytes::{Endian, until_nul};
+use crate::bytes::Endian;
 use crate::format::{self, EventFormat, Field, Shape};
 use crate::states::States;
 use sched::{Comm, Cpu, Kind, Pid, PrevState, StateClass, TaskRef};
@@ -73,7 +73,7 @@ impl CommAt {
             CommAt::Array(offset, size) => payload.get(offset..offset.saturating_add(size)),
             CommAt::Dynamic { offset, size, relative } => format::dynamic(payload, offset, size, relative, endian),
         };
-        found.map_or(Comm::EMPTY, |bytes| Comm::new(until_nul(bytes)))
+        found.map_or(Comm::EMPTY, Comm::new)
     }
 }
 

@@ -115,10 +115,9 @@ impl Comm {
     /// The bytes up to the first NUL, at most sixteen. What follows the NUL in a record is stale.
     pub fn new(bytes: &[u8]) -> Comm {
         let mut name = [0; 16];
-        for (to, from) in name.iter_mut().zip(bytes.iter().take_while(|b| **b != 0)) {
-            *to = *from;
-        }
-        Comm(name)
+        let length = bytes.len().min(16);
+        name[..length].copy_from_slice(&bytes[..length]);
+        Comm::from_array(name)
     }
 
     /// From a `char[16]` as it stands in a record.

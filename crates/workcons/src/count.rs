@@ -36,11 +36,15 @@ pub(crate) struct Count {
 pub(crate) struct Counts {
     pub(crate) ways: [Count; WAYS],
     until: Ts,
+    /// Nothing holds, for no way.
+    quiet: bool,
+    /// Nor did anything before, so that no time needs to be accounted for.
+    settled: bool,
 }
 
 impl Counts {
     pub(crate) fn new(thresholds: &[Dur]) -> Counts {
-        Counts { ways: [(); WAYS].map(|()| Count::new(thresholds)), until: Ts(0) }
+        Counts { ways: [(); WAYS].map(|()| Count::new(thresholds)), until: Ts(0), quiet: true, settled: true }
     }
 
     /// Nothing holds, from `start` on.
@@ -53,13 +57,21 @@ impl Counts {
         let from = self.until;
         if ts > from {
             self.until = ts;
-            self.ways.iter_mut().for_each(|count| count.pass(from, ts));
+            if !self.settled {
+                self.ways.iter_mut().for_each(|count| count.pass(from, ts));
+                // What was open is closed by now.
+                self.settled = self.quiet;
+            }
         }
     }
 
     /// From now on this holds, for each way; whether for one that is violated and what held was not, or the other
-    /// way round.
-    pub(crate) fn change(&mut self, situation: impl Fn(usize) -> Situation) -> bool {
+    /// way round. `quiet` if nothing does, for no way, so that it need not be looked at.
+    pub(crate) fn change(&mut self, quiet: bool, situation: impl Fn(usize) -> Situation) -> bool {
+        if std::mem::replace(&mut self.quiet, quiet) && quiet {
+            return false;
+        }
+        self.settled = false;
         let mut turned = false;
         for (way, count) in self.ways.iter_mut().enumerate() {
             let old = std::mem::replace(&mut count.situation, situation(way));

@@ -161,6 +161,7 @@ impl<'o> WorkConservation<'o> {
     }
 
     /// Brings queues and sets up to date with an event that changed something.
+    #[inline(never)]
     fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
         let (sets, options) = (&mut self.sets, self.options);
         let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
@@ -181,7 +182,7 @@ impl<'o> WorkConservation<'o> {
         self.account(ts);
         self.sets.commit(&change);
         // While an episode lasts, it is due for a note when it was.
-        if self.counts.change(|way| self.sets.situation(way)) {
+        if self.counts.change(self.sets.are_quiet(), |way| self.sets.situation(way)) {
             self.note_at = self.counts.note_due();
         }
     }
@@ -195,7 +196,7 @@ impl<'o> WorkConservation<'o> {
         }
         let from = std::mem::replace(&mut self.last, ts);
         if let Some(strips) = &mut self.strips {
-            strips.pass(from, ts, &self.sets, self.options.waiters as usize);
+            strips.pass(from, &self.sets, self.options.waiters as usize);
         }
         let [running, unknown, waiting] = self.sets.totals().map(|count| u128::from(ns) * u128::from(count));
         let i = &mut self.integrals;
@@ -313,6 +314,7 @@ impl Analysis for WorkConservation<'_> {
         }
     }
 
+    #[inline(always)]
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         if !state.spans().is_empty() || !state.cpu_spans().is_empty() {
             self.follow(event, state);

@@ -70,7 +70,7 @@ pub fn portrait(
 fn note(report: &Report) -> String {
     let v = &report.violation;
     format!(
-        "{:.6} s; {:.2} % of the capacity; {} episodes, the longest {}. A strip's height is the share of a column's time in violation.",
+        "{:.6} s; {:.2} % of the capacity; {} episodes, the longest {}. Where it comes and goes, a strip's height is its share of a column's time.",
         report.window_ns.seconds(),
         v.capacity_percent,
         v.episodes,

@@ -256,6 +256,12 @@ impl Sets {
         Amount { capacity: idle.min(self.sums.overloaded(way)), threads: idle.min(self.sums.waiters.at(way)) }
     }
 
+    /// Whether nothing is violated, nor may be, whoever counts.
+    pub(crate) fn are_quiet(&self) -> bool {
+        // The first way counts all.
+        self.sums.unknown() == 0 && (self.sums.idle() == 0 || self.sums.waiters.at(0) == 0)
+    }
+
     /// What holds for a way of counting.
     pub(crate) fn situation(&self, way: usize) -> Situation {
         let amount = self.violation(way);
@@ -274,6 +280,9 @@ impl Sets {
     /// The capacity then: unknown CPUs join the smaller set as long as that helps.
     fn possible_capacity(&self, way: usize) -> u32 {
         let (i, o, u) = (self.sums.idle(), self.sums.overloaded(way), self.sums.unknown());
+        if u == 0 {
+            return i.min(o);
+        }
         ((i + o + u) / 2).min(i + u).min(o + u)
     }
 

@@ -28,19 +28,37 @@ pub struct Strip {
 #[derive(Clone, Debug)]
 pub(crate) struct Gatherer {
     names: Vec<String>,
-    strips: Vec<Columns>,
+    strips: Vec<Lane>,
     to: Ts,
+}
+
+/// A strip so far: what is gathered, and since when it shows what it shows.
+#[derive(Clone, Debug)]
+struct Lane {
+    columns: Columns,
+    class: Class,
+    since: Ts,
+}
+
+impl Lane {
+    fn turn(&mut self, class: Class, ts: Ts) {
+        if self.class != class {
+            self.columns.push(self.class, self.since, ts);
+            (self.class, self.since) = (class, ts);
+        }
+    }
 }
 
 impl Gatherer {
     /// For the nodes of `sets`, over a window.
     pub(crate) fn new(sets: &Sets, from: Ts, to: Ts) -> Gatherer {
         let names = sets.node_names();
-        Gatherer { strips: names.iter().map(|_| Columns::new(from, to, COLUMNS)).collect(), names, to }
+        let lane = |_| Lane { columns: Columns::new(from, to, COLUMNS), class: BLANK, since: from };
+        Gatherer { strips: names.iter().map(lane).collect(), names, to }
     }
 
-    /// From `from` to `to` the sets were what they are.
-    pub(crate) fn pass(&mut self, from: Ts, to: Ts, sets: &Sets, way: usize) {
+    /// From `from` on the sets were what they are.
+    pub(crate) fn pass(&mut self, from: Ts, sets: &Sets, way: usize) {
         let violated = sets.violation(way).holds();
         for (node, strip) in self.strips.iter_mut().enumerate() {
             let class = match sets.in_node(node, way) {
@@ -51,12 +69,15 @@ impl Gatherer {
                 (false, true) => WAITING_HERE,
                 (false, false) => BLANK,
             };
-            strip.push(class, from, to.min(self.to));
+            strip.turn(class, from.min(self.to));
         }
     }
 
     pub(crate) fn finish(self) -> Vec<Strip> {
-        let strips = self.names.into_iter().zip(self.strips);
-        strips.map(|(name, columns)| Strip { name, pieces: columns.finish() }).collect()
+        let strip = |(name, mut lane): (String, Lane)| {
+            lane.columns.push(lane.class, lane.since, self.to);
+            Strip { name, pieces: lane.columns.finish() }
+        };
+        self.names.into_iter().zip(self.strips).map(strip).collect()
     }
 }
