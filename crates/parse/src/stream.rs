@@ -11,9 +11,9 @@ use std::cell::Cell;
 use std::ops::Range;
 
 /// How many bytes of uncompressed data are in a unit, roughly, where so many CPUs are merged: what the units of all
-/// decode to, two of each, shall still be in a core's cache when it is merged.
+/// decode to, two of each, shall still be in the cores' common cache when it is merged.
 pub(crate) fn plain_unit(cpus: usize) -> u64 {
-    ((512 << 10) / cpus.max(1) as u64).min(32 << 10)
+    ((2 << 20) / cpus.max(1) as u64).min(32 << 10)
 }
 
 /// The data of one CPU in one buffer.

@@ -505,7 +505,7 @@ impl Trace {
 
     fn budget(&self) -> usize {
         // Where others decode while one merges, a round has to be worth handing out.
-        let default = if self.pool.as_ref().is_some_and(|pool| pool.current_num_threads() > 2) { 128 } else { 32 };
+        let default = if self.pool.as_ref().is_some_and(|pool| pool.current_num_threads() > 2) { 128 } else { 64 };
         if self.options.budget > 0 { self.options.budget } else { default }
     }
 }
