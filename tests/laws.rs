@@ -2,7 +2,7 @@
 
 use crate::support;
 use parse::{Options, Trace};
-use sched::{Analysis, Current, Dur, Kind, Pass, SchedEvent, SchedState, Severity, Tally, TaskState, Ts, Window};
+use sched::{Analysis, Current, Dur, Kind, Pass, SchedEvent, SchedState, Severity, TaskState, Ts, Window};
 use std::collections::BTreeSet;
 use testkit::{LawReport, Laws, Simulation, Truth};
 
@@ -163,18 +163,15 @@ fn laws_hold_on_every_recording() {
 #[test]
 fn a_state_counts_what_runs_and_waits() {
     #[derive(Default)]
-    struct Integrate(Ts, LawReport, Tally);
+    struct Integrate(Ts, LawReport);
     impl Analysis for Integrate {
         type Output = LawReport;
-        fn begin(&mut self, start: Ts, state: &SchedState) {
+        const COUNTS: bool = true;
+        fn begin(&mut self, start: Ts, _: &SchedState) {
             self.0 = start;
-            self.2.begin(state);
         }
-        fn after(&mut self, _: &SchedEvent, state: &SchedState) {
-            self.2.follow(state);
-        }
-        fn before(&mut self, event: &SchedEvent, _: &SchedState) {
-            let (dt, counts) = (event.ts.since(self.0).0, self.2.counts());
+        fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+            let (dt, counts) = (event.ts.since(self.0).0, state.counts());
             self.0 = event.ts;
             self.1.running += Dur(dt * u64::from(counts.running()));
             self.1.waiting += Dur(dt * u64::from(counts.waiting));

@@ -23,7 +23,7 @@ pub use waits::Starved;
 use idling::IdleTimes;
 use rustc_hash::FxHashMap;
 use sched::event::escape;
-use sched::state::{Tally, Task};
+use sched::state::Task;
 use sched::{Analysis, Comm, CpuSpan, Dur, Kind, Lengths, PerTask, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
 use timeline::Division;
 use waits::Waits;
@@ -104,7 +104,6 @@ pub struct Fairness<'o> {
     /// What the expression catches in a name.
     caught: FxHashMap<Comm, Option<String>>,
     waits: Waits,
-    tally: Tally,
     idle: IdleTimes,
 }
 
@@ -131,7 +130,6 @@ impl<'o> Fairness<'o> {
             intervals: Division::of_width(options.from, options.to, options.interval.0),
             caught: FxHashMap::default(),
             waits: Waits::new(options.worst),
-            tally: Tally::default(),
             idle: IdleTimes::default(),
         }
     }
@@ -182,15 +180,15 @@ impl<'o> Fairness<'o> {
 
 impl Analysis for Fairness<'_> {
     type Output = FairnessReport;
+    const COUNTS: bool = true;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
-        self.tally.begin(state);
         self.idle.begin(start, state);
         self.waits.begin(start);
     }
 
-    fn before(&mut self, event: &SchedEvent, _: &SchedState) {
-        self.waits.pass(event.ts, self.tally.counts().idle > 0);
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.waits.pass(event.ts, state.counts().idle > 0);
     }
 
     fn span(&mut self, span: &Span, state: &SchedState) {
@@ -199,12 +197,17 @@ impl Analysis for Fairness<'_> {
             TaskState::Waiting(_) => false,
             _ => return,
         };
-        let Some(mut task) = state.task(span.task).copied() else { return };
+        let Some(task) = state.task(span.task) else { return };
         // A thread that executes takes another number: this is the one that it had meanwhile.
-        task.pid = span.pid;
+        let before = (task.pid != span.pid).then(|| {
+            let mut before = *task;
+            before.pid = span.pid;
+            before
+        });
+        let task = before.as_ref().unwrap_or(task);
         // Cut by an edge of the window it is no whole slice.
         let whole = !span.censored && span.start > self.options.from && span.start > state.start();
-        let Some(member) = self.member(&task, state) else { return };
+        let Some(member) = self.member(task, state) else { return };
         let Fairness { members, intervals, .. } = self;
         let sums = &mut members[member].1;
         let length = span.duration();
@@ -231,8 +234,7 @@ impl Analysis for Fairness<'_> {
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        let idle = &mut self.idle;
-        self.tally.follow_each(state, |cpu, load| idle.follow(cpu, load, event.ts));
+        state.turned().iter().for_each(|(cpu, load)| self.idle.follow(*cpu, *load, event.ts));
         for (task, old, new) in state.turns() {
             match (old, new) {
                 (TaskState::Waiting(_), TaskState::Waiting(_)) => {}
@@ -253,8 +255,8 @@ impl Analysis for Fairness<'_> {
         }
     }
 
-    fn finish(mut self, end: Ts, _: &SchedState) -> FairnessReport {
-        self.waits.pass(end, self.tally.counts().idle > 0);
+    fn finish(mut self, end: Ts, state: &SchedState) -> FairnessReport {
+        self.waits.pass(end, state.counts().idle > 0);
         report::build(self)
     }
 }

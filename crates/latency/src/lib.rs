@@ -21,7 +21,7 @@ pub use figure::figure;
 pub use report::{LatencyReport, Row, Split, text};
 
 use rustc_hash::FxHashMap;
-use sched::state::{Tally, Task};
+use sched::state::Task;
 use sched::topology::Distance;
 use sched::{
     Analysis, Comm, Cpu, Dur, Kind, Lengths, Load, PerTask, Pid, SchedEvent, SchedState, TaskState, Topology, Ts,
@@ -247,7 +247,6 @@ struct Named {
 pub struct Latency<'o> {
     options: &'o Options<'o>,
     start: Ts,
-    tally: Tally,
     tracks: PerTask<Track>,
     rows: Vec<Named>,
     places: FxHashMap<Key, usize>,
@@ -270,7 +269,6 @@ impl<'o> Latency<'o> {
         Latency {
             options,
             start: Ts(0),
-            tally: Tally::default(),
             tracks: PerTask::default(),
             rows: Vec::new(),
             places: FxHashMap::default(),
@@ -358,7 +356,7 @@ impl<'o> Latency<'o> {
         cpu: Cpu,
         state: &SchedState,
     ) -> Wait {
-        let idle_cpus = self.tally.counts().idle;
+        let idle_cpus = state.counts().idle;
         let alone = state.load(cpu) == Load::Reacting && state.queue_length(cpu) == 1;
         Wait {
             measure,
@@ -384,33 +382,35 @@ impl<'o> Latency<'o> {
         }
         let length = now.since(track.since);
         match track.phase {
-            Phase::Run => self.row(task)[Measure::Run as usize].add(length),
-            Phase::Sleep(_) => self.row(task)[Measure::Sleep as usize].add(length),
+            Phase::Run => self.row(task).measures[Measure::Run as usize].add(length),
+            Phase::Sleep(_) => self.row(task).measures[Measure::Sleep as usize].add(length),
             Phase::Wait(wait) => self.waited(task, &wait, track.since, cpu, now),
         }
     }
 
     fn waited(&mut self, task: &Task, wait: &Wait, queued: Ts, cpu: Cpu, now: Ts) {
-        let mut start = queued;
-        if wait.measure == Measure::Wakeup {
-            let row = self.row(task);
-            if let Some((_, waking)) = wait.waking {
-                start = waking;
-                row[Measure::UntilQueued as usize].add(queued.since(waking));
-            }
-            row[Measure::UntilRun as usize].add(now.since(queued));
-            self.without_waking += u64::from(wait.waking.is_none());
-            self.woken[wait.placement as usize][wait.idleness as usize].add(now.since(start));
-        }
+        let start = match wait.waking {
+            Some((_, waking)) if wait.measure == Measure::Wakeup => waking,
+            _ => queued,
+        };
         let length = now.since(start);
-        self.row(task)[wait.measure as usize].add(length);
+        let measures = &mut self.row(task).measures;
+        measures[wait.measure as usize].add(length);
+        if wait.measure == Measure::Wakeup {
+            measures[Measure::UntilRun as usize].add(now.since(queued));
+            if wait.waking.is_some() {
+                measures[Measure::UntilQueued as usize].add(queued.since(start));
+            }
+            self.without_waking += u64::from(wait.waking.is_none());
+            self.woken[wait.placement as usize][wait.idleness as usize].add(length);
+        }
         if self.least[wait.measure as usize].is_none_or(|least| length > least) {
             self.keep(task, wait, start, length, cpu);
         }
     }
 
-    /// The measures of a task's row.
-    fn row(&mut self, task: &Task) -> &mut Measures {
+    /// The row of a task, which takes its name.
+    fn row(&mut self, task: &Task) -> &mut Named {
         let key = match self.options.by {
             By::Command => Key::Command(task.comm),
             By::Task => Key::Task(task.pid),
@@ -427,7 +427,7 @@ impl<'o> Latency<'o> {
         });
         let row = &mut self.rows[index];
         row.name = task.comm;
-        &mut row.measures
+        row
     }
 
     /// Keeps a wait as one of the longest of its kind.
@@ -463,14 +463,13 @@ impl<'o> Latency<'o> {
 
 impl Analysis for Latency<'_> {
     type Output = LatencyReport;
+    const COUNTS: bool = true;
 
-    fn begin(&mut self, start: Ts, state: &SchedState) {
+    fn begin(&mut self, start: Ts, _: &SchedState) {
         self.start = start;
-        self.tally.begin(state);
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.tally.follow(state);
         match event.kind {
             Kind::Switch { prev, .. } => self.switched_out = (prev.pid, prev.comm),
             Kind::Lost { .. } => self.gaps += 1,

@@ -25,6 +25,10 @@ pub trait Analysis {
     /// What it finds.
     type Output;
 
+    /// Whether it looks at [`SchedState::counts`] or [`SchedState::turned`] again and again: the state then
+    /// follows them, once for all that look at it.
+    const COUNTS: bool = false;
+
     /// The window starts, in this state.
     fn begin(&mut self, start: Ts, state: &SchedState) {}
 
@@ -48,6 +52,7 @@ macro_rules! tuple {
     ($($name:ident $index:tt),+) => {
         impl<$($name: Analysis),+> Analysis for ($($name,)+) {
             type Output = ($($name::Output,)+);
+            const COUNTS: bool = $($name::COUNTS)||+;
 
             fn begin(&mut self, start: Ts, state: &SchedState) {
                 $(self.$index.begin(start, state);)+

@@ -94,7 +94,16 @@ impl Lengths {
         self.few.iter().copied().chain(table).filter(|(_, n)| *n > 0)
     }
 
+    #[inline]
     fn count_step(&mut self, step: u16, n: u64) {
+        match self.table.get_mut(usize::from(step.wrapping_sub(self.first))) {
+            Some(count) => *count += n,
+            None => self.count_elsewhere(step, n),
+        }
+    }
+
+    /// Counts a step that the table does not reach, or that stands in the list.
+    fn count_elsewhere(&mut self, step: u16, n: u64) {
         if !self.table.is_empty() {
             return self.count_in_table(step, n);
         }

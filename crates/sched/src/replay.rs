@@ -9,7 +9,7 @@ use crate::analysis::Analysis;
 use crate::diag::Diagnostics;
 use crate::event::{SchedEvent, Ts};
 use crate::pass::{EventSource, Pass};
-use crate::state::{SchedState, Tally};
+use crate::state::SchedState;
 use std::ops::ControlFlow;
 
 /// The state before the event of this number.
@@ -44,17 +44,16 @@ struct Recorder {
     count: u64,
     checkpoints: Vec<Checkpoint>,
     violations: Vec<u64>,
-    tally: Tally,
     violated: bool,
 }
 
 impl Analysis for Recorder {
     type Output = Recorder;
+    const COUNTS: bool = true;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.checkpoints.push(Checkpoint { ts: start, index: 0, state: state.clone() });
-        self.tally.begin(state);
-        self.look();
+        self.look(state);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -76,8 +75,7 @@ impl Analysis for Recorder {
     }
 
     fn after(&mut self, _: &SchedEvent, state: &SchedState) {
-        self.tally.follow(state);
-        self.look();
+        self.look(state);
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> Recorder {
@@ -86,8 +84,8 @@ impl Analysis for Recorder {
 }
 
 impl Recorder {
-    fn look(&mut self) {
-        let violated = self.tally.counts().is_violated();
+    fn look(&mut self, state: &SchedState) {
+        let violated = state.counts().is_violated();
         if violated && !self.violated {
             self.violations.push(self.count);
         }
@@ -115,7 +113,6 @@ impl<S: EventSource> Replay<S> {
             count: 0,
             checkpoints: Vec::new(),
             violations: Vec::new(),
-            tally: Tally::default(),
             violated: false,
         };
         let outcome = Pass::over(&mut source).run(recorder)?;

@@ -36,11 +36,12 @@ mod current;
 mod repair;
 mod tasks;
 
-pub use counts::{Counts, Load, Tally};
+pub use counts::{Counts, Load};
 pub use current::CpuFold;
 pub use repair::Repair;
 pub use tasks::{Task, TaskId};
 
+use counts::Tally;
 use tasks::{Queue, Slot, Tasks};
 
 /// What is known of the first instant.
@@ -84,6 +85,8 @@ pub struct SchedState {
     discovered: Vec<(TaskRef, Cpu)>,
     spans: Vec<Span>,
     cpu_spans: Vec<CpuSpan>,
+    /// Where the CPUs are counted from event to event.
+    tally: Option<Box<Tally>>,
 }
 
 impl SchedState {
@@ -226,6 +229,10 @@ impl SchedState {
         match event.kind {
             Kind::Lost { .. } => self.lose(event.cpu, event.ts),
             _ => self.happen(event),
+        }
+        if let Some(mut tally) = self.tally.take() {
+            tally.follow(self);
+            self.tally = Some(tally);
         }
     }
 
@@ -574,19 +581,6 @@ impl SchedState {
             self.enter(slot, TaskState::Unknown, ts);
         }
         self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, ts);
-    }
-}
-
-impl CpuState {
-    fn load(&self) -> Load {
-        match (self.observed, self.current, self.queue.len) {
-            (false, ..) => Load::Unobserved,
-            (_, Current::Unknown, _) => Load::Unknown,
-            (_, Current::Idle, 0) => Load::Idle,
-            (_, Current::Idle, _) => Load::Reacting,
-            (_, Current::Task(_), 0) => Load::Busy,
-            (_, Current::Task(_), _) => Load::Overloaded,
-        }
     }
 }
 

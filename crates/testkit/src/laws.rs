@@ -1,8 +1,7 @@
 //! What must hold of any trace, as an analysis that checks it.
 
 use sched::{
-    Analysis, Counts, Cpu, CpuSpan, Current, Dur, Kind, Load, SchedEvent, SchedState, Span, Tally, TaskId, TaskState,
-    Ts,
+    Analysis, Counts, Cpu, CpuSpan, Current, Dur, Kind, Load, SchedEvent, SchedState, Span, TaskId, TaskState, Ts,
 };
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use std::collections::BTreeMap;
 /// * the spans of a task tile its observed life;
 /// * the spans of a CPU tile the window: running, idle and unknown time add up to it;
 /// * a CPU runs at most one task, and it is the one whose span says so;
-/// * the counts that are followed equal a recount, after every event;
+/// * the counts that are followed equal a recount, after every event, and it is told what turned;
 /// * nothing is guessed inside a loss.
 #[derive(Clone, Debug, Default)]
 pub struct Laws {
@@ -19,7 +18,7 @@ pub struct Laws {
     tasks: BTreeMap<TaskId, Ts>,
     cpus: BTreeMap<Cpu, Ts>,
     lost: BTreeMap<Cpu, Ts>,
-    tally: Tally,
+    loads: BTreeMap<Cpu, Load>,
     report: LawReport,
 }
 
@@ -46,10 +45,11 @@ pub struct LawReport {
 
 impl Analysis for Laws {
     type Output = LawReport;
+    const COUNTS: bool = true;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.start = start;
-        self.tally.begin(state);
+        self.loads = state.observed().map(|cpu| (cpu, state.load(cpu))).collect();
     }
 
     fn span(&mut self, span: &Span, _: &SchedState) {
@@ -83,7 +83,7 @@ impl Analysis for Laws {
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.report.events += 1;
-        self.tally.follow(state);
+        self.loads.extend(state.turned().iter().copied());
         match event.kind {
             Kind::Lost { .. } => {
                 self.lost.insert(event.cpu, event.ts);
@@ -93,7 +93,9 @@ impl Analysis for Laws {
         }
         // A recount is expensive where there are many CPUs; every so often is often enough.
         if self.report.events % 64 == 1 || state.observed().count() <= 8 {
-            assert_eq!(recount(state), self.tally.counts());
+            assert_eq!(recount(state), state.counts());
+            let loads: BTreeMap<Cpu, Load> = state.observed().map(|cpu| (cpu, state.load(cpu))).collect();
+            assert_eq!(self.loads, loads, "a CPU that turned, and nothing told");
         }
     }
 

@@ -61,10 +61,14 @@ impl Division {
     }
 
     /// The part in which an instant lies.
+    #[inline]
     fn find(&mut self, ns: u64) {
-        if (self.begin..self.end).contains(&ns) {
-            return;
+        if !(self.begin..self.end).contains(&ns) {
+            self.seek(ns);
         }
+    }
+
+    fn seek(&mut self, ns: u64) {
         if ns == self.end {
             (self.part, self.begin) = (self.part + 1, self.end);
             self.end = self.end_of(self.part);

@@ -16,7 +16,7 @@ use grid::Grid;
 use sched::causes::Herds;
 use sched::episodes::{Amount, Episodes};
 use sched::lineage::is_kernel_thread;
-use sched::state::{Tally, Task};
+use sched::state::Task;
 use sched::{Analysis, Cpu, Current, Dur, Kind, Pid, SchedEvent, SchedState, TaskState, Topology, Ts};
 use serde::Serialize;
 use timeline::Rows;
@@ -137,7 +137,6 @@ pub struct Utilization<'o> {
     rows: Rows,
     /// The CPUs shown, as they are now.
     cpus: Vec<CpuNow>,
-    tally: Tally,
     last: Ts,
     idling: Episodes<(u32, u32)>,
     herds: Herds,
@@ -160,7 +159,6 @@ impl<'o> Utilization<'o> {
             sums: vec![[0; CLASSES]; options.cpus.len()],
             rows: Rows::new(&options.cpus),
             cpus: options.cpus.iter().map(|_| unknown).collect(),
-            tally: Tally::default(),
             last: options.from,
             idling: Episodes::new(&[Dur(0), options.balance_interval], 10),
             herds: Herds::default(),
@@ -212,10 +210,10 @@ impl<'o> Utilization<'o> {
     }
 
     /// Until `ts` CPUs idled beside overloaded ones, or not.
-    fn idle_until(&mut self, ts: Ts) {
-        let counts = self.tally.counts();
-        let amount = Amount { capacity: counts.idle.min(counts.overloaded), threads: counts.waiting_overloaded };
+    fn idle_until(&mut self, ts: Ts, state: &SchedState) {
         if ts > self.last {
+            let counts = state.counts();
+            let amount = Amount { capacity: counts.idle.min(counts.overloaded), threads: counts.waiting_overloaded };
             self.idling.pass(self.last, ts, amount);
             if amount.holds() && self.idling.wants_note(ts) {
                 self.idling.note((counts.idle, counts.overloaded));
@@ -251,21 +249,20 @@ impl<'o> Utilization<'o> {
 
 impl Analysis for Utilization<'_> {
     type Output = UtilizationReport;
+    const COUNTS: bool = true;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.last = start;
-        self.tally.begin(state);
         for (row, (cpu, _)) in self.options.cpus.iter().enumerate() {
             self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), depth: 0, since: start };
         }
     }
 
-    fn before(&mut self, event: &SchedEvent, _: &SchedState) {
-        self.idle_until(event.ts);
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.idle_until(event.ts, state);
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.tally.follow(state);
         match event.kind {
             Kind::Interrupt { entry } => self.interrupt(event, entry),
             Kind::Migrate { orig, dest, .. } => {
@@ -290,8 +287,8 @@ impl Analysis for Utilization<'_> {
         }
     }
 
-    fn finish(mut self, end: Ts, _: &SchedState) -> UtilizationReport {
-        self.idle_until(end);
+    fn finish(mut self, end: Ts, state: &SchedState) -> UtilizationReport {
+        self.idle_until(end, state);
         self.idling.close(end);
         (0..self.cpus.len()).for_each(|row| self.account(row, end));
         report::build(self)

@@ -65,9 +65,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub(super) fn fold<A>(&self, analysis: A) -> Fold<A> {
+    pub(super) fn fold<A: Analysis>(&self, analysis: A) -> Fold<A> {
         let Plan { from, to, end, .. } = *self;
-        Fold { state: SchedState::new(&self.start), analysis, from, to, end, inside: false, lost: 0 }
+        let mut state = SchedState::new(&self.start);
+        if A::COUNTS {
+            state.count();
+        }
+        Fold { state, analysis, from, to, end, inside: false, lost: 0 }
     }
 
     /// Whether the start was known, as it turns out; if not, it is now, and all is to be read again.

@@ -1,8 +1,8 @@
 //! The machine at a glance, in constant time per event.
 
-use super::SchedState;
+use super::{CpuState, SchedState};
 use crate::event::Cpu;
-use crate::span::TaskState;
+use crate::span::{Current, TaskState};
 use serde::Serialize;
 
 /// What a CPU is, for the figures (`definitions.md`, section 3).
@@ -43,11 +43,9 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts the CPUs of a state, and their queues. [`Tally`] follows a pass without counting anew.
+    /// Counts the CPUs of a state, and their queues.
     pub fn of(state: &SchedState) -> Counts {
-        let mut tally = Tally::default();
-        tally.begin(state);
-        tally.counts
+        Tally::of(state).counts
     }
 
     /// Whether work conservation is violated, every waiting task counted.
@@ -61,39 +59,68 @@ impl Counts {
     }
 }
 
-/// The counts, followed through the facts of the state: for an analysis that looks at them at
-/// every event.
-#[derive(Clone, Debug, Default)]
-pub struct Tally {
-    counts: Counts,
-    cpus: Vec<(Load, u32)>,
-}
-
-impl Tally {
-    /// The counts now.
-    pub fn counts(&self) -> Counts {
-        self.counts
+impl SchedState {
+    /// From now on [`SchedState::counts`] costs nothing, and [`SchedState::turned`] tells.
+    pub fn count(&mut self) {
+        self.tally = Some(Box::new(Tally::of(self)));
     }
 
-    /// Begins with a state as it is.
-    pub fn begin(&mut self, state: &SchedState) {
-        for cpu in (0..state.cpus.len() as u32).map(Cpu) {
-            self.look(cpu, state);
+    /// How many CPUs are what. They are counted anew unless [`SchedState::count`] was called.
+    #[inline]
+    pub fn counts(&self) -> Counts {
+        match &self.tally {
+            Some(tally) => tally.counts,
+            None => Counts::of(self),
         }
     }
 
-    /// Brings the counts up to date with the event that the state applied last.
-    pub fn follow(&mut self, state: &SchedState) {
-        self.follow_each(state, |_, _| ());
+    /// The CPUs that became something else at the last event, and what; known once [`SchedState::count`] was
+    /// called.
+    pub fn turned(&self) -> &[(Cpu, Load)] {
+        self.tally.as_ref().map_or(&[], |tally| &tally.turned)
+    }
+}
+
+impl CpuState {
+    pub(super) fn load(&self) -> Load {
+        match (self.observed, self.current, self.queue.len) {
+            (false, ..) => Load::Unobserved,
+            (_, Current::Unknown, _) => Load::Unknown,
+            (_, Current::Idle, 0) => Load::Idle,
+            (_, Current::Idle, _) => Load::Reacting,
+            (_, Current::Task(_), 0) => Load::Busy,
+            (_, Current::Task(_), _) => Load::Overloaded,
+        }
+    }
+}
+
+/// The counts, followed through the facts of the state.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) counts: Counts,
+    cpus: Vec<(Load, u32)>,
+    /// The CPUs that became something else at the last event.
+    pub(super) turned: Vec<(Cpu, Load)>,
+}
+
+impl Tally {
+    /// That of a state as it is.
+    pub(super) fn of(state: &SchedState) -> Tally {
+        let mut tally = Tally::default();
+        for cpu in (0..state.cpus.len() as u32).map(Cpu) {
+            tally.look(cpu, state);
+        }
+        tally
     }
 
-    /// The same; `tell` is told of each CPU that may have changed what it is now.
-    pub fn follow_each(&mut self, state: &SchedState, mut tell: impl FnMut(Cpu, Load)) {
+    /// Brings the counts up to date with the event that the state applied last.
+    pub(super) fn follow(&mut self, state: &SchedState) {
+        self.turned.clear();
         // Most often all of it concerns one CPU.
         let mut seen = None;
         let mut changed = |cpu: Cpu| {
             if seen.replace(cpu) != Some(cpu) {
-                tell(cpu, self.look(cpu, state));
+                self.look(cpu, state);
             }
         };
         for span in state.spans() {
@@ -107,17 +134,18 @@ impl Tally {
         state.cpu_spans().iter().for_each(|span| changed(span.cpu));
     }
 
-    fn look(&mut self, cpu: Cpu, state: &SchedState) -> Load {
-        let load = state.load(cpu);
-        self.set(cpu, load, state.queue_length(cpu));
-        load
-    }
-
-    fn set(&mut self, cpu: Cpu, load: Load, waiting: u32) {
+    fn look(&mut self, cpu: Cpu, state: &SchedState) {
         if cpu.index() >= self.cpus.len() {
             self.cpus.resize(cpu.index() + 1, Default::default());
         }
-        let (old, old_waiting) = std::mem::replace(&mut self.cpus[cpu.index()], (load, waiting));
+        let now = (state.load(cpu), state.queue_length(cpu));
+        let old = std::mem::replace(&mut self.cpus[cpu.index()], now);
+        if now != old {
+            self.change(cpu, old, now);
+        }
+    }
+
+    fn change(&mut self, cpu: Cpu, (old, old_waiting): (Load, u32), (load, waiting): (Load, u32)) {
         let c = &mut self.counts;
         c.waiting = c.waiting - old_waiting + waiting;
         if old == Load::Overloaded {
@@ -127,6 +155,7 @@ impl Tally {
             c.waiting_overloaded += waiting;
         }
         if old != load {
+            self.turned.push((cpu, load));
             if let Some(n) = c.number(old) {
                 *n -= 1;
             }
