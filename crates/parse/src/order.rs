@@ -7,8 +7,8 @@
 use crate::merge::Timed;
 use sched::Ts;
 
-/// Bits of a digit: the counters of all its values stay in the first-level cache.
-const DIGIT: u32 = 11;
+/// Bits of a digit at most: the counters of all its values stay in the first-level cache.
+const DIGIT: u32 = 12;
 
 /// Finds orders, one after the other in the same memory.
 #[derive(Debug, Default)]
@@ -44,7 +44,9 @@ impl Order {
             for (number, items) in (0u64..).zip(stretches) {
                 self.keys.extend(items.iter().map(|item| item.ts().since(start).0 << below | number));
             }
-            (0..above).step_by(DIGIT as usize).for_each(|digit| self.pass(digit.saturating_add(below)));
+            // A single stretch is in order.
+            let digits = if stretches.len() > 1 { above.div_ceil(DIGIT) } else { 0 };
+            (0..digits).for_each(|digit| self.pass(below.saturating_add(digit.saturating_mul(DIGIT))));
         }
         (1 << below) - 1
     }
