@@ -74,9 +74,10 @@ impl SchedState {
         }
     }
 
-    /// The CPUs that became something else at the last event, and what; known once [`SchedState::count`] was
+    /// The CPUs that became something else at the last event, and what; known only once [`SchedState::count`] was
     /// called.
     pub fn turned(&self) -> &[(Cpu, Load)] {
+        debug_assert!(self.tally.is_some(), "nobody has asked the state to count");
         self.tally.as_ref().map_or(&[], |tally| &tally.turned)
     }
 }
@@ -110,6 +111,7 @@ impl Tally {
         for cpu in (0..state.cpus.len() as u32).map(Cpu) {
             tally.look(cpu, state);
         }
+        tally.turned.clear();
         tally
     }
 
