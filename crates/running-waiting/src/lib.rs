@@ -15,7 +15,7 @@ use sched::{Analysis, Cpu, Current, Load, Pid, SchedEvent, SchedState, Task, Ts}
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::strips::{BLANK, UNKNOWN};
-use timeline::{Class, Columns, Division, Piece};
+use timeline::{Class, Division, Piece, Turns};
 
 /// What has a panel of its own
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -301,12 +301,6 @@ impl Place {
     }
 }
 
-#[derive(Debug)]
-struct Row {
-    columns: Columns,
-    since: Ts,
-}
-
 /// The analysis.
 #[derive(Debug)]
 pub struct RunningWaiting<'o> {
@@ -319,7 +313,7 @@ pub struct RunningWaiting<'o> {
     places: Vec<(Option<usize>, Place)>,
     /// By CPU: counted waiters.
     waiting: Vec<u32>,
-    rows: Vec<Option<Row>>,
+    rows: Vec<Option<Turns>>,
     touched: Vec<Cpu>,
     gaps: u64,
 }
@@ -329,14 +323,11 @@ impl<'o> RunningWaiting<'o> {
     pub fn new(options: &'o Options) -> RunningWaiting<'o> {
         let size = options.panels.iter().flat_map(|p| &p.cpus).map(|c| c.index() + 1).max().unwrap_or(0);
         let mut places = vec![(None, Place::default()); size];
-        let mut rows: Vec<Option<Row>> = (0..size).map(|_| None).collect();
+        let mut rows: Vec<Option<Turns>> = (0..size).map(|_| None).collect();
         for (index, panel) in options.panels.iter().enumerate() {
             for cpu in &panel.cpus {
                 places[cpu.index()].0 = Some(index);
-                rows[cpu.index()] = options.per_cpu.then(|| Row {
-                    columns: Columns::new(options.from, options.to, options.columns()),
-                    since: options.from,
-                });
+                rows[cpu.index()] = options.per_cpu.then(|| Turns::new(options.from, options.to, options.columns()));
             }
         }
         RunningWaiting {
@@ -371,9 +362,8 @@ impl<'o> RunningWaiting<'o> {
         swap(&mut gather.overloaded, new.is_overloaded().into(), old.is_overloaded().into());
         let unknown = |p: Place| u32::from(p.load == Load::Unknown);
         swap(&mut gather.unknown, unknown(new), unknown(old));
-        if let Some(Some(row)) = self.rows.get_mut(cpu.index()).filter(|_| new.class() != old.class()) {
-            row.columns.push(old.class(), row.since, ts);
-            row.since = ts;
+        if let Some(Some(row)) = self.rows.get_mut(cpu.index()) {
+            row.turn(new.class(), ts);
         }
     }
 }
@@ -422,11 +412,7 @@ impl Analysis for RunningWaiting<'_> {
         }
         let mut rows = Vec::new();
         for (cpu, _) in &self.options.cpus {
-            if let Some(Some(mut row)) = self.rows.get_mut(cpu.index()).map(Option::take) {
-                let class = self.places[cpu.index()].1.class();
-                row.columns.push(class, row.since, end);
-                rows.push(row.columns.finish());
-            }
+            rows.extend(self.rows.get_mut(cpu.index()).and_then(Option::take).map(|row| row.finish(end)));
         }
         let options = self.options;
         let panels = self.panels.into_iter().zip(&options.panels).map(|(g, p)| g.series(p, options)).collect();

@@ -12,6 +12,7 @@ mod rows;
 pub mod scale;
 mod steps;
 pub mod strips;
+mod turns;
 
 pub use columns::{Class, Columns, Piece};
 pub use division::Division;
@@ -22,3 +23,4 @@ pub use palette::PALETTE;
 pub use rows::Rows;
 pub use scale::{Tick, TimeScale};
 pub use steps::steps;
+pub use turns::Turns;

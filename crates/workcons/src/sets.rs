@@ -280,6 +280,7 @@ impl Sets {
     /// The capacity then: unknown CPUs join the smaller set as long as that helps.
     fn possible_capacity(&self, way: usize) -> u32 {
         let (i, o, u) = (self.sums.idle(), self.sums.overloaded(way), self.sums.unknown());
+        // In a trace that lost nothing there is none.
         if u == 0 {
             return i.min(o);
         }

@@ -3,7 +3,7 @@
 use crate::sets::Sets;
 use sched::Ts;
 use timeline::strips::{BLANK, UNKNOWN};
-use timeline::{Class, Columns, Piece};
+use timeline::{Class, Piece, Turns};
 
 /// CPUs idle here while tasks wait in other nodes.
 pub(crate) const IDLE_HERE: Class = UNKNOWN + 1;
@@ -28,33 +28,15 @@ pub struct Strip {
 #[derive(Clone, Debug)]
 pub(crate) struct Gatherer {
     names: Vec<String>,
-    strips: Vec<Lane>,
+    strips: Vec<Turns>,
     to: Ts,
-}
-
-/// A strip so far: what is gathered, and since when it shows what it shows.
-#[derive(Clone, Debug)]
-struct Lane {
-    columns: Columns,
-    class: Class,
-    since: Ts,
-}
-
-impl Lane {
-    fn turn(&mut self, class: Class, ts: Ts) {
-        if self.class != class {
-            self.columns.push(self.class, self.since, ts);
-            (self.class, self.since) = (class, ts);
-        }
-    }
 }
 
 impl Gatherer {
     /// For the nodes of `sets`, over a window.
     pub(crate) fn new(sets: &Sets, from: Ts, to: Ts) -> Gatherer {
         let names = sets.node_names();
-        let lane = |_| Lane { columns: Columns::new(from, to, COLUMNS), class: BLANK, since: from };
-        Gatherer { strips: names.iter().map(lane).collect(), names, to }
+        Gatherer { strips: names.iter().map(|_| Turns::new(from, to, COLUMNS)).collect(), names, to }
     }
 
     /// From `from` on the sets were what they are.
@@ -74,10 +56,7 @@ impl Gatherer {
     }
 
     pub(crate) fn finish(self) -> Vec<Strip> {
-        let strip = |(name, mut lane): (String, Lane)| {
-            lane.columns.push(lane.class, lane.since, self.to);
-            Strip { name, pieces: lane.columns.finish() }
-        };
-        self.names.into_iter().zip(self.strips).map(strip).collect()
+        let strips = self.names.into_iter().zip(self.strips);
+        strips.map(|(name, turns)| Strip { name, pieces: turns.finish(self.to) }).collect()
     }
 }
