@@ -54,7 +54,7 @@ impl CountedQueues {
         if index >= self.waiting.len() {
             self.waiting.resize(index + 1, None);
         }
-        // An event may close several spans of a task, and leave it waiting.
+        // Whoever begins with a CPU twice counts its waiters once.
         if let Some((cpu, flags)) = self.waiting[index].replace((cpu, flags)) {
             change(cpu, flags, -1);
         }
@@ -76,8 +76,9 @@ impl CountedQueues {
                     change(cpu, flags, -1);
                 }
             }
-            let Some(task) = state.task(span.task) else { continue };
-            if let TaskState::Waiting(cpu) = task.state {
+            if let TaskState::Waiting(cpu) = span.next
+                && let Some(task) = state.task(span.task)
+            {
                 self.join(task, cpu, &count, &mut change);
             }
         }

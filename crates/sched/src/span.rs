@@ -52,6 +52,8 @@ pub struct Span {
     pub start: Ts,
     /// up to, and without, this one.
     pub end: Ts,
+    /// What it led to; the same, where it is censored.
+    pub next: TaskState,
     /// Cut by the end of the window or of the trace: it went on, nobody knows for how long.
     pub censored: bool,
 }

@@ -182,12 +182,7 @@ impl SchedState {
 
     /// What the last event changed of tasks, in order: the task, the state it left, the one it entered.
     pub fn turns(&self) -> impl Iterator<Item = (&Task, TaskState, TaskState)> {
-        self.spans.iter().enumerate().filter_map(|(i, span)| {
-            let task = self.task(span.task)?;
-            // What an event closes next of the same task is what this one led to.
-            let next = self.spans[i + 1..].iter().find(|later| later.task == span.task);
-            Some((task, span.state, next.map_or(task.state, |next| next.state)))
-        })
+        self.spans.iter().filter_map(|span| Some((self.task(span.task)?, span.state, span.next)))
     }
 
     /// The CPU spans that the last event closed.
@@ -347,9 +342,9 @@ impl SchedState {
     /// Closes the span of the task in `slot` and begins the next.
     fn enter(&mut self, slot: Slot, state: TaskState, ts: Ts) {
         let task = self.tasks.entry(slot);
-        let old = task.state;
-        let span = Span { task: task.id(), pid: task.pid, state: old, start: task.since, end: ts, censored: false };
-        (task.state, task.since) = (state, ts);
+        let old = std::mem::replace(&mut task.state, state);
+        let start = std::mem::replace(&mut task.since, ts);
+        let span = Span { task: task.id(), pid: task.pid, state: old, start, end: ts, next: state, censored: false };
         task.undecided = None;
         self.spans.push(span);
         if let TaskState::Waiting(cpu) = old {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Checks, and panics where a law is broken:
 ///
-/// * the spans of a task tile its observed life;
+/// * the spans of a task tile its observed life, and each leads to the next;
 /// * the spans of a CPU tile the window: running, idle and unknown time add up to it;
 /// * a CPU runs at most one task, and it is the one whose span says so;
 /// * the counts that are followed equal a recount, after every event, and it is told what turned;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct Laws {
     start: Ts,
-    tasks: BTreeMap<TaskId, Ts>,
+    tasks: BTreeMap<TaskId, (Ts, TaskState)>,
     cpus: BTreeMap<Cpu, Ts>,
     lost: BTreeMap<Cpu, Ts>,
     loads: BTreeMap<Cpu, Load>,
@@ -54,8 +54,12 @@ impl Analysis for Laws {
 
     fn span(&mut self, span: &Span, _: &SchedState) {
         assert!(span.start <= span.end, "a span that ends before it starts: {span:?}");
-        if let Some(end) = self.tasks.insert(span.task, span.end) {
+        if let Some((end, next)) = self.tasks.insert(span.task, (span.end, span.next)) {
             assert_eq!(end, span.start, "a gap or an overlap in the life of a task: {span:?}");
+            // Where a sleeper last was may change without a span of its own.
+            let led =
+                next == span.state || matches!((next, span.state), (TaskState::Blocked(_), TaskState::Blocked(_)));
+            assert!(led, "the span before led to {next:?}: {span:?}");
         }
         match span.state {
             TaskState::Running(_) => self.report.running += span.duration(),

@@ -74,6 +74,27 @@ impl SchedState {
         }
     }
 
+    /// Tells of the CPUs whose current or queue the last event may have changed; of one perhaps more than once.
+    #[inline]
+    pub fn touched(&self, mut tell: impl FnMut(Cpu)) {
+        // Most often all of it concerns one CPU.
+        let mut told = None;
+        let mut touched = |cpu: Cpu| {
+            if told.replace(cpu) != Some(cpu) {
+                tell(cpu);
+            }
+        };
+        for span in &self.spans {
+            if let TaskState::Waiting(cpu) = span.state {
+                touched(cpu);
+            }
+            if let TaskState::Waiting(cpu) = span.next {
+                touched(cpu);
+            }
+        }
+        self.cpu_spans.iter().for_each(|span| touched(span.cpu));
+    }
+
     /// The CPUs that became something else at the last event, and what; known only once [`SchedState::count`] was
     /// called.
     pub fn turned(&self) -> &[(Cpu, Load)] {
@@ -118,22 +139,7 @@ impl Tally {
     /// Brings the counts up to date with the event that the state applied last.
     pub(super) fn follow(&mut self, state: &SchedState) {
         self.turned.clear();
-        // Most often all of it concerns one CPU.
-        let mut seen = None;
-        let mut changed = |cpu: Cpu| {
-            if seen.replace(cpu) != Some(cpu) {
-                self.look(cpu, state);
-            }
-        };
-        for span in state.spans() {
-            if let TaskState::Waiting(cpu) = span.state {
-                changed(cpu);
-            }
-            if let Some(TaskState::Waiting(cpu)) = state.task(span.task).map(|task| task.state) {
-                changed(cpu);
-            }
-        }
-        state.cpu_spans().iter().for_each(|span| changed(span.cpu));
+        state.touched(|cpu| self.look(cpu, state));
     }
 
     fn look(&mut self, cpu: Cpu, state: &SchedState) {

@@ -184,7 +184,8 @@ impl Tasks {
         pids.sort_unstable();
         let open = |(pid, slot): (Pid, Slot)| {
             let task = self.at(slot)?;
-            Some(Span { task: task.id, pid, state: task.state, start: task.since, end, censored: true })
+            let Task { id, state, since, .. } = *task;
+            Some(Span { task: id, pid, state, start: since, end, next: state, censored: true })
         };
         pids.into_iter().filter_map(open).collect()
     }
