@@ -27,62 +27,56 @@ pub(crate) struct Count {
     pub(crate) by_distance: [u64; 4],
     /// The nearest pair in the open episode.
     nearest: Option<Distance>,
-    /// What holds.
+    /// What holds,
     situation: Situation,
+    /// since when, or until when the time is accounted for.
+    since: Ts,
 }
 
-/// One for each way of counting, and until when the time is accounted for.
+/// One for each way of counting.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
     pub(crate) ways: [Count; WAYS],
-    until: Ts,
     /// Nothing holds, for no way.
     quiet: bool,
-    /// Nor did anything before, so that no time needs to be accounted for.
-    settled: bool,
 }
 
 impl Counts {
     pub(crate) fn new(thresholds: &[Dur]) -> Counts {
-        Counts { ways: [(); WAYS].map(|()| Count::new(thresholds)), until: Ts(0), quiet: true, settled: true }
+        Counts { ways: [(); WAYS].map(|()| Count::new(thresholds)), quiet: true }
     }
 
     /// Nothing holds, from `start` on.
     pub(crate) fn begin(&mut self, start: Ts) {
-        self.until = start;
+        self.ways.iter_mut().for_each(|count| count.since = start);
     }
 
     /// Accounts for the time until `ts`.
     pub(crate) fn pass(&mut self, ts: Ts) {
-        let from = self.until;
-        if ts > from {
-            self.until = ts;
-            if !self.settled {
-                self.ways.iter_mut().for_each(|count| count.pass(from, ts));
-                // What was open is closed by now.
-                self.settled = self.quiet;
-            }
-        }
+        self.ways.iter_mut().for_each(|count| count.pass(ts));
     }
 
-    /// From now on this holds, for each way; whether for one that is violated and what held was not, or the other
+    /// From `ts` on this holds, for each way; whether for one that is violated and what held was not, or the other
     /// way round. `quiet` if nothing does, for no way, so that it need not be looked at.
-    pub(crate) fn change(&mut self, quiet: bool, situation: impl Fn(usize) -> Situation) -> bool {
+    #[inline]
+    pub(crate) fn change(&mut self, ts: Ts, quiet: bool, situations: impl Fn() -> [Situation; WAYS]) -> bool {
         if std::mem::replace(&mut self.quiet, quiet) && quiet {
             return false;
         }
-        self.settled = false;
         let mut turned = false;
-        for (way, count) in self.ways.iter_mut().enumerate() {
-            let old = std::mem::replace(&mut count.situation, situation(way));
-            turned |= old.amount.holds() != count.situation.amount.holds();
+        for (count, new) in self.ways.iter_mut().zip(situations()) {
+            if new != count.situation {
+                count.pass(ts);
+                turned |= new.amount.holds() != count.situation.amount.holds();
+                count.situation = new;
+            }
         }
         turned
     }
 
     /// When the next episode is long enough to be among the longest, if none of them ends before.
     pub(crate) fn note_due(&self) -> Ts {
-        self.ways.iter().filter_map(|count| count.note_due(self.until)).min().unwrap_or(Ts::MAX)
+        self.ways.iter().filter_map(Count::note_due).min().unwrap_or(Ts::MAX)
     }
 }
 
@@ -95,12 +89,17 @@ impl Count {
             by_distance: [0; 4],
             nearest: None,
             situation: Situation::default(),
+            since: Ts(0),
         }
     }
 
-    /// Accounts for the time from `from` to `to`.
-    #[inline]
-    fn pass(&mut self, from: Ts, to: Ts) {
+    /// Accounts for the time until `to`.
+    fn pass(&mut self, to: Ts) {
+        let from = self.since;
+        if to <= from {
+            return;
+        }
+        self.since = to;
         self.episodes.pass(from, to, self.situation.amount);
         if self.situation.doubt > 0 {
             self.doubt(to.since(from));
@@ -132,10 +131,10 @@ impl Count {
         }
     }
 
-    /// When the episode that is open, or that began with what holds from `now` on, is long enough to be among
-    /// the longest, if none of them ends before.
-    fn note_due(&self, now: Ts) -> Option<Ts> {
-        if self.situation.amount.holds() { self.episodes.note_due(now) } else { None }
+    /// When the episode that is open, or that began with what holds, is long enough to be among the longest, if
+    /// none of them ends before.
+    fn note_due(&self) -> Option<Ts> {
+        if self.situation.amount.holds() { self.episodes.note_due(self.since) } else { None }
     }
 
     /// Whether the machine at `ts`, until which the time is accounted for, is to be noted; with the nearest

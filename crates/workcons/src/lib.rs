@@ -166,30 +166,33 @@ impl<'o> WorkConservation<'o> {
         let (sets, options) = (&mut self.sets, self.options);
         let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
         self.queues.follow(state, |task, cpu| flags(options, task, cpu, state), change);
-        state.cpu_spans().iter().for_each(|span| self.sets.touch(span.cpu));
-        self.commit(event.ts, state);
+        state.touched(|cpu| self.settle(cpu, event.ts, state));
+        self.commit(event.ts);
+    }
+
+    /// Finds what became of a CPU.
+    #[inline]
+    fn settle(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
+        let load = load(self.options, cpu, state);
+        let was = self.sets.settle(cpu, load);
+        self.reactions.follow(cpu, was, load, ts);
     }
 
     /// Takes over what was changed, after the time until now has been accounted for.
-    fn commit(&mut self, ts: Ts, state: &SchedState) {
-        let WorkConservation { sets, options, reactions, .. } = self;
-        let change = sets.settle(|cpu, old| {
-            let load = load(options, cpu, state);
-            reactions.follow(cpu, old, load, ts);
-            load
-        });
-        let Some(change) = change else { return };
+    #[inline]
+    fn commit(&mut self, ts: Ts) {
+        let Some(change) = self.sets.change() else { return };
         self.account(ts);
         self.sets.commit(&change);
         // While an episode lasts, it is due for a note when it was.
-        if self.counts.change(self.sets.are_quiet(), |way| self.sets.situation(way)) {
+        if self.counts.change(ts, self.sets.are_quiet(), || self.sets.situations()) {
             self.note_at = self.counts.note_due();
         }
     }
 
     /// Accounts for the time since the last change, in which the sets were what they are.
+    #[inline]
     fn account(&mut self, ts: Ts) {
-        self.counts.pass(ts);
         let ns = ts.since(self.last).0;
         if ns == 0 {
             return;
@@ -198,11 +201,14 @@ impl<'o> WorkConservation<'o> {
         if let Some(strips) = &mut self.strips {
             strips.pass(from, &self.sets, self.options.waiters as usize);
         }
-        let [running, unknown, waiting] = self.sets.totals().map(|count| u128::from(ns) * u128::from(count));
+        let [running, unknown, waiting] = self.sets.totals();
+        let of = |count: u32| u128::from(ns) * u128::from(count);
         let i = &mut self.integrals;
-        i.running += running;
-        i.unknown += unknown;
-        i.waiting += waiting;
+        i.running += of(running);
+        i.waiting += of(waiting);
+        if unknown > 0 {
+            i.unknown += of(unknown);
+        }
     }
 
     /// Notes the machine as it is for the episodes that have become long.
@@ -265,7 +271,7 @@ fn flags(options: &Options, task: &Task, cpu: Cpu, state: &SchedState) -> Flags 
             }
         }
     };
-    1 | u8::from(!is_bound(task.comm, cpu)) << 1 | u8::from(application) << 2
+    1 | u8::from(!is_bound(&task.comm, cpu)) << 1 | u8::from(application) << 2
 }
 
 /// The thresholds of every report and, where it is none of them, the one that judges.
@@ -280,7 +286,7 @@ fn thresholds(min_episode: Dur) -> Vec<Dur> {
 
 /// Whether a thread of this name is bound to `cpu`: its name ends in `/N`, before a `:` for
 /// `kworker/N:…`. `kworker/u…` is not bound.
-pub fn is_bound(comm: Comm, cpu: Cpu) -> bool {
+pub fn is_bound(comm: &Comm, cpu: Cpu) -> bool {
     if !comm.contains(b'/') {
         return false;
     }
@@ -303,9 +309,9 @@ impl Analysis for WorkConservation<'_> {
             let (sets, options) = (&mut self.sets, self.options);
             let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
             self.queues.begin(cpu, state, |task, cpu| flags(options, task, cpu, state), change);
-            self.sets.touch(cpu);
+            self.settle(cpu, start, state);
         }
-        self.commit(start, state);
+        self.commit(start);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -335,6 +341,7 @@ impl Analysis for WorkConservation<'_> {
 
     fn finish(mut self, end: Ts, state: &SchedState) -> Report {
         self.account(end);
+        self.counts.pass(end);
         // The pass has closed the spans by now, but the queues are as they were.
         self.note(end, state);
         for count in &mut self.counts.ways {
@@ -359,7 +366,7 @@ mod tests {
 
     #[test]
     fn bound_threads_by_their_names() {
-        let bound = |name: &str, cpu| is_bound(Comm::new(name.as_bytes()), Cpu(cpu));
+        let bound = |name: &str, cpu| is_bound(&Comm::new(name.as_bytes()), Cpu(cpu));
         assert!(bound("kworker/1:0", 1) && bound("migration/12", 12) && bound("kworker/1:0H", 1));
         assert!(!bound("kworker/1:0", 2) && !bound("kworker/u8:1", 8) && !bound("make", 0) && !bound("a/b", 0));
     }

@@ -9,107 +9,141 @@ use sched::{Cpu, Load, Topology};
 /// The ways of counting waiters.
 pub(crate) const WAYS: usize = 3;
 
-/// A CPU.
-#[derive(Clone, Copy, Debug, Default)]
-struct Place {
-    load: Load,
-    /// Counted waiters, by way of counting.
-    waiters: Four,
-    /// What it added to the sums when they were last brought up to date.
-    share: Sums,
-    touched: bool,
-}
-
-impl Place {
-    /// What it adds to the sums.
-    fn share(&self) -> Sums {
-        let cpus = match self.load {
-            Load::Unobserved => return Sums::default(),
-            Load::Unknown => const { Seven::of(Sums::UNKNOWN, 1) },
-            Load::Idle => const { Seven::of(Sums::IDLE, 1) },
-            Load::Reacting => const { Seven::of(Sums::REACTING, 1) },
-            Load::Busy | Load::Overloaded => const { Seven::of(Sums::RUNNING, 1) },
-        };
-        let all = Four::of(WAYS, self.waiters.at(0));
-        if !matches!(self.load, Load::Busy | Load::Overloaded) {
-            return Sums { cpus, waiters: all };
-        }
-        let over = |way: usize| Seven::of(Sums::OVERLOADED + way, u32::from(self.waiters.at(way) > 0));
-        Sums { cpus: cpus.add(over(0)).add(over(1)).add(over(2)), waiters: self.waiters.add(all) }
-    }
-}
-
 /// Several numbers of so many bits in one, so that they are added and compared at once. A difference may
 /// borrow from the next number; added to a sum that holds it, it comes out right.
+///
+/// Not an array of two words: what is written word by word and read as a vector at once makes the processor wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Packed<const BITS: usize>(u128);
 
-/// Four numbers of tasks.
-type Four = Packed<32>;
-
-/// Seven numbers of CPUs.
-type Seven = Packed<18>;
-const _: () = assert!(Cpu::LIMIT < 1 << 18);
-
 impl<const BITS: usize> Packed<BITS> {
+    const ZEROS: Self = Packed(0);
+
+    /// No number is in two words of 64 bits.
+    const fn shift(place: usize) -> usize {
+        let in_word = 64 / BITS;
+        place / in_word * 64 + place % in_word * BITS
+    }
+
     const fn of(place: usize, number: u32) -> Self {
-        Packed((number as u128) << (BITS * place))
+        Packed((number as u128) << Self::shift(place))
     }
 
-    fn at(self, place: usize) -> u32 {
-        (self.0 >> (BITS * place)) as u32 & (u32::MAX >> (32 - BITS))
+    const fn at(self, place: usize) -> u32 {
+        (self.0 >> Self::shift(place)) as u32 & (u32::MAX >> (32 - BITS))
     }
 
-    fn add(self, other: Self) -> Self {
+    const fn add(self, other: Self) -> Self {
         Packed(self.0.wrapping_add(other.0))
     }
 
-    fn less(self, other: Self) -> Self {
+    const fn less(self, other: Self) -> Self {
         Packed(self.0.wrapping_sub(other.0))
     }
 }
 
-/// One for each flag.
-fn counted(flags: Flags) -> Four {
-    (0..WAYS).fold(Four::default(), |four, way| four.add(Four::of(way, u32::from(flags >> way & 1))))
+/// Four numbers of tasks: waiters by way of counting; last, those of any kind.
+type Waiters = Packed<32>;
+
+/// For each set of flags, one waiter that has them.
+const COUNTED: [Waiters; 1 << WAYS] = {
+    let mut table = [Waiters::ZEROS; 1 << WAYS];
+    let mut flags = 0;
+    while flags < table.len() {
+        let mut way = 0;
+        while way < WAYS {
+            table[flags] = table[flags].add(Waiters::of(way, (flags >> way & 1) as u32));
+            way += 1;
+        }
+        // The first way counts all.
+        table[flags] = table[flags].add(Waiters::of(WAYS, (flags & 1) as u32));
+        flags += 1;
+    }
+    table
+};
+
+/// Six numbers of CPUs by what they are: see the constants.
+type Cpus = Packed<21>;
+const _: () = assert!(Cpu::LIMIT < 1 << 21);
+
+impl Cpus {
+    const IDLE: usize = 0;
+    const UNKNOWN: usize = 1;
+    const RUNNING: usize = 2;
+    /// From here on, by way of counting: those that run a task while others wait.
+    const OVERLOADED: usize = 3;
+
+    fn idle(self) -> u32 {
+        self.at(Cpus::IDLE)
+    }
+
+    fn unknown(self) -> u32 {
+        self.at(Cpus::UNKNOWN)
+    }
+
+    fn overloaded(self, way: usize) -> u32 {
+        self.at(Cpus::OVERLOADED + way)
+    }
 }
 
-/// How many CPUs are what, and how many tasks wait.
+/// For each set of ways, a CPU that runs a task while such wait as they count.
+const RUNNING: [Cpus; 1 << WAYS] = {
+    let mut table = [Cpus::of(Cpus::RUNNING, 1); 1 << WAYS];
+    let mut ways = 0;
+    while ways < table.len() {
+        let mut way = 0;
+        while way < WAYS {
+            table[ways] = table[ways].add(Cpus::of(Cpus::OVERLOADED + way, (ways >> way & 1) as u32));
+            way += 1;
+        }
+        ways += 1;
+    }
+    table
+};
+
+/// How many CPUs are what, and how many tasks wait: of all, or what one adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
-    /// CPUs by what they are: see the constants.
-    cpus: Seven,
-    /// Counted waiters on CPUs that run a task, by way of counting; last, the waiters of any kind on
-    /// any CPU that takes part.
-    waiters: Four,
+    cpus: Cpus,
+    /// By way of counting, those on CPUs that run a task; last, those of any kind on any CPU that takes part.
+    waiters: Waiters,
 }
 
 impl Sums {
-    const IDLE: usize = 0;
-    const UNKNOWN: usize = 1;
-    const REACTING: usize = 2;
-    const RUNNING: usize = 3;
-    /// From here on, by way of counting: those that run a task while others wait.
-    const OVERLOADED: usize = 4;
-
-    fn idle(&self) -> u32 {
-        self.cpus.at(Sums::IDLE)
-    }
-
-    fn unknown(&self) -> u32 {
-        self.cpus.at(Sums::UNKNOWN)
-    }
-
-    fn overloaded(&self, way: usize) -> u32 {
-        self.cpus.at(Sums::OVERLOADED + way)
-    }
-
     fn add(&self, other: &Sums) -> Sums {
         Sums { cpus: self.cpus.add(other.cpus), waiters: self.waiters.add(other.waiters) }
     }
 
     fn less(&self, other: &Sums) -> Sums {
         Sums { cpus: self.cpus.less(other.cpus), waiters: self.waiters.less(other.waiters) }
+    }
+}
+
+/// A CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    load: Load,
+    /// Counted waiters.
+    waiters: Waiters,
+    /// What it added to the sums when they were last brought up to date.
+    share: Sums,
+}
+
+impl Place {
+    /// What it adds to the sums.
+    #[inline]
+    fn share(&self) -> Sums {
+        let idle = |cpus| Sums { cpus, waiters: Waiters::of(WAYS, self.waiters.at(WAYS)) };
+        match self.load {
+            Load::Unobserved => Sums::default(),
+            Load::Unknown => idle(const { Cpus::of(Cpus::UNKNOWN, 1) }),
+            Load::Idle => idle(const { Cpus::of(Cpus::IDLE, 1) }),
+            Load::Reacting => idle(Cpus::ZEROS),
+            Load::Busy | Load::Overloaded => {
+                let counts = |way| usize::from(self.waiters.at(way) > 0) << way;
+                Sums { cpus: RUNNING[(0..WAYS).map(counts).sum::<usize>() % RUNNING.len()], waiters: self.waiters }
+            }
+        }
     }
 }
 
@@ -150,7 +184,7 @@ impl Level {
         level
     }
 
-    fn change(&mut self, cpu: Cpu, old: &Sums, new: &Sums) {
+    fn change(&mut self, cpu: Cpu, old: Cpus, new: Cpus) {
         let Some(Some(group)) = self.group.get(cpu.index()).copied() else { return };
         let before = (self.idle[group], self.overloaded[group]);
         swap(&mut self.idle[group], new.idle(), old.idle());
@@ -166,16 +200,16 @@ impl Level {
 /// The CPUs, and how many are what for each way of counting waiters.
 ///
 /// An event changes a CPU several times over: a task leaves its queue, another joins, its current
-/// changes. So changes are gathered; [`Sets::settle`] finds what they come to, most often nothing,
-/// and the sums follow with [`Sets::commit`], once the time until then has been accounted for.
+/// changes. [`Sets::settle`] finds what that comes to, and [`Sets::change`] what it comes to for all of them;
+/// the sums follow with [`Sets::commit`], once the time until then has been accounted for.
 #[derive(Clone, Debug)]
 pub(crate) struct Sets {
     places: Vec<Place>,
-    /// CPUs that changed since they were last settled.
-    touched: Vec<Cpu>,
     sums: Sums,
-    /// CPUs whose share changes, as it was and as it will be.
-    moved: Vec<(Cpu, Sums, Sums)>,
+    /// By how much they are to change.
+    change: Sums,
+    /// CPUs that turn, what they were and what they will be; only where there are levels.
+    moved: Vec<(Cpu, Cpus, Cpus)>,
     levels: Option<[Level; 3]>,
 }
 
@@ -184,25 +218,8 @@ impl Sets {
         let level = |f: fn(&sched::topology::Place) -> Option<u32>| Level::new(topology, f);
         let levels =
             (!topology.is_empty()).then(|| [level(|p| p.core), level(|p| p.llc), level(|p| p.node.or(p.socket))]);
-        Sets { places: Vec::new(), touched: Vec::new(), sums: Sums::default(), moved: Vec::new(), levels }
-    }
-
-    /// A CPU that changes.
-    pub(crate) fn touch(&mut self, cpu: Cpu) {
-        self.at(cpu);
-    }
-
-    #[inline]
-    fn at(&mut self, cpu: Cpu) -> &mut Place {
-        if cpu.index() >= self.places.len() {
-            self.grow(cpu);
-        }
-        let place = &mut self.places[cpu.index()];
-        if !place.touched {
-            place.touched = true;
-            self.touched.push(cpu);
-        }
-        place
+        let (sums, change) = Default::default();
+        Sets { places: Vec::new(), sums, change, moved: Vec::new(), levels }
     }
 
     #[cold]
@@ -211,65 +228,87 @@ impl Sets {
     }
 
     /// A waiter that counts for these ways joins (1) or leaves (-1).
+    #[inline]
     pub(crate) fn waiter(&mut self, cpu: Cpu, ways: Flags, by: i32) {
-        let place = self.at(cpu);
-        place.waiters = if by < 0 { place.waiters.less(counted(ways)) } else { place.waiters.add(counted(ways)) };
+        let Some(place) = self.places.get_mut(cpu.index()) else {
+            self.grow(cpu);
+            return self.waiter(cpu, ways, by);
+        };
+        let one = COUNTED[usize::from(ways) % COUNTED.len()];
+        place.waiters = if by < 0 { place.waiters.less(one) } else { place.waiters.add(one) };
     }
 
-    /// Finds by how much the sums change; nothing if nothing did. `load` tells what a CPU is now, and is told
-    /// what it was.
-    pub(crate) fn settle(&mut self, mut load: impl FnMut(Cpu, Load) -> Load) -> Option<Sums> {
-        let mut change = Sums::default();
-        for cpu in self.touched.iter().copied() {
-            let place = &mut self.places[cpu.index()];
-            place.touched = false;
-            place.load = load(cpu, place.load);
-            let share = place.share();
-            let old = std::mem::replace(&mut place.share, share);
-            change = change.add(&share.less(&old));
-            if self.levels.is_some() && share != old {
-                self.moved.push((cpu, old, share));
-            }
+    /// The CPU is this now, and its waiters have come and gone; returns what it was.
+    #[inline]
+    pub(crate) fn settle(&mut self, cpu: Cpu, load: Load) -> Load {
+        let Some(place) = self.places.get_mut(cpu.index()) else {
+            self.grow(cpu);
+            return self.settle(cpu, load);
+        };
+        let was = std::mem::replace(&mut place.load, load);
+        let share = place.share();
+        let old = std::mem::replace(&mut place.share, share);
+        self.change = self.change.add(&share).less(&old);
+        if self.levels.is_some() && share.cpus != old.cpus {
+            self.moved.push((cpu, old.cpus, share.cpus));
         }
-        self.touched.clear();
+        was
+    }
+
+    /// By how much the sums change, of all that was settled since they were asked for; nothing if nothing did.
+    #[inline]
+    pub(crate) fn change(&mut self) -> Option<Sums> {
+        let change = std::mem::take(&mut self.change);
         (change != Sums::default() || !self.moved.is_empty()).then_some(change)
     }
 
     /// Brings the sums up to date with what was found to change.
+    #[inline]
     pub(crate) fn commit(&mut self, change: &Sums) {
         self.sums = self.sums.add(change);
-        let Some(levels) = &mut self.levels else { return };
+        if !self.moved.is_empty() {
+            self.change_levels();
+        }
+    }
+
+    #[inline(never)]
+    fn change_levels(&mut self) {
         for (cpu, old, new) in self.moved.drain(..) {
-            levels.iter_mut().for_each(|level| level.change(cpu, &old, &new));
+            self.levels.iter_mut().flatten().for_each(|level| level.change(cpu, old, new));
         }
     }
 
     /// How many CPUs run a task, and are unknown; how many tasks wait.
     pub(crate) fn totals(&self) -> [u32; 3] {
-        [self.sums.cpus.at(Sums::RUNNING), self.sums.unknown(), self.sums.waiters.at(WAYS)]
+        [self.sums.cpus.at(Cpus::RUNNING), self.sums.cpus.unknown(), self.sums.waiters.at(WAYS)]
     }
 
     /// What could have been done: nothing where work conservation is not violated.
     pub(crate) fn violation(&self, way: usize) -> Amount {
-        let idle = self.sums.idle();
+        let idle = self.sums.cpus.idle();
         // Where no CPU is overloaded no waiters are counted either.
-        Amount { capacity: idle.min(self.sums.overloaded(way)), threads: idle.min(self.sums.waiters.at(way)) }
+        Amount { capacity: idle.min(self.sums.cpus.overloaded(way)), threads: idle.min(self.sums.waiters.at(way)) }
     }
 
     /// Whether nothing is violated, nor may be, whoever counts.
     pub(crate) fn are_quiet(&self) -> bool {
         // The first way counts all.
-        self.sums.unknown() == 0 && (self.sums.idle() == 0 || self.sums.waiters.at(0) == 0)
+        self.sums.cpus.unknown() == 0 && (self.sums.cpus.idle() == 0 || self.sums.waiters.at(0) == 0)
     }
 
-    /// What holds for a way of counting.
-    pub(crate) fn situation(&self, way: usize) -> Situation {
+    /// What holds, for each way of counting.
+    #[inline]
+    pub(crate) fn situations(&self) -> [Situation; WAYS] {
+        [0, 1, 2].map(|way| self.situation(way))
+    }
+
+    #[inline(always)]
+    fn situation(&self, way: usize) -> Situation {
         let amount = self.violation(way);
-        Situation {
-            amount,
-            doubt: self.possible_capacity(way) - amount.capacity,
-            nearest: if amount.holds() { self.nearest(way) } else { None },
-        }
+        // In a trace that lost nothing there is none.
+        let doubt = if self.sums.cpus.unknown() > 0 { self.possible_capacity(way) - amount.capacity } else { 0 };
+        let nearest = if self.levels.is_some() && amount.holds() { self.nearest(way) } else { None };
+        Situation { amount, doubt, nearest }
     }
 
     /// Whether it would be, were each unknown CPU whatever makes it so.
@@ -279,11 +318,7 @@ impl Sets {
 
     /// The capacity then: unknown CPUs join the smaller set as long as that helps.
     fn possible_capacity(&self, way: usize) -> u32 {
-        let (i, o, u) = (self.sums.idle(), self.sums.overloaded(way), self.sums.unknown());
-        // In a trace that lost nothing there is none.
-        if u == 0 {
-            return i.min(o);
-        }
+        let (i, o, u) = (self.sums.cpus.idle(), self.sums.cpus.overloaded(way), self.sums.cpus.unknown());
         ((i + o + u) / 2).min(i + u).min(o + u)
     }
 
@@ -307,20 +342,20 @@ impl Sets {
     pub(crate) fn in_node(&self, node: usize, way: usize) -> (bool, bool) {
         match &self.levels {
             Some([_, _, nodes]) if nodes.names.len() > 1 => (nodes.idle[node] > 0, nodes.overloaded[node][way] > 0),
-            _ => (self.sums.idle() > 0, self.sums.overloaded(way) > 0),
+            _ => (self.sums.cpus.idle() > 0, self.sums.cpus.overloaded(way) > 0),
         }
     }
 
-    fn which(&self, is: impl Fn(&Sums) -> bool) -> impl Iterator<Item = Cpu> {
-        (0..).map(Cpu).zip(&self.places).filter(move |(_, p)| is(&p.share)).map(|(cpu, _)| cpu)
+    fn which(&self, is: impl Fn(Cpus) -> bool) -> impl Iterator<Item = Cpu> {
+        (0..).map(Cpu).zip(&self.places).filter(move |(_, p)| is(p.share.cpus)).map(|(cpu, _)| cpu)
     }
 
     pub(crate) fn idle(&self) -> impl Iterator<Item = Cpu> {
-        self.which(|share| share.idle() > 0)
+        self.which(|cpus| cpus.idle() > 0)
     }
 
     pub(crate) fn overloaded(&self, way: usize) -> impl Iterator<Item = Cpu> {
-        self.which(move |share| share.overloaded(way) > 0)
+        self.which(move |cpus| cpus.overloaded(way) > 0)
     }
 }
 
@@ -330,11 +365,11 @@ mod tests {
 
     fn sets(loads: &[(Load, u32)], topology: &str) -> Sets {
         let mut sets = Sets::new(&Topology::parse(topology).unwrap_or_default());
-        for (cpu, (_, waiters)) in (0..).zip(loads) {
-            sets.touch(Cpu(cpu));
+        for (cpu, (load, waiters)) in (0..).zip(loads) {
             (0..*waiters).for_each(|_| sets.waiter(Cpu(cpu), 7, 1));
+            sets.settle(Cpu(cpu), *load);
         }
-        let change = sets.settle(|cpu, _| loads[cpu.index()].0);
+        let change = sets.change();
         sets.commit(&change.unwrap_or_default());
         sets
     }

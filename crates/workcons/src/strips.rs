@@ -40,6 +40,7 @@ impl Gatherer {
     }
 
     /// From `from` on the sets were what they are.
+    #[inline(never)]
     pub(crate) fn pass(&mut self, from: Ts, sets: &Sets, way: usize) {
         let violated = sets.violation(way).holds();
         for (node, strip) in self.strips.iter_mut().enumerate() {
