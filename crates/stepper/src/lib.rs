@@ -13,7 +13,7 @@ pub use figure::figure;
 pub use text::text;
 pub use words::{Coming, Names, Plain, event_name, is_about};
 
-use sched::{Comm, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};
+use sched::{Comm, Counts, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;
 
 /// Options of this tool alone.
@@ -107,7 +107,7 @@ impl Step {
             step,
             ts_ns,
             in_trace_ns: ts_ns.since(options.zero).0,
-            violated: state.counts().is_violated(),
+            violated: Counts::of(state).is_violated(),
             cores: options.cpus.iter().map(core).collect(),
             event: event.map(|event| Coming::of(event, state, names)),
         }

@@ -97,7 +97,7 @@ impl Analysis for Laws {
         }
         // A recount is expensive where there are many CPUs; every so often is often enough.
         if self.report.events % 64 == 1 || state.observed().count() <= 8 {
-            assert_eq!(recount(state), state.counts());
+            assert_eq!(recount(state), *state.counts());
             let loads: BTreeMap<Cpu, Load> = state.observed().map(|cpu| (cpu, state.load(cpu))).collect();
             assert_eq!(self.loads, loads, "a CPU that turned, and nothing told");
         }

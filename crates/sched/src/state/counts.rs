@@ -43,6 +43,9 @@ pub struct Counts {
 }
 
 impl Counts {
+    const NONE: Counts =
+        Counts { unknown: 0, idle: 0, reacting: 0, busy: 0, overloaded: 0, waiting: 0, waiting_overloaded: 0 };
+
     /// Counts the CPUs of a state, and their queues.
     pub fn of(state: &SchedState) -> Counts {
         Tally::of(state).counts
@@ -60,18 +63,18 @@ impl Counts {
 }
 
 impl SchedState {
-    /// From now on [`SchedState::counts`] costs nothing, and [`SchedState::turned`] tells.
+    /// From now on [`SchedState::counts`] and [`SchedState::turned`] tell.
     pub fn count(&mut self) {
         self.tally = Some(Box::new(Tally::of(self)));
     }
 
-    /// How many CPUs are what. They are counted anew unless [`SchedState::count`] was called.
+    /// How many CPUs are what; known only once [`SchedState::count`] was called. [`Counts::of`] counts anew.
+    ///
+    /// A reference, since they have just been written one by one: whoever copies all of them waits for that.
     #[inline]
-    pub fn counts(&self) -> Counts {
-        match &self.tally {
-            Some(tally) => tally.counts,
-            None => Counts::of(self),
-        }
+    pub fn counts(&self) -> &Counts {
+        debug_assert!(self.tally.is_some(), "nobody has asked the state to count");
+        self.tally.as_ref().map_or(const { &Counts::NONE }, |tally| &tally.counts)
     }
 
     /// Tells of the CPUs whose current or queue the last event may have changed; of one perhaps more than once.
