@@ -82,7 +82,11 @@ impl<T: Timed> Ready<T> {
     /// What of it is earlier than `watermark`.
     fn before(&self, watermark: Ts) -> &[T] {
         let rest = self.items.get(self.next..).unwrap_or_default();
-        rest.get(..rest.partition_point(|item| item.ts() < watermark)).unwrap_or_default()
+        let is_before = |item: &&T| item.ts() < watermark;
+        // Most often all of it, or the first few that will be needed anyway: halving would wait for others.
+        let all = rest.last().as_ref().is_none_or(is_before);
+        let count = if all { rest.len() } else { rest.iter().take_while(is_before).count() };
+        rest.get(..count).unwrap_or_default()
     }
 }
 
