@@ -46,7 +46,7 @@ const AHEAD: usize = 2;
 /// Batches that may wait to be looked at.
 const QUEUED: usize = 16;
 
-/// Items in a batch, or a unit more. Each is a wakeup: with 1,024 a pass over 256 CPUs took a tenth longer.
+/// Items in a batch. Each is a wakeup, where there are threads: with 1,024 a pass over 256 CPUs took a tenth longer.
 const BATCH: usize = 4096;
 
 /// Something with a time, to be merged.
@@ -163,7 +163,21 @@ pub(crate) fn merge<'t, T: Timed>(
         let in_turn_with = |tasks: Vec<Task<'t, T>>, merge: &mut Merge<'_>| {
             merge().is_continue().then(|| tasks.into_iter().map(decode).collect())
         };
-        return merger.run(in_turn_with, in_turn(first, others));
+        let mut batch: Vec<T> = Vec::with_capacity(BATCH);
+        let mut sink = in_turn(first, others);
+        let diagnostics = merger.run(in_turn_with, |item| {
+            batch.push(item.clone());
+            if batch.len() < BATCH {
+                return ControlFlow::Continue(());
+            }
+            let flow = sink(&batch);
+            batch.clear();
+            flow
+        });
+        if !batch.is_empty() {
+            let _ = sink(&batch);
+        }
+        return diagnostics;
     };
     let reader = std::thread::current();
     let shared = &Shared::new(reader.clone());
@@ -182,7 +196,7 @@ pub(crate) fn merge<'t, T: Timed>(
         }
         let ahead = scope.spawn(move || {
             let mut out = Batches::new(sends, reader);
-            let diagnostics = merger.run(decode_beside, |items| out.add(items));
+            let diagnostics = merger.run(decode_beside, |item| out.add(item));
             // Nobody may be listening any more.
             let _ = out.flush();
             diagnostics
@@ -245,12 +259,8 @@ impl<T: Clone> Batches<T> {
     }
 
     #[inline]
-    fn add(&mut self, items: &[T]) -> ControlFlow<()> {
-        match items {
-            // Of many CPUs hardly two items come together.
-            [item] => self.batch.push(item.clone()),
-            items => self.batch.extend_from_slice(items),
-        }
+    fn add(&mut self, item: &T) -> ControlFlow<()> {
+        self.batch.push(item.clone());
         if self.batch.len() >= BATCH { self.flush() } else { ControlFlow::Continue(()) }
     }
 
@@ -295,11 +305,11 @@ impl<'t, T: Timed> Merger<'t, T> {
     }
 
     /// Decodes and merges, round by round; `decode` may do its part beside the merge, or after it. `pass_on` gets
-    /// stretches of units in order.
+    /// the items in order.
     fn run(
         mut self,
         decode: impl Fn(Vec<Task<'t, T>>, &mut Merge<'_>) -> Option<Vec<Decoded<T>>>,
-        mut pass_on: impl FnMut(&[T]) -> ControlFlow<()>,
+        mut pass_on: impl FnMut(&T) -> ControlFlow<()>,
     ) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
         let mut units = decode(self.round(Some(self.start)), &mut || ControlFlow::Continue(())).unwrap_or_default();
@@ -340,14 +350,14 @@ impl<'t, T: Timed> Merger<'t, T> {
         picked.into_iter().filter_map(task).collect()
     }
 
-    /// Merges what is before the watermark: finds the order of all that is, and passes on what stands side by side
-    /// in it from where it was decoded to.
-    fn drain(&mut self, watermark: Option<Ts>, pass_on: &mut impl FnMut(&[T]) -> ControlFlow<()>) -> ControlFlow<()> {
+    /// Merges what is before the watermark: finds the order of all that is, and passes it on from where it was
+    /// decoded to.
+    fn drain(&mut self, watermark: Option<Ts>, pass_on: &mut impl FnMut(&T) -> ControlFlow<()>) -> ControlFlow<()> {
         let watermark = watermark.unwrap_or(Ts(i64::MAX));
         let Merger { lanes, spare, order, .. } = self;
         let units = lanes.iter().flat_map(|lane| &lane.ready);
-        let stretches = units.map(|unit| unit.before(watermark)).filter(|items| !items.is_empty()).collect();
-        order.of(stretches).try_for_each(pass_on)?;
+        let stretches: Vec<&[T]> = units.map(|unit| unit.before(watermark)).filter(|u| !u.is_empty()).collect();
+        order.of(&stretches).try_for_each(pass_on)?;
         lanes.iter_mut().for_each(|lane| lane.pass(watermark, spare));
         ControlFlow::Continue(())
     }

@@ -18,15 +18,6 @@ pub(super) fn learn(start: &mut Start, discovered: &[(TaskRef, Cpu)]) -> bool {
     start.waiting.len() > known
 }
 
-/// How many events come before the first for which `is` does not hold. Most often it holds for all or none.
-fn first_ones(events: &[SchedEvent], is: impl Fn(&SchedEvent) -> bool) -> usize {
-    match events {
-        [first, ..] if !is(first) => 0,
-        [.., last] if is(last) => events.len(),
-        _ => events.partition_point(is),
-    }
-}
-
 /// Analyses, or groups of them, that can follow a pass side by side: tuples, of which all but the first can be
 /// sent to another thread.
 pub trait Groups: Analysis {
@@ -127,12 +118,12 @@ impl<A: Analysis> Fold<A> {
     }
 
     pub(super) fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
-        let (early, events) = events.split_at(first_ones(events, |event| event.ts < self.from));
+        let (early, events) = events.split_at(events.partition_point(|event| event.ts < self.from));
         early.iter().for_each(|event| self.state.apply(event));
         let inside = match self.end {
             End::Open => events.len(),
-            End::Inclusive => first_ones(events, |event| event.ts <= self.to),
-            End::Exclusive => first_ones(events, |event| event.ts < self.to),
+            End::Inclusive => events.partition_point(|event| event.ts <= self.to),
+            End::Exclusive => events.partition_point(|event| event.ts < self.to),
         };
         let (events, late) = events.split_at(inside);
         if let Some(last) = events.last() {
