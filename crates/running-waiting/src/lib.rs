@@ -311,10 +311,9 @@ pub struct RunningWaiting<'o> {
     panels: Vec<Gather>,
     /// By CPU: its panel, and what it adds to it.
     places: Vec<(Option<usize>, Place)>,
-    /// By CPU: counted waiters.
+    /// By CPU: counted waiters, unless all are.
     waiting: Vec<u32>,
     rows: Vec<Option<Turns>>,
-    touched: Vec<Cpu>,
     gaps: u64,
 }
 
@@ -338,7 +337,6 @@ impl<'o> RunningWaiting<'o> {
             places,
             waiting: vec![0; size],
             rows,
-            touched: Vec::new(),
             gaps: 0,
         }
     }
@@ -348,7 +346,8 @@ impl<'o> RunningWaiting<'o> {
         let Some((Some(panel), old)) = self.places.get(cpu.index()).copied() else { return };
         let running = matches!(state.current(cpu), Current::Task(_))
             && (self.all || state.running(cpu).is_some_and(|t| self.options.counts(t, state)));
-        let new = Place { load: state.load(cpu), running, waiting: self.waiting[cpu.index()] };
+        let waiting = if self.all { state.queue_length(cpu) } else { self.waiting[cpu.index()] };
+        let new = Place { load: state.load(cpu), running, waiting };
         if new == old {
             return;
         }
@@ -374,36 +373,25 @@ impl Analysis for RunningWaiting<'_> {
     fn begin(&mut self, start: Ts, state: &SchedState) {
         let cpus: Vec<Cpu> = self.options.panels.iter().flat_map(|p| p.cpus.iter().copied()).collect();
         for cpu in cpus {
-            let (options, waiting) = (self.options, &mut self.waiting);
-            let count = |task: &Task, _| u8::from(options.counts(task, state));
-            self.queues.begin(cpu, state, count, |cpu, flags, by| change(waiting, cpu, flags, by));
+            if !self.all {
+                let (options, waiting) = (self.options, &mut self.waiting);
+                let count = |task: &Task, _| u8::from(options.counts(task, state));
+                self.queues.begin(cpu, state, count, |cpu, flags, by| change(waiting, cpu, flags, by));
+            }
             self.place(cpu, start, state);
         }
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.gaps += u64::from(matches!(event.kind, sched::Kind::Lost { .. }));
-        let all = self.all;
-        if all && state.spans().is_empty() && state.cpu_spans().is_empty() {
-            return;
-        }
-        let (options, waiting, touched) = (self.options, &mut self.waiting, &mut self.touched);
-        touched.clear();
-        if !all {
+        if !self.all {
+            let (options, waiting) = (self.options, &mut self.waiting);
+            let count = |task: &Task, _| u8::from(options.counts(task, state));
+            self.queues.follow(state, count, |cpu, flags, by| change(waiting, cpu, flags, by));
             // Also without a change of state: who runs there may have a new name, or turn out to be a descendant.
-            touched.push(event.cpu);
+            self.place(event.cpu, event.ts, state);
         }
-        touched.extend(state.cpu_spans().iter().map(|s| s.cpu));
-        let count = |task: &Task, _| u8::from(all || options.counts(task, state));
-        self.queues.follow(state, count, |cpu, flags, by| {
-            change(waiting, cpu, flags, by);
-            touched.push(cpu);
-        });
-        // Most often it is one CPU, several times over.
-        self.touched.dedup();
-        for i in 0..self.touched.len() {
-            self.place(self.touched[i], event.ts, state);
-        }
+        state.touched(|cpu| self.place(cpu, event.ts, state));
     }
 
     fn finish(mut self, end: Ts, _: &SchedState) -> Report {
