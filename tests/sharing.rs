@@ -215,7 +215,7 @@ fn members_got_what_the_simulator_gave_them() {
             }
         }
         for (pid, ns) in ran.into_iter().filter(|(_, ns)| *ns > 0) {
-            let found = report.members.iter().find(|m| m.name.ends_with(&format!("({pid})")));
+            let found = report.members.iter().find(|m| m.name.ends_with(&format!(" {pid}")));
             assert_eq!(found.map(|m| m.run_ns.0), Some(ns), "seed {seed}, task {pid}");
         }
         for wait in &report.starved {

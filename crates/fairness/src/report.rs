@@ -98,7 +98,7 @@ pub(crate) fn jain(amounts: &[f64]) -> f64 {
 
 fn name(key: &Key, comm: Comm) -> String {
     match key {
-        Key::Task(pid) => format!("{comm} ({pid})"),
+        Key::Task(pid) => pid.named(comm),
         Key::Command(comm) => comm.to_string(),
         Key::Parent(None) => "parent unknown".into(),
         Key::Parent(Some(pid)) => format!("children of {pid}"),
@@ -268,11 +268,10 @@ fn longest_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
         let start = s.start_in_trace_ns;
         let _ = writeln!(
             out,
-            "  {:>9} from {:.6} s: {} ({}); meanwhile CPU {} ran {meanwhile}\n            {}\n            {}",
+            "  {:>9} from {:.6} s: {}; meanwhile CPU {} ran {meanwhile}\n            {}\n            {}",
             s.duration_ns.human(),
             start as f64 / 1e9,
-            s.command,
-            s.pid,
+            s.pid.named(s.command),
             s.cpu,
             idled(s),
             trace.part(start, s.duration_ns)

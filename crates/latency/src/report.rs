@@ -197,7 +197,7 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize)
     for split in report.by_idleness.iter().filter(|s| s.summary.count > 0) {
         line(&mut out, idleness_name(split.kind), &split.summary);
     }
-    let name = |row: &Row| row.pid.map_or(row.command.to_string(), |pid| format!("{} ({pid})", row.command));
+    let name = |row: &Row| row.pid.map_or(row.command.to_string(), |pid| pid.named(row.command));
     let of = |measure: Measure| move |row: &Row| row.measures.iter().find(|m| m.measure == measure).copied();
     for (measure, title) in [(Measure::Wakeup, "wakeup latency of"), (Measure::Preempted, "waits after preemption of")]
     {
@@ -228,7 +228,7 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize)
 fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable, cases: usize) {
     let who = |pid: Pid, name: sched::Comm| match pid {
         Pid::IDLE => "the idle task".to_owned(),
-        pid => format!("{name} ({pid})"),
+        pid => pid.named(name),
     };
     for (measure, title) in [
         (Measure::Wakeup, "longest wakeup latencies"),

@@ -94,6 +94,15 @@ impl Pid {
     pub fn is_idle(self) -> bool {
         self == Pid::IDLE
     }
+
+    /// The task for people: `hackbench 1217`; `task 1217` where its name was not seen; `idle`.
+    pub fn named(self, comm: Comm) -> String {
+        match (self.is_idle(), comm.is_empty()) {
+            (true, _) => "idle".to_owned(),
+            (_, true) => format!("task {self}"),
+            _ => format!("{comm} {self}"),
+        }
+    }
 }
 
 impl fmt::Display for Pid {
@@ -324,6 +333,13 @@ impl SchedEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tasks_have_a_name_for_people() {
+        assert_eq!(Pid(1217).named(Comm::new(b"hackbench")), "hackbench 1217");
+        assert_eq!(Pid(874).named(Comm::EMPTY), "task 874");
+        assert_eq!(Pid::IDLE.named(Comm::new(b"swapper/3")), "idle");
+    }
 
     #[test]
     fn a_name_ends_at_its_first_nul() {

@@ -36,7 +36,7 @@ pub(crate) fn row(core: &Core, step: &Step, who: usize) -> String {
 }
 
 pub(crate) fn name(who: &Who) -> String {
-    if who.command.is_empty() { format!("task {}", who.pid) } else { format!("{} {}", who.command, who.pid) }
+    who.pid.named(who.command)
 }
 
 /// At most `width` characters, the last one an ellipsis if there were more.

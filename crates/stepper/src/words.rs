@@ -36,15 +36,6 @@ pub struct Coming {
     pub to: Option<Cpu>,
 }
 
-/// A task by name and number; the idle task by what it is.
-fn who(pid: Pid, comm: Comm) -> String {
-    match (pid.is_idle(), comm.is_empty()) {
-        (true, _) => "idle".to_owned(),
-        (_, true) => format!("task {pid}"),
-        _ => format!("{comm} {pid}"),
-    }
-}
-
 /// What a task does that is switched out so.
 fn leaves(class: StateClass) -> &'static str {
     match class {
@@ -58,29 +49,29 @@ fn leaves(class: StateClass) -> &'static str {
 /// What an event does, in the state before it.
 fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
     let cpu = event.cpu;
-    let whom = |pid| who(pid, state.task_of(pid).map_or(Comm::EMPTY, |t| t.comm));
+    let whom = |pid: Pid| pid.named(state.task_of(pid).map_or(Comm::EMPTY, |t| t.comm));
     let current = || whom(event.pid);
     match event.kind {
         Kind::Switch { prev, state: left, next } => {
-            let (from, to, leaves) = (who(prev.pid, prev.comm), who(next.pid, next.comm), leaves(left.class));
+            let (from, to, leaves) = (prev.pid.named(prev.comm), next.pid.named(next.comm), leaves(left.class));
             match (prev.pid.is_idle(), next.pid.is_idle()) {
                 (true, _) => format!("CPU {cpu} leaves idle for {to}"),
                 (_, true) => format!("CPU {cpu} goes idle: {from} {leaves}"),
                 _ => format!("CPU {cpu} switches to {to}: {from} {leaves}"),
             }
         }
-        Kind::Waking { task, .. } => format!("{} on CPU {cpu} begins to wake {}", current(), who(task.pid, task.comm)),
-        Kind::Wakeup { task, target } => format!("{} is awake and waits on CPU {target}", who(task.pid, task.comm)),
-        Kind::WakeupNew { task, target } => format!("{} is new and waits on CPU {target}", who(task.pid, task.comm)),
+        Kind::Waking { task, .. } => format!("{} on CPU {cpu} begins to wake {}", current(), task.pid.named(task.comm)),
+        Kind::Wakeup { task, target } => format!("{} is awake and waits on CPU {target}", task.pid.named(task.comm)),
+        Kind::WakeupNew { task, target } => format!("{} is new and waits on CPU {target}", task.pid.named(task.comm)),
         Kind::Migrate { task, orig, dest } => {
             let how = match state.task_of(task.pid).map(|t| t.state) {
                 Some(TaskState::Waiting(_)) => "moves",
                 Some(TaskState::Blocked(_)) => "sleeps and moves",
                 _ => "moves (nobody knows whether it waits)",
             };
-            format!("{} {how} from CPU {orig} to CPU {dest}; CPU {cpu} does it", who(task.pid, task.comm))
+            format!("{} {how} from CPU {orig} to CPU {dest}; CPU {cpu} does it", task.pid.named(task.comm))
         }
-        Kind::Fork { child, child_comm, .. } => format!("{} forks {}", current(), who(child, child_comm)),
+        Kind::Fork { child, child_comm, .. } => format!("{} forks {}", current(), child.named(child_comm)),
         Kind::Exec { .. } => format!("{} executes a program", current()),
         Kind::Exit { .. } => format!("{} exits", current()),
         Kind::Lost { count } => {

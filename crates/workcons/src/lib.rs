@@ -105,8 +105,10 @@ pub struct Waiting {
     pub pid: Pid,
     /// Its name.
     pub command: Comm,
-    /// Who runs there meanwhile.
+    /// The name of who runs there meanwhile; empty where it was not seen yet,
     pub behind: Comm,
+    /// and its number.
+    pub behind_pid: Pid,
 }
 
 impl Options {
@@ -228,13 +230,14 @@ impl<'o> WorkConservation<'o> {
         let idle: Vec<Cpu> = self.sets.idle().collect();
         let mut waiting = Vec::new();
         for cpu in self.sets.overloaded(index) {
-            let behind = state.running(cpu).map_or(Comm::EMPTY, |t| t.comm);
+            let (behind_pid, behind) = state.running(cpu).map_or((Pid::IDLE, Comm::EMPTY), |t| (t.pid, t.comm));
             let counted = |t: &&Task| self.queues.flags(t.id()) >> index & 1 == 1;
             waiting.extend(state.waiting(cpu).filter(counted).map(|t| Waiting {
                 cpu,
                 pid: t.pid,
                 command: t.comm,
                 behind,
+                behind_pid,
             }));
         }
         Scene { idle, waiting, distance }

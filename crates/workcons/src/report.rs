@@ -333,7 +333,8 @@ fn episodes(out: &mut String, report: &Report, trace: &Drawable) {
             who_idles(&e.scene)
         );
         for w in e.scene.waiting.iter().take(4) {
-            let _ = writeln!(out, "{:14}{} {} waits on CPU {} behind {}", "", w.command, w.pid, w.cpu, w.behind);
+            let (who, behind) = (w.pid.named(w.command), w.behind_pid.named(w.behind));
+            let _ = writeln!(out, "{:14}{who} waits on CPU {} behind {behind}", "", w.cpu);
         }
         let more = e.scene.waiting.len().saturating_sub(4);
         if more > 0 {
