@@ -160,24 +160,7 @@ pub(crate) fn merge<'t, T: Timed>(
     let merger = Merger::new(lanes, start, budget);
     let decode = |task: Task<'t, T>| Decoded { lane: task.lane, number: task.unit, unit: decode(task) };
     let Some(threads) = pool.as_ref().map(|pool| pool.current_num_threads()) else {
-        let in_turn_with = |tasks: Vec<Task<'t, T>>, merge: &mut Merge<'_>| {
-            merge().is_continue().then(|| tasks.into_iter().map(decode).collect())
-        };
-        let mut batch: Vec<T> = Vec::with_capacity(BATCH);
-        let mut sink = in_turn(first, others);
-        let diagnostics = merger.run(in_turn_with, |item| {
-            batch.push(item.clone());
-            if batch.len() < BATCH {
-                return ControlFlow::Continue(());
-            }
-            let flow = sink(&batch);
-            batch.clear();
-            flow
-        });
-        if !batch.is_empty() {
-            let _ = sink(&batch);
-        }
-        return diagnostics;
+        return merge_alone(merger, decode, in_turn(first, others));
     };
     let reader = std::thread::current();
     let shared = &Shared::new(reader.clone());
@@ -207,6 +190,31 @@ pub(crate) fn merge<'t, T: Timed>(
         // Decoding does not panic. If it did, the panic is passed on, not swallowed.
         ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// The same with one thread, which decodes and merges and looks in turn.
+fn merge_alone<'t, T: Timed>(
+    merger: Merger<'t, T>,
+    decode: impl Fn(Task<'t, T>) -> Decoded<T>,
+    mut sink: impl FnMut(&[T]) -> ControlFlow<()>,
+) -> Diagnostics {
+    let decode_after = |tasks: Vec<Task<'t, T>>, merge: &mut Merge<'_>| {
+        merge().is_continue().then(|| tasks.into_iter().map(&decode).collect())
+    };
+    let mut batch: Vec<T> = Vec::with_capacity(BATCH);
+    let diagnostics = merger.run(decode_after, |item| {
+        batch.push(item.clone());
+        if batch.len() < BATCH {
+            return ControlFlow::Continue(());
+        }
+        let flow = sink(&batch);
+        batch.clear();
+        flow
+    });
+    if !batch.is_empty() {
+        let _ = sink(&batch);
+    }
+    diagnostics
 }
 
 /// Merges what is known, until who gets it breaks.

@@ -46,7 +46,7 @@ impl<const BITS: usize> Packed<BITS> {
 type Waiters = Packed<32>;
 
 /// For each set of flags, one waiter that has them.
-const COUNTED: [Waiters; 1 << WAYS] = {
+const ONE_WAITER: [Waiters; 1 << WAYS] = {
     let mut table = [Waiters::ZEROS; 1 << WAYS];
     let mut flags = 0;
     while flags < table.len() {
@@ -87,7 +87,7 @@ impl Cpus {
 }
 
 /// For each set of ways, a CPU that runs a task while such wait as they count.
-const RUNNING: [Cpus; 1 << WAYS] = {
+const ONE_RUNNING: [Cpus; 1 << WAYS] = {
     let mut table = [Cpus::of(Cpus::RUNNING, 1); 1 << WAYS];
     let mut ways = 0;
     while ways < table.len() {
@@ -141,7 +141,10 @@ impl Place {
             Load::Reacting => idle(Cpus::ZEROS),
             Load::Busy | Load::Overloaded => {
                 let counts = |way| usize::from(self.waiters.at(way) > 0) << way;
-                Sums { cpus: RUNNING[(0..WAYS).map(counts).sum::<usize>() % RUNNING.len()], waiters: self.waiters }
+                Sums {
+                    cpus: ONE_RUNNING[(0..WAYS).map(counts).sum::<usize>() % ONE_RUNNING.len()],
+                    waiters: self.waiters,
+                }
             }
         }
     }
@@ -234,7 +237,7 @@ impl Sets {
             self.grow(cpu);
             return self.waiter(cpu, ways, by);
         };
-        let one = COUNTED[usize::from(ways) % COUNTED.len()];
+        let one = ONE_WAITER[usize::from(ways) % ONE_WAITER.len()];
         place.waiters = if by < 0 { place.waiters.less(one) } else { place.waiters.add(one) };
     }
 
