@@ -17,7 +17,7 @@ use sched::causes::Herds;
 use sched::episodes::{Amount, Episodes};
 use sched::lineage::is_kernel_thread;
 use sched::state::Task;
-use sched::{Analysis, Cpu, Current, Dur, Kind, Pid, SchedEvent, SchedState, TaskState, Topology, Ts};
+use sched::{Analysis, Counts, Cpu, Current, Dur, Kind, Pid, SchedEvent, SchedState, TaskState, Topology, Ts};
 use serde::Serialize;
 use timeline::Rows;
 
@@ -124,6 +124,20 @@ struct Followed {
     drained: Option<Ts>,
 }
 
+/// CPUs that idle, those that are overloaded, and the tasks that wait there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Beside {
+    idle: u32,
+    overloaded: u32,
+    waiting: u32,
+}
+
+impl Beside {
+    fn of(counts: &Counts) -> Beside {
+        Beside { idle: counts.idle, overloaded: counts.overloaded, waiting: counts.waiting_overloaded }
+    }
+}
+
 /// The analysis.
 #[derive(Debug)]
 pub struct Utilization<'o> {
@@ -137,6 +151,8 @@ pub struct Utilization<'o> {
     rows: Rows,
     /// The CPUs shown, as they are now.
     cpus: Vec<CpuNow>,
+    /// What stands beside what since `last`.
+    beside: Beside,
     last: Ts,
     idling: Episodes<(u32, u32)>,
     herds: Herds,
@@ -160,6 +176,7 @@ impl<'o> Utilization<'o> {
             rows: Rows::new(&options.cpus),
             cpus: options.cpus.iter().map(|_| unknown).collect(),
             last: options.from,
+            beside: Beside::default(),
             idling: Episodes::new(&[Dur(0), options.balance_interval], 10),
             herds: Herds::default(),
             followed: Vec::new(),
@@ -209,14 +226,23 @@ impl<'o> Utilization<'o> {
         }
     }
 
-    /// Until `ts` CPUs idled beside overloaded ones, or not.
-    fn idle_until(&mut self, ts: Ts, state: &SchedState) {
+    /// From `ts` on CPUs idle beside overloaded ones, or not.
+    fn follow_idling(&mut self, ts: Ts, state: &SchedState) {
+        let now = Beside::of(state.counts());
+        if now != self.beside {
+            self.idle_until(ts);
+            self.beside = now;
+        }
+    }
+
+    /// Accounts for the time until `ts`, in which what stood beside what did not change.
+    fn idle_until(&mut self, ts: Ts) {
         if ts > self.last {
-            let counts = state.counts();
-            let amount = Amount { capacity: counts.idle.min(counts.overloaded), threads: counts.waiting_overloaded };
+            let Beside { idle, overloaded, waiting } = self.beside;
+            let amount = Amount { capacity: idle.min(overloaded), threads: waiting };
             self.idling.pass(self.last, ts, amount);
             if amount.holds() && self.idling.wants_note(ts) {
-                self.idling.note((counts.idle, counts.overloaded));
+                self.idling.note((idle, overloaded));
             }
             self.last = ts;
         }
@@ -253,16 +279,14 @@ impl Analysis for Utilization<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.last = start;
+        self.beside = Beside::of(state.counts());
         for (row, (cpu, _)) in self.options.cpus.iter().enumerate() {
             self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), depth: 0, since: start };
         }
     }
 
-    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.idle_until(event.ts, state);
-    }
-
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.follow_idling(event.ts, state);
         match event.kind {
             Kind::Interrupt { entry } => self.interrupt(event, entry),
             Kind::Migrate { orig, dest, .. } => {
@@ -287,8 +311,8 @@ impl Analysis for Utilization<'_> {
         }
     }
 
-    fn finish(mut self, end: Ts, state: &SchedState) -> UtilizationReport {
-        self.idle_until(end, state);
+    fn finish(mut self, end: Ts, _: &SchedState) -> UtilizationReport {
+        self.idle_until(end);
         self.idling.close(end);
         (0..self.cpus.len()).for_each(|row| self.account(row, end));
         report::build(self)
