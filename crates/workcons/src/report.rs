@@ -352,7 +352,7 @@ fn who_idles(scene: &Scene) -> String {
 /// Who idled and who waited, in a line.
 pub(crate) fn idle_and_waiting(scene: &Scene) -> String {
     let waiting: Vec<String> =
-        scene.waiting.iter().take(3).map(|w| format!("{} {} waits on {}", w.command, w.pid, w.cpu)).collect();
+        scene.waiting.iter().take(3).map(|w| format!("{} waits on {}", w.pid.named(w.command), w.cpu)).collect();
     let more = match scene.waiting.len().saturating_sub(3) {
         0 => String::new(),
         n => format!(", and {n} more"),
