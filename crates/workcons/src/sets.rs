@@ -45,22 +45,16 @@ impl<const BITS: usize> Packed<BITS> {
 /// Four numbers of tasks: waiters by way of counting; last, those of any kind.
 type Waiters = Packed<32>;
 
-/// For each set of flags, one waiter that has them.
-const ONE_WAITER: [Waiters; 1 << WAYS] = {
-    let mut table = [Waiters::ZEROS; 1 << WAYS];
-    let mut flags = 0;
-    while flags < table.len() {
-        let mut way = 0;
-        while way < WAYS {
-            table[flags] = table[flags].add(Waiters::of(way, (flags >> way & 1) as u32));
-            way += 1;
-        }
+impl Waiters {
+    /// One waiter, for each way that counts it.
+    #[inline]
+    fn one(flags: Flags) -> Waiters {
+        let counted = |way: usize| u32::from(flags >> way & 1);
         // The first way counts all.
-        table[flags] = table[flags].add(Waiters::of(WAYS, (flags & 1) as u32));
-        flags += 1;
+        let any = Waiters::of(WAYS, counted(0));
+        (0..WAYS).fold(any, |sum, way| sum.add(Waiters::of(way, counted(way))))
     }
-    table
-};
+}
 
 /// Six numbers of CPUs by what they are: see the constants.
 type Cpus = Packed<21>;
@@ -84,22 +78,14 @@ impl Cpus {
     fn overloaded(self, way: usize) -> u32 {
         self.at(Cpus::OVERLOADED + way)
     }
-}
 
-/// For each set of ways, a CPU that runs a task while such wait as they count.
-const ONE_RUNNING: [Cpus; 1 << WAYS] = {
-    let mut table = [Cpus::of(Cpus::RUNNING, 1); 1 << WAYS];
-    let mut ways = 0;
-    while ways < table.len() {
-        let mut way = 0;
-        while way < WAYS {
-            table[ways] = table[ways].add(Cpus::of(Cpus::OVERLOADED + way, (ways >> way & 1) as u32));
-            way += 1;
-        }
-        ways += 1;
+    /// One CPU that runs a task while these wait.
+    #[inline]
+    fn one_running(waiters: Waiters) -> Cpus {
+        let over = |way| Cpus::of(Cpus::OVERLOADED + way, u32::from(waiters.at(way) > 0));
+        (0..WAYS).fold(Cpus::of(Cpus::RUNNING, 1), |sum, way| sum.add(over(way)))
     }
-    table
-};
+}
 
 /// How many CPUs are what, and how many tasks wait: of all, or what one adds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,16 +122,10 @@ impl Place {
         let idle = |cpus| Sums { cpus, waiters: Waiters::of(WAYS, self.waiters.at(WAYS)) };
         match self.load {
             Load::Unobserved => Sums::default(),
-            Load::Unknown => idle(const { Cpus::of(Cpus::UNKNOWN, 1) }),
-            Load::Idle => idle(const { Cpus::of(Cpus::IDLE, 1) }),
+            Load::Unknown => idle(Cpus::of(Cpus::UNKNOWN, 1)),
+            Load::Idle => idle(Cpus::of(Cpus::IDLE, 1)),
             Load::Reacting => idle(Cpus::ZEROS),
-            Load::Busy | Load::Overloaded => {
-                let counts = |way| usize::from(self.waiters.at(way) > 0) << way;
-                Sums {
-                    cpus: ONE_RUNNING[(0..WAYS).map(counts).sum::<usize>() % ONE_RUNNING.len()],
-                    waiters: self.waiters,
-                }
-            }
+            Load::Busy | Load::Overloaded => Sums { cpus: Cpus::one_running(self.waiters), waiters: self.waiters },
         }
     }
 }
@@ -237,7 +217,7 @@ impl Sets {
             self.grow(cpu);
             return self.waiter(cpu, ways, by);
         };
-        let one = ONE_WAITER[usize::from(ways) % ONE_WAITER.len()];
+        let one = Waiters::one(ways);
         place.waiters = if by < 0 { place.waiters.less(one) } else { place.waiters.add(one) };
     }
 
