@@ -82,10 +82,10 @@ impl<T: Timed> Ready<T> {
     /// What of it is earlier than `watermark`.
     fn before(&self, watermark: Ts) -> &[T] {
         let rest = self.items.get(self.next..).unwrap_or_default();
-        let is_before = |item: &&T| item.ts() < watermark;
+        let is_before = |item: &T| item.ts() < watermark;
         // Most often all of it, or the first few that will be needed anyway: halving would wait for others.
-        let all = rest.last().as_ref().is_none_or(is_before);
-        let count = if all { rest.len() } else { rest.iter().take_while(is_before).count() };
+        let all = rest.last().is_none_or(is_before);
+        let count = if all { rest.len() } else { rest.iter().take_while(|item| is_before(item)).count() };
         rest.get(..count).unwrap_or_default()
     }
 }
@@ -178,11 +178,8 @@ pub(crate) fn merge<'t, T: Timed>(
             scope.spawn(move || batches.iter().try_for_each(|batch| sink(&batch)));
         }
         let ahead = scope.spawn(move || {
-            let mut out = Batches::new(sends, reader);
-            let diagnostics = merger.run(decode_beside, |item| out.add(item));
-            // Nobody may be listening any more.
-            let _ = out.flush();
-            diagnostics
+            let mut readers = Readers { sent: VecDeque::new(), sends, first: reader };
+            merger.run(decode_beside, |batch| readers.send(batch))
         });
         look(&batches, first, || shared.one(decode));
         // Who has run ahead is told to stop.
@@ -201,20 +198,11 @@ fn merge_alone<'t, T: Timed>(
     let decode_after = |tasks: Vec<Task<'t, T>>, merge: &mut Merge<'_>| {
         merge().is_continue().then(|| tasks.into_iter().map(&decode).collect())
     };
-    let mut batch: Vec<T> = Vec::with_capacity(BATCH);
-    let diagnostics = merger.run(decode_after, |item| {
-        batch.push(item.clone());
-        if batch.len() < BATCH {
-            return ControlFlow::Continue(());
-        }
-        let flow = sink(&batch);
+    merger.run(decode_after, |batch| {
+        let flow = sink(batch);
         batch.clear();
         flow
-    });
-    if !batch.is_empty() {
-        let _ = sink(&batch);
-    }
-    diagnostics
+    })
 }
 
 /// Merges what is known, until who gets it breaks.
@@ -243,43 +231,33 @@ fn look<T>(batches: &Receiver<Arc<Vec<T>>>, sink: &mut Sink<'_, T>, help: impl F
     }
 }
 
-/// Gathers items into batches, and sends these.
-struct Batches<T> {
-    batch: Vec<T>,
-    /// Those that were sent. Once nobody looks at one any more, its memory is used again.
+/// Those who look at the batches on threads of their own.
+struct Readers<T> {
+    /// What was sent. Once nobody looks at a batch any more, its memory is used again.
     sent: VecDeque<Arc<Vec<T>>>,
-    /// To each of those that look at them, as long as it does.
+    /// To each of them, as long as it looks.
     sends: Vec<SyncSender<Arc<Vec<T>>>>,
     /// The one of them that [`look`]s.
-    reader: Thread,
+    first: Thread,
 }
 
-impl<T> Drop for Batches<T> {
+impl<T> Drop for Readers<T> {
     fn drop(&mut self) {
         self.sends.clear();
-        self.reader.unpark();
+        self.first.unpark();
     }
 }
 
-impl<T: Clone> Batches<T> {
-    fn new(sends: Vec<SyncSender<Arc<Vec<T>>>>, reader: Thread) -> Batches<T> {
-        Batches { batch: Vec::new(), sent: VecDeque::new(), sends, reader }
-    }
-
-    #[inline]
-    fn add(&mut self, item: &T) -> ControlFlow<()> {
-        self.batch.push(item.clone());
-        if self.batch.len() >= BATCH { self.flush() } else { ControlFlow::Continue(()) }
-    }
-
-    fn flush(&mut self) -> ControlFlow<()> {
-        let batch = Arc::new(std::mem::take(&mut self.batch));
-        self.sends.retain(|send| send.send(Arc::clone(&batch)).is_ok());
-        self.reader.unpark();
-        self.sent.push_back(batch);
-        if self.sent.front().is_some_and(|batch| Arc::strong_count(batch) == 1) {
-            self.batch = self.sent.pop_front().and_then(Arc::into_inner).unwrap_or_default();
-            self.batch.clear();
+impl<T> Readers<T> {
+    /// Sends a batch, and leaves memory for the next.
+    fn send(&mut self, batch: &mut Vec<T>) -> ControlFlow<()> {
+        let sent = Arc::new(std::mem::take(batch));
+        self.sends.retain(|send| send.send(Arc::clone(&sent)).is_ok());
+        self.first.unpark();
+        self.sent.push_back(sent);
+        if self.sent.front().is_some_and(|sent| Arc::strong_count(sent) == 1) {
+            *batch = self.sent.pop_front().and_then(Arc::into_inner).unwrap_or_default();
+            batch.clear();
         }
         if self.sends.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -293,6 +271,8 @@ struct Merger<'t, T> {
     /// The memory of units that have been passed on, to be used again.
     spare: Vec<Vec<T>>,
     order: Order,
+    /// What is to be passed on next.
+    batch: Vec<T>,
 }
 
 impl<'t, T: Timed> Merger<'t, T> {
@@ -309,15 +289,15 @@ impl<'t, T: Timed> Merger<'t, T> {
         };
         let mut lanes: Vec<Lane<'t, T>> = lanes.iter().map(lane).collect();
         lanes.sort_by_key(|lane| (lane.pages.cpu, lane.buffer));
-        Merger { lanes, start, budget, spare: Vec::new(), order: Order::default() }
+        Merger { lanes, start, budget, spare: Vec::new(), order: Order::default(), batch: Vec::new() }
     }
 
     /// Decodes and merges, round by round; `decode` may do its part beside the merge, or after it. `pass_on` gets
-    /// the items in order.
+    /// the items in order, in batches, and empties these.
     fn run(
         mut self,
         decode: impl Fn(Vec<Task<'t, T>>, &mut Merge<'_>) -> Option<Vec<Decoded<T>>>,
-        mut pass_on: impl FnMut(&T) -> ControlFlow<()>,
+        mut pass_on: impl FnMut(&mut Vec<T>) -> ControlFlow<()>,
     ) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
         let mut units = decode(self.round(Some(self.start)), &mut || ControlFlow::Continue(())).unwrap_or_default();
@@ -332,9 +312,14 @@ impl<'t, T: Timed> Merger<'t, T> {
             let next = self.round(watermark);
             units = match decode(next, &mut || self.drain(watermark, &mut pass_on)) {
                 Some(decoded) if watermark.is_some() => decoded,
-                _ => return diagnostics,
+                _ => break,
             };
         }
+        // Of who has broken nothing is left.
+        if !self.batch.is_empty() {
+            let _ = pass_on(&mut self.batch);
+        }
+        diagnostics
     }
 
     /// Memory for the items of a unit.
@@ -358,14 +343,22 @@ impl<'t, T: Timed> Merger<'t, T> {
         picked.into_iter().filter_map(task).collect()
     }
 
-    /// Merges what is before the watermark: finds the order of all that is, and passes it on from where it was
-    /// decoded to.
-    fn drain(&mut self, watermark: Option<Ts>, pass_on: &mut impl FnMut(&T) -> ControlFlow<()>) -> ControlFlow<()> {
+    /// Merges what is before the watermark: finds the order of all that is, and passes it on.
+    fn drain(
+        &mut self,
+        watermark: Option<Ts>,
+        pass_on: &mut impl FnMut(&mut Vec<T>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let watermark = watermark.unwrap_or(Ts(i64::MAX));
-        let Merger { lanes, spare, order, .. } = self;
+        let Merger { lanes, spare, order, batch, .. } = self;
         let units = lanes.iter().flat_map(|lane| &lane.ready);
         let stretches: Vec<&[T]> = units.map(|unit| unit.before(watermark)).filter(|u| !u.is_empty()).collect();
-        order.of(&stretches).try_for_each(pass_on)?;
+        for item in order.of(&stretches) {
+            batch.push(item.clone());
+            if batch.len() >= BATCH {
+                pass_on(batch)?;
+            }
+        }
         lanes.iter_mut().for_each(|lane| lane.pass(watermark, spare));
         ControlFlow::Continue(())
     }

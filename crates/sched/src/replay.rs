@@ -52,7 +52,7 @@ impl Analysis for Recorder {
     const COUNTS: bool = true;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
-        self.checkpoints.push(Checkpoint { ts: start, index: 0, state: state.clone() });
+        self.checkpoints.push(Checkpoint { ts: start, index: 0, state: state.uncounted() });
         self.look(state);
     }
 
@@ -60,7 +60,7 @@ impl Analysis for Recorder {
         let passed = self.checkpoints.last().map_or(0, |c| self.count - c.index);
         // Reading begins at an instant: all events of the same instant are behind it.
         if passed >= self.every && event.ts > self.last {
-            self.checkpoints.push(Checkpoint { ts: event.ts, index: self.count, state: state.clone() });
+            self.checkpoints.push(Checkpoint { ts: event.ts, index: self.count, state: state.uncounted() });
             if self.checkpoints.len() > self.most {
                 let mut nth = 0;
                 self.checkpoints.retain(|_| {

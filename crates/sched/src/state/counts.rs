@@ -68,13 +68,18 @@ impl SchedState {
         self.tally = Some(Box::new(Tally::of(self)));
     }
 
+    /// A copy that does not tell of them, nor follows them.
+    pub(crate) fn uncounted(&self) -> SchedState {
+        SchedState { tally: None, ..self.clone() }
+    }
+
     /// How many CPUs are what; known only once [`SchedState::count`] was called. [`Counts::of`] counts anew.
     ///
     /// A reference, since they have just been written one by one: whoever copies all of them waits for that.
     #[inline]
     pub fn counts(&self) -> &Counts {
         debug_assert!(self.tally.is_some(), "nobody has asked the state to count");
-        self.tally.as_ref().map_or(const { &Counts::NONE }, |tally| &tally.counts)
+        self.tally.as_ref().map_or(&Counts::NONE, |tally| &tally.counts)
     }
 
     /// Tells of the CPUs whose current or queue the last event may have changed; of one perhaps more than once.
