@@ -167,6 +167,58 @@ fn whoever_stops_reading_is_not_told_of_an_error() {
 }
 
 #[test]
+fn every_command_gives_its_numbers_and_its_text_in_one_way() {
+    let folder = scratch("forms");
+    let trace = path("affine.dat");
+    let run = |arguments: &[&str]| crate::support::schedviz_in(&folder, arguments);
+    let commands: [&[&str]; 10] = [
+        &["dat2graph"],
+        &["running-waiting"],
+        &["workcons"],
+        &["stepper"],
+        &["events"],
+        &["events", "--balance"],
+        &["latency"],
+        &["utilization"],
+        &["fairness"],
+        &["info"],
+    ];
+    for command in commands {
+        let name = command.last().expect("a name").trim_start_matches('-');
+        let text = run(&[command, &[&trace, "--json"]].concat()).success().text();
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let unique = serde_json::to_string_pretty(&json).expect("JSON");
+        assert_eq!(text.lines().count(), unique.lines().count(), "{name}: a key is there twice");
+        assert_eq!(json["schema"], format!("schedviz/{name}/1"));
+        let diagnostics = if name == "info" { &json["diagnostics"] } else { &json["trust"] };
+        assert!(name == "workcons" || diagnostics.is_object() || diagnostics.is_array(), "{name}: {diagnostics}");
+    }
+    for command in ["workcons", "stepper", "events", "latency", "utilization", "fairness"] {
+        let printed = match command {
+            "stepper" => run(&["stepper", "--text", &trace]).success().stdout,
+            _ => run(&[command, &trace]).success().stdout,
+        };
+        let told = run(&[command, &trace, "-o", "told.txt"]).success();
+        assert!(told.stdout.is_empty() && told.stderr.contains("wrote told.txt"), "{command}: {}", told.stderr);
+        assert!(printed.len() > 100 && std::fs::read(folder.join("told.txt")).expect("a text") == printed, "{command}");
+        run(&[command, &trace, "--format", "svg"]).success();
+        assert!(folder.read_dir().expect("it").flatten().any(|e| e.file_name().to_string_lossy().ends_with(".svg")));
+    }
+    let listed = run(&["events", "--list", &trace]).success().stdout;
+    assert!(run(&["events", "--list", &trace, "-o", "list.txt"]).success().stdout.is_empty());
+    assert!(std::fs::read(folder.join("list.txt")).expect("a list") == listed);
+    for (command, name) in [("dat2graph", "x.txt"), ("running-waiting", "x.txt"), ("latency", "x.csv")] {
+        let refused = run(&[command, &trace, "-o", name]);
+        assert!(refused.code == Some(1) && refused.stderr.contains("use .json"), "{}", refused.stderr);
+    }
+    for more in [["-o", "list.pdf"], ["-q", "--json"]] {
+        let refused = run(&[&["events", "--list", &trace], more.as_slice()].concat());
+        assert!(refused.code == Some(1) && refused.stderr.contains(".txt"), "{}", refused.stderr);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn a_full_disk_leaves_nothing_half_written() {
     use std::process::{Command, Stdio};
     let trace = path("hackbench.dat");

@@ -39,7 +39,7 @@ pub use causes::{Cause, Causes, Migration};
 pub use diag::{Diagnostic, Diagnostics, Severity};
 pub use event::{Comm, Cpu, Dur, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 pub use lengths::Lengths;
-pub use pass::{EventSource, Pass, Window};
+pub use pass::{EventSource, Outcome, Pass, Window};
 pub use per_task::PerTask;
 pub use replay::Replay;
 pub use span::{CpuSpan, Current, Span, TaskState};

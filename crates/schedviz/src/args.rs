@@ -107,6 +107,8 @@ pub(crate) struct Lanes {
     pub(crate) cpus: Vec<(Cpu, Option<u32>)>,
     /// What the groups are called; nothing where there are none.
     pub(crate) group_name: String,
+    /// Only some CPUs were asked for.
+    pub(crate) some: bool,
 }
 
 /// Which part to show
@@ -150,11 +152,6 @@ impl WindowArgs {
         Ok(window)
     }
 
-    /// Whether only some CPUs were asked for.
-    pub(crate) fn has_cpus(&self) -> bool {
-        self.cpus.is_some()
-    }
-
     /// The topology, if one was given.
     pub(crate) fn topology(&self) -> Result<Topology> {
         let Some(path) = &self.topology else { return Ok(Topology::default()) };
@@ -193,7 +190,25 @@ impl WindowArgs {
             Order::Llc => "LLC",
         };
         let cpus = cpus.into_iter().map(|cpu| (cpu, topology.group(cpu, order))).collect();
-        Ok(Lanes { cpus, group_name: name.to_owned() })
+        Ok(Lanes { cpus, group_name: name.to_owned(), some: self.cpus.is_some() })
+    }
+}
+
+/// Which trace to look at, and which part of it
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TraceArgs {
+    /// The recording: a trace.dat of version 6 or 7
+    pub(crate) trace: PathBuf,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+}
+
+impl TraceArgs {
+    /// Opens the trace.
+    pub(crate) fn open(&self) -> Result<Subject> {
+        Subject::open(&self.trace, &self.read, &self.window)
     }
 }
 

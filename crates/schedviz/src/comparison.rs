@@ -2,8 +2,8 @@
 
 use crate::args::{ReadArgs, WindowArgs, repeatable};
 use crate::measures::{self, Measured};
-use crate::output::OutputArgs;
-use crate::{groups, output, trust};
+use crate::output::{Forms, OutputArgs};
+use crate::{groups, trust};
 use anyhow::{Result, anyhow, bail};
 use compare::{Group, Limit, Metric, Outcome, Row, Run};
 use serde::Serialize;
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         let mut runs = Vec::new();
         for path in files {
             let run = measures::measure(&path, &args.read, &args.window)?;
-            trust::warn(&run.diagnostics, args.read.quiet || args.output.wants_json(), args.read.color);
+            trust::warn(&run.diagnostics, &args.read);
             let lost = run.columns.unknown_percent;
             if lost > args.max_loss {
                 left_out.push(format!(
@@ -142,7 +142,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         notes,
         verdicts,
     };
-    write(args, &document, &all)?;
+    let forms = Forms::told(|| text(args, &document), || Ok(figures(&document, &all)));
+    args.output.give(Path::new("runs"), "compare", &document, forms, args.read.quiet)?;
     Ok(verdict(&document.verdicts))
 }
 
@@ -185,20 +186,6 @@ fn differences(groups: &[(String, Vec<Measured>)]) -> Vec<String> {
         }
     }
     notes
-}
-
-fn write(args: &CompareArgs, document: &Document, all: &[(String, Vec<Measured>)]) -> Result<()> {
-    if args.output.wants_file() {
-        let figures = || Ok(figures(document, all));
-        let written = args.output.write(Path::new("runs"), "compare", figures, document, None)?;
-        output::announce(written, args.read.quiet);
-    } else if args.output.wants_json() {
-        output::print_json(document)?;
-    }
-    if !args.output.wants_json() && !args.output.is_standard_output() {
-        output::print(text(args, document).as_bytes())?;
-    }
-    Ok(())
 }
 
 fn text(args: &CompareArgs, document: &Document) -> String {

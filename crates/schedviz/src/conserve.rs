@@ -1,15 +1,17 @@
 //! `schedviz workcons`: one number for a run, a table for several, a verdict for a regression job.
 
 use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, repeatable};
-use crate::output::OutputArgs;
+use crate::output::{Forms, OutputArgs};
 use crate::subject::Subject;
-use crate::{groups, output, portrait, progress, trust};
+use crate::{groups, portrait, trust};
 use anyhow::{Result, bail};
 use parse::Where;
-use sched::{Cpu, Diagnostics, Dur, Pass};
+use sched::{Cpu, Diagnostics, Dur};
 use serde::Serialize;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use timeline::Drawable;
 use workcons::{Bounds, Judge, Limits, Options, Report, Verdict, Waiters, WorkConservation};
 
 /// How much of the time CPUs idle while tasks wait elsewhere
@@ -63,7 +65,7 @@ Examples:
 
 /// The document of `--json`.
 #[derive(Serialize)]
-struct Document {
+pub(crate) struct Document {
     schema: &'static str,
     runs: Vec<Run>,
     groups: Vec<Group>,
@@ -71,8 +73,17 @@ struct Document {
     verdict: Option<Verdict>,
 }
 
-#[derive(Serialize)]
-struct Run {
+impl Document {
+    /// Of runs, in their groups.
+    pub(crate) fn of(runs: Vec<Run>, limits: &Limits) -> Document {
+        let verdicts = runs.iter().filter_map(|r| Verdict::of(&r.trace, &r.report, limits)).collect();
+        Document { schema: "schedviz/workcons/1", groups: medians(&runs), verdict: Verdict::worst(verdicts), runs }
+    }
+}
+
+/// A run.
+#[derive(Clone, Serialize)]
+pub(crate) struct Run {
     trace: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<String>,
@@ -81,7 +92,7 @@ struct Run {
     trust: Trust,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct Trust {
     #[serde(flatten)]
     unknown: workcons::Unknown,
@@ -137,23 +148,14 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         runs.push(run);
     }
     let limits = Limits { violation: args.max_violation, loss: args.max_loss };
-    let verdicts = runs.iter().filter_map(|r| Verdict::of(&r.trace, &r.report, &limits)).collect();
-    let document =
-        Document { schema: "schedviz/workcons/1", groups: medians(&runs), verdict: Verdict::worst(verdicts), runs };
-    if args.output.wants_file() {
-        let figure = || match (&subject, document.runs.as_slice()) {
-            (Some(subject), [run]) => Ok(vec![portrait::portrait(subject, &run.report, &run.trust.diagnostics)?]),
-            _ => Ok(vec![figure(&document)]),
-        };
-        let path = files.first().map_or(Path::new("workcons"), |(_, path)| path);
-        let written = args.output.write(path, "workcons", figure, &document, None)?;
-        output::announce(written, args.read.quiet);
-    } else if args.output.wants_json() {
-        output::print_json(&document)?;
-    }
-    if !args.output.wants_json() && !args.output.is_standard_output() {
-        output::print(text(&document, &files, args).as_bytes())?;
-    }
+    let document = Document::of(runs, &limits);
+    let figure = || match (&subject, document.runs.as_slice()) {
+        (Some(subject), [run]) => Ok(vec![run.portrait(subject)?]),
+        _ => Ok(vec![figure(&document)]),
+    };
+    let forms = Forms::told(|| text(&document, &files, args), figure);
+    let path = files.first().map_or(Path::new("workcons"), |(_, path)| path);
+    args.output.give(path, "workcons", &document, forms, args.read.quiet)?;
     Ok(match document.verdict {
         None => ExitCode::SUCCESS,
         Some(verdict) => {
@@ -200,15 +202,10 @@ fn measure(
     strips: bool,
 ) -> Result<(Subject, Run)> {
     let subject = Subject::open(path, &args.read, &args.window)?;
-    let Subject { trace, shown, .. } = &subject;
-    let named = |e| subject.named(e);
     let silent = subject.silent();
     let options = Options {
-        cpus: args
-            .window
-            .has_cpus()
-            .then(|| shown.cpus.iter().map(|(cpu, _)| *cpu).chain(silent.iter().copied()).collect()),
-        assume_idle: if args.assume_idle { silent.clone() } else { Vec::new() },
+        cpus: subject.only().map(|shown| [shown, silent.clone()].concat()),
+        assume_idle: if args.assume_idle { silent } else { Vec::new() },
         zero: subject.start,
         waiters: args.waiters,
         min_episode,
@@ -218,23 +215,47 @@ fn measure(
         strips: strips.then_some((subject.from, subject.to)),
         without_descent: args.begin.fast_window,
     };
-    let window = subject.window;
-    let outcome = progress::watched(trace, args.read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(args.begin.events(&subject)?).window(window).run(|| WorkConservation::new(&options))
-    });
-    let outcome = outcome.map_err(named)?;
-    let mut report = outcome.output;
-    if !report.unknown.gaps.is_empty() {
-        let bounds =
-            Pass::over(args.begin.events(&subject).map_err(named)?).window(window).run(|| Bounds::new(&options));
-        report.violation.bounds = Some(bounds.map_err(named)?.output);
-    }
-    report.cpus.unobserved = silent.len() - options.assume_idle.len();
-    let diagnostics = outcome.diagnostics;
-    trust::warn(&diagnostics, args.read.quiet || args.output.wants_json(), args.read.color);
-    let trust = Trust { unknown: report.unknown.clone(), unobserved: silent, diagnostics };
-    let run = Run { trace: subject.name(), group, report, trust };
+    let outcome = subject.follow(&args.begin, subject.window, || WorkConservation::new(&options))?;
+    trust::warn(&outcome.diagnostics, &args.read);
+    let run = Run { group, ..Run::of(&subject, &args.begin, &options, outcome.output, outcome.diagnostics)? };
     Ok((subject, run))
+}
+
+impl Run {
+    /// What the analysis with these options found, with what else the trace says. Where events were lost, it is
+    /// read once more for what they could have been.
+    pub(crate) fn of(
+        subject: &Subject,
+        begin: &BeginArgs,
+        options: &Options,
+        mut report: Report,
+        diagnostics: Diagnostics,
+    ) -> Result<Run> {
+        if !report.unknown.gaps.is_empty() {
+            report.violation.bounds = Some(subject.follow(begin, subject.window, || Bounds::new(options))?.output);
+        }
+        let unobserved = subject.silent();
+        report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
+        let trust = Trust { unknown: report.unknown.clone(), unobserved, diagnostics };
+        Ok(Run { trace: subject.name(), group: None, report, trust })
+    }
+
+    /// Its figure.
+    pub(crate) fn portrait(&self, subject: &Subject) -> Result<draw::Figure> {
+        portrait::portrait(subject, &self.report, &self.trust.diagnostics)
+    }
+
+    /// The document of this run alone.
+    pub(crate) fn document(&self) -> Document {
+        Document::of(vec![self.clone()], &Limits::default())
+    }
+
+    /// For people.
+    pub(crate) fn text(&self, trace: &Drawable) -> String {
+        let mut out = workcons::text(&self.report, trace);
+        trust_text(&mut out, self);
+        out
+    }
 }
 
 /// The runs of each group together, in the order the groups were given.
@@ -257,11 +278,8 @@ fn medians(runs: &[Run]) -> Vec<Group> {
 }
 
 fn text(document: &Document, files: &[(Option<String>, PathBuf)], args: &WorkconsArgs) -> String {
-    use std::fmt::Write;
     if let ([run], [(_, path)]) = (document.runs.as_slice(), files) {
-        let mut out = workcons::text(&run.report, &args.read.drawable(path, &args.window));
-        trust_text(&mut out, run);
-        return out;
+        return run.text(&args.read.drawable(path, &args.window));
     }
     let rows: Vec<(String, Report)> = document
         .runs
@@ -281,7 +299,6 @@ fn text(document: &Document, files: &[(Option<String>, PathBuf)], args: &Workcon
 
 /// How far the figures can be trusted.
 fn trust_text(out: &mut String, run: &Run) {
-    use std::fmt::Write;
     let r = &run.report;
     let _ = writeln!(out, "\nHow far this can be trusted:");
     if r.unknown.unknown_percent == 0.0 {

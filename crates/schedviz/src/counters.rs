@@ -1,8 +1,8 @@
 //! `schedviz schedstat`: what happened between two copies of /proc/schedstat.
 
-use crate::args::{ReadArgs, WindowArgs};
+use crate::args::{BeginArgs, ReadArgs, WindowArgs};
 use crate::subject::Subject;
-use crate::{output, progress, trust};
+use crate::{output, sink, trust};
 use anyhow::{Context, Result, anyhow, bail};
 use schedstat::{Columns, Delta, FromTrace, Report, Row, Snapshot, TraceColumns};
 use std::fmt::Write;
@@ -66,11 +66,8 @@ fn pair(before: &Path, after: &Path) -> Result<(Snapshot, Delta)> {
 /// The columns of a trace.
 fn of_trace(path: &Path, read: &ReadArgs) -> Result<TraceColumns> {
     let subject = Subject::open(path, read, &WindowArgs::default())?;
-    let outcome = progress::watched(&subject.trace, read.quiet, || -> Result<_, parse::Error> {
-        sched::Pass::over(subject.trace.events()?).run(FromTrace::default)
-    });
-    let outcome = outcome.map_err(|e| subject.named(e))?;
-    trust::warn(&outcome.diagnostics, read.quiet, read.color);
+    let outcome = subject.follow(&BeginArgs::default(), subject.window, FromTrace::default)?;
+    trust::warn(&outcome.diagnostics, read);
     Ok(outcome.output)
 }
 
@@ -113,7 +110,7 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
     if args.json {
         return output::print_json(&report);
     }
-    output::print(text(args, &report, &delta, trace.as_ref()).as_bytes())
+    sink::print(text(args, &report, &delta, trace.as_ref()).as_bytes())
 }
 
 fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&TraceColumns>) -> String {

@@ -1,14 +1,10 @@
 //! `schedviz latency`: how long tasks wait until they run.
 
-use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs};
-use crate::output::OutputArgs;
-use crate::present::Found;
-use crate::progress;
-use crate::subject::Subject;
+use crate::args::{BeginArgs, TaskArgs, TraceArgs};
+use crate::output::{Forms, OutputArgs};
+use crate::present::Document;
 use anyhow::Result;
 use latency::{By, Latency, Options};
-use sched::Pass;
-use std::path::PathBuf;
 
 /// How long tasks wait to run after a wakeup or a preemption, how long they run and sleep
 ///
@@ -18,8 +14,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LatencyArgs {
-    /// The recording
-    trace: PathBuf,
+    #[command(flatten)]
+    trace: TraceArgs,
     /// A row of the table for each of these
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     by: By,
@@ -29,10 +25,6 @@ pub(crate) struct LatencyArgs {
     /// So many of the longest waits of each kind are kept
     #[arg(long, default_value_t = 5, value_name = "N")]
     worst: usize,
-    #[command(flatten)]
-    read: ReadArgs,
-    #[command(flatten)]
-    window: WindowArgs,
     #[command(flatten)]
     begin: BeginArgs,
     #[command(flatten)]
@@ -52,27 +44,20 @@ Examples:
 pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     args.output.check()?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
-    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let subject = args.trace.open()?;
     let chosen = args.tasks.chooser()?;
     let options = Options {
-        cpus: subject.only(&args.window),
+        cpus: subject.only(),
         tasks: args.tasks.is_any().then_some(&chosen),
         by: args.by,
         topology: subject.topology.clone(),
         zero: subject.start,
         worst: args.worst,
     };
-    let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(args.begin.events(&subject)?).window(subject.window).run(|| Latency::new(&options))
-    });
-    let outcome = outcome.map_err(|e| subject.named(e))?;
+    let outcome = subject.follow(&args.begin, subject.window, || Latency::new(&options))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
-    let found = Found { command: "latency", report: &report, diagnostics: &diagnostics };
-    found.present(
-        &subject,
-        &args.read,
-        &args.output,
-        |heading| vec![latency::figure(&report, heading)],
-        |trace| latency::text(&report, trace, args.rows, args.worst),
-    )
+    let text = || latency::text(&report, &subject.drawable, args.rows, args.worst);
+    let figure = || Ok(vec![latency::figure(&report, &subject.general_heading(&diagnostics))]);
+    let document = Document::of("latency", &subject, &report, &diagnostics);
+    document.give(&subject, &args.output, Forms::told(text, figure))
 }

@@ -1,20 +1,22 @@
 //! `schedviz report`: every analysis in one pass, as a folder with a page that shows all.
 
-use crate::args::{ReadArgs, WindowArgs, repeatable};
-use crate::graph;
-use crate::page;
+use crate::args::{BeginArgs, TraceArgs, repeatable};
+use crate::conserve::Run;
 use crate::present::Document;
 use crate::subject::Subject;
-use crate::{output, overview, portrait, progress, trust, utilize};
+use crate::{graph, output, overview, page, sink, trust, utilize};
 use anyhow::{Context, Result, bail};
 use dat2graph::{Coloring, Lane, Timeline};
 use draw::Figure;
-use sched::{Diagnostics, Dur, EventSource, Pass, Window};
+use fairness::FairnessReport;
+use latency::LatencyReport;
+use sched::{Diagnostics, Dur, EventSource, Outcome, Pass};
 use schedstat::{FromTrace, Row, TraceColumns};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
 use timeline::scale::round_step;
+use utilization::UtilizationReport;
 
 /// Every analysis in one pass: figures, numbers, and a page that shows all
 ///
@@ -24,16 +26,12 @@ use timeline::scale::round_step;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
-    /// The recording
-    trace: PathBuf,
+    #[command(flatten)]
+    trace: TraceArgs,
     /// The folder to write into; it is made where it does not exist. Default: the trace's name with
     /// .report
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
-    #[command(flatten)]
-    read: ReadArgs,
-    #[command(flatten)]
-    window: WindowArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -47,43 +45,39 @@ struct Section {
     title: &'static str,
     figures: Vec<Figure>,
     text: String,
-    json: serde_json::Value,
+    /// The document that the command's own `--json` gives.
+    json: Vec<u8>,
 }
 
 /// Measures, draws and writes.
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let folder = args.output.clone().unwrap_or_else(|| {
-        let stem = args.trace.file_stem().map_or("trace".into(), |s| s.to_string_lossy());
+        let stem = args.trace.trace.file_stem().map_or("trace".into(), |s| s.to_string_lossy());
         PathBuf::from(format!("{stem}.report"))
     });
     if folder.exists() && !folder.is_dir() {
         bail!("{}: this is a file; --output names a folder", folder.display());
     }
-    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
-    let questions = Questions::new(args, &subject)?;
-    let found = progress::watched(&subject.trace, args.read.quiet, || questions.ask(&subject));
-    let found = found.map_err(|e| subject.named(e))?;
+    let subject = args.trace.open()?;
+    let questions = Questions::new(&subject)?;
+    let found = questions.ask(&subject)?;
     let sections = sections(&subject, &questions, &found)?;
-    trust::warn(&found.diagnostics, args.read.quiet, args.read.color);
+    trust::warn(&found.diagnostics, &subject.read);
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     for section in &sections {
         for (nth, figure) in (1..).zip(&section.figures) {
             let number = if section.figures.len() > 1 { format!("-{nth}") } else { String::new() };
             let path = folder.join(format!("{}{number}.svg", section.name));
-            output::replace(&path, draw::svg(figure).as_bytes())?;
+            sink::replace(&path, draw::svg(figure).as_bytes())?;
         }
-        let mut json = serde_json::to_vec_pretty(&section.json)?;
-        json.push(b'\n');
-        output::replace(&folder.join(format!("{}.json", section.name)), &json)?;
+        sink::replace(&folder.join(format!("{}.json", section.name)), &section.json)?;
     }
     let index = folder.join("index.html");
-    output::replace(&index, html(&subject, &sections).as_bytes())?;
-    output::announce(Some(index.display().to_string()), args.read.quiet);
+    sink::replace(&index, html(&subject, &sections).as_bytes())?;
+    if !subject.read.quiet {
+        eprintln!("schedviz: wrote {}", index.display());
+    }
     Ok(())
-}
-
-fn document<R: Serialize>(trace: &str, report: &R, trust: &Diagnostics) -> Result<serde_json::Value> {
-    Ok(serde_json::to_value(Document { trace: trace.to_owned(), report, trust })?)
 }
 
 /// What each analysis is asked.
@@ -98,20 +92,30 @@ struct Questions<'q> {
 
 /// What each has found.
 struct Found {
-    violation: workcons::Report,
+    violation: Run,
     queues: running_waiting::Report,
-    delays: latency::LatencyReport,
+    delays: LatencyReport,
     columns: TraceColumns,
     lanes: Vec<Lane>,
-    shared: fairness::FairnessReport,
-    used: utilization::UtilizationReport,
+    shared: FairnessReport,
+    used: UtilizationReport,
     diagnostics: Diagnostics,
 }
 
+/// The same as the pass leaves it.
+type Answers = (
+    workcons::Report,
+    running_waiting::Report,
+    LatencyReport,
+    (TraceColumns, Vec<Lane>),
+    FairnessReport,
+    UtilizationReport,
+);
+
 impl<'q> Questions<'q> {
-    fn new(args: &ReportArgs, subject: &Subject) -> Result<Questions<'q>> {
+    fn new(subject: &Subject) -> Result<Questions<'q>> {
         let Subject { from, to, start: zero, .. } = *subject;
-        let cpus = subject.only(&args.window);
+        let cpus = subject.only();
         let topology = || subject.topology.clone();
         let conserve = workcons::Options {
             cpus: cpus.clone(),
@@ -141,7 +145,15 @@ impl<'q> Questions<'q> {
     }
 
     /// Reads once, and lets all of them look.
-    fn ask(&self, subject: &Subject) -> Result<Found, parse::Error> {
+    fn ask(&self, subject: &Subject) -> Result<Found> {
+        let outcome = subject.watched(|| self.pass(subject))?;
+        let (violation, queues, delays, (columns, lanes), shared, used) = outcome.output;
+        let diagnostics = outcome.diagnostics;
+        let violation = Run::of(subject, &BeginArgs::default(), &self.conserve, violation, diagnostics.clone())?;
+        Ok(Found { violation, queues, delays, columns, lanes, shared, used, diagnostics })
+    }
+
+    fn pass(&self, subject: &Subject) -> Result<Outcome<Answers>, parse::Error> {
         let violation = || workcons::WorkConservation::new(&self.conserve);
         let queues = || running_waiting::RunningWaiting::new(&self.overview);
         let delays = || latency::Latency::new(&self.waits);
@@ -150,10 +162,10 @@ impl<'q> Questions<'q> {
         let used = || utilization::Utilization::new(&self.busy);
         let events = subject.trace.events()?;
         let threads = events.threads();
-        let pass = Pass::over(events).window(Window { from: Some(subject.from), to: Some(subject.to) });
+        let pass = Pass::over(events).window(subject.page());
         // As many states as threads can follow: a further one repeats work that no thread is free for. Each group
         // takes about as long as the others.
-        let outcome = match threads {
+        Ok(match threads {
             0..3 => {
                 let groups = || ((violation(), queues(), lanes()), (delays(), shared(), used()));
                 pass.run_side_by_side(groups)?.map(|((v, q, l), (d, s, u))| (v, q, d, l, s, u))
@@ -163,17 +175,19 @@ impl<'q> Questions<'q> {
                 pass.run_side_by_side(groups)?.map(|((v, q), (d, l), (s, u))| (v, q, d, l, s, u))
             }
             _ => pass.run_side_by_side(|| (violation(), queues(), delays(), lanes(), shared(), used()))?,
-        };
-        let (violation, queues, delays, (columns, lanes), shared, used) = outcome.output;
-        Ok(Found { violation, queues, delays, columns, lanes, shared, used, diagnostics: outcome.diagnostics })
+        })
     }
+}
+
+fn json<R: Serialize>(command: &str, subject: &Subject, report: &R, trust: &Diagnostics) -> Result<Vec<u8>> {
+    output::json(&Document::of(command, subject, report, trust))
 }
 
 /// Draws and tells what was found.
 fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<Vec<Section>> {
     let Found { violation, queues, delays, columns, lanes, shared, used, diagnostics } = found;
-    let (name, shown) = (subject.name(), &subject.drawable);
-    let heading = subject.heading(page::general_warnings(&subject.trace, &subject.observed, diagnostics));
+    let shown = &subject.drawable;
+    let heading = subject.general_heading(diagnostics);
     let columns = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
     let ran = dat2graph::report(lanes, &asked.drawn);
     Ok(vec![
@@ -182,7 +196,7 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
             title: "What every core ran",
             figures: vec![dat2graph::figure(lanes, &ran, &asked.drawn, &graph::heading(subject, &ran, diagnostics))],
             text: String::new(),
-            json: document(&name, &ran, diagnostics)?,
+            json: json("dat2graph", subject, &ran, diagnostics)?,
         },
         Section {
             name: "running-waiting",
@@ -193,35 +207,35 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
                 &overview::heading(subject, queues, diagnostics),
             )],
             text: String::new(),
-            json: document(&name, queues, diagnostics)?,
+            json: json("running-waiting", subject, queues, diagnostics)?,
         },
         Section {
             name: "workcons",
             title: "Work conservation",
-            figures: vec![portrait::portrait(subject, violation, diagnostics)?],
-            text: workcons::text(violation, shown),
-            json: document(&name, violation, diagnostics)?,
+            figures: vec![violation.portrait(subject)?],
+            text: violation.text(shown),
+            json: output::json(&violation.document())?,
         },
         Section {
             name: "utilization",
             title: "Utilization",
             figures: vec![utilization::figure(used, &asked.busy, &heading)],
             text: format!("{}\n{columns}", utilization::text(used, shown, true)),
-            json: document(&name, used, diagnostics)?,
+            json: json("utilization", subject, used, diagnostics)?,
         },
         Section {
             name: "latency",
             title: "Latency",
             figures: vec![latency::figure(delays, &heading)],
             text: latency::text(delays, shown, 15, 5),
-            json: document(&name, delays, diagnostics)?,
+            json: json("latency", subject, delays, diagnostics)?,
         },
         Section {
             name: "fairness",
             title: "Fairness",
             figures: fairness::figure(shared, &heading),
             text: fairness::text(shared, shown, 20),
-            json: document(&name, shared, diagnostics)?,
+            json: json("fairness", subject, shared, diagnostics)?,
         },
     ])
 }

@@ -1,19 +1,18 @@
 //! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs};
-use crate::output::OutputArgs;
+use crate::args::{TaskArgs, TraceArgs};
+use crate::output::{Forms, OutputArgs};
 use crate::page::{self, Loss};
+use crate::patterns;
+use crate::present::Document;
 use crate::subject::Subject;
-use crate::{output, patterns, progress, trust};
 use anyhow::{Result, bail};
 use dat2graph::{Coloring, Lane, LaneFold, Needs, Options};
 use parse::{CpuReader, Trace, Want};
 use sched::lineage::LineageHistory;
 use sched::{Comm, Cpu, Current, Diagnostic, Diagnostics, Kind, SchedEvent, Topology, Ts};
-use serde::Serialize;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use timeline::page::Heading;
 
 /// Draw what every core ran at every moment
@@ -23,14 +22,10 @@ use timeline::page::Heading;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GraphArgs {
-    /// The recording: a trace.dat of version 6 or 7
-    trace: PathBuf,
     #[command(flatten)]
-    read: ReadArgs,
+    trace: TraceArgs,
     #[command(flatten)]
     tool: dat2graph::DrawArgs,
-    #[command(flatten)]
-    window: WindowArgs,
     #[command(flatten)]
     tasks: TaskArgs,
     #[command(flatten)]
@@ -51,58 +46,41 @@ pub(crate) struct Mark {
     id: Option<u16>,
 }
 
-/// The report with what the trace is and how far it can be trusted.
-#[derive(Serialize)]
-struct Document<'d> {
-    trace: String,
-    kernel: Option<String>,
-    clock: String,
-    #[serde(flatten)]
-    report: &'d dat2graph::Report,
-    trust: &'d Diagnostics,
-}
-
 /// Reads, draws and writes.
 pub(crate) fn run(args: &GraphArgs) -> Result<()> {
     args.output.check()?;
-    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let subject = args.trace.open()?;
     let trace = &subject.trace;
     if trace.format_named("sched", "sched_switch").is_none() {
-        bail!("{}: sched:sched_switch was not recorded; record with trace-cmd record -e sched", args.trace.display());
+        bail!(
+            "{}: sched:sched_switch was not recorded; record with trace-cmd record -e sched",
+            subject.path().display()
+        );
     }
     let marks = marks(trace, &args.tool.events)?;
     let mut coloring = coloring(args, trace)?;
-    let (lanes, mut diagnostics) = progress::watched(trace, args.read.quiet, || -> Result<_> {
-        learn(&mut coloring, trace, &subject.topology).map_err(|e| subject.named(e))?;
+    let (lanes, options, mut diagnostics) = subject.watched(|| {
+        learn(&mut coloring, trace, &subject.topology)?;
         let options = Options {
             marks: marks.iter().map(|m| m.name.clone()).collect(),
             frequency: args.tool.frequency,
             ..subject.lanes(subject.from, subject.to, coloring)
         };
-        let reader = trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
+        let reader = trace.cpu_reader(Want::Switches)?;
         let (lanes, diagnostics) = read_lanes(trace, &reader, &options, &marks);
-        Ok(((lanes, options), diagnostics))
+        Ok((lanes, options, diagnostics))
     })?;
-    let (lanes, options) = lanes;
     diagnostics.merge(trace.diagnostics());
     let report = dat2graph::report(&lanes, &options);
-    let heading = heading(&subject, &report, &diagnostics);
-    if args.tool.frequency && lanes.iter().all(|l| l.frequencies.is_empty()) && !args.read.quiet {
+    if args.tool.frequency && lanes.iter().all(|l| l.frequencies.is_empty()) && !subject.read.quiet {
         eprintln!("schedviz: power:cpu_frequency was not recorded: no band for it is drawn");
     }
-    trust::warn(&diagnostics, args.read.quiet, args.read.color);
-    let info = trace.info();
-    let document = Document {
-        trace: subject.name(),
-        kernel: info.kernel,
-        clock: info.clock,
-        report: &report,
-        trust: &diagnostics,
+    let figure = || {
+        let heading = heading(&subject, &report, &diagnostics);
+        Ok(vec![dat2graph::figure(&lanes, &report, &options, &heading)])
     };
-    let figure = || Ok(vec![dat2graph::figure(&lanes, &report, &options, &heading)]);
-    let written = args.output.write(&args.trace, "dat2graph", figure, &document, None)?;
-    output::announce(written, args.read.quiet);
-    Ok(())
+    let document = Document::of("dat2graph", &subject, &report, &diagnostics);
+    document.give(&subject, &args.output, Forms::drawn(figure))
 }
 
 /// Reads all lanes, in parallel; in display order, without the CPUs that told nothing.

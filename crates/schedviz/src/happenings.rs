@@ -1,23 +1,23 @@
 //! `schedviz events`: markers over lanes, lists, counts and values; and the causes of migrations.
 
-use crate::args::{ReadArgs, TaskArgs, TaskFilter, WindowArgs};
+use crate::args::{BeginArgs, TaskArgs, TaskFilter, TraceArgs};
 use crate::funnel::Funnel;
-use crate::output::OutputArgs;
+use crate::output::{Format, Forms, OutputArgs};
 use crate::page::{self, Loss};
+use crate::present::Document;
 use crate::subject::Subject;
-use crate::{graph, listing, output, patterns, progress, trust};
+use crate::{graph, listing, patterns, progress};
 use anyhow::{Context, Result, bail};
 use dat2graph::{Coloring, Lane};
 use draw::{Figure, Unit};
 use events::{Balance, BalanceReport, Gather};
 use parse::{EventFormat, Record, Want};
 use regex::Regex;
-use sched::{Cpu, Diagnostics, Migration, Pass, Window};
+use sched::{Cpu, Diagnostics, Migration};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use timeline::TimeScale;
 
 /// Show when events happen, and why tasks were migrated
@@ -28,8 +28,8 @@ use timeline::TimeScale;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct EventsArgs {
-    /// The recording: a trace.dat of version 6 or 7
-    trace: PathBuf,
+    #[command(flatten)]
+    trace: TraceArgs,
     /// Only these events: SYSTEM:NAME, with * for any part; several with commas
     #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',')]
     events: Vec<String>,
@@ -57,10 +57,6 @@ pub(crate) struct EventsArgs {
     /// Why tasks were migrated: steals, balancing, wakeup placements, NUMA moves
     #[arg(long, conflicts_with_all = ["events", "list", "near", "rate", "by", "match", "value"])]
     balance: bool,
-    #[command(flatten)]
-    read: ReadArgs,
-    #[command(flatten)]
-    window: WindowArgs,
     #[command(flatten)]
     tasks: TaskArgs,
     #[command(flatten)]
@@ -90,16 +86,6 @@ const ORDINARY: [&str; 10] = [
     "sched_process_wait",
     "sched_process_free",
 ];
-
-/// A report with what the trace is and how far it can be trusted.
-#[derive(Serialize)]
-struct Document<'d, R> {
-    trace: String,
-    kernel: Option<String>,
-    #[serde(flatten)]
-    report: &'d R,
-    trust: &'d Diagnostics,
-}
 
 /// The causes of migrations, and what probes on the balancer say.
 #[derive(Serialize)]
@@ -211,21 +197,21 @@ fn formats<'s>(args: &EventsArgs, subject: &'s Subject) -> Result<Vec<&'s EventF
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     args.output.check()?;
     args.tasks.without_forked("events")?;
-    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let subject = args.trace.open()?;
     if args.balance {
         return balance(args, &subject);
     }
     let choice = Choice::of(args, &subject)?;
     if let Some(near) = args.near {
-        return listing::near(&subject, &choice, near, args.read.quiet, args.read.color);
+        return listing::near(&subject, &choice, near, args.output.lines()?);
     }
     if args.list {
-        return listing::list(&subject, &choice, args.read.quiet, args.read.color);
+        return listing::list(&subject, &choice, args.output.lines()?);
     }
     let mut gather = Gather::new(subject.from, subject.to, args.rate);
     let mut csv = String::from("ts_ns,cpu,pid,command,event,text\n");
-    let wants_csv = args.output.wants_csv();
-    let found = progress::watched(&subject.trace, args.read.quiet, || {
+    let wants_csv = args.output.wants(Format::Csv);
+    let found = progress::watched(&subject.trace, subject.read.quiet, || {
         each(&subject, &choice, |record| {
             gather.add(record.ts, record.cpu, &choice.kind(record), choice.value(record));
             if wants_csv {
@@ -245,10 +231,6 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         })
     })?;
     let report = gather.finish();
-    trust::warn(&found, args.read.quiet || args.output.wants_json(), args.read.color);
-    if !args.output.wants_json() && !args.output.is_standard_output() {
-        output::print(events::text(&report).as_bytes())?;
-    }
     let figure = || {
         let options = options(&subject);
         over_lanes(args, &subject, &found, |heading, background| {
@@ -261,7 +243,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
             }
         })
     };
-    write(args, &subject, figure, &report, &found, Some(csv))
+    let forms = Forms::told(|| events::text(&report), figure).and_drawn().with_csv(|| csv);
+    Document::of("events", &subject, &report, &found).give(&subject, &args.output, forms)
 }
 
 /// A field of a table: quoted where it must be.
@@ -306,7 +289,7 @@ fn over_lanes(
     subject: &Subject,
     diagnostics: &Diagnostics,
     figure: impl FnOnce(&timeline::page::Heading, &timeline::page::DrawLanes<'_>) -> Figure,
-) -> Result<Figure> {
+) -> Result<Vec<Figure>> {
     let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
     let coloring = Coloring { pale: !args.in_color, ..Coloring::default() };
     let lanes_options = subject.lanes(subject.from, subject.to, coloring);
@@ -316,7 +299,7 @@ fn over_lanes(
     let background = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
         dat2graph::draw_lanes(figure, &lanes, &lanes_options, scale, top, height);
     };
-    Ok(figure(&heading, &background))
+    Ok(vec![figure(&heading, &background)])
 }
 
 /// The causes of migrations.
@@ -324,42 +307,22 @@ fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
     if subject.trace.format_named("sched", "sched_migrate_task").is_none() {
         bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", subject.name());
     }
-    let only = subject.only(&args.window);
+    let only = subject.only();
     let tasks = args.tasks.filter()?;
     let wanted = |m: &Migration| tasks.takes(m.pid, || m.command.to_string());
-    let window = Window { from: Some(subject.from), to: Some(subject.to) };
-    let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
-        let analysis = || Balance::new(&subject.topology, only.as_deref(), subject.from, subject.to).only(&wanted);
-        Pass::over(subject.trace.events()?).window(window).run(analysis)
-    });
-    let outcome = outcome.map_err(|e| subject.named(e))?;
+    let analysis = || Balance::new(&subject.topology, only.as_deref(), subject.from, subject.to).only(&wanted);
+    let outcome = subject.follow(&BeginArgs::default(), subject.page(), analysis)?;
     let (report, found) = (outcome.output, outcome.diagnostics);
-    let funnel = Funnel::of(subject);
-    trust::warn(&found, args.read.quiet || args.output.wants_json(), args.read.color);
-    if !args.output.wants_json() && !args.output.is_standard_output() {
-        let funnel = funnel.as_ref().map_or_else(String::new, Funnel::text);
-        output::print(format!("{}{funnel}", events::balance_text(&report)).as_bytes())?;
-    }
+    let report = WithProbes { report: &report, probes: Funnel::of(subject) };
+    let text = || {
+        let funnel = report.probes.as_ref().map_or_else(String::new, Funnel::text);
+        format!("{}{funnel}", events::balance_text(report.report))
+    };
     let figure = || {
         over_lanes(args, subject, &found, |heading, background| {
-            events::balance_figure(&report, &options(subject), heading, background)
+            events::balance_figure(report.report, &options(subject), heading, background)
         })
     };
-    let report = WithProbes { report: &report, probes: funnel };
-    write(args, subject, figure, &report, &found, None)
-}
-
-fn write<R: Serialize>(
-    args: &EventsArgs,
-    subject: &Subject,
-    figure: impl FnOnce() -> Result<Figure>,
-    report: &R,
-    trust: &Diagnostics,
-    csv: Option<String>,
-) -> Result<()> {
-    let document = Document { trace: subject.name(), kernel: subject.trace.info().kernel, report, trust };
-    let command = if args.balance { "balance" } else { "events" };
-    let written = args.output.write(&args.trace, command, || Ok(vec![figure()?]), &document, csv)?;
-    output::announce(written, args.read.quiet);
-    Ok(())
+    let document = Document::of("balance", subject, &report, &found);
+    document.give(subject, &args.output, Forms::told(text, figure).and_drawn())
 }

@@ -1,7 +1,7 @@
 //! `schedviz info`: what is in a file.
 
 use crate::args::{ReadArgs, name_of};
-use crate::{output, progress};
+use crate::{output, progress, sink};
 use anyhow::Result;
 use parse::{BufferInfo, ClockKind, CpuCounts, EventCount, Trace};
 use sched::topology::format_cpu_list;
@@ -107,7 +107,7 @@ const WANTED: [(&str, &str, &str, &str); 9] = [
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     let trace = args.read.open(&args.trace)?;
     let report = progress::watched(&trace, args.read.quiet, || report(args, &trace));
-    if args.json { output::print_json(&report) } else { output::print(text(&report, &trace).as_bytes()) }
+    if args.json { output::print_json(&report) } else { sink::print(text(&report, &trace).as_bytes()) }
 }
 
 fn report(args: &InfoArgs, trace: &Trace) -> Report {

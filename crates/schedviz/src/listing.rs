@@ -1,6 +1,7 @@
 //! Events as text, in the form of `trace-cmd report -t`.
 
 use crate::happenings::{Choice, each};
+use crate::sink::Lines;
 use crate::subject::Subject;
 use crate::trust;
 use anyhow::{Result, bail};
@@ -71,8 +72,7 @@ fn lost(record: &Record<'_>) -> Option<String> {
 }
 
 /// All chosen events.
-pub(crate) fn list(subject: &Subject, choice: &Choice, quiet: bool, color: clap::ColorChoice) -> Result<()> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+pub(crate) fn list(subject: &Subject, choice: &Choice, mut out: Lines) -> Result<()> {
     let mut words = Words::of(subject);
     let found = each(subject, choice, |record| {
         if let Some(lost) = lost(record) {
@@ -81,8 +81,8 @@ pub(crate) fn list(subject: &Subject, choice: &Choice, quiet: bool, color: clap:
         writeln!(out, "{}", line(record, &mut words))?;
         Ok(())
     })?;
-    out.flush()?;
-    trust::warn(&found, quiet, color);
+    out.finish()?;
+    trust::warn(&found, &subject.read);
     Ok(())
 }
 
@@ -125,14 +125,13 @@ impl Around {
 
 /// Around each chosen event, what happened on its core within `ms` milliseconds. The event itself
 /// is marked with `>`; those that are near one another share a block.
-pub(crate) fn near(subject: &Subject, choice: &Choice, ms: f64, quiet: bool, color: clap::ColorChoice) -> Result<()> {
+pub(crate) fn near(subject: &Subject, choice: &Choice, ms: f64, mut out: Lines) -> Result<()> {
     if !(0.0..=1e9).contains(&ms) {
         bail!("--near: {ms} is not a number of milliseconds");
     }
     let near = Dur((ms * 1e6) as u64);
     let mut cores: BTreeMap<Cpu, Around> = BTreeMap::new();
     let mut words = Words::of(subject);
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut failed: Option<std::io::Error> = None;
     let end = subject.to.after(near);
     let found = subject.trace.records(&mut |record| {
@@ -153,10 +152,10 @@ pub(crate) fn near(subject: &Subject, choice: &Choice, ms: f64, quiet: bool, col
     for (lines, _) in cores.into_values().filter_map(|core| core.block) {
         write_block(&mut out, &lines)?;
     }
-    out.flush()?;
+    out.finish()?;
     let mut diagnostics = subject.trace.diagnostics().clone();
     diagnostics.merge(&found);
-    trust::warn(&diagnostics, quiet, color);
+    trust::warn(&diagnostics, &subject.read);
     Ok(())
 }
 

@@ -22,6 +22,7 @@ mod portrait;
 mod present;
 mod progress;
 mod sharing;
+mod sink;
 mod step;
 mod subject;
 mod trust;
@@ -109,7 +110,7 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         // Whoever reads the output has seen enough.
-        Err(e) if output::is_closed_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) if sink::is_closed_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("schedviz: {e:#}");
             ExitCode::from(1)

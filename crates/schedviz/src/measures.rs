@@ -1,7 +1,6 @@
 //! All that is measured of a run to be compared with others, in one pass.
 
 use crate::args::{ReadArgs, WindowArgs};
-use crate::progress;
 use crate::subject::Subject;
 use anyhow::Result;
 use compare::{Better, Metric};
@@ -31,7 +30,7 @@ pub(crate) struct Setting {
 /// Measures a run.
 pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Measured> {
     let subject = Subject::open(path, read, window)?;
-    let cpus = subject.only(window);
+    let cpus = subject.only();
     let conservation = workcons::Options {
         cpus: cpus.clone(),
         zero: subject.start,
@@ -42,10 +41,8 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Resu
         latency::Options { cpus, zero: subject.start, topology: subject.topology.clone(), ..Default::default() };
     // Two states for two threads: a third would cost more than the columns do.
     let analyses = || (WorkConservation::new(&conservation), (Latency::new(&waits), FromTrace::default()));
-    let outcome = progress::watched(&subject.trace, read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(subject.trace.events()?).window(subject.window).run_side_by_side(analyses)
-    });
-    let outcome = outcome.map_err(|e| subject.named(e))?;
+    let outcome =
+        subject.watched(|| Pass::over(subject.trace.events()?).window(subject.window).run_side_by_side(analyses))?;
     let (workcons, (latency, columns)) = outcome.output;
     let info = subject.trace.info();
     let events: BTreeSet<String> =

@@ -1,9 +1,10 @@
-//! Where results go: files, written whole or not at all, and standard output.
+//! In what form a command gives what it found, and where to.
 
-use anyhow::{Context, Result, bail};
+use crate::sink::{Lines, print, save};
+use anyhow::{Result, anyhow, bail};
+use clap::ValueEnum;
 use draw::Figure;
 use serde::Serialize;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A format of output
@@ -19,13 +20,70 @@ pub(crate) enum Format {
     Json,
     /// The series as a table, where the command has series
     Csv,
+    /// What the command tells, where it tells something
+    Txt,
+}
+
+impl Format {
+    /// The ending of its files' names.
+    fn ending(self) -> &'static str {
+        match self {
+            Format::Pdf => "pdf",
+            Format::Svg => "svg",
+            Format::Png => "png",
+            Format::Json => "json",
+            Format::Csv => "csv",
+            Format::Txt => "txt",
+        }
+    }
+}
+
+/// The forms, besides its numbers, in which a command can give what it found; each is made only where it is wanted.
+pub(crate) struct Forms<'f> {
+    figures: Box<dyn FnOnce() -> Result<Vec<Figure>> + 'f>,
+    text: Option<Box<dyn FnOnce() -> String + 'f>>,
+    csv: Option<Box<dyn FnOnce() -> String + 'f>>,
+    /// The figure is written where no form is asked for,
+    is_drawn: bool,
+    /// and the text is printed.
+    is_told: bool,
+}
+
+impl<'f> Forms<'f> {
+    /// Of a command that draws.
+    pub(crate) fn drawn(figures: impl FnOnce() -> Result<Vec<Figure>> + 'f) -> Forms<'f> {
+        Forms { figures: Box::new(figures), text: None, csv: None, is_drawn: true, is_told: false }
+    }
+
+    /// Of a command that tells, and draws where it is asked to.
+    pub(crate) fn told(
+        text: impl FnOnce() -> String + 'f,
+        figures: impl FnOnce() -> Result<Vec<Figure>> + 'f,
+    ) -> Forms<'f> {
+        Forms { is_drawn: false, is_told: true, ..Forms::drawn(figures).with_text(text) }
+    }
+
+    /// The figure is written as well, unasked.
+    pub(crate) fn and_drawn(self) -> Forms<'f> {
+        Forms { is_drawn: true, ..self }
+    }
+
+    /// It can be put into words for who wants a text.
+    pub(crate) fn with_text(self, text: impl FnOnce() -> String + 'f) -> Forms<'f> {
+        Forms { text: Some(Box::new(text)), ..self }
+    }
+
+    /// There are series for a table.
+    pub(crate) fn with_csv(self, csv: impl FnOnce() -> String + 'f) -> Forms<'f> {
+        Forms { csv: Some(Box::new(csv)), ..self }
+    }
 }
 
 /// What to write, and where
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct OutputArgs {
-    /// The file to write: .pdf, .svg, .png, .json or .csv by its ending; - for standard output.
-    /// Default: the trace's name with the command's and .pdf, in this folder
+    /// The file to write: .pdf, .svg, .png, .json, .csv or .txt by its ending; - for standard output.
+    /// Where a figure is drawn without it: the trace's name with the command's and .pdf, in this folder
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     /// The format, where the file's ending does not say
@@ -45,14 +103,12 @@ impl OutputArgs {
         if let Some(format) = self.format {
             return Ok(format);
         }
-        match path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).as_deref() {
-            Some("pdf") => Ok(Format::Pdf),
-            Some("svg") => Ok(Format::Svg),
-            Some("png") => Ok(Format::Png),
-            Some("json") => Ok(Format::Json),
-            Some("csv") => Ok(Format::Csv),
-            _ => bail!("{}: the name ends in none of .pdf, .svg, .png, .json and .csv; say --format", path.display()),
-        }
+        let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        let found = Format::value_variants().iter().find(|format| format.ending() == ending);
+        found.copied().ok_or_else(|| {
+            let name = path.display();
+            anyhow!("{name}: the name ends in none of .pdf, .svg, .png, .json, .csv and .txt; say --format")
+        })
     }
 
     /// Checks the output's name before any work is done.
@@ -60,73 +116,67 @@ impl OutputArgs {
         self.output.as_deref().map_or(Ok(()), |path| self.format(path).map(drop))
     }
 
-    /// Whether the numbers are to go to standard output as JSON.
-    pub(crate) fn wants_json(&self) -> bool {
-        self.json
+    /// Whether a file was asked for, or a format, which is that of a file.
+    pub(crate) fn wants_file(&self) -> bool {
+        self.output.is_some() || self.format.is_some()
     }
 
     /// Whether the file is standard output.
-    pub(crate) fn is_standard_output(&self) -> bool {
+    fn is_standard_output(&self) -> bool {
         self.output.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 
-    /// Whether a file was asked for.
-    pub(crate) fn wants_file(&self) -> bool {
-        self.output.is_some()
+    /// Whether the file is to have this format.
+    pub(crate) fn wants(&self, format: Format) -> bool {
+        let by_name = |path: &PathBuf| self.format(path).is_ok_and(|of| of == format);
+        self.output.as_ref().map_or(self.format == Some(format), by_name)
     }
 
-    /// Whether the file is to be a table.
-    pub(crate) fn wants_csv(&self) -> bool {
-        let by_name = |path: &PathBuf| self.format(path).is_ok_and(|format| format == Format::Csv);
-        self.output.as_ref().map_or(self.format == Some(Format::Csv), by_name)
-    }
-
-    /// Writes figures and their numbers as asked; what was written to a file, in words. Several
-    /// figures are the pages of a PDF, or files with numbers; they are drawn only where they are
-    /// wanted. `csv`: the series, where there are any.
-    pub(crate) fn write(
+    /// Gives what a command found in each form that was asked for. `of`: the trace, after which a file without a
+    /// name is called.
+    pub(crate) fn give(
         &self,
-        trace: &Path,
+        of: &Path,
         command: &str,
-        figures: impl FnOnce() -> Result<Vec<Figure>>,
-        report: &impl Serialize,
-        csv: Option<String>,
-    ) -> Result<Option<String>> {
+        document: &impl Serialize,
+        mut forms: Forms<'_>,
+        quiet: bool,
+    ) -> Result<()> {
         if self.json {
-            print_json(report)?;
-            if self.output.is_none() {
-                return Ok(None);
-            }
+            print_json(document)?;
         }
-        let path = self.path(trace, command);
-        let files = match self.format(&path)? {
+        let elsewhere = self.json || self.wants(Format::Txt) || self.is_standard_output();
+        if let Some(text) = forms.text.take_if(|_| forms.is_told && !elsewhere) {
+            print(text().as_bytes())?;
+        }
+        if !self.wants_file() && (self.json || !forms.is_drawn) {
+            return Ok(());
+        }
+        let path = self.path(of, command);
+        let written = save(&path, &self.files(&path, command, document, forms)?)?;
+        if let (Some(written), false) = (written, quiet) {
+            eprintln!("schedviz: wrote {written}");
+        }
+        Ok(())
+    }
+
+    /// The bytes of the files to write: several where there are several figures, but for PDF, which has pages.
+    fn files(&self, path: &Path, command: &str, document: &impl Serialize, forms: Forms<'_>) -> Result<Vec<Vec<u8>>> {
+        let Forms { figures, text, csv, .. } = forms;
+        Ok(match self.format(path)? {
             Format::Pdf => vec![draw::pdf(&figures()?)],
             Format::Svg => figures()?.iter().map(|figure| draw::svg(figure).into_bytes()).collect(),
             Format::Png => figures()?.iter().map(|figure| draw::png(figure, self.dpi)).collect::<Result<_, _>>()?,
-            Format::Json => vec![json(report)?],
+            Format::Json => vec![json(document)?],
             Format::Csv => match csv {
-                Some(csv) => vec![csv.into_bytes()],
+                Some(csv) => vec![csv().into_bytes()],
                 None => bail!("{command} has no series to write as .csv; use .json"),
             },
-        };
-        if path.as_os_str() == "-" {
-            if files.len() > 1 {
-                bail!("several pages of SVG or PNG do not go to standard output; name a file, or use PDF");
-            }
-            files.iter().try_for_each(|bytes| print(bytes))?;
-            return Ok(None);
-        }
-        let size = files.iter().map(Vec::len).sum::<usize>().div_ceil(1000);
-        if let [bytes] = files.as_slice() {
-            replace(&path, bytes)?;
-            return Ok(Some(format!("{} ({size} kB)", path.display())));
-        }
-        let paths: Vec<PathBuf> = (1..=files.len()).map(|nth| numbered(&path, nth, files.len())).collect();
-        for (path, bytes) in paths.iter().zip(&files) {
-            replace(path, bytes)?;
-        }
-        let [first, .., last] = paths.as_slice() else { return Ok(None) };
-        Ok(Some(format!("{} to {} ({size} kB)", first.display(), last.display())))
+            Format::Txt => match text {
+                Some(text) => vec![text().into_bytes()],
+                None => bail!("{command} has no text to write as .txt; use .json"),
+            },
+        })
     }
 
     /// The file to write: as named, or by the trace and the command.
@@ -135,72 +185,27 @@ impl OutputArgs {
             return path.clone();
         }
         let stem = trace.file_stem().map_or("trace".into(), |s| s.to_string_lossy());
-        let ending = match self.format {
-            None | Some(Format::Pdf) => "pdf",
-            Some(Format::Svg) => "svg",
-            Some(Format::Png) => "png",
-            Some(Format::Json) => "json",
-            Some(Format::Csv) => "csv",
-        };
-        PathBuf::from(format!("{stem}.{command}.{ending}"))
+        PathBuf::from(format!("{stem}.{command}.{}", self.format.unwrap_or(Format::Pdf).ending()))
+    }
+
+    /// Where a text goes that is too long to be held: standard output, or a file.
+    pub(crate) fn lines(&self) -> Result<Lines> {
+        let is_text = !self.wants_file() || self.wants(Format::Txt);
+        if self.json || !is_text {
+            bail!("a list is text: it goes to standard output, or with -o to a file whose name ends in .txt");
+        }
+        Lines::open(self.output.as_deref().filter(|_| !self.is_standard_output()))
     }
 }
 
-/// `figure.svg` as `figure-07.svg`, with as many digits as the last one has.
-fn numbered(path: &Path, nth: usize, of: usize) -> PathBuf {
-    let digits = of.to_string().len();
-    let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-    let ending = path.extension().map_or_else(String::new, |e| format!(".{}", e.to_string_lossy()));
-    path.with_file_name(format!("{stem}-{nth:0digits$}{ending}"))
-}
-
-fn json(report: &impl Serialize) -> Result<Vec<u8>> {
+/// A document as it is written.
+pub(crate) fn json(report: &impl Serialize) -> Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(report)?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
-/// Tells what was written, to whoever wants to hear it.
-pub(crate) fn announce(written: Option<String>, quiet: bool) {
-    if let (Some(written), false) = (written, quiet) {
-        eprintln!("schedviz: wrote {written}");
-    }
-}
-
 /// Prints a report.
 pub(crate) fn print_json(report: &impl Serialize) -> Result<()> {
     print(&json(report)?)
-}
-
-/// Prints bytes.
-pub(crate) fn print(bytes: &[u8]) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()?;
-    Ok(())
-}
-
-/// Writes a file beside its place and moves it there, so that nobody sees half of it. What is no
-/// regular file, such as /dev/stdout, is written to as it is.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let name = || path.display().to_string();
-    if path.metadata().is_ok_and(|m| !m.is_file()) {
-        return std::fs::write(path, bytes).with_context(name);
-    }
-    let mut part = path.as_os_str().to_owned();
-    part.push(format!(".{}.part", std::process::id()));
-    let part = PathBuf::from(part);
-    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
-    if written.is_err() {
-        // Whatever went wrong with it, the rest is not to be left behind.
-        let _ = std::fs::remove_file(&part);
-    }
-    written.with_context(name)
-}
-
-/// Whether this error says that nobody reads our output any more.
-pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let io = error.chain().filter_map(|e| e.downcast_ref::<std::io::Error>());
-    let mut kinds = io.map(std::io::Error::kind);
-    kinds.any(|kind| kind == std::io::ErrorKind::BrokenPipe)
 }

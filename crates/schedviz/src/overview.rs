@@ -1,16 +1,14 @@
 //! `schedviz running-waiting`: running and waiting tasks over time.
 
-use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs};
-use crate::output::OutputArgs;
+use crate::args::{BeginArgs, TaskArgs, TraceArgs};
+use crate::output::{Forms, OutputArgs};
 use crate::page;
+use crate::present::Document;
 use crate::subject::Subject;
-use crate::{output, progress, trust};
 use anyhow::{Result, bail};
 use running_waiting::{Options, Panel, Per, Report, RunningWaiting};
 use sched::topology::Order;
-use sched::{Cpu, Diagnostics, Pass, Topology, Window};
-use serde::Serialize;
-use std::path::PathBuf;
+use sched::{Cpu, Diagnostics, Topology};
 use timeline::page::Heading;
 
 /// Draw running and waiting tasks over time
@@ -20,14 +18,10 @@ use timeline::page::Heading;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OverviewArgs {
-    /// The recording: a trace.dat of version 6 or 7
-    trace: PathBuf,
+    #[command(flatten)]
+    trace: TraceArgs,
     #[command(flatten)]
     tool: running_waiting::DrawArgs,
-    #[command(flatten)]
-    read: ReadArgs,
-    #[command(flatten)]
-    window: WindowArgs,
     #[command(flatten)]
     begin: BeginArgs,
     #[command(flatten)]
@@ -43,24 +37,13 @@ Examples:
   schedviz running-waiting trace.dat --per node --topology cpus.json -o nodes.svg
   schedviz running-waiting trace.dat -o series.csv          the series for another program";
 
-/// The series with what the trace is and how far it can be trusted.
-#[derive(Serialize)]
-struct Document<'d> {
-    trace: String,
-    kernel: Option<String>,
-    #[serde(flatten)]
-    report: &'d Report,
-    trust: &'d Diagnostics,
-}
-
 /// Reads, draws and writes.
 pub(crate) fn run(args: &OverviewArgs) -> Result<()> {
     args.output.check()?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
-    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
-    let Subject { trace, from, to, shown, .. } = &subject;
+    let subject = args.trace.open()?;
     let options = Options {
-        panels: panels(args.tool.per, &shown.cpus, &subject.topology)?,
+        panels: panels(args.tool.per, &subject.shown.cpus, &subject.topology)?,
         per_cpu: args.tool.per_cpu,
         tasks: args.tasks.tasks()?,
         exclude: args.tasks.exclude()?,
@@ -68,21 +51,11 @@ pub(crate) fn run(args: &OverviewArgs) -> Result<()> {
         forked: args.tasks.forked,
         ..plain(&subject)?
     };
-    // The figure ends where the window does: an event at the very end is inside.
-    let window = Window { from: Some(*from), to: Some(*to) };
-    let outcome = progress::watched(trace, args.read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(args.begin.events(&subject)?).window(window).run(|| RunningWaiting::new(&options))
-    });
-    let outcome = outcome.map_err(|e| subject.named(e))?;
+    let outcome = subject.follow(&args.begin, subject.page(), || RunningWaiting::new(&options))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
-    let heading = heading(&subject, &report, &diagnostics);
-    trust::warn(&diagnostics, args.read.quiet, args.read.color);
-    let document =
-        Document { trace: subject.name(), kernel: trace.info().kernel, report: &report, trust: &diagnostics };
-    let figure = || Ok(vec![running_waiting::figure(&report, &options, &heading)]);
-    let written = args.output.write(&args.trace, "running-waiting", figure, &document, Some(report.csv()))?;
-    output::announce(written, args.read.quiet);
-    Ok(())
+    let figure = || Ok(vec![running_waiting::figure(&report, &options, &heading(&subject, &report, &diagnostics))]);
+    let document = Document::of("running-waiting", &subject, &report, &diagnostics);
+    document.give(&subject, &args.output, Forms::drawn(figure).with_csv(|| report.csv()))
 }
 
 /// The options of the machine as a whole, every task counted.

@@ -1,15 +1,12 @@
 //! `schedviz fairness`: how evenly CPU time is shared.
 
-use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, length};
-use crate::output::OutputArgs;
-use crate::present::Found;
-use crate::progress;
-use crate::subject::Subject;
+use crate::args::{BeginArgs, TaskArgs, TraceArgs, length};
+use crate::output::{Forms, OutputArgs};
+use crate::present::Document;
 use anyhow::{Context, Result, bail};
 use fairness::{Fairness, GroupBy, Options};
 use regex::Regex;
-use sched::{Dur, Pass, Window};
-use std::path::PathBuf;
+use sched::Dur;
 use timeline::scale::round_step;
 
 /// How evenly CPU time is shared by tasks, commands or groups, and who starves
@@ -20,8 +17,8 @@ use timeline::scale::round_step;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct FairnessArgs {
-    /// The recording
-    trace: PathBuf,
+    #[command(flatten)]
+    trace: TraceArgs,
     /// Members are each a `task`, a `command`, the children of a `parent`, or what a regular expression
     /// catches in the command: its first group, or all of it
     #[arg(long, default_value = "task", value_name = "WHAT")]
@@ -38,10 +35,6 @@ pub(crate) struct FairnessArgs {
     /// So many of the longest waits are kept
     #[arg(long, default_value_t = 5, value_name = "N")]
     worst: usize,
-    #[command(flatten)]
-    read: ReadArgs,
-    #[command(flatten)]
-    window: WindowArgs,
     #[command(flatten)]
     begin: BeginArgs,
     #[command(flatten)]
@@ -62,16 +55,16 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     args.output.check()?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.group_by == "parent", "--group-by parent")?;
-    if args.window.has_cpus() {
-        bail!("fairness is of tasks, wherever they run: it does not take --cpus");
-    }
     let by = match args.group_by.as_str() {
         "task" => GroupBy::Task,
         "command" => GroupBy::Command,
         "parent" => GroupBy::Parent,
         expression => GroupBy::Matched(Regex::new(expression).context("--group-by")?),
     };
-    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let subject = args.trace.open()?;
+    if subject.shown.some {
+        bail!("fairness is of tasks, wherever they run: it does not take --cpus");
+    }
     let window = subject.to.since(subject.from).0;
     let interval = match &args.interval {
         Some(text) => length("interval", text)?,
@@ -91,18 +84,10 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
         interval,
         worst: args.worst,
     };
-    let within = Window { from: Some(subject.from), to: Some(subject.to) };
-    let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(args.begin.events(&subject)?).window(within).run(|| Fairness::new(&options))
-    });
-    let outcome = outcome.map_err(|e| subject.named(e))?;
+    let outcome = subject.follow(&args.begin, subject.page(), || Fairness::new(&options))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
-    let found = Found { command: "fairness", report: &report, diagnostics: &diagnostics };
-    found.present(
-        &subject,
-        &args.read,
-        &args.output,
-        |heading| fairness::figure(&report, heading),
-        |trace| fairness::text(&report, trace, args.rows),
-    )
+    let text = || fairness::text(&report, &subject.drawable, args.rows);
+    let figures = || Ok(fairness::figure(&report, &subject.general_heading(&diagnostics)));
+    let document = Document::of("fairness", &subject, &report, &diagnostics);
+    document.give(&subject, &args.output, Forms::told(text, figures))
 }

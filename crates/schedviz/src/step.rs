@@ -1,16 +1,16 @@
 //! `schedviz stepper`: pages, a text, or the terminal.
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs};
-use crate::output::OutputArgs;
+use crate::args::{TaskArgs, TraceArgs, terminal_width};
+use crate::output::{Forms, OutputArgs};
+use crate::present::Document;
 use crate::subject::Subject;
-use crate::{output, page, patterns, progress, trust};
+use crate::{patterns, sink, trust};
 use anyhow::{Result, bail};
 use parse::{EventStream, Where};
-use sched::{Cpu, Diagnostics, Replay, SchedEvent};
+use sched::{Cpu, Replay, SchedEvent};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use stepper::tui::App;
 use stepper::{Names, Options, Step};
 
@@ -21,8 +21,8 @@ use stepper::{Names, Options, Step};
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StepperArgs {
-    /// The recording: a trace.dat of version 6 or 7
-    trace: PathBuf,
+    #[command(flatten)]
+    trace: TraceArgs,
     #[command(flatten)]
     tool: stepper::StepArgs,
     /// As text, in the terminal's width
@@ -31,10 +31,6 @@ pub(crate) struct StepperArgs {
     /// Move through the trace with keys
     #[arg(long)]
     tui: bool,
-    #[command(flatten)]
-    read: ReadArgs,
-    #[command(flatten)]
-    window: WindowArgs,
     #[command(flatten)]
     tasks: TaskArgs,
     #[command(flatten)]
@@ -67,26 +63,22 @@ impl Names for EventNames {
     }
 }
 
-/// The steps with what the trace is and how far it can be trusted.
+/// The steps.
 #[derive(Serialize)]
-struct Document<'d> {
+struct Report {
     schema: &'static str,
-    trace: String,
-    kernel: Option<String>,
     /// How many events there are.
     events: u64,
-    steps: &'d [Step],
-    trust: &'d Diagnostics,
+    steps: Vec<Step>,
 }
 
 /// Goes there, and shows.
 pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     args.output.check()?;
     args.tasks.without_forked("stepper")?;
-    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let subject = args.trace.open()?;
     let at = Where::parse(&args.tool.at).map_err(|e| anyhow::anyhow!("--at: {e}"))?.in_trace(subject.start);
-    let opened = progress::watched(&subject.trace, args.read.quiet, || Replay::new(subject.trace.events()?));
-    let mut replay = opened.map_err(|e| subject.named(e))?;
+    let mut replay = subject.watched(|| Replay::new(subject.trace.events()?))?;
     let start = replay.step_at(at).map_err(|e| subject.named(e))?;
     let options = Options {
         zero: subject.start,
@@ -95,30 +87,28 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         total: replay.total(),
     };
     let diagnostics = replay.diagnostics().clone();
-    trust::warn(&diagnostics, args.read.quiet || args.output.wants_json(), args.read.color);
+    if args.tui || args.text {
+        trust::warn(&diagnostics, &subject.read);
+    }
     if args.tui {
         replay.go(start).map_err(|e| subject.named(e))?;
         return interact(&subject, replay, options);
     }
     let steps = collect(args, &subject, &mut replay, start, &options)?;
-    if args.text {
-        let width = crate::args::terminal_width();
-        let texts: Vec<String> = steps.iter().map(|step| stepper::text(step, &options, width)).collect();
-        return output::print(texts.join("\n").as_bytes());
-    }
-    let heading = subject.heading(page::general_warnings(&subject.trace, &subject.observed, &diagnostics));
-    let figures = || Ok(steps.iter().map(|step| stepper::figure(step, &options, &heading)).collect());
-    let document = Document {
-        schema: "schedviz/stepper/1",
-        trace: subject.name(),
-        kernel: subject.trace.info().kernel,
-        events: replay.total(),
-        steps: &steps,
-        trust: &diagnostics,
+    let report = Report { schema: "schedviz/stepper/1", events: replay.total(), steps };
+    let text = || {
+        let texts = report.steps.iter().map(|step| stepper::text(step, &options, terminal_width()));
+        texts.collect::<Vec<_>>().join("\n")
     };
-    let written = args.output.write(&args.trace, "stepper", figures, &document, None)?;
-    output::announce(written, args.read.quiet);
-    Ok(())
+    if args.text {
+        return sink::print(text().as_bytes());
+    }
+    let figures = || {
+        let heading = subject.general_heading(&diagnostics);
+        Ok(report.steps.iter().map(|step| stepper::figure(step, &options, &heading)).collect())
+    };
+    let document = Document::of("stepper", &subject, &report, &diagnostics);
+    document.give(&subject, &args.output, Forms::drawn(figures).with_text(text))
 }
 
 /// Which events are stepped at.
@@ -139,7 +129,7 @@ impl Filter {
             tasks: args.tasks.tasks()?,
             exclude: args.tasks.exclude()?,
             pids: args.tasks.pids(),
-            cpus: subject.only(&args.window),
+            cpus: subject.only(),
         })
     }
 

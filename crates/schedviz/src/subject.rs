@@ -1,11 +1,11 @@
 //! A trace that was opened, and the part of it that is asked for.
 
-use crate::args::{Lanes, ReadArgs, WindowArgs, name_of, named, repeatable};
-use crate::page;
+use crate::args::{BeginArgs, Lanes, ReadArgs, WindowArgs, name_of, named, repeatable};
+use crate::{page, progress};
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
 use parse::Trace;
-use sched::{Cpu, Topology, Ts, Window};
+use sched::{Analysis, Cpu, Diagnostics, Outcome, Pass, Topology, Ts, Window};
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
 use timeline::page::Heading;
@@ -14,6 +14,8 @@ use timeline::page::Heading;
 pub(crate) struct Subject {
     pub(crate) trace: Trace,
     path: PathBuf,
+    /// How it is read, and what is said meanwhile.
+    pub(crate) read: ReadArgs,
     /// As texts name it.
     pub(crate) drawable: Drawable,
     /// The trace's first instant.
@@ -44,8 +46,8 @@ impl Subject {
         let topology = window.topology()?;
         let observed = trace.observed();
         let shown = window.cpus(&observed, &topology)?;
-        let (path, drawable) = (path.to_owned(), read.drawable(path, window));
-        Ok(Subject { trace, path, drawable, start, window: asked, from, to, topology, observed, shown })
+        let (path, drawable, read) = (path.to_owned(), read.drawable(path, window), read.clone());
+        Ok(Subject { trace, path, read, drawable, start, window: asked, from, to, topology, observed, shown })
     }
 
     /// An error with the file's name in front.
@@ -70,8 +72,28 @@ impl Subject {
     }
 
     /// The CPUs shown, where only some were asked for.
-    pub(crate) fn only(&self, window: &WindowArgs) -> Option<Vec<Cpu>> {
-        window.has_cpus().then(|| self.shown.cpus.iter().map(|(cpu, _)| *cpu).collect())
+    pub(crate) fn only(&self) -> Option<Vec<Cpu>> {
+        self.shown.some.then(|| self.shown.cpus.iter().map(|(cpu, _)| *cpu).collect())
+    }
+
+    /// The window as a figure has it, from its first to its last instant: an event at the very end is inside.
+    pub(crate) fn page(&self) -> Window {
+        Window { from: Some(self.from), to: Some(self.to) }
+    }
+
+    /// Does work on the trace, and shows how far it is.
+    pub(crate) fn watched<T>(&self, work: impl FnOnce() -> Result<T, parse::Error>) -> Result<T> {
+        progress::watched(&self.trace, self.read.quiet, work).map_err(|e| self.named(e))
+    }
+
+    /// Follows the scheduler's state through a window, for an analysis.
+    pub(crate) fn follow<A: Analysis>(
+        &self,
+        begin: &BeginArgs,
+        window: Window,
+        analysis: impl Fn() -> A,
+    ) -> Result<Outcome<A::Output>> {
+        self.watched(|| Pass::over(begin.events(self)?).window(window).run(analysis))
     }
 
     /// How the lanes of the CPUs shown are drawn from `from` to `to`, without marks.
@@ -86,6 +108,11 @@ impl Subject {
             frequency: false,
             coloring,
         }
+    }
+
+    /// What surrounds a figure that does not show where events were lost.
+    pub(crate) fn general_heading(&self, diagnostics: &Diagnostics) -> Heading {
+        self.heading(page::general_warnings(&self.trace, &self.observed, diagnostics))
     }
 
     /// What surrounds a figure, with these warnings.

@@ -1,14 +1,15 @@
 //! What was wrong with a trace, said where it can be seen.
 
+use crate::args::ReadArgs;
 use sched::{Diagnostics, Severity};
 use std::io::IsTerminal;
 
 /// Prints what is worth a warning to standard error: losses and repairs, one line each.
-pub(crate) fn warn(diagnostics: &Diagnostics, quiet: bool, color: clap::ColorChoice) {
-    if quiet {
+pub(crate) fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {
+    if read.quiet {
         return;
     }
-    let colored = match color {
+    let colored = match read.color {
         clap::ColorChoice::Always => true,
         clap::ColorChoice::Never => false,
         clap::ColorChoice::Auto => std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),

@@ -1,14 +1,12 @@
 //! `schedviz utilization`: what CPUs spend their time on, interval by interval.
 
-use crate::args::{BeginArgs, ReadArgs, WindowArgs, length};
-use crate::output::OutputArgs;
-use crate::present::Found;
-use crate::progress;
+use crate::args::{BeginArgs, TraceArgs, length};
+use crate::output::{Forms, OutputArgs};
+use crate::present::Document;
 use crate::subject::Subject;
 use anyhow::{Context, Result, bail};
 use regex::Regex;
-use sched::{Dur, Pass, Window};
-use std::path::PathBuf;
+use sched::Dur;
 use timeline::scale::round_step;
 use utilization::{Options, Utilization};
 
@@ -21,8 +19,8 @@ use utilization::{Options, Utilization};
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct UtilizationArgs {
-    /// The recording
-    trace: PathBuf,
+    #[command(flatten)]
+    trace: TraceArgs,
     /// The length of an interval, such as 1s or 10ms; by default about twenty fit
     #[arg(long, value_name = "TIME")]
     interval: Option<String>,
@@ -35,10 +33,6 @@ pub(crate) struct UtilizationArgs {
     /// The application's tasks, by command; without it what descends from the traced command
     #[arg(long, value_name = "REGEX", help_heading = "Tasks")]
     tasks: Option<String>,
-    #[command(flatten)]
-    read: ReadArgs,
-    #[command(flatten)]
-    window: WindowArgs,
     #[command(flatten)]
     begin: BeginArgs,
     #[command(flatten)]
@@ -55,23 +49,14 @@ Examples:
 pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     args.output.check()?;
     args.begin.without_descent(args.tasks.is_none(), "the application's share")?;
-    let subject = Subject::open(&args.trace, &args.read, &args.window)?;
+    let subject = args.trace.open()?;
     let options = options(&subject, args)?;
-    // The figures end where the window does: an event at the very end is inside.
-    let window = Window { from: Some(subject.from), to: Some(subject.to) };
-    let outcome = progress::watched(&subject.trace, args.read.quiet, || -> Result<_, parse::Error> {
-        Pass::over(args.begin.events(&subject)?).window(window).run(|| Utilization::new(&options))
-    });
-    let outcome = outcome.map_err(|e| subject.named(e))?;
+    let outcome = subject.follow(&args.begin, subject.page(), || Utilization::new(&options))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
-    let found = Found { command: "utilization", report: &report, diagnostics: &diagnostics };
-    found.present(
-        &subject,
-        &args.read,
-        &args.output,
-        |heading| vec![utilization::figure(&report, &options, heading)],
-        |trace| utilization::text(&report, trace, args.per_cpu),
-    )
+    let text = || utilization::text(&report, &subject.drawable, args.per_cpu);
+    let figure = || Ok(vec![utilization::figure(&report, &options, &subject.general_heading(&diagnostics))]);
+    let document = Document::of("utilization", &subject, &report, &diagnostics);
+    document.give(&subject, &args.output, Forms::told(text, figure))
 }
 
 /// The options where nothing else is asked for.
