@@ -1,35 +1,20 @@
 //! The `schedviz` program: glue between the reader, the analyses and the devices.
 
 mod args;
-mod comparison;
-mod conserve;
-mod counters;
-mod delays;
-mod folder;
-mod funnel;
-mod graph;
+mod commands;
 mod groups;
-mod happenings;
-mod info;
-mod listing;
-mod manual;
-mod measures;
 mod output;
-mod overview;
 mod page;
 mod patterns;
-mod portrait;
 mod present;
 mod progress;
-mod sharing;
 mod sink;
-mod step;
 mod subject;
 mod trust;
-mod utilize;
 
+use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Parser, Subcommand};
+use commands::Command;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -61,26 +46,6 @@ First steps:
 
 Exit status: 0 done, 1 error, 2 a limit that was asked for is exceeded, 3 the trace cannot be trusted enough to judge.";
 
-/// Each variant's help is that of its arguments.
-#[derive(Debug, Subcommand)]
-enum Command {
-    Info(info::InfoArgs),
-    Dat2graph(Box<graph::GraphArgs>),
-    RunningWaiting(Box<overview::OverviewArgs>),
-    Workcons(Box<conserve::WorkconsArgs>),
-    Stepper(Box<step::StepperArgs>),
-    Events(Box<happenings::EventsArgs>),
-    Latency(Box<delays::LatencyArgs>),
-    Utilization(Box<utilize::UtilizationArgs>),
-    Fairness(Box<sharing::FairnessArgs>),
-    Report(folder::ReportArgs),
-    Compare(Box<comparison::CompareArgs>),
-    Schedstat(Box<counters::SchedstatArgs>),
-    /// Write man pages or shell completions
-    #[command(hide = true)]
-    Manual(manual::ManualArgs),
-}
-
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -92,22 +57,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::from(e.use_stderr()));
         }
     };
-    let done = match cli.command {
-        Command::Info(args) => info::run(&args).map(|()| ExitCode::SUCCESS),
-        Command::Dat2graph(args) => graph::run(&args).map(|()| ExitCode::SUCCESS),
-        Command::RunningWaiting(args) => overview::run(&args).map(|()| ExitCode::SUCCESS),
-        Command::Workcons(args) => conserve::run(&args),
-        Command::Events(args) => happenings::run(&args).map(|()| ExitCode::SUCCESS),
-        Command::Utilization(args) => utilize::run(&args).map(|()| ExitCode::SUCCESS),
-        Command::Fairness(args) => sharing::run(&args).map(|()| ExitCode::SUCCESS),
-        Command::Report(args) => folder::run(&args).map(|()| ExitCode::SUCCESS),
-        Command::Compare(args) => comparison::run(&args),
-        Command::Schedstat(args) => counters::run(&args).map(|()| ExitCode::SUCCESS),
-        Command::Latency(args) => delays::run(&args).map(|()| ExitCode::SUCCESS),
-        Command::Stepper(args) => step::run(&args).map(|()| ExitCode::SUCCESS),
-        Command::Manual(args) => manual::run(&args).map(|()| ExitCode::SUCCESS),
-    };
-    match done {
+    match cli.command.run() {
         Ok(code) => code,
         // Whoever reads the output has seen enough.
         Err(e) if sink::is_closed_pipe(&e) => ExitCode::SUCCESS,

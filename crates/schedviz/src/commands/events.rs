@@ -1,16 +1,20 @@
 //! `schedviz events`: markers over lanes, lists, counts and values; and the causes of migrations.
 
+mod funnel;
+mod listing;
+
 use crate::args::{BeginArgs, TaskArgs, TaskFilter, TraceArgs};
-use crate::funnel::Funnel;
+use crate::commands::dat2graph::read_lanes;
 use crate::output::{Format, Forms, OutputArgs};
 use crate::page::{self, Loss};
 use crate::present::Document;
 use crate::subject::Subject;
-use crate::{graph, listing, patterns, progress};
+use crate::{patterns, progress};
 use anyhow::{Context, Result, bail};
 use dat2graph::{Coloring, Lane};
 use draw::{Figure, Unit};
 use events::{Balance, BalanceReport, Gather};
+use funnel::Funnel;
 use parse::{EventFormat, Record, Want};
 use regex::Regex;
 use sched::{Cpu, Diagnostics, Migration};
@@ -293,7 +297,7 @@ fn over_lanes(
     let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
     let coloring = Coloring { pale: !args.in_color, ..Coloring::default() };
     let lanes_options = subject.lanes(subject.from, subject.to, coloring);
-    let lanes: Vec<Lane> = graph::read_lanes(&subject.trace, &reader, &lanes_options, &[]).0;
+    let lanes: Vec<Lane> = read_lanes(&subject.trace, &reader, &lanes_options, &[]).0;
     let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), subject.to.since(subject.from));
     let heading = subject.heading(page::warnings(&subject.trace, &subject.observed, &loss, diagnostics));
     let background = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {

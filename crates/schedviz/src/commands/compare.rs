@@ -1,11 +1,13 @@
 //! `schedviz compare`: what differs between groups of runs, and whether that is more than noise.
 
+mod measures;
+
 use crate::args::{ReadArgs, WindowArgs, repeatable};
-use crate::measures::{self, Measured};
 use crate::output::{Forms, OutputArgs};
 use crate::{groups, trust};
 use anyhow::{Result, anyhow, bail};
 use compare::{Group, Limit, Metric, Outcome, Row, Run};
+use measures::Measured;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

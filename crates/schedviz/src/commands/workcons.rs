@@ -1,9 +1,11 @@
 //! `schedviz workcons`: one number for a run, a table for several, a verdict for a regression job.
 
+mod portrait;
+
 use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, repeatable};
 use crate::output::{Forms, OutputArgs};
 use crate::subject::Subject;
-use crate::{groups, portrait, trust};
+use crate::{groups, trust};
 use anyhow::{Result, bail};
 use parse::Where;
 use sched::{Cpu, Diagnostics, Dur};

@@ -17,7 +17,7 @@ use timeline::page::Heading;
 /// of cores. Red above green below the dotted line: tasks wait while cores idle.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct OverviewArgs {
+pub(crate) struct RunningWaitingArgs {
     #[command(flatten)]
     trace: TraceArgs,
     #[command(flatten)]
@@ -38,7 +38,7 @@ Examples:
   schedviz running-waiting trace.dat -o series.csv          the series for another program";
 
 /// Reads, draws and writes.
-pub(crate) fn run(args: &OverviewArgs) -> Result<()> {
+pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
     args.output.check()?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     let subject = args.trace.open()?;

@@ -1,6 +1,6 @@
 //! Events as text, in the form of `trace-cmd report -t`.
 
-use crate::happenings::{Choice, each};
+use super::{Choice, each};
 use crate::sink::Lines;
 use crate::subject::Subject;
 use crate::trust;

@@ -1,6 +1,6 @@
 //! The figure of `schedviz workcons` for one run: strips, and a closer look at the longest episodes.
 
-use crate::graph::read_lanes;
+use crate::commands::dat2graph::read_lanes;
 use crate::page::{self, Loss};
 use crate::subject::Subject;
 use anyhow::Result;

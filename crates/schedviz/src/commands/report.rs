@@ -1,10 +1,10 @@
 //! `schedviz report`: every analysis in one pass, as a folder with a page that shows all.
 
+use super::workcons::Run;
 use crate::args::{BeginArgs, TraceArgs, repeatable};
-use crate::conserve::Run;
 use crate::present::Document;
 use crate::subject::Subject;
-use crate::{graph, output, overview, page, sink, trust, utilize};
+use crate::{output, page, sink, trust};
 use anyhow::{Context, Result, bail};
 use dat2graph::{Coloring, Lane, Timeline};
 use draw::Figure;
@@ -136,11 +136,11 @@ impl<'q> Questions<'q> {
         };
         Ok(Questions {
             conserve,
-            overview: overview::plain(subject)?,
+            overview: super::running_waiting::plain(subject)?,
             waits: latency::Options { cpus, zero, topology: topology(), worst: 5, ..Default::default() },
             drawn: subject.lanes(from, to, Coloring::default()),
             shares,
-            busy: utilize::plain(subject),
+            busy: super::utilization::plain(subject),
         })
     }
 
@@ -194,7 +194,12 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
         Section {
             name: "dat2graph",
             title: "What every core ran",
-            figures: vec![dat2graph::figure(lanes, &ran, &asked.drawn, &graph::heading(subject, &ran, diagnostics))],
+            figures: vec![dat2graph::figure(
+                lanes,
+                &ran,
+                &asked.drawn,
+                &super::dat2graph::heading(subject, &ran, diagnostics),
+            )],
             text: String::new(),
             json: json("dat2graph", subject, &ran, diagnostics)?,
         },
@@ -204,7 +209,7 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
             figures: vec![running_waiting::figure(
                 queues,
                 &asked.overview,
-                &overview::heading(subject, queues, diagnostics),
+                &super::running_waiting::heading(subject, queues, diagnostics),
             )],
             text: String::new(),
             json: json("running-waiting", subject, queues, diagnostics)?,

@@ -21,7 +21,7 @@ use timeline::page::Heading;
 /// hatching a time of which nothing is known because events were lost.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct GraphArgs {
+pub(crate) struct Dat2graphArgs {
     #[command(flatten)]
     trace: TraceArgs,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) struct Mark {
 }
 
 /// Reads, draws and writes.
-pub(crate) fn run(args: &GraphArgs) -> Result<()> {
+pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     args.output.check()?;
     let subject = args.trace.open()?;
     let trace = &subject.trace;
@@ -138,7 +138,7 @@ fn marks(trace: &Trace, wanted: &[String]) -> Result<Vec<Mark>> {
     Ok(marks)
 }
 
-fn coloring(args: &GraphArgs, trace: &Trace) -> Result<Coloring> {
+fn coloring(args: &Dat2graphArgs, trace: &Trace) -> Result<Coloring> {
     let mut commands: Vec<Comm> = trace.saved_names().values().copied().collect();
     commands.sort_unstable();
     commands.dedup();

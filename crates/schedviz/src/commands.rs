@@ -1,0 +1,61 @@
+//! The commands: each has its arguments and its examples, asks an analysis, and gives what that found.
+
+mod compare;
+mod dat2graph;
+mod events;
+mod fairness;
+mod info;
+mod latency;
+mod manual;
+mod report;
+mod running_waiting;
+mod schedstat;
+mod stepper;
+mod utilization;
+mod workcons;
+
+use anyhow::Result;
+use std::process::ExitCode;
+
+/// Each variant's help is that of its arguments.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Info(info::InfoArgs),
+    Dat2graph(Box<dat2graph::Dat2graphArgs>),
+    RunningWaiting(Box<running_waiting::RunningWaitingArgs>),
+    Workcons(Box<workcons::WorkconsArgs>),
+    Stepper(Box<stepper::StepperArgs>),
+    Events(Box<events::EventsArgs>),
+    Latency(Box<latency::LatencyArgs>),
+    Utilization(Box<utilization::UtilizationArgs>),
+    Fairness(Box<fairness::FairnessArgs>),
+    Report(report::ReportArgs),
+    Compare(Box<compare::CompareArgs>),
+    Schedstat(Box<schedstat::SchedstatArgs>),
+    /// Write man pages or shell completions
+    #[command(hide = true)]
+    Manual(manual::ManualArgs),
+}
+
+impl Command {
+    /// Does what was asked for; with what to exit.
+    pub(crate) fn run(self) -> Result<ExitCode> {
+        match self {
+            Command::Info(args) => info::run(&args)?,
+            Command::Dat2graph(args) => dat2graph::run(&args)?,
+            Command::RunningWaiting(args) => running_waiting::run(&args)?,
+            Command::Stepper(args) => stepper::run(&args)?,
+            Command::Events(args) => events::run(&args)?,
+            Command::Latency(args) => latency::run(&args)?,
+            Command::Utilization(args) => utilization::run(&args)?,
+            Command::Fairness(args) => fairness::run(&args)?,
+            Command::Report(args) => report::run(&args)?,
+            Command::Schedstat(args) => schedstat::run(&args)?,
+            Command::Manual(args) => manual::run(&args)?,
+            // These judge.
+            Command::Workcons(args) => return workcons::run(&args),
+            Command::Compare(args) => return compare::run(&args),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
