@@ -295,6 +295,15 @@ fn frequencies_get_a_band_and_interrupts_a_class() {
             .success()
             .text();
     golden("dat2graph-frequency.svg", &svg.replace(&trace, "TRACE"));
+    // By name they are found as any other event is.
+    let marked = schedviz(&["dat2graph", &trace, "--json", "--events", "irq:*"]).success().text();
+    let marked: serde_json::Value = serde_json::from_str(&marked).expect("JSON");
+    let counted =
+        ["entry", "exit"].map(|way| serde_json::json!({"event": format!("irq:irq_handler_{way}"), "count": 2}));
+    assert_eq!(marked["events"], serde_json::json!(counted));
+    let stepped = ["stepper", &trace, "-q", "--text", "--events", "irq:irq_handler_exit", "--steps", "9"];
+    let stepped = schedviz(&stepped).success().text();
+    assert_eq!(stepped.matches("next: irq_handler_exit: CPU 0 leaves an interrupt handler").count(), 2, "{stepped}");
     std::fs::remove_dir_all(&folder).expect("removed");
     assert!(svg.contains("GHz") && svg.contains("other tasks"));
 }

@@ -88,7 +88,7 @@ fn event(ts: i64, pid: i32, kind: Kind) -> SchedEvent {
 
 #[test]
 fn interrupts_count_for_themselves() {
-    let entry = |ts, entry| event(ts, 0, Kind::Interrupt { entry });
+    let entry = |ts, entry| event(ts, 0, Kind::Interrupt { id: 2, entry });
     // Idle from 0 to 100 but for a handler from 10 to 40, in which another is nested; the entry of the
     // last one was lost.
     let events = [

@@ -62,7 +62,7 @@ impl Input<'_> {
                 let with = Some(self.pid()).filter(|pid| pid.0 % 2 == 0);
                 Kind::Numa { pid: self.pid(), with, src: self.cpu(), dst: self.cpu(), stuck: self.byte() > 200 }
             }
-            11 => Kind::Interrupt { entry: self.byte() > 100 },
+            11 => Kind::Interrupt { id: 2, entry: self.byte() > 100 },
             _ => Kind::Other { id: 1 },
         }
     }

@@ -141,7 +141,7 @@ impl<'o> LaneFold<'o> {
             Kind::Frequency { khz, target } if options.frequency && event.ts <= options.to => {
                 self.frequencies.push((event.ts, target, khz));
             }
-            Kind::Interrupt { entry } if options.coloring.by == ColorBy::Class => self.interrupt(entry, event),
+            Kind::Interrupt { entry, .. } if options.coloring.by == ColorBy::Class => self.interrupt(entry, event),
             // An exit may have been among what was lost.
             Kind::Lost { .. } => self.interrupts = 0,
             _ => {}

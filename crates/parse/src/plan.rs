@@ -442,7 +442,7 @@ impl Plan {
                 let with = with.and_then(|at| at.int(p, e)).map(Pid);
                 Kind::Numa { pid: Pid(pid.int(p, e)?), with, src, dst, stuck: *stuck }
             }
-            Decode::Interrupt { entry } => Kind::Interrupt { entry: *entry },
+            Decode::Interrupt { entry } => Kind::Interrupt { id: self.common.id(p, e)?, entry: *entry },
         })
     }
 

@@ -294,8 +294,8 @@ pub enum Kind {
     Lost { count: Option<u64> },
     /// `power:cpu_frequency` in kHz, of `target`.
     Frequency { khz: u32, target: Cpu },
-    /// Entry to (`true`) or exit from an interrupt or softirq handler.
-    Interrupt { entry: bool },
+    /// Entry to (`true`) or exit from an interrupt or softirq handler; `id` is the event's number in this file.
+    Interrupt { id: u16, entry: bool },
     /// NUMA balancing wants to move `pid` from `src` to `dst` (`sched_move_numa`), to exchange it
     /// with another there (`sched_swap_numa`), or could not (`stuck`, `sched_stick_numa`).
     Numa { pid: Pid, with: Option<Pid>, src: Cpu, dst: Cpu, stuck: bool },

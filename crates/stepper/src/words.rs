@@ -79,8 +79,8 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
             format!("{n}events of CPU {cpu} were lost here: what runs and waits there becomes unknown")
         }
         Kind::Frequency { khz, target } => format!("CPU {target} goes to {:.2} GHz", f64::from(khz) / 1e6),
-        Kind::Interrupt { entry: true } => format!("CPU {cpu} enters an interrupt handler"),
-        Kind::Interrupt { entry: false } => format!("CPU {cpu} leaves an interrupt handler"),
+        Kind::Interrupt { entry: true, .. } => format!("CPU {cpu} enters an interrupt handler"),
+        Kind::Interrupt { entry: false, .. } => format!("CPU {cpu} leaves an interrupt handler"),
         Kind::Numa { pid, stuck: true, .. } => format!("NUMA balancing cannot move {}", whom(pid)),
         Kind::Numa { pid, with: None, .. } => format!("NUMA balancing wants to move {}", whom(pid)),
         Kind::Numa { pid, with: Some(with), .. } => {
@@ -144,11 +144,10 @@ pub fn event_name(kind: &Kind, names: &dyn Names) -> String {
         Kind::Exit { .. } => "sched_process_exit",
         Kind::Lost { .. } => "lost",
         Kind::Frequency { .. } => "cpu_frequency",
-        Kind::Interrupt { .. } => "interrupt",
         Kind::Numa { stuck: true, .. } => "sched_stick_numa",
         Kind::Numa { with: Some(_), .. } => "sched_swap_numa",
         Kind::Numa { .. } => "sched_move_numa",
-        Kind::Other { id } => return names.event(*id),
+        Kind::Interrupt { id, .. } | Kind::Other { id } => return names.event(*id),
     };
     name.to_owned()
 }

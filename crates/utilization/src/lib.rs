@@ -288,7 +288,7 @@ impl Analysis for Utilization<'_> {
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.follow_idling(event.ts, state);
         match event.kind {
-            Kind::Interrupt { entry } => self.interrupt(event, entry),
+            Kind::Interrupt { entry, .. } => self.interrupt(event, entry),
             Kind::Migrate { orig, dest, .. } => {
                 let queued = |s: &sched::Span| matches!(s.state, TaskState::Waiting(_));
                 if state.spans().iter().any(queued) {

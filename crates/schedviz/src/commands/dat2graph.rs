@@ -96,7 +96,7 @@ pub(crate) fn read_lanes(
             return None;
         }
         match event.kind {
-            Kind::Other { id } => marks.iter().position(|m| m.id == Some(id)),
+            Kind::Other { id } | Kind::Interrupt { id, .. } => marks.iter().position(|m| m.id == Some(id)),
             Kind::Switch { .. } => marks.iter().position(|m| m.name == "sched:sched_switch"),
             Kind::Exec { .. } => marks.iter().position(|m| m.name == "sched:sched_process_exec"),
             Kind::Frequency { .. } => marks.iter().position(|m| m.name == "power:cpu_frequency"),
