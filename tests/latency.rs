@@ -4,7 +4,7 @@
 use crate::support::{fixture, recordings, schedviz};
 use latency::{Latency, LatencyReport, Measure, Options};
 use parse::Trace;
-use sched::{Dur, Kind, Lengths, Pass, SchedEvent};
+use sched::{Cpu, Dur, Kind, Lengths, Pass, Pid, PrevState, SchedEvent, Ts};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -141,6 +141,45 @@ fn intervals_are_those_of_the_simulators_run_queues() {
 
 /// Wakeup latencies by the lines of `trace-cmd report`: from the last waking of a task to its next
 /// switch-in. Only of tasks whose sleep was seen to begin.
+#[test]
+fn what_a_loss_cut_has_no_length() {
+    let task = |pid| sched::TaskRef { pid: Pid(pid), prio: 120, comm: sched::Comm::new(b"task") };
+    let at = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
+    let switch =
+        |ts, cpu, prev, state, next| at(ts, cpu, prev, Kind::Switch { prev: task(prev), state, next: task(next) });
+    let (runnable, asleep) = (PrevState::RUNNABLE, PrevState::blocked(1));
+    let events = [
+        at(0, 0, 0, Kind::Other { id: 1 }),
+        switch(100, 1, 0, runnable, 7),
+        switch(300, 1, 7, runnable, 8),
+        // Where CPU 0 shows itself again it runs the task that was thought to wait on the other one.
+        at(400, 0, 0, Kind::Lost { count: None }),
+        at(900, 0, 7, Kind::Other { id: 1 }),
+        switch(950, 0, 7, runnable, 9),
+        switch(1000, 0, 9, asleep, 7),
+        switch(1500, 0, 7, asleep, 0),
+    ];
+    let report = measure(&events);
+    let of = |measure| (report.of(measure).count, report.of(measure).max_ns);
+    assert_eq!(of(Measure::Preempted), (1, Dur(50)));
+    assert_eq!(of(Measure::Run), (3, Dur(500)));
+    let shares = fairness::Options {
+        from: Ts(0),
+        to: Ts(1500),
+        zero: Ts(0),
+        by: fairness::GroupBy::Command,
+        tasks: None,
+        weights: false,
+        interval: Dur(1500),
+        worst: 5,
+    };
+    let pass = Pass::over(&events[..]).run(|| (fairness::Fairness::new(&shares), schedstat::FromTrace::default()));
+    let (shares, columns) = pass.unwrap_or_else(|never| match never {}).output;
+    assert_eq!(shares.starved.iter().map(|wait| wait.duration_ns).collect::<Vec<_>>(), [Dur(50)]);
+    assert_eq!(shares.members[0].slices.count, 3);
+    assert_eq!(columns.columns.slice_ms, Some((200.0 + 50.0 + 500.0) / 3.0 / 1e6));
+}
+
 fn reported(path: &Path) -> Option<Vec<i64>> {
     let output = Command::new("trace-cmd").args(["report", "-t", "-R", "-i"]).arg(path).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -71,6 +71,7 @@ fn the_state_is_the_simulators_at_every_event() {
             let outcome = Pass::over(sim.events.as_slice()).prologue(prologue).run(|| (compare(), Laws::default()));
             let outcome = outcome.unwrap_or_else(|never| match never {});
             assert_eq!(outcome.output.0, None, "seed {seed}, prologue {prologue}");
+            assert_eq!(outcome.output.1.unseen, 0, "seed {seed}, prologue {prologue}");
             let repaired: Vec<_> =
                 outcome.diagnostics.iter().filter(|d| d.0.severity() == Severity::Repaired).collect();
             assert!(repaired.is_empty(), "seed {seed}: {repaired:?}");

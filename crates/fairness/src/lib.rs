@@ -205,8 +205,8 @@ impl Analysis for Fairness<'_> {
             before
         });
         let task = before.as_ref().unwrap_or(task);
-        // Cut by an edge of the window it is no whole slice.
-        let whole = !span.censored && span.start > self.options.from && span.start > state.start();
+        // Cut by an edge of the window, or by a loss, it is no whole slice.
+        let whole = span.begun && span.ended;
         let Some(member) = self.member(task, state) else { return };
         let Fairness { members, intervals, .. } = self;
         let sums = &mut members[member].1;
@@ -235,10 +235,10 @@ impl Analysis for Fairness<'_> {
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         state.turned().iter().for_each(|(cpu, load)| self.idle.follow(*cpu, *load, event.ts));
-        for (task, old, new) in state.turns() {
-            match (old, new) {
+        for (task, span) in state.turns() {
+            match (span.state, span.next) {
                 (TaskState::Waiting(_), TaskState::Waiting(_)) => {}
-                (TaskState::Waiting(_), TaskState::Running(cpu)) => {
+                (TaskState::Waiting(_), TaskState::Running(cpu)) if span.ended => {
                     if self.options.tasks.is_none_or(|chosen| chosen(task, state))
                         && let Some(length) = self.waits.ends(task, cpu, event.ts, self.options.zero, &self.idle)
                         && let Some(member) = self.member(task, state)

@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 use sched::state::Task;
 use sched::topology::Distance;
 use sched::{
-    Analysis, Comm, Cpu, Dur, Kind, Lengths, Load, PerTask, Pid, SchedEvent, SchedState, TaskState, Topology, Ts,
+    Analysis, Comm, Cpu, Dur, Kind, Lengths, Load, PerTask, Pid, SchedEvent, SchedState, Span, TaskState, Topology, Ts,
 };
 use serde::Serialize;
 
@@ -284,40 +284,31 @@ impl<'o> Latency<'o> {
     }
 
     /// A task goes from one state to another.
-    fn turn(&mut self, task: &Task, old: TaskState, new: TaskState, event: &SchedEvent, state: &SchedState) {
+    fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
         use TaskState::{Blocked, Dead, Running, Waiting};
         // A migration, or another number: it goes on.
-        if let (Waiting(_), Waiting(_)) | (Running(_), Running(_)) | (Blocked(_), Blocked(_)) = (old, new) {
-            return;
+        match (span.state, span.next) {
+            (Waiting(_), Waiting(_)) | (Blocked(_), Blocked(_)) => return,
+            (Running(old), Running(new)) if old == new => return,
+            _ => {}
         }
         let before = self.tracks.take(task.id());
         let now = event.ts;
-        let phase = match (old, new) {
-            (Waiting(_), Running(cpu)) => {
-                self.ends(task, before, cpu, now, state);
-                Some(Phase::Run)
-            }
-            // It was woken unseen: how long it slept and waited is not known.
-            (_, Running(_)) => Some(Phase::Run),
-            (Running(cpu), Dead) => {
-                self.ends(task, before, cpu, now, state);
-                None
-            }
-            (Running(cpu), Blocked(last)) => {
-                self.ends(task, before, cpu, now, state);
-                Some(Phase::Sleep(last))
-            }
-            (Running(cpu), Waiting(queue)) => {
-                self.ends(task, before, cpu, now, state);
-                Some(Phase::Wait(self.wait(Measure::Preempted, None, None, queue, state)))
-            }
-            (old, Waiting(cpu)) => {
-                if let Blocked(_) = old {
-                    self.ends(task, before, cpu, now, state);
+        // What a loss cut has an unknown length.
+        if let Some(track) = before.as_ref().filter(|_| span.begun && span.ended) {
+            match (span.state, span.next) {
+                (Running(cpu), _) | (Waiting(_), Running(cpu)) | (Blocked(_), Waiting(cpu)) => {
+                    self.ends(task, track, cpu, now, state);
                 }
-                self.queued(task, before, cpu, event, state).map(Phase::Wait)
+                _ => {}
             }
-            _ => None,
+        }
+        let phase = match (span.state, span.next) {
+            (_, Running(_)) => Some(Phase::Run),
+            (Running(_), Blocked(last)) => Some(Phase::Sleep(last)),
+            (Running(_), Waiting(cpu)) => Some(Phase::Wait(self.wait(Measure::Preempted, None, None, cpu, state))),
+            (_, Waiting(cpu)) => self.queued(task, before.as_ref(), cpu, event, state).map(Phase::Wait),
+            (_, Blocked(_) | Dead | TaskState::Unknown) => None,
         };
         if let Some(phase) = phase {
             self.tracks.insert(task.id(), Track { since: now, phase });
@@ -328,7 +319,7 @@ impl<'o> Latency<'o> {
     fn queued(
         &self,
         task: &Task,
-        before: Option<Track>,
+        before: Option<&Track>,
         cpu: Cpu,
         event: &SchedEvent,
         state: &SchedState,
@@ -337,7 +328,7 @@ impl<'o> Latency<'o> {
             Kind::WakeupNew { .. } => Some(self.wait(Measure::New, None, None, cpu, state)),
             Kind::Wakeup { .. } => {
                 let (slept_on, since) = match before {
-                    Some(Track { phase: Phase::Sleep(cpu), since, .. }) => (Some(cpu), since),
+                    Some(Track { phase: Phase::Sleep(cpu), since }) => (Some(*cpu), *since),
                     _ => (None, self.start),
                 };
                 // An older waking is not of this wakeup.
@@ -374,17 +365,16 @@ impl<'o> Latency<'o> {
     }
 
     /// The phase of a task ends on a CPU.
-    fn ends(&mut self, task: &Task, track: Option<Track>, cpu: Cpu, now: Ts, state: &SchedState) {
-        let Some(track) = track else { return };
+    fn ends(&mut self, task: &Task, track: &Track, cpu: Cpu, now: Ts, state: &SchedState) {
         let shown = self.options.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu));
         if !shown || !self.options.tasks.is_none_or(|chosen| chosen(task, state)) {
             return;
         }
         let length = now.since(track.since);
-        match track.phase {
+        match &track.phase {
             Phase::Run => self.row(task).measures[Measure::Run as usize].add(length),
             Phase::Sleep(_) => self.row(task).measures[Measure::Sleep as usize].add(length),
-            Phase::Wait(wait) => self.waited(task, &wait, track.since, cpu, now),
+            Phase::Wait(wait) => self.waited(task, wait, track.since, cpu, now),
         }
     }
 
@@ -475,8 +465,8 @@ impl Analysis for Latency<'_> {
             Kind::Lost { .. } => self.gaps += 1,
             _ => {}
         }
-        for (task, old, new) in state.turns() {
-            self.turn(task, old, new, event, state);
+        for (task, span) in state.turns() {
+            self.turn(task, span, event, state);
         }
     }
 

@@ -52,10 +52,14 @@ pub struct Span {
     pub start: Ts,
     /// up to, and without, this one.
     pub end: Ts,
-    /// What it led to; the same, where it is censored.
+    /// What it led to; the same, where the window ended it.
     pub next: TaskState,
-    /// Cut by the end of the window or of the trace: it went on, nobody knows for how long.
-    pub censored: bool,
+    /// An event began it. Otherwise it had lasted for some time unseen: since before the window or the trace,
+    /// or since some moment of a loss.
+    pub begun: bool,
+    /// An event ended it. Otherwise it is censored: cut by the end of the window or of the trace, or in a loss,
+    /// after which something else turned out to be so.
+    pub ended: bool,
 }
 
 /// A stretch of one CPU with one current task. The spans of a CPU tile the window.
@@ -73,25 +77,39 @@ pub struct CpuSpan {
     pub end: Ts,
 }
 
-macro_rules! interval {
-    ($($name:ident),*) => {$(
-        impl $name {
-            /// Its length.
-            pub fn duration(&self) -> Dur {
-                self.end.since(self.start)
-            }
+impl Span {
+    /// Its length.
+    pub fn duration(&self) -> Dur {
+        self.end.since(self.start)
+    }
 
-            /// The part of it inside `[from, to]`, if any of it is. A span without length is kept
-            /// where its instant is inside.
-            pub fn clip(&self, from: Ts, to: Ts) -> Option<$name> {
-                let (start, end) = (self.start.max(from), self.end.min(to));
-                let inside = start < end || (start == end && self.start == self.end);
-                inside.then_some($name { start, end, ..*self })
-            }
-        }
-    )*};
+    /// The part of it inside `[from, to]`, if any of it is. A span without length is kept where its instant is
+    /// inside.
+    pub fn clip(&self, from: Ts, to: Ts) -> Option<Span> {
+        let (start, end) = inside(self.start, self.end, from, to)?;
+        let (begun, ended) = (self.begun && start == self.start, self.ended && end == self.end);
+        Some(Span { start, end, begun, ended, ..*self })
+    }
 }
-interval!(Span, CpuSpan);
+
+impl CpuSpan {
+    /// Its length.
+    pub fn duration(&self) -> Dur {
+        self.end.since(self.start)
+    }
+
+    /// The part of it inside `[from, to]`, as [`Span::clip`] has it.
+    pub fn clip(&self, from: Ts, to: Ts) -> Option<CpuSpan> {
+        let (start, end) = inside(self.start, self.end, from, to)?;
+        Some(CpuSpan { start, end, ..*self })
+    }
+}
+
+/// What of `[start, end]` is inside `[from, to]`.
+fn inside(start: Ts, end: Ts, from: Ts, to: Ts) -> Option<(Ts, Ts)> {
+    let (first, last) = (start.max(from), end.min(to));
+    (first < last || (first == last && start == end)).then_some((first, last))
+}
 
 #[cfg(test)]
 mod tests {

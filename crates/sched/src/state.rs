@@ -107,7 +107,7 @@ impl SchedState {
         for (task, cpu) in &start.waiting {
             if state.tasks.find(task.pid).is_none() {
                 let slot = state.birth(*task, TaskState::Unknown, start.ts);
-                state.enter(slot, TaskState::Waiting(*cpu), start.ts);
+                state.turn_out(slot, TaskState::Waiting(*cpu), start.ts);
             }
         }
         state.forget_facts();
@@ -180,9 +180,9 @@ impl SchedState {
         &self.spans
     }
 
-    /// What the last event changed of tasks, in order: the task, the state it left, the one it entered.
-    pub fn turns(&self) -> impl Iterator<Item = (&Task, TaskState, TaskState)> {
-        self.spans.iter().filter_map(|span| Some((self.task(span.task)?, span.state, span.next)))
+    /// The tasks whose state the last event changed, in order, each with the span that this closed.
+    pub fn turns(&self) -> impl Iterator<Item = (&Task, &Span)> {
+        self.spans.iter().filter_map(|span| Some((self.task(span.task)?, span)))
     }
 
     /// The CPU spans that the last event closed.
@@ -316,7 +316,7 @@ impl SchedState {
             }
         };
         let comm = self.tasks.entry(slot).comm;
-        self.run(cpu, slot, comm, ts);
+        self.run(cpu, slot, comm, ts, false);
     }
 
     fn set_current(&mut self, cpu: Cpu, current: Current, running: Option<Slot>, comm: Comm, ts: Ts) {
@@ -326,8 +326,9 @@ impl SchedState {
         self.cpu_spans.push(span);
     }
 
-    /// The task in `slot` runs on `cpu` from `ts`, by the name `comm`, whatever it did before.
-    fn run(&mut self, cpu: Cpu, slot: Slot, comm: Comm, ts: Ts) {
+    /// The task in `slot` runs on `cpu` from `ts`, by the name `comm`, whatever it did before; `seen`: it was
+    /// switched in just then.
+    fn run(&mut self, cpu: Cpu, slot: Slot, comm: Comm, ts: Ts, seen: bool) {
         let Task { state, pid, .. } = *self.tasks.entry(slot);
         if let TaskState::Running(other) = state
             && other != cpu
@@ -335,16 +336,29 @@ impl SchedState {
             self.repair(Repair::RunningElsewhere);
             self.set_current(other, Current::Unknown, None, Comm::EMPTY, ts);
         }
-        self.enter(slot, TaskState::Running(cpu), ts);
+        // Who slept had been woken before; who ran elsewhere had left.
+        let ended = seen && !matches!(state, TaskState::Blocked(_) | TaskState::Running(_));
+        self.change(slot, TaskState::Running(cpu), ts, ended, seen);
         self.set_current(cpu, Current::Task(pid), Some(slot), comm, ts);
     }
 
-    /// Closes the span of the task in `slot` and begins the next.
+    /// An event takes the task in `slot` to a state.
     fn enter(&mut self, slot: Slot, state: TaskState, ts: Ts) {
+        self.change(slot, state, ts, true, true);
+    }
+
+    /// The task in `slot` turns out to be in a state, since some moment that was not seen.
+    fn turn_out(&mut self, slot: Slot, state: TaskState, ts: Ts) {
+        self.change(slot, state, ts, false, false);
+    }
+
+    /// Closes the span of the task in `slot`, which an event `ended` or not, and begins the next.
+    fn change(&mut self, slot: Slot, state: TaskState, ts: Ts, ended: bool, begins: bool) {
         let task = self.tasks.entry(slot);
         let old = std::mem::replace(&mut task.state, state);
         let start = std::mem::replace(&mut task.since, ts);
-        let span = Span { task: task.id(), pid: task.pid, state: old, start, end: ts, next: state, censored: false };
+        let begun = std::mem::replace(&mut task.begun, begins);
+        let span = Span { task: task.id(), pid: task.pid, state: old, start, end: ts, next: state, begun, ended };
         task.undecided = None;
         self.spans.push(span);
         if let TaskState::Waiting(cpu) = old {
@@ -408,7 +422,7 @@ impl SchedState {
         if self.cpus[cpu.index()].current != Current::of(prev.pid) {
             self.repair(Repair::SwitchPrevMismatch);
             if let Some(old) = self.cpus[cpu.index()].running {
-                self.enter(old, TaskState::Unknown, now);
+                self.turn_out(old, TaskState::Unknown, now);
             }
             self.settle(cpu, prev.pid, now);
         }
@@ -433,7 +447,7 @@ impl SchedState {
             // Not from the entry, unless there is none: it has just been written there, in parts, and a
             // load of the whole would have to wait for them.
             let comm = if next.comm.is_empty() { self.tasks.entry(slot).comm } else { next.comm };
-            self.run(cpu, slot, comm, now);
+            self.run(cpu, slot, comm, now, true);
         }
     }
 
@@ -537,7 +551,7 @@ impl SchedState {
                 }
                 return;
             }
-            self.enter(leader, TaskState::Dead, self.now);
+            self.turn_out(leader, TaskState::Dead, self.now);
         }
         if let Some(slot) = self.tasks.find(old_pid) {
             self.enter_same(slot);
@@ -554,13 +568,13 @@ impl SchedState {
         if let TaskState::Running(cpu) = self.tasks.entry(slot).state {
             self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, self.now);
         }
-        self.enter(slot, TaskState::Dead, self.now);
+        self.turn_out(slot, TaskState::Dead, self.now);
     }
 
     /// Ends a span where the number changes, so that each span has one number.
     fn enter_same(&mut self, slot: Slot) {
-        let state = self.tasks.entry(slot).state;
-        self.enter(slot, state, self.now);
+        let Task { state, begun, .. } = *self.tasks.entry(slot);
+        self.change(slot, state, self.now, begun, begun);
     }
 
     fn lose(&mut self, cpu: Cpu, ts: Ts) {
@@ -570,10 +584,10 @@ impl SchedState {
         c.lost_since.get_or_insert(ts);
         self.gaps.entry(cpu).or_default().0 += 1;
         while let Some(slot) = self.cpus[cpu.index()].queue.head() {
-            self.enter(slot, TaskState::Unknown, ts);
+            self.turn_out(slot, TaskState::Unknown, ts);
         }
         if let Some(slot) = self.cpus[cpu.index()].running {
-            self.enter(slot, TaskState::Unknown, ts);
+            self.turn_out(slot, TaskState::Unknown, ts);
         }
         self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, ts);
     }

@@ -1,7 +1,7 @@
 //! The same columns from a trace.
 
 use crate::columns::Columns;
-use sched::{Analysis, Cause, Causes, Comm, Cpu, CpuSpan, Current, Kind, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Cause, Causes, Comm, Cpu, CpuSpan, Current, Kind, SchedEvent, SchedState, Span, TaskState, Ts};
 use serde::Serialize;
 
 /// What a trace gives.
@@ -67,17 +67,18 @@ impl Analysis for FromTrace {
         }
     }
 
-    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        // A run is completed by a switch, and its beginning was seen.
-        let Kind::Switch { prev, .. } = event.kind else { return };
-        if state.root() == Some(prev.pid) {
-            self.command = Some(prev.comm);
+    fn span(&mut self, span: &Span, _: &SchedState) {
+        if let (TaskState::Running(_), true, true) = (span.state, span.begun, span.ended) {
+            self.runs += 1;
+            self.run_ns = self.run_ns.saturating_add(span.duration().0);
         }
-        for span in state.cpu_spans() {
-            if matches!(span.current, Current::Task(_)) && span.start >= self.start && span.start > state.start() {
-                self.runs += 1;
-                self.run_ns = self.run_ns.saturating_add(span.duration().0);
-            }
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        if let Kind::Switch { prev, .. } = event.kind
+            && state.root() == Some(prev.pid)
+        {
+            self.command = Some(prev.comm);
         }
     }
 

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 /// Checks, and panics where a law is broken:
 ///
-/// * the spans of a task tile its observed life, and each leads to the next;
+/// * the spans of a task tile its observed life, and each leads to the next, which begins with an event where the
+///   one before ends with one;
 /// * the spans of a CPU tile the window: running, idle and unknown time add up to it;
 /// * a CPU runs at most one task, and it is the one whose span says so;
 /// * the counts that are followed equal a recount, after every event, and it is told what turned;
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct Laws {
     start: Ts,
-    tasks: BTreeMap<TaskId, (Ts, TaskState)>,
+    tasks: BTreeMap<TaskId, Span>,
     cpus: BTreeMap<Cpu, Ts>,
     lost: BTreeMap<Cpu, Ts>,
     loads: BTreeMap<Cpu, Load>,
@@ -35,6 +36,8 @@ pub struct LawReport {
     pub running: Dur,
     /// Time that tasks waited.
     pub waiting: Dur,
+    /// Times that a task turned out to have left a state, and no event had told.
+    pub unseen: u64,
     /// The window.
     pub window: Dur,
     /// CPUs that were seen.
@@ -54,13 +57,16 @@ impl Analysis for Laws {
 
     fn span(&mut self, span: &Span, _: &SchedState) {
         assert!(span.start <= span.end, "a span that ends before it starts: {span:?}");
-        if let Some((end, next)) = self.tasks.insert(span.task, (span.end, span.next)) {
+        if let Some(Span { end, next, ended, .. }) = self.tasks.insert(span.task, *span) {
             assert_eq!(end, span.start, "a gap or an overlap in the life of a task: {span:?}");
+            assert!(span.begun || !ended, "an event ended the span before, and none began {span:?}");
             // Where a sleeper last was may change without a span of its own.
             let led =
                 next == span.state || matches!((next, span.state), (TaskState::Blocked(_), TaskState::Blocked(_)));
             assert!(led, "the span before led to {next:?}: {span:?}");
         }
+        let turned = span.state != TaskState::Unknown && span.next != span.state;
+        self.report.unseen += u64::from(turned && !span.ended);
         match span.state {
             TaskState::Running(_) => self.report.running += span.duration(),
             TaskState::Waiting(_) => self.report.waiting += span.duration(),

@@ -40,6 +40,8 @@ pub struct Task {
     pub state: TaskState,
     /// and since when it is in it.
     pub since: Ts,
+    /// An event began that; otherwise it had been so for some time unseen.
+    pub begun: bool,
     /// When its `sched_wakeup_new` was seen.
     pub born: Option<Ts>,
     /// Who woke it last, and when (`sched_waking`).
@@ -116,6 +118,7 @@ impl Tasks {
             prio: task.prio,
             state,
             since,
+            begun: false,
             born: None,
             waking: None,
             kin,
@@ -184,8 +187,8 @@ impl Tasks {
         pids.sort_unstable();
         let open = |(pid, slot): (Pid, Slot)| {
             let task = self.at(slot)?;
-            let Task { id, state, since, .. } = *task;
-            Some(Span { task: id, pid, state, start: since, end, next: state, censored: true })
+            let Task { id, state, since, begun, .. } = *task;
+            Some(Span { task: id, pid, state, start: since, end, next: state, begun, ended: false })
         };
         pids.into_iter().filter_map(open).collect()
     }

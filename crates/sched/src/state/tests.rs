@@ -204,7 +204,27 @@ fn closing_censors_what_is_open() {
     let mut d = Drive::idle(1);
     d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7);
     d.0.close(Ts(10));
-    let spans: Vec<_> = d.0.spans().iter().map(|s| (s.state, s.duration(), s.censored)).collect();
-    assert_eq!(spans, [(Running(Cpu(0)), Dur(8), true)]);
+    let spans: Vec<_> = d.0.spans().iter().map(|s| (s.state, s.duration(), s.begun, s.ended)).collect();
+    assert_eq!(spans, [(Running(Cpu(0)), Dur(8), true, false)]);
     assert_eq!(d.0.cpu_spans().len(), 1);
+}
+
+#[test]
+fn what_turns_out_in_a_loss_began_and_ended_unseen() {
+    let mut d = Drive::idle(2);
+    d.wakeup(1, 1, 7, 1).switch(2, 1, 0, R, 7).switch(3, 1, 7, R, 8).at(4, 0, 0, Kind::Lost { count: None });
+    let ends = |d: &Drive| d.0.spans().iter().map(|s| (s.state, s.begun, s.ended)).collect::<Vec<_>>();
+    // It was taken there, and ran, when nobody saw it.
+    d.at(10, 0, 7, Kind::Other { id: 1 });
+    assert_eq!(ends(&d), [(Waiting(Cpu(1)), true, false)]);
+    d.switch(12, 0, 7, S, 0);
+    assert_eq!(ends(&d), [(Running(Cpu(0)), false, true)]);
+    d.at(14, 0, 0, Kind::Lost { count: None }).switch(20, 0, 7, S, 0);
+    // Nor was it seen to wake; that it slept then was.
+    assert_eq!(ends(&d), [(Blocked(Cpu(0)), true, false), (Running(Cpu(0)), false, true)]);
+    d.switch(30, 0, 0, R, 7);
+    // Nobody saw it wake, but when it was switched in.
+    assert_eq!(ends(&d), [(Blocked(Cpu(0)), true, false)]);
+    d.at(33, 0, 7, Kind::Lost { count: None });
+    assert_eq!(ends(&d), [(Running(Cpu(0)), true, false)]);
 }
