@@ -2,7 +2,9 @@
 
 use crate::support::recordings;
 use parse::Trace;
-use sched::{Analysis, Cause, Causes, Cpu, Migration, Pass, SchedEvent, SchedState, Ts};
+use sched::{
+    Analysis, Cause, Causes, Comm, Cpu, Dur, Kind, Migration, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts,
+};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use testkit::Simulation;
@@ -44,6 +46,28 @@ fn causes_are_the_true_ones() {
         }
     }
     assert_eq!(seen.len(), Cause::ALL.len(), "each of them occurred: {seen:?}");
+}
+
+#[test]
+fn nothing_is_concluded_across_a_loss() {
+    let task = TaskRef { pid: Pid(7), prio: 120, comm: Comm::new(b"task") };
+    let idle = TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::new(b"swapper") };
+    let at = |ts, cpu, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid::IDLE, flags: 0, kind };
+    let found = |lost_on| {
+        let events = [
+            at(0, 0, Kind::Other { id: 1 }),
+            at(1, 1, Kind::Waking { task, target: Cpu(0) }),
+            at(2, lost_on, Kind::Lost { count: None }),
+            at(5, 1, Kind::Migrate { task, orig: Cpu(0), dest: Cpu(2) }),
+            at(6, lost_on + 1, Kind::Lost { count: None }),
+            at(9, 2, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task }),
+        ];
+        let found = Pass::over(&events[..]).run(Collect::default).unwrap_or_else(|never| match never {});
+        found.output.iter().map(|m| (m.cause, m.first_run)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(3), [(Cause::Wakeup, Some(Dur(4)))]);
+    // The CPU that woke it may have done anything, and where it went it may have run before.
+    assert_eq!(found(1), [(Cause::Unknown, None)]);
 }
 
 #[test]

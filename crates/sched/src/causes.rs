@@ -132,6 +132,8 @@ struct Open {
     by_stopper: bool,
     /// No event has been about the task since.
     untouched: bool,
+    /// It can have run since, in a loss.
+    blind: bool,
 }
 
 /// Finds the causes. A migration is told of when nothing can change it any more: its task has run
@@ -169,7 +171,7 @@ impl Causes {
                 if left.is_runnable() {
                     self.waking.remove(&prev.pid);
                 }
-                if let Some(open) = self.open.get_mut(&next.pid) {
+                if let Some(open) = self.open.get_mut(&next.pid).filter(|open| !open.blind) {
                     open.migration.first_run.get_or_insert(event.ts.since(open.migration.ts));
                 }
                 self.tell_if_settled(next.pid, event.ts, &mut tell);
@@ -198,7 +200,16 @@ impl Causes {
                 self.open.remove(&task.pid).into_iter().for_each(|open| tell(open.migration));
                 self.migrate(event, task, orig, dest, state);
             }
-            _ => {}
+            Kind::Lost { .. } => self.lose(event.cpu),
+            Kind::Frequency { .. } | Kind::Fork { .. } | Kind::Interrupt { .. } | Kind::Other { .. } => {}
+        }
+    }
+
+    /// What a CPU had announced can have happened unseen, and who was moved there can have run.
+    fn lose(&mut self, cpu: Cpu) {
+        self.waking.retain(|_, announced_on| *announced_on != cpu);
+        for open in self.open.values_mut().filter(|open| open.migration.dest == cpu) {
+            open.blind = true;
         }
     }
 
@@ -302,7 +313,7 @@ impl Causes {
         let command = task.comm;
         let migration =
             Migration { ts: event.ts, on, pid: task.pid, command, orig, dest, cause, queued, first_run: None };
-        self.open.insert(task.pid, Open { migration, by_stopper: stopper, untouched: true });
+        self.open.insert(task.pid, Open { migration, by_stopper: stopper, untouched: true, blind: false });
     }
 
     /// Whether nothing is queued on a CPU but what it is just pulling.
