@@ -25,7 +25,7 @@ impl Analysis for Collect {
 
     fn finish(mut self, _: Ts, _: &SchedState) -> Vec<Migration> {
         self.causes.finish(|m| self.found.push(m));
-        self.found.sort_by_key(|m| (m.ts, m.on));
+        self.found.sort_by_key(|m| (m.ts, m.on, m.pid));
         self.found
     }
 }
@@ -36,9 +36,14 @@ fn causes_are_the_true_ones() {
     for seed in 0..150 {
         let run = Simulation::balanced(seed, 2 + (seed % 9) as u32, 500);
         let found = Pass::over(run.events.as_slice()).run(Collect::default).unwrap_or_else(|never| match never {});
+        let moved = |event: &SchedEvent| match event.kind {
+            Kind::Migrate { task, .. } => Some(task.pid),
+            _ => None,
+        };
         let mut theirs: Vec<(&SchedEvent, Cause)> =
             run.events.iter().zip(&run.causes).filter_map(|(e, c)| Some((e, (*c)?))).collect();
-        theirs.sort_by_key(|(e, _)| (e.ts, e.cpu));
+        // Several of a CPU can have the same stamp.
+        theirs.sort_by_key(|(e, _)| (e.ts, e.cpu, moved(e)));
         assert_eq!(found.output.len(), theirs.len(), "seed {seed}");
         for (ours, (event, cause)) in found.output.iter().zip(theirs) {
             assert_eq!((ours.ts, ours.on, ours.cause), (event.ts, event.cpu, cause), "seed {seed}: {ours:?}");

@@ -4,8 +4,8 @@
 use crate::support::{fixture, recordings, schedviz};
 use latency::{Latency, LatencyReport, Measure, Options};
 use parse::Trace;
-use sched::{Cpu, Dur, Kind, Lengths, Pass, Pid, PrevState, SchedEvent, Ts};
-use std::collections::BTreeMap;
+use sched::{Comm, Cpu, Dur, Kind, Lengths, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 use testkit::{Simulation, Truth};
@@ -48,8 +48,12 @@ fn intervals(sim: &Simulation) -> [Vec<i64>; 7] {
             before = after;
             continue;
         }
-        if let Kind::Waking { task, .. } = event.kind {
-            waking.insert(task.pid.0, ts);
+        match event.kind {
+            Kind::Waking { task, .. } => drop(waking.insert(task.pid.0, ts)),
+            // Who runs is not asleep.
+            Kind::Wakeup { task, .. } if runs(before, task.pid.0) => drop(waking.remove(&task.pid.0)),
+            Kind::Switch { next, .. } => drop(waking.remove(&next.pid.0)),
+            _ => {}
         }
         let mut pids: Vec<i32> =
             [before, after].iter().flat_map(|t| t.current.iter().chain(t.queues.iter().flatten())).copied().collect();
@@ -84,7 +88,7 @@ fn intervals(sim: &Simulation) -> [Vec<i64>; 7] {
                         Some((What::Sleep, since)) => since,
                         _ => i64::MIN,
                     };
-                    Some(What::Woken { waking: waking.get(&pid).copied().filter(|w| *w >= slept) })
+                    Some(What::Woken { waking: waking.get(&pid).map(|w| *w.max(&slept)) })
                 }
                 ((true, _), (false, false), Kind::Switch { state, .. })
                     if state.class == sched::StateClass::Blocked =>
@@ -139,14 +143,42 @@ fn intervals_are_those_of_the_simulators_run_queues() {
     assert!(seen.iter().all(|n| *n > 100), "{seen:?}");
 }
 
-/// Wakeup latencies by the lines of `trace-cmd report`: from the last waking of a task to its next
-/// switch-in. Only of tasks whose sleep was seen to begin.
+fn task(pid: i32) -> TaskRef {
+    TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") }
+}
+
+fn at(ts: i64, cpu: u32, pid: i32, kind: Kind) -> SchedEvent {
+    SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind }
+}
+
+fn switch(ts: i64, cpu: u32, prev: i32, state: PrevState, next: i32) -> SchedEvent {
+    at(ts, cpu, prev, Kind::Switch { prev: task(prev), state, next: task(next) })
+}
+
+#[test]
+fn a_waking_is_of_one_wakeup() {
+    let asleep = PrevState::blocked(1);
+    let announced = |ts| at(ts, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) });
+    let woken = |ts| at(ts, 1, 9, Kind::Wakeup { task: task(7), target: Cpu(0) });
+    let start = [at(0, 1, 9, Kind::Other { id: 1 }), switch(10, 0, 0, PrevState::RUNNABLE, 7)];
+    let measured = |events: &[SchedEvent]| {
+        let report = measure(&[&start, events, &[switch(1000, 0, 0, PrevState::RUNNABLE, 7)]].concat());
+        let max = |measure| report.of(measure).max_ns.0;
+        (max(Measure::Wakeup), max(Measure::UntilQueued), report.without_waking)
+    };
+    // Announced while it sleeps; while it is about to sleep; and, in vain, while it ran.
+    assert_eq!(measured(&[switch(100, 0, 7, asleep, 0), announced(300), woken(400)]), (700, 100, 0));
+    assert_eq!(measured(&[announced(90), switch(100, 0, 7, asleep, 0), woken(400)]), (900, 300, 0));
+    assert_eq!(measured(&[announced(80), woken(90), switch(100, 0, 7, asleep, 0), woken(400)]), (600, 0, 1));
+    // It may have been of another wakeup, in the loss.
+    let lost = at(200, 0, 0, Kind::Lost { count: None });
+    let idle = at(300, 0, 0, Kind::Other { id: 1 });
+    assert_eq!(measured(&[announced(90), lost, idle, woken(400)]), (600, 0, 1));
+    assert_eq!(measured(&[lost, idle, announced(350), woken(400)]), (650, 50, 0));
+}
+
 #[test]
 fn what_a_loss_cut_has_no_length() {
-    let task = |pid| sched::TaskRef { pid: Pid(pid), prio: 120, comm: sched::Comm::new(b"task") };
-    let at = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
-    let switch =
-        |ts, cpu, prev, state, next| at(ts, cpu, prev, Kind::Switch { prev: task(prev), state, next: task(next) });
     let (runnable, asleep) = (PrevState::RUNNABLE, PrevState::blocked(1));
     let events = [
         at(0, 0, 0, Kind::Other { id: 1 }),
@@ -180,12 +212,15 @@ fn what_a_loss_cut_has_no_length() {
     assert_eq!(columns.columns.slice_ms, Some((200.0 + 50.0 + 500.0) / 3.0 / 1e6));
 }
 
+/// Wakeup latencies by the lines of `trace-cmd report`: from the last waking of a task to its next
+/// switch-in, or from its sleep's beginning, where it was announced before. Only of tasks whose sleep was seen to begin.
 fn reported(path: &Path) -> Option<Vec<i64>> {
     let output = Command::new("trace-cmd").args(["report", "-t", "-R", "-i"]).arg(path).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut waking: BTreeMap<i64, i64> = BTreeMap::new();
     let mut queued: BTreeMap<i64, i64> = BTreeMap::new();
     let mut slept: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut running: BTreeSet<i64> = BTreeSet::new();
     let mut found = Vec::new();
     for line in text.lines() {
         let Some((head, body)) = line.split_once(": sched_").map(|(h, b)| (h, b.to_owned())) else { continue };
@@ -199,18 +234,19 @@ fn reported(path: &Path) -> Option<Vec<i64>> {
         let kind = body.split(':').next().unwrap_or("");
         match kind {
             "waking" => drop(waking.insert(field("pid")?, ts)),
+            // Who runs is awake: it comes to nothing.
+            "wakeup" if running.contains(&field("pid")?) => drop(waking.remove(&field("pid")?)),
             // An awake task can be woken again; only the first one queues it.
             "wakeup" => drop(queued.entry(field("pid")?).or_insert(ts)),
             "switch" => {
                 let (prev, next) = (field("prev_pid")?, field("next_pid")?);
+                let waking = waking.remove(&next);
                 if let Some(queued) = queued.remove(&next) {
-                    // A waking from before it slept is not of this wakeup.
                     let since = slept.get(&next).copied().unwrap_or(i64::MIN);
-                    let waking = waking.remove(&next).filter(|waking| *waking >= since);
-                    found.push(ts - waking.unwrap_or(queued));
+                    found.push(ts - waking.map_or(queued, |waking| waking.max(since)));
                 }
-                // While it ran it was not queued; a wakeup before this switch did nothing.
-                queued.remove(&prev);
+                running.remove(&prev);
+                running.insert(next);
                 slept.insert(prev, ts);
             }
             _ => {}

@@ -237,7 +237,7 @@ impl Analysis for Fairness<'_> {
         state.turned().iter().for_each(|(cpu, load)| self.idle.follow(*cpu, *load, event.ts));
         for (task, span) in state.turns() {
             match (span.state, span.next) {
-                (TaskState::Waiting(_), TaskState::Waiting(_)) => {}
+                (TaskState::Waiting(_), TaskState::Waiting(_)) if span.ended => {}
                 (TaskState::Waiting(_), TaskState::Running(cpu)) if span.ended => {
                     if self.options.tasks.is_none_or(|chosen| chosen(task, state))
                         && let Some(length) = self.waits.ends(task, cpu, event.ts, self.options.zero, &self.idle)

@@ -10,6 +10,7 @@
 //! | run | it is switched in | it is switched out |
 //! | sleep | it is switched out to sleep | it stands in a run queue again |
 //!
+//! A task can be announced while it still runs, about to sleep: its wakeup latency begins when it is switched out.
 //! A migration on the way does not end a wait. An interval counts if it begins and ends in the
 //! window; what was under way at its start, or still is at its end, has an unknown length and is
 //! only numbered. Where events were lost, what the loss cut is not counted.
@@ -216,6 +217,7 @@ struct Wait {
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Run,
+    /// After it ran there.
     Sleep(Cpu),
     Wait(Wait),
 }
@@ -288,7 +290,8 @@ impl<'o> Latency<'o> {
         use TaskState::{Blocked, Dead, Running, Waiting};
         // A migration, or another number: it goes on.
         match (span.state, span.next) {
-            (Waiting(_), Waiting(_)) | (Blocked(_), Blocked(_)) => return,
+            (Waiting(_), Waiting(_)) if span.ended => return,
+            (Blocked(_), Blocked(_)) => return,
             (Running(old), Running(new)) if old == new => return,
             _ => {}
         }
@@ -307,7 +310,7 @@ impl<'o> Latency<'o> {
             (_, Running(_)) => Some(Phase::Run),
             (Running(_), Blocked(last)) => Some(Phase::Sleep(last)),
             (Running(_), Waiting(cpu)) => Some(Phase::Wait(self.wait(Measure::Preempted, None, None, cpu, state))),
-            (_, Waiting(cpu)) => self.queued(task, before.as_ref(), cpu, event, state).map(Phase::Wait),
+            (_, Waiting(cpu)) => self.queued(task, before.as_ref(), cpu, span, event, state).map(Phase::Wait),
             (_, Blocked(_) | Dead | TaskState::Unknown) => None,
         };
         if let Some(phase) = phase {
@@ -321,18 +324,23 @@ impl<'o> Latency<'o> {
         task: &Task,
         before: Option<&Track>,
         cpu: Cpu,
+        span: &Span,
         event: &SchedEvent,
         state: &SchedState,
     ) -> Option<Wait> {
         match event.kind {
             Kind::WakeupNew { .. } => Some(self.wait(Measure::New, None, None, cpu, state)),
             Kind::Wakeup { .. } => {
-                let (slept_on, since) = match before {
-                    Some(Track { phase: Phase::Sleep(cpu), since }) => (Some(*cpu), *since),
-                    _ => (None, self.start),
+                let slept_on = match before {
+                    Some(Track { phase: Phase::Sleep(cpu), .. }) => Some(*cpu),
+                    _ => None,
                 };
-                // An older waking is not of this wakeup.
-                let waking = task.waking.filter(|(_, ts)| *ts >= since);
+                let waking = match span.state {
+                    TaskState::Blocked(_) => task.waking.map(|(waker, ts)| (waker, ts.max(span.start))),
+                    // One before the loss need not be of this wakeup.
+                    _ => task.waking.filter(|(_, ts)| *ts >= span.start),
+                };
+                let waking = waking.filter(|(_, ts)| *ts >= self.start);
                 Some(self.wait(Measure::Wakeup, waking, slept_on, cpu, state))
             }
             _ => None,

@@ -329,7 +329,9 @@ impl SchedState {
     /// The task in `slot` runs on `cpu` from `ts`, by the name `comm`, whatever it did before; `seen`: it was
     /// switched in just then.
     fn run(&mut self, cpu: Cpu, slot: Slot, comm: Comm, ts: Ts, seen: bool) {
-        let Task { state, pid, .. } = *self.tasks.entry(slot);
+        let task = self.tasks.entry(slot);
+        let (state, pid) = (task.state, task.pid);
+        task.waking = None;
         if let TaskState::Running(other) = state
             && other != cpu
         {
@@ -490,11 +492,15 @@ impl SchedState {
             None => self.sleeper(task, target),
         };
         match self.tasks.entry(slot).state {
-            TaskState::Running(_) => self.repair(Repair::EarlyWakeup),
+            TaskState::Running(_) => {
+                self.repair(Repair::EarlyWakeup);
+                self.tasks.entry(slot).waking = None;
+            }
             TaskState::Waiting(cpu) if cpu == target => {}
             TaskState::Waiting(_) => {
+                // It has slept meanwhile, or this would be where it waits.
                 self.repair(Repair::WakeupTargetCorrected);
-                self.enter(slot, TaskState::Waiting(target), self.now);
+                self.change(slot, TaskState::Waiting(target), self.now, false, true);
             }
             _ => self.enter(slot, TaskState::Waiting(target), self.now),
         }
@@ -554,7 +560,9 @@ impl SchedState {
             self.turn_out(leader, TaskState::Dead, self.now);
         }
         if let Some(slot) = self.tasks.find(old_pid) {
-            self.enter_same(slot);
+            // Each span has one number.
+            let Task { state, begun, .. } = *self.tasks.entry(slot);
+            self.change(slot, state, self.now, begun, begun);
             self.tasks.renumber(slot, pid);
             if let TaskState::Running(cpu) = self.tasks.entry(slot).state {
                 let comm = self.tasks.entry(slot).comm;
@@ -569,12 +577,6 @@ impl SchedState {
             self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, self.now);
         }
         self.turn_out(slot, TaskState::Dead, self.now);
-    }
-
-    /// Ends a span where the number changes, so that each span has one number.
-    fn enter_same(&mut self, slot: Slot) {
-        let Task { state, begun, .. } = *self.tasks.entry(slot);
-        self.change(slot, state, self.now, begun, begun);
     }
 
     fn lose(&mut self, cpu: Cpu, ts: Ts) {

@@ -275,10 +275,20 @@ impl World {
         let sleepers: Vec<(i32, u32)> = self.asleep.iter().map(|(p, c)| (*p, *c)).collect();
         let Some(&(pid, last)) = self.rng.pick(&sleepers) else { return };
         let waker = self.cpu();
+        self.announce(waker, pid, last);
+        self.place(waker, pid, last);
+    }
+
+    /// A waker is about to wake a task that last ran on `last`.
+    fn announce(&mut self, waker: usize, pid: i32, last: u32) {
+        self.seen.insert(pid);
+        self.emit(waker, self.state.current[waker], Kind::Waking { task: task(pid), target: Cpu(last) });
+    }
+
+    /// It does so.
+    fn place(&mut self, waker: usize, pid: i32, last: u32) {
         let target = if self.bound.contains(&pid) { last as usize } else { self.cpu() };
         let by = self.state.current[waker];
-        self.seen.insert(pid);
-        self.emit(waker, by, Kind::Waking { task: task(pid), target: Cpu(last) });
         if target != last as usize {
             self.asleep.insert(pid, target as u32);
             let migrate = Kind::Migrate { task: task(pid), orig: Cpu(last), dest: Cpu(target as u32) };
@@ -323,7 +333,7 @@ impl World {
     fn oddity(&mut self) {
         let cpu = self.cpu();
         let current = self.state.current[cpu];
-        match self.rng.below(4) {
+        match self.rng.below(5) {
             // A task that runs, or waits, is woken.
             0 if current != 0 => {
                 let on = self.cpu();
@@ -336,6 +346,14 @@ impl World {
                 if let Some(pid) = seen {
                     self.emit(cpu, current, Kind::Wakeup { task: task(pid), target: Cpu(cpu as u32) });
                 }
+            }
+            // One is announced that is still about to sleep.
+            4 if current != 0 => {
+                let waker = self.cpu();
+                self.announce(waker, current, cpu as u32);
+                self.asleep.insert(current, cpu as u32);
+                self.switch(cpu, PrevState::blocked(1), false);
+                self.place(waker, current, cpu as u32);
             }
             // A sleeper is moved (6.12 and later).
             2 => {

@@ -44,7 +44,8 @@ pub struct Task {
     pub begun: bool,
     /// When its `sched_wakeup_new` was seen.
     pub born: Option<Ts>,
-    /// Who woke it last, and when (`sched_waking`).
+    /// Who announced since it was switched in that it wakes it, and when (`sched_waking`); nothing once it turned out
+    /// to be awake.
     pub waking: Option<(Pid, Ts)>,
     /// Where it comes from.
     pub kin: Kin,

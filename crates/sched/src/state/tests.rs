@@ -72,6 +72,14 @@ fn waking_changes_nothing_but_is_remembered() {
     d.wakeup(5, 1, 7, 0);
     assert_eq!((d.state(7), d.0.queue_length(Cpu(0))), (Some(Waiting(Cpu(0))), 1));
     assert_eq!(d.closed(7), [(Blocked(Cpu(1)), 0, 5)], "it slept from the start");
+    let waking = |d: &Drive| d.0.task_of(Pid(7)).unwrap().waking;
+    assert!(waking(&d).is_some());
+    d.switch(6, 0, 0, R, 7);
+    assert_eq!(waking(&d), None, "that one is over");
+    d.at(7, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) }).wakeup(8, 1, 7, 0);
+    assert_eq!(waking(&d), None, "it was awake");
+    d.at(9, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) }).switch(10, 0, 7, S, 0);
+    assert_eq!(waking(&d), Some((Pid(9), Ts(9))), "a wakeup is still to come");
 }
 
 #[test]
