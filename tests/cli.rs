@@ -205,6 +205,7 @@ fn every_command_gives_its_numbers_and_its_text_in_one_way() {
         assert!(folder.read_dir().expect("it").flatten().any(|e| e.file_name().to_string_lossy().ends_with(".svg")));
     }
     let listed = run(&["events", "--list", &trace]).success().stdout;
+    assert!(run(&["events", "--list", &trace, "-o", "-"]).success().stdout == listed);
     assert!(run(&["events", "--list", &trace, "-o", "list.txt"]).success().stdout.is_empty());
     assert!(std::fs::read(folder.join("list.txt")).expect("a list") == listed);
     for (command, name) in [("dat2graph", "x.txt"), ("running-waiting", "x.txt"), ("latency", "x.csv")] {

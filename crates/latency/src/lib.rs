@@ -184,9 +184,12 @@ pub struct Case {
     pub pid: Pid,
     /// by name.
     pub command: Comm,
-    /// Who woke it.
+    /// Who woke it,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waker: Option<Pid>,
+    /// by name.
+    #[serde(skip_serializing_if = "Comm::is_empty")]
+    pub waker_command: Comm,
     /// Where it was queued,
     pub queued_on: Cpu,
     /// and where it ran in the end.
@@ -207,6 +210,7 @@ pub struct Case {
 struct Wait {
     measure: Measure,
     waking: Option<(Pid, Ts)>,
+    waker_command: Comm,
     queued_on: Cpu,
     placement: Placement,
     idleness: Idleness,
@@ -360,6 +364,7 @@ impl<'o> Latency<'o> {
         Wait {
             measure,
             waking,
+            waker_command: waking.and_then(|(waker, _)| state.task_of(waker)).map_or(Comm::EMPTY, |task| task.comm),
             queued_on: cpu,
             placement: Placement::of(slept_on, cpu, &self.options.topology),
             idleness: match (alone, idle_cpus) {
@@ -438,6 +443,7 @@ impl<'o> Latency<'o> {
             pid: task.pid,
             command: task.comm,
             waker: wait.waking.map(|(waker, _)| waker),
+            waker_command: wait.waker_command,
             queued_on: wait.queued_on,
             ran_on: cpu,
             behind: wait.behind.0,

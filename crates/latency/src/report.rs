@@ -245,7 +245,7 @@ fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable, cases: usiz
             let waker = match c.waker {
                 None => String::new(),
                 Some(Pid::IDLE) => ", woken from the idle task".to_owned(),
-                Some(waker) => format!(", woken by {waker}"),
+                Some(waker) => format!(", woken by {}", waker.named(c.waker_command)),
             };
             let idle = match c.idle_cpus {
                 0 => "no CPU idled".to_owned(),

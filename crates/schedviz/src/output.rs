@@ -190,8 +190,11 @@ impl OutputArgs {
 
     /// Where a text goes that is too long to be held: standard output, or a file.
     pub(crate) fn lines(&self) -> Result<Lines> {
-        let is_text = !self.wants_file() || self.wants(Format::Txt);
-        if self.json || !is_text {
+        let format = match &self.output {
+            Some(path) if !self.is_standard_output() => Some(self.format(path)?),
+            _ => self.format,
+        };
+        if self.json || format.is_some_and(|format| format != Format::Txt) {
             bail!("a list is text: it goes to standard output, or with -o to a file whose name ends in .txt");
         }
         Lines::open(self.output.as_deref().filter(|_| !self.is_standard_output()))

@@ -199,7 +199,9 @@ fn formats<'s>(args: &EventsArgs, subject: &'s Subject) -> Result<Vec<&'s EventF
 
 /// Counts or lists, draws and writes.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
-    args.output.check()?;
+    if !args.list && args.near.is_none() {
+        args.output.check()?;
+    }
     args.tasks.without_forked("events")?;
     let subject = args.trace.open()?;
     if args.balance {
