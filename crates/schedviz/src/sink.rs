@@ -1,6 +1,6 @@
 //! Where bytes go: files, there whole or not at all, and standard output.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,12 +15,9 @@ pub(crate) fn print(bytes: &[u8]) -> Result<()> {
 
 /// Writes a file.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || {
-        let mut whole = Whole::create(path)?;
-        whole.write_all(bytes)?;
-        whole.finish()
-    };
-    write().with_context(|| path.display().to_string())
+    let mut whole = Whole::create(path)?;
+    whole.write_all(bytes)?;
+    Ok(whole.finish()?)
 }
 
 /// Saves files under a name, several with numbers; what was written to a file, in words.
@@ -70,22 +67,27 @@ impl Whole {
             part.push(format!(".{}.part", std::process::id()));
             PathBuf::from(part)
         });
-        let file = File::create(part.as_deref().unwrap_or(path))?;
+        let file = File::create(part.as_deref().unwrap_or(path)).map_err(|e| named(path, &e))?;
         Ok(Whole { file, path: path.to_owned(), part })
     }
 
     fn finish(mut self) -> io::Result<()> {
         if let Some(part) = &self.part {
-            std::fs::rename(part, &self.path)?;
+            std::fs::rename(part, &self.path).map_err(|e| named(&self.path, &e))?;
             self.part = None;
         }
         Ok(())
     }
 }
 
+/// An error with the file's name in front.
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 impl Write for Whole {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        self.file.write(bytes).map_err(|e| named(&self.path, &e))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -113,10 +115,7 @@ impl Lines {
     pub(crate) fn open(path: Option<&Path>) -> Result<Lines> {
         Ok(match path {
             None => Lines::Standard(BufWriter::new(io::stdout().lock())),
-            Some(path) => {
-                let whole = Whole::create(path).with_context(|| path.display().to_string())?;
-                Lines::File(BufWriter::new(whole))
-            }
+            Some(path) => Lines::File(BufWriter::new(Whole::create(path)?)),
         })
     }
 
