@@ -136,17 +136,58 @@ struct Open {
     blind: bool,
 }
 
+/// What is kept in mind of a task.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mind {
+    /// It is being woken: the CPU that announced it.
+    waking: Option<Cpu>,
+    /// Its latest migration, while that can change.
+    open: Option<Open>,
+}
+
 /// Finds the causes. A migration is told of when nothing can change it any more: its task has run
 /// and its cause is settled, or it is moved again, or the trace ends; so not in the order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
-    /// Tasks that are being woken: the CPU that announced it.
-    waking: FxHashMap<Pid, Cpu>,
+    minds: FxHashMap<Pid, Mind>,
     /// NUMA reasons that no migration has followed yet.
     reasons: FxHashMap<Pid, Reason>,
-    open: FxHashMap<Pid, Open>,
     /// Tasks pulled by a CPU whose next event will tell why.
     pulls: FxHashMap<Cpu, Vec<Pid>>,
+}
+
+impl Mind {
+    fn touch(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.untouched = false;
+        }
+    }
+
+    /// It is awake. If its waking is not in the trace (that of a wakeup that was under way when the recording
+    /// began, as balance-hackbench of 7.2 has one, or was lost, or not recorded), it was moved in its sleep and did
+    /// nothing since, that was its placement.
+    fn woken(&mut self) {
+        if let (None, Some(open)) = (self.waking.take(), &mut self.open) {
+            let m = &mut open.migration;
+            let by_context =
+                matches!(m.cause, Cause::Idle | Cause::Periodic | Cause::Behalf | Cause::RealTime | Cause::Unknown);
+            if by_context && open.untouched && !m.queued && m.first_run.is_none() {
+                m.cause = Cause::Wakeup;
+            }
+        }
+        self.touch();
+    }
+
+    /// It is switched in; its migration, if no later event can change the cause.
+    fn runs(&mut self, now: Ts) -> Option<Migration> {
+        self.waking = None;
+        let open = self.open.as_mut()?;
+        if !open.blind {
+            open.migration.first_run.get_or_insert(now.since(open.migration.ts));
+        }
+        let waits_for_better = open.by_stopper && now.since(open.migration.ts) < NEAR;
+        if waits_for_better { None } else { self.open.take().map(|open| open.migration) }
+    }
 }
 
 impl Causes {
@@ -157,24 +198,24 @@ impl Causes {
         }
         match event.kind {
             Kind::Waking { task, .. } => {
-                self.waking.insert(task.pid, event.cpu);
-                self.touch(task.pid);
+                let mind = self.minds.entry(task.pid).or_default();
+                mind.waking = Some(event.cpu);
+                mind.touch();
             }
             Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
-                if self.waking.remove(&task.pid).is_none() {
-                    self.woken_unannounced(task.pid);
+                if let Some(mind) = self.minds.get_mut(&task.pid) {
+                    mind.woken();
                 }
-                self.touch(task.pid);
             }
             Kind::Switch { prev, state: left, next } => {
-                self.waking.remove(&next.pid);
-                if left.is_runnable() {
-                    self.waking.remove(&prev.pid);
+                if let Some(mind) = self.minds.get_mut(&next.pid) {
+                    mind.runs(event.ts).into_iter().for_each(&mut tell);
                 }
-                if let Some(open) = self.open.get_mut(&next.pid).filter(|open| !open.blind) {
-                    open.migration.first_run.get_or_insert(event.ts.since(open.migration.ts));
+                if left.is_runnable()
+                    && let Some(mind) = self.minds.get_mut(&prev.pid)
+                {
+                    mind.waking = None;
                 }
-                self.tell_if_settled(next.pid, event.ts, &mut tell);
             }
             Kind::Numa { pid, with, src, dst, stuck } => {
                 let cause = if with.is_some() { Cause::NumaSwap } else { Cause::NumaMove };
@@ -186,18 +227,18 @@ impl Causes {
             Kind::Exec { pid, old_pid } => {
                 self.exec(old_pid, event.ts);
                 if pid != old_pid
-                    && let Some(open) = self.open.remove(&old_pid)
+                    && let Some(open) = self.open(old_pid).take()
                 {
-                    self.open.insert(pid, open);
+                    self.minds.entry(pid).or_default().open = Some(open);
                 }
             }
             Kind::Exit { pid } => {
-                self.waking.remove(&pid);
                 self.reasons.remove(&pid);
-                self.open.remove(&pid).into_iter().for_each(|open| tell(open.migration));
+                let open = self.minds.remove(&pid).and_then(|mind| mind.open);
+                open.into_iter().for_each(|open| tell(open.migration));
             }
             Kind::Migrate { task, orig, dest } => {
-                self.open.remove(&task.pid).into_iter().for_each(|open| tell(open.migration));
+                self.open(task.pid).take().into_iter().for_each(|open| tell(open.migration));
                 self.migrate(event, task, orig, dest, state);
             }
             Kind::Lost { .. } => self.lose(event.cpu),
@@ -207,52 +248,31 @@ impl Causes {
 
     /// What a CPU had announced can have happened unseen, and who was moved there can have run.
     fn lose(&mut self, cpu: Cpu) {
-        self.waking.retain(|_, announced_on| *announced_on != cpu);
-        for open in self.open.values_mut().filter(|open| open.migration.dest == cpu) {
-            open.blind = true;
+        for mind in self.minds.values_mut() {
+            mind.waking = mind.waking.filter(|announced_on| *announced_on != cpu);
+            if let Some(open) = mind.open.as_mut().filter(|open| open.migration.dest == cpu) {
+                open.blind = true;
+            }
         }
     }
 
     /// What is still open at the end, by time.
     pub fn finish(self, tell: impl FnMut(Migration)) {
-        let mut rest: Vec<Migration> = self.open.into_values().map(|open| open.migration).collect();
+        let open = self.minds.into_values().filter_map(|mind| mind.open);
+        let mut rest: Vec<Migration> = open.map(|open| open.migration).collect();
         rest.sort_unstable_by_key(|m| (m.ts, m.on, m.pid));
         rest.into_iter().for_each(tell);
     }
 
-    /// Tells of a task's migration once it has run and no later event can change its cause.
-    fn tell_if_settled(&mut self, pid: Pid, now: Ts, tell: &mut impl FnMut(Migration)) {
-        let Some(open) = self.open.get(&pid) else { return };
-        let waits_for_better = open.by_stopper && now.since(open.migration.ts) < NEAR;
-        if !waits_for_better {
-            let migration = open.migration;
-            self.open.remove(&pid);
-            tell(migration);
-        }
-    }
-
-    fn touch(&mut self, pid: Pid) {
-        if let Some(open) = self.open.get_mut(&pid) {
-            open.untouched = false;
-        }
-    }
-
-    /// A task is awake whose waking is not in the trace: that of a wakeup that was under way when
-    /// the recording began (balance-hackbench of 7.2 has one), or was lost, or not recorded. If it
-    /// was moved in its sleep and did nothing since, that was its placement.
-    fn woken_unannounced(&mut self, pid: Pid) {
-        let Some(open) = self.open.get_mut(&pid) else { return };
-        let m = &mut open.migration;
-        let by_context =
-            matches!(m.cause, Cause::Idle | Cause::Periodic | Cause::Behalf | Cause::RealTime | Cause::Unknown);
-        if by_context && open.untouched && !m.queued && m.first_run.is_none() {
-            m.cause = Cause::Wakeup;
-        }
+    /// A task's latest migration, while it can change.
+    fn open(&mut self, pid: Pid) -> &mut Option<Open> {
+        &mut self.minds.entry(pid).or_default().open
     }
 
     /// A task that the stopper moved executes a program: that is why it was moved.
     fn exec(&mut self, pid: Pid, now: Ts) {
-        if let Some(open) = self.open.get_mut(&pid).filter(|o| o.by_stopper && now.since(o.migration.ts) < NEAR) {
+        let open = self.minds.get_mut(&pid).and_then(|mind| mind.open.as_mut());
+        if let Some(open) = open.filter(|o| o.by_stopper && now.since(o.migration.ts) < NEAR) {
             (open.migration.cause, open.by_stopper) = (Cause::Exec, false);
         }
     }
@@ -262,7 +282,7 @@ impl Causes {
         let fits = |o: &&mut Open| o.by_stopper && reason.fits(o.migration.ts, o.migration.orig, o.migration.dest);
         if stuck {
             self.reasons.remove(&pid);
-        } else if let Some(open) = self.open.get_mut(&pid).filter(fits) {
+        } else if let Some(open) = self.minds.get_mut(&pid).and_then(|mind| mind.open.as_mut()).filter(fits) {
             (open.migration.cause, open.by_stopper) = (reason.cause, false);
         } else {
             self.reasons.insert(pid, reason);
@@ -279,7 +299,8 @@ impl Causes {
             _ => false,
         };
         for pid in self.pulls.remove(&event.cpu).unwrap_or_default() {
-            if let Some(open) = self.open.get_mut(&pid).filter(|o| o.migration.dest == event.cpu && is_newidle) {
+            let open = self.minds.get_mut(&pid).and_then(|mind| mind.open.as_mut());
+            if let Some(open) = open.filter(|o| o.migration.dest == event.cpu && is_newidle) {
                 open.migration.cause = Cause::NewIdle;
             }
         }
@@ -291,7 +312,7 @@ impl Causes {
         let reason = self.reasons.remove(&task.pid).filter(|reason| reason.fits(event.ts, orig, dest));
         let by_stopper = on == orig && state.running(on).is_some_and(|t| is_stopper(t.comm, on));
         let mut stopper = false;
-        let cause = if self.waking.get(&task.pid) == Some(&on) {
+        let cause = if self.minds.get(&task.pid).is_some_and(|mind| mind.waking == Some(on)) {
             Cause::Wakeup
         } else if let Some(reason) = reason {
             reason.cause
@@ -313,7 +334,7 @@ impl Causes {
         let command = task.comm;
         let migration =
             Migration { ts: event.ts, on, pid: task.pid, command, orig, dest, cause, queued, first_run: None };
-        self.open.insert(task.pid, Open { migration, by_stopper: stopper, untouched: true, blind: false });
+        *self.open(task.pid) = Some(Open { migration, by_stopper: stopper, untouched: true, blind: false });
     }
 
     /// Whether nothing is queued on a CPU but what it is just pulling.
