@@ -198,7 +198,8 @@ impl WindowArgs {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TraceArgs {
     /// The recording: a trace.dat of version 6 or 7
-    pub(crate) trace: PathBuf,
+    #[arg(value_name = "TRACE")]
+    pub(crate) path: PathBuf,
     #[command(flatten)]
     read: ReadArgs,
     #[command(flatten)]
@@ -208,7 +209,7 @@ pub(crate) struct TraceArgs {
 impl TraceArgs {
     /// Opens the trace.
     pub(crate) fn open(&self) -> Result<Subject> {
-        Subject::open(&self.trace, &self.read, &self.window)
+        Subject::open(&self.path, &self.read, &self.window)
     }
 }
 

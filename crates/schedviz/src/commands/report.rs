@@ -52,7 +52,7 @@ struct Section {
 /// Measures, draws and writes.
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let folder = args.output.clone().unwrap_or_else(|| {
-        let stem = args.trace.trace.file_stem().map_or("trace".into(), |s| s.to_string_lossy());
+        let stem = args.trace.path.file_stem().map_or("trace".into(), |s| s.to_string_lossy());
         PathBuf::from(format!("{stem}.report"))
     });
     if folder.exists() && !folder.is_dir() {
