@@ -227,7 +227,7 @@ impl Causes {
             Kind::Exec { pid, old_pid } => {
                 self.exec(old_pid, event.ts);
                 if pid != old_pid
-                    && let Some(open) = self.open(old_pid).take()
+                    && let Some(open) = self.minds.get_mut(&old_pid).and_then(|mind| mind.open.take())
                 {
                     self.minds.entry(pid).or_default().open = Some(open);
                 }
@@ -238,8 +238,9 @@ impl Causes {
                 open.into_iter().for_each(|open| tell(open.migration));
             }
             Kind::Migrate { task, orig, dest } => {
-                self.open(task.pid).take().into_iter().for_each(|open| tell(open.migration));
-                self.migrate(event, task, orig, dest, state);
+                let latest = self.migrate(event, task, orig, dest, state);
+                let earlier = self.minds.entry(task.pid).or_default().open.replace(latest);
+                earlier.into_iter().for_each(|open| tell(open.migration));
             }
             Kind::Lost { .. } => self.lose(event.cpu),
             Kind::Frequency { .. } | Kind::Fork { .. } | Kind::Interrupt { .. } | Kind::Other { .. } => {}
@@ -265,14 +266,13 @@ impl Causes {
     }
 
     /// A task's latest migration, while it can change.
-    fn open(&mut self, pid: Pid) -> &mut Option<Open> {
-        &mut self.minds.entry(pid).or_default().open
+    fn open(&mut self, pid: Pid) -> Option<&mut Open> {
+        self.minds.get_mut(&pid)?.open.as_mut()
     }
 
     /// A task that the stopper moved executes a program: that is why it was moved.
     fn exec(&mut self, pid: Pid, now: Ts) {
-        let open = self.minds.get_mut(&pid).and_then(|mind| mind.open.as_mut());
-        if let Some(open) = open.filter(|o| o.by_stopper && now.since(o.migration.ts) < NEAR) {
+        if let Some(open) = self.open(pid).filter(|o| o.by_stopper && now.since(o.migration.ts) < NEAR) {
             (open.migration.cause, open.by_stopper) = (Cause::Exec, false);
         }
     }
@@ -282,7 +282,7 @@ impl Causes {
         let fits = |o: &&mut Open| o.by_stopper && reason.fits(o.migration.ts, o.migration.orig, o.migration.dest);
         if stuck {
             self.reasons.remove(&pid);
-        } else if let Some(open) = self.minds.get_mut(&pid).and_then(|mind| mind.open.as_mut()).filter(fits) {
+        } else if let Some(open) = self.open(pid).filter(fits) {
             (open.migration.cause, open.by_stopper) = (reason.cause, false);
         } else {
             self.reasons.insert(pid, reason);
@@ -299,14 +299,13 @@ impl Causes {
             _ => false,
         };
         for pid in self.pulls.remove(&event.cpu).unwrap_or_default() {
-            let open = self.minds.get_mut(&pid).and_then(|mind| mind.open.as_mut());
-            if let Some(open) = open.filter(|o| o.migration.dest == event.cpu && is_newidle) {
+            if let Some(open) = self.open(pid).filter(|o| o.migration.dest == event.cpu && is_newidle) {
                 open.migration.cause = Cause::NewIdle;
             }
         }
     }
 
-    fn migrate(&mut self, event: &SchedEvent, task: TaskRef, orig: Cpu, dest: Cpu, state: &SchedState) {
+    fn migrate(&mut self, event: &SchedEvent, task: TaskRef, orig: Cpu, dest: Cpu, state: &SchedState) -> Open {
         let on = event.cpu;
         let queued = state.task_of(task.pid).is_some_and(|t| matches!(t.state, TaskState::Waiting(_)));
         let reason = self.reasons.remove(&task.pid).filter(|reason| reason.fits(event.ts, orig, dest));
@@ -334,7 +333,7 @@ impl Causes {
         let command = task.comm;
         let migration =
             Migration { ts: event.ts, on, pid: task.pid, command, orig, dest, cause, queued, first_run: None };
-        *self.open(task.pid) = Some(Open { migration, by_stopper: stopper, untouched: true, blind: false });
+        Open { migration, by_stopper: stopper, untouched: true, blind: false }
     }
 
     /// Whether nothing is queued on a CPU but what it is just pulling.

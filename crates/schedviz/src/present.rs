@@ -17,20 +17,18 @@ pub(crate) struct Document<'d, R> {
     #[serde(flatten)]
     report: &'d R,
     trust: &'d Diagnostics,
-    #[serde(skip)]
-    command: &'d str,
 }
 
 impl<'d, R: Serialize> Document<'d, R> {
-    /// What `command` found.
-    pub(crate) fn of(command: &'d str, subject: &Subject, report: &'d R, trust: &'d Diagnostics) -> Document<'d, R> {
+    /// What was found.
+    pub(crate) fn of(subject: &Subject, report: &'d R, trust: &'d Diagnostics) -> Document<'d, R> {
         let info = subject.trace.info();
-        Document { trace: subject.name(), kernel: info.kernel, clock: info.clock, report, trust, command }
+        Document { trace: subject.name(), kernel: info.kernel, clock: info.clock, report, trust }
     }
 
-    /// Says what is not to be overlooked, and gives what was asked for.
-    pub(crate) fn give(&self, subject: &Subject, output: &OutputArgs, forms: Forms<'_>) -> Result<()> {
+    /// Says what is not to be overlooked, and gives what `command` was asked for.
+    pub(crate) fn give(&self, command: &str, subject: &Subject, output: &OutputArgs, forms: Forms<'_>) -> Result<()> {
         trust::warn(self.trust, &subject.read);
-        output.give(subject.path(), self.command, self, forms, subject.read.quiet)
+        output.give(subject.path(), command, self, forms, subject.read.quiet)
     }
 }

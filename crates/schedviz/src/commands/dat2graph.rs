@@ -79,8 +79,8 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
         let heading = heading(&subject, &report, &diagnostics);
         Ok(vec![dat2graph::figure(&lanes, &report, &options, &heading)])
     };
-    let document = Document::of("dat2graph", &subject, &report, &diagnostics);
-    document.give(&subject, &args.output, Forms::drawn(figure))
+    let document = Document::of(&subject, &report, &diagnostics);
+    document.give("dat2graph", &subject, &args.output, Forms::drawn(figure))
 }
 
 /// Reads all lanes, in parallel; in display order, without the CPUs that told nothing.

@@ -199,20 +199,23 @@ fn formats<'s>(args: &EventsArgs, subject: &'s Subject) -> Result<Vec<&'s EventF
 
 /// Counts or lists, draws and writes.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
-    if !args.list && args.near.is_none() {
+    let lines = if args.list || args.near.is_some() {
+        Some(args.output.lines()?)
+    } else {
         args.output.check()?;
-    }
+        None
+    };
     args.tasks.without_forked("events")?;
     let subject = args.trace.open()?;
     if args.balance {
         return balance(args, &subject);
     }
     let choice = Choice::of(args, &subject)?;
-    if let Some(near) = args.near {
-        return listing::near(&subject, &choice, near, args.output.lines()?);
-    }
-    if args.list {
-        return listing::list(&subject, &choice, args.output.lines()?);
+    if let Some(lines) = lines {
+        return match args.near {
+            Some(near) => listing::near(&subject, &choice, near, lines),
+            None => listing::list(&subject, &choice, lines),
+        };
     }
     let mut gather = Gather::new(subject.from, subject.to, args.rate);
     let mut csv = String::from("ts_ns,cpu,pid,command,event,text\n");
@@ -250,7 +253,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         })
     };
     let forms = Forms::told(|| events::text(&report), figure).and_drawn().with_csv(|| csv);
-    Document::of("events", &subject, &report, &found).give(&subject, &args.output, forms)
+    Document::of(&subject, &report, &found).give("events", &subject, &args.output, forms)
 }
 
 /// A field of a table: quoted where it must be.
@@ -329,6 +332,6 @@ fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
             events::balance_figure(report.report, &options(subject), heading, background)
         })
     };
-    let document = Document::of("balance", subject, &report, &found);
-    document.give(subject, &args.output, Forms::told(text, figure).and_drawn())
+    let document = Document::of(subject, &report, &found);
+    document.give("balance", subject, &args.output, Forms::told(text, figure).and_drawn())
 }

@@ -88,6 +88,6 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
     let text = || fairness::text(&report, &subject.drawable, args.rows);
     let figures = || Ok(fairness::figure(&report, &subject.general_heading(&diagnostics)));
-    let document = Document::of("fairness", &subject, &report, &diagnostics);
-    document.give(&subject, &args.output, Forms::told(text, figures))
+    let document = Document::of(&subject, &report, &diagnostics);
+    document.give("fairness", &subject, &args.output, Forms::told(text, figures))
 }

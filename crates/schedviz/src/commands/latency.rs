@@ -58,6 +58,6 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
     let text = || latency::text(&report, &subject.drawable, args.rows, args.worst);
     let figure = || Ok(vec![latency::figure(&report, &subject.general_heading(&diagnostics))]);
-    let document = Document::of("latency", &subject, &report, &diagnostics);
-    document.give(&subject, &args.output, Forms::told(text, figure))
+    let document = Document::of(&subject, &report, &diagnostics);
+    document.give("latency", &subject, &args.output, Forms::told(text, figure))
 }

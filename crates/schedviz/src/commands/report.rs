@@ -179,8 +179,8 @@ impl<'q> Questions<'q> {
     }
 }
 
-fn json<R: Serialize>(command: &str, subject: &Subject, report: &R, trust: &Diagnostics) -> Result<Vec<u8>> {
-    output::json(&Document::of(command, subject, report, trust))
+fn json<R: Serialize>(subject: &Subject, report: &R, trust: &Diagnostics) -> Result<Vec<u8>> {
+    output::json(&Document::of(subject, report, trust))
 }
 
 /// Draws and tells what was found.
@@ -201,7 +201,7 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
                 &super::dat2graph::heading(subject, &ran, diagnostics),
             )],
             text: String::new(),
-            json: json("dat2graph", subject, &ran, diagnostics)?,
+            json: json(subject, &ran, diagnostics)?,
         },
         Section {
             name: "running-waiting",
@@ -212,7 +212,7 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
                 &super::running_waiting::heading(subject, queues, diagnostics),
             )],
             text: String::new(),
-            json: json("running-waiting", subject, queues, diagnostics)?,
+            json: json(subject, queues, diagnostics)?,
         },
         Section {
             name: "workcons",
@@ -226,21 +226,21 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
             title: "Utilization",
             figures: vec![utilization::figure(used, &asked.busy, &heading)],
             text: format!("{}\n{columns}", utilization::text(used, shown, true)),
-            json: json("utilization", subject, used, diagnostics)?,
+            json: json(subject, used, diagnostics)?,
         },
         Section {
             name: "latency",
             title: "Latency",
             figures: vec![latency::figure(delays, &heading)],
             text: latency::text(delays, shown, 15, 5),
-            json: json("latency", subject, delays, diagnostics)?,
+            json: json(subject, delays, diagnostics)?,
         },
         Section {
             name: "fairness",
             title: "Fairness",
             figures: fairness::figure(shared, &heading),
             text: fairness::text(shared, shown, 20),
-            json: json("fairness", subject, shared, diagnostics)?,
+            json: json(subject, shared, diagnostics)?,
         },
     ])
 }

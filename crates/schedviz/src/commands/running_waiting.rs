@@ -54,8 +54,8 @@ pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
     let outcome = subject.follow(&args.begin, subject.page(), || RunningWaiting::new(&options))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
     let figure = || Ok(vec![running_waiting::figure(&report, &options, &heading(&subject, &report, &diagnostics))]);
-    let document = Document::of("running-waiting", &subject, &report, &diagnostics);
-    document.give(&subject, &args.output, Forms::drawn(figure).with_csv(|| report.csv()))
+    let document = Document::of(&subject, &report, &diagnostics);
+    document.give("running-waiting", &subject, &args.output, Forms::drawn(figure).with_csv(|| report.csv()))
 }
 
 /// The options of the machine as a whole, every task counted.

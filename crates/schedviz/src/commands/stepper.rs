@@ -107,8 +107,8 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         let heading = subject.general_heading(&diagnostics);
         Ok(report.steps.iter().map(|step| stepper::figure(step, &options, &heading)).collect())
     };
-    let document = Document::of("stepper", &subject, &report, &diagnostics);
-    document.give(&subject, &args.output, Forms::drawn(figures).with_text(text))
+    let document = Document::of(&subject, &report, &diagnostics);
+    document.give("stepper", &subject, &args.output, Forms::drawn(figures).with_text(text))
 }
 
 /// Which events are stepped at.

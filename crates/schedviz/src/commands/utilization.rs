@@ -55,8 +55,8 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
     let text = || utilization::text(&report, &subject.drawable, args.per_cpu);
     let figure = || Ok(vec![utilization::figure(&report, &options, &subject.general_heading(&diagnostics))]);
-    let document = Document::of("utilization", &subject, &report, &diagnostics);
-    document.give(&subject, &args.output, Forms::told(text, figure))
+    let document = Document::of(&subject, &report, &diagnostics);
+    document.give("utilization", &subject, &args.output, Forms::told(text, figure))
 }
 
 /// The options where nothing else is asked for.
