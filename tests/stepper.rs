@@ -124,6 +124,9 @@ fn steps_are_as_they_were() {
     golden("stepper-move.svg", &step(&[&moves[..], &["-o", "-", "--format", "svg"]].concat()));
     golden("stepper-moves.txt", &step(&[&moves[..], &["--back", "1", "--steps", "1", "--text"]].concat()));
     golden("stepper-start.json", &step(&["--json", "--cpus", "0,4"]));
+    let (to_file, printed) = (crate::support::scratch("stepper-text").join("step.txt"), step(&["--text"]));
+    assert_eq!(step(&["--text", "-o", to_file.to_str().expect("a path")]), "", "it goes to the file");
+    assert_eq!(std::fs::read_to_string(to_file).expect("written"), printed);
     let refused = schedviz(&["stepper", trace, "--tui"]);
     assert!(refused.code == Some(1) && refused.stderr.contains("--text"), "{}", refused.stderr);
 }

@@ -85,6 +85,14 @@ pub struct TraceInfo {
     pub guest: bool,
 }
 
+impl TraceInfo {
+    /// The CPUs that were recorded without being among `observed`, which are in order.
+    pub fn silent(&self, observed: &[Cpu]) -> Vec<Cpu> {
+        let all = (0..self.cpus.min(Cpu::LIMIT)).map(Cpu);
+        all.filter(|cpu| observed.binary_search(cpu).is_err()).collect()
+    }
+}
+
 /// A trace.dat.
 #[derive(Debug)]
 pub struct Trace {

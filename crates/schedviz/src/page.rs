@@ -1,9 +1,9 @@
 //! What every figure says of its trace.
 
+use crate::subject::Subject;
 use dat2graph::LaneReport;
-use parse::Trace;
 use sched::topology::format_cpu_list;
-use sched::{Cpu, Diagnostic, Diagnostics, Dur};
+use sched::{Diagnostic, Diagnostics, Dur};
 
 /// What is missing from the part that is shown.
 pub(crate) struct Loss {
@@ -29,16 +29,17 @@ impl Loss {
 }
 
 /// Kernel, CPUs and clock, in a line.
-pub(crate) fn facts(trace: &Trace, shown: usize, observed: &[Cpu]) -> String {
-    let info = trace.info();
-    let of = if shown == observed.len() { String::new() } else { format!(" of {}", observed.len()) };
+pub(crate) fn facts(subject: &Subject) -> String {
+    let info = subject.trace.info();
+    let (shown, observed) = (subject.shown.cpus.len(), subject.observed.len());
+    let of = if shown == observed { String::new() } else { format!(" of {observed}") };
     let clock = if info.clock.is_empty() { "local" } else { &info.clock };
     format!("Linux {}, {shown}{of} CPUs, clock {clock}", info.kernel.as_deref().unwrap_or("(unknown)"))
 }
 
 /// What is not to be overlooked: losses, a cut file, CPUs without events.
-pub(crate) fn warnings(trace: &Trace, observed: &[Cpu], loss: &Loss, diagnostics: &Diagnostics) -> Vec<String> {
-    let mut warnings = general_warnings(trace, observed, diagnostics);
+pub(crate) fn warnings(subject: &Subject, loss: &Loss, diagnostics: &Diagnostics) -> Vec<String> {
+    let mut warnings = general_warnings(subject, diagnostics);
     if loss.gaps > 0 || loss.unknown_ns > 0 {
         let share = 100.0 * loss.unknown_ns as f64 / (loss.cpu_time_ns as f64).max(1.0);
         let lost = format!(
@@ -51,7 +52,7 @@ pub(crate) fn warnings(trace: &Trace, observed: &[Cpu], loss: &Loss, diagnostics
 }
 
 /// The same but for the losses that have a place.
-pub(crate) fn general_warnings(trace: &Trace, observed: &[Cpu], diagnostics: &Diagnostics) -> Vec<String> {
+pub(crate) fn general_warnings(subject: &Subject, diagnostics: &Diagnostics) -> Vec<String> {
     let mut warnings = Vec::new();
     let dropped = diagnostics.count(Diagnostic::EventsDroppedUnmarked);
     if dropped > 0 {
@@ -70,8 +71,8 @@ pub(crate) fn general_warnings(trace: &Trace, observed: &[Cpu], diagnostics: &Di
             "Read from shortly before the window on (--fast-window): tasks that waited unseen are missing.".into(),
         );
     }
-    let silent: Vec<Cpu> = (0..trace.info().cpus).map(Cpu).filter(|cpu| !observed.contains(cpu)).collect();
-    if !silent.is_empty() && silent.len() < 4096 {
+    let silent = subject.silent();
+    if !silent.is_empty() {
         warnings.push(format!("CPUs without any event, not shown: {}", format_cpu_list(&silent)));
     }
     warnings

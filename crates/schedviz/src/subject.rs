@@ -1,7 +1,8 @@
 //! A trace that was opened, and the part of it that is asked for.
 
 use crate::args::{BeginArgs, Lanes, ReadArgs, WindowArgs, name_of, named, repeatable};
-use crate::{page, progress};
+use crate::page::{self, Loss};
+use crate::progress;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
 use parse::Trace;
@@ -67,8 +68,7 @@ impl Subject {
 
     /// CPUs of the machine without any event.
     pub(crate) fn silent(&self) -> Vec<Cpu> {
-        let all = (0..self.trace.info().cpus.min(Cpu::LIMIT)).map(Cpu);
-        all.filter(|cpu| !self.observed.contains(cpu)).collect()
+        self.trace.info().silent(&self.observed)
     }
 
     /// The CPUs shown, where only some were asked for.
@@ -112,16 +112,16 @@ impl Subject {
 
     /// What surrounds a figure that does not show where events were lost.
     pub(crate) fn general_heading(&self, diagnostics: &Diagnostics) -> Heading {
-        self.heading(page::general_warnings(&self.trace, &self.observed, diagnostics))
+        self.heading(page::general_warnings(self, diagnostics))
+    }
+
+    /// What surrounds a figure in which the places where events were lost are hatched.
+    pub(crate) fn lossy_heading(&self, loss: &Loss, diagnostics: &Diagnostics) -> Heading {
+        self.heading(page::warnings(self, loss, diagnostics))
     }
 
     /// What surrounds a figure, with these warnings.
     pub(crate) fn heading(&self, warnings: Vec<String>) -> Heading {
-        Heading {
-            trace: self.name(),
-            facts: page::facts(&self.trace, self.shown.cpus.len(), &self.observed),
-            warnings,
-            command: repeatable(std::env::args_os()),
-        }
+        Heading { trace: self.name(), facts: page::facts(self), warnings, command: repeatable(std::env::args_os()) }
     }
 }

@@ -125,6 +125,7 @@ fn named(kind: &Kind) -> Vec<(Pid, Comm)> {
         }
         Kind::Migrate { task, .. } => vec![(task.pid, task.comm)],
         Kind::Fork { parent, child, child_comm } => vec![(parent, Comm::EMPTY), (child, child_comm)],
+        Kind::Exec { pid, old_pid } if pid != old_pid => vec![(pid, Comm::EMPTY), (old_pid, Comm::EMPTY)],
         Kind::Exec { pid, .. } | Kind::Exit { pid } => vec![(pid, Comm::EMPTY)],
         Kind::Numa { pid, with, .. } => [Some(pid), with].into_iter().flatten().map(|p| (p, Comm::EMPTY)).collect(),
         Kind::Lost { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } | Kind::Other { .. } => Vec::new(),
@@ -161,15 +162,16 @@ pub(crate) fn matches(event: &SchedEvent, names: &dyn Names, sought: &str) -> bo
     tasks.iter().any(|(_, comm)| comm.to_string().contains(sought)) || event_name(&event.kind, names).contains(sought)
 }
 
-/// Whether an event is about a task for whose name `is` holds.
-pub fn is_about(event: &SchedEvent, state: &SchedState, is: impl Fn(&str) -> bool) -> bool {
-    let name = |(pid, comm): &(Pid, Comm)| {
-        if comm.is_empty() { state.task_of(*pid).map_or(Comm::EMPTY, |t| t.comm) } else { *comm }
-    };
-    let tasks = named(&event.kind);
-    let emitter = [(event.pid, Comm::EMPTY)];
-    let all = if tasks.is_empty() { &emitter[..] } else { &tasks };
-    all.iter().any(|task| is(&name(task).to_string()))
+/// The tasks that an event is about, each with its name: those that it tells of, or else the one that was current.
+/// Idling is no task.
+pub fn tasks_of(event: &SchedEvent, state: &SchedState) -> impl Iterator<Item = (Pid, Comm)> {
+    let told = named(&event.kind);
+    let emitter = told.is_empty().then_some((event.pid, Comm::EMPTY));
+    let tasks = told.into_iter().chain(emitter).filter(|(pid, _)| !pid.is_idle());
+    tasks.map(|(pid, comm)| match comm.is_empty() {
+        true => (pid, state.task_of(pid).map_or(Comm::EMPTY, |task| task.comm)),
+        false => (pid, comm),
+    })
 }
 
 #[cfg(test)]
@@ -196,5 +198,25 @@ mod tests {
         let slept = Kind::Switch { prev: make, state: PrevState::blocked(1), next: idle };
         assert_eq!(say(slept).0, "CPU 0 goes idle: make 7 goes to sleep");
         assert_eq!(say(Kind::Other { id: 5 }).0, "event 5 on CPU 0, in idle");
+    }
+
+    #[test]
+    fn the_tasks_of_an_event() {
+        let task = |pid: i32, name: &str| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) };
+        let mut state = SchedState::default();
+        let mut of = |pid: i32, kind| {
+            let event = SchedEvent { ts: Ts(1), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+            let tasks: Vec<String> = tasks_of(&event, &state).map(|(pid, comm)| pid.named(comm)).collect();
+            state.apply(&event);
+            tasks
+        };
+        let (idle, make, cc) = (task(0, "swapper/0"), task(7, "make"), task(9, "cc"));
+        let (slept, runnable) = (PrevState::blocked(1), PrevState::RUNNABLE);
+        assert_eq!(of(0, Kind::Switch { prev: idle, state: runnable, next: make }), ["make 7"]);
+        assert_eq!(of(7, Kind::Wakeup { task: cc, target: Cpu(0) }), ["cc 9"], "not who woke it");
+        assert_eq!(of(7, Kind::Other { id: 5 }), ["make 7"], "it ran");
+        assert_eq!(of(7, Kind::Switch { prev: make, state: slept, next: cc }), ["make 7", "cc 9"], "both");
+        assert_eq!(of(9, Kind::Exit { pid: Pid(9) }), ["cc 9"], "by the name it has");
+        assert!(of(0, Kind::Other { id: 5 }).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::args::{TaskArgs, TraceArgs};
 use crate::output::{Forms, OutputArgs};
-use crate::page::{self, Loss};
+use crate::page::Loss;
 use crate::patterns;
 use crate::present::Document;
 use crate::subject::Subject;
@@ -219,5 +219,5 @@ fn first_runs(reader: &CpuReader<'_>, cpu: Cpu) -> HashMap<sched::Pid, Ts> {
 /// The texts around the plot.
 pub(crate) fn heading(subject: &Subject, report: &dat2graph::Report, diagnostics: &Diagnostics) -> Heading {
     let loss = Loss::of_lanes(report.lanes.iter(), report.to_ns.since(report.from_ns));
-    subject.heading(page::warnings(&subject.trace, &subject.observed, &loss, diagnostics))
+    subject.lossy_heading(&loss, diagnostics)
 }

@@ -6,7 +6,7 @@ mod listing;
 use crate::args::{BeginArgs, TaskArgs, TaskFilter, TraceArgs};
 use crate::commands::dat2graph::read_lanes;
 use crate::output::{Format, Forms, OutputArgs};
-use crate::page::{self, Loss};
+use crate::page::Loss;
 use crate::present::Document;
 use crate::subject::Subject;
 use crate::{patterns, progress};
@@ -304,7 +304,7 @@ fn over_lanes(
     let lanes_options = subject.lanes(subject.from, subject.to, coloring);
     let lanes: Vec<Lane> = read_lanes(&subject.trace, &reader, &lanes_options, &[]).0;
     let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), subject.to.since(subject.from));
-    let heading = subject.heading(page::warnings(&subject.trace, &subject.observed, &loss, diagnostics));
+    let heading = subject.lossy_heading(&loss, diagnostics);
     let background = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
         dat2graph::draw_lanes(figure, &lanes, &lanes_options, scale, top, height);
     };

@@ -123,7 +123,7 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
     let ends = || selected.iter().flat_map(with_events).filter_map(|c| Some((c.first?, c.last?)));
     let start = ends().map(|(first, _)| first).min().filter(|_| has_time);
     let end = ends().map(|(_, last)| last).max().filter(|_| has_time);
-    let silent: Vec<Cpu> = (0..info.cpus.min(Cpu::LIMIT)).map(Cpu).filter(|c| !observed.contains(c)).collect();
+    let silent = info.silent(&observed);
     let mut diagnostics = trace.diagnostics().clone();
     diagnostics.merge(&counts.diagnostics);
     let unknown = events.iter().filter(|e| e.system.is_empty()).map(|e| e.count).sum();

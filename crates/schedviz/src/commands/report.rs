@@ -262,7 +262,7 @@ fn html(subject: &Subject, sections: &[Section]) -> String {
         out,
         "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{name}</title>\n<style>{STYLE}</style>\n</head>\n<body>"
     );
-    let facts = page::facts(&subject.trace, subject.shown.cpus.len(), &subject.observed);
+    let facts = page::facts(subject);
     let _ = writeln!(out, "<h1>{name}</h1>\n<p>{}</p>\n<nav>", escaped(&facts));
     for section in sections {
         let _ = writeln!(out, "<a href=\"#{}\">{}</a>", section.name, section.title);

@@ -102,7 +102,7 @@ fn panels(per: Option<Per>, cpus: &[(Cpu, Option<u32>)], topology: &Topology) ->
 pub(crate) fn heading(subject: &Subject, report: &Report, diagnostics: &Diagnostics) -> Heading {
     // Of how many CPUs at once nothing is known is not kept; the share is of time.
     let unknown = |p: &running_waiting::Series| p.columns.iter().map(|c| c.unknown_ns).fold(0, u64::saturating_add);
-    let mut warnings = page::general_warnings(&subject.trace, &subject.observed, diagnostics);
+    let mut warnings = page::general_warnings(subject, diagnostics);
     let time = report.panels.iter().map(unknown).max().unwrap_or(0);
     if report.gaps > 0 || time > 0 {
         let window = subject.to.since(subject.from).0 as f64;

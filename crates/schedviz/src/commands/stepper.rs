@@ -1,10 +1,10 @@
 //! `schedviz stepper`: pages, a text, or the terminal.
 
-use crate::args::{TaskArgs, TraceArgs, terminal_width};
+use crate::args::{TaskArgs, TaskFilter, TraceArgs, terminal_width};
 use crate::output::{Forms, OutputArgs};
 use crate::present::Document;
 use crate::subject::Subject;
-use crate::{patterns, sink, trust};
+use crate::{patterns, trust};
 use anyhow::{Result, bail};
 use parse::{EventStream, Where};
 use sched::{Cpu, Replay, SchedEvent};
@@ -87,10 +87,8 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         total: replay.total(),
     };
     let diagnostics = replay.diagnostics().clone();
-    if args.tui || args.text {
-        trust::warn(&diagnostics, &subject.read);
-    }
     if args.tui {
+        trust::warn(&diagnostics, &subject.read);
         replay.go(start).map_err(|e| subject.named(e))?;
         return interact(&subject, replay, options);
     }
@@ -100,23 +98,19 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         let texts = report.steps.iter().map(|step| stepper::text(step, &options, terminal_width()));
         texts.collect::<Vec<_>>().join("\n")
     };
-    if args.text {
-        return sink::print(text().as_bytes());
-    }
     let figures = || {
         let heading = subject.general_heading(&diagnostics);
         Ok(report.steps.iter().map(|step| stepper::figure(step, &options, &heading)).collect())
     };
     let document = Document::of(&subject, &report, &diagnostics);
-    document.give("stepper", &subject, &args.output, Forms::drawn(figures).with_text(text))
+    let forms = if args.text { Forms::told(text, figures) } else { Forms::drawn(figures).with_text(text) };
+    document.give("stepper", &subject, &args.output, forms)
 }
 
 /// Which events are stepped at.
 struct Filter {
     names: Option<Vec<String>>,
-    tasks: Option<regex::Regex>,
-    exclude: Option<regex::Regex>,
-    pids: Vec<sched::Pid>,
+    tasks: Option<TaskFilter>,
     cpus: Option<Vec<Cpu>>,
 }
 
@@ -126,28 +120,26 @@ impl Filter {
         let names = formats.into_iter().map(|f| f.name.clone()).collect();
         Ok(Filter {
             names: (!args.tool.events.is_empty()).then_some(names),
-            tasks: args.tasks.tasks()?,
-            exclude: args.tasks.exclude()?,
-            pids: args.tasks.pids(),
+            tasks: args.tasks.is_any().then(|| args.tasks.filter()).transpose()?,
             cpus: subject.only(),
         })
     }
 
     fn is_open(&self) -> bool {
-        self.names.is_none()
-            && self.tasks.is_none()
-            && self.exclude.is_none()
-            && self.pids.is_empty()
-            && self.cpus.is_none()
+        self.names.is_none() && self.tasks.is_none() && self.cpus.is_none()
     }
 
     fn wants(&self, event: &SchedEvent, state: &sched::SchedState, names: &dyn Names) -> bool {
-        let coming = || stepper::Coming::of(event, state, names);
+        let about = |filter: &TaskFilter| {
+            stepper::tasks_of(event, state).any(|(pid, comm)| filter.takes(pid, || comm.to_string()))
+        };
+        let on = |cpus: &Vec<Cpu>| {
+            let coming = stepper::Coming::of(event, state, names);
+            cpus.iter().any(|cpu| coming.concerns(*cpu))
+        };
         self.names.as_ref().is_none_or(|wanted| wanted.contains(&stepper::event_name(&event.kind, names)))
-            && self.tasks.as_ref().is_none_or(|tasks| stepper::is_about(event, state, |name| tasks.is_match(name)))
-            && self.exclude.as_ref().is_none_or(|tasks| !stepper::is_about(event, state, |name| tasks.is_match(name)))
-            && (self.pids.is_empty() || coming().task.is_some_and(|pid| self.pids.contains(&pid)))
-            && self.cpus.as_ref().is_none_or(|cpus| cpus.iter().any(|cpu| coming().concerns(*cpu)))
+            && self.tasks.as_ref().is_none_or(about)
+            && self.cpus.as_ref().is_none_or(on)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The figure of `schedviz workcons` for one run: strips, and a closer look at the longest episodes.
 
 use crate::commands::dat2graph::read_lanes;
-use crate::page::{self, Loss};
+use crate::page::Loss;
 use crate::subject::Subject;
 use anyhow::Result;
 use dat2graph::{ColorBy, Coloring, Lane};
@@ -47,8 +47,7 @@ pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnos
         unknown_ns: report.unknown.gaps.iter().map(|g| g.ns).fold(0, u64::saturating_add),
         cpu_time_ns: report.window_ns.0.saturating_mul(report.cpus.observed as u64),
     };
-    let warnings = page::warnings(&subject.trace, &subject.observed, &loss, diagnostics);
-    let heading = subject.heading(warnings);
+    let heading = subject.lossy_heading(&loss, diagnostics);
     Ok(workcons::portrait(report, subject.start, &looks, lane_height, legend, &heading))
 }
 
