@@ -11,6 +11,7 @@ mod progress;
 mod sink;
 mod subject;
 mod trust;
+mod whole;
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};

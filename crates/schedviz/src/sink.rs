@@ -1,7 +1,7 @@
 //! Where bytes go: files, there whole or not at all, and standard output.
 
+use crate::whole::Whole;
 use anyhow::{Result, bail};
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -48,60 +48,6 @@ fn numbered(path: &Path, nth: usize, of: usize) -> PathBuf {
     let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     let ending = path.extension().map_or_else(String::new, |e| format!(".{}", e.to_string_lossy()));
     path.with_file_name(format!("{stem}-{nth:0digits$}{ending}"))
-}
-
-/// A file that is written beside its place and moved there when it is whole, so that nobody sees half of it.
-/// What is no regular file, such as /dev/stdout, is written to as it is.
-pub(crate) struct Whole {
-    file: File,
-    path: PathBuf,
-    /// What is written, until it is moved; removed where it is not.
-    part: Option<PathBuf>,
-}
-
-impl Whole {
-    fn create(path: &Path) -> io::Result<Whole> {
-        let special = path.metadata().is_ok_and(|m| !m.is_file());
-        let part = (!special).then(|| {
-            let mut part = path.as_os_str().to_owned();
-            part.push(format!(".{}.part", std::process::id()));
-            PathBuf::from(part)
-        });
-        let file = File::create(part.as_deref().unwrap_or(path)).map_err(|e| named(path, &e))?;
-        Ok(Whole { file, path: path.to_owned(), part })
-    }
-
-    fn finish(mut self) -> io::Result<()> {
-        if let Some(part) = &self.part {
-            std::fs::rename(part, &self.path).map_err(|e| named(&self.path, &e))?;
-            self.part = None;
-        }
-        Ok(())
-    }
-}
-
-/// An error with the file's name in front.
-fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-}
-
-impl Write for Whole {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes).map_err(|e| named(&self.path, &e))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-impl Drop for Whole {
-    fn drop(&mut self) {
-        if let Some(part) = &self.part {
-            // Whatever went wrong with it, the rest is not to be left behind.
-            let _ = std::fs::remove_file(part);
-        }
-    }
 }
 
 /// A text that is too long to be held: lines to standard output, or to a file.
