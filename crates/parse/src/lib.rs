@@ -42,7 +42,7 @@ pub use error::Error;
 pub use format::{EventFormat, Field, Shape};
 pub use header::{BufferInfo, CpuStat, Version};
 pub use plan::Want;
-pub use record::Record;
+pub use record::{Kept, Record};
 pub use trace::{CpuReader, EventStream, Options, Texts, Trace, TraceInfo};
 pub use window::Where;
 

@@ -2,29 +2,26 @@
 
 use crate::bytes::until_nul;
 use crate::format::EventFormat;
-use crate::merge::Timed;
+use crate::merge::{Task, Timed};
 use crate::page::{Loss, Raw};
 use crate::printk;
-use crate::stream::{Visitor, join_losses};
+use crate::stream::{Unit, Visitor, join_losses, walk};
 use crate::trace::Trace;
 use sched::{Cpu, Diagnostic, Pid, PrevState, Ts};
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Where a record's payload is kept: in the file, or in a unit that was decompressed.
-#[derive(Clone, Debug)]
-pub(crate) enum Payload {
-    File { at: usize, len: usize },
-    Own { unit: Arc<Vec<u8>>, at: usize, len: usize },
-}
-
-/// A record on its way through the merge.
+/// A record on its way through the merge, and as long as it is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     ts: Ts,
     cpu: Cpu,
     buffer: usize,
     lost: Option<Loss>,
-    payload: Payload,
+    /// The unit that it stands in. What was read is not kept in the mapping of the file, whose pages would count as
+    /// the program's memory: all of a trace that is gone through.
+    unit: Arc<[u8]>,
+    payload: Range<usize>,
 }
 
 impl Timed for Item {
@@ -45,33 +42,23 @@ impl Timed for Item {
 }
 
 /// Collects the records of a unit.
-pub(crate) struct Collector<'c> {
-    pub(crate) trace: &'c Trace,
-    pub(crate) cpu: Cpu,
-    pub(crate) buffer: usize,
-    /// Where the unit's bytes begin: an address, to tell the place of a payload.
-    pub(crate) base: usize,
-    /// Its place in the file, or nothing if it was decompressed.
-    pub(crate) file_at: Option<usize>,
-    pub(crate) unit: Arc<Vec<u8>>,
-    pub(crate) items: Vec<Item>,
-    pub(crate) pending: Option<Loss>,
-    pub(crate) last: Option<Ts>,
-    pub(crate) damages: Vec<Diagnostic>,
+struct Collector<'c> {
+    trace: &'c Trace,
+    cpu: Cpu,
+    buffer: usize,
+    bytes: &'c Arc<[u8]>,
+    pending: Option<Loss>,
+    unit: Unit<Item>,
 }
 
 impl Visitor for Collector<'_> {
     fn record(&mut self, raw: &Raw<'_>) {
-        let ts = self.trace.ts(raw.ts).max(self.last.unwrap_or(Ts::MIN));
-        self.last = Some(ts);
-        let within = (raw.payload.as_ptr() as usize).wrapping_sub(self.base);
-        let len = raw.payload.len();
-        let payload = match self.file_at {
-            Some(at) => Payload::File { at: at.saturating_add(within), len },
-            None => Payload::Own { unit: Arc::clone(&self.unit), at: within, len },
-        };
-        let lost = self.pending.take();
-        self.items.push(Item { ts, cpu: self.cpu, buffer: self.buffer, lost, payload });
+        let ts = self.trace.ts(raw.ts).max(self.unit.last.unwrap_or(Ts::MIN));
+        self.unit.last = Some(ts);
+        let at = (raw.payload.as_ptr() as usize).wrapping_sub(self.bytes.as_ptr() as usize);
+        let payload = at..at.saturating_add(raw.payload.len());
+        let (lost, unit) = (self.pending.take(), Arc::clone(self.bytes));
+        self.unit.items.push(Item { ts, cpu: self.cpu, buffer: self.buffer, lost, unit, payload });
     }
 
     fn gap(&mut self, loss: Loss) {
@@ -79,7 +66,41 @@ impl Visitor for Collector<'_> {
     }
 
     fn damage(&mut self, what: Diagnostic) {
-        self.damages.push(what);
+        self.unit.diagnostics.add(what);
+    }
+}
+
+/// The records of a unit.
+pub(crate) fn collect(trace: &Trace, task: Task<'_, Item>) -> Unit<Item> {
+    let Task { buffer, pages, unit: number, space, .. } = task;
+    let loaded = pages.with_bytes(trace.source(), number, |bytes| bytes.map(Arc::<[u8]>::from));
+    trace.release(pages, number);
+    let mut unit = Unit { items: space, ..Unit::default() };
+    let bytes = match loaded {
+        Ok(bytes) => bytes,
+        Err(what) => {
+            unit.diagnostics.add(what);
+            return Unit { lead: Some(Loss { count: None }), ..unit };
+        }
+    };
+    let mut collector = Collector { trace, cpu: pages.cpu, buffer, bytes: &bytes, pending: None, unit };
+    walk(&bytes, &pages.layout, &mut collector);
+    let Collector { unit, pending, .. } = collector;
+    // A loss at the end belongs to the next unit's first record; one at the start stays on the unit's own.
+    match unit.last {
+        None => Unit { lead: pending, ..unit },
+        Some(_) => Unit { tail: pending, ..unit },
+    }
+}
+
+/// A record that is kept for later.
+#[derive(Clone, Debug)]
+pub struct Kept(Item);
+
+impl Kept {
+    /// The record, of this trace.
+    pub fn record<'t>(&'t self, trace: &'t Trace) -> Record<'t> {
+        Record::new(trace, &self.0)
     }
 }
 
@@ -87,6 +108,7 @@ impl Visitor for Collector<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'t> {
     trace: &'t Trace,
+    item: &'t Item,
     payload: &'t [u8],
     /// When.
     pub ts: Ts,
@@ -100,18 +122,20 @@ pub struct Record<'t> {
 
 impl<'t> Record<'t> {
     pub(crate) fn new(trace: &'t Trace, item: &'t Item) -> Record<'t> {
-        let payload = match &item.payload {
-            Payload::File { at, len } => trace.file().get(*at..at.saturating_add(*len)),
-            Payload::Own { unit, at, len } => unit.get(*at..at.saturating_add(*len)),
-        };
         Record {
             trace,
-            payload: payload.unwrap_or(&[]),
+            item,
+            payload: item.unit.get(item.payload.clone()).unwrap_or_default(),
             ts: item.ts,
             cpu: item.cpu,
             buffer: item.buffer,
             lost: item.lost.map(|l| l.count),
         }
+    }
+
+    /// Keeps it, and with it the memory of some hundreds of its neighbours.
+    pub fn keep(&self) -> Kept {
+        Kept(self.item.clone())
     }
 
     /// The event's number in this file.

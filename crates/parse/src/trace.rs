@@ -10,9 +10,9 @@ use crate::header::{BufferHeader, BufferInfo, CpuStat, Header, Version};
 use crate::map::Source;
 use crate::page::PageLayout;
 use crate::plan::CommonAt;
-use crate::record::{Collector, Item, Record};
+use crate::record::{self, Record};
 use crate::states::States;
-use crate::stream::{self, CpuPages, Pool, Store, Unit, walk};
+use crate::stream::{self, CpuPages, Pool, Store};
 use crate::symbols::{self, Symbols};
 use rustc_hash::FxHashMap;
 use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Ts};
@@ -386,6 +386,18 @@ impl Trace {
         self.source.will_read_all();
     }
 
+    /// These lanes are going to be merged, each from a unit of it on. Whether any begins in its middle: there the
+    /// kernel reads no further than it is told to (see [`Trace::reads`]).
+    pub(crate) fn will_read_lanes(&self, lanes: &[(usize, &CpuPages, usize)]) -> bool {
+        let from_middle = lanes.iter().any(|(.., first)| *first > 0);
+        if from_middle {
+            lanes.iter().for_each(|(_, pages, first)| self.will_read_from(pages, *first, AHEAD));
+        } else {
+            self.will_read_all();
+        }
+        from_middle
+    }
+
     /// The units from `first` on are going to be read one after the other: asks for the first ones, and for so
     /// many steps ahead.
     pub(crate) fn will_read_from(&self, pages: &CpuPages, first: usize, steps: usize) {
@@ -446,64 +458,50 @@ impl Trace {
 
     /// Streams every record of the buffers that are read, in time order, until `sink` breaks.
     pub fn records(&self, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
-        let start = self.start().unwrap_or_default();
-        self.will_read_all();
+        self.records_of(&self.whole_lanes(), sink)
+    }
+
+    /// The same, but only the records at `from` and later: reading begins there, as far as the times of a CPU's
+    /// units tell where that is.
+    pub fn records_from(&self, from: Ts, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
+        self.records_of(&self.lanes_from(from), &mut |record| match record.ts < from {
+            true => ControlFlow::Continue(()),
+            false => sink(record),
+        })
+    }
+
+    fn records_of(
+        &self,
+        lanes: &[(usize, &CpuPages, usize)],
+        sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>,
+    ) -> Diagnostics {
+        let from_middle = self.will_read_lanes(lanes);
         crate::merge::merge(
-            &self.whole_lanes(),
-            start,
+            lanes,
+            self.start().unwrap_or_default(),
             self.budget(),
             &self.pool,
-            |task| self.collect(task.buffer, task.pages, task.unit),
+            |task| {
+                if from_middle {
+                    self.reads(task.pages, task.unit, AHEAD);
+                }
+                record::collect(self, task)
+            },
             &mut |items| items.iter().try_for_each(|item| sink(&Record::new(self, item))),
             &mut [],
         )
     }
 
-    fn collect(&self, buffer: usize, pages: &CpuPages, unit: usize) -> Unit<Item> {
-        let mut diagnostics = Diagnostics::default();
-        // A record is read where it is: in the file, or in what its chunk was decompressed to.
-        let (place, mut own) = (pages.place(unit), Vec::new());
-        let file_at = matches!(pages.store, Store::Plain { .. }).then_some(place.start as usize);
-        if file_at.is_none()
-            && let Err(what) = pages.load(self.source(), unit, &mut own)
-        {
-            diagnostics.add(what);
-            return Unit { diagnostics, lead: Some(crate::page::Loss { count: None }), ..Unit::default() };
-        }
-        let unit_bytes = Arc::new(own);
-        let bytes = match file_at {
-            Some(_) => crate::header::slice(self.file(), &place).unwrap_or_default(),
-            None => &unit_bytes,
-        };
-        let mut collector = Collector {
-            trace: self,
-            cpu: pages.cpu,
-            buffer,
-            base: bytes.as_ptr() as usize,
-            file_at,
-            unit: Arc::clone(&unit_bytes),
-            items: Vec::new(),
-            pending: None,
-            last: None,
-            damages: Vec::new(),
-        };
-        walk(bytes, &pages.layout, &mut collector);
-        collector.damages.iter().for_each(|d| diagnostics.add(*d));
-        // A loss at the end belongs to the next unit's first record; one at the start stays on the
-        // unit's own.
-        let (items, last, lead) = (collector.items, collector.last, collector.pending);
-        Unit {
-            items,
-            lead: if last.is_none() { lead } else { None },
-            last,
-            diagnostics,
-            tail: if last.is_some() { lead } else { None },
-        }
-    }
-
     fn selected_lanes(&self) -> Vec<(usize, &CpuPages)> {
         let lanes = self.selected.iter().filter_map(|b| Some((*b, self.lanes.get(*b)?)));
         lanes.flat_map(|(b, lanes)| lanes.iter().map(move |pages| (b, pages))).collect()
+    }
+
+    /// The same, each from the last unit on that begins before `from`.
+    fn lanes_from(&self, from: Ts) -> Vec<(usize, &CpuPages, usize)> {
+        let before = Ts(from.0.saturating_sub(1));
+        let lanes = self.selected_lanes().into_iter();
+        lanes.map(|(buffer, pages)| (buffer, pages, self.unit_before(pages, before))).collect()
     }
 
     /// The same, each from its first unit on.
@@ -520,6 +518,9 @@ impl Trace {
 
 /// A step: so many bytes of a CPU are asked for at once.
 const STEP: u64 = 128 << 10;
+
+/// So many steps ahead of a CPU's data are asked for, where lanes are merged.
+const AHEAD: usize = 3;
 
 fn pool(threads: usize) -> Pool {
     let threads = if threads > 0 { threads } else { std::thread::available_parallelism().map_or(1, usize::from) };

@@ -13,7 +13,7 @@ pub use figure::figure;
 use sched::counted::CountedQueues;
 use sched::{Analysis, Cpu, Current, Load, Pid, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;
-use std::fmt::Write;
+use std::io;
 use timeline::strips::{BLANK, UNKNOWN};
 use timeline::{Class, Division, Piece, Turns};
 
@@ -160,16 +160,16 @@ pub struct Report {
 }
 
 impl Report {
-    /// The columns as comma-separated values, with a header.
-    pub fn csv(&self) -> String {
-        let mut out = String::from(
-            "panel,start_s,running_mean,running_min,running_max,total_mean,total_min,total_max,violated_ns,unknown_ns\n",
-        );
+    /// Writes the columns as comma-separated values, with a header.
+    pub fn csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "panel,start_s,running_mean,running_min,running_max,total_mean,total_min,total_max,violated_ns,unknown_ns"
+        )?;
         for panel in &self.panels {
             for c in &panel.columns {
                 let (r, t) = (c.running, c.total);
-                // Writing to a string cannot fail.
-                let _ = writeln!(
+                writeln!(
                     out,
                     "{},{:.9},{:.6},{},{},{:.6},{},{},{},{}",
                     panel.name,
@@ -182,10 +182,10 @@ impl Report {
                     t.max,
                     c.violated_ns,
                     c.unknown_ns
-                );
+                )?;
             }
         }
-        out
+        Ok(())
     }
 }
 

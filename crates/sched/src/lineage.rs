@@ -96,46 +96,48 @@ pub fn is_kernel_thread(comm: Comm) -> bool {
     NAMES.iter().any(|name| comm.as_bytes().starts_with(name.as_bytes()))
 }
 
-/// The lineage at any time of a trace, from its fork and exec events alone.
+/// The lineage at any time of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct LineageHistory {
+    now: Lineage,
     changes: FxHashMap<Pid, Vec<(Ts, Kin)>>,
-    root: Option<Pid>,
+    /// Who was called what, as long as that helps to find the traced command.
+    names: FxHashMap<Pid, Comm>,
 }
 
 impl LineageHistory {
-    /// From the fork and exec events of a trace, in time order. Other events are ignored, but
-    /// teach the names of tasks.
-    pub fn new<'e>(events: impl IntoIterator<Item = &'e SchedEvent>) -> LineageHistory {
-        let mut now = Lineage::default();
-        let mut names: FxHashMap<Pid, Comm> = FxHashMap::default();
-        let mut history = LineageHistory::default();
-        for event in events {
-            let changed = match event.kind {
-                Kind::Fork { parent, child, child_comm } => {
-                    now.fork(parent, child);
-                    names.insert(child, child_comm);
-                    child
-                }
-                Kind::Exec { pid, old_pid } => {
-                    now.exec(pid, old_pid, names.get(&old_pid).copied().unwrap_or_default());
-                    pid
-                }
-                Kind::Switch { next, .. } => {
-                    names.insert(next.pid, next.comm);
-                    continue;
-                }
-                _ => continue,
-            };
-            history.changes.entry(changed).or_default().push((event.ts, now.of(changed)));
+    /// Learns from the next event of a trace: forks and execs tell it, switches the names. Of others it learns
+    /// nothing.
+    pub fn learn(&mut self, event: &SchedEvent) {
+        let changed = match event.kind {
+            Kind::Fork { parent, child, child_comm } => {
+                self.now.fork(parent, child);
+                self.name(child, child_comm);
+                child
+            }
+            Kind::Exec { pid, old_pid } => {
+                self.now.exec(pid, old_pid, self.names.get(&old_pid).copied().unwrap_or_default());
+                pid
+            }
+            Kind::Switch { next, .. } => return self.name(next.pid, next.comm),
+            _ => return,
+        };
+        let kin = self.now.of(changed);
+        let changes = self.changes.entry(changed).or_default();
+        if changes.last().is_none_or(|(_, last)| *last != kin) {
+            changes.push((event.ts, kin));
         }
-        history.root = now.root();
-        history
+    }
+
+    fn name(&mut self, pid: Pid, comm: Comm) {
+        if self.now.root().is_none() {
+            self.names.insert(pid, comm);
+        }
     }
 
     /// The traced command's first task.
     pub fn root(&self) -> Option<Pid> {
-        self.root
+        self.now.root()
     }
 
     /// What is known of the task that had this number at `ts`.
@@ -189,7 +191,8 @@ mod tests {
         let at = |ts, kind| SchedEvent { ts: Ts(ts), cpu: Default::default(), pid: Pid(1), flags: 0, kind };
         let fork = |parent, child| Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
         let events = [at(1, Kind::Exec { pid: Pid(5), old_pid: Pid(5) }), at(2, fork(5, 9)), at(10, fork(1, 9))];
-        let history = LineageHistory::new(&events);
+        let mut history = LineageHistory::default();
+        events.iter().for_each(|event| history.learn(event));
         assert!(history.of(Pid(5), Ts(0)).descends);
         assert!(!history.of(Pid(9), Ts(1)).forked);
         assert!(history.of(Pid(9), Ts(2)).descends);

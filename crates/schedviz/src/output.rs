@@ -1,10 +1,11 @@
 //! In what form a command gives what it found, and where to.
 
-use crate::sink::{Lines, print, save};
+use crate::sink::{Lines, print, save, stream};
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
 use draw::Figure;
 use serde::Serialize;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A format of output
@@ -38,11 +39,14 @@ impl Format {
     }
 }
 
+/// Writes a table, which can be too long to be held.
+type Table<'f> = dyn FnOnce(&mut dyn Write) -> Result<()> + 'f;
+
 /// The forms, besides its numbers, in which a command can give what it found; each is made only where it is wanted.
 pub(crate) struct Forms<'f> {
     figures: Box<dyn FnOnce() -> Result<Vec<Figure>> + 'f>,
     text: Option<Box<dyn FnOnce() -> String + 'f>>,
-    csv: Option<Box<dyn FnOnce() -> String + 'f>>,
+    csv: Option<Box<Table<'f>>>,
     /// The figure is written where no form is asked for,
     is_drawn: bool,
     /// and the text is printed.
@@ -74,7 +78,7 @@ impl<'f> Forms<'f> {
     }
 
     /// There are series for a table.
-    pub(crate) fn with_csv(self, csv: impl FnOnce() -> String + 'f) -> Forms<'f> {
+    pub(crate) fn with_csv(self, csv: impl FnOnce(&mut dyn Write) -> Result<()> + 'f) -> Forms<'f> {
         Forms { csv: Some(Box::new(csv)), ..self }
     }
 }
@@ -153,30 +157,32 @@ impl OutputArgs {
             return Ok(());
         }
         let path = self.path(of, command);
-        let written = save(&path, &self.files(&path, command, document, forms)?)?;
+        let written = self.write(&path, command, document, forms)?;
         if let (Some(written), false) = (written, quiet) {
             eprintln!("schedviz: wrote {written}");
         }
         Ok(())
     }
 
-    /// The bytes of the files to write: several where there are several figures, but for PDF, which has pages.
-    fn files(&self, path: &Path, command: &str, document: &impl Serialize, forms: Forms<'_>) -> Result<Vec<Vec<u8>>> {
+    /// Writes the file, or several where there are several figures, but for PDF, which has pages; what was written, in
+    /// words.
+    fn write(&self, path: &Path, command: &str, document: &impl Serialize, forms: Forms<'_>) -> Result<Option<String>> {
         let Forms { figures, text, csv, .. } = forms;
-        Ok(match self.format(path)? {
+        let files = match self.format(path)? {
             Format::Pdf => vec![draw::pdf(&figures()?)],
             Format::Svg => figures()?.iter().map(|figure| draw::svg(figure).into_bytes()).collect(),
             Format::Png => figures()?.iter().map(|figure| draw::png(figure, self.dpi)).collect::<Result<_, _>>()?,
             Format::Json => vec![json(document)?],
             Format::Csv => match csv {
-                Some(csv) => vec![csv().into_bytes()],
+                Some(csv) => return stream(path, csv),
                 None => bail!("{command} has no series to write as .csv; use .json"),
             },
             Format::Txt => match text {
                 Some(text) => vec![text().into_bytes()],
                 None => bail!("{command} has no text to write as .txt; use .json"),
             },
-        })
+        };
+        save(path, &files)
     }
 
     /// The file to write: as named, or by the trace and the command.

@@ -11,6 +11,8 @@ pub(crate) fn watched<T>(trace: &Trace, quiet: bool, work: impl FnOnce() -> T) -
     if quiet || !std::io::stderr().is_terminal() {
         return work();
     }
+    // What was read before is no part of it.
+    let before = trace.data_read();
     std::thread::scope(|scope| {
         let (done, wait) = channel::<()>();
         scope.spawn(move || {
@@ -21,7 +23,7 @@ pub(crate) fn watched<T>(trace: &Trace, quiet: bool, work: impl FnOnce() -> T) -
             let style = ProgressStyle::with_template("{bar:40} {percent} %  {bytes_per_sec}  {eta} left");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             while wait.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
-                bar.set_position(trace.data_read().min(trace.data_size()));
+                bar.set_position(trace.data_read().saturating_sub(before).min(trace.data_size()));
             }
             bar.finish_and_clear();
         });

@@ -42,6 +42,17 @@ pub(crate) fn save(path: &Path, files: &[Vec<u8>]) -> Result<Option<String>> {
     Ok(Some(format!("{} to {} ({size} kB)", first.display(), last.display())))
 }
 
+/// Saves under a name what `write` writes, as it comes; in words as [`save`].
+pub(crate) fn stream(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<Option<String>> {
+    let path = Some(path).filter(|path| path.as_os_str() != "-");
+    let mut out = Lines::open(path)?;
+    write(&mut out)?;
+    out.finish()?;
+    let Some(path) = path else { return Ok(None) };
+    let size = std::fs::metadata(path).map_or(0, |written| written.len()).div_ceil(1000);
+    Ok(Some(format!("{} ({size} kB)", path.display())))
+}
+
 /// `figure.svg` as `figure-07.svg`, with as many digits as the last one has.
 fn numbered(path: &Path, nth: usize, of: usize) -> PathBuf {
     let digits = of.to_string().len();

@@ -1,6 +1,6 @@
 //! The scheduler's events: decoding a unit, and the merged stream of them.
 
-use super::Trace;
+use super::{AHEAD, Trace};
 use crate::bytes::Endian;
 use crate::error::Error;
 use crate::merge::{self, Timed};
@@ -146,12 +146,17 @@ impl Trace {
     /// The scheduler's events of all CPUs in time order, as often as asked. Refused if the clock
     /// tells no time.
     pub fn events(&self) -> Result<EventStream<'_>, Error> {
+        self.events_of(Want::Everything)
+    }
+
+    /// The same, but only those that are wanted.
+    pub fn events_of(&self, want: Want) -> Result<EventStream<'_>, Error> {
         self.has_time()?;
         let mut diagnostics = Diagnostics::default();
         let skip = self.duplicates(&mut diagnostics);
         Ok(EventStream {
             trace: self,
-            plan: self.plan(Want::Everything),
+            plan: self.plan(want),
             skip,
             found: diagnostics,
             read: Diagnostics::default(),
@@ -267,9 +272,6 @@ fn each_cpu(told: impl Iterator<Item = FirstEvent>, begin: Ts) -> Vec<FirstEvent
     firsts
 }
 
-/// So many steps ahead of a CPU's data are asked for.
-const AHEAD: usize = 3;
-
 /// The merged events of a trace, for a [`sched::Pass`].
 #[derive(Debug)]
 pub struct EventStream<'t> {
@@ -325,9 +327,7 @@ impl EventSource for EventStream<'_> {
     fn events_from(&mut self, from: Ts, sink: &mut Sink<'_>) -> Result<(), Error> {
         let trace = self.trace;
         // Where a clock stepped back, the time of a unit does not tell what is before it.
-        let begin = |pages| if self.steps_back { 0 } else { trace.unit_before(pages, Ts(from.0.saturating_sub(1))) };
-        let lanes: Vec<_> =
-            trace.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, begin(pages))).collect();
+        let lanes = if self.steps_back { trace.whole_lanes() } else { trace.lanes_from(from) };
         let mut late = |events: &[SchedEvent]| match events.partition_point(|event| event.ts < from) {
             before if before < events.len() => sink(events.get(before..).unwrap_or_default()),
             _ => ControlFlow::Continue(()),
@@ -357,15 +357,7 @@ impl<'t> EventStream<'t> {
     ) -> Result<(), Error> {
         let trace = self.trace;
         let start = trace.start().unwrap_or_default();
-        // From the middle the kernel reads no further than it is told to.
-        let from_middle = lanes.iter().any(|(.., first)| *first > 0);
-        if from_middle {
-            for (_, pages, first) in lanes {
-                trace.will_read_from(pages, *first, AHEAD);
-            }
-        } else {
-            trace.will_read_all();
-        }
+        let from_middle = trace.will_read_lanes(lanes);
         let decode = |task: merge::Task<'_, SchedEvent>| {
             if from_middle {
                 trace.reads(task.pages, task.unit, AHEAD);

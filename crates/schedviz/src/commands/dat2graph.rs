@@ -9,8 +9,7 @@ use crate::subject::Subject;
 use anyhow::{Result, bail};
 use dat2graph::{Coloring, Lane, LaneFold, Needs, Options};
 use parse::{CpuReader, Trace, Want};
-use sched::lineage::LineageHistory;
-use sched::{Comm, Cpu, Current, Diagnostic, Diagnostics, Kind, SchedEvent, Topology, Ts};
+use sched::{Comm, Cpu, Current, Diagnostic, Diagnostics, EventSource, Kind, SchedEvent, Topology, Ts};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use timeline::page::Heading;
@@ -158,11 +157,10 @@ fn coloring(args: &Dat2graphArgs, trace: &Trace) -> Result<Coloring> {
 fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), parse::Error> {
     let Needs { lineage, homes } = coloring.needs();
     if lineage {
-        let reader = trace.cpu_reader(Want::Lineage)?;
-        let mut events: Vec<SchedEvent> =
-            trace.in_parallel(trace.observed(), |cpu| family(&reader, cpu)).into_iter().flatten().collect();
-        events.sort_by_key(|e| (e.ts, e.cpu));
-        coloring.lineage = LineageHistory::new(&events);
+        trace.events_of(Want::Lineage)?.events(&mut |events| {
+            events.iter().for_each(|event| coloring.lineage.learn(event));
+            ControlFlow::Continue(())
+        })?;
     }
     if homes {
         let reader = trace.cpu_reader(Want::Switches)?;
@@ -178,25 +176,6 @@ fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<
         coloring.homes = homes.into_iter().filter_map(|(pid, (_, cpu))| Some((pid, node(cpu)?))).collect();
     }
     Ok(())
-}
-
-/// The forks and execs of a CPU, and of its switches those that name a task before its exec.
-fn family(reader: &CpuReader<'_>, cpu: Cpu) -> Vec<SchedEvent> {
-    let mut events: Vec<SchedEvent> = Vec::new();
-    let mut named: HashMap<sched::Pid, Comm> = HashMap::new();
-    for buffer in reader.buffers_of(cpu) {
-        reader.events(buffer, cpu, None, &mut |event| {
-            match event.kind {
-                Kind::Fork { .. } | Kind::Exec { .. } => events.push(*event),
-                Kind::Switch { next, .. } if named.insert(next.pid, next.comm) != Some(next.comm) => {
-                    events.push(*event);
-                }
-                _ => {}
-            }
-            ControlFlow::Continue(())
-        });
-    }
-    events
 }
 
 /// When each task first ran on a CPU.

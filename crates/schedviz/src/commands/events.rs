@@ -5,7 +5,7 @@ mod listing;
 
 use crate::args::{BeginArgs, TaskArgs, TaskFilter, TraceArgs};
 use crate::commands::dat2graph::read_lanes;
-use crate::output::{Format, Forms, OutputArgs};
+use crate::output::{Forms, OutputArgs};
 use crate::page::Loss;
 use crate::present::Document;
 use crate::subject::Subject;
@@ -21,6 +21,7 @@ use sched::{Cpu, Diagnostics, Migration};
 use serde::Serialize;
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::io;
 use std::ops::ControlFlow;
 use timeline::TimeScale;
 
@@ -218,24 +219,9 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         };
     }
     let mut gather = Gather::new(subject.from, subject.to, args.rate);
-    let mut csv = String::from("ts_ns,cpu,pid,command,event,text\n");
-    let wants_csv = args.output.wants(Format::Csv);
     let found = progress::watched(&subject.trace, subject.read.quiet, || {
         each(&subject, &choice, |record| {
             gather.add(record.ts, record.cpu, &choice.kind(record), choice.value(record));
-            if wants_csv {
-                let name = record.format().map_or("", |f| f.name.as_str());
-                let (command, text) = (record.command(), record.printed());
-                let _ = writeln!(
-                    csv,
-                    "{},{},{},{},{name},{}",
-                    record.ts.0,
-                    record.cpu,
-                    record.pid(),
-                    quoted(&command),
-                    quoted(&text)
-                );
-            }
             Ok(())
         })
     })?;
@@ -252,8 +238,19 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
             }
         })
     };
-    let forms = Forms::told(|| events::text(&report), figure).and_drawn().with_csv(|| csv);
+    let forms = Forms::told(|| events::text(&report), figure).and_drawn().with_csv(|out| table(&subject, &choice, out));
     Document::of(&subject, &report, &found).give("events", &subject, &args.output, forms)
+}
+
+/// The events as a table, written as they are read.
+fn table(subject: &Subject, choice: &Choice, out: &mut dyn io::Write) -> Result<()> {
+    writeln!(out, "ts_ns,cpu,pid,command,event,text")?;
+    let row = |record: &Record<'_>| {
+        let name = record.format().map_or("", |f| f.name.as_str());
+        let (command, text) = (quoted(&record.command()), quoted(&record.printed()));
+        Ok(writeln!(out, "{},{},{},{command},{name},{text}", record.ts.0, record.cpu, record.pid())?)
+    };
+    progress::watched(&subject.trace, subject.read.quiet, || each(subject, choice, row)).map(drop)
 }
 
 /// A field of a table: quoted where it must be.
@@ -272,11 +269,11 @@ pub(crate) fn each(
     mut look: impl FnMut(&Record<'_>) -> Result<()>,
 ) -> Result<Diagnostics> {
     let mut failed = None;
-    let found = subject.trace.records(&mut |record| {
+    let found = subject.trace.records_from(subject.from, &mut |record| {
         if record.ts > subject.to {
             return ControlFlow::Break(());
         }
-        if record.ts < subject.from || !choice.takes(record) {
+        if !choice.takes(record) {
             return ControlFlow::Continue(());
         }
         match look(record) {

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
     let figure = || Ok(vec![running_waiting::figure(&report, &options, &heading(&subject, &report, &diagnostics))]);
     let document = Document::of(&subject, &report, &diagnostics);
-    document.give("running-waiting", &subject, &args.output, Forms::drawn(figure).with_csv(|| report.csv()))
+    document.give("running-waiting", &subject, &args.output, Forms::drawn(figure).with_csv(|out| Ok(report.csv(out)?)))
 }
 
 /// The options of the machine as a whole, every task counted.

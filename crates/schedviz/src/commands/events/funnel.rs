@@ -40,11 +40,11 @@ impl Funnel {
             return None;
         }
         let add = |sum: &mut Option<u64>, n: bool| *sum = sum.map(|sum| sum + u64::from(n));
-        subject.trace.records(&mut |record| {
+        subject.trace.records_from(subject.from, &mut |record| {
             if record.ts > subject.to {
                 return ControlFlow::Break(());
             }
-            let Some(format) = record.format().filter(|f| f.system == "lb" && record.ts >= subject.from) else {
+            let Some(format) = record.format().filter(|f| f.system == "lb") else {
                 return ControlFlow::Continue(());
             };
             let number = |field| record.number(field).unwrap_or(0);

@@ -5,7 +5,7 @@ use crate::sink::Lines;
 use crate::subject::Subject;
 use crate::trust;
 use anyhow::{Result, bail};
-use parse::Record;
+use parse::{Kept, Record, Trace};
 use sched::{Cpu, Dur, Ts};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -89,37 +89,50 @@ pub(crate) fn list(subject: &Subject, choice: &Choice, mut out: Lines) -> Result
 /// What is held of a core.
 #[derive(Default)]
 struct Around {
-    /// Its latest lines.
-    before: VecDeque<(Ts, String)>,
+    /// Its latest records.
+    before: VecDeque<Kept>,
     /// A block that is being gathered, and when it ends.
-    block: Option<(Vec<String>, Ts)>,
+    block: Option<(Vec<Near>, Ts)>,
+}
+
+/// A record near a chosen one, or such a one itself.
+struct Near {
+    record: Kept,
+    chosen: bool,
+}
+
+impl Near {
+    fn text(&self, trace: &Trace, words: &mut Words) -> String {
+        let record = self.record.record(trace);
+        let mark = if self.chosen { '>' } else { ' ' };
+        let lost = lost(&record).map_or_else(String::new, |lost| format!("  {lost}\n"));
+        format!("{lost}{mark} {}", line(&record, words))
+    }
 }
 
 impl Around {
     /// Takes the next record of the core; a block that it shows to be complete.
-    fn take(&mut self, record: &Record<'_>, words: &mut Words, chosen: bool, near: Dur) -> Option<Vec<String>> {
-        let ended = self.block.as_ref().is_some_and(|(_, until)| record.ts > *until);
-        let complete = if ended { self.block.take() } else { None };
-        while self.before.front().is_some_and(|(ts, _)| record.ts.since(*ts) > near) {
+    fn take(&mut self, trace: &Trace, record: &Record<'_>, chosen: bool, near: Dur) -> Option<Vec<Near>> {
+        let complete = self.block.take_if(|(_, until)| record.ts > *until);
+        while self.before.front().is_some_and(|kept| record.ts.since(kept.record(trace).ts) > near) {
             self.before.pop_front();
         }
-        let mark = if chosen { '>' } else { ' ' };
-        let text = lost(record).map_or_else(String::new, |lost| format!("  {lost}\n"))
-            + &format!("{mark} {}", line(record, words));
+        let kept = record.keep();
         match &mut self.block {
-            Some((lines, until)) => {
-                lines.push(text);
+            Some((block, until)) => {
+                block.push(Near { record: kept, chosen });
                 if chosen {
                     *until = record.ts.after(near);
                 }
             }
             None if chosen => {
-                let before = self.before.drain(..).map(|(_, line)| line);
-                self.block = Some((before.chain([text]).collect(), record.ts.after(near)));
+                let before = self.before.drain(..).map(|record| Near { record, chosen: false });
+                let block = before.chain([Near { record: kept, chosen }]).collect();
+                self.block = Some((block, record.ts.after(near)));
             }
-            None => self.before.push_back((record.ts, text)),
+            None => self.before.push_back(kept),
         }
-        complete.map(|(lines, _)| lines)
+        complete.map(|(block, _)| block)
     }
 }
 
@@ -132,15 +145,19 @@ pub(crate) fn near(subject: &Subject, choice: &Choice, ms: f64, mut out: Lines) 
     let near = Dur((ms * 1e6) as u64);
     let mut cores: BTreeMap<Cpu, Around> = BTreeMap::new();
     let mut words = Words::of(subject);
+    let mut write = |block: Vec<Near>| -> std::io::Result<()> {
+        block.iter().try_for_each(|record| writeln!(out, "{}", record.text(&subject.trace, &mut words)))?;
+        writeln!(out)
+    };
     let mut failed: Option<std::io::Error> = None;
-    let end = subject.to.after(near);
-    let found = subject.trace.records(&mut |record| {
+    let (from, end) = (Ts(subject.from.0.saturating_sub_unsigned(near.0)), subject.to.after(near));
+    let found = subject.trace.records_from(from, &mut |record| {
         if record.ts > end {
             return ControlFlow::Break(());
         }
         let chosen = record.ts >= subject.from && record.ts <= subject.to && choice.takes(record);
-        let complete = cores.entry(record.cpu).or_default().take(record, &mut words, chosen, near);
-        match complete.map_or(Ok(()), |lines| write_block(&mut out, &lines)) {
+        let complete = cores.entry(record.cpu).or_default().take(&subject.trace, record, chosen, near);
+        match complete.map_or(Ok(()), &mut write) {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
                 failed = Some(e);
@@ -149,17 +166,12 @@ pub(crate) fn near(subject: &Subject, choice: &Choice, ms: f64, mut out: Lines) 
         }
     });
     failed.map_or(Ok(()), Err)?;
-    for (lines, _) in cores.into_values().filter_map(|core| core.block) {
-        write_block(&mut out, &lines)?;
+    for (block, _) in cores.into_values().filter_map(|core| core.block) {
+        write(block)?;
     }
     out.finish()?;
     let mut diagnostics = subject.trace.diagnostics().clone();
     diagnostics.merge(&found);
     trust::warn(&diagnostics, &subject.read);
     Ok(())
-}
-
-fn write_block(out: &mut impl Write, lines: &[String]) -> std::io::Result<()> {
-    lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
-    writeln!(out)
 }
