@@ -10,6 +10,7 @@ mod events;
 mod figures;
 mod latency;
 mod laws;
+mod memory;
 mod near;
 mod sharing;
 mod stepper;
