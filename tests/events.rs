@@ -111,6 +111,52 @@ fn values_and_kinds() {
 }
 
 #[test]
+fn records_from_an_instant_on_are_the_last_of_all() {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    use std::ops::ControlFlow;
+    for file in recordings() {
+        let trace = Trace::open(&file, parse::Options::default()).expect("a readable recording");
+        let Some((start, end)) = trace.extent() else { continue };
+        let taken = |record: &parse::Record<'_>| {
+            let mut payload = DefaultHasher::new();
+            record.payload().hash(&mut payload);
+            (record.ts, record.cpu, record.buffer, record.lost, payload.finish())
+        };
+        let mut all = Vec::new();
+        trace.records(&mut |record| {
+            all.push(taken(record));
+            ControlFlow::Continue(())
+        });
+        for tenth in 0..=10 {
+            let from = sched::Ts(start.0 + (end.0 - start.0) / 10 * tenth);
+            let mut expected = all[all.partition_point(|record| record.0 < from)..].iter();
+            let mut last: Option<parse::Kept> = None;
+            trace.records_from(from, &mut |record| {
+                assert_eq!(Some(&taken(record)), expected.next(), "{} from {from:?}", file.display());
+                last = Some(record.keep());
+                ControlFlow::Continue(())
+            });
+            assert_eq!(expected.next(), None, "{} from {from:?}", file.display());
+            assert_eq!(last.as_ref().map(|kept| taken(&kept.record(&trace))), all.last().copied());
+        }
+    }
+}
+
+#[test]
+fn a_list_has_events_without_a_format_too() {
+    let at = |ts, kind| sched::SchedEvent { ts: sched::Ts(ts), cpu: sched::Cpu(0), pid: sched::Pid(7), flags: 0, kind };
+    let folder = scratch("events-unknown");
+    let file = folder.join("unknown.dat");
+    let events = [at(1_000, sched::Kind::Other { id: 4000 }), at(2_000, sched::Kind::Exit { pid: sched::Pid(7) })];
+    std::fs::write(&file, testkit::TraceBuilder::default().events(&events).build()).expect("written");
+    let file = file.to_str().expect("a path");
+    let list = |more: &[&str]| schedviz(&[&["events", file, "--list", "-q"], more].concat()).success().text();
+    assert!(list(&[]).contains("event 4000:") && list(&[]).lines().count() == 2, "{}", list(&[]));
+    assert_eq!(list(&["--events", "*"]).lines().count(), 1, "those whose names match");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn figures_are_as_they_were() {
     let svg =
         |arguments: &[&str]| schedviz(&[arguments, &["-q", "-o", "-", "--format", "svg"]].concat()).success().text();

@@ -103,8 +103,8 @@ struct WithProbes<'r> {
 
 /// Which records are looked at, and how they are named.
 pub(crate) struct Choice {
-    /// By the number of an event: whether it is looked at.
-    ids: Vec<bool>,
+    /// By the number of an event: whether it is looked at. Nothing where all are, also those without a format.
+    ids: Option<Vec<bool>>,
     cpus: HashSet<Cpu>,
     tasks: TaskFilter,
     by: Option<String>,
@@ -122,8 +122,12 @@ impl Choice {
         if let Some(by) = args.by.as_ref().filter(|by| formats.iter().all(|f| f.field(by).is_none())) {
             bail!("--by: none of these events has a field {by}");
         }
-        let mut ids = vec![false; formats.iter().map(|f| usize::from(f.id) + 1).max().unwrap_or(0)];
-        formats.iter().for_each(|f| ids[usize::from(f.id)] = true);
+        // A list is of everything unless said otherwise.
+        let ids = (!args.list || !args.events.is_empty()).then(|| {
+            let mut ids = vec![false; formats.iter().map(|f| usize::from(f.id) + 1).max().unwrap_or(0)];
+            formats.iter().for_each(|f| ids[usize::from(f.id)] = true);
+            ids
+        });
         Ok(Choice {
             ids,
             cpus: subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect(),
@@ -135,7 +139,7 @@ impl Choice {
     }
 
     pub(crate) fn takes(&self, record: &Record<'_>) -> bool {
-        self.ids.get(usize::from(record.id())).copied().unwrap_or(false)
+        self.ids.as_ref().is_none_or(|ids| ids.get(usize::from(record.id())) == Some(&true))
             && self.cpus.contains(&record.cpu)
             && self.tasks.takes(record.pid(), || record.command())
     }
@@ -189,13 +193,15 @@ fn formats<'s>(args: &EventsArgs, subject: &'s Subject) -> Result<Vec<&'s EventF
     if !args.events.is_empty() {
         return patterns::formats(&subject.trace, &args.events);
     }
+    if args.list {
+        return Ok(subject.trace.formats().iter().collect());
+    }
     let counts = subject.trace.counts();
     let occurs = |f: &&EventFormat| counts.buffers.iter().any(|b| b.of(f.id) > 0);
     let all: Vec<&EventFormat> = subject.trace.formats().iter().filter(occurs).collect();
     let is_special = |f: &&EventFormat| !(f.system == "sched" && ORDINARY.contains(&f.name.as_str()));
     let special: Vec<&EventFormat> = all.iter().copied().filter(is_special).collect();
-    // A list is of everything unless said otherwise.
-    Ok(if args.list || special.is_empty() { all } else { special })
+    Ok(if special.is_empty() { all } else { special })
 }
 
 /// Counts or lists, draws and writes.

@@ -57,7 +57,7 @@ fn escaped(text: &str) -> String {
 
 /// The line of a record, or several: a stack has one for each caller.
 fn line(record: &Record<'_>, words: &mut Words) -> String {
-    let name = record.format().map_or("", |f| f.name.as_str());
+    let name = record.format().map_or_else(|| format!("event {}", record.id()), |f| f.name.clone());
     let ns = record.ts.0;
     let time = format!("{:>6}.{:09}", ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
     let (command, text) = (record.command(), words.text(record));
