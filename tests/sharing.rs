@@ -6,7 +6,7 @@ use fairness::{Fairness, GroupBy};
 use parse::Trace;
 use sched::pass::{EventSource, Window};
 use sched::{Analysis, Cpu, Dur, Kind, Load, Pass, Pid, SchedEvent, SchedState, Topology, Ts};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Laws, Simulation};
 use utilization::{Options, Utilization, UtilizationReport};
 
@@ -144,6 +144,22 @@ fn columns_count_what_the_simulator_did() {
         assert_eq!(found.busy_ns, laws.busy.0);
         assert_eq!(found.migrations.iter().sum::<u64>() as f64, count(&|k| matches!(k, Kind::Migrate { .. })));
         near(found.arrivals as f64, (found.columns.sched - found.columns.idle) * per_cpu);
+        let observed: BTreeSet<Cpu> = events.iter().map(|e| e.cpu).collect();
+        let (mut busy_ns, mut steals) = (0, 0.0);
+        for cpu in observed {
+            let run = Pass::over(events).run(|| FromTrace::only(Some(vec![cpu])));
+            let alone = run.unwrap_or_else(|never| match never {}).output;
+            let on = |of: &dyn Fn(&Kind) -> bool| events.iter().filter(|e| e.cpu == cpu && of(&e.kind)).count() as f64;
+            assert_eq!(alone.cpus, 1);
+            near(alone.columns.sched, on(&|k| matches!(k, Kind::Switch { .. })));
+            near(alone.columns.wake, on(&|k| matches!(k, Kind::Waking { .. })));
+            let moves = count(&|k| matches!(k, Kind::Migrate { orig, dest, .. } if *orig == cpu || *dest == cpu));
+            assert_eq!(alone.migrations.iter().sum::<u64>() as f64, moves, "seed {seed}, CPU {cpu}");
+            busy_ns += alone.busy_ns;
+            steals += alone.columns.steal.unwrap_or_default();
+        }
+        assert_eq!(busy_ns, found.busy_ns);
+        near(steals, found.columns.steal.unwrap_or_default() * per_cpu);
     }
 }
 
@@ -363,6 +379,14 @@ fn a_report_is_one_page_whatever_the_threads() {
         };
         assert_eq!(file.map(|bytes| document(bytes)), Some(document(&alone)), "{command}.json");
     }
+    // Of some CPUs each part is the command's own, too, and none is of tasks wherever they run.
+    let some = folder.join("some");
+    schedviz(&["report", trace, "-o", some.to_str().expect("a path"), "-q", "--cpus", "0-3"]).success();
+    for command in ["workcons", "utilization", "latency"] {
+        let alone = schedviz(&[command, trace, "--json", "-q", "--cpus", "0-3"]).success().stdout;
+        assert!(std::fs::read(some.join(format!("{command}.json"))).expect("a file") == alone, "{command}.json");
+    }
+    assert!(!some.join("fairness.json").exists());
     for command in ["latency", "utilization", "fairness"] {
         let run = |threads: &str| schedviz(&[command, trace, "--json", "--threads", threads]).success().text();
         assert_eq!(run("1"), run("4"), "{command}");

@@ -1,7 +1,9 @@
 //! The same columns from a trace.
 
 use crate::columns::Columns;
-use sched::{Analysis, Cause, Causes, Comm, Cpu, CpuSpan, Current, Kind, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{
+    Analysis, Cause, Causes, Comm, Cpu, CpuSpan, Current, Kind, Migration, SchedEvent, SchedState, Span, TaskState, Ts,
+};
 use serde::Serialize;
 
 /// What a trace gives.
@@ -35,8 +37,38 @@ pub struct FromTrace {
     runs: u64,
     run_ns: u64,
     causes: Causes,
-    migrations: [u64; Cause::ALL.len()],
+    moves: Moves,
     command: Option<Comm>,
+}
+
+/// Migrations from or to some CPUs.
+#[derive(Debug, Default)]
+struct Moves {
+    /// Only these; none for all.
+    cpus: Option<Vec<Cpu>>,
+    by_cause: [u64; Cause::ALL.len()],
+    /// New-idle pulls into them.
+    steals: u64,
+}
+
+impl Moves {
+    fn includes(&self, cpu: Cpu) -> bool {
+        self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+    }
+
+    fn count(&mut self, migration: &Migration) {
+        if self.includes(migration.orig) || self.includes(migration.dest) {
+            self.by_cause[migration.cause as usize] += 1;
+        }
+        self.steals += u64::from(migration.cause == Cause::NewIdle && self.includes(migration.dest));
+    }
+}
+
+impl FromTrace {
+    /// Of these CPUs alone: what happened on them, and migrations from or to them.
+    pub fn only(cpus: Option<Vec<Cpu>>) -> FromTrace {
+        FromTrace { moves: Moves { cpus, ..Moves::default() }, ..FromTrace::default() }
+    }
 }
 
 impl Analysis for FromTrace {
@@ -47,9 +79,10 @@ impl Analysis for FromTrace {
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        let migrations = &mut self.migrations;
-        self.causes.event(event, state, |m| migrations[m.cause as usize] += 1);
+        let FromTrace { causes, moves, .. } = self;
+        causes.event(event, state, |m| moves.count(&m));
         match event.kind {
+            _ if !moves.includes(event.cpu) => {}
             Kind::Switch { next, .. } => {
                 self.switches += 1;
                 self.to_idle += u64::from(next.pid.is_idle());
@@ -61,6 +94,7 @@ impl Analysis for FromTrace {
 
     fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
         match span.current {
+            _ if !self.moves.includes(span.cpu) => {}
             Current::Task(_) => self.busy_ns = self.busy_ns.saturating_add(span.duration().0),
             Current::Unknown => self.unknown_ns = self.unknown_ns.saturating_add(span.duration().0),
             Current::Idle => {}
@@ -68,7 +102,9 @@ impl Analysis for FromTrace {
     }
 
     fn span(&mut self, span: &Span, _: &SchedState) {
-        if let (TaskState::Running(_), true, true) = (span.state, span.begun, span.ended) {
+        if let (TaskState::Running(cpu), true, true) = (span.state, span.begun, span.ended)
+            && self.moves.includes(cpu)
+        {
             self.runs += 1;
             self.run_ns = self.run_ns.saturating_add(span.duration().0);
         }
@@ -83,11 +119,9 @@ impl Analysis for FromTrace {
     }
 
     fn finish(mut self, end: Ts, state: &SchedState) -> TraceColumns {
-        let migrations = &mut self.migrations;
-        self.causes.finish(|m| migrations[m.cause as usize] += 1);
-        let observed: Vec<Cpu> = state.observed().collect();
+        self.causes.finish(|m| self.moves.count(&m));
+        let observed: Vec<Cpu> = state.observed().filter(|cpu| self.moves.includes(*cpu)).collect();
         let (cpus, elapsed) = (observed.len().max(1) as f64, end.since(self.start).0);
-        let steals = self.migrations[Cause::NewIdle as usize];
         let share = |ns: u64| 100.0 * ns as f64 / (cpus * elapsed.max(1) as f64);
         let columns = Columns {
             time_s: Some(elapsed as f64 / 1e9),
@@ -97,7 +131,7 @@ impl Analysis for FromTrace {
             idle: self.to_idle as f64 / cpus,
             wake: self.wakings as f64 / cpus,
             find_percent: None,
-            steal: Some(steals as f64 / cpus),
+            steal: Some(self.moves.steals as f64 / cpus),
         };
         TraceColumns {
             columns,
@@ -105,7 +139,7 @@ impl Analysis for FromTrace {
             busy_ns: self.busy_ns,
             arrivals: self.switches - self.to_idle,
             unknown_percent: share(self.unknown_ns),
-            migrations: self.migrations,
+            migrations: self.moves.by_cause,
             command: self.command,
         }
     }

@@ -22,7 +22,8 @@ use utilization::UtilizationReport;
 ///
 /// Writes into a folder, for each of dat2graph, running-waiting, workcons, utilization, latency and
 /// fairness, the figure as SVG and the numbers as JSON, and index.html with all figures and tables in
-/// it: one file that can be mailed, without scripts.
+/// it: one file that can be mailed, without scripts. With --cpus there is nothing on fairness, which is of
+/// tasks, wherever they run.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
@@ -157,7 +158,7 @@ impl<'q> Questions<'q> {
         let violation = || workcons::WorkConservation::new(&self.conserve);
         let queues = || running_waiting::RunningWaiting::new(&self.overview);
         let delays = || latency::Latency::new(&self.waits);
-        let lanes = || (FromTrace::default(), Timeline::new(&self.drawn));
+        let lanes = || (FromTrace::only(subject.only()), Timeline::new(&self.drawn));
         let shared = || fairness::Fairness::new(&self.shares);
         let used = || utilization::Utilization::new(&self.busy);
         let events = subject.trace.events()?;
@@ -190,7 +191,7 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
     let heading = subject.general_heading(diagnostics);
     let columns = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
     let ran = dat2graph::report(lanes, &asked.drawn);
-    Ok(vec![
+    let mut sections = vec![
         Section {
             name: "dat2graph",
             title: "What every core ran",
@@ -235,14 +236,18 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
             text: latency::text(delays, shown, 15, 5),
             json: json(subject, delays, diagnostics)?,
         },
-        Section {
+    ];
+    // It is of tasks, wherever they run.
+    if !subject.shown.some {
+        sections.push(Section {
             name: "fairness",
             title: "Fairness",
             figures: fairness::figure(shared, &heading),
             text: fairness::text(shared, shown, 20),
             json: json(subject, shared, diagnostics)?,
-        },
-    ])
+        });
+    }
+    Ok(sections)
 }
 
 fn escaped(text: &str) -> String {

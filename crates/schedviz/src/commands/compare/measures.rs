@@ -37,10 +37,14 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Resu
         topology: subject.topology.clone(),
         ..Default::default()
     };
-    let waits =
-        latency::Options { cpus, zero: subject.start, topology: subject.topology.clone(), ..Default::default() };
+    let waits = latency::Options {
+        cpus: cpus.clone(),
+        zero: subject.start,
+        topology: subject.topology.clone(),
+        ..Default::default()
+    };
     // Two states for two threads: a third would cost more than the columns do.
-    let analyses = || (WorkConservation::new(&conservation), (Latency::new(&waits), FromTrace::default()));
+    let analyses = || (WorkConservation::new(&conservation), (Latency::new(&waits), FromTrace::only(cpus.clone())));
     let outcome =
         subject.watched(|| Pass::over(subject.trace.events()?).window(subject.window).run_side_by_side(analyses))?;
     let (workcons, (latency, columns)) = outcome.output;
