@@ -45,9 +45,7 @@ fn read(bytes: Vec<u8>) -> Result<u64, String> {
         group_name: String::new(),
         per_cpu: true,
         tasks: None,
-        exclude: None,
-        pids: Vec::new(),
-        forked: false,
+        which: "all tasks",
     };
     let analysis = || {
         let balance = events::Balance::new(&machine, None, from, to);

@@ -132,6 +132,34 @@ fn steps_are_as_they_were() {
 }
 
 #[test]
+fn steps_are_within_the_window() {
+    let trace = fixture("hackbench.dat");
+    let trace = trace.to_str().expect("a path");
+    let run = |more: &[&str]| schedviz(&[&["stepper", trace, "-q", "--json"], more].concat());
+    let times = |more: &[&str]| -> Vec<u64> {
+        let document: serde_json::Value = serde_json::from_slice(&run(more).success().stdout).expect("JSON");
+        let steps = document["steps"].as_array().expect("steps");
+        steps.iter().map(|step| step["in_trace_ns"].as_u64().expect("a time")).collect()
+    };
+    let window = ["--min", "500ms", "--max", "502ms"];
+    let all = times(&[&window[..], &["--steps", "1900"]].concat());
+    assert!(all.len() > 5 && all.iter().all(|at| (500_000_000..=502_000_000).contains(at)), "{all:?}");
+    assert_eq!(times(&window), all[..1], "it begins with the window");
+    assert_eq!(times(&[&window[..], &["--at", "502ms", "--back", "1900"]].concat()), all);
+    let switches = ["--events", "sched_switch", "--steps", "900"];
+    let some = times(&[&window[..], &switches].concat());
+    assert!(!some.is_empty() && some.len() < all.len() && some.iter().all(|at| all.contains(at)), "{some:?}");
+    assert_eq!(times(&[&window[..], &switches, &["--at", "502ms", "--back", "900"]].concat()), some);
+    for (arguments, said) in [
+        (&["--at", "0.4"][..], "outside of the window"),
+        (&["--events", "sched_process_exec"], "no such event from 0.500000000 s on, up to --max"),
+    ] {
+        let refused = run(&[&window[..], arguments].concat());
+        assert!(refused.code == Some(1) && refused.stderr.contains(said), "{}", refused.stderr);
+    }
+}
+
+#[test]
 fn a_machine_of_256_cores_fits_a_page() {
     let run = Simulation::run(5, 256, 6000);
     let folder = crate::support::scratch("stepper-256");

@@ -114,12 +114,40 @@ fn bound_tasks_count_unless_they_are_left_out() {
     story.waited(1, 1, &["soak"], SECOND);
     let events = story.finish(2, SECOND);
     assert_eq!(measure(&events, &Options::default(), Window::default()).movable.ns, SECOND as u64);
-    let options = Options { exclude: Some(regex("soak")), ..Options::default() };
-    assert_eq!(measure(&events, &options, Window::default()).movable.ns, 0);
+    let soaks = |task: &sched::Task, _: &sched::SchedState| task.comm.as_bytes() == b"soak";
+    let without = Options { excluded: Some(&soaks), ..Options::default() };
+    assert_eq!(measure(&events, &without, Window::default()).movable.ns, 0);
+    // Of the traced command nobody is known.
+    let application = |options: &Options<'_>| measure(&events, options, Window::default()).application.map(|v| v.ns);
+    assert_eq!(application(&Options::default()), Some(0));
+    assert_eq!(application(&Options { application: Some(&soaks), ..Options::default() }), Some(SECOND as u64));
 }
 
-fn regex(text: &str) -> regex::Regex {
-    regex::Regex::new(text).expect("an expression")
+#[test]
+fn who_is_chosen_is_what_counts() {
+    let trace = fixture("hackbench.dat");
+    let trace = trace.to_str().expect("a path");
+    let measured = |more: &[&str]| -> serde_json::Value {
+        let ran = schedviz(&[&["workcons", trace, "--json", "-q"], more].concat()).success();
+        let mut document: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+        document["runs"][0].take()
+    };
+    let headline = |more: &[&str]| {
+        let run = measured(more);
+        (run["waiters"].as_str().expect("which").to_owned(), run["violation"]["ns"].as_u64().expect("a time"))
+    };
+    let (all, application) = (headline(&[]), headline(&["--waiters", "application"]));
+    assert_eq!((all.0.as_str(), application.0.as_str()), ("movable", "application"));
+    assert_eq!(headline(&["--forked"]), application);
+    let (hackbench, others) = (headline(&["--tasks", "^hackbench$"]), headline(&["--exclude-tasks", "^hackbench$"]));
+    assert_eq!((hackbench.0.as_str(), others.0.as_str()), ("application", "movable"));
+    assert!(hackbench.1 > others.1 && hackbench.1 <= all.1 && others.1 < all.1, "{all:?} {hackbench:?} {others:?}");
+    assert_eq!(headline(&["--tasks", "^hackbench$", "--waiters", "movable"]), all, "as it was asked for");
+    // One of them alone waits less, and nobody has this number.
+    let one = headline(&["--pid", "352"]);
+    assert!(one.1 > 0 && one.1 < hackbench.1, "{one:?}");
+    assert_eq!(headline(&["--pid", "352", "--tasks", "^hackbench$", "--forked"]), one);
+    assert_eq!(headline(&["--pid", "99999"]).1, 0);
 }
 
 /// Straight from the definitions: all events at once, everything counted anew at every instant.
@@ -471,9 +499,7 @@ fn running_and_waiting_agree_with_work_conservation() {
                 group_name: String::new(),
                 per_cpu: true,
                 tasks: None,
-                exclude: None,
-                pids: Vec::new(),
-                forked: false,
+                which: "all tasks",
             };
             let pass = Pass::over(events.as_slice()).run(|| RunningWaiting::new(&options));
             let series = pass.unwrap_or_else(|never| match never {}).output;

@@ -24,7 +24,9 @@ use idling::IdleTimes;
 use rustc_hash::FxHashMap;
 use sched::event::escape;
 use sched::state::Task;
-use sched::{Analysis, Comm, CpuSpan, Dur, Kind, Lengths, PerTask, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{
+    Analysis, Chosen, Comm, CpuSpan, Dur, Kind, Lengths, PerTask, Pid, SchedEvent, SchedState, Span, TaskState, Ts,
+};
 use timeline::Division;
 use waits::Waits;
 
@@ -41,9 +43,6 @@ pub enum GroupBy {
     /// Tasks in whose name this catches the same; those that it does not match are left out.
     Matched(regex::Regex),
 }
-
-/// Which tasks are measured.
-pub type Chosen<'c> = dyn Fn(&Task, &SchedState) -> bool + Sync + 'c;
 
 /// What to measure.
 pub struct Options<'o> {

@@ -25,7 +25,8 @@ use rustc_hash::FxHashMap;
 use sched::state::Task;
 use sched::topology::Distance;
 use sched::{
-    Analysis, Comm, Cpu, Dur, Kind, Lengths, Load, PerTask, Pid, SchedEvent, SchedState, Span, TaskState, Topology, Ts,
+    Analysis, Chosen, Comm, Cpu, Dur, Kind, Lengths, Load, PerTask, Pid, SchedEvent, SchedState, Span, TaskState,
+    Topology, Ts,
 };
 use serde::Serialize;
 
@@ -39,9 +40,6 @@ pub enum By {
     /// A row for each task
     Task,
 }
-
-/// Which tasks are measured.
-pub type Chosen<'c> = dyn Fn(&Task, &SchedState) -> bool + Sync + 'c;
 
 /// What to measure.
 #[derive(Default)]

@@ -24,7 +24,7 @@ const WIDTH: Unit = 842 * PT;
 const LENGTHS: [Color; 4] = [BANDS[0], BANDS[1], BANDS[3], BANDS[5]];
 
 /// The figure of a report.
-pub fn figure(report: &Report, options: &Options, heading: &Heading) -> Figure {
+pub fn figure(report: &Report, options: &Options<'_>, heading: &Heading) -> Figure {
     let panels = report.panels.len().max(1) as Unit;
     let panel_height = (330 * PT / panels).clamp(60 * PT, 260 * PT);
     let row = if report.rows.is_empty() { 0 } else { (260 * PT / report.rows.len() as Unit).clamp(PT, 14 * PT) };
@@ -51,20 +51,14 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading) -> Figure {
     page.figure
 }
 
-fn note(report: &Report, options: &Options) -> String {
+fn note(report: &Report, options: &Options<'_>) -> String {
     let window = options.to.since(options.from).0;
     let violated: u64 = report.panels.iter().map(|p| p.violated_ns).fold(0, u64::saturating_add);
-    let which = if options.forked {
-        "the traced command's tasks"
-    } else if options.tasks.is_some() || !options.pids.is_empty() {
-        "chosen tasks"
-    } else {
-        "all tasks"
-    };
     let each = if report.panels.len() > 1 { " (of the panels together)" } else { "" };
     format!(
-        "{:.6} s shown, {which}; a line is a column's mean, the band its least and most. A core idled while on another a task waited {:.2} % of the time{each}.",
+        "{:.6} s shown, {}; a line is a column's mean, the band its least and most. A core idled while on another a task waited {:.2} % of the time{each}.",
         window as f64 / 1e9,
+        options.which,
         100.0 * violated as f64 / (window as f64 * report.panels.len().max(1) as f64).max(1.0)
     )
 }
@@ -104,7 +98,7 @@ impl Vertical {
     }
 }
 
-fn draw_panel(figure: &mut Figure, series: &Series, options: &Options, scale: &TimeScale, top: Unit, height: Unit) {
+fn draw_panel(figure: &mut Figure, series: &Series, options: &Options<'_>, scale: &TimeScale, top: Unit, height: Unit) {
     let cores = series.cpus.len() as u32;
     let most = series.columns.iter().map(|c| c.total.max).max().unwrap_or(0).max(cores).max(1);
     let y = Vertical { floor: top + height, height: height - 4 * PT, most: f64::from(most) * 1.04 };
@@ -133,7 +127,7 @@ fn draw_panel(figure: &mut Figure, series: &Series, options: &Options, scale: &T
 }
 
 /// The edges of the columns on the page.
-fn edges(series: &Series, options: &Options, scale: &TimeScale) -> Vec<Unit> {
+fn edges(series: &Series, options: &Options<'_>, scale: &TimeScale) -> Vec<Unit> {
     let starts = series.columns.iter().map(|c| scale.at(Ts(options.zero.0.saturating_add(c.start_ns))));
     starts.chain([scale.x + scale.width]).collect()
 }

@@ -11,7 +11,7 @@ mod figure;
 pub use figure::figure;
 
 use sched::counted::CountedQueues;
-use sched::{Analysis, Cpu, Current, Load, Pid, SchedEvent, SchedState, Task, Ts};
+use sched::{Analysis, Chosen, Cpu, Current, Load, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;
 use std::io;
 use timeline::strips::{BLANK, UNKNOWN};
@@ -47,8 +47,8 @@ pub struct Panel {
 }
 
 /// What to draw, resolved.
-#[derive(Clone, Debug)]
-pub struct Options {
+#[derive(Clone)]
+pub struct Options<'o> {
     /// The window's start,
     pub from: Ts,
     /// its end,
@@ -63,34 +63,21 @@ pub struct Options {
     pub group_name: String,
     /// Whether to draw the rows.
     pub per_cpu: bool,
-    /// Only tasks that match,
-    pub tasks: Option<regex::Regex>,
-    /// that do not match this,
-    pub exclude: Option<regex::Regex>,
-    /// that have one of these numbers,
-    pub pids: Vec<Pid>,
-    /// that descend from the traced command.
-    pub forked: bool,
+    /// Only these tasks; none for all.
+    pub tasks: Option<&'o Chosen<'o>>,
+    /// Which those are, in words.
+    pub which: &'static str,
 }
 
-impl Options {
+impl Options<'_> {
     /// Columns of the figure.
     pub fn columns(&self) -> u32 {
         (6_000 / self.panels.len().max(1)).clamp(300, 1200) as u32
     }
 
-    /// Whether every task is counted.
-    fn counts_all(&self) -> bool {
-        self.tasks.is_none() && self.exclude.is_none() && self.pids.is_empty() && !self.forked
-    }
-
     /// Whether a task is counted.
     fn counts(&self, task: &Task, state: &SchedState) -> bool {
-        let name = || sched::event::escape(task.comm.as_bytes());
-        self.tasks.as_ref().is_none_or(|r| r.is_match(&name()))
-            && self.exclude.as_ref().is_none_or(|r| !r.is_match(&name()))
-            && (self.pids.is_empty() || self.pids.contains(&task.pid))
-            && (!self.forked || task.kin.is_traced(state.root()))
+        self.tasks.is_none_or(|chosen| chosen(task, state))
     }
 }
 
@@ -214,7 +201,7 @@ struct Gather {
 }
 
 impl Gather {
-    fn new(options: &Options) -> Gather {
+    fn new(options: &Options<'_>) -> Gather {
         Gather {
             running: 0,
             waiting: 0,
@@ -248,7 +235,7 @@ impl Gather {
         });
     }
 
-    fn series(self, panel: &Panel, options: &Options) -> Series {
+    fn series(self, panel: &Panel, options: &Options<'_>) -> Series {
         let span = i128::from(options.to.since(options.from).0);
         let (count, offset) = (self.sums.len() as i128, options.from.0.saturating_sub(options.zero.0));
         let column = |(i, s): (usize, &Sum)| {
@@ -302,9 +289,8 @@ impl Place {
 }
 
 /// The analysis.
-#[derive(Debug)]
 pub struct RunningWaiting<'o> {
-    options: &'o Options,
+    options: &'o Options<'o>,
     /// Every task is counted, whatever becomes known of it.
     all: bool,
     queues: CountedQueues,
@@ -319,7 +305,7 @@ pub struct RunningWaiting<'o> {
 
 impl<'o> RunningWaiting<'o> {
     /// With these options.
-    pub fn new(options: &'o Options) -> RunningWaiting<'o> {
+    pub fn new(options: &'o Options<'o>) -> RunningWaiting<'o> {
         let size = options.panels.iter().flat_map(|p| &p.cpus).map(|c| c.index() + 1).max().unwrap_or(0);
         let mut places = vec![(None, Place::default()); size];
         let mut rows: Vec<Option<Turns>> = (0..size).map(|_| None).collect();
@@ -331,7 +317,7 @@ impl<'o> RunningWaiting<'o> {
         }
         RunningWaiting {
             options,
-            all: options.counts_all(),
+            all: options.tasks.is_none(),
             queues: CountedQueues::default(),
             panels: options.panels.iter().map(|_| Gather::new(options)).collect(),
             places,

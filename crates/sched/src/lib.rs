@@ -34,7 +34,7 @@ pub mod span;
 pub mod state;
 pub mod topology;
 
-pub use analysis::Analysis;
+pub use analysis::{Analysis, Chosen};
 pub use causes::{Cause, Causes, Migration};
 pub use diag::{Diagnostic, Diagnostics, Severity};
 pub use event::{Comm, Cpu, Dur, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};

@@ -289,7 +289,32 @@ impl TaskArgs {
 
     /// Whether only some tasks were asked for.
     pub(crate) fn is_any(&self) -> bool {
-        self.tasks.is_some() || self.exclude_tasks.is_some() || !self.pid.is_empty() || self.forked
+        self.chooses() || self.exclude_tasks.is_some()
+    }
+
+    /// Whether some tasks were chosen, by what they are, not by what they are not.
+    pub(crate) fn chooses(&self) -> bool {
+        self.names_some() || self.forked
+    }
+
+    /// Whether they were chosen by what is known of each alone.
+    pub(crate) fn names_some(&self) -> bool {
+        self.tasks.is_some() || !self.pid.is_empty()
+    }
+
+    /// The tasks that are counted, in words.
+    pub(crate) fn which(&self) -> &'static str {
+        match (self.forked, self.is_any()) {
+            (true, _) => "the traced command's tasks",
+            (_, true) => "chosen tasks",
+            _ => "all tasks",
+        }
+    }
+
+    /// Whether a task is left out; nothing where none is.
+    pub(crate) fn excluder(&self) -> Result<Option<impl Fn(&Task, &SchedState) -> bool>> {
+        let exclude = self.exclude()?;
+        Ok(exclude.map(|exclude| move |task: &Task, _: &SchedState| exclude.is_match(&task.comm.to_string())))
     }
 
     /// The expression of `--tasks`.

@@ -106,9 +106,8 @@ impl Sums {
 }
 
 /// The CPUs, each with what it adds to the sums.
-#[derive(Debug)]
 struct Places<'o> {
-    options: &'o Options,
+    options: &'o Options<'o>,
     all: Vec<(Place, Sums)>,
     sums: Sums,
     /// CPUs whose sums are to be made anew; some of them several times.
@@ -142,9 +141,8 @@ impl Places<'_> {
 }
 
 /// The analysis that finds the bounds, for the waiters of [`Options::waiters`].
-#[derive(Debug)]
 pub struct Bounds<'o> {
-    options: &'o Options,
+    options: &'o Options<'o>,
     queues: CountedQueues,
     places: Places<'o>,
     /// CPUs in a gap now: what is seen meanwhile is not certain.
@@ -157,7 +155,7 @@ pub struct Bounds<'o> {
 
 impl<'o> Bounds<'o> {
     /// With these options.
-    pub fn new(options: &'o Options) -> Bounds<'o> {
+    pub fn new(options: &'o Options<'o>) -> Bounds<'o> {
         Bounds {
             options,
             queues: CountedQueues::default(),

@@ -32,7 +32,7 @@ use count::Counts;
 use reactions::Reactions;
 use sched::counted::{CountedQueues, Flags};
 use sched::topology::Distance;
-use sched::{Analysis, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts};
+use sched::{Analysis, Chosen, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts};
 use serde::Serialize;
 use sets::{Sets, WAYS};
 
@@ -45,7 +45,7 @@ pub enum Waiters {
     /// Not the kernel threads that are bound to the CPU they wait on (kworker/3:1 on CPU 3)
     #[default]
     Movable,
-    /// Only tasks of the traced command, or those that --tasks matches
+    /// Only tasks of the traced command, or those that --tasks, --pid and --forked choose
     Application,
 }
 
@@ -61,8 +61,8 @@ pub const THRESHOLDS: [Dur; 6] = [Dur(0), Dur(10_000), Dur(100_000), Dur(1_000_0
 const KEPT: usize = 10;
 
 /// What to measure.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
+#[derive(Clone, Default)]
+pub struct Options<'o> {
     /// Only these CPUs; none for all that have events.
     pub cpus: Option<Vec<Cpu>>,
     /// CPUs without events that count as idle.
@@ -76,10 +76,10 @@ pub struct Options {
     /// Where CPUs sit.
     pub topology: Topology,
     /// Tasks that are the application; without it those that descend from the traced command.
-    pub tasks: Option<regex::Regex>,
+    pub application: Option<&'o Chosen<'o>>,
     /// Tasks whose waiting never counts.
-    pub exclude: Option<regex::Regex>,
-    /// Who descends from the traced command is not known: without `tasks` nobody is the application.
+    pub excluded: Option<&'o Chosen<'o>>,
+    /// Who descends from the traced command is not known: without `application` nobody is it.
     pub without_descent: bool,
     /// Over this window strips are to be drawn.
     pub strips: Option<(Ts, Ts)>,
@@ -111,16 +111,15 @@ pub struct Waiting {
     pub behind_pid: Pid,
 }
 
-impl Options {
+impl Options<'_> {
     fn includes(&self, cpu: Cpu) -> bool {
         self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
     }
 }
 
 /// The analysis.
-#[derive(Debug)]
 pub struct WorkConservation<'o> {
-    options: &'o Options,
+    options: &'o Options<'o>,
     start: Ts,
     last: Ts,
     counts: Counts,
@@ -144,7 +143,7 @@ struct Integrals {
 
 impl<'o> WorkConservation<'o> {
     /// With these options.
-    pub fn new(options: &'o Options) -> WorkConservation<'o> {
+    pub fn new(options: &'o Options<'o>) -> WorkConservation<'o> {
         let thresholds = thresholds(options.min_episode);
         let sets = Sets::new(&options.topology);
         WorkConservation {
@@ -245,7 +244,7 @@ impl<'o> WorkConservation<'o> {
 }
 
 /// What a CPU is, for the sets.
-fn load(options: &Options, cpu: Cpu, state: &SchedState) -> Load {
+fn load(options: &Options<'_>, cpu: Cpu, state: &SchedState) -> Load {
     if !options.includes(cpu) {
         return Load::Unobserved;
     }
@@ -259,20 +258,13 @@ fn load(options: &Options, cpu: Cpu, state: &SchedState) -> Load {
 }
 
 /// For which ways of counting a task counts where it waits: bit by index.
-fn flags(options: &Options, task: &Task, cpu: Cpu, state: &SchedState) -> Flags {
-    let name = || sched::event::escape(task.comm.as_bytes());
-    if options.exclude.as_ref().is_some_and(|r| r.is_match(&name())) {
+fn flags(options: &Options<'_>, task: &Task, cpu: Cpu, state: &SchedState) -> Flags {
+    if options.excluded.is_some_and(|excluded| excluded(task, state)) {
         return 0;
     }
-    let application = match &options.tasks {
-        Some(tasks) => tasks.is_match(&name()),
-        None => {
-            if state.root().is_some() {
-                task.kin.descends
-            } else {
-                task.kin.forked
-            }
-        }
+    let application = match options.application {
+        Some(application) => application(task, state),
+        None => task.kin.is_traced(state.root()),
     };
     1 | u8::from(!is_bound(&task.comm, cpu)) << 1 | u8::from(application) << 2
 }

@@ -159,7 +159,7 @@ struct Whole {
     cpu_time: u64,
 }
 
-fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options) -> Violation {
+fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options<'_>) -> Violation {
     let [smt, llc, node, machine] = count.by_distance;
     let by_distance = ByDistance { smt, llc, node, machine };
     // What is violated, however short, and what may be beside it.
@@ -234,7 +234,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         by_min_episode,
         all,
         movable,
-        application: (!options.without_descent || options.tasks.is_some()).then_some(application),
+        application: (!options.without_descent || options.application.is_some()).then_some(application),
         busy_percent: percent(integrals.running, whole.cpu_time),
         mean_running: mean(integrals.running),
         mean_waiting: mean(integrals.waiting),

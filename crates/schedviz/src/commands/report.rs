@@ -83,8 +83,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
 
 /// What each analysis is asked.
 struct Questions<'q> {
-    conserve: workcons::Options,
-    overview: running_waiting::Options,
+    conserve: workcons::Options<'q>,
+    overview: running_waiting::Options<'q>,
     waits: latency::Options<'q>,
     drawn: dat2graph::Options,
     shares: fairness::Options<'q>,

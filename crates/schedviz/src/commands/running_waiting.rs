@@ -42,13 +42,12 @@ pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
     args.output.check()?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     let subject = args.trace.open()?;
+    let chosen = args.tasks.chooser()?;
     let options = Options {
         panels: panels(args.tool.per, &subject.shown.cpus, &subject.topology)?,
         per_cpu: args.tool.per_cpu,
-        tasks: args.tasks.tasks()?,
-        exclude: args.tasks.exclude()?,
-        pids: args.tasks.pids(),
-        forked: args.tasks.forked,
+        tasks: args.tasks.is_any().then_some(&chosen),
+        which: args.tasks.which(),
         ..plain(&subject)?
     };
     let outcome = subject.follow(&args.begin, subject.page(), || RunningWaiting::new(&options))?;
@@ -59,7 +58,7 @@ pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
 }
 
 /// The options of the machine as a whole, every task counted.
-pub(crate) fn plain(subject: &Subject) -> Result<Options> {
+pub(crate) fn plain(subject: &Subject) -> Result<Options<'static>> {
     Ok(Options {
         from: subject.from,
         to: subject.to,
@@ -69,9 +68,7 @@ pub(crate) fn plain(subject: &Subject) -> Result<Options> {
         group_name: subject.shown.group_name.clone(),
         per_cpu: true,
         tasks: None,
-        exclude: None,
-        pids: Vec::new(),
-        forked: false,
+        which: "all tasks",
     })
 }
 

@@ -7,9 +7,9 @@ use crate::subject::Subject;
 use crate::{patterns, trust};
 use anyhow::{Result, bail};
 use parse::{EventStream, Where};
-use sched::{Cpu, Replay, SchedEvent};
+use sched::{Cpu, Replay, SchedEvent, Ts, Window};
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::IsTerminal;
 use stepper::tui::App;
 use stepper::{Names, Options, Step};
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     args.output.check()?;
     args.tasks.without_forked("stepper")?;
     let subject = args.trace.open()?;
-    let at = Where::parse(&args.tool.at).map_err(|e| anyhow::anyhow!("--at: {e}"))?.in_trace(subject.start);
+    let at = instant(args, &subject)?;
     let mut replay = subject.watched(|| Replay::new(subject.trace.events()?))?;
     let start = replay.step_at(at).map_err(|e| subject.named(e))?;
     let options = Options {
@@ -105,6 +105,17 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     let document = Document::of(&subject, &report, &diagnostics);
     let forms = if args.text { Forms::told(text, figures) } else { Forms::drawn(figures).with_text(text) };
     document.give("stepper", &subject, &args.output, forms)
+}
+
+/// The instant to begin at.
+fn instant(args: &StepperArgs, subject: &Subject) -> Result<Ts> {
+    let Some(at) = &args.tool.at else { return Ok(subject.from) };
+    let at = Where::parse(at).map_err(|e| anyhow::anyhow!("--at: {e}"))?.in_trace(subject.start);
+    let Window { from, to } = subject.window;
+    if from.is_some_and(|from| at < from) || to.is_some_and(|to| at > to) {
+        bail!("--at is outside of the window from --min to --max");
+    }
+    Ok(at)
 }
 
 /// Which events are stepped at.
@@ -158,30 +169,41 @@ fn collect(
     if count > MOST {
         bail!("{count} pages are too many; at most {MOST} are drawn");
     }
-    let mut wanted: Vec<u64> = Vec::new();
+    let Window { from, to } = subject.window;
+    let first = from.map_or(Ok(0), |from| replay.step_at(from)).map_err(named)?;
+    let last = match to {
+        Some(to) => replay.step_at(Ts(to.0.saturating_add(1))).map_err(named)?.saturating_sub(1),
+        None => replay.total(),
+    };
+    let mut wanted: VecDeque<u64> = VecDeque::new();
     if filter.is_open() {
-        let last = start.saturating_add(args.tool.steps).min(replay.total());
-        wanted.extend(start.saturating_sub(args.tool.back)..=last);
+        let (begin, end) = (start.saturating_sub(args.tool.back), start.saturating_add(args.tool.steps));
+        wanted.extend(begin.max(first)..=end.min(last));
     } else {
         // A name that is not in the event is looked up where the state has it: at the start.
         replay.go(start).map_err(named)?;
         let state = replay.state().clone();
+        // What lies outside of the window ends the search.
+        let wants = |e: &SchedEvent| {
+            from.is_some_and(|from| e.ts < from) || to.is_some_and(|to| e.ts > to) || filter.wants(e, &state, &names)
+        };
         let mut at = start;
         while (wanted.len() as u64) < args.tool.back {
-            let Some(found) = replay.find_back(at, |e| filter.wants(e, &state, &names)).map_err(named)? else { break };
-            wanted.insert(0, found);
+            let found = replay.find_back(at, wants).map_err(named)?;
+            let Some(found) = found.filter(|found| *found >= first) else { break };
+            wanted.push_front(found);
             at = found;
         }
-        let mut next = Some(start);
-        let last = wanted.len() as u64 + args.tool.steps + 1;
-        while let Some(from) = next.filter(|_| (wanted.len() as u64) < last) {
-            let found = replay.find(from, |e| filter.wants(e, &state, &names)).map_err(named)?;
+        let (mut next, count) = (Some(start), wanted.len() as u64 + args.tool.steps + 1);
+        while let Some(at) = next.filter(|_| (wanted.len() as u64) < count) {
+            let found = replay.find(at, wants).map_err(named)?.filter(|found| *found <= last);
             wanted.extend(found);
             next = found.map(|step| step + 1);
         }
     }
     if wanted.is_empty() {
-        bail!("no such event from {} on", args.tool.at);
+        let at = instant(args, subject)?.since(subject.start).seconds();
+        bail!("no such event from {at:.9} s on{}", if to.is_some() { ", up to --max" } else { "" });
     }
     let mut steps = Vec::new();
     for step in wanted {

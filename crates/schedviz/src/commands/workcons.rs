@@ -8,7 +8,7 @@ use crate::subject::Subject;
 use crate::{groups, trust};
 use anyhow::{Result, bail};
 use parse::Where;
-use sched::{Cpu, Diagnostics, Dur};
+use sched::{Chosen, Cpu, Diagnostics, Dur};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -30,9 +30,9 @@ pub(crate) struct WorkconsArgs {
     /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
     #[arg(long, value_name = "NAME=FILES")]
     group: Vec<String>,
-    /// Which waiting tasks count
-    #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
-    waiters: Waiters,
+    /// Which waiting tasks count [default: movable; application where --tasks, --pid or --forked choose]
+    #[arg(long, value_enum, value_name = "WHICH")]
+    waiters: Option<Waiters>,
     /// Count only episodes of at least this length, such as 100us or 1ms
     #[arg(long, default_value = "0", value_name = "TIME")]
     min_episode: String,
@@ -128,6 +128,14 @@ impl Spread {
     }
 }
 
+impl WorkconsArgs {
+    /// Which waiting tasks count in the headline: those that were chosen, if some were.
+    fn waiters(&self) -> Waiters {
+        let chosen = if self.tasks.chooses() { Waiters::Application } else { Waiters::default() };
+        self.waiters.unwrap_or(chosen)
+    }
+}
+
 /// Measures, prints, judges.
 pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     args.output.check()?;
@@ -135,8 +143,9 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         Ok(Where::FromStart(ns)) if ns >= 0 => Dur(ns.unsigned_abs()),
         _ => bail!("--min-episode: {:?} is not a length of time; write 100us or 1ms", args.min_episode),
     };
-    let application = args.waiters == Waiters::Application && args.tasks.tasks()?.is_none();
-    args.begin.without_descent(application, "--waiters application")?;
+    args.begin.without_descent(args.tasks.forked, "--forked")?;
+    let by_descent = args.waiters() == Waiters::Application && !args.tasks.chooses();
+    args.begin.without_descent(by_descent, "--waiters application")?;
     let mut files: Vec<(Option<String>, PathBuf)> = args.traces.iter().map(|t| (None, t.clone())).collect();
     for group in &args.group {
         let (name, members) = groups::members(group)?;
@@ -205,15 +214,16 @@ fn measure(
 ) -> Result<(Subject, Run)> {
     let subject = Subject::open(path, &args.read, &args.window)?;
     let silent = subject.silent();
+    let (application, excluded) = (args.tasks.chooser()?, args.tasks.excluder()?);
     let options = Options {
         cpus: subject.only().map(|shown| [shown, silent.clone()].concat()),
         assume_idle: if args.assume_idle { silent } else { Vec::new() },
         zero: subject.start,
-        waiters: args.waiters,
+        waiters: args.waiters(),
         min_episode,
         topology: subject.topology.clone(),
-        tasks: args.tasks.tasks()?,
-        exclude: args.tasks.exclude()?,
+        application: args.tasks.chooses().then_some(&application),
+        excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         strips: strips.then_some((subject.from, subject.to)),
         without_descent: args.begin.fast_window,
     };
@@ -229,7 +239,7 @@ impl Run {
     pub(crate) fn of(
         subject: &Subject,
         begin: &BeginArgs,
-        options: &Options,
+        options: &Options<'_>,
         mut report: Report,
         diagnostics: Diagnostics,
     ) -> Result<Run> {
