@@ -212,6 +212,15 @@ fn every_command_gives_its_numbers_and_its_text_in_one_way() {
         let refused = run(&[command, &trace, "-o", name]);
         assert!(refused.code == Some(1) && refused.stderr.contains("use .json"), "{}", refused.stderr);
     }
+    let told = run(&["info", &trace]).success().stdout;
+    assert!(run(&["info", &trace, "-o", "info.txt", "-q"]).success().stdout.is_empty());
+    assert!(std::fs::read(folder.join("info.txt")).expect("a text") == told);
+    run(&["info", &trace, "-o", "info.json", "-q"]).success();
+    assert!(
+        std::fs::read(folder.join("info.json")).expect("JSON") == run(&["info", &trace, "--json"]).success().stdout
+    );
+    let refused = run(&["info", &trace, "-o", "info.pdf"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("there is no figure"), "{}", refused.stderr);
     for more in [["-o", "list.pdf"], ["-q", "--json"]] {
         let refused = run(&[&["events", "--list", &trace], more.as_slice()].concat());
         assert!(refused.code == Some(1) && refused.stderr.contains(".txt"), "{}", refused.stderr);

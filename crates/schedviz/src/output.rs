@@ -67,6 +67,11 @@ impl<'f> Forms<'f> {
         Forms { is_drawn: false, is_told: true, ..Forms::drawn(figures).with_text(text) }
     }
 
+    /// Of a command that only tells.
+    pub(crate) fn words(text: impl FnOnce() -> String + 'f) -> Forms<'f> {
+        Forms::told(text, || bail!("there is no figure of this; use .txt or .json"))
+    }
+
     /// The figure is written as well, unasked.
     pub(crate) fn and_drawn(self) -> Forms<'f> {
         Forms { is_drawn: true, ..self }
@@ -215,6 +220,6 @@ pub(crate) fn json(report: &impl Serialize) -> Result<Vec<u8>> {
 }
 
 /// Prints a report.
-pub(crate) fn print_json(report: &impl Serialize) -> Result<()> {
+fn print_json(report: &impl Serialize) -> Result<()> {
     print(&json(report)?)
 }

@@ -1,7 +1,8 @@
 //! `schedviz info`: what is in a file.
 
 use crate::args::{ReadArgs, name_of};
-use crate::{output, progress, sink};
+use crate::output::{Forms, OutputArgs};
+use crate::progress;
 use anyhow::Result;
 use parse::{BufferInfo, ClockKind, CpuCounts, EventCount, Trace};
 use sched::topology::format_cpu_list;
@@ -17,9 +18,8 @@ pub(crate) struct InfoArgs {
     trace: PathBuf,
     #[command(flatten)]
     read: ReadArgs,
-    /// The same as JSON
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// The document of `--json`.
@@ -105,9 +105,10 @@ const WANTED: [(&str, &str, &str, &str); 9] = [
 
 /// Reads and prints.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
+    args.output.check()?;
     let trace = args.read.open(&args.trace)?;
     let report = progress::watched(&trace, args.read.quiet, || report(args, &trace));
-    if args.json { output::print_json(&report) } else { sink::print(text(&report, &trace).as_bytes()) }
+    args.output.give(&args.trace, "info", &report, Forms::words(|| text(&report, &trace)), args.read.quiet)
 }
 
 fn report(args: &InfoArgs, trace: &Trace) -> Report {

@@ -1,8 +1,9 @@
 //! `schedviz schedstat`: what happened between two copies of /proc/schedstat.
 
 use crate::args::{BeginArgs, ReadArgs, WindowArgs};
+use crate::output::{Forms, OutputArgs};
 use crate::subject::Subject;
-use crate::{output, sink, trust};
+use crate::trust;
 use anyhow::{Context, Result, anyhow, bail};
 use schedstat::{Columns, Delta, FromTrace, Report, Row, Snapshot, TraceColumns};
 use std::fmt::Write;
@@ -37,9 +38,8 @@ pub(crate) struct SchedstatArgs {
     /// A trace of the same run: its columns beside the counters'
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// The numbers as JSON on standard output
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     read: ReadArgs,
 }
@@ -73,6 +73,7 @@ fn of_trace(path: &Path, read: &ReadArgs) -> Result<TraceColumns> {
 
 /// Reads, subtracts, prints.
 pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
+    args.output.check()?;
     for (name, value) in [("--time", args.time), ("--base-time", args.base_time), ("--hz", args.hz)] {
         if value.is_some_and(|v| !(v.is_finite() && v > 0.0)) {
             bail!("{name}: a number above zero is needed");
@@ -107,10 +108,8 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
         domains: delta.domains.clone(),
         warnings,
     };
-    if args.json {
-        return output::print_json(&report);
-    }
-    sink::print(text(args, &report, &delta, trace.as_ref()).as_bytes())
+    let forms = Forms::words(|| text(args, &report, &delta, trace.as_ref()));
+    args.output.give(&args.after, "schedstat", &report, forms, args.read.quiet)
 }
 
 fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&TraceColumns>) -> String {
