@@ -17,9 +17,9 @@ use events::{Balance, BalanceReport, Gather};
 use funnel::Funnel;
 use parse::{EventFormat, Record, Want};
 use regex::Regex;
-use sched::{Cpu, Diagnostics, Migration};
+use sched::{Diagnostics, Migration};
 use serde::Serialize;
-use std::collections::HashSet;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
@@ -105,7 +105,10 @@ struct WithProbes<'r> {
 pub(crate) struct Choice {
     /// By the number of an event: whether it is looked at. Nothing where all are, also those without a format.
     ids: Option<Vec<bool>>,
-    cpus: HashSet<Cpu>,
+    /// What those are called, by number.
+    names: Vec<String>,
+    /// By CPU: whether it is shown.
+    cpus: Vec<bool>,
     tasks: TaskFilter,
     by: Option<String>,
     pattern: Option<Regex>,
@@ -123,14 +126,21 @@ impl Choice {
             bail!("--by: none of these events has a field {by}");
         }
         // A list is of everything unless said otherwise.
-        let ids = (!args.list || !args.events.is_empty()).then(|| {
-            let mut ids = vec![false; formats.iter().map(|f| usize::from(f.id) + 1).max().unwrap_or(0)];
-            formats.iter().for_each(|f| ids[usize::from(f.id)] = true);
-            ids
-        });
+        let some = !args.list || !args.events.is_empty();
+        let count = formats.iter().map(|f| usize::from(f.id) + 1).max().unwrap_or(0);
+        let (mut ids, mut names, mut cpus) = (vec![false; count], vec![String::new(); count], Vec::new());
+        // Of formats with the same number the first counts.
+        for format in formats.iter().rev() {
+            (ids[usize::from(format.id)], names[usize::from(format.id)]) = (true, patterns::full_name(format));
+        }
+        for (cpu, _) in &subject.shown.cpus {
+            cpus.resize(cpus.len().max(cpu.index() + 1), false);
+            cpus[cpu.index()] = true;
+        }
         Ok(Choice {
-            ids,
-            cpus: subject.shown.cpus.iter().map(|(cpu, _)| *cpu).collect(),
+            ids: some.then_some(ids),
+            names,
+            cpus,
             tasks: args.tasks.filter()?,
             by: args.by.clone(),
             pattern,
@@ -140,17 +150,21 @@ impl Choice {
 
     pub(crate) fn takes(&self, record: &Record<'_>) -> bool {
         self.ids.as_ref().is_none_or(|ids| ids.get(usize::from(record.id())) == Some(&true))
-            && self.cpus.contains(&record.cpu)
+            && self.cpus.get(record.cpu.index()) == Some(&true)
             && self.tasks.takes(record.pid(), || record.command())
     }
 
     /// What kind of event it is.
-    fn kind(&self, record: &Record<'_>) -> String {
-        let mut kind = match (record.text(), record.format()) {
-            (Some(text), _) => events::shortened(&sched::event::escape(text.trim_end().as_bytes())),
-            (None, Some(format)) => patterns::full_name(format),
-            (None, None) => format!("event {}", record.id()),
+    fn kind(&self, record: &Record<'_>) -> Cow<'_, str> {
+        let kind = match (record.text(), self.names.get(usize::from(record.id()))) {
+            (Some(text), _) => events::shortened(&sched::event::escape(text.trim_end().as_bytes())).into(),
+            (None, Some(name)) => Cow::Borrowed(name.as_str()),
+            (None, None) => format!("event {}", record.id()).into(),
         };
+        if self.by.is_none() && self.pattern.is_none() {
+            return kind;
+        }
+        let mut kind = kind.into_owned();
         if let Some(by) = &self.by {
             let value = match (record.number(by), record.bytes(by)) {
                 (Some(n), _) => n.to_string(),
@@ -168,7 +182,7 @@ impl Choice {
                 let _ = write!(kind, " {name}={}", sched::event::escape(value.as_bytes()));
             }
         }
-        kind
+        kind.into()
     }
 
     /// The value asked for.
