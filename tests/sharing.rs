@@ -82,6 +82,31 @@ fn recordings_are_divided_without_rest() {
     }
 }
 
+#[test]
+fn of_some_cpus_only_those_stand_beside_one_another() {
+    let mut idled = 0;
+    for seed in 0..60 {
+        let sim = Simulation::run(seed, 3 + (seed % 6) as u32, 400);
+        for events in [&sim.events, &sim.lossy(seed).0] {
+            let mut options = options(events, 3);
+            options.balance_interval = Dur(1);
+            let all = options.cpus.clone();
+            for shown in [all.len(), all.len() / 2, 1] {
+                options.cpus = all[..shown].to_vec();
+                let conserve = workcons::Options {
+                    cpus: Some(options.cpus.iter().map(|(cpu, _)| *cpu).collect()),
+                    ..workcons::Options::default()
+                };
+                let pass = Pass::over(events.as_slice()).run(|| workcons::WorkConservation::new(&conserve));
+                let violated = pass.unwrap_or_else(|never| match never {}).output.all.ns;
+                assert_eq!(measure(events, &options).idling_ns, violated, "seed {seed}, {shown} CPUs");
+                idled += u64::from(violated > 0 && shown < all.len());
+            }
+        }
+    }
+    assert!(idled > 20, "{idled}");
+}
+
 fn event(ts: i64, pid: i32, kind: Kind) -> SchedEvent {
     SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind }
 }

@@ -5,6 +5,7 @@
 //! that idle beside overloaded ones for longer than the load balancer needs to notice, and herds of
 //! tasks that leave one CPU for one other.
 
+mod beside;
 mod figure;
 mod grid;
 mod report;
@@ -12,12 +13,13 @@ mod report;
 pub use figure::figure;
 pub use report::{HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
 
+use beside::{Beside, Part};
 use grid::Grid;
 use sched::causes::Herds;
 use sched::episodes::{Amount, Episodes};
 use sched::lineage::is_kernel_thread;
 use sched::state::Task;
-use sched::{Analysis, Counts, Cpu, Current, Dur, Kind, Pid, SchedEvent, SchedState, TaskState, Topology, Ts};
+use sched::{Analysis, Cpu, Current, Dur, Kind, Pid, SchedEvent, SchedState, TaskState, Topology, Ts};
 use serde::Serialize;
 use timeline::Rows;
 
@@ -124,20 +126,6 @@ struct Followed {
     drained: Option<Ts>,
 }
 
-/// CPUs that idle, those that are overloaded, and the tasks that wait there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Beside {
-    idle: u32,
-    overloaded: u32,
-    waiting: u32,
-}
-
-impl Beside {
-    fn of(counts: &Counts) -> Beside {
-        Beside { idle: counts.idle, overloaded: counts.overloaded, waiting: counts.waiting_overloaded }
-    }
-}
-
 /// The analysis.
 #[derive(Debug)]
 pub struct Utilization<'o> {
@@ -154,6 +142,8 @@ pub struct Utilization<'o> {
     /// What stands beside what since `last`.
     beside: Beside,
     last: Ts,
+    /// Where only some CPUs are shown: what stands beside what on these.
+    part: Option<Part>,
     idling: Episodes<(u32, u32)>,
     herds: Herds,
     /// What became of each herd, in the same order.
@@ -177,6 +167,7 @@ impl<'o> Utilization<'o> {
             cpus: options.cpus.iter().map(|_| unknown).collect(),
             last: options.from,
             beside: Beside::default(),
+            part: None,
             idling: Episodes::new(&[Dur(0), options.balance_interval], 10),
             herds: Herds::default(),
             followed: Vec::new(),
@@ -228,7 +219,10 @@ impl<'o> Utilization<'o> {
 
     /// From `ts` on CPUs idle beside overloaded ones, or not.
     fn follow_idling(&mut self, ts: Ts, state: &SchedState) {
-        let now = Beside::of(state.counts());
+        let now = match &mut self.part {
+            None => Beside::of(state.counts()),
+            Some(part) => part.follow(&self.rows, state),
+        };
         if now != self.beside {
             self.idle_until(ts);
             self.beside = now;
@@ -279,7 +273,9 @@ impl Analysis for Utilization<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.last = start;
-        self.beside = Beside::of(state.counts());
+        let is_part = state.observed().any(|cpu| self.rows.of(cpu).is_none());
+        self.part = is_part.then(|| Part::new(self.options.cpus.iter().map(|(cpu, _)| *cpu), state));
+        self.beside = self.part.as_ref().map_or_else(|| Beside::of(state.counts()), Part::sum);
         for (row, (cpu, _)) in self.options.cpus.iter().enumerate() {
             self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), depth: 0, since: start };
         }

@@ -181,6 +181,8 @@ pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
     let options = u.options;
     let in_trace = |ts: Ts| ts.since(options.zero).0;
     let (all, nodes, cpus) = shares(&u);
+    let rows = u.rows;
+    let is_shown = |herd: &Herd| rows.of(herd.orig).is_some() || rows.of(herd.dest).is_some();
     let totals = u.idling.totals().iter().find(|t| t.min_ns == options.balance_interval).copied().unwrap_or_default();
     let longest = u.idling.into_longest().into_iter().filter(|e| e.duration >= options.balance_interval);
     UtilizationReport {
@@ -216,6 +218,7 @@ pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
             .into_found()
             .into_iter()
             .zip(u.followed)
+            .filter(|(herd, _)| is_shown(herd))
             .map(|(herd, followed)| HerdReport {
                 start_in_trace_ns: in_trace(herd.start),
                 herd,
