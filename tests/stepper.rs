@@ -72,6 +72,41 @@ fn every_step_shows_the_true_run_queues() {
 }
 
 #[test]
+fn violations_are_those_among_the_cpus_that_are_looked_at() {
+    use sched::{Cpu, Load};
+    let mut among_some = 0;
+    for seed in 0..40 {
+        let run = Simulation::run(seed, 4 + (seed % 5) as u32, 300);
+        let events = run.events.as_slice();
+        for cpus in [None, Some([Cpu(0), Cpu(2)])] {
+            let mut replay = Replay::of(events, cpus.as_ref().map(|c| &c[..])).unwrap_or_else(|never| match never {});
+            let mut begun = Vec::new();
+            let mut before = false;
+            for step in 0..=replay.total() {
+                replay.go(step).unwrap_or_else(|never| match never {});
+                let state = replay.state();
+                let some =
+                    |load| state.observed().any(|cpu| cpus.is_none_or(|c| c.contains(&cpu)) && state.load(cpu) == load);
+                let violated = some(Load::Idle) && some(Load::Overloaded);
+                begun.extend((violated && !before).then_some(step));
+                before = violated;
+            }
+            replay.go(0).unwrap_or_else(|never| match never {});
+            let next = |replay: &mut Replay<&[sched::SchedEvent]>| {
+                let next = replay.next_violation()?;
+                replay.go(next).unwrap_or_else(|never| match never {});
+                Some(next)
+            };
+            let found: Vec<u64> = std::iter::from_fn(|| next(&mut replay)).collect();
+            begun.retain(|step| *step > 0);
+            assert_eq!(found, begun, "seed {seed}, {cpus:?}");
+            among_some += if cpus.is_some() { found.len() } else { 0 };
+        }
+    }
+    assert!(among_some > 20, "{among_some}");
+}
+
+#[test]
 fn a_file_is_read_from_the_middle() {
     for seed in 0..8 {
         let run = Simulation::run(seed, 4, 3000);

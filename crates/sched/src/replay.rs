@@ -7,9 +7,9 @@
 
 use crate::analysis::Analysis;
 use crate::diag::Diagnostics;
-use crate::event::{SchedEvent, Ts};
+use crate::event::{Cpu, SchedEvent, Ts};
 use crate::pass::{EventSource, Pass};
-use crate::state::SchedState;
+use crate::state::{Load, SchedState};
 use std::ops::ControlFlow;
 
 /// The state before the event of this number.
@@ -45,6 +45,35 @@ struct Recorder {
     checkpoints: Vec<Checkpoint>,
     violations: Vec<u64>,
     violated: bool,
+    part: Option<Part>,
+}
+
+/// Some CPUs, and what they are.
+struct Part {
+    /// By CPU; nothing for the others.
+    loads: Vec<Option<Load>>,
+    idle: u32,
+    overloaded: u32,
+}
+
+impl Part {
+    fn of(cpus: &[Cpu]) -> Part {
+        let mut loads = vec![None; cpus.iter().map(|cpu| cpu.index() + 1).max().unwrap_or(0)];
+        cpus.iter().for_each(|cpu| loads[cpu.index()] = Some(Load::Unobserved));
+        Part { loads, idle: 0, overloaded: 0 }
+    }
+
+    fn turn(&mut self, cpu: Cpu, load: Load) {
+        let Some(Some(known)) = self.loads.get_mut(cpu.index()) else { return };
+        let was = std::mem::replace(known, load);
+        for (count, what) in [(&mut self.idle, Load::Idle), (&mut self.overloaded, Load::Overloaded)] {
+            *count = *count + u32::from(load == what) - u32::from(was == what);
+        }
+    }
+
+    fn is_violated(&self) -> bool {
+        self.idle > 0 && self.overloaded > 0
+    }
 }
 
 impl Analysis for Recorder {
@@ -53,6 +82,9 @@ impl Analysis for Recorder {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.checkpoints.push(Checkpoint { ts: start, index: 0, state: state.uncounted() });
+        if let Some(part) = &mut self.part {
+            state.observed().for_each(|cpu| part.turn(cpu, state.load(cpu)));
+        }
         self.look(state);
     }
 
@@ -75,6 +107,9 @@ impl Analysis for Recorder {
     }
 
     fn after(&mut self, _: &SchedEvent, state: &SchedState) {
+        if let Some(part) = &mut self.part {
+            state.turned().iter().for_each(|(cpu, load)| part.turn(*cpu, *load));
+        }
         self.look(state);
     }
 
@@ -85,7 +120,7 @@ impl Analysis for Recorder {
 
 impl Recorder {
     fn look(&mut self, state: &SchedState) {
-        let violated = state.counts().is_violated();
+        let violated = self.part.as_ref().map_or_else(|| state.counts().is_violated(), Part::is_violated);
         if violated && !self.violated {
             self.violations.push(self.count);
         }
@@ -101,11 +136,20 @@ impl<S: EventSource> Replay<S> {
 
     /// Reads the source once and keeps checkpoints.
     pub fn new(source: S) -> Result<Replay<S>, S::Error> {
-        Replay::with(source, Self::EVERY, Self::CHECKPOINTS)
+        Replay::of(source, None)
+    }
+
+    /// The same; violations are those among these CPUs.
+    pub fn of(source: S, cpus: Option<&[Cpu]>) -> Result<Replay<S>, S::Error> {
+        Replay::build(source, cpus, Self::EVERY, Self::CHECKPOINTS)
     }
 
     /// The same with other distances.
-    pub fn with(mut source: S, every: u64, most: usize) -> Result<Replay<S>, S::Error> {
+    pub fn with(source: S, every: u64, most: usize) -> Result<Replay<S>, S::Error> {
+        Replay::build(source, None, every, most)
+    }
+
+    fn build(mut source: S, cpus: Option<&[Cpu]>, every: u64, most: usize) -> Result<Replay<S>, S::Error> {
         let recorder = || Recorder {
             every: every.max(1),
             most: most.max(2),
@@ -114,6 +158,7 @@ impl<S: EventSource> Replay<S> {
             checkpoints: Vec::new(),
             violations: Vec::new(),
             violated: false,
+            part: cpus.map(Part::of),
         };
         let outcome = Pass::over(&mut source).run(recorder)?;
         let Recorder { checkpoints, violations, count, .. } = outcome.output;

@@ -13,7 +13,7 @@ pub use figure::figure;
 pub use text::text;
 pub use words::{Coming, Names, Plain, event_name, tasks_of};
 
-use sched::{Comm, Counts, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};
+use sched::{Comm, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;
 
 /// Options of this tool alone.
@@ -73,7 +73,7 @@ pub struct Step {
     pub ts_ns: Ts,
     /// The same from the start of the trace.
     pub in_trace_ns: u64,
-    /// Whether work conservation is violated, every waiting task counted.
+    /// Whether work conservation is violated among the cores shown, every waiting task counted.
     pub violated: bool,
     /// The cores shown, in display order.
     pub cores: Vec<Core>,
@@ -104,11 +104,12 @@ impl Step {
             waiting: state.waiting(*cpu).map(Who::of).collect(),
         };
         let ts_ns = event.map_or(state.now(), |event| event.ts);
+        let some = |load: Load| options.cpus.iter().any(|(cpu, _)| state.load(*cpu) == load);
         Step {
             step,
             ts_ns,
             in_trace_ns: ts_ns.since(options.zero).0,
-            violated: Counts::of(state).is_violated(),
+            violated: some(Load::Idle) && some(Load::Overloaded),
             cores: options.cpus.iter().map(core).collect(),
             event: event.map(|event| Coming::of(event, state, names)),
         }

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     args.tasks.without_forked("stepper")?;
     let subject = args.trace.open()?;
     let at = instant(args, &subject)?;
-    let mut replay = subject.watched(|| Replay::new(subject.trace.events()?))?;
+    let mut replay = subject.watched(|| Replay::of(subject.trace.events()?, subject.only().as_deref()))?;
     let start = replay.step_at(at).map_err(|e| subject.named(e))?;
     let options = Options {
         zero: subject.start,
