@@ -66,6 +66,12 @@ fn runs_that_lost_much_are_left_out_by_name_and_settings_are_compared() {
     let text = schedviz(&["compare", "-q", "--base", &base, "--new", ours.to_str().expect("a path")]).success().text();
     assert!(text.contains("note: CPUs with events: new: hackbench.dat has"), "{text}");
     assert!(text.contains("note: kernel"), "{text}");
+    let [cut, ours] = [fixture("mask.dat"), ours].map(|path| path.to_str().expect("a path").to_owned());
+    let text = schedviz(&["compare", "-q", "--base", &ours, "--new", &cut]).success().text();
+    assert!(
+        text.contains("note: elapsed time: new: mask.dat has the whole window; hackbench.dat has that of"),
+        "{text}"
+    );
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Measured {
 /// What must be alike for runs to be compared.
 pub(crate) struct Setting {
     /// Each thing by its name.
-    pub(crate) facts: [(&'static str, String); 5],
+    pub(crate) facts: [(&'static str, String); 6],
 }
 
 /// Measures a run.
@@ -56,6 +56,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Resu
         ("kernel", info.kernel.unwrap_or_default()),
         ("clock", if info.clock.is_empty() { "local".into() } else { info.clock }),
         ("events", events.into_iter().filter(|name| is_common(name)).collect::<Vec<_>>().join(" ")),
+        ("elapsed time", if workcons.elapsed_is_command { "that of the command" } else { "the whole window" }.into()),
         ("command", columns.command.map_or_else(|| "unknown".into(), |name| name.to_string())),
     ];
     let setting = Setting { facts };
