@@ -293,6 +293,16 @@ fn the_program_says_what_waited() {
     let json = schedviz(&["latency", trace, "--json"]).success().text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["schema"], "schedviz/latency/1");
+    // What still waits at the end is chosen as what has ended.
+    let waiting = |more: &[&str]| {
+        let ran = schedviz(&[&["latency", trace, "--max", "0.5", "--json"], more].concat()).success().text();
+        let json: serde_json::Value = serde_json::from_str(&ran).expect("JSON");
+        json["still_waiting"].as_u64().expect("a number")
+    };
+    let all = waiting(&[]);
+    assert!(all > 10, "{all}");
+    assert_eq!(waiting(&["--tasks", "^hackbench$"]) + waiting(&["--exclude-tasks", "^hackbench$"]), all);
+    assert_eq!(waiting(&["--cpus", "0-3"]) + waiting(&["--cpus", "4-7"]), all);
     let none = schedviz(&["latency", trace, "--tasks", "^nobody$", "--json"]).success().text();
     let none: serde_json::Value = serde_json::from_str(&none).expect("JSON");
     assert_eq!(none["measures"][0]["count"], 0);

@@ -375,10 +375,15 @@ impl<'o> Latency<'o> {
         }
     }
 
+    /// Whether what ends for this task on this CPU is measured.
+    fn measures(&self, task: &Task, cpu: Cpu, state: &SchedState) -> bool {
+        self.options.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+            && self.options.tasks.is_none_or(|chosen| chosen(task, state))
+    }
+
     /// The phase of a task ends on a CPU.
     fn ends(&mut self, task: &Task, track: &Track, cpu: Cpu, now: Ts, state: &SchedState) {
-        let shown = self.options.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu));
-        if !shown || !self.options.tasks.is_none_or(|chosen| chosen(task, state)) {
+        if !self.measures(task, cpu, state) {
             return;
         }
         let length = now.since(track.since);
@@ -482,7 +487,7 @@ impl Analysis for Latency<'_> {
         }
     }
 
-    fn finish(self, end: Ts, _: &SchedState) -> LatencyReport {
-        report::build(self, end)
+    fn finish(self, end: Ts, state: &SchedState) -> LatencyReport {
+        report::build(self, end, state)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{By, Case, Idleness, Key, Latency, Measure, Measures, Phase, Placement};
 use sched::lengths::Summary;
-use sched::{Comm, Dur, Lengths, Pid, Ts};
+use sched::{Comm, Dur, Lengths, Pid, SchedState, TaskState, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::Drawable;
@@ -95,8 +95,14 @@ fn splits<'l, K: Copy>(kinds: &[K], parts: impl Fn(K) -> Vec<&'l Lengths>) -> Ve
     kinds.iter().map(split).collect()
 }
 
-pub(crate) fn build(latency: Latency<'_>, end: Ts) -> LatencyReport {
-    let Latency { options, start, tracks, rows, woken, worst, without_waking, gaps, .. } = latency;
+pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> LatencyReport {
+    let waiting = latency.tracks.iter().filter(|(_, track)| matches!(track.phase, Phase::Wait(_)));
+    let still_waiting = waiting.filter_map(|(id, _)| state.task(id)).filter(|task| match task.state {
+        TaskState::Waiting(cpu) => latency.measures(task, cpu, state),
+        _ => false,
+    });
+    let still_waiting = still_waiting.count() as u64;
+    let Latency { options, start, rows, woken, worst, without_waking, gaps, .. } = latency;
     let mut all = Measures::default();
     for row in &rows {
         all.iter_mut().zip(&row.measures).for_each(|(sum, lengths)| sum.merge(lengths));
@@ -111,7 +117,6 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts) -> LatencyReport {
     };
     let mut rows: Vec<(Dur, Row)> = rows.into_iter().map(row).collect();
     rows.sort_by(|(a, r), (b, s)| b.cmp(a).then(r.command.cmp(&s.command)).then(r.pid.cmp(&s.pid)));
-    let waits = |phase: &Phase| matches!(phase, Phase::Wait(_));
     LatencyReport {
         schema: "schedviz/latency/1",
         from_ns: start,
@@ -123,7 +128,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts) -> LatencyReport {
         rows: rows.into_iter().map(|(_, row)| row).collect(),
         worst,
         without_waking,
-        still_waiting: tracks.values().filter(|track| waits(&track.phase)).count() as u64,
+        still_waiting,
         gaps,
         lengths: all,
         with_distances: !options.topology.is_empty(),

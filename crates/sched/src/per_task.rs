@@ -36,8 +36,8 @@ impl<T> PerTask<T> {
         (owner == task).then_some(value)
     }
 
-    /// All that is kept.
-    pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.slots.iter().flatten().map(|(_, value)| value)
+    /// All that is kept, each with the task.
+    pub fn iter(&self) -> impl Iterator<Item = (TaskId, &T)> {
+        self.slots.iter().flatten().map(|(task, value)| (*task, value))
     }
 }
