@@ -30,8 +30,8 @@ fn waits(truth: &Truth, pid: i32) -> bool {
     truth.queues.iter().any(|q| q.contains(&pid))
 }
 
-/// The intervals of a simulated run, from its run queues alone.
-fn intervals(sim: &Simulation) -> [Vec<i64>; 7] {
+/// The intervals of a simulated run, from its run queues alone; and those of waiting that it leaves unfinished.
+fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
     let mut found: [Vec<i64>; 7] = Default::default();
     let mut now: Now = BTreeMap::new();
     let mut waking: BTreeMap<i32, i64> = BTreeMap::new();
@@ -101,7 +101,29 @@ fn intervals(sim: &Simulation) -> [Vec<i64>; 7] {
         }
         before = after;
     }
-    found
+    let waits = now.into_values().filter(|(what, _)| !matches!(what, What::Run | What::Sleep));
+    let end = sim.events.last().map_or(0, |event| event.ts.0);
+    let mut unfinished: Vec<i64> = waits.map(|(_, since)| end - since).collect();
+    unfinished.sort_unstable();
+    (found, unfinished)
+}
+
+/// How long those had waited who still did at the end, as `schedviz fairness` has it.
+fn starving(events: &[SchedEvent]) -> Vec<i64> {
+    let (from, to) = (events[0].ts, events[events.len() - 1].ts);
+    let options = fairness::Options {
+        from,
+        to,
+        zero: from,
+        by: fairness::GroupBy::Task,
+        tasks: None,
+        weights: false,
+        interval: Dur(to.since(from).0.max(1)),
+        worst: usize::MAX,
+    };
+    let pass = Pass::over(events).run(|| fairness::Fairness::new(&options));
+    let starved = pass.unwrap_or_else(|never| match never {}).output.starved.into_iter();
+    starved.filter(|wait| wait.still_waits).map(|wait| wait.duration_ns.0 as i64).rev().collect()
 }
 
 fn lengths(all: &[i64]) -> Lengths {
@@ -118,11 +140,20 @@ fn measure(events: &[SchedEvent]) -> LatencyReport {
 
 #[test]
 fn intervals_are_those_of_the_simulators_run_queues() {
-    let mut seen = [0; 7];
+    let (mut seen, mut waiting) = ([0; 7], 0);
     for seed in 0..120 {
         let sim = Simulation::run(seed, 1 + (seed % 7) as u32, 400);
         let report = measure(&sim.events);
-        for (measure, theirs) in Measure::ALL.into_iter().zip(intervals(&sim)) {
+        let (theirs, unfinished) = intervals(&sim);
+        assert_eq!(report.still_waiting, unfinished.len() as u64, "seed {seed}");
+        assert_eq!(
+            report.longest_still_waiting.map(|wait| wait.duration_ns.0 as i64),
+            unfinished.last().copied(),
+            "seed {seed}"
+        );
+        assert_eq!(starving(&sim.events), unfinished, "seed {seed}");
+        waiting += unfinished.len();
+        for (measure, theirs) in Measure::ALL.into_iter().zip(theirs) {
             assert_eq!(report.lengths[measure as usize], lengths(&theirs), "seed {seed}, {measure:?}");
             seen[measure as usize] += theirs.len();
         }
@@ -140,7 +171,7 @@ fn intervals_are_those_of_the_simulators_run_queues() {
             }
         }
     }
-    assert!(seen.iter().all(|n| *n > 100), "{seen:?}");
+    assert!(seen.iter().all(|n| *n > 100) && waiting > 100, "{seen:?}, {waiting}");
 }
 
 fn task(pid: i32) -> TaskRef {

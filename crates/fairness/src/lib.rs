@@ -256,6 +256,9 @@ impl Analysis for Fairness<'_> {
 
     fn finish(mut self, end: Ts, state: &SchedState) -> FairnessReport {
         self.waits.pass(end, state.counts().idle > 0);
+        let Fairness { options, waits, idle, .. } = &mut self;
+        let is_chosen = |task: &Task| options.tasks.is_none_or(|chosen| chosen(task, state));
+        waits.close(state, end, options.zero, idle, is_chosen);
         report::build(self)
     }
 }

@@ -266,9 +266,10 @@ fn longest_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
             s.antagonists.iter().map(|(comm, time)| format!("{comm} for {}", time.human())).collect();
         let meanwhile = if who.is_empty() { "nobody".to_owned() } else { who.join(", ") };
         let start = s.start_in_trace_ns;
+        let still = if s.still_waits { ", which still waited at the end" } else { "" };
         let _ = writeln!(
             out,
-            "  {:>9} from {:.6} s: {}; meanwhile CPU {} ran {meanwhile}\n            {}\n            {}",
+            "  {:>9} from {:.6} s: {}{still}; meanwhile CPU {} ran {meanwhile}\n            {}\n            {}",
             s.duration_ns.human(),
             start as f64 / 1e9,
             s.pid.named(s.command),

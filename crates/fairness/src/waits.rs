@@ -2,7 +2,7 @@
 
 use crate::idling::{IdleCpu, IdleTimes};
 use sched::state::Task;
-use sched::{Comm, Cpu, CpuSpan, Current, Dur, PerTask, Pid, Ts};
+use sched::{Comm, Cpu, CpuSpan, Current, Dur, PerTask, Pid, SchedState, TaskState, Ts};
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -21,9 +21,11 @@ pub struct Starved {
     pub command: Comm,
     /// When it began to wait, from the start of the trace.
     pub start_in_trace_ns: u64,
-    /// How long it waited.
+    /// How long it waited, until it ran or the window ended.
     pub duration_ns: Dur,
-    /// Where it ran in the end.
+    /// It still waited when the window ended.
+    pub still_waits: bool,
+    /// Where it ran in the end, or still waited.
     pub cpu: Cpu,
     /// Who ran there meanwhile, by command: the longest first, at most three.
     pub antagonists: Vec<(Comm, Dur)>,
@@ -52,13 +54,14 @@ pub(crate) struct Waits {
     /// How long some CPU has idled.
     idled: u64,
     last: Ts,
-    keep: usize,
+    /// So many of the longest are kept.
+    most: usize,
     pub(crate) longest: Vec<Starved>,
 }
 
 impl Waits {
-    pub(crate) fn new(keep: usize) -> Waits {
-        Waits { open: PerTask::default(), runs: Vec::new(), idled: 0, last: Ts(0), keep, longest: Vec::new() }
+    pub(crate) fn new(most: usize) -> Waits {
+        Waits { open: PerTask::default(), runs: Vec::new(), idled: 0, last: Ts(0), most, longest: Vec::new() }
     }
 
     pub(crate) fn begin(&mut self, start: Ts) {
@@ -104,10 +107,34 @@ impl Waits {
     /// A task that waited runs; how long it waited, if the beginning was seen.
     pub(crate) fn ends(&mut self, task: &Task, cpu: Cpu, now: Ts, zero: Ts, idle: &IdleTimes) -> Option<Dur> {
         let open = self.open.take(task.id())?;
+        self.keep(task, cpu, open, now, zero, idle);
+        Some(now.since(open.since))
+    }
+
+    /// The window ends; of the tasks that wait, those that `is_chosen` may be among the longest.
+    pub(crate) fn close<'s>(
+        &mut self,
+        state: &'s SchedState,
+        end: Ts,
+        zero: Ts,
+        idle: &IdleTimes,
+        is_chosen: impl Fn(&'s Task) -> bool,
+    ) {
+        for (id, open) in std::mem::take(&mut self.open).iter() {
+            if let Some(task) = state.task(id).filter(|task| is_chosen(task))
+                && let TaskState::Waiting(cpu) = task.state
+            {
+                self.keep(task, cpu, *open, end, zero, idle);
+            }
+        }
+    }
+
+    /// Keeps a wait if it is one of the longest.
+    fn keep(&mut self, task: &Task, cpu: Cpu, open: Open, now: Ts, zero: Ts, idle: &IdleTimes) {
         let duration_ns = now.since(open.since);
-        let full = self.longest.len() >= self.keep;
+        let full = self.longest.len() >= self.most;
         if full && self.longest.last().is_none_or(|last| duration_ns <= last.duration_ns) {
-            return Some(duration_ns);
+            return;
         }
         let mut idle_cpus = idle.between(open.since, now);
         let idle_cpu_count = idle_cpus.len();
@@ -117,6 +144,7 @@ impl Waits {
             command: task.comm,
             start_in_trace_ns: open.since.since(zero).0,
             duration_ns,
+            still_waits: matches!(task.state, TaskState::Waiting(_)),
             cpu,
             antagonists: self.antagonists(cpu, open.since, now),
             could_have_run_ns: Dur(self.idled.saturating_sub(open.idled)),
@@ -125,8 +153,7 @@ impl Waits {
         };
         let at = self.longest.partition_point(|l| l.duration_ns >= duration_ns);
         self.longest.insert(at, starved);
-        self.longest.truncate(self.keep);
-        Some(duration_ns)
+        self.longest.truncate(self.most);
     }
 
     /// Who ran on a CPU from one instant to another, the longest first.

@@ -19,7 +19,7 @@ mod figure;
 mod report;
 
 pub use figure::figure;
-pub use report::{LatencyReport, Row, Split, text};
+pub use report::{LatencyReport, Row, Split, Unfinished, text};
 
 use rustc_hash::FxHashMap;
 use sched::state::Task;

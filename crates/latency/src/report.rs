@@ -1,9 +1,10 @@
 //! What was found: as numbers, and as a text.
 
-use crate::{By, Case, Idleness, Key, Latency, Measure, Measures, Phase, Placement};
+use crate::{By, Case, Idleness, Key, Latency, Measure, Measures, Phase, Placement, Track};
 use sched::lengths::Summary;
-use sched::{Comm, Dur, Lengths, Pid, SchedState, TaskState, Ts};
+use sched::{Comm, Cpu, Dur, Lengths, Pid, SchedState, TaskId, TaskState, Ts};
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::fmt::Write;
 use timeline::Drawable;
 
@@ -62,8 +63,11 @@ pub struct LatencyReport {
     pub worst: Vec<Case>,
     /// Wakeups without a `sched_waking`: their latency begins when they were queued.
     pub without_waking: u64,
-    /// Waits under way at the end of the window, not counted above.
+    /// Waits under way at the end of the window, not counted above,
     pub still_waiting: u64,
+    /// and the longest of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_still_waiting: Option<Unfinished>,
     /// Places where events were lost: what they cut is not counted above.
     pub gaps: u64,
     /// The distributions, for a figure.
@@ -72,6 +76,21 @@ pub struct LatencyReport {
     /// Whether other CPUs are told apart by their distance.
     #[serde(skip)]
     pub with_distances: bool,
+}
+
+/// A wait whose end is not in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Unfinished {
+    /// When the task was queued, from the start of the trace.
+    pub start_in_trace_ns: u64,
+    /// How long it had waited when the window ended.
+    pub duration_ns: Dur,
+    /// Who waits,
+    pub pid: Pid,
+    /// by name,
+    pub command: Comm,
+    /// and where.
+    pub cpu: Cpu,
 }
 
 impl LatencyReport {
@@ -96,12 +115,15 @@ fn splits<'l, K: Copy>(kinds: &[K], parts: impl Fn(K) -> Vec<&'l Lengths>) -> Ve
 }
 
 pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> LatencyReport {
-    let waiting = latency.tracks.iter().filter(|(_, track)| matches!(track.phase, Phase::Wait(_)));
-    let still_waiting = waiting.filter_map(|(id, _)| state.task(id)).filter(|task| match task.state {
-        TaskState::Waiting(cpu) => latency.measures(task, cpu, state),
-        _ => false,
-    });
-    let still_waiting = still_waiting.count() as u64;
+    let unfinished = |(id, track): (TaskId, &Track)| {
+        let task = state.task(id).filter(|_| matches!(track.phase, Phase::Wait(_)))?;
+        let TaskState::Waiting(cpu) = task.state else { return None };
+        let (start_in_trace_ns, duration_ns) = (track.since.since(latency.options.zero).0, end.since(track.since));
+        let wait = Unfinished { start_in_trace_ns, duration_ns, pid: task.pid, command: task.comm, cpu };
+        latency.measures(task, cpu, state).then_some(wait)
+    };
+    let unfinished: Vec<Unfinished> = latency.tracks.iter().filter_map(unfinished).collect();
+    let longest_still_waiting = unfinished.iter().copied().max_by_key(|wait| (wait.duration_ns, Reverse(wait.pid)));
     let Latency { options, start, rows, woken, worst, without_waking, gaps, .. } = latency;
     let mut all = Measures::default();
     for row in &rows {
@@ -128,7 +150,8 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         rows: rows.into_iter().map(|(_, row)| row).collect(),
         worst,
         without_waking,
-        still_waiting,
+        still_waiting: unfinished.len() as u64,
+        longest_still_waiting,
         gaps,
         lengths: all,
         with_distances: !options.topology.is_empty(),
@@ -220,6 +243,21 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize)
         }
     }
     worst(&mut out, report, trace, cases);
+    if let Some(wait) = report.longest_still_waiting {
+        let who = match report.still_waiting {
+            1 => "1 task still waited at the end".to_owned(),
+            n => format!("{n} tasks still waited at the end, the longest"),
+        };
+        let _ = writeln!(
+            out,
+            "\n{who} for {} from {:.6} s: {} on CPU {}\n            {}",
+            wait.duration_ns.human(),
+            wait.start_in_trace_ns as f64 / 1e9,
+            wait.pid.named(wait.command),
+            wait.cpu,
+            trace.part(wait.start_in_trace_ns, wait.duration_ns)
+        );
+    }
     if report.without_waking > 0 {
         let _ = writeln!(
             out,
