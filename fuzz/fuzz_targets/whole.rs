@@ -1,9 +1,10 @@
 //! A whole file, through every way of reading: counts, records with all their fields, the merged
-//! events through the state with its laws of tiling, single CPUs.
+//! events through the state with its laws of tiling, who forked whom, single CPUs.
 #![no_main]
 
 use parse::{Options, Trace, Want};
-use sched::{Pass, Ts, Window, analysis::RunTime};
+use sched::lineage::LineageHistory;
+use sched::{EventSource, Pass, Ts, Window, analysis::RunTime};
 use std::ops::ControlFlow;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -24,7 +25,23 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
     if let (Ok(events), Some((start, end))) = (trace.events(), trace.extent()) {
         let from = Ts(start.0.midpoint(end.0));
+        let (mut kept, mut left) = (None, 500u32);
+        trace.records_from(from, &mut |record| {
+            assert!(record.ts >= from);
+            kept = Some(record.keep());
+            left -= 1;
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let _ = kept.map(|kept| kept.record(&trace).printed());
         let _ = Pass::over(events.near(from)).window(Window { from: Some(from), to: None }).run(RunTime::default);
+    }
+    if let Ok(mut events) = trace.events_of(Want::Lineage) {
+        let mut history = LineageHistory::default();
+        let _ = events.events(&mut |events| {
+            events.iter().for_each(|event| history.learn(event));
+            ControlFlow::Continue(())
+        });
+        let _ = history.root().map(|root| history.of(root, Ts::MAX));
     }
     if let Ok(reader) = trace.cpu_reader(Want::Switches) {
         for cpu in trace.observed().into_iter().take(8) {
