@@ -9,7 +9,7 @@ use crate::analysis::Analysis;
 use crate::diag::Diagnostics;
 use crate::event::{Cpu, SchedEvent, Ts};
 use crate::pass::{EventSource, Pass};
-use crate::state::{Load, SchedState};
+use crate::state::{PartCounts, SchedState};
 use std::ops::ControlFlow;
 
 /// The state before the event of this number.
@@ -45,35 +45,9 @@ struct Recorder {
     checkpoints: Vec<Checkpoint>,
     violations: Vec<u64>,
     violated: bool,
-    part: Option<Part>,
-}
-
-/// Some CPUs, and what they are.
-struct Part {
-    /// By CPU; nothing for the others.
-    loads: Vec<Option<Load>>,
-    idle: u32,
-    overloaded: u32,
-}
-
-impl Part {
-    fn of(cpus: &[Cpu]) -> Part {
-        let mut loads = vec![None; cpus.iter().map(|cpu| cpu.index() + 1).max().unwrap_or(0)];
-        cpus.iter().for_each(|cpu| loads[cpu.index()] = Some(Load::Unobserved));
-        Part { loads, idle: 0, overloaded: 0 }
-    }
-
-    fn turn(&mut self, cpu: Cpu, load: Load) {
-        let Some(Some(known)) = self.loads.get_mut(cpu.index()) else { return };
-        let was = std::mem::replace(known, load);
-        for (count, what) in [(&mut self.idle, Load::Idle), (&mut self.overloaded, Load::Overloaded)] {
-            *count = *count + u32::from(load == what) - u32::from(was == what);
-        }
-    }
-
-    fn is_violated(&self) -> bool {
-        self.idle > 0 && self.overloaded > 0
-    }
+    /// Only among these CPUs, if some were given.
+    cpus: Option<Vec<Cpu>>,
+    part: Option<PartCounts>,
 }
 
 impl Analysis for Recorder {
@@ -82,9 +56,7 @@ impl Analysis for Recorder {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.checkpoints.push(Checkpoint { ts: start, index: 0, state: state.uncounted() });
-        if let Some(part) = &mut self.part {
-            state.observed().for_each(|cpu| part.turn(cpu, state.load(cpu)));
-        }
+        self.part = self.cpus.take().map(|cpus| PartCounts::new(cpus, state));
         self.look(state);
     }
 
@@ -108,7 +80,7 @@ impl Analysis for Recorder {
 
     fn after(&mut self, _: &SchedEvent, state: &SchedState) {
         if let Some(part) = &mut self.part {
-            state.turned().iter().for_each(|(cpu, load)| part.turn(*cpu, *load));
+            part.follow(state);
         }
         self.look(state);
     }
@@ -120,7 +92,7 @@ impl Analysis for Recorder {
 
 impl Recorder {
     fn look(&mut self, state: &SchedState) {
-        let violated = self.part.as_ref().map_or_else(|| state.counts().is_violated(), Part::is_violated);
+        let violated = self.part.as_ref().map_or_else(|| state.counts(), PartCounts::counts).is_violated();
         if violated && !self.violated {
             self.violations.push(self.count);
         }
@@ -158,7 +130,8 @@ impl<S: EventSource> Replay<S> {
             checkpoints: Vec::new(),
             violations: Vec::new(),
             violated: false,
-            part: cpus.map(Part::of),
+            cpus: cpus.map(<[Cpu]>::to_vec),
+            part: None,
         };
         let outcome = Pass::over(&mut source).run(recorder)?;
         let Recorder { checkpoints, violations, count, .. } = outcome.output;

@@ -36,7 +36,7 @@ mod current;
 mod repair;
 mod tasks;
 
-pub use counts::{Counts, Load};
+pub use counts::{Counts, Load, PartCounts};
 pub use current::CpuFold;
 pub use repair::Repair;
 pub use tasks::{Task, TaskId};

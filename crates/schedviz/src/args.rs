@@ -294,12 +294,7 @@ impl TaskArgs {
 
     /// Whether some tasks were chosen, by what they are, not by what they are not.
     pub(crate) fn chooses(&self) -> bool {
-        self.names_some() || self.forked
-    }
-
-    /// Whether they were chosen by what is known of each alone.
-    pub(crate) fn names_some(&self) -> bool {
-        self.tasks.is_some() || !self.pid.is_empty()
+        self.tasks.is_some() || !self.pid.is_empty() || self.forked
     }
 
     /// The tasks that are counted, in words.

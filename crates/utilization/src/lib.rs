@@ -5,7 +5,6 @@
 //! that idle beside overloaded ones for longer than the load balancer needs to notice, and herds of
 //! tasks that leave one CPU for one other.
 
-mod beside;
 mod figure;
 mod grid;
 mod report;
@@ -13,13 +12,14 @@ mod report;
 pub use figure::figure;
 pub use report::{HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
 
-use beside::{Beside, Part};
 use grid::Grid;
 use sched::causes::Herds;
 use sched::episodes::{Amount, Episodes};
 use sched::lineage::is_kernel_thread;
 use sched::state::Task;
-use sched::{Analysis, Cpu, Current, Dur, Kind, Pid, SchedEvent, SchedState, TaskState, Topology, Ts};
+use sched::{
+    Analysis, Counts, Cpu, Current, Dur, Kind, PartCounts, Pid, SchedEvent, SchedState, TaskState, Topology, Ts,
+};
 use serde::Serialize;
 use timeline::Rows;
 
@@ -126,6 +126,20 @@ struct Followed {
     drained: Option<Ts>,
 }
 
+/// CPUs that idle, those that are overloaded, and the tasks that wait there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Beside {
+    idle: u32,
+    overloaded: u32,
+    waiting: u32,
+}
+
+impl Beside {
+    fn of(counts: &Counts) -> Beside {
+        Beside { idle: counts.idle, overloaded: counts.overloaded, waiting: counts.waiting_overloaded }
+    }
+}
+
 /// The analysis.
 #[derive(Debug)]
 pub struct Utilization<'o> {
@@ -143,7 +157,7 @@ pub struct Utilization<'o> {
     beside: Beside,
     last: Ts,
     /// Where only some CPUs are shown: what stands beside what on these.
-    part: Option<Part>,
+    part: Option<PartCounts>,
     idling: Episodes<(u32, u32)>,
     herds: Herds,
     /// What became of each herd, in the same order.
@@ -221,7 +235,7 @@ impl<'o> Utilization<'o> {
     fn follow_idling(&mut self, ts: Ts, state: &SchedState) {
         let now = match &mut self.part {
             None => Beside::of(state.counts()),
-            Some(part) => part.follow(&self.rows, state),
+            Some(part) => Beside::of(part.follow(state)),
         };
         if now != self.beside {
             self.idle_until(ts);
@@ -274,8 +288,8 @@ impl Analysis for Utilization<'_> {
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.last = start;
         let is_part = state.observed().any(|cpu| self.rows.of(cpu).is_none());
-        self.part = is_part.then(|| Part::new(self.options.cpus.iter().map(|(cpu, _)| *cpu), state));
-        self.beside = self.part.as_ref().map_or_else(|| Beside::of(state.counts()), Part::sum);
+        self.part = is_part.then(|| PartCounts::new(self.options.cpus.iter().map(|(cpu, _)| *cpu), state));
+        self.beside = Beside::of(self.part.as_ref().map_or_else(|| state.counts(), PartCounts::counts));
         for (row, (cpu, _)) in self.options.cpus.iter().enumerate() {
             self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), depth: 0, since: start };
         }

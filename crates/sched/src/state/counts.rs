@@ -182,6 +182,43 @@ impl Tally {
     }
 }
 
+/// The counts of some CPUs alone, for who follows the events.
+#[derive(Clone, Debug)]
+pub struct PartCounts {
+    /// By CPU: whether it is one of them.
+    part: Vec<bool>,
+    tally: Tally,
+}
+
+impl PartCounts {
+    /// Of these CPUs, in a state as it is.
+    pub fn new(cpus: impl IntoIterator<Item = Cpu>, state: &SchedState) -> PartCounts {
+        let mut counts = PartCounts { part: Vec::new(), tally: Tally::default() };
+        for cpu in cpus {
+            counts.part.resize(counts.part.len().max(cpu.index() + 1), false);
+            counts.part[cpu.index()] = true;
+            counts.tally.look(cpu, state);
+        }
+        counts
+    }
+
+    /// How many of them are what.
+    pub fn counts(&self) -> &Counts {
+        &self.tally.counts
+    }
+
+    /// The same after the event that the state applied last.
+    pub fn follow(&mut self, state: &SchedState) -> &Counts {
+        self.tally.turned.clear();
+        state.touched(|cpu| {
+            if self.part.get(cpu.index()) == Some(&true) {
+                self.tally.look(cpu, state);
+            }
+        });
+        &self.tally.counts
+    }
+}
+
 impl Counts {
     fn number(&mut self, load: Load) -> Option<&mut u32> {
         match load {
