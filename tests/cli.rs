@@ -208,9 +208,18 @@ fn every_command_gives_its_numbers_and_its_text_in_one_way() {
     assert!(run(&["events", "--list", &trace, "-o", "-"]).success().stdout == listed);
     assert!(run(&["events", "--list", &trace, "-o", "list.txt"]).success().stdout.is_empty());
     assert!(std::fs::read(folder.join("list.txt")).expect("a list") == listed);
-    for (command, name) in [("dat2graph", "x.txt"), ("running-waiting", "x.txt"), ("latency", "x.csv")] {
-        let refused = run(&[command, &trace, "-o", name]);
-        assert!(refused.code == Some(1) && refused.stderr.contains("use .json"), "{}", refused.stderr);
+    for (command, more) in [
+        ("dat2graph", &["-o", "x.txt"][..]),
+        ("running-waiting", &["--format", "txt"]),
+        ("latency", &["-o", "x.csv"]),
+        ("events", &["--balance", "-o", "x.csv"]),
+    ] {
+        let refused = run(&[&[command, &trace], more].concat());
+        assert!(
+            refused.code == Some(1) && refused.stderr.contains("or .json") && refused.stdout.is_empty(),
+            "{}",
+            refused.stderr
+        );
     }
     let told = run(&["info", &trace]).success().stdout;
     assert!(run(&["info", &trace, "-o", "info.txt", "-q"]).success().stdout.is_empty());
@@ -220,7 +229,11 @@ fn every_command_gives_its_numbers_and_its_text_in_one_way() {
         std::fs::read(folder.join("info.json")).expect("JSON") == run(&["info", &trace, "--json"]).success().stdout
     );
     let refused = run(&["info", &trace, "-o", "info.pdf"]);
-    assert!(refused.code == Some(1) && refused.stderr.contains("there is no figure"), "{}", refused.stderr);
+    assert!(
+        refused.code == Some(1) && refused.stderr.contains("there is no .pdf of this; use .txt or .json"),
+        "{}",
+        refused.stderr
+    );
     for more in [["-o", "list.pdf"], ["-q", "--json"]] {
         let refused = run(&[&["events", "--list", &trace], more.as_slice()].concat());
         assert!(refused.code == Some(1) && refused.stderr.contains(".txt"), "{}", refused.stderr);

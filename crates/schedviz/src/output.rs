@@ -26,6 +26,13 @@ pub(crate) enum Format {
 }
 
 impl Format {
+    /// Those of a figure,
+    pub(crate) const FIGURE: &[Format] = &[Format::Pdf, Format::Svg, Format::Png];
+    /// of a table,
+    pub(crate) const TABLE: &[Format] = &[Format::Csv];
+    /// of a text.
+    pub(crate) const TEXT: &[Format] = &[Format::Txt];
+
     /// The ending of its files' names.
     fn ending(self) -> &'static str {
         match self {
@@ -69,7 +76,7 @@ impl<'f> Forms<'f> {
 
     /// Of a command that only tells.
     pub(crate) fn words(text: impl FnOnce() -> String + 'f) -> Forms<'f> {
-        Forms::told(text, || bail!("there is no figure of this; use .txt or .json"))
+        Forms::told(text, || bail!("there is no figure of this"))
     }
 
     /// The figure is written as well, unasked.
@@ -120,9 +127,15 @@ impl OutputArgs {
         })
     }
 
-    /// Checks the output's name before any work is done.
-    pub(crate) fn check(&self) -> Result<()> {
-        self.output.as_deref().map_or(Ok(()), |path| self.format(path).map(drop))
+    /// Checks, before any work is done, that the output is of a format that the command gives besides JSON.
+    pub(crate) fn check(&self, gives: &[&[Format]]) -> Result<()> {
+        let asked = self.output.as_deref().map_or(Ok(self.format), |path| self.format(path).map(Some))?;
+        let given = gives.concat();
+        if let Some(asked) = asked.filter(|asked| *asked != Format::Json && !given.contains(asked)) {
+            let others: Vec<String> = given.iter().map(|format| format!(".{}", format.ending())).collect();
+            bail!("there is no .{} of this; use {} or .json", asked.ending(), others.join(", "));
+        }
+        Ok(())
     }
 
     /// Whether a file was asked for, or a format, which is that of a file.
@@ -162,7 +175,7 @@ impl OutputArgs {
             return Ok(());
         }
         let path = self.path(of, command);
-        let written = self.write(&path, command, document, forms)?;
+        let written = self.write(&path, document, forms)?;
         if let (Some(written), false) = (written, quiet) {
             eprintln!("schedviz: wrote {written}");
         }
@@ -171,7 +184,7 @@ impl OutputArgs {
 
     /// Writes the file, or several where there are several figures, but for PDF, which has pages; what was written, in
     /// words.
-    fn write(&self, path: &Path, command: &str, document: &impl Serialize, forms: Forms<'_>) -> Result<Option<String>> {
+    fn write(&self, path: &Path, document: &impl Serialize, forms: Forms<'_>) -> Result<Option<String>> {
         let Forms { figures, text, csv, .. } = forms;
         let files = match self.format(path)? {
             Format::Pdf => vec![draw::pdf(&figures()?)],
@@ -180,11 +193,11 @@ impl OutputArgs {
             Format::Json => vec![json(document)?],
             Format::Csv => match csv {
                 Some(csv) => return stream(path, csv),
-                None => bail!("{command} has no series to write as .csv; use .json"),
+                None => bail!("there is no table of this"),
             },
             Format::Txt => match text {
                 Some(text) => vec![text().into_bytes()],
-                None => bail!("{command} has no text to write as .txt; use .json"),
+                None => bail!("there is no text of this"),
             },
         };
         save(path, &files)

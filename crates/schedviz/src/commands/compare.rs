@@ -3,7 +3,7 @@
 mod measures;
 
 use crate::args::{ReadArgs, WindowArgs, repeatable};
-use crate::output::{Forms, OutputArgs};
+use crate::output::{Format, Forms, OutputArgs};
 use crate::{groups, trust};
 use anyhow::{Result, anyhow, bail};
 use compare::{Group, Limit, Metric, Outcome, Row, Run};
@@ -92,7 +92,7 @@ struct Comparison {
 
 /// Measures all, compares, judges.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
-    args.output.check()?;
+    args.output.check(&[Format::FIGURE, Format::TEXT])?;
     if !(args.alpha > 0.0 && args.alpha < 1.0) {
         bail!("--alpha: a number between 0 and 1 is needed");
     }

@@ -1,7 +1,7 @@
 //! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
 
 use crate::args::{TaskArgs, TraceArgs};
-use crate::output::{Forms, OutputArgs};
+use crate::output::{Format, Forms, OutputArgs};
 use crate::page::Loss;
 use crate::patterns;
 use crate::present::Document;
@@ -47,7 +47,7 @@ pub(crate) struct Mark {
 
 /// Reads, draws and writes.
 pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
-    args.output.check()?;
+    args.output.check(&[Format::FIGURE])?;
     let subject = args.trace.open()?;
     let trace = &subject.trace;
     if trace.format_named("sched", "sched_switch").is_none() {

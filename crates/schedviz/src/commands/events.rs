@@ -5,7 +5,7 @@ mod listing;
 
 use crate::args::{BeginArgs, TaskArgs, TaskFilter, TraceArgs};
 use crate::commands::dat2graph::read_lanes;
-use crate::output::{Forms, OutputArgs};
+use crate::output::{Format, Forms, OutputArgs};
 use crate::page::Loss;
 use crate::present::Document;
 use crate::subject::Subject;
@@ -223,7 +223,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let lines = if args.list || args.near.is_some() {
         Some(args.output.lines()?)
     } else {
-        args.output.check()?;
+        let table = if args.balance { &[] } else { Format::TABLE };
+        args.output.check(&[Format::FIGURE, Format::TEXT, table])?;
         None
     };
     args.tasks.without_forked("events")?;

@@ -1,7 +1,7 @@
 //! `schedviz fairness`: how evenly CPU time is shared.
 
 use crate::args::{BeginArgs, TaskArgs, TraceArgs, length};
-use crate::output::{Forms, OutputArgs};
+use crate::output::{Format, Forms, OutputArgs};
 use crate::present::Document;
 use anyhow::{Context, Result, bail};
 use fairness::{Fairness, GroupBy, Options};
@@ -52,7 +52,7 @@ Examples:
 
 /// Measures and prints.
 pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
-    args.output.check()?;
+    args.output.check(&[Format::FIGURE, Format::TEXT])?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.group_by == "parent", "--group-by parent")?;
     let by = match args.group_by.as_str() {

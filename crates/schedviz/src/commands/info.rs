@@ -1,7 +1,7 @@
 //! `schedviz info`: what is in a file.
 
 use crate::args::{ReadArgs, name_of};
-use crate::output::{Forms, OutputArgs};
+use crate::output::{Format, Forms, OutputArgs};
 use crate::progress;
 use anyhow::Result;
 use parse::{BufferInfo, ClockKind, CpuCounts, EventCount, Trace};
@@ -105,7 +105,7 @@ const WANTED: [(&str, &str, &str, &str); 9] = [
 
 /// Reads and prints.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
-    args.output.check()?;
+    args.output.check(&[Format::TEXT])?;
     let trace = args.read.open(&args.trace)?;
     let report = progress::watched(&trace, args.read.quiet, || report(args, &trace));
     args.output.give(&args.trace, "info", &report, Forms::words(|| text(&report, &trace)), args.read.quiet)

@@ -1,7 +1,7 @@
 //! `schedviz latency`: how long tasks wait until they run.
 
 use crate::args::{BeginArgs, TaskArgs, TraceArgs};
-use crate::output::{Forms, OutputArgs};
+use crate::output::{Format, Forms, OutputArgs};
 use crate::present::Document;
 use anyhow::Result;
 use latency::{By, Latency, Options};
@@ -42,7 +42,7 @@ Examples:
 
 /// Measures and prints.
 pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
-    args.output.check()?;
+    args.output.check(&[Format::FIGURE, Format::TEXT])?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     let subject = args.trace.open()?;
     let chosen = args.tasks.chooser()?;

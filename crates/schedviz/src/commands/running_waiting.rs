@@ -1,7 +1,7 @@
 //! `schedviz running-waiting`: running and waiting tasks over time.
 
 use crate::args::{BeginArgs, TaskArgs, TraceArgs};
-use crate::output::{Forms, OutputArgs};
+use crate::output::{Format, Forms, OutputArgs};
 use crate::page;
 use crate::present::Document;
 use crate::subject::Subject;
@@ -39,7 +39,7 @@ Examples:
 
 /// Reads, draws and writes.
 pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
-    args.output.check()?;
+    args.output.check(&[Format::FIGURE, Format::TABLE])?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     let subject = args.trace.open()?;
     let chosen = args.tasks.chooser()?;

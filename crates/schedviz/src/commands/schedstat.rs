@@ -1,7 +1,7 @@
 //! `schedviz schedstat`: what happened between two copies of /proc/schedstat.
 
 use crate::args::{BeginArgs, ReadArgs, WindowArgs};
-use crate::output::{Forms, OutputArgs};
+use crate::output::{Format, Forms, OutputArgs};
 use crate::subject::Subject;
 use crate::trust;
 use anyhow::{Context, Result, anyhow, bail};
@@ -73,7 +73,7 @@ fn of_trace(path: &Path, read: &ReadArgs) -> Result<TraceColumns> {
 
 /// Reads, subtracts, prints.
 pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
-    args.output.check()?;
+    args.output.check(&[Format::TEXT])?;
     for (name, value) in [("--time", args.time), ("--base-time", args.base_time), ("--hz", args.hz)] {
         if value.is_some_and(|v| !(v.is_finite() && v > 0.0)) {
             bail!("{name}: a number above zero is needed");

@@ -1,7 +1,7 @@
 //! `schedviz stepper`: pages, a text, or the terminal.
 
 use crate::args::{TaskArgs, TaskFilter, TraceArgs, terminal_width};
-use crate::output::{Forms, OutputArgs};
+use crate::output::{Format, Forms, OutputArgs};
 use crate::present::Document;
 use crate::subject::Subject;
 use crate::{patterns, trust};
@@ -74,7 +74,7 @@ struct Report {
 
 /// Goes there, and shows.
 pub(crate) fn run(args: &StepperArgs) -> Result<()> {
-    args.output.check()?;
+    args.output.check(&[Format::FIGURE, Format::TEXT])?;
     args.tasks.without_forked("stepper")?;
     let subject = args.trace.open()?;
     let at = instant(args, &subject)?;

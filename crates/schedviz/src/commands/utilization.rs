@@ -1,7 +1,7 @@
 //! `schedviz utilization`: what CPUs spend their time on, interval by interval.
 
 use crate::args::{BeginArgs, TraceArgs, length};
-use crate::output::{Forms, OutputArgs};
+use crate::output::{Format, Forms, OutputArgs};
 use crate::present::Document;
 use crate::subject::Subject;
 use anyhow::{Context, Result, bail};
@@ -47,7 +47,7 @@ Examples:
 
 /// Measures and prints.
 pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
-    args.output.check()?;
+    args.output.check(&[Format::FIGURE, Format::TEXT])?;
     args.begin.without_descent(args.tasks.is_none(), "the application's share")?;
     let subject = args.trace.open()?;
     let options = options(&subject, args)?;

@@ -3,7 +3,7 @@
 mod portrait;
 
 use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, repeatable};
-use crate::output::{Forms, OutputArgs};
+use crate::output::{Format, Forms, OutputArgs};
 use crate::subject::Subject;
 use crate::{groups, trust};
 use anyhow::{Result, bail};
@@ -138,7 +138,7 @@ impl WorkconsArgs {
 
 /// Measures, prints, judges.
 pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
-    args.output.check()?;
+    args.output.check(&[Format::FIGURE, Format::TEXT])?;
     let min_episode = match Where::parse(&args.min_episode) {
         Ok(Where::FromStart(ns)) if ns >= 0 => Dur(ns.unsigned_abs()),
         _ => bail!("--min-episode: {:?} is not a length of time; write 100us or 1ms", args.min_episode),
