@@ -108,9 +108,8 @@ fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
     (found, unfinished)
 }
 
-/// How long those had waited who still did at the end, as `schedviz fairness` has it.
-fn starving(events: &[SchedEvent]) -> Vec<i64> {
-    let (from, to) = (events[0].ts, events[events.len() - 1].ts);
+/// All waits of a window, as `schedviz fairness` has them.
+fn starved(events: &[SchedEvent], from: Ts, to: Ts) -> Vec<fairness::Starved> {
     let options = fairness::Options {
         from,
         to,
@@ -121,9 +120,50 @@ fn starving(events: &[SchedEvent]) -> Vec<i64> {
         interval: Dur(to.since(from).0.max(1)),
         worst: usize::MAX,
     };
-    let pass = Pass::over(events).run(|| fairness::Fairness::new(&options));
-    let starved = pass.unwrap_or_else(|never| match never {}).output.starved.into_iter();
+    let window = sched::Window { from: Some(from), to: Some(to) };
+    let pass = Pass::over(events).window(window).run(|| fairness::Fairness::new(&options));
+    pass.unwrap_or_else(|never| match never {}).output.starved
+}
+
+/// How long those had waited who still did at the end.
+fn starving(events: &[SchedEvent]) -> Vec<i64> {
+    let starved = starved(events, events[0].ts, events[events.len() - 1].ts).into_iter();
     starved.filter(|wait| wait.still_waits).map(|wait| wait.duration_ns.0 as i64).rev().collect()
+}
+
+#[test]
+fn the_longest_waits_of_a_window_are_those_of_the_run_cut_by_it() {
+    let (mut cut, mut whole) = (0, 0);
+    for seed in 0..60 {
+        let sim = Simulation::run(seed, 1 + (seed % 5) as u32, 300);
+        let n = sim.events.len();
+        let (start, end) = (sim.events[0].ts, sim.events[n - 1].ts);
+        let (from, to) = (sim.events[n / 3].ts, sim.events[2 * n / 3].ts);
+        let zero = |ts: Ts| ts.since(start).0;
+        // Who waited from the very start has a beginning only where it was moved since, and counts in a window then.
+        let first: BTreeSet<i32> = sim.initial.queues.iter().flatten().copied().collect();
+        let clip = |wait: fairness::Starved| {
+            let (a, b) = (wait.start_in_trace_ns, wait.start_in_trace_ns + wait.duration_ns.0);
+            let (begin, stop) = (a.max(zero(from)), b.min(zero(to)));
+            // What happens at a window's end is outside.
+            let (before, behind) = (a < zero(from), b >= zero(to) || wait.still_waits);
+            (begin < stop).then(|| (wait.pid.0, begin, stop - begin, before, behind))
+        };
+        let expected: BTreeSet<_> = starved(&sim.events, start, end).into_iter().filter_map(clip).collect();
+        let waits = starved(&sim.events, from, to).into_iter().filter(|wait| wait.duration_ns > Dur(0));
+        let found: BTreeSet<_> = waits
+            .map(|w| {
+                let begin = w.start_in_trace_ns + zero(from);
+                (w.pid.0, begin, w.duration_ns.0, w.waited_before, w.still_waits)
+            })
+            .collect();
+        assert_eq!(expected.difference(&found).next(), None, "seed {seed}");
+        let more = found.difference(&expected).find(|wait| !first.contains(&wait.0));
+        assert_eq!(more, None, "seed {seed}");
+        cut += expected.iter().filter(|wait| wait.3 || wait.4).count();
+        whole += expected.iter().filter(|wait| !wait.3 && !wait.4).count();
+    }
+    assert!(cut > 50 && whole > 200, "{cut}, {whole}");
 }
 
 fn lengths(all: &[i64]) -> Lengths {

@@ -183,7 +183,7 @@ impl Analysis for Fairness<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.idle.begin(start, state);
-        self.waits.begin(start);
+        self.waits.begin(start, state);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {

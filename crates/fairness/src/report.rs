@@ -266,7 +266,12 @@ fn longest_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
             s.antagonists.iter().map(|(comm, time)| format!("{comm} for {}", time.human())).collect();
         let meanwhile = if who.is_empty() { "nobody".to_owned() } else { who.join(", ") };
         let start = s.start_in_trace_ns;
-        let still = if s.still_waits { ", which still waited at the end" } else { "" };
+        let still = match (s.waited_before, s.still_waits) {
+            (true, true) => ", which waited all the time",
+            (true, false) => ", which waited already at the start",
+            (false, true) => ", which still waited at the end",
+            (false, false) => "",
+        };
         let _ = writeln!(
             out,
             "  {:>9} from {:.6} s: {}{still}; meanwhile CPU {} ran {meanwhile}\n            {}\n            {}",

@@ -19,10 +19,12 @@ pub struct Starved {
     pub pid: Pid,
     /// By name.
     pub command: Comm,
-    /// When it began to wait, from the start of the trace.
+    /// When it began to wait, or the window began, from the start of the trace.
     pub start_in_trace_ns: u64,
-    /// How long it waited, until it ran or the window ended.
+    /// How long it waited in the window.
     pub duration_ns: Dur,
+    /// It waited already when the window began.
+    pub waited_before: bool,
     /// It still waited when the window ended.
     pub still_waits: bool,
     /// Where it ran in the end, or still waited.
@@ -41,6 +43,8 @@ pub struct Starved {
 #[derive(Clone, Copy, Debug)]
 struct Open {
     since: Ts,
+    /// It waited before that, outside of the window.
+    cut: bool,
     /// How long some CPU had idled by then.
     idled: u64,
 }
@@ -64,8 +68,12 @@ impl Waits {
         Waits { open: PerTask::default(), runs: Vec::new(), idled: 0, last: Ts(0), most, longest: Vec::new() }
     }
 
-    pub(crate) fn begin(&mut self, start: Ts) {
+    /// The window begins; who is known to wait has done so before.
+    pub(crate) fn begin(&mut self, start: Ts, state: &SchedState) {
         self.last = start;
+        for task in state.observed().flat_map(|cpu| state.waiting(cpu)).filter(|task| task.begun) {
+            self.open.insert(task.id(), Open { since: start, cut: task.since < start, idled: self.idled });
+        }
     }
 
     /// Until `ts` some CPU idled, or none.
@@ -90,7 +98,7 @@ impl Waits {
     }
 
     pub(crate) fn begins(&mut self, task: &Task, ts: Ts) {
-        self.open.insert(task.id(), Open { since: ts, idled: self.idled });
+        self.open.insert(task.id(), Open { since: ts, cut: false, idled: self.idled });
     }
 
     pub(crate) fn forget(&mut self, task: &Task) {
@@ -104,11 +112,11 @@ impl Waits {
         }
     }
 
-    /// A task that waited runs; how long it waited, if the beginning was seen.
+    /// A task that waited runs; how long it waited, if it began to in the window.
     pub(crate) fn ends(&mut self, task: &Task, cpu: Cpu, now: Ts, zero: Ts, idle: &IdleTimes) -> Option<Dur> {
         let open = self.open.take(task.id())?;
         self.keep(task, cpu, open, now, zero, idle);
-        Some(now.since(open.since))
+        (!open.cut).then(|| now.since(open.since))
     }
 
     /// The window ends; of the tasks that wait, those that `is_chosen` may be among the longest.
@@ -144,6 +152,7 @@ impl Waits {
             command: task.comm,
             start_in_trace_ns: open.since.since(zero).0,
             duration_ns,
+            waited_before: open.cut,
             still_waits: matches!(task.state, TaskState::Waiting(_)),
             cpu,
             antagonists: self.antagonists(cpu, open.since, now),
