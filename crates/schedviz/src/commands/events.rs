@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
-use timeline::TimeScale;
+use timeline::{Rows, TimeScale};
 
 /// Show when events happen, and why tasks were migrated
 ///
@@ -103,12 +103,12 @@ struct WithProbes<'r> {
 
 /// Which records are looked at, and how they are named.
 pub(crate) struct Choice {
-    /// By the number of an event: whether it is looked at. Nothing where all are, also those without a format.
-    ids: Option<Vec<bool>>,
-    /// What those are called, by number.
-    names: Vec<String>,
-    /// By CPU: whether it is shown.
-    cpus: Vec<bool>,
+    /// All events are looked at, also those without a format.
+    all: bool,
+    /// By the number of an event: what it is called, if it is looked at.
+    names: Vec<Option<String>>,
+    /// The CPUs shown.
+    rows: Rows,
     tasks: TaskFilter,
     by: Option<String>,
     pattern: Option<Regex>,
@@ -125,22 +125,16 @@ impl Choice {
         if let Some(by) = args.by.as_ref().filter(|by| formats.iter().all(|f| f.field(by).is_none())) {
             bail!("--by: none of these events has a field {by}");
         }
-        // A list is of everything unless said otherwise.
-        let some = !args.list || !args.events.is_empty();
-        let count = formats.iter().map(|f| usize::from(f.id) + 1).max().unwrap_or(0);
-        let (mut ids, mut names, mut cpus) = (vec![false; count], vec![String::new(); count], Vec::new());
-        // Of formats with the same number the first counts.
-        for format in formats.iter().rev() {
-            (ids[usize::from(format.id)], names[usize::from(format.id)]) = (true, patterns::full_name(format));
-        }
-        for (cpu, _) in &subject.shown.cpus {
-            cpus.resize(cpus.len().max(cpu.index() + 1), false);
-            cpus[cpu.index()] = true;
+        let mut names = vec![None; formats.iter().map(|f| usize::from(f.id) + 1).max().unwrap_or(0)];
+        for format in formats {
+            // Of formats with the same number the first counts.
+            names[usize::from(format.id)].get_or_insert_with(|| patterns::full_name(format));
         }
         Ok(Choice {
-            ids: some.then_some(ids),
+            // A list is of everything unless said otherwise.
+            all: args.list && args.events.is_empty(),
             names,
-            cpus,
+            rows: Rows::new(&subject.shown.cpus),
             tasks: args.tasks.filter()?,
             by: args.by.clone(),
             pattern,
@@ -149,16 +143,20 @@ impl Choice {
     }
 
     pub(crate) fn takes(&self, record: &Record<'_>) -> bool {
-        self.ids.as_ref().is_none_or(|ids| ids.get(usize::from(record.id())) == Some(&true))
-            && self.cpus.get(record.cpu.index()) == Some(&true)
+        (self.all || self.name(record).is_some())
+            && self.rows.of(record.cpu).is_some()
             && self.tasks.takes(record.pid(), || record.command())
+    }
+
+    fn name(&self, record: &Record<'_>) -> Option<&str> {
+        self.names.get(usize::from(record.id()))?.as_deref()
     }
 
     /// What kind of event it is.
     fn kind(&self, record: &Record<'_>) -> Cow<'_, str> {
-        let kind = match (record.text(), self.names.get(usize::from(record.id()))) {
+        let kind = match (record.text(), self.name(record)) {
             (Some(text), _) => events::shortened(&sched::event::escape(text.trim_end().as_bytes())).into(),
-            (None, Some(name)) => Cow::Borrowed(name.as_str()),
+            (None, Some(name)) => name.into(),
             (None, None) => format!("event {}", record.id()).into(),
         };
         if self.by.is_none() && self.pattern.is_none() {
