@@ -104,13 +104,14 @@ impl Step {
             waiting: state.waiting(*cpu).map(Who::of).collect(),
         };
         let ts_ns = event.map_or(state.now(), |event| event.ts);
-        let some = |load: Load| options.cpus.iter().any(|(cpu, _)| state.load(*cpu) == load);
+        let cores: Vec<Core> = options.cpus.iter().map(core).collect();
+        let some = |load: Load| cores.iter().any(|core| core.load == load);
         Step {
             step,
             ts_ns,
             in_trace_ns: ts_ns.since(options.zero).0,
             violated: some(Load::Idle) && some(Load::Overloaded),
-            cores: options.cpus.iter().map(core).collect(),
+            cores,
             event: event.map(|event| Coming::of(event, state, names)),
         }
     }

@@ -11,6 +11,7 @@ use sched::{Cpu, Replay, SchedEvent, Ts, Window};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::io::IsTerminal;
+use std::ops::RangeInclusive;
 use stepper::tui::App;
 use stepper::{Names, Options, Step};
 
@@ -154,6 +155,16 @@ impl Filter {
     }
 }
 
+/// The steps of a window, from the first to the last.
+fn steps_of(window: Window, replay: &mut Replay<EventStream<'_>>) -> Result<RangeInclusive<u64>, parse::Error> {
+    let first = window.from.map_or(Ok(0), |from| replay.step_at(from))?;
+    let last = match window.to {
+        Some(to) => replay.step_at(Ts(to.0.saturating_add(1)))?.saturating_sub(1),
+        None => replay.total(),
+    };
+    Ok(first..=last)
+}
+
 /// The steps asked for, in the order of time.
 fn collect(
     args: &StepperArgs,
@@ -170,15 +181,11 @@ fn collect(
         bail!("{count} pages are too many; at most {MOST} are drawn");
     }
     let Window { from, to } = subject.window;
-    let first = from.map_or(Ok(0), |from| replay.step_at(from)).map_err(named)?;
-    let last = match to {
-        Some(to) => replay.step_at(Ts(to.0.saturating_add(1))).map_err(named)?.saturating_sub(1),
-        None => replay.total(),
-    };
+    let inside = steps_of(subject.window, replay).map_err(named)?;
     let mut wanted: VecDeque<u64> = VecDeque::new();
     if filter.is_open() {
         let (begin, end) = (start.saturating_sub(args.tool.back), start.saturating_add(args.tool.steps));
-        wanted.extend(begin.max(first)..=end.min(last));
+        wanted.extend(begin.max(*inside.start())..=end.min(*inside.end()));
     } else {
         // A name that is not in the event is looked up where the state has it: at the start.
         replay.go(start).map_err(named)?;
@@ -190,13 +197,13 @@ fn collect(
         let mut at = start;
         while (wanted.len() as u64) < args.tool.back {
             let found = replay.find_back(at, wants).map_err(named)?;
-            let Some(found) = found.filter(|found| *found >= first) else { break };
+            let Some(found) = found.filter(|found| inside.contains(found)) else { break };
             wanted.push_front(found);
             at = found;
         }
         let (mut next, count) = (Some(start), wanted.len() as u64 + args.tool.steps + 1);
         while let Some(at) = next.filter(|_| (wanted.len() as u64) < count) {
-            let found = replay.find(at, wants).map_err(named)?.filter(|found| *found <= last);
+            let found = replay.find(at, wants).map_err(named)?.filter(|found| inside.contains(found));
             wanted.extend(found);
             next = found.map(|step| step + 1);
         }
