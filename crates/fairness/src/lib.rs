@@ -128,7 +128,7 @@ impl<'o> Fairness<'o> {
             homes: PerTask::default(),
             intervals: Division::of_width(options.from, options.to, options.interval.0),
             caught: FxHashMap::default(),
-            waits: Waits::new(options.worst),
+            waits: Waits::new(options.zero, options.worst),
             idle: IdleTimes::default(),
         }
     }
@@ -239,7 +239,7 @@ impl Analysis for Fairness<'_> {
                 (TaskState::Waiting(_), TaskState::Waiting(_)) if span.ended => {}
                 (TaskState::Waiting(_), TaskState::Running(cpu)) if span.ended => {
                     if self.options.tasks.is_none_or(|chosen| chosen(task, state))
-                        && let Some(length) = self.waits.ends(task, cpu, event.ts, self.options.zero, &self.idle)
+                        && let Some(length) = self.waits.ends(task, cpu, event.ts, &self.idle)
                         && let Some(member) = self.member(task, state)
                     {
                         self.members[member].1.waits.add(length);
@@ -258,7 +258,7 @@ impl Analysis for Fairness<'_> {
         self.waits.pass(end, state.counts().idle > 0);
         let Fairness { options, waits, idle, .. } = &mut self;
         let is_chosen = |task: &Task| options.tasks.is_none_or(|chosen| chosen(task, state));
-        waits.close(state, end, options.zero, idle, is_chosen);
+        waits.close(state, end, idle, is_chosen);
         report::build(self)
     }
 }

@@ -58,14 +58,16 @@ pub(crate) struct Waits {
     /// How long some CPU has idled.
     idled: u64,
     last: Ts,
+    /// The instant that counts as zero.
+    zero: Ts,
     /// So many of the longest are kept.
     most: usize,
     pub(crate) longest: Vec<Starved>,
 }
 
 impl Waits {
-    pub(crate) fn new(most: usize) -> Waits {
-        Waits { open: PerTask::default(), runs: Vec::new(), idled: 0, last: Ts(0), most, longest: Vec::new() }
+    pub(crate) fn new(zero: Ts, most: usize) -> Waits {
+        Waits { open: PerTask::default(), runs: Vec::new(), idled: 0, last: Ts(0), zero, most, longest: Vec::new() }
     }
 
     /// The window begins; who is known to wait has done so before.
@@ -113,32 +115,25 @@ impl Waits {
     }
 
     /// A task that waited runs; how long it waited, if it began to in the window.
-    pub(crate) fn ends(&mut self, task: &Task, cpu: Cpu, now: Ts, zero: Ts, idle: &IdleTimes) -> Option<Dur> {
+    pub(crate) fn ends(&mut self, task: &Task, cpu: Cpu, now: Ts, idle: &IdleTimes) -> Option<Dur> {
         let open = self.open.take(task.id())?;
-        self.keep(task, cpu, open, now, zero, idle);
+        self.keep(task, cpu, open, now, idle);
         (!open.cut).then(|| now.since(open.since))
     }
 
     /// The window ends; of the tasks that wait, those that `is_chosen` may be among the longest.
-    pub(crate) fn close<'s>(
-        &mut self,
-        state: &'s SchedState,
-        end: Ts,
-        zero: Ts,
-        idle: &IdleTimes,
-        is_chosen: impl Fn(&'s Task) -> bool,
-    ) {
+    pub(crate) fn close(&mut self, state: &SchedState, end: Ts, idle: &IdleTimes, is_chosen: impl Fn(&Task) -> bool) {
         for (id, open) in std::mem::take(&mut self.open).iter() {
             if let Some(task) = state.task(id).filter(|task| is_chosen(task))
                 && let TaskState::Waiting(cpu) = task.state
             {
-                self.keep(task, cpu, *open, end, zero, idle);
+                self.keep(task, cpu, *open, end, idle);
             }
         }
     }
 
     /// Keeps a wait if it is one of the longest.
-    fn keep(&mut self, task: &Task, cpu: Cpu, open: Open, now: Ts, zero: Ts, idle: &IdleTimes) {
+    fn keep(&mut self, task: &Task, cpu: Cpu, open: Open, now: Ts, idle: &IdleTimes) {
         let duration_ns = now.since(open.since);
         let full = self.longest.len() >= self.most;
         if full && self.longest.last().is_none_or(|last| duration_ns <= last.duration_ns) {
@@ -150,7 +145,7 @@ impl Waits {
         let starved = Starved {
             pid: task.pid,
             command: task.comm,
-            start_in_trace_ns: open.since.since(zero).0,
+            start_in_trace_ns: open.since.since(self.zero).0,
             duration_ns,
             waited_before: open.cut,
             still_waits: matches!(task.state, TaskState::Waiting(_)),

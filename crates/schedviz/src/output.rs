@@ -149,7 +149,7 @@ impl OutputArgs {
     }
 
     /// Whether the file is to have this format.
-    pub(crate) fn wants(&self, format: Format) -> bool {
+    fn wants(&self, format: Format) -> bool {
         let by_name = |path: &PathBuf| self.format(path).is_ok_and(|of| of == format);
         self.output.as_ref().map_or(self.format == Some(format), by_name)
     }
