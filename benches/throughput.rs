@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use testkit::{Order, Ring, Simulation, TraceBuilder};
+use testkit::{Order, Ring, Simulation, TraceBuilder, timed};
 
 type Pages = BTreeMap<u32, Vec<Vec<u8>>>;
 /// Where the chunks of compressed pages stand, and what each expands to.
@@ -192,24 +192,6 @@ fn decompress_alone(file: &[u8], chunks: &Chunks) -> Duration {
     begin.elapsed()
 }
 
-/// Runs a command; how long it took, and the most memory it held.
-fn timed(command: &mut Command) -> (Duration, u64) {
-    let begin = Instant::now();
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a program");
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    loop {
-        let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("0");
-        peak = peak.max(line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or(0) / 1024);
-        if let Some(status) = child.try_wait().expect("a child") {
-            assert!(status.success(), "{command:?}: {status}");
-            return (begin.elapsed(), peak);
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
@@ -352,7 +334,7 @@ fn table(times: Times, data: f64, events: u64, part: f64) {
     let millions = events as f64 / 1e6;
     let theirs = (!times.theirs.is_empty()).then(|| median(times.theirs).as_secs_f64() / part);
     for (times, (name, _)) in times.ours.into_iter().zip(&COMMANDS) {
-        let peak = times.iter().map(|t| t.1).max().unwrap_or(0);
+        let peak = times.iter().map(|t| t.1 >> 20).max().unwrap_or(0);
         let s = median(times.into_iter().map(|t| t.0).collect()).as_secs_f64();
         let ratio = theirs.map_or("-".to_owned(), |t| format!("{:.1}", t / s));
         println!("{name:<28} {s:>8.3} {:>8.2} {:>10.1} {peak:>8} {ratio:>12}", data / s, millions / s);

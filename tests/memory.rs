@@ -4,9 +4,8 @@
 use crate::support::scratch;
 use sched::{SchedEvent, Ts};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
-use testkit::{Simulation, TraceBuilder};
+use std::process::Command;
+use testkit::{Simulation, TraceBuilder, timed};
 
 /// A trace of so many bytes at least: the same run again and again.
 fn long(path: &Path, bytes: usize) {
@@ -22,25 +21,6 @@ fn long(path: &Path, bytes: usize) {
     let file = TraceBuilder::default().events(&events).build();
     assert!(file.len() >= bytes, "{} bytes", file.len());
     std::fs::write(path, file).expect("written");
-}
-
-/// Runs the program; the most memory that it held, in bytes.
-fn peak(arguments: &[&str], folder: &Path) -> usize {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
-    command.args(arguments).args(["-q", "trace.dat"]).current_dir(folder).stdout(Stdio::null());
-    let mut child = command.spawn().expect("the program runs");
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    loop {
-        let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let kilobytes = text.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
-        peak = peak.max(kilobytes.unwrap_or(0) << 10);
-        if let Some(status) = child.try_wait().expect("a child") {
-            assert!(status.success(), "{arguments:?}: {status}");
-            return peak;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 #[test]
@@ -66,8 +46,9 @@ fn no_command_holds_a_trace() {
         &["report", "-o", "x"],
     ];
     for arguments in commands {
-        let peak = peak(arguments, &folder);
-        assert!(peak > 1 << 20 && peak < SIZE * 3 / 4, "{arguments:?}: {} MB", peak >> 20);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        let (_, peak) = timed(command.args(*arguments).args(["-q", "trace.dat"]).current_dir(&folder));
+        assert!(peak > 1 << 20 && peak < SIZE as u64 * 3 / 4, "{arguments:?}: {} MB", peak >> 20);
         println!("{:>4} MB {arguments:?}", peak >> 20);
     }
     std::fs::remove_dir_all(&folder).expect("removed");

@@ -7,16 +7,19 @@
 //! * [`Simulation`] runs CPUs and tasks at random, and knows who runs and waits where after each
 //!   event.
 //! * [`Laws`] is an analysis that checks what must hold of any trace.
+//! * [`timed`] runs a program and tells what it took.
 
 mod file;
 mod laws;
 mod layout;
+mod peak;
 mod ring;
 mod simulation;
 
 pub use file::{Buffer, Compression, TraceBuilder};
 pub use laws::{LawReport, Laws};
 pub use layout::{Age, Layout};
+pub use peak::timed;
 pub use ring::Ring;
 pub use simulation::{Rng, Simulation, Truth};
 
