@@ -40,7 +40,7 @@ impl Dur {
         match self.0 {
             ns @ 0..1_000 => format!("{ns} ns"),
             ns @ 1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
-            ns @ 1_000_000..10_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
+            ns @ 1_000_000..1_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
             _ => format!("{:.3} s", self.seconds()),
         }
     }

@@ -289,6 +289,20 @@ pub fn parse_cpu_list(text: &str) -> Option<Vec<Cpu>> {
 
 /// CPUs, in ascending order, as the kernel writes them: `0-3,8`.
 pub fn format_cpu_list(cpus: &[Cpu]) -> String {
+    ranges(cpus).join(",")
+}
+
+/// The same for a line of text: of a list of more than `most` numbers and ranges the first, and how many CPUs there
+/// are: `1,6,9,… (97 CPUs)`.
+pub fn shorten_cpu_list(cpus: &[Cpu], most: usize) -> String {
+    let all = ranges(cpus);
+    match all.get(..most) {
+        Some(first) if all.len() > most => format!("{},… ({} CPUs)", first.join(","), cpus.len()),
+        _ => all.join(","),
+    }
+}
+
+fn ranges(cpus: &[Cpu]) -> Vec<String> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for Cpu(cpu) in cpus {
         match ranges.last_mut() {
@@ -297,7 +311,7 @@ pub fn format_cpu_list(cpus: &[Cpu]) -> String {
         }
     }
     let shown = |(a, b): &(u32, u32)| if a == b { a.to_string() } else { format!("{a}-{b}") };
-    ranges.iter().map(shown).collect::<Vec<_>>().join(",")
+    ranges.iter().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -348,6 +362,8 @@ mod tests {
     fn lists_of_cpus() {
         assert_eq!(parse_cpu_list("0-2,8"), Some([0, 1, 2, 8].map(Cpu).to_vec()));
         assert_eq!(format_cpu_list(&[0, 1, 2, 8, 10, 11].map(Cpu)), "0-2,8,10-11");
+        assert_eq!(shorten_cpu_list(&[0, 1, 2, 8, 10, 11].map(Cpu), 3), "0-2,8,10-11");
+        assert_eq!(shorten_cpu_list(&[0, 1, 2, 8, 10, 11].map(Cpu), 2), "0-2,8,… (6 CPUs)");
         assert_eq!(parse_cpu_list("3-1"), None);
         assert_eq!(parse_cpu_list("0-4000000000"), None);
         assert_eq!(parse_cpu_list(""), None);

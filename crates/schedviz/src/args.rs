@@ -47,8 +47,9 @@ impl ReadArgs {
         Trace::open(path, options).map_err(|e| named(path, e))
     }
 
-    /// A trace as texts name it. The command that draws it reads it in the same way, and knows the same machine.
-    pub(crate) fn drawable(&self, path: &Path, window: &WindowArgs) -> Drawable {
+    /// A trace of this length as texts name it. The command that draws it reads it in the same way, and knows the same
+    /// machine.
+    pub(crate) fn drawable(&self, path: &Path, window: &WindowArgs, length: Dur) -> Drawable {
         let mut command = String::from("schedviz dat2graph");
         add_word(&mut command, "", Some(path));
         add_word(&mut command, "--buffer ", self.buffer.as_ref());
@@ -57,7 +58,7 @@ impl ReadArgs {
         add_word(&mut command, "--topology ", window.topology.as_ref());
         add_word(&mut command, "--order ", window.order.map(OrderArg::name));
         let name = sched::event::escape(path.as_os_str().as_encoded_bytes());
-        Drawable::new(name, command)
+        Drawable::new(name, command, length)
     }
 }
 
@@ -398,7 +399,7 @@ mod tests {
             color: clap::ColorChoice::Auto,
         };
         let window = WindowArgs { order: Some(OrderArg::Llc), min: Some("7".into()), ..WindowArgs::default() };
-        let part = read.drawable(Path::new("my trace.dat"), &window).part(1_000_000_000, Dur(0));
+        let part = read.drawable(Path::new("my trace.dat"), &window, Dur(5_000_000_000)).part(1_000_000_000, Dur(0));
         let expected = "schedviz dat2graph 'my trace.dat' --buffer top --clock-hz 2000000 --order llc";
         assert_eq!(part, format!("{expected} --min 0.999999 --max 1.000001"));
     }

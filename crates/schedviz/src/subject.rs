@@ -47,7 +47,7 @@ impl Subject {
         let topology = window.topology()?;
         let observed = trace.observed();
         let shown = window.cpus(&observed, &topology)?;
-        let (path, drawable, read) = (path.to_owned(), read.drawable(path, window), read.clone());
+        let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());
         Ok(Subject { trace, path, read, drawable, start, window: asked, from, to, topology, observed, shown })
     }
 

@@ -6,16 +6,27 @@ use sched::{Cpu, Load};
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{FAINT, INK, PALETTE, RULE};
 
-const WIDTH: Unit = 842 * PT;
 const MARGIN: Unit = 24 * PT;
 const GUTTER: Unit = 14 * PT;
-/// All cores fit this height, in as many columns as that takes.
-const HEIGHT: Unit = 430 * PT;
 /// Room for the event under them.
 const FOOT: Unit = 22 * PT;
 
 const CONCERNED: Color = Color::rgb(0xff, 0xef, 0xb8);
 const MOVES: Color = Color::rgb(0xc0, 0x10, 0x20);
+
+/// A page: how wide it is, how high its cores may stand, and in how many columns at most.
+struct Sheet {
+    width: Unit,
+    height: Unit,
+    columns: usize,
+}
+
+/// Landscape A4, A3 and A2: all cores fit one page, on which they can be read.
+const SHEETS: [Sheet; 3] = [
+    Sheet { width: 842 * PT, height: 430 * PT, columns: 6 },
+    Sheet { width: 1191 * PT, height: 680 * PT, columns: 8 },
+    Sheet { width: 1684 * PT, height: 1030 * PT, columns: 12 },
+];
 
 /// A row of a column: the name of a group, or a core by its place in the step.
 enum Row {
@@ -25,8 +36,10 @@ enum Row {
 
 /// Where everything is.
 struct Layout {
+    page: Unit,
     columns: Vec<Vec<Row>>,
     pitch: Unit,
+    /// The width of a column.
     width: Unit,
     top: Unit,
 }
@@ -41,15 +54,21 @@ impl Layout {
             rows.push(Row::Core(i));
         }
         // Few wide columns show more of a queue, many narrow ones more cores.
-        let fits = |columns: usize| HEIGHT / rows.len().div_ceil(columns).max(1) as Unit;
-        let columns =
-            (1..=6).find(|n| fits(*n) >= 9 * PT).or_else(|| (1..=6).find(|n| fits(*n) >= 6 * PT)).unwrap_or(6);
-        let pitch = fits(columns).clamp(PT, 15 * PT);
+        let fits = |sheet: &Sheet, columns: usize| sheet.height / rows.len().div_ceil(columns).max(1) as Unit;
+        let readable = |sheet: &Sheet| {
+            [9 * PT, 6 * PT, 5 * PT]
+                .into_iter()
+                .find_map(|least| (1..=sheet.columns).find(|n| fits(sheet, *n) >= least))
+        };
+        let [.., largest] = &SHEETS;
+        let (sheet, columns) =
+            SHEETS.iter().find_map(|sheet| Some((sheet, readable(sheet)?))).unwrap_or((largest, largest.columns));
+        let pitch = fits(sheet, columns).clamp(PT, 15 * PT);
         let each = rows.len().div_ceil(columns).max(1);
-        let width = (WIDTH - 2 * MARGIN + GUTTER) / columns as Unit - GUTTER;
+        let width = (sheet.width - 2 * MARGIN + GUTTER) / columns as Unit - GUTTER;
         let mut rest = rows.into_iter();
         let columns = (0..columns).map(|_| rest.by_ref().take(each).collect()).collect();
-        Layout { columns, pitch, width, top: 0 }
+        Layout { page: sheet.width, columns, pitch, width, top: 0 }
     }
 
     fn rows(&self) -> usize {
@@ -61,7 +80,7 @@ impl Layout {
     }
 
     fn size(&self) -> Unit {
-        (self.pitch * 75 / 100).clamp(4 * PT, 8 * PT)
+        (self.pitch * 75 / 100).min(8 * PT)
     }
 }
 
@@ -70,7 +89,7 @@ pub fn figure(step: &Step, options: &Options, heading: &Heading) -> Figure {
     let mut layout = Layout::new(options);
     let cores_height = layout.pitch * layout.rows() as Unit;
     let texts = heading.texts(format!("{} at {}", heading.trace, step.when(options)), step.summary());
-    let mut page = Page::new(WIDTH, cores_height + FOOT, &texts, &legend(step));
+    let mut page = Page::new(layout.page, cores_height + FOOT, &texts, &legend(step));
     layout.top = page.top;
     let mut places: Vec<(Cpu, Point)> = Vec::new();
     for (nth, column) in layout.columns.iter().enumerate() {
@@ -92,7 +111,7 @@ pub fn figure(step: &Step, options: &Options, heading: &Heading) -> Figure {
     draw_move(&mut page.figure, step, &places, &layout);
     let next = step.event.as_ref().map_or("The trace ends here.".into(), |e| format!("Next, {}: {}.", e.name, e.text));
     let at = Point { x: MARGIN, y: layout.top + cores_height + 15 * PT };
-    let next = text::fit(&text::printable(&next), 10 * PT, WIDTH - 2 * MARGIN);
+    let next = text::fit(&text::printable(&next), 10 * PT, layout.page - 2 * MARGIN);
     page.figure.text(at, 10 * PT, Anchor::Start, INK, &next);
     page.figure
 }
@@ -208,4 +227,24 @@ fn draw_move(figure: &mut Figure, step: &Step, places: &[(Cpu, Point)], layout: 
     figure.push(Item::Lines { stroke: MOVES, width: 120, dash: 0, lines });
     let shape = if to.y > from.y { Shape::Triangle } else { Shape::Peak };
     figure.push(Item::Markers { shape, fill: MOVES, size: 6 * PT, at: vec![to] });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thousand_cores_are_legible_and_no_row_touches_the_next() {
+        for n in [1, 8, 64, 256, 700, 1000, 1500, 4096] {
+            let cpus = (0..n).map(|cpu| (Cpu(cpu), Some(cpu / 64))).collect();
+            let layout = Layout::new(&Options { cpus, ..Options::default() });
+            assert!(layout.size() < layout.pitch, "{n} cores: letters of {} in {}", layout.size(), layout.pitch);
+            let sheet = SHEETS.iter().find(|sheet| sheet.width == layout.page).expect("a sheet");
+            assert!(layout.pitch * layout.rows() as Unit <= sheet.height, "{n} cores do not fit");
+            assert!(layout.columns.len() <= sheet.columns);
+            if n <= 1500 {
+                assert!(layout.size() >= 15 * PT / 4, "{n} cores: letters of {}", layout.size());
+            }
+        }
+    }
 }

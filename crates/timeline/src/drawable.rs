@@ -8,19 +8,23 @@ use std::fmt;
 pub struct Drawable {
     name: String,
     command: String,
+    length: Dur,
 }
 
 impl Drawable {
-    /// A trace of this name, all of which `command` draws.
-    pub fn new(name: impl Into<String>, command: impl Into<String>) -> Drawable {
-        Drawable { name: name.into(), command: command.into() }
+    /// A trace of this name and length, all of which `command` draws.
+    pub fn new(name: impl Into<String>, command: impl Into<String>, length: Dur) -> Drawable {
+        Drawable { name: name.into(), command: command.into(), length }
     }
 
     /// The command that draws what began so many nanoseconds after the start of the trace and lasted so long, with a
-    /// quarter more of it on either side, a microsecond at least.
+    /// quarter more of it on either side, a microsecond at least, where the trace has that.
     pub fn part(&self, start_ns: u64, length: Dur) -> String {
         let margin = (length.0 / 4).max(1_000);
-        let (from, to) = (start_ns.saturating_sub(margin), start_ns.saturating_add(length.0).saturating_add(margin));
+        let end = start_ns.saturating_add(length.0);
+        // A microsecond after the end, so that rounding to microseconds leaves the last event in.
+        let last = end.max(self.length.0.saturating_add(1_000));
+        let (from, to) = (start_ns.saturating_sub(margin), end.saturating_add(margin).min(last));
         format!("{} --min {:.6} --max {:.6}", self.command, from as f64 / 1e9, to as f64 / 1e9)
     }
 }
@@ -37,9 +41,11 @@ mod tests {
 
     #[test]
     fn a_part_has_something_around_it() {
-        let trace = Drawable::new("a.dat", "draw a.dat");
+        let trace = Drawable::new("a.dat", "draw a.dat", Dur(7_000_000_000));
         assert_eq!(trace.part(2_000_000_000, Dur(4_000_000)), "draw a.dat --min 1.999000 --max 2.005000");
         assert_eq!(trace.part(500, Dur(8)), "draw a.dat --min 0.000000 --max 0.000002");
+        let to_the_end = "draw a.dat --min 4.999500 --max 7.000001";
+        assert_eq!(trace.part(5_500_000_000, Dur(1_499_999_999)), to_the_end.replace("4.999500", "5.125000"));
         assert_eq!(trace.to_string(), "a.dat");
     }
 }

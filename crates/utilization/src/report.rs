@@ -291,6 +291,10 @@ pub fn text(report: &UtilizationReport, trace: &Drawable, per_cpu: bool) -> Stri
     out
 }
 
+fn times(n: u64) -> String {
+    if n == 1 { "once".into() } else { format!("{n} times") }
+}
+
 /// The two situations of the idle-scheduling talk.
 fn situations(out: &mut String, report: &UtilizationReport, trace: &Drawable) {
     let interval = report.balance_interval_ns.human();
@@ -299,8 +303,8 @@ fn situations(out: &mut String, report: &UtilizationReport, trace: &Drawable) {
     } else {
         let _ = writeln!(
             out,
-            "\nCPUs idled beside overloaded ones for more than {interval}: {} times, {} in all. The longest:",
-            report.idling_episodes,
+            "\nCPUs idled beside overloaded ones for more than {interval}: {}, {} in all. The longest:",
+            times(report.idling_episodes),
             Dur(report.idling_ns).human()
         );
         for e in report.idling.iter().take(5) {

@@ -4,7 +4,7 @@ use crate::count::{Count, Counts};
 use crate::strips::Strip;
 use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
-use sched::topology::{Distance, format_cpu_list};
+use sched::topology::{Distance, shorten_cpu_list};
 use sched::{Cpu, Dur, SchedState, Ts};
 use serde::Serialize;
 use std::fmt::Write;
@@ -345,7 +345,7 @@ fn episodes(out: &mut String, report: &Report, trace: &Drawable) {
 }
 
 fn who_idles(scene: &Scene) -> String {
-    let idle = format_cpu_list(&scene.idle);
+    let idle = shorten_cpu_list(&scene.idle, 12);
     if scene.idle.len() == 1 { format!("CPU {idle} idles") } else { format!("CPUs {idle} idle") }
 }
 

@@ -219,7 +219,7 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
             name: "workcons",
             title: "Work conservation",
             figures: vec![violation.portrait(subject)?],
-            text: violation.text(shown),
+            text: violation.text(),
             json: output::json(&violation.document())?,
         },
         Section {

@@ -92,6 +92,8 @@ pub(crate) struct Run {
     #[serde(flatten)]
     report: Report,
     trust: Trust,
+    #[serde(skip)]
+    drawable: Drawable,
 }
 
 #[derive(Clone, Serialize)]
@@ -164,7 +166,7 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         (Some(subject), [run]) => Ok(vec![run.portrait(subject)?]),
         _ => Ok(vec![figure(&document)]),
     };
-    let forms = Forms::told(|| text(&document, &files, args), figure);
+    let forms = Forms::told(|| text(&document), figure);
     let path = files.first().map_or(Path::new("workcons"), |(_, path)| path);
     args.output.give(path, "workcons", &document, forms, args.read.quiet)?;
     Ok(match document.verdict {
@@ -249,7 +251,7 @@ impl Run {
         let unobserved = subject.silent();
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
         let trust = Trust { unknown: report.unknown.clone(), unobserved, diagnostics };
-        Ok(Run { trace: subject.name(), group: None, report, trust })
+        Ok(Run { trace: subject.name(), group: None, report, trust, drawable: subject.drawable.clone() })
     }
 
     /// Its figure.
@@ -263,8 +265,8 @@ impl Run {
     }
 
     /// For people.
-    pub(crate) fn text(&self, trace: &Drawable) -> String {
-        let mut out = workcons::text(&self.report, trace);
+    pub(crate) fn text(&self) -> String {
+        let mut out = workcons::text(&self.report, &self.drawable);
         trust_text(&mut out, self);
         out
     }
@@ -289,9 +291,9 @@ fn medians(runs: &[Run]) -> Vec<Group> {
     names.into_iter().map(group).collect()
 }
 
-fn text(document: &Document, files: &[(Option<String>, PathBuf)], args: &WorkconsArgs) -> String {
-    if let ([run], [(_, path)]) = (document.runs.as_slice(), files) {
-        return run.text(&args.read.drawable(path, &args.window));
+fn text(document: &Document) -> String {
+    if let [run] = document.runs.as_slice() {
+        return run.text();
     }
     let rows: Vec<(String, Report)> = document
         .runs
