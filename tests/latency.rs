@@ -266,21 +266,55 @@ fn what_a_loss_cut_has_no_length() {
     let of = |measure| (report.of(measure).count, report.of(measure).max_ns);
     assert_eq!(of(Measure::Preempted), (1, Dur(50)));
     assert_eq!(of(Measure::Run), (3, Dur(500)));
-    let shares = fairness::Options {
-        from: Ts(0),
-        to: Ts(1500),
-        zero: Ts(0),
-        by: fairness::GroupBy::Command,
-        tasks: None,
-        weights: false,
-        interval: Dur(1500),
-        worst: 5,
-    };
-    let pass = Pass::over(&events[..]).run(|| (fairness::Fairness::new(&shares), schedstat::FromTrace::default()));
-    let (shares, columns) = pass.unwrap_or_else(|never| match never {}).output;
+    let (shares, slice_ms) = shares(&events, fairness::GroupBy::Command, 1500);
     assert_eq!(shares.starved.iter().map(|wait| wait.duration_ns).collect::<Vec<_>>(), [Dur(50)]);
     assert_eq!(shares.members[0].slices.count, 3);
-    assert_eq!(columns.columns.slice_ms, Some((200.0 + 50.0 + 500.0) / 3.0 / 1e6));
+    assert_eq!(slice_ms, Some((200.0 + 50.0 + 500.0) / 3.0 / 1e6));
+}
+
+/// What `schedviz fairness` and the slices of `schedstat` have of these events, from 0 to `to`.
+fn shares(events: &[SchedEvent], by: fairness::GroupBy, to: i64) -> (fairness::FairnessReport, Option<f64>) {
+    let options = fairness::Options {
+        from: Ts(0),
+        to: Ts(to),
+        zero: Ts(0),
+        by,
+        tasks: None,
+        weights: false,
+        interval: Dur(to.unsigned_abs()),
+        worst: 5,
+    };
+    let pass = Pass::over(events).run(|| (fairness::Fairness::new(&options), schedstat::FromTrace::default()));
+    let (shares, columns) = pass.unwrap_or_else(|never| match never {}).output;
+    (shares, columns.columns.slice_ms)
+}
+
+#[test]
+fn a_wait_that_was_not_recorded_to_its_end_has_no_length() {
+    let woken = |ts, pid, target| at(ts, 0, 0, Kind::Wakeup { task: task(pid), target: Cpu(target) });
+    let moved = |ts, orig, dest| at(ts, 0, 0, Kind::Migrate { task: task(7), orig: Cpu(orig), dest: Cpu(dest) });
+    // There is no event of CPU 1.
+    let events = [
+        at(0, 0, 0, Kind::Other { id: 1 }),
+        woken(100, 7, 1),
+        moved(300, 1, 0),
+        switch(400, 0, 0, PrevState::RUNNABLE, 7),
+        woken(590, 8, 0),
+        switch(600, 0, 7, PrevState::RUNNABLE, 8),
+        moved(700, 0, 1),
+        switch(900, 0, 8, PrevState::blocked(1), 7),
+        woken(950, 9, 1),
+        at(1000, 0, 7, Kind::Other { id: 1 }),
+    ];
+    let report = measure(&events);
+    let of = |measure| (report.of(measure).count, report.of(measure).max_ns);
+    assert_eq!(of(Measure::Wakeup), (1, Dur(10)), "of 8 alone");
+    assert_eq!((of(Measure::Preempted), of(Measure::Run)), ((0, Dur(0)), (2, Dur(300))));
+    assert_eq!((report.still_waiting, report.longest_still_waiting), (0, None));
+    let (shares, _) = shares(&events, fairness::GroupBy::Task, 1000);
+    let waited: Vec<_> = shares.members.iter().map(|m| (&m.name[..], m.run_ns.0, m.wait_ns.0, m.waits.count)).collect();
+    assert_eq!(waited, [("task 7", 300, 200, 0), ("task 8", 300, 10, 1)]);
+    assert_eq!(shares.starved.iter().map(|wait| wait.duration_ns).collect::<Vec<_>>(), [Dur(10)]);
 }
 
 /// Wakeup latencies by the lines of `trace-cmd report`: from the last waking of a task to its next

@@ -193,7 +193,8 @@ impl Analysis for Fairness<'_> {
     fn span(&mut self, span: &Span, state: &SchedState) {
         let runs = match span.state {
             TaskState::Running(_) => true,
-            TaskState::Waiting(_) => false,
+            // Elsewhere it may have run.
+            TaskState::Waiting(cpu) if state.is_observed(cpu) => false,
             _ => return,
         };
         let Some(task) = state.task(span.task) else { return };
@@ -245,7 +246,7 @@ impl Analysis for Fairness<'_> {
                         self.members[member].1.waits.add(length);
                     }
                 }
-                (_, TaskState::Waiting(_)) => self.waits.begins(task, event.ts),
+                (_, TaskState::Waiting(_)) if task.begun => self.waits.begins(task, event.ts),
                 _ => self.waits.forget(task),
             }
         }

@@ -126,6 +126,7 @@ impl Waits {
         for (id, open) in std::mem::take(&mut self.open).iter() {
             if let Some(task) = state.task(id).filter(|task| is_chosen(task))
                 && let TaskState::Waiting(cpu) = task.state
+                && state.is_observed(cpu)
             {
                 self.keep(task, cpu, *open, end, idle);
             }

@@ -13,7 +13,8 @@
 //! A task can be announced while it still runs, about to sleep: its wakeup latency begins when it is switched out.
 //! A migration on the way does not end a wait. An interval counts if it begins and ends in the
 //! window; what was under way at its start, or still is at its end, has an unknown length and is
-//! only numbered. Where events were lost, what the loss cut is not counted.
+//! only numbered. Where events were lost, what the loss cut is not counted; nor is a wait some of which was
+//! on a CPU without events, where the task may have run.
 
 mod figure;
 mod report;

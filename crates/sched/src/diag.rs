@@ -52,6 +52,7 @@ pub enum Diagnostic {
     MigrateOrigMismatch,
     WakeupTargetCorrected,
     UnseenExit,
+    UnseenQueue,
     EarlyWakeup,
     LateStart,
     FastWindow,
@@ -75,6 +76,7 @@ impl Diagnostic {
             | OtherClock
             | MissingEvents
             | FastWindow
+            | UnseenQueue
             | BadCpu => Severity::DataLoss,
             SmallerStride
             | LargerStride
@@ -157,6 +159,9 @@ impl Diagnostic {
             }
             WakeupTargetCorrected => "wakeups of a waiting task on another CPU than its queue; moved there",
             UnseenExit => "process numbers used again without an exit having been seen",
+            UnseenQueue => {
+                "times a task was queued on a CPU without any event; how long it waited, and whether it ran there, is unknown. Record all CPUs"
+            }
             EarlyWakeup => "wakeups of a task that still ran; normal, nothing was counted",
             FastWindow => {
                 "window whose past is known from its own events alone (--fast-window): tasks that waited all the while without an event are missing, and who descends from the traced command is not known"

@@ -55,10 +55,10 @@ pub struct Span {
     /// What it led to; the same, where the window ended it.
     pub next: TaskState,
     /// An event began it. Otherwise it had lasted for some time unseen: since before the window or the trace,
-    /// or since some moment of a loss.
+    /// since some moment of a loss, or on a CPU without events.
     pub begun: bool,
     /// An event ended it. Otherwise it is censored: cut by the end of the window or of the trace, or in a loss,
-    /// after which something else turned out to be so.
+    /// after which something else turned out to be so, or a wait on a CPU without events.
     pub ended: bool,
 }
 

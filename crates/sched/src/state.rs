@@ -18,6 +18,9 @@
 //! * switch-in of a task that is `Blocked`: it was woken unseen;
 //! * switch-in of a task that is `Running` elsewhere: that CPU's current → `Unknown`.
 //!
+//! *On a CPU without events* a task that waits may have run, and nobody saw it: no event counts as the end of that
+//! wait ([`Span::ended`]), nor as the beginning of one that it goes on with elsewhere.
+//!
 //! *Before its first event* a task was in the state that the event implies: switched out or waking
 //! tasks are simple, since `Blocked` counts in no figure. A task that is first seen being switched
 //! in had been `Waiting` from the start, which cannot be told in time: it is reported by
@@ -148,6 +151,11 @@ impl SchedState {
     /// What `cpu` is, for the figures.
     pub fn load(&self, cpu: Cpu) -> Load {
         self.cpus.get(cpu.index()).map_or(Load::Unobserved, CpuState::load)
+    }
+
+    /// Whether `cpu` has events.
+    pub fn is_observed(&self, cpu: Cpu) -> bool {
+        self.cpus.get(cpu.index()).is_some_and(|c| c.observed)
     }
 
     /// The CPUs that have events.
@@ -355,8 +363,14 @@ impl SchedState {
     }
 
     /// Closes the span of the task in `slot`, which an event `ended` or not, and begins the next.
-    fn change(&mut self, slot: Slot, state: TaskState, ts: Ts, ended: bool, begins: bool) {
+    fn change(&mut self, slot: Slot, state: TaskState, ts: Ts, mut ended: bool, mut begins: bool) {
         let task = self.tasks.entry(slot);
+        if let TaskState::Waiting(cpu) = task.state
+            && !self.cpus[cpu.index()].observed
+        {
+            ended = false;
+            begins &= !matches!(state, TaskState::Waiting(_));
+        }
         let old = std::mem::replace(&mut task.state, state);
         let start = std::mem::replace(&mut task.since, ts);
         let begun = std::mem::replace(&mut task.begun, begins);
@@ -367,7 +381,9 @@ impl SchedState {
             self.tasks.leave(&mut self.cpus[cpu.index()].queue, slot);
         }
         if let TaskState::Waiting(cpu) = state {
-            self.cpu(cpu);
+            if !self.cpu(cpu).observed {
+                self.repair(Repair::UnseenQueue);
+            }
             self.tasks.join(&mut self.cpus[cpu.index()].queue, slot);
         }
         if state == TaskState::Dead {

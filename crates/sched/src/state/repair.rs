@@ -14,12 +14,13 @@ pub enum Repair {
     MigrateOrigMismatch,
     WakeupTargetCorrected,
     UnseenExit,
+    UnseenQueue,
     EarlyWakeup,
 }
 
 impl Repair {
     /// All of them.
-    pub const ALL: [Repair; 9] = [
+    pub const ALL: [Repair; 10] = [
         Repair::SwitchPrevMismatch,
         Repair::UnseenMigration,
         Repair::UnseenWakeup,
@@ -28,6 +29,7 @@ impl Repair {
         Repair::MigrateOrigMismatch,
         Repair::WakeupTargetCorrected,
         Repair::UnseenExit,
+        Repair::UnseenQueue,
         Repair::EarlyWakeup,
     ];
 
@@ -42,6 +44,7 @@ impl Repair {
             Repair::MigrateOrigMismatch => Diagnostic::MigrateOrigMismatch,
             Repair::WakeupTargetCorrected => Diagnostic::WakeupTargetCorrected,
             Repair::UnseenExit => Diagnostic::UnseenExit,
+            Repair::UnseenQueue => Diagnostic::UnseenQueue,
             Repair::EarlyWakeup => Diagnostic::EarlyWakeup,
         }
     }

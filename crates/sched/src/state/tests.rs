@@ -94,6 +94,20 @@ fn early_wakeups_and_corrections() {
 }
 
 #[test]
+fn a_wait_where_nothing_was_recorded_has_no_end() {
+    let mut d = Drive::idle(2);
+    let flags = |d: &Drive| d.0.spans().iter().map(|s| (s.state, s.begun, s.ended)).collect::<Vec<_>>();
+    d.wakeup(1, 0, 7, 5).migrate(2, 7, 5, 1);
+    assert_eq!(flags(&d), [(Waiting(Cpu(5)), true, false)], "it may have run on CPU 5");
+    d.switch(3, 1, 0, R, 7);
+    assert_eq!(flags(&d), [(Waiting(Cpu(1)), false, true)], "and this may be a part of its wait");
+    d.switch(4, 1, 7, R, 0);
+    assert_eq!(flags(&d), [(Running(Cpu(1)), true, true)]);
+    assert_eq!(d.0.repaired(Repair::UnseenQueue), 1);
+    assert!(d.0.is_observed(Cpu(1)) && !d.0.is_observed(Cpu(5)) && !d.0.is_observed(Cpu(999)));
+}
+
+#[test]
 fn a_new_task_is_a_new_life() {
     let mut d = Drive::idle(1);
     d.wakeup(1, 0, 7, 0);
