@@ -1,6 +1,6 @@
 //! Figures: the same from every way of reading, bounded by the page, and as they were.
 
-use crate::support::{fixture, golden, recordings, schedviz};
+use crate::support::{fixture, golden, kept, recordings, root, schedviz, schedviz_in};
 use dat2graph::{LaneFold, Options, Timeline};
 use parse::{Trace, Want};
 use sched::analysis::RunTime;
@@ -306,4 +306,25 @@ fn frequencies_get_a_band_and_interrupts_a_class() {
     assert_eq!(stepped.matches("next: irq_handler_exit: CPU 0 leaves an interrupt handler").count(), 2, "{stepped}");
     std::fs::remove_dir_all(&folder).expect("removed");
     assert!(svg.contains("GHz") && svg.contains("other tasks"));
+}
+
+#[test]
+fn the_figures_of_the_documents_are_what_the_commands_at_their_feet_draw() {
+    let mut drawn = 0;
+    for file in std::fs::read_dir(root().join("docs")).expect("the documents").flatten() {
+        let name = format!("docs/{}", file.file_name().to_string_lossy());
+        if !name.ends_with(".svg") {
+            continue;
+        }
+        let figure = std::fs::read_to_string(file.path()).expect("a figure");
+        let command = figure.rsplit(">schedviz ").next().and_then(|rest| rest.split('<').next()).expect("a command");
+        // That of the ten recordings, which are not in the repository.
+        if command.contains('*') {
+            continue;
+        }
+        let words: Vec<&str> = command.split(' ').chain(["-q", "-o", "-", "--format", "svg"]).collect();
+        kept(&name, &schedviz_in(&root(), &words).success().text());
+        drawn += 1;
+    }
+    assert!(drawn >= 5, "{drawn}");
 }

@@ -38,7 +38,7 @@ fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
     let mut before = &sim.initial;
     for (event, after) in sim.events.iter().zip(&sim.truth) {
         let ts = event.ts.0;
-        if let Kind::Exec { pid, old_pid } = event.kind
+        if let Kind::Exec { pid, old_pid, .. } = event.kind
             && pid != old_pid
         {
             // The same task under another number; whoever had that is dead.

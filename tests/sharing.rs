@@ -288,7 +288,7 @@ fn a_thread_that_executes_is_chosen_by_the_number_it_had() {
         woken(11),
         switch(2, 0, 1, 10),
         switch(3, 10, 1, 11),
-        event(5, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11) }),
+        event(5, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11), program: Comm::EMPTY }),
         switch(9, 10, 1, 0),
     ];
     let got = |pid: i32| {

@@ -61,7 +61,12 @@ pub(crate) fn schedviz_in(folder: &Path, arguments: &[&str]) -> Ran {
 
 /// Compares with a golden file. One that is absent fails; `SCHEDVIZ_BLESS=1` rewrites them.
 pub(crate) fn golden(name: &str, text: &str) {
-    let path = root().join("tests/golden").join(name);
+    kept(&format!("tests/golden/{name}"), text);
+}
+
+/// The same with any file of the repository.
+pub(crate) fn kept(name: &str, text: &str) {
+    let path = root().join(name);
     if std::env::var_os("SCHEDVIZ_BLESS").is_some() {
         std::fs::write(&path, text).expect("written");
         return;

@@ -303,7 +303,7 @@ impl Slow {
                     *on = dest.0;
                 }
             }
-            Kind::Exec { pid, old_pid } if pid != old_pid => {
+            Kind::Exec { pid, old_pid, .. } if pid != old_pid => {
                 self.waiting.remove(&pid.0);
                 if let Some(on) = self.running_on(old_pid.0) {
                     self.current.insert(on, Some(pid.0));

@@ -55,7 +55,7 @@ impl Input<'_> {
             4 => Kind::WakeupNew { task: self.task(), target: self.cpu() },
             5 => Kind::Migrate { task: self.task(), orig: self.cpu(), dest: self.cpu() },
             6 => Kind::Fork { parent: self.pid(), child: self.pid(), child_comm: Comm::new(b"child") },
-            7 => Kind::Exec { pid: self.pid(), old_pid: self.pid() },
+            7 => Kind::Exec { pid: self.pid(), old_pid: self.pid(), program: Comm::new(b"task") },
             8 => Kind::Exit { pid: self.pid() },
             9 => Kind::Lost { count: None },
             10 => {
@@ -130,7 +130,7 @@ fn judges(events: &[SchedEvent], from: Ts, to: Ts) {
         assert_eq!(used.intervals.iter().map(|i| i.shares.total()).sum::<u64>(), used.all.total());
         assert!(columns.busy_ns <= used.all.total());
     }
-    let trace = Drawable::new("x", "x");
+    let trace = Drawable::new("x", "x", Dur(1_000));
     let _ = (
         utilization::text(&used, &trace, true),
         fairness::text(&shared, &trace, 5),
@@ -149,7 +149,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         (workcons::WorkConservation::new(&options), workcons::Bounds::new(&options), balance, testkit::Laws::default())
     };
     let Ok(found) = Pass::over(events.as_slice()).prologue(10).run(analysis);
-    let _ = (workcons::text(&found.output.0, &Drawable::new("x", "x")), events::balance_text(&found.output.2));
+    let _ = (workcons::text(&found.output.0, &Drawable::new("x", "x", Dur(1_000))), events::balance_text(&found.output.2));
     judges(&events, from, to);
     let Ok(mut replay) = Replay::with(events.as_slice(), 20, 4);
     let end = replay.total();

@@ -62,18 +62,26 @@ impl CommAt {
 
     #[inline(always)]
     fn comm(self, payload: &[u8], endian: Endian) -> Comm {
-        let found = match self {
+        if let CommAt::Array16(offset) = self {
+            let raw = payload.get(offset..).and_then(<[u8]>::first_chunk);
+            return raw.map_or(Comm::EMPTY, |raw| Comm::from_array(*raw));
+        }
+        self.bytes(payload, endian).map_or(Comm::EMPTY, Comm::new)
+    }
+
+    /// What a task is called that executes the file whose name stands here.
+    fn program(self, payload: &[u8], endian: Endian) -> Comm {
+        self.bytes(payload, endian).map_or(Comm::EMPTY, Comm::of_program)
+    }
+
+    #[inline(always)]
+    fn bytes(self, payload: &[u8], endian: Endian) -> Option<&[u8]> {
+        match self {
             CommAt::None => None,
-            CommAt::Array16(offset) => {
-                return payload
-                    .get(offset..)
-                    .and_then(<[u8]>::first_chunk)
-                    .map_or(Comm::EMPTY, |raw| Comm::from_array(*raw));
-            }
+            CommAt::Array16(offset) => payload.get(offset..offset.saturating_add(16)),
             CommAt::Array(offset, size) => payload.get(offset..offset.saturating_add(size)),
             CommAt::Dynamic { offset, size, relative } => format::dynamic(payload, offset, size, relative, endian),
-        };
-        found.map_or(Comm::EMPTY, Comm::new)
+        }
     }
 }
 
@@ -156,7 +164,7 @@ enum Decode {
     WakeupNew { task: TaskAt, target: At },
     Migrate { task: TaskAt, orig: At, dest: At },
     Fork { parent: At, child: At, child_comm: CommAt },
-    Exec { pid: At, old_pid: Option<At> },
+    Exec { pid: At, old_pid: Option<At>, program: CommAt },
     Exit { pid: At },
     Frequency { state: At, cpu: At },
     Interrupt { entry: bool },
@@ -193,7 +201,9 @@ impl Decode {
                 child: at("child_pid")?,
                 child_comm: CommAt::of(format, "child_comm"),
             },
-            ("sched", "sched_process_exec") => Decode::Exec { pid: at("pid")?, old_pid: at("old_pid") },
+            ("sched", "sched_process_exec") => {
+                Decode::Exec { pid: at("pid")?, old_pid: at("old_pid"), program: CommAt::of(format, "filename") }
+            }
             ("sched", "sched_process_exit") => Decode::Exit { pid: at("pid")? },
             // Before 5.10 a sched_stick_numa had the fields of a move.
             ("sched", "sched_move_numa" | "sched_swap_numa" | "sched_stick_numa") => Decode::Numa {
@@ -429,9 +439,10 @@ impl Plan {
                 child: Pid(child.int(p, e)?),
                 child_comm: child_comm.comm(p, e),
             },
-            Decode::Exec { pid, old_pid } => {
+            Decode::Exec { pid, old_pid, program } => {
                 let pid = Pid(pid.int(p, e)?);
-                Kind::Exec { pid, old_pid: old_pid.and_then(|at| at.int(p, e)).map_or(pid, Pid) }
+                let old_pid = old_pid.and_then(|at| at.int(p, e)).map_or(pid, Pid);
+                Kind::Exec { pid, old_pid, program: program.program(p, e) }
             }
             Decode::Exit { pid } => Kind::Exit { pid: Pid(pid.int(p, e)?) },
             Decode::Frequency { state, cpu: at } => Kind::Frequency { khz: state.uint(p, e)? as u32, target: cpu(at)? },

@@ -224,7 +224,7 @@ impl Causes {
                     self.reason(with, Reason { ts: event.ts, orig: dst, dest: src, cause }, stuck);
                 }
             }
-            Kind::Exec { pid, old_pid } => {
+            Kind::Exec { pid, old_pid, .. } => {
                 self.exec(old_pid, event.ts);
                 if pid != old_pid
                     && let Some(open) = self.minds.get_mut(&old_pid).and_then(|mind| mind.open.take())

@@ -137,6 +137,13 @@ impl Comm {
         Comm((word & (zeros ^ zeros.wrapping_sub(1))).to_le_bytes())
     }
 
+    /// What a task is called that executes this file: the last part of its name, fifteen bytes of it at most.
+    pub fn of_program(file: &[u8]) -> Comm {
+        let file = file.split(|byte| *byte == 0).next().unwrap_or_default();
+        let name = file.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        Comm::new(&name[..name.len().min(15)])
+    }
+
     /// The bytes of the name.
     pub fn as_bytes(&self) -> &[u8] {
         let end = first_nul(u128::from_le_bytes(self.0));
@@ -285,8 +292,9 @@ pub enum Kind {
     Migrate { task: TaskRef, orig: Cpu, dest: Cpu },
     /// `sched_process_fork`; threads fork as well.
     Fork { parent: Pid, child: Pid, child_comm: Comm },
-    /// `sched_process_exec`; `old_pid` differs when a thread that is not the leader executes.
-    Exec { pid: Pid, old_pid: Pid },
+    /// `sched_process_exec`; `old_pid` differs when a thread that is not the leader executes. `program` is what the
+    /// task has been called since shortly before: the last part of the file's name, as the kernel cuts it.
+    Exec { pid: Pid, old_pid: Pid, program: Comm },
     /// `sched_process_exit`.
     Exit { pid: Pid },
     /// Events were lost on this CPU, between this instant and its next event. `ts` is that of the

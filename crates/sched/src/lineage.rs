@@ -27,7 +27,9 @@ impl Kin {
 /// `trace-cmd record COMMAND` forks, switches tracing on *in the child*, and then executes the
 /// command: the fork is not in the trace, the `sched_process_exec` is, usually as one of the first
 /// five events. So the traced command is the first task to execute a program that was not forked
-/// within the trace and that, where its name was seen before, was called `trace-cmd`.
+/// within the trace and that, where its name was seen before, was called `trace-cmd`. It has the program's
+/// name already then: where it was preempted on the way, as in 8 of 131 recordings, that name was seen, and tells
+/// nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Lineage {
     kin: FxHashMap<Pid, Kin>,
@@ -51,14 +53,14 @@ impl Lineage {
         self.kin.insert(child, Kin { parent: Some(parent), forked: true, descends });
     }
 
-    /// A `sched_process_exec`. `name` is what the task was called before, if that is known.
-    pub fn exec(&mut self, pid: Pid, old_pid: Pid, name: Comm) {
+    /// A `sched_process_exec` of this program. `name` is what the task was called before, if that is known.
+    pub fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm, name: Comm) {
         if pid != old_pid {
             let kin = self.kin.remove(&old_pid).unwrap_or_default();
             let leader = self.kin.entry(pid).or_default();
             leader.descends |= kin.descends;
         }
-        let traced = name.is_empty() || name == Comm::new(b"trace-cmd");
+        let traced = name.is_empty() || name == program || name == Comm::new(b"trace-cmd");
         if self.root.is_none() && traced && !self.of(pid).forked {
             self.root = Some(pid);
             self.kin.entry(pid).or_default().descends = true;
@@ -115,8 +117,8 @@ impl LineageHistory {
                 self.name(child, child_comm);
                 child
             }
-            Kind::Exec { pid, old_pid } => {
-                self.now.exec(pid, old_pid, self.names.get(&old_pid).copied().unwrap_or_default());
+            Kind::Exec { pid, old_pid, program } => {
+                self.now.exec(pid, old_pid, program, self.names.get(&old_pid).copied().unwrap_or_default());
                 pid
             }
             Kind::Switch { next, .. } => return self.name(next.pid, next.comm),
@@ -155,13 +157,17 @@ impl LineageHistory {
 mod tests {
     use super::*;
 
+    fn make() -> Comm {
+        Comm::of_program(b"/usr/bin/make\0stale")
+    }
+
     #[test]
     fn the_first_exec_is_the_traced_command() {
         let mut lineage = Lineage::default();
-        lineage.exec(Pid(318), Pid(318), Comm::EMPTY);
+        lineage.exec(Pid(318), Pid(318), make(), Comm::EMPTY);
         lineage.fork(Pid(318), Pid(319));
         lineage.fork(Pid(1), Pid(400));
-        lineage.exec(Pid(400), Pid(400), Comm::EMPTY);
+        lineage.exec(Pid(400), Pid(400), make(), Comm::EMPTY);
         assert_eq!(lineage.root(), Some(Pid(318)));
         assert!(lineage.of(Pid(319)).descends && lineage.of(Pid(318)).descends);
         assert!(!lineage.of(Pid(400)).descends && lineage.of(Pid(400)).forked);
@@ -170,18 +176,25 @@ mod tests {
     #[test]
     fn a_known_other_name_is_not_the_traced_command() {
         let mut lineage = Lineage::default();
-        lineage.exec(Pid(7), Pid(7), Comm::new(b"cron"));
+        lineage.exec(Pid(7), Pid(7), make(), Comm::new(b"cron"));
         assert_eq!(lineage.root(), None);
-        lineage.exec(Pid(8), Pid(8), Comm::new(b"trace-cmd"));
+        lineage.exec(Pid(8), Pid(8), make(), Comm::new(b"trace-cmd"));
+        assert_eq!(lineage.root(), Some(Pid(8)));
+    }
+
+    #[test]
+    fn the_programs_own_name_does_not_tell_who_it_was() {
+        let mut lineage = Lineage::default();
+        lineage.exec(Pid(8), Pid(8), make(), make());
         assert_eq!(lineage.root(), Some(Pid(8)));
     }
 
     #[test]
     fn a_thread_that_executes_takes_the_leaders_number() {
         let mut lineage = Lineage::default();
-        lineage.exec(Pid(10), Pid(10), Comm::EMPTY);
+        lineage.exec(Pid(10), Pid(10), make(), Comm::EMPTY);
         lineage.fork(Pid(10), Pid(11));
-        lineage.exec(Pid(10), Pid(11), Comm::EMPTY);
+        lineage.exec(Pid(10), Pid(11), make(), Comm::EMPTY);
         assert!(lineage.of(Pid(10)).descends);
         assert_eq!(lineage.of(Pid(11)), Kin::default());
     }
@@ -190,7 +203,8 @@ mod tests {
     fn history_knows_reused_numbers() {
         let at = |ts, kind| SchedEvent { ts: Ts(ts), cpu: Default::default(), pid: Pid(1), flags: 0, kind };
         let fork = |parent, child| Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
-        let events = [at(1, Kind::Exec { pid: Pid(5), old_pid: Pid(5) }), at(2, fork(5, 9)), at(10, fork(1, 9))];
+        let exec = Kind::Exec { pid: Pid(5), old_pid: Pid(5), program: Comm::EMPTY };
+        let events = [at(1, exec), at(2, fork(5, 9)), at(10, fork(1, 9))];
         let mut history = LineageHistory::default();
         events.iter().for_each(|event| history.learn(event));
         assert!(history.of(Pid(5), Ts(0)).descends);

@@ -251,8 +251,8 @@ impl SchedState {
                 self.lineage.fork(parent, child);
                 self.relate(child);
             }
-            Kind::Exec { pid, old_pid } => {
-                self.exec(pid, old_pid);
+            Kind::Exec { pid, old_pid, program } => {
+                self.exec(pid, old_pid, program);
                 self.relate(old_pid);
                 self.relate(pid);
             }
@@ -558,9 +558,9 @@ impl SchedState {
         }
     }
 
-    fn exec(&mut self, pid: Pid, old_pid: Pid) {
+    fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm) {
         let name = self.task_of(old_pid).map_or(Comm::EMPTY, |t| t.comm);
-        self.lineage.exec(pid, old_pid, name);
+        self.lineage.exec(pid, old_pid, program, name);
         if pid == old_pid {
             return;
         }

@@ -125,7 +125,7 @@ fn named(kind: &Kind) -> Vec<(Pid, Comm)> {
         }
         Kind::Migrate { task, .. } => vec![(task.pid, task.comm)],
         Kind::Fork { parent, child, child_comm } => vec![(parent, Comm::EMPTY), (child, child_comm)],
-        Kind::Exec { pid, old_pid } if pid != old_pid => vec![(pid, Comm::EMPTY), (old_pid, Comm::EMPTY)],
+        Kind::Exec { pid, old_pid, .. } if pid != old_pid => vec![(pid, Comm::EMPTY), (old_pid, Comm::EMPTY)],
         Kind::Exec { pid, .. } | Kind::Exit { pid } => vec![(pid, Comm::EMPTY)],
         Kind::Numa { pid, with, .. } => [Some(pid), with].into_iter().flatten().map(|p| (p, Comm::EMPTY)).collect(),
         Kind::Lost { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } | Kind::Other { .. } => Vec::new(),

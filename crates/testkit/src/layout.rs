@@ -44,6 +44,8 @@ impl Age {
 enum Value {
     Int(i64),
     Comm(Comm),
+    /// A program of this name.
+    Program(Comm),
 }
 
 /// How the events of one kernel are written.
@@ -91,11 +93,11 @@ impl Builder {
         self.bytes.resize(at + 16, 0);
     }
 
-    fn string(&mut self, name: &str, comm: Comm) {
+    fn string(&mut self, name: &str, text: &[u8]) {
         let at = self.align(4);
         self.line(&format!("__data_loc char[] {name}"), at, 4, false);
         self.bytes.resize(at + 4, 0);
-        self.dynamic.push((at, [comm.as_bytes(), b"\0"].concat()));
+        self.dynamic.push((at, [text, b"\0"].concat()));
     }
 
     fn finish(mut self) -> (String, Vec<u8>) {
@@ -140,7 +142,7 @@ impl Layout {
             Kind::WakeupNew { task: sample, target: cpu },
             Kind::Migrate { task: sample, orig: cpu, dest: cpu },
             Kind::Fork { parent: sample.pid, child: sample.pid, child_comm: Comm::EMPTY },
-            Kind::Exec { pid: sample.pid, old_pid: sample.pid },
+            Kind::Exec { pid: sample.pid, old_pid: sample.pid, program: Comm::EMPTY },
             Kind::Exit { pid: sample.pid },
         ];
         let texts = kinds.iter().zip(NAMES).map(|(kind, name)| {
@@ -270,9 +272,14 @@ impl Layout {
                     int("child_pid", child.0.into()),
                 ],
             ),
-            Kind::Exec { pid, old_pid } => {
-                ("sched_process_exec", vec![int("pid", pid.0.into()), int("old_pid", old_pid.0.into())])
-            }
+            Kind::Exec { pid, old_pid, program } => (
+                "sched_process_exec",
+                vec![
+                    ("filename", Value::Program(*program)),
+                    int("pid", pid.0.into()),
+                    int("old_pid", old_pid.0.into()),
+                ],
+            ),
             Kind::Exit { pid } => {
                 ("sched_process_exit", vec![("comm", Value::Comm(Comm::EMPTY)), int("pid", pid.0.into())])
             }
@@ -289,7 +296,8 @@ impl Layout {
         );
         for (field, value) in fields {
             match value {
-                Value::Comm(comm) if self.age == Age::Dynamic && !fixed => b.string(field, comm),
+                Value::Program(name) => b.string(field, &[b"/bin/", name.as_bytes()].concat()),
+                Value::Comm(comm) if self.age == Age::Dynamic && !fixed => b.string(field, comm.as_bytes()),
                 Value::Comm(comm) => b.array(field, comm),
                 Value::Int(v) if field == "prev_state" => b.field("long prev_state", self.long, true, v),
                 Value::Int(v) if field.ends_with("pid") => b.field(&format!("pid_t {field}"), 4, true, v),

@@ -231,6 +231,14 @@ impl<'o> Utilization<'o> {
         }
     }
 
+    /// From `ts` on a CPU does something else, perhaps.
+    fn turn(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
+        if let Some(row) = self.rows.of(cpu) {
+            self.account(row, ts);
+            self.cpus[row].class = self.class_of(cpu, state);
+        }
+    }
+
     /// From `ts` on CPUs idle beside overloaded ones, or not.
     fn follow_idling(&mut self, ts: Ts, state: &SchedState) {
         let now = match &mut self.part {
@@ -305,19 +313,19 @@ impl Analysis for Utilization<'_> {
                     self.herds.migrate(event.ts, orig, dest);
                 }
             }
+            // Who runs there may turn out to be the traced command.
+            Kind::Exec { .. } => self.turn(event.cpu, event.ts, state),
             _ => {}
         }
         if !self.herds.found().is_empty() {
             self.follow_herds(event.ts, state);
         }
         for span in state.cpu_spans() {
-            let Some(row) = self.rows.of(span.cpu) else { continue };
-            self.account(row, event.ts);
-            self.cpus[row].class = self.class_of(span.cpu, state);
-            // A loss may hide the end of a handler.
-            if let Kind::Lost { .. } = event.kind {
-                self.cpus[row].depth = 0;
-            }
+            self.turn(span.cpu, event.ts, state);
+        }
+        // A loss may hide the end of a handler.
+        if let (Kind::Lost { .. }, Some(row)) = (event.kind, self.rows.of(event.cpu)) {
+            self.cpus[row].depth = 0;
         }
     }
 

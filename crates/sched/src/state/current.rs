@@ -111,7 +111,7 @@ impl CpuFold {
                 }
                 self.turn(Current::of(next.pid), next.comm, event.ts, emit);
             }
-            Kind::Exec { pid, old_pid } if pid != old_pid && self.current == Some(Current::Task(old_pid)) => {
+            Kind::Exec { pid, old_pid, .. } if pid != old_pid && self.current == Some(Current::Task(old_pid)) => {
                 self.turn(Current::Task(pid), self.comm, event.ts, emit);
             }
             _ => {}

@@ -140,7 +140,7 @@ fn migration_moves_waiters_only() {
 fn exec_by_a_thread_renames_it() {
     let mut d = Drive::idle(1);
     d.wakeup(1, 0, 10, 0).wakeup(1, 0, 11, 0).switch(2, 0, 0, R, 10).switch(3, 0, 10, X, 11);
-    d.at(5, 0, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11) });
+    d.at(5, 0, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11), program: Comm::EMPTY });
     assert_eq!((d.state(10), d.state(11)), (Some(Running(Cpu(0))), None));
     assert_eq!(d.0.current(Cpu(0)), Current::Task(Pid(10)));
     d.switch(6, 0, 10, S, 0);
@@ -152,7 +152,7 @@ fn exec_by_a_thread_renames_it() {
 fn exec_while_both_run_leaves_no_dead_task_running() {
     let mut d = Drive::idle(2);
     d.wakeup(1, 0, 10, 0).wakeup(1, 0, 11, 1).switch(2, 0, 0, R, 10).switch(3, 1, 0, R, 11);
-    d.at(5, 0, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11) });
+    d.at(5, 0, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11), program: Comm::EMPTY });
     assert_eq!((d.state(10), d.state(11)), (Some(Running(Cpu(0))), None));
     assert_eq!(d.0.current(Cpu(1)), Current::Unknown);
 }

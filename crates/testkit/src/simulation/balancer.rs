@@ -122,7 +122,7 @@ impl World {
         }
         if reason == Some(Cause::Exec) && self.state.queues[to].first() == Some(&pid) {
             self.switch(to, PrevState::RUNNABLE, false);
-            self.emit(to, pid, Kind::Exec { pid: Pid(pid), old_pid: Pid(pid) });
+            self.emit(to, pid, Kind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: sched::Comm::new(b"program") });
         } else if reason == Some(Cause::Exec) {
             // It does not come to it: the move is like any other of the stopper's.
             let place = self.causes.iter().rposition(Option::is_some);
