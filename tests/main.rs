@@ -12,6 +12,7 @@ mod latency;
 mod laws;
 mod memory;
 mod near;
+mod second;
 mod sharing;
 mod stepper;
 mod structure;

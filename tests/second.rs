@@ -1,0 +1,328 @@
+//! A second implementation of the definitions, for clearness alone: work conservation, the application, and what each
+//! task ran and waited, on every recording and on simulated losses.
+
+use crate::support::recordings;
+use fairness::{Fairness, GroupBy};
+use parse::Trace;
+use sched::pass::EventSource;
+use sched::{Dur, Kind, Pass, SchedEvent, StateClass, Window};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use testkit::Simulation;
+use utilization::Utilization;
+use workcons::WorkConservation;
+
+/// Straight from the definitions: all events at once, everything counted anew at every instant.
+struct Slow {
+    current: BTreeMap<u32, Option<i32>>,
+    waiting: BTreeMap<i32, u32>,
+    /// Tasks forked in the trace,
+    forked: BTreeSet<i32>,
+    /// the traced command's first task, which is the first to execute a program of those that were not,
+    root: Option<i32>,
+    /// and what descends from it, itself included.
+    traced: BTreeSet<i32>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct SlowFigures {
+    time: u64,
+    capacity: u64,
+    threads: u64,
+    possible: u64,
+    running: u64,
+    waiting: u64,
+    /// With the application's waiting tasks alone.
+    application: (u64, u64),
+    /// How long the application's tasks ran.
+    application_ran: u64,
+    /// What each task ran and waited.
+    tasks: BTreeMap<i32, (u64, u64)>,
+}
+
+impl Slow {
+    fn measure(events: &[SchedEvent], wakeups: bool) -> SlowFigures {
+        let start = events.iter().map(|e| e.ts).min().unwrap_or_default();
+        let mut slow = Slow {
+            current: BTreeMap::new(),
+            waiting: Slow::waiting_at_start(events, wakeups),
+            forked: BTreeSet::new(),
+            root: None,
+            traced: BTreeSet::new(),
+        };
+        for event in events.iter().rev() {
+            // The first event of a CPU decides; a loss before it leaves it unknown.
+            let lost = matches!(event.kind, Kind::Lost { .. });
+            slow.current.insert(event.cpu.0, (!lost).then_some(event.pid.0));
+        }
+        let (mut figures, mut last) = (SlowFigures::default(), start);
+        for event in events {
+            slow.add(&mut figures, event.ts.since(last).0);
+            last = event.ts;
+            slow.apply(event);
+        }
+        figures
+    }
+
+    /// Those whose first event is a switch-in, or a migration followed by one, before any loss.
+    fn waiting_at_start(events: &[SchedEvent], wakeups: bool) -> BTreeMap<i32, u32> {
+        let (mut waiting, mut seen, mut moved) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        let mut first_on: BTreeSet<u32> = BTreeSet::new();
+        for event in events {
+            match event.kind {
+                Kind::Lost { .. } => break,
+                _ if !wakeups => break,
+                _ => {}
+            }
+            if first_on.insert(event.cpu.0) {
+                seen.insert(event.pid.0);
+            }
+            match event.kind {
+                Kind::Switch { prev, next, .. } => {
+                    seen.insert(prev.pid.0);
+                    let pid = next.pid.0;
+                    let orig: Option<u32> = moved.remove(&pid);
+                    if pid != 0 && (orig.is_some() || !seen.contains(&pid)) {
+                        waiting.insert(pid, orig.unwrap_or(event.cpu.0));
+                    }
+                    seen.insert(pid);
+                }
+                Kind::Waking { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
+                    moved.remove(&task.pid.0);
+                    seen.insert(task.pid.0);
+                }
+                Kind::Migrate { task, orig, .. } if seen.insert(task.pid.0) => drop(moved.insert(task.pid.0, orig.0)),
+                Kind::Fork { child, .. } => drop(seen.insert(child.0)),
+                _ => {}
+            }
+        }
+        // Who runs at the start did not wait.
+        let mut firsts = BTreeSet::new();
+        for event in events {
+            if firsts.insert(event.cpu.0) {
+                waiting.remove(&event.pid.0);
+            }
+        }
+        waiting
+    }
+
+    /// Where it is not known which command was traced, what was forked is the application.
+    fn is_application(&self, pid: i32) -> bool {
+        if self.root.is_some() { self.traced.contains(&pid) } else { self.forked.contains(&pid) }
+    }
+
+    /// What each task does, for so long.
+    fn add_tasks(&self, figures: &mut SlowFigures, ns: u64) {
+        for pid in self.current.values().flatten().filter(|pid| **pid != 0) {
+            figures.tasks.entry(*pid).or_default().0 += ns;
+            figures.application_ran += if self.is_application(*pid) { ns } else { 0 };
+        }
+        for (pid, _) in self.waiting.iter().filter(|(_, cpu)| self.current.contains_key(cpu)) {
+            figures.tasks.entry(*pid).or_default().1 += ns;
+        }
+        let waits =
+            |cpu: u32| self.waiting.iter().filter(|(p, c)| **c == cpu && self.is_application(**p)).count() as u64;
+        let busy = self.current.iter().filter(|(_, now)| now.is_some_and(|pid| pid != 0));
+        let waiting: u64 = busy.map(|(cpu, _)| waits(*cpu)).sum();
+        let idles = |(cpu, now): &(&u32, &Option<i32>)| **now == Some(0) && !self.waiting.values().any(|c| c == *cpu);
+        let idle = self.current.iter().filter(idles).count() as u64;
+        if idle > 0 && waiting > 0 {
+            figures.application.0 += ns;
+            figures.application.1 += ns * idle.min(waiting);
+        }
+    }
+
+    fn add(&self, figures: &mut SlowFigures, ns: u64) {
+        if ns == 0 {
+            return;
+        }
+        self.add_tasks(figures, ns);
+        let w = |cpu: u32| self.waiting.values().filter(|c| **c == cpu).count() as u64;
+        let (mut idle, mut over, mut unknown, mut waiters, mut running) = (0u64, 0u64, 0u64, 0u64, 0u64);
+        for (cpu, current) in &self.current {
+            match current {
+                None => unknown += 1,
+                Some(0) if w(*cpu) == 0 => idle += 1,
+                Some(0) => {}
+                Some(_) => {
+                    running += 1;
+                    if w(*cpu) > 0 {
+                        over += 1;
+                        waiters += w(*cpu);
+                    }
+                }
+            }
+        }
+        if idle > 0 && over > 0 {
+            figures.time += ns;
+            figures.capacity += ns * idle.min(over);
+            figures.threads += ns * idle.min(waiters);
+        }
+        if (idle.min(1) + over.min(1) + unknown) >= 2 {
+            figures.possible += ns;
+        }
+        figures.running += ns * running;
+        figures.waiting += ns * self.waiting.values().filter(|c| self.current.contains_key(c)).count() as u64;
+    }
+
+    fn running_on(&self, pid: i32) -> Option<u32> {
+        self.current.iter().find(|(_, p)| **p == Some(pid)).map(|(cpu, _)| *cpu)
+    }
+
+    /// `pid` runs on `cpu` from now on: nowhere else, and it does not wait.
+    fn run(&mut self, cpu: u32, pid: i32) {
+        if pid != 0 {
+            if let Some(other) = self.running_on(pid).filter(|c| *c != cpu) {
+                self.current.insert(other, None);
+            }
+            self.waiting.remove(&pid);
+        }
+        self.current.insert(cpu, Some(pid));
+    }
+
+    fn apply(&mut self, event: &SchedEvent) {
+        let cpu = event.cpu.0;
+        if let Kind::Lost { .. } = event.kind {
+            self.current.insert(cpu, None);
+            self.waiting.retain(|_, c| *c != cpu);
+            return;
+        }
+        if self.current.get(&cpu).copied().flatten().is_none() {
+            self.run(cpu, event.pid.0);
+        }
+        match event.kind {
+            Kind::Switch { prev, state, next } => {
+                self.run(cpu, prev.pid.0);
+                if matches!(state.class, StateClass::Runnable | StateClass::Preempted) && prev.pid.0 != 0 {
+                    self.waiting.insert(prev.pid.0, cpu);
+                }
+                self.current.insert(cpu, Some(0));
+                self.run(cpu, next.pid.0);
+            }
+            Kind::Wakeup { task, target } if self.running_on(task.pid.0).is_none() => {
+                self.waiting.insert(task.pid.0, target.0);
+            }
+            Kind::WakeupNew { task, target } => {
+                if let Some(other) = self.running_on(task.pid.0) {
+                    self.current.insert(other, None);
+                }
+                self.waiting.insert(task.pid.0, target.0);
+            }
+            Kind::Migrate { task, dest, .. } => {
+                if let Some(on) = self.waiting.get_mut(&task.pid.0) {
+                    *on = dest.0;
+                }
+            }
+            Kind::Fork { parent, child, .. } => {
+                self.forked.insert(child.0);
+                self.traced.remove(&child.0);
+                if self.traced.contains(&parent.0) {
+                    self.traced.insert(child.0);
+                }
+            }
+            Kind::Exec { pid, old_pid, .. } => {
+                if pid != old_pid {
+                    self.waiting.remove(&pid.0);
+                    if let Some(on) = self.running_on(old_pid.0) {
+                        self.current.insert(on, Some(pid.0));
+                    }
+                    if self.traced.remove(&old_pid.0) {
+                        self.traced.insert(pid.0);
+                    }
+                }
+                if self.root.is_none() && !self.forked.contains(&pid.0) {
+                    self.root = Some(pid.0);
+                    self.traced.insert(pid.0);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn compare(name: &str, events: &[SchedEvent]) {
+    let wakeups = events.iter().any(|e| matches!(e.kind, Kind::Wakeup { .. }));
+    let slow = Slow::measure(events, wakeups);
+    let (from, to) = (events[0].ts, events[events.len() - 1].ts);
+    let conserve = workcons::Options::default();
+    let cpus: BTreeSet<_> = events.iter().map(|event| (event.cpu, None)).collect();
+    let interval = Dur(to.since(from).0.max(1));
+    let used = utilization::Options {
+        from,
+        to,
+        zero: from,
+        cpus: cpus.into_iter().collect(),
+        group_name: String::new(),
+        interval,
+        tasks: None,
+        topology: sched::Topology::default(),
+        balance_interval: interval,
+    };
+    let by = GroupBy::Task;
+    let shares = fairness::Options { from, to, zero: from, by, tasks: None, weights: false, interval, worst: 0 };
+    let analyses = || (WorkConservation::new(&conserve), Utilization::new(&used), Fairness::new(&shares));
+    let pass = Pass::over(events).window(Window::default()).run(analyses);
+    let (report, used, shares) = pass.unwrap_or_else(|never| match never {}).output;
+    let (time, threads) = (report.all.ns, report.all.thread_ns);
+    let possible = (report.all.possible_percent * report.window_ns.0 as f64 / 100.0).round() as u64;
+    let capacity = report.all.capacity_percent * report.window_ns.0 as f64 * report.cpus.observed as f64 / 100.0;
+    assert_eq!((time, threads), (slow.time, slow.threads), "{name}");
+    assert!(
+        (capacity - slow.capacity as f64).abs() < 1.0 + slow.capacity as f64 * 1e-9,
+        "{name}: {capacity} {}",
+        slow.capacity
+    );
+    assert_eq!(possible, slow.possible, "{name}: possible");
+    let mean = |integral: u64| integral as f64 / report.window_ns.0 as f64;
+    assert!((report.mean_running - mean(slow.running)).abs() < 1e-9, "{name}: running");
+    assert!(
+        (report.mean_waiting - mean(slow.waiting)).abs() < 1e-9,
+        "{name}: waiting {} {}",
+        report.mean_waiting,
+        mean(slow.waiting)
+    );
+    if let Some(application) = &report.application {
+        assert_eq!((application.ns, application.thread_ns), slow.application, "{name}: application");
+    }
+    // Those of the application that are real time stand apart, among others.
+    let (least, more) = (used.all.app_ns, used.all.rt_ns);
+    assert!((least..=least + more).contains(&slow.application_ran), "{name}: {least} {more} {}", slow.application_ran);
+    let pid = |name: &str| name.rsplit(' ').next().and_then(|pid| pid.parse().ok()).expect("a number");
+    let theirs: BTreeMap<i32, (u64, u64)> = shares
+        .members
+        .iter()
+        .map(|m| (pid(&m.name), (m.run_ns.0, m.wait_ns.0)))
+        .filter(|(_, sums)| *sums != (0, 0))
+        .collect();
+    assert_eq!(theirs, slow.tasks, "{name}: tasks");
+}
+
+#[test]
+fn a_second_implementation_agrees_on_every_recording() {
+    let mut compared = 0;
+    for path in recordings() {
+        let trace = Trace::open(&path, parse::Options::default()).expect("a readable recording");
+        if trace.has_time().is_err() {
+            continue;
+        }
+        let mut events = Vec::new();
+        let mut stream = trace.events().expect("events");
+        let read = stream.events(&mut |batch| {
+            events.extend_from_slice(batch);
+            ControlFlow::Continue(())
+        });
+        read.expect("events");
+        compare(&path.display().to_string(), &events);
+        compared += 1;
+    }
+    assert!(compared >= 12);
+}
+
+#[test]
+fn a_second_implementation_agrees_on_simulated_losses() {
+    for seed in 0..200 {
+        let sim = Simulation::run(seed, 1 + (seed % 7) as u32, 500);
+        compare(&format!("seed {seed}"), &sim.events);
+        compare(&format!("seed {seed}, lossy"), &sim.lossy(seed).0);
+    }
+}
