@@ -160,7 +160,7 @@ impl Diagnostic {
             WakeupTargetCorrected => "wakeups of a waiting task on another CPU than its queue; moved there",
             UnseenExit => "process numbers used again without an exit having been seen",
             UnseenQueue => {
-                "times a task was queued on a CPU without any event; how long it waited, and whether it ran there, is unknown. Record all CPUs"
+                "times a task was queued on a CPU without any event, one left out (trace-cmd record -M) or whose data are missing; how long it waited, and whether it ran there, is unknown"
             }
             EarlyWakeup => "wakeups of a task that still ran; normal, nothing was counted",
             FastWindow => {

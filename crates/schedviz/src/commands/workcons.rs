@@ -315,10 +315,15 @@ fn text(document: &Document) -> String {
 fn trust_text(out: &mut String, run: &Run) {
     let r = &run.report;
     let _ = writeln!(out, "\nHow far this can be trusted:");
+    let matters = |what: sched::Diagnostic| what.severity() != sched::Severity::Note;
     if r.unknown.unknown_percent == 0.0 {
-        let fast = run.trust.diagnostics.count(sched::Diagnostic::FastWindow) > 0;
-        let exact = if fast { "" } else { ": the figures are exact" };
-        let _ = writeln!(out, "  nothing was lost{exact}");
+        let doubts = run.trust.diagnostics.iter().any(|(what, ..)| matters(what)) || !run.trust.unobserved.is_empty();
+        let how = if doubts {
+            "no time of the CPUs with events is unknown, but:"
+        } else {
+            "nothing was lost: the figures are exact"
+        };
+        let _ = writeln!(out, "  {how}");
     } else {
         let _ = writeln!(
             out,
@@ -341,7 +346,7 @@ fn trust_text(out: &mut String, run: &Run) {
         );
     }
     for (what, count, _) in run.trust.diagnostics.iter() {
-        if what.severity() != sched::Severity::Note {
+        if matters(what) {
             let _ = writeln!(out, "  {count} {}", what.message());
         }
     }
