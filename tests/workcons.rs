@@ -216,6 +216,22 @@ fn verdicts_and_exit_codes() {
     assert_eq!(code(&[&lossy, "--waiters", "all", "--max-violation", "0.001"]).0, Some(2));
     let (untrusted, why) = code(&[&lossy, "--waiters", "all", "--max-violation", "99.9"]);
     assert!(untrusted == Some(3) && why.contains("nothing is known of"), "{why}");
+    // Of switches alone nobody can tell who waits, be it much or little.
+    let switches: Vec<SchedEvent> =
+        Simulation::run(3, 6, 2000).events.into_iter().filter(|e| matches!(e.kind, Kind::Switch { .. })).collect();
+    let alone = folder.join("switches.dat");
+    std::fs::write(&alone, TraceBuilder::default().events(&switches).build()).expect("written");
+    let alone = alone.to_str().expect("a path").to_owned();
+    for limit in ["0.001", "99.9"] {
+        let (untrusted, why) = code(&[&alone, "--max-violation", limit]);
+        assert!(untrusted == Some(3) && why.contains("sched_wakeup was not recorded"), "{why}");
+    }
+    let json = schedviz(&["workcons", &alone, "--json", "-q"]).success().text();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let missing = json["runs"][0]["trust"]["missing_events"].as_array().expect("names");
+    assert_eq!(missing[0], "sched_wakeup");
+    let moved = schedviz(&["latency", &path("instance.dat")]).success().stderr;
+    assert!(moved.contains("were not recorded") && moved.contains("[sched_migrate_task]"), "{moved}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

@@ -144,7 +144,9 @@ impl Diagnostic {
             TimeOutOfRange => "time stamps beyond 146 years; cut there",
             BadCpu => "events that name a CPU number no machine has; left out",
             UnknownState => "values of prev_state that the event's own format does not explain; taken as blocked",
-            MissingEvents => "kinds of scheduler events that were not recorded; what depends on them is approximate",
+            MissingEvents => {
+                "kinds of scheduler events that were not recorded; what depends on them is approximate (schedviz info tells what does). Record with trace-cmd record -e sched"
+            }
             SwitchPrevMismatch => {
                 "switches away from another task than the one known to run: an earlier switch was not recorded"
             }

@@ -28,7 +28,6 @@
 //! events were lost before a task's first event, or wakeups were not recorded, its state until
 //! then is `Unknown`.
 
-use crate::diag::Diagnostics;
 use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use crate::lineage::{Kin, Lineage};
 use crate::span::{CpuSpan, Current, Span, TaskState};
@@ -37,6 +36,7 @@ use rustc_hash::FxHashMap;
 mod counts;
 mod current;
 mod repair;
+mod seen;
 mod tasks;
 
 pub use counts::{Counts, Load, PartCounts};
@@ -45,6 +45,7 @@ pub use repair::Repair;
 pub use tasks::{Task, TaskId};
 
 use counts::Tally;
+use seen::Seen;
 use tasks::{Queue, Slot, Tasks};
 
 /// What is known of the first instant.
@@ -83,6 +84,7 @@ pub struct SchedState {
     cpus: Vec<CpuState>,
     tasks: Tasks,
     lineage: Lineage,
+    seen: Seen,
     repairs: [u64; Repair::ALL.len()],
     gaps: FxHashMap<Cpu, (u64, u64)>,
     discovered: Vec<(TaskRef, Cpu)>,
@@ -215,15 +217,6 @@ impl SchedState {
         gaps
     }
 
-    /// The repairs as diagnostics.
-    pub fn diagnostics(&self) -> Diagnostics {
-        let mut diagnostics = Diagnostics::default();
-        for repair in Repair::ALL {
-            diagnostics.add_many(repair.diagnostic(), self.repaired(repair));
-        }
-        diagnostics
-    }
-
     /// Moves the state over one event. What it closed is in [`SchedState::spans`] and
     /// [`SchedState::cpu_spans`] until the next call.
     pub fn apply(&mut self, event: &SchedEvent) {
@@ -241,6 +234,7 @@ impl SchedState {
 
     fn happen(&mut self, event: &SchedEvent) {
         self.notice(event);
+        self.seen.note(&event.kind);
         match event.kind {
             Kind::Switch { prev, state, next } => self.switch(event.cpu, prev, state, next),
             Kind::Waking { task, .. } => self.waking(task, event),

@@ -1,7 +1,8 @@
 //! What was wrong with a trace, said where it can be seen.
 
 use crate::args::ReadArgs;
-use sched::{Diagnostics, Severity};
+use sched::{Diagnostic, Diagnostics, Severity};
+use std::fmt::Display;
 use std::io::IsTerminal;
 
 /// Prints what is worth a warning to standard error: losses and repairs, one line each.
@@ -21,7 +22,17 @@ pub(crate) fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {
             Severity::DataLoss => ("data loss", "\x1b[31m"),
         };
         let word = if colored { format!("{escape}{word}\x1b[0m") } else { word.to_owned() };
-        let place = first.map_or(String::new(), |place| format!(" [first: {place}]"));
-        eprintln!("schedviz: {word}: {count} {}{place}", what.message());
+        eprintln!("schedviz: {word}: {}", line(what, count, first));
     }
+}
+
+/// A diagnostic in a line.
+pub(crate) fn line(what: Diagnostic, count: impl Display, first: Option<&str>) -> String {
+    let place = match (what, first) {
+        (_, None) => String::new(),
+        // Those are names, or say more.
+        (Diagnostic::MissingEvents | Diagnostic::FastWindow, Some(which)) => format!(" [{which}]"),
+        (_, Some(place)) => format!(" [first: {place}]"),
+    };
+    format!("{count} {}{place}", what.message())
 }

@@ -36,8 +36,9 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Judges a run. A certain figure beyond the limit fails whatever was lost; otherwise too much
-    /// loss, or a possible figure beyond the limit, means that nothing can be said.
+    /// Judges a run. Where it was not recorded who waits, nothing can be said. A certain figure beyond the limit
+    /// fails whatever was lost; otherwise too much loss, or a possible figure beyond the limit, means that nothing can
+    /// be said either.
     pub fn of(trace: &str, report: &Report, limits: &Limits) -> Option<Verdict> {
         let limit = limits.violation?;
         // Where something was lost, the definition's own figures are no bounds: a wakeup that is
@@ -47,7 +48,9 @@ impl Verdict {
             None => (report.violation.percent, report.violation.possible_percent),
         };
         let lost = report.unknown.unknown_percent;
-        let (verdict, reason) = if certain > limit {
+        let (verdict, reason) = if let Some(why) = report.unknown.of_waiting() {
+            (Judge::Untrusted, why)
+        } else if certain > limit {
             (Judge::Fail, format!("violated {certain:.3} % of the time, more than {limit} %"))
         } else if lost > limits.loss {
             (Judge::Untrusted, format!("nothing is known of {lost:.3} % of the CPU time, more than {} %", limits.loss))

@@ -91,6 +91,17 @@ pub struct Unknown {
     pub unknown_percent: f64,
     /// The gaps of each CPU that has any.
     pub gaps: Vec<Gaps>,
+    /// Kinds of events that were not recorded, though they must have happened.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_events: Vec<&'static str>,
+}
+
+impl Unknown {
+    /// Why it is not known who waits where, though no time is unknown: a kind of event was not recorded.
+    pub fn of_waiting(&self) -> Option<String> {
+        let missing = self.missing_events.iter().find(|name| **name != "sched_waking")?;
+        Some(format!("{missing} was not recorded: who waits where is not known"))
+    }
 }
 
 /// The gaps of a CPU.
@@ -240,7 +251,11 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         mean_waiting: mean(integrals.waiting),
         long_reactions: reactions.long,
         reactions: reactions.longest,
-        unknown: Unknown { unknown_percent: percent(integrals.unknown, whole.cpu_time), gaps },
+        unknown: Unknown {
+            unknown_percent: percent(integrals.unknown, whole.cpu_time),
+            gaps,
+            missing_events: state.missing(),
+        },
         strips: strips.map_or_else(Vec::new, crate::strips::Gatherer::finish),
     }
 }

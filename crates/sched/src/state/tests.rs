@@ -108,6 +108,29 @@ fn a_wait_where_nothing_was_recorded_has_no_end() {
 }
 
 #[test]
+fn what_was_not_recorded_shows_in_what_was() {
+    let start = Start { cpus: vec![(Cpu(0), None), (Cpu(1), None)], without_wakeups: true, ..Start::default() };
+    let mut d = Drive(SchedState::new(&start));
+    d.switch(1, 0, 0, R, 7).switch(2, 0, 7, R, 0);
+    assert_eq!(d.0.missing(), [""; 0], "too little to tell");
+    // Four times it waits on one CPU, and runs on the other.
+    for n in 0..2 {
+        let ts = 10 * n;
+        d.switch(ts + 3, 1, 0, R, 7).switch(ts + 4, 1, 7, R, 0);
+        d.switch(ts + 5, 0, 0, R, 7).switch(ts + 6, 0, 7, R, 0);
+    }
+    assert_eq!(d.0.missing(), ["sched_wakeup", "sched_migrate_task"]);
+    let found = d.0.diagnostics();
+    let missing = found.iter().find(|(what, ..)| *what == crate::Diagnostic::MissingEvents);
+    assert_eq!(missing.map(|(_, n, which)| (n, which)), Some((2, Some("sched_wakeup, sched_migrate_task"))));
+    let mut d = Drive::idle(1);
+    for pid in 10..14 {
+        d.at(1, 0, 0, Kind::Fork { parent: Pid(1), child: Pid(pid), child_comm: Comm::EMPTY }).wakeup(2, 0, pid, 0);
+    }
+    assert_eq!(d.0.missing(), ["sched_wakeup_new", "sched_waking"]);
+}
+
+#[test]
 fn a_new_task_is_a_new_life() {
     let mut d = Drive::idle(1);
     d.wakeup(1, 0, 7, 0);

@@ -103,7 +103,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         .iter()
         .map(|text| Limit::parse(text, &metrics).map_err(|why| anyhow!("--fail-if: {why}")))
         .collect::<Result<_>>()?;
-    let (mut all, mut left_out) = (Vec::new(), Vec::new());
+    let (mut all, mut notes) = (Vec::new(), Vec::new());
     for (name, files) in files(args)? {
         let mut runs = Vec::new();
         for path in files {
@@ -111,17 +111,20 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
             trust::warn(&run.diagnostics, &args.read);
             let lost = run.columns.unknown_percent;
             if lost > args.max_loss {
-                left_out.push(format!(
+                notes.push(format!(
                     "{name}: {} is left out: nothing is known of {lost:.2} % of its CPU time (--max-loss {})",
                     run.name, args.max_loss
                 ));
                 continue;
             }
+            if let Some(why) = run.workcons.unknown.of_waiting() {
+                notes.push(format!("{name}: {} has no violation: {why}", run.name));
+            }
             runs.push(run);
         }
         all.push((name, runs));
     }
-    let notes = left_out.into_iter().chain(differences(&all)).collect();
+    notes.extend(differences(&all));
     let groups: Vec<Group> = all
         .iter()
         .map(|(name, runs)| {

@@ -2,7 +2,7 @@
 
 use crate::args::{ReadArgs, name_of};
 use crate::output::{Format, Forms, OutputArgs};
-use crate::progress;
+use crate::{progress, trust};
 use anyhow::Result;
 use parse::{BufferInfo, ClockKind, CpuCounts, EventCount, Trace};
 use sched::topology::format_cpu_list;
@@ -254,8 +254,7 @@ fn text(r: &Report, trace: &Trace) -> String {
             Severity::Repaired => "repaired",
             Severity::DataLoss => "data loss",
         };
-        let place = first.map_or(String::new(), |place| format!(" [first: {place}]"));
-        let _ = writeln!(out, "  {word}: {} {}{place}", grouped(count), what.message());
+        let _ = writeln!(out, "  {word}: {}", trust::line(what, grouped(count), first));
     }
     out
 }

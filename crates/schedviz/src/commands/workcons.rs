@@ -47,7 +47,8 @@ pub(crate) struct WorkconsArgs {
     begin: BeginArgs,
     #[command(flatten)]
     tasks: TaskArgs,
-    /// Exit with 2 if violated more than this percentage of the time, with 3 if losses leave it open
+    /// Exit with 2 if violated more than this percentage of the time, with 3 if losses, or events that were not
+    /// recorded, leave it open
     #[arg(long, value_name = "PERCENT", conflicts_with = "fast_window", help_heading = "Verdict")]
     max_violation: Option<f64>,
     /// Trust no run of which more than this percentage of CPU time is unknown
@@ -345,9 +346,7 @@ fn trust_text(out: &mut String, run: &Run) {
             "  CPUs without any event: {list}; they are in no figure (--assume-idle counts them as idle), and tasks may have\n  moved to and from them unseen: who waits is an upper bound"
         );
     }
-    for (what, count, _) in run.trust.diagnostics.iter() {
-        if matters(what) {
-            let _ = writeln!(out, "  {count} {}", what.message());
-        }
+    for (what, count, first) in run.trust.diagnostics.iter().filter(|(what, ..)| matters(*what)) {
+        let _ = writeln!(out, "  {}", trust::line(what, count, first));
     }
 }

@@ -81,6 +81,10 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
     fn wait(m: &Measured) -> Option<sched::lengths::Summary> {
         Some(m.latency.of(Measure::Preempted)).filter(|s| s.count > 0)
     }
+    /// Not of a run in which nobody can tell who waited.
+    fn violation(m: &Measured) -> Option<&workcons::Report> {
+        Some(&m.workcons).filter(|report| report.unknown.of_waiting().is_none())
+    }
     fn moved(m: &Measured, cause: Cause) -> Option<f64> {
         Some(m.columns.migrations[cause as usize] as f64)
     }
@@ -88,10 +92,10 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
     // The key, what it is a part of if that has a row as well, its name, and how it is found.
     let all: [(&str, &str, &str, Better, Get); 26] = [
         ("elapsed", "", "elapsed, s", Less, |m| Some(m.workcons.elapsed_ns.seconds())),
-        ("violation", "", "violation, %", Less, |m| Some(m.workcons.violation.percent)),
-        ("capacity", "violation", "capacity, %", Less, |m| Some(m.workcons.violation.capacity_percent)),
+        ("violation", "", "violation, %", Less, |m| Some(violation(m)?.violation.percent)),
+        ("capacity", "violation", "capacity, %", Less, |m| Some(violation(m)?.violation.capacity_percent)),
         ("violation-1ms", "violation", "from 1 ms, %", Less, |m| {
-            let from_1ms = m.workcons.by_min_episode.iter().find(|row| row.totals.min_ns == Dur(1_000_000));
+            let from_1ms = violation(m)?.by_min_episode.iter().find(|row| row.totals.min_ns == Dur(1_000_000));
             from_1ms.map(|row| row.percent)
         }),
         ("wakeup-p50", "", "wakeup p50, ms", Less, |m| wakeup(m).map(|s| ms(s.p50_ns))),

@@ -1,0 +1,65 @@
+//! What was not recorded, as far as what was recorded shows.
+
+use super::{Repair, SchedState};
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::event::Kind;
+
+/// So much evidence is enough: a few events may be cut off by the start or the end of a trace.
+const ENOUGH: u64 = 4;
+
+/// How often each kind of event was seen that tells where tasks wait.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen([u64; KINDS]);
+
+const SWITCH: usize = 0;
+const WAKING: usize = 1;
+const WAKEUP: usize = 2;
+const WAKEUP_NEW: usize = 3;
+const MIGRATE: usize = 4;
+const FORK: usize = 5;
+const OTHER: usize = 6;
+const KINDS: usize = 7;
+
+impl Seen {
+    #[inline]
+    pub(super) fn note(&mut self, kind: &Kind) {
+        let place = match kind {
+            Kind::Switch { .. } => SWITCH,
+            Kind::Waking { .. } => WAKING,
+            Kind::Wakeup { .. } => WAKEUP,
+            Kind::WakeupNew { .. } => WAKEUP_NEW,
+            Kind::Migrate { .. } => MIGRATE,
+            Kind::Fork { .. } => FORK,
+            _ => OTHER,
+        };
+        self.0[place] += 1;
+    }
+}
+
+impl SchedState {
+    /// The kinds of events that were not recorded, though the others show that they must have happened. Without any
+    /// but `sched_waking` it is not known who waited where.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let Seen(seen) = self.seen;
+        let none = |kind: usize, shown_by: u64| seen[kind] == 0 && shown_by >= ENOUGH;
+        let moved = self.repaired(Repair::UnseenMigration);
+        let missing = [
+            ("sched_wakeup", self.without_wakeups && none(WAKEUP, seen[SWITCH])),
+            ("sched_wakeup_new", none(WAKEUP_NEW, seen[FORK])),
+            ("sched_migrate_task", none(MIGRATE, moved) && !self.any_loss),
+            ("sched_waking", none(WAKING, seen[WAKEUP])),
+        ];
+        missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| name).collect()
+    }
+
+    /// What is missing and what was repaired, as diagnostics.
+    pub fn diagnostics(&self) -> Diagnostics {
+        let mut diagnostics = Diagnostics::default();
+        for repair in Repair::ALL {
+            diagnostics.add_many(repair.diagnostic(), self.repaired(repair));
+        }
+        let missing = self.missing();
+        missing.iter().for_each(|_| diagnostics.add_at(Diagnostic::MissingEvents, || missing.join(", ")));
+        diagnostics
+    }
+}
