@@ -230,6 +230,16 @@ fn verdicts_and_exit_codes() {
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let missing = json["runs"][0]["trust"]["missing_events"].as_array().expect("names");
     assert_eq!(missing[0], "sched_wakeup");
+    // Without any nobody can tell who runs; the events can be shown.
+    let others: Vec<SchedEvent> =
+        Simulation::run(3, 6, 2000).events.into_iter().filter(|e| !matches!(e.kind, Kind::Switch { .. })).collect();
+    std::fs::write(&alone, TraceBuilder::default().events(&others).build()).expect("written");
+    for command in [&["dat2graph"][..], &["utilization"], &["stepper", "--text"], &["events", "--balance"]] {
+        let refused = schedviz(&[command, &[&alone]].concat());
+        assert!(refused.code == Some(1) && refused.stderr.contains("no sched:sched_switch"), "{}", refused.stderr);
+    }
+    let drawn = schedviz(&["events", &alone, "-q", "-o", "-", "--format", "svg"]).success().text();
+    assert!(drawn.contains("sched_wakeup") && drawn.contains("Nothing tells what ran"));
     let moved = schedviz(&["latency", &path("instance.dat")]).success().stderr;
     assert!(moved.contains("were not recorded") && moved.contains("[sched_migrate_task]"), "{moved}");
     std::fs::remove_dir_all(&folder).expect("removed");

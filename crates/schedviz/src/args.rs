@@ -212,6 +212,11 @@ impl TraceArgs {
     pub(crate) fn open(&self) -> Result<Subject> {
         Subject::open(&self.path, &self.read, &self.window)
     }
+
+    /// Opens it, whatever its events are.
+    pub(crate) fn open_any(&self) -> Result<Subject> {
+        Subject::of_any_events(&self.path, &self.read, &self.window)
+    }
 }
 
 /// Where reading begins

@@ -36,9 +36,27 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Opens a trace and finds the part that is asked for. Refused if the clock tells no time, or
-    /// if there is no event.
+    /// Opens a trace and finds the part that is asked for. Refused if the clock tells no time, if there is no
+    /// event, or none that tells who runs.
     pub(crate) fn open(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Subject> {
+        let subject = Subject::of_any_events(path, read, window)?;
+        subject.needs_switches()?;
+        Ok(subject)
+    }
+
+    /// Refuses a trace in which nothing tells who runs.
+    pub(crate) fn needs_switches(&self) -> Result<()> {
+        if !self.trace.has("sched_switch") {
+            bail!(
+                "{}: nothing tells who runs: there is no sched:sched_switch in it. Record with trace-cmd record -e sched",
+                self.path.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// The same, whatever the events are.
+    pub(crate) fn of_any_events(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Subject> {
         let trace = read.open(path)?;
         trace.has_time().map_err(|e| named(path, e))?;
         let Some((start, end)) = trace.extent() else { bail!("{}: the trace holds no events", path.display()) };

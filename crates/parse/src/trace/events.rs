@@ -199,10 +199,10 @@ impl Trace {
         STATE_EVENTS.into_iter().filter(|name| !occurs(name)).collect()
     }
 
-    /// Whether wakeups were recorded: looked for in the first unit of each CPU, and only where
-    /// there is none in the whole trace.
-    fn has_wakeups(&self) -> bool {
-        let Some(format) = self.format_named("sched", "sched_wakeup") else { return false };
+    /// Whether one of the events that the state is made from was recorded: looked for in the first unit of each CPU,
+    /// and only where there is none in the whole trace.
+    pub fn has(&self, name: &str) -> bool {
+        let Some(format) = self.format_named("sched", name) else { return false };
         for (_, pages) in self.selected_lanes() {
             let mut finder = Finder { id: format.id, common: *self.common(), endian: self.endian(), found: false };
             pages.walk(self.source(), 0, &mut finder);
@@ -210,7 +210,7 @@ impl Trace {
                 return true;
             }
         }
-        !self.missing_events().contains(&"sched_wakeup")
+        STATE_EVENTS.contains(&name) && !self.missing_events().contains(&name)
     }
 }
 
@@ -302,7 +302,7 @@ impl EventSource for EventStream<'_> {
         let (Some(start), Some(end)) = (start, end) else {
             return Err(Error::NoEvents { why: String::new() });
         };
-        let wakeups = trace.has_wakeups();
+        let wakeups = trace.has("sched_wakeup");
         Ok(Extent { start, end: end.max(start), firsts, wakeups })
     }
 

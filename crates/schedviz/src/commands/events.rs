@@ -226,8 +226,9 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         None
     };
     args.tasks.without_forked("events")?;
-    let subject = args.trace.open()?;
+    let subject = args.trace.open_any()?;
     if args.balance {
+        subject.needs_switches()?;
         return balance(args, &subject);
     }
     let choice = Choice::of(args, &subject)?;
@@ -308,7 +309,7 @@ pub(crate) fn each(
     failed.map_or(Ok(diagnostics), Err)
 }
 
-/// The figure with what ran behind, in pale grey unless asked otherwise.
+/// The figure with what ran behind, where that was recorded, in pale grey unless asked otherwise.
 fn over_lanes(
     args: &EventsArgs,
     subject: &Subject,
@@ -318,9 +319,16 @@ fn over_lanes(
     let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
     let coloring = Coloring { pale: !args.in_color, ..Coloring::default() };
     let lanes_options = subject.lanes(subject.from, subject.to, coloring);
-    let lanes: Vec<Lane> = read_lanes(&subject.trace, &reader, &lanes_options, &[]).0;
+    let lanes: Vec<Lane> = if subject.trace.has("sched_switch") {
+        read_lanes(&subject.trace, &reader, &lanes_options, &[]).0
+    } else {
+        Vec::new()
+    };
     let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), subject.to.since(subject.from));
-    let heading = subject.lossy_heading(&loss, diagnostics);
+    let mut heading = subject.lossy_heading(&loss, diagnostics);
+    if lanes.is_empty() {
+        heading.warnings.push("Nothing tells what ran: there is no sched:sched_switch in the trace.".into());
+    }
     let background = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
         dat2graph::draw_lanes(figure, &lanes, &lanes_options, scale, top, height);
     };
