@@ -84,6 +84,31 @@ tuple!(A 0, B 1, C 2);
 tuple!(A 0, B 1, C 2, D 3);
 tuple!(A 0, B 1, C 2, D 3, E 4, F 5);
 
+/// One that is made only if it is asked for.
+impl<A: Analysis> Analysis for Option<A> {
+    type Output = Option<A::Output>;
+    const COUNTS: bool = A::COUNTS;
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.iter_mut().for_each(|analysis| analysis.begin(start, state));
+    }
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.iter_mut().for_each(|analysis| analysis.before(event, state));
+    }
+    fn span(&mut self, span: &Span, state: &SchedState) {
+        self.iter_mut().for_each(|analysis| analysis.span(span, state));
+    }
+    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
+        self.iter_mut().for_each(|analysis| analysis.cpu_span(span, state));
+    }
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.iter_mut().for_each(|analysis| analysis.after(event, state));
+    }
+    fn finish(self, end: Ts, state: &SchedState) -> Self::Output {
+        self.map(|analysis| analysis.finish(end, state))
+    }
+}
+
 /// The running time of each task: the smallest useful analysis, and the example for others.
 #[derive(Clone, Debug, Default)]
 pub struct RunTime {

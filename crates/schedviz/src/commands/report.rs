@@ -87,7 +87,8 @@ struct Questions<'q> {
     overview: running_waiting::Options<'q>,
     waits: latency::Options<'q>,
     drawn: dat2graph::Options,
-    shares: fairness::Options<'q>,
+    /// Not where only some CPUs are meant: fairness is of tasks, wherever they run.
+    shares: Option<fairness::Options<'q>>,
     busy: utilization::Options,
 }
 
@@ -98,7 +99,7 @@ struct Found {
     delays: LatencyReport,
     columns: TraceColumns,
     lanes: Vec<Lane>,
-    shared: FairnessReport,
+    shared: Option<FairnessReport>,
     used: UtilizationReport,
     diagnostics: Diagnostics,
 }
@@ -109,7 +110,7 @@ type Answers = (
     running_waiting::Report,
     LatencyReport,
     (TraceColumns, Vec<Lane>),
-    FairnessReport,
+    Option<FairnessReport>,
     UtilizationReport,
 );
 
@@ -140,7 +141,7 @@ impl<'q> Questions<'q> {
             overview: super::running_waiting::plain(subject)?,
             waits: latency::Options { cpus, zero, topology: topology(), worst: 5, ..Default::default() },
             drawn: subject.lanes(from, to, Coloring::default()),
-            shares,
+            shares: (!subject.shown.some).then_some(shares),
             busy: super::utilization::plain(subject),
         })
     }
@@ -159,7 +160,7 @@ impl<'q> Questions<'q> {
         let queues = || running_waiting::RunningWaiting::new(&self.overview);
         let delays = || latency::Latency::new(&self.waits);
         let lanes = || (FromTrace::only(subject.only()), Timeline::new(&self.drawn));
-        let shared = || fairness::Fairness::new(&self.shares);
+        let shared = || self.shares.as_ref().map(fairness::Fairness::new);
         let used = || utilization::Utilization::new(&self.busy);
         let events = subject.trace.events()?;
         let threads = events.threads();
@@ -237,8 +238,7 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
             json: json(subject, delays, diagnostics)?,
         },
     ];
-    // It is of tasks, wherever they run.
-    if !subject.shown.some {
+    if let Some(shared) = shared {
         sections.push(Section {
             name: "fairness",
             title: "Fairness",
