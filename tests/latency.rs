@@ -110,16 +110,7 @@ fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
 
 /// All waits of a window, as `schedviz fairness` has them.
 fn starved(events: &[SchedEvent], from: Ts, to: Ts) -> Vec<fairness::Starved> {
-    let options = fairness::Options {
-        from,
-        to,
-        zero: from,
-        by: fairness::GroupBy::Task,
-        tasks: None,
-        weights: false,
-        interval: Dur(to.since(from).0.max(1)),
-        worst: usize::MAX,
-    };
+    let options = fairness::Options { worst: usize::MAX, ..fairness::Options::new(from, to) };
     let window = sched::Window { from: Some(from), to: Some(to) };
     let pass = Pass::over(events).window(window).run(|| fairness::Fairness::new(&options));
     pass.unwrap_or_else(|never| match never {}).output.starved
@@ -274,16 +265,7 @@ fn what_a_loss_cut_has_no_length() {
 
 /// What `schedviz fairness` and the slices of `schedstat` have of these events, from 0 to `to`.
 fn shares(events: &[SchedEvent], by: fairness::GroupBy, to: i64) -> (fairness::FairnessReport, Option<f64>) {
-    let options = fairness::Options {
-        from: Ts(0),
-        to: Ts(to),
-        zero: Ts(0),
-        by,
-        tasks: None,
-        weights: false,
-        interval: Dur(to.unsigned_abs()),
-        worst: 5,
-    };
+    let options = fairness::Options { by, ..fairness::Options::new(Ts(0), Ts(to)) };
     let pass = Pass::over(events).run(|| (fairness::Fairness::new(&options), schedstat::FromTrace::default()));
     let (shares, columns) = pass.unwrap_or_else(|never| match never {}).output;
     (shares, columns.columns.slice_ms)

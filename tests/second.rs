@@ -2,7 +2,7 @@
 //! task ran and waited, on every recording and on simulated losses.
 
 use crate::support::recordings;
-use fairness::{Fairness, GroupBy};
+use fairness::Fairness;
 use parse::Trace;
 use sched::pass::EventSource;
 use sched::{Dur, Kind, Pass, SchedEvent, StateClass, Window};
@@ -111,6 +111,24 @@ impl Slow {
         if self.root.is_some() { self.traced.contains(&pid) } else { self.forked.contains(&pid) }
     }
 
+    /// The CPUs that idle, those that are overloaded by tasks that count, and how many of these wait there.
+    fn sets(&self, counts: impl Fn(i32) -> bool) -> (u64, u64, u64) {
+        let w = |cpu: u32| self.waiting.iter().filter(move |(_, on)| **on == cpu).map(|(pid, _)| *pid);
+        let (mut idle, mut over, mut waiters) = (0, 0, 0);
+        for (cpu, current) in &self.current {
+            match current {
+                None => {}
+                Some(0) => idle += u64::from(w(*cpu).next().is_none()),
+                Some(_) => {
+                    let waiting = w(*cpu).filter(|pid| counts(*pid)).count() as u64;
+                    over += u64::from(waiting > 0);
+                    waiters += waiting;
+                }
+            }
+        }
+        (idle, over, waiters)
+    }
+
     /// What each task does, for so long.
     fn add_tasks(&self, figures: &mut SlowFigures, ns: u64) {
         for pid in self.current.values().flatten().filter(|pid| **pid != 0) {
@@ -120,16 +138,6 @@ impl Slow {
         for (pid, _) in self.waiting.iter().filter(|(_, cpu)| self.current.contains_key(cpu)) {
             figures.tasks.entry(*pid).or_default().1 += ns;
         }
-        let waits =
-            |cpu: u32| self.waiting.iter().filter(|(p, c)| **c == cpu && self.is_application(**p)).count() as u64;
-        let busy = self.current.iter().filter(|(_, now)| now.is_some_and(|pid| pid != 0));
-        let waiting: u64 = busy.map(|(cpu, _)| waits(*cpu)).sum();
-        let idles = |(cpu, now): &(&u32, &Option<i32>)| **now == Some(0) && !self.waiting.values().any(|c| c == *cpu);
-        let idle = self.current.iter().filter(idles).count() as u64;
-        if idle > 0 && waiting > 0 {
-            figures.application.0 += ns;
-            figures.application.1 += ns * idle.min(waiting);
-        }
     }
 
     fn add(&self, figures: &mut SlowFigures, ns: u64) {
@@ -137,27 +145,19 @@ impl Slow {
             return;
         }
         self.add_tasks(figures, ns);
-        let w = |cpu: u32| self.waiting.values().filter(|c| **c == cpu).count() as u64;
-        let (mut idle, mut over, mut unknown, mut waiters, mut running) = (0u64, 0u64, 0u64, 0u64, 0u64);
-        for (cpu, current) in &self.current {
-            match current {
-                None => unknown += 1,
-                Some(0) if w(*cpu) == 0 => idle += 1,
-                Some(0) => {}
-                Some(_) => {
-                    running += 1;
-                    if w(*cpu) > 0 {
-                        over += 1;
-                        waiters += w(*cpu);
-                    }
-                }
-            }
+        let (idle, over, waiters) = self.sets(|pid| self.is_application(pid));
+        if idle > 0 && over > 0 {
+            figures.application.0 += ns;
+            figures.application.1 += ns * idle.min(waiters);
         }
+        let (idle, over, waiters) = self.sets(|_| true);
         if idle > 0 && over > 0 {
             figures.time += ns;
             figures.capacity += ns * idle.min(over);
             figures.threads += ns * idle.min(waiters);
         }
+        let unknown = self.current.values().filter(|now| now.is_none()).count() as u64;
+        let running = self.current.values().flatten().filter(|pid| **pid != 0).count() as u64;
         if (idle.min(1) + over.min(1) + unknown) >= 2 {
             figures.possible += ns;
         }
@@ -258,8 +258,7 @@ fn compare(name: &str, events: &[SchedEvent]) {
         topology: sched::Topology::default(),
         balance_interval: interval,
     };
-    let by = GroupBy::Task;
-    let shares = fairness::Options { from, to, zero: from, by, tasks: None, weights: false, interval, worst: 0 };
+    let shares = fairness::Options::new(from, to);
     let analyses = || (WorkConservation::new(&conserve), Utilization::new(&used), Fairness::new(&shares));
     let pass = Pass::over(events).window(Window::default()).run(analyses);
     let (report, used, shares) = pass.unwrap_or_else(|never| match never {}).output;

@@ -2,7 +2,7 @@
 //! say, and the sums that must hold on recordings.
 
 use crate::support::{fixture, golden, recordings, schedviz, scratch};
-use fairness::{Fairness, GroupBy};
+use fairness::Fairness;
 use parse::Trace;
 use sched::pass::{EventSource, Window};
 use sched::{Analysis, Cpu, Dur, Kind, Load, Pass, Pid, SchedEvent, SchedState, Topology, Ts};
@@ -230,16 +230,8 @@ fn members_got_what_the_simulator_gave_them() {
         let sim = Simulation::run(seed, 1 + (seed % 6) as u32, 400);
         let events = sim.events.as_slice();
         let (from, to) = (events[0].ts, events[events.len() - 1].ts);
-        let options = fairness::Options {
-            from,
-            to,
-            zero: from,
-            by: GroupBy::Task,
-            tasks: None,
-            weights: false,
-            interval: Dur((to.since(from).0 / 5).max(1)),
-            worst: 3,
-        };
+        let interval = Dur((to.since(from).0 / 5).max(1));
+        let options = fairness::Options { interval, worst: 3, ..fairness::Options::new(from, to) };
         let report = Pass::over(events).run(|| Fairness::new(&options)).unwrap_or_else(|never| match never {}).output;
         let laws = Pass::over(events).run(Laws::default).unwrap_or_else(|never| match never {}).output;
         let sum = |of: fn(&fairness::Member) -> u64| report.members.iter().map(of).sum::<u64>();
@@ -293,16 +285,7 @@ fn a_thread_that_executes_is_chosen_by_the_number_it_had() {
     ];
     let got = |pid: i32| {
         let chosen = move |task: &sched::state::Task, _: &SchedState| task.pid == Pid(pid);
-        let options = fairness::Options {
-            from: Ts(0),
-            to: Ts(9),
-            zero: Ts(0),
-            by: GroupBy::Task,
-            tasks: Some(&chosen),
-            weights: false,
-            interval: Dur(9),
-            worst: 3,
-        };
+        let options = fairness::Options { tasks: Some(&chosen), ..fairness::Options::new(Ts(0), Ts(9)) };
         let pass = Pass::over(events.as_slice()).run(|| Fairness::new(&options));
         let members = pass.unwrap_or_else(|never| match never {}).output.members;
         members.iter().map(|m| (m.run_ns.0, m.wait_ns.0)).collect::<Vec<_>>()

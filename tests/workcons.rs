@@ -217,8 +217,8 @@ fn verdicts_and_exit_codes() {
     let (untrusted, why) = code(&[&lossy, "--waiters", "all", "--max-violation", "99.9"]);
     assert!(untrusted == Some(3) && why.contains("nothing is known of"), "{why}");
     // Of switches alone nobody can tell who waits, be it much or little.
-    let switches: Vec<SchedEvent> =
-        Simulation::run(3, 6, 2000).events.into_iter().filter(|e| matches!(e.kind, Kind::Switch { .. })).collect();
+    let (switches, others): (Vec<SchedEvent>, Vec<SchedEvent>) =
+        Simulation::run(3, 6, 2000).events.into_iter().partition(|e| matches!(e.kind, Kind::Switch { .. }));
     let alone = folder.join("switches.dat");
     std::fs::write(&alone, TraceBuilder::default().events(&switches).build()).expect("written");
     let alone = alone.to_str().expect("a path").to_owned();
@@ -231,8 +231,6 @@ fn verdicts_and_exit_codes() {
     let missing = json["runs"][0]["trust"]["missing_events"].as_array().expect("names");
     assert_eq!(missing[0], "sched_wakeup");
     // Without any nobody can tell who runs; the events can be shown.
-    let others: Vec<SchedEvent> =
-        Simulation::run(3, 6, 2000).events.into_iter().filter(|e| !matches!(e.kind, Kind::Switch { .. })).collect();
     std::fs::write(&alone, TraceBuilder::default().events(&others).build()).expect("written");
     for command in [&["dat2graph"][..], &["utilization"], &["stepper", "--text"], &["events", "--balance"]] {
         let refused = schedviz(&[command, &[&alone]].concat());

@@ -103,16 +103,7 @@ fn judges(events: &[SchedEvent], from: Ts, to: Ts) {
         topology: Topology::default(),
         balance_interval: Dur(10),
     };
-    let shares = fairness::Options {
-        from,
-        to,
-        zero: from,
-        by: fairness::GroupBy::Task,
-        tasks: None,
-        weights: true,
-        interval: part,
-        worst: 3,
-    };
+    let shares = fairness::Options { weights: true, interval: part, worst: 3, ..fairness::Options::new(from, to) };
     let waits = latency::Options { worst: 3, by: latency::By::Task, ..latency::Options::default() };
     let analysis = || {
         (

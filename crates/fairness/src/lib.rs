@@ -64,6 +64,14 @@ pub struct Options<'o> {
     pub worst: usize,
 }
 
+impl Options<'_> {
+    /// Of a window whose start counts as zero: every task by itself, the window as one interval, the five longest waits.
+    pub fn new(from: Ts, to: Ts) -> Self {
+        let interval = Dur(to.since(from).0.max(1));
+        Options { from, to, zero: from, by: GroupBy::Task, tasks: None, weights: false, interval, worst: 5 }
+    }
+}
+
 /// The most intervals.
 pub const MOST_INTERVALS: u64 = 1_000;
 

@@ -118,12 +118,10 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
     let unfinished = |(id, track): (TaskId, &Track)| {
         let task = state.task(id).filter(|_| matches!(track.phase, Phase::Wait(_)))?;
         let TaskState::Waiting(cpu) = task.state else { return None };
-        if !state.is_observed(cpu) {
-            return None;
-        }
         let (start_in_trace_ns, duration_ns) = (track.since.since(latency.options.zero).0, end.since(track.since));
         let wait = Unfinished { start_in_trace_ns, duration_ns, pid: task.pid, command: task.comm, cpu };
-        latency.measures(task, cpu, state).then_some(wait)
+        // Elsewhere it may have run.
+        (state.is_observed(cpu) && latency.measures(task, cpu, state)).then_some(wait)
     };
     let unfinished: Vec<Unfinished> = latency.tracks.iter().filter_map(unfinished).collect();
     let longest_still_waiting = unfinished.iter().copied().max_by_key(|wait| (wait.duration_ns, Reverse(wait.pid)));

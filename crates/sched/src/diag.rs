@@ -201,8 +201,20 @@ impl Diagnostics {
 
     /// Counts one more and, the first time, notes the place or the name.
     pub fn add_at(&mut self, what: Diagnostic, place: impl FnOnce() -> String) {
-        self.add(what);
-        self.details.entry(what).or_insert_with(place);
+        self.add_many_at(what, 1, place);
+    }
+
+    /// Counts `n` more and, the first time, notes the place or the names; none leaves no trace.
+    pub fn add_many_at(&mut self, what: Diagnostic, n: u64, place: impl FnOnce() -> String) {
+        if n > 0 {
+            self.add_many(what, n);
+            self.details.entry(what).or_insert_with(place);
+        }
+    }
+
+    /// The first place, or the names, if they were noted.
+    pub fn detail(&self, what: Diagnostic) -> Option<&str> {
+        self.details.get(&what).map(String::as_str)
     }
 
     /// How many were counted.
@@ -217,7 +229,7 @@ impl Diagnostics {
 
     /// All of them: what, how often, and the first place if one was noted.
     pub fn iter(&self) -> impl Iterator<Item = (Diagnostic, u64, Option<&str>)> {
-        self.counts.iter().map(|(d, n)| (*d, *n, self.details.get(d).map(String::as_str)))
+        self.counts.iter().map(|(d, n)| (*d, *n, self.detail(*d)))
     }
 
     /// Adds the counts of `other` to these.

@@ -358,22 +358,21 @@ impl SchedState {
 
     /// Closes the span of the task in `slot`, which an event `ended` or not, and begins the next.
     fn change(&mut self, slot: Slot, state: TaskState, ts: Ts, mut ended: bool, mut begins: bool) {
-        let task = self.tasks.entry(slot);
-        if let TaskState::Waiting(cpu) = task.state
-            && !self.cpus[cpu.index()].observed
-        {
-            ended = false;
-            begins &= !matches!(state, TaskState::Waiting(_));
+        if let TaskState::Waiting(cpu) = self.tasks.entry(slot).state {
+            let c = &mut self.cpus[cpu.index()];
+            if !c.observed {
+                ended = false;
+                begins &= !matches!(state, TaskState::Waiting(_));
+            }
+            self.tasks.leave(&mut c.queue, slot);
         }
+        let task = self.tasks.entry(slot);
         let old = std::mem::replace(&mut task.state, state);
         let start = std::mem::replace(&mut task.since, ts);
         let begun = std::mem::replace(&mut task.begun, begins);
         let span = Span { task: task.id(), pid: task.pid, state: old, start, end: ts, next: state, begun, ended };
         task.undecided = None;
         self.spans.push(span);
-        if let TaskState::Waiting(cpu) = old {
-            self.tasks.leave(&mut self.cpus[cpu.index()].queue, slot);
-        }
         if let TaskState::Waiting(cpu) = state {
             if !self.cpu(cpu).observed {
                 self.repair(Repair::UnseenQueue);

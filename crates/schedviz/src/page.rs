@@ -66,7 +66,7 @@ pub(crate) fn general_warnings(subject: &Subject, diagnostics: &Diagnostics) -> 
     if diagnostics.count(Diagnostic::OverlappingData) > 0 {
         warnings.push("The file's table of CPUs is damaged: the data of some are missing.".into());
     }
-    if let Some((_, _, Some(names))) = diagnostics.iter().find(|(what, ..)| *what == Diagnostic::MissingEvents) {
+    if let Some(names) = diagnostics.detail(Diagnostic::MissingEvents) {
         warnings.push(format!("Not recorded: {names}. Who waited where is known in part."));
     }
     if diagnostics.count(Diagnostic::FastWindow) > 0 {

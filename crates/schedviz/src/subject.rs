@@ -55,7 +55,7 @@ impl Subject {
         Ok(())
     }
 
-    /// The same, whatever the events are.
+    /// Opens a trace, whatever its events are, and finds the part that is asked for.
     pub(crate) fn of_any_events(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Subject> {
         let trace = read.open(path)?;
         trace.has_time().map_err(|e| named(path, e))?;

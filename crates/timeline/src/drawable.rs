@@ -44,8 +44,8 @@ mod tests {
         let trace = Drawable::new("a.dat", "draw a.dat", Dur(7_000_000_000));
         assert_eq!(trace.part(2_000_000_000, Dur(4_000_000)), "draw a.dat --min 1.999000 --max 2.005000");
         assert_eq!(trace.part(500, Dur(8)), "draw a.dat --min 0.000000 --max 0.000002");
-        let to_the_end = "draw a.dat --min 4.999500 --max 7.000001";
-        assert_eq!(trace.part(5_500_000_000, Dur(1_499_999_999)), to_the_end.replace("4.999500", "5.125000"));
+        let to_the_end = "draw a.dat --min 5.125000 --max 7.000001";
+        assert_eq!(trace.part(5_500_000_000, Dur(1_499_999_999)), to_the_end);
         assert_eq!(trace.to_string(), "a.dat");
     }
 }

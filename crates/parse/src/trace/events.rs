@@ -3,6 +3,7 @@
 use super::{AHEAD, Trace};
 use crate::bytes::Endian;
 use crate::error::Error;
+use crate::format::EventFormat;
 use crate::merge::{self, Timed};
 use crate::page::{Loss, Raw};
 use crate::plan::{Oddities, Plan, STATE_EVENTS, Want};
@@ -191,16 +192,18 @@ impl Trace {
 
     /// Names of the state's events that were not recorded at all.
     pub fn missing_events(&self) -> Vec<&'static str> {
-        let counts = self.counts();
-        let occurs = |name: &str| {
-            self.format_named("sched", name)
-                .is_some_and(|f| self.selected.iter().any(|b| counts.buffers.get(*b).is_some_and(|c| c.of(f.id) > 0)))
-        };
+        let occurs = |name: &str| self.format_named("sched", name).is_some_and(|format| self.occurs(format));
         STATE_EVENTS.into_iter().filter(|name| !occurs(name)).collect()
     }
 
-    /// Whether one of the events that the state is made from was recorded: looked for in the first unit of each CPU,
-    /// and only where there is none in the whole trace.
+    /// Whether any event of this format is in the buffers that are read.
+    fn occurs(&self, format: &EventFormat) -> bool {
+        let counts = self.counts();
+        self.selected.iter().any(|b| counts.buffers.get(*b).is_some_and(|c| c.of(format.id) > 0))
+    }
+
+    /// Whether this event of the scheduler was recorded: looked for in the first unit of each CPU, and only where there
+    /// is none in the whole trace.
     pub fn has(&self, name: &str) -> bool {
         let Some(format) = self.format_named("sched", name) else { return false };
         for (_, pages) in self.selected_lanes() {
@@ -210,7 +213,7 @@ impl Trace {
                 return true;
             }
         }
-        STATE_EVENTS.contains(&name) && !self.missing_events().contains(&name)
+        self.occurs(format)
     }
 }
 

@@ -59,7 +59,7 @@ impl SchedState {
             diagnostics.add_many(repair.diagnostic(), self.repaired(repair));
         }
         let missing = self.missing();
-        missing.iter().for_each(|_| diagnostics.add_at(Diagnostic::MissingEvents, || missing.join(", ")));
+        diagnostics.add_many_at(Diagnostic::MissingEvents, missing.len() as u64, || missing.join(", "));
         diagnostics
     }
 }

@@ -121,8 +121,8 @@ fn what_was_not_recorded_shows_in_what_was() {
     }
     assert_eq!(d.0.missing(), ["sched_wakeup", "sched_migrate_task"]);
     let found = d.0.diagnostics();
-    let missing = found.iter().find(|(what, ..)| *what == crate::Diagnostic::MissingEvents);
-    assert_eq!(missing.map(|(_, n, which)| (n, which)), Some((2, Some("sched_wakeup, sched_migrate_task"))));
+    let missing = crate::Diagnostic::MissingEvents;
+    assert_eq!((found.count(missing), found.detail(missing)), (2, Some("sched_wakeup, sched_migrate_task")));
     let mut d = Drive::idle(1);
     for pid in 10..14 {
         d.at(1, 0, 0, Kind::Fork { parent: Pid(1), child: Pid(pid), child_comm: Comm::EMPTY }).wakeup(2, 0, pid, 0);

@@ -127,14 +127,10 @@ impl<'q> Questions<'q> {
             ..Default::default()
         };
         let shares = fairness::Options {
-            from,
-            to,
             zero,
             by: fairness::GroupBy::Command,
-            tasks: None,
-            weights: false,
             interval: Dur(round_step(to.since(from).0 / 10)),
-            worst: 5,
+            ..fairness::Options::new(from, to)
         };
         Ok(Questions {
             conserve,
