@@ -64,11 +64,12 @@ fn compare_fields(record: &Record<'_>, line: &Line<'_>) -> Result<(), String> {
         rest = &rest[start + field.name.len() + 1..];
         let end = fields.get(i + 1).and_then(|next| rest.find(&format!(" {}=", next.name))).unwrap_or(rest.len());
         let shown = rest[..end].trim_end();
+        let shown = if field.is_text() { shown } else { shown.trim_start() };
         let ours = match (field.is_text(), record.number(&field.name)) {
             (true, _) => String::from_utf8_lossy(record.bytes(&field.name).unwrap_or(b"?")).trim_end().to_owned(),
             (false, Some(n)) => {
                 let hex = shown.strip_prefix("0x").unwrap_or(shown);
-                // Decimal, hexadecimal, padded with zeroes or a symbol: as the event prints it.
+                // Decimal, hexadecimal, padded with zeroes or blanks, or a symbol: as the event prints it.
                 let unsigned = if field.size == 4 { u64::from(n as u32) } else { n as u64 };
                 let same = shown.trim_start_matches('0').parse::<i64>().ok() == Some(n)
                     || shown.parse::<u64>().ok() == Some(unsigned)
@@ -192,7 +193,7 @@ fn listed_events_are_those_of_the_report() {
             let mut ours = ours.lines();
             let first = ours.next().unwrap_or("");
             let same = |text: &str| if line.name == "sched_switch" { without_state(text) } else { text.to_owned() };
-            assert_eq!(same(first), same(line.rest.trim()), "{}: {}", path.display(), line.name);
+            assert_eq!(same(first.trim()), same(line.rest.trim()), "{}: {}", path.display(), line.name);
             for caller in ours {
                 let theirs = stacks.next().expect("as many callers");
                 let (a, b) = (caller.rsplit_once(' '), theirs.rsplit_once(' '));

@@ -8,6 +8,7 @@ mod damage;
 mod differential;
 mod events;
 mod figures;
+mod hotplug;
 mod latency;
 mod laws;
 mod memory;

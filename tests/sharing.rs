@@ -35,7 +35,7 @@ fn measure(events: &[SchedEvent], options: &Options) -> UtilizationReport {
 #[test]
 fn time_is_divided_without_rest() {
     for seed in 0..80 {
-        let sim = Simulation::run(seed, 1 + (seed % 6) as u32, 400);
+        let sim = Simulation::any(seed, 1 + (seed % 6) as u32, 400);
         let (lossy, _) = sim.lossy(seed);
         for events in [&sim.events, &lossy] {
             let options = options(events, 1 + seed % 11);
@@ -44,8 +44,8 @@ fn time_is_divided_without_rest() {
             let window = options.to.since(options.from).0;
             assert_eq!(report.all.total(), window * options.cpus.len() as u64, "seed {seed}");
             assert_eq!(
-                (report.all.busy(), report.all.idle_ns, report.all.unknown_ns),
-                (laws.busy.0, laws.idle.0, laws.unknown.0),
+                [report.all.busy(), report.all.idle_ns, report.all.unknown_ns, report.all.offline_ns],
+                [laws.busy, laws.idle, laws.unknown, laws.offline].map(|time| time.0),
                 "seed {seed}"
             );
             for class in 0..utilization::CLASSES {
@@ -86,7 +86,7 @@ fn recordings_are_divided_without_rest() {
 fn of_some_cpus_only_those_stand_beside_one_another() {
     let mut idled = 0;
     for seed in 0..60 {
-        let sim = Simulation::run(seed, 3 + (seed % 6) as u32, 400);
+        let sim = Simulation::any(seed, 3 + (seed % 6) as u32, 400);
         for events in [&sim.events, &sim.lossy(seed).0] {
             let mut options = options(events, 3);
             options.balance_interval = Dur(1);
@@ -156,7 +156,7 @@ fn a_herd_is_followed_until_it_has_run() {
 fn columns_count_what_the_simulator_did() {
     use schedstat::FromTrace;
     for seed in 0..60 {
-        let sim = Simulation::run(seed, 1 + (seed % 6) as u32, 400);
+        let sim = Simulation::any(seed, 1 + (seed % 6) as u32, 400);
         let events = sim.events.as_slice();
         let run = Pass::over(events).run(|| (FromTrace::default(), Laws::default()));
         let (found, laws) = run.unwrap_or_else(|never| match never {}).output;
@@ -227,7 +227,7 @@ fn idle_between(events: &[SchedEvent], from: Ts, to: Ts) -> (u64, Vec<fairness::
 #[test]
 fn members_got_what_the_simulator_gave_them() {
     for seed in 0..80 {
-        let sim = Simulation::run(seed, 1 + (seed % 6) as u32, 400);
+        let sim = Simulation::any(seed, 1 + (seed % 6) as u32, 400);
         let events = sim.events.as_slice();
         let (from, to) = (events[0].ts, events[events.len() - 1].ts);
         let interval = Dur((to.since(from).0 / 5).max(1));
@@ -242,7 +242,7 @@ fn members_got_what_the_simulator_gave_them() {
         let (_, witnessed) = sim.witnessed();
         let states = std::iter::once(&sim.initial).chain(&sim.truth);
         for ((truth, now), next) in states.zip(std::iter::once(from).chain(events.iter().map(|e| e.ts))).zip(events) {
-            for (cpu, pid) in (0..).zip(&truth.current).filter(|(cpu, pid)| witnessed.contains(cpu) && **pid != 0) {
+            for (cpu, pid) in (0..).zip(&truth.current).filter(|(cpu, pid)| witnessed.contains(cpu) && **pid > 0) {
                 let _: u32 = cpu;
                 *ran.entry(*pid).or_default() += next.ts.since(now).0;
             }

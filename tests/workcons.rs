@@ -171,7 +171,7 @@ fn truth(sim: &Simulation) -> (u64, u64, u64) {
 fn figures_are_the_simulators_own() {
     let mut violated = 0;
     for seed in 0..100 {
-        let sim = Simulation::run(seed, 2 + (seed % 8) as u32, 400);
+        let sim = Simulation::any(seed, 2 + (seed % 8) as u32, 400);
         let report = measure(&sim.events, &Options::default(), Window::default());
         assert_eq!(figures(&report), truth(&sim), "seed {seed}");
         assert_eq!(report.all.percent, report.all.possible_percent, "nothing was lost");
@@ -183,7 +183,7 @@ fn figures_are_the_simulators_own() {
 #[test]
 fn adjacent_windows_add_up() {
     for seed in 0..20 {
-        let sim = Simulation::run(seed, 4, 400);
+        let sim = Simulation::any(seed, 4, 400);
         let whole = measure(&sim.events, &Options::default(), Window::default());
         let (first, last) = (sim.events[0].ts, sim.events[sim.events.len() - 1].ts);
         let cut = |i: i64| Some(Ts(first.0 + (last.0 - first.0) * i / 5));
@@ -289,7 +289,7 @@ fn running_and_waiting_agree_with_work_conservation() {
     use running_waiting::{Panel, RunningWaiting};
     let mut compared = 0;
     for seed in 0..60 {
-        let sim = Simulation::run(seed, 1 + (seed % 8) as u32, 500);
+        let sim = Simulation::any(seed, 1 + (seed % 8) as u32, 500);
         for events in [sim.events.clone(), sim.lossy(seed).0] {
             let report = measure(&events, &Options::default(), Window::default());
             let cpus: BTreeSet<Cpu> = events.iter().map(|e| e.cpu).collect();
@@ -328,7 +328,7 @@ fn running_and_waiting_agree_with_work_conservation() {
 fn the_truth_lies_within_the_bounds() {
     let (mut lossy, mut told) = (0, 0);
     for seed in 0..10_000 {
-        let sim = Simulation::run(seed, 2 + (seed % 8) as u32, 300);
+        let sim = Simulation::any(seed, 2 + (seed % 8) as u32, 300);
         let (events, _) = sim.lossy(seed);
         let window = sim.events[sim.events.len() - 1].ts.since(sim.events[0].ts).0;
         let options = Options { waiters: workcons::Waiters::All, ..Options::default() };

@@ -40,7 +40,7 @@ impl Input<'_> {
     }
 
     fn kind(&mut self) -> Kind {
-        match self.byte() % 13 {
+        match self.byte() % 14 {
             0 | 1 => {
                 let class = match self.byte() % 4 {
                     0 => StateClass::Runnable,
@@ -63,6 +63,7 @@ impl Input<'_> {
                 Kind::Numa { pid: self.pid(), with, src: self.cpu(), dst: self.cpu(), stuck: self.byte() > 200 }
             }
             11 => Kind::Interrupt { id: 2, entry: self.byte() > 100 },
+            12 => Kind::Offline,
             _ => Kind::Other { id: 1 },
         }
     }

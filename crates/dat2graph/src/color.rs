@@ -39,9 +39,9 @@ pub struct Needs {
 }
 
 /// The classes of a lane's intervals.
-pub(crate) use timeline::strips::{BLANK as IDLE, UNKNOWN};
-pub(crate) const OTHERS: Class = 2;
-const FIRST: Class = 3;
+pub(crate) use timeline::strips::{BLANK as IDLE, OFFLINE, UNKNOWN};
+pub(crate) const OTHERS: Class = timeline::strips::FIRST;
+const FIRST: Class = OTHERS + 1;
 
 /// Tasks behind something else.
 const PALE: Color = Color::grey(0xd8);
@@ -112,6 +112,7 @@ impl Coloring {
         match span.current {
             Current::Idle => IDLE,
             Current::Unknown => UNKNOWN,
+            Current::Offline => OFFLINE,
             Current::Task(_) if self.pale => OTHERS,
             Current::Task(pid) => self.class_of(pid, span.comm, span.start),
         }
@@ -153,7 +154,7 @@ impl Coloring {
     /// The colour of a class.
     pub fn paint(&self, class: Class) -> Color {
         match class {
-            IDLE | UNKNOWN => Color::WHITE,
+            IDLE | UNKNOWN | OFFLINE => Color::WHITE,
             OTHERS if self.pale => PALE,
             OTHERS => OTHER,
             class if self.by == ColorBy::Class => {

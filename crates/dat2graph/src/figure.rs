@@ -6,8 +6,8 @@ use draw::{Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
 use sched::{Cpu, Ts};
 use std::collections::BTreeMap;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
-use timeline::palette::{BANDS, INK, MIXED};
-use timeline::strips::{Strips, UNKNOWN};
+use timeline::palette::{self, BANDS, INK, MIXED};
+use timeline::strips::{FIRST, Strips};
 use timeline::{Class, LaneLayout, Piece, TimeScale};
 
 /// Entries that a legend lists.
@@ -76,7 +76,7 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> V
     let area = |color| Swatch::Area(Paint::Solid(color));
     let mut legend = area_legend(lanes, options, LISTED);
     let shares = lanes.iter().flat_map(|l| &l.pieces).any(|p| {
-        matches!(p, Piece::Shares { shares, .. } if shares.iter().filter(|s| s.0 > UNKNOWN).count() > options.depth())
+        matches!(p, Piece::Shares { shares, .. } if shares.iter().filter(|s| s.0 >= FIRST).count() > options.depth())
     });
     if shares {
         legend.push(LegendEntry { swatch: area(MIXED), label: "several more tasks in one column".into() });
@@ -85,6 +85,9 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> V
         legend.push(LegendEntry { swatch: Swatch::Area(Paint::Hatch), label: "unknown: events were lost".into() });
     }
     legend.push(LegendEntry { swatch: Swatch::Blank, label: "idle".into() });
+    if report.lanes.iter().any(|l| l.offline_ns > 0) {
+        legend.push(LegendEntry { swatch: Swatch::Line(palette::OFFLINE), label: "offline".into() });
+    }
     for (i, event) in report.events.iter().enumerate() {
         let (shape, color) = mark_look(i);
         legend.push(LegendEntry {

@@ -64,7 +64,7 @@ struct Builder<'o> {
 
 impl<'o> Builder<'o> {
     fn new(cpu: Cpu, options: &'o Options) -> Builder<'o> {
-        let report = LaneReport { cpu, busy_ns: 0, idle_ns: 0, unknown_ns: 0, switches: 0, gaps: 0 };
+        let report = LaneReport { cpu, busy_ns: 0, idle_ns: 0, unknown_ns: 0, offline_ns: 0, switches: 0, gaps: 0 };
         let columns = Columns::new(options.from, options.to, options.columns());
         Builder { options, columns, report, tasks: FxHashMap::default(), covered: options.from }
     }
@@ -75,6 +75,7 @@ impl<'o> Builder<'o> {
         match span.current {
             Current::Idle => self.report.idle_ns += ns,
             Current::Unknown => self.report.unknown_ns += ns,
+            Current::Offline => self.report.offline_ns += ns,
             Current::Task(pid) => {
                 self.report.busy_ns += ns;
                 let task =
@@ -143,7 +144,7 @@ impl<'o> LaneFold<'o> {
             }
             Kind::Interrupt { entry, .. } if options.coloring.by == ColorBy::Class => self.interrupt(entry, event),
             // An exit may have been among what was lost.
-            Kind::Lost { .. } => self.interrupts = 0,
+            Kind::Lost { .. } | Kind::Offline => self.interrupts = 0,
             _ => {}
         }
         let builder = &mut self.builder;

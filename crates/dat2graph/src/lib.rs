@@ -91,7 +91,7 @@ pub struct Report {
     pub events: Vec<EventReport>,
 }
 
-/// The time of one CPU. Busy, idle and unknown time add up to the window.
+/// The time of one CPU. Busy, idle, unknown and offline time add up to the window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LaneReport {
     /// The CPU.
@@ -102,6 +102,8 @@ pub struct LaneReport {
     pub idle_ns: u64,
     /// Time of which nothing is known.
     pub unknown_ns: u64,
+    /// Time it was offline.
+    pub offline_ns: u64,
     /// Context switches.
     pub switches: u64,
     /// Places where events were lost.

@@ -22,6 +22,7 @@ mod format;
 mod header;
 mod map;
 mod merge;
+mod offline;
 mod order;
 mod page;
 mod plan;

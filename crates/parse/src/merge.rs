@@ -32,7 +32,7 @@ use crate::page::Loss;
 use crate::shared::Shared;
 use crate::stream::{CpuPages, Pool, Unit, join_losses, parallel};
 use sched::pass::{SendSink, Sink, in_turn};
-use sched::{Cpu, Diagnostic, Diagnostics, Ts};
+use sched::{Cpu, Diagnostic, Diagnostics, Pid, Ts};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
@@ -58,6 +58,21 @@ pub(crate) trait Timed: Clone + Send + Sync {
     fn after_gap(cpu: Cpu, before: Ts, loss: Loss, next: Option<&mut Self>) -> Option<Self>
     where
         Self: Sized;
+    /// Goes on with watching the stopper of a CPU, which was current at `last`, through what follows. Returns whether
+    /// it may still be so behind it.
+    fn watch_on(_cpu: Cpu, _stopper: Pid, _last: Ts, _items: &mut Vec<Self>) -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+    /// The CPU is offline from `ts` on. May yield an item of its own.
+    fn offline(_cpu: Cpu, _ts: Ts) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 struct Lane<'t, T> {
@@ -69,6 +84,8 @@ struct Lane<'t, T> {
     /// The time that its last unit covered: how far the next will probably reach.
     stride: i64,
     pending: Option<Loss>,
+    /// The CPU's stopper, while it is current.
+    stopper: Option<Pid>,
     started: bool,
 }
 
@@ -113,7 +130,16 @@ impl<T: Timed> Lane<'_, T> {
     }
 
     /// Takes over a decoded unit: times never step back on a CPU.
-    fn accept(&mut self, mut unit: Unit<T>, diagnostics: &mut Diagnostics) {
+    fn accept(&mut self, unit: Unit<T>, diagnostics: &mut Diagnostics) {
+        self.take(unit, diagnostics);
+        if self.is_exhausted()
+            && let Some(item) = self.stopper.take().and_then(|_| T::offline(self.pages.cpu, self.frontier))
+        {
+            self.ready.push_back(Ready { items: vec![item], next: 0 });
+        }
+    }
+
+    fn take(&mut self, mut unit: Unit<T>, diagnostics: &mut Diagnostics) {
         diagnostics.merge(&unit.diagnostics);
         if let Some(lead) = unit.lead.take() {
             self.pending = Some(join_losses(self.pending.take(), lead));
@@ -122,10 +148,13 @@ impl<T: Timed> Lane<'_, T> {
             return;
         }
         if let Some(loss) = self.pending.take() {
+            self.stopper = None;
             let item = T::after_gap(self.pages.cpu, self.frontier, loss, unit.items.first_mut());
             self.ready.extend(item.map(|item| Ready { items: vec![item], next: 0 }));
         }
         let before = self.frontier;
+        let watch_on = |stopper: &Pid| T::watch_on(self.pages.cpu, *stopper, before, &mut unit.items);
+        self.stopper = self.stopper.take().filter(watch_on).or(unit.stopper);
         let mut backwards = 0u64;
         for item in &mut unit.items {
             if item.ts() >= self.frontier {
@@ -285,6 +314,7 @@ impl<'t, T: Timed> Merger<'t, T> {
             frontier: start,
             stride: 0,
             pending: None,
+            stopper: None,
             started: false,
         };
         let mut lanes: Vec<Lane<'t, T>> = lanes.iter().map(lane).collect();

@@ -263,6 +263,8 @@ pub(crate) struct Plan {
     small_states: Vec<(StateClass, bool)>,
     common: CommonAt,
     want: Want,
+    /// The numbers of the state's events that are not wanted, and come as [`Kind::Other`].
+    unwanted: Vec<u16>,
 }
 
 /// The common fields: the same for all events of a kernel.
@@ -318,9 +320,15 @@ impl Plan {
     /// Compiles the plan for `formats`.
     pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> Plan {
         let (small_states, common) = (states.table(), CommonAt::of(formats.first()));
-        let mut plan = Plan { endian, entries: Vec::new(), states, small_states, common, want };
+        let mut plan = Plan { endian, entries: Vec::new(), states, small_states, common, want, unwanted: Vec::new() };
         for format in formats {
-            let Some(decode) = Decode::of(format).filter(|d| plan.wants(d)) else { continue };
+            let Some(decode) = Decode::of(format) else { continue };
+            if !plan.wants(&decode) {
+                if STATE_EVENTS.contains(&format.name.as_str()) {
+                    plan.unwanted.push(format.id);
+                }
+                continue;
+            }
             let id = usize::from(format.id);
             if id >= plan.entries.len() {
                 plan.entries.resize(id.saturating_add(1), None);
@@ -346,6 +354,11 @@ impl Plan {
 
     pub(crate) fn common(&self) -> &CommonAt {
         &self.common
+    }
+
+    /// The numbers of the state's events that come as [`Kind::Other`].
+    pub(crate) fn unwanted(&self) -> &[u16] {
+        &self.unwanted
     }
 
     /// Decodes a record that stands in a page of `cpu`; `emit` gets who was current, the flags, what

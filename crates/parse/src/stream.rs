@@ -6,7 +6,7 @@
 use crate::chunk::{self, Chunk, Codec};
 use crate::map::Source;
 use crate::page::{Loss, Page, PageLayout, Raw};
-use sched::{Cpu, Diagnostic, Diagnostics, Ts};
+use sched::{Cpu, Diagnostic, Diagnostics, Pid, Ts};
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -195,12 +195,15 @@ pub(crate) struct Unit<T> {
     pub(crate) tail: Option<Loss>,
     /// The time of its last record, item or not.
     pub(crate) last: Option<Ts>,
+    /// The CPU's stopper, if it is current at the end (see [`crate::offline`]).
+    pub(crate) stopper: Option<Pid>,
     pub(crate) diagnostics: Diagnostics,
 }
 
 impl<T> Default for Unit<T> {
     fn default() -> Unit<T> {
-        Unit { items: Vec::new(), lead: None, tail: None, last: None, diagnostics: Diagnostics::default() }
+        let diagnostics = Diagnostics::default();
+        Unit { items: Vec::new(), lead: None, tail: None, last: None, stopper: None, diagnostics }
     }
 }
 

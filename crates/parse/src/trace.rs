@@ -9,7 +9,7 @@ use crate::format::EventFormat;
 use crate::header::{BufferHeader, BufferInfo, CpuStat, Header, Version};
 use crate::map::Source;
 use crate::page::PageLayout;
-use crate::plan::CommonAt;
+use crate::plan::{CommonAt, Plan};
 use crate::record::{self, Record};
 use crate::states::States;
 use crate::stream::{self, CpuPages, Pool, Store};
@@ -112,6 +112,8 @@ pub struct Trace {
     read: AtomicU64,
     start: OnceLock<Option<Ts>>,
     states: OnceLock<States>,
+    /// A plan that decodes everything, but for `prev_state`.
+    full_plan: OnceLock<Plan>,
     counts: OnceLock<Counts>,
     symbols: OnceLock<Symbols>,
     printk: OnceLock<FxHashMap<u64, String>>,
@@ -161,6 +163,7 @@ impl Trace {
             read: AtomicU64::new(0),
             start: OnceLock::new(),
             states: OnceLock::new(),
+            full_plan: OnceLock::new(),
             counts: OnceLock::new(),
             symbols: OnceLock::new(),
             printk: OnceLock::new(),

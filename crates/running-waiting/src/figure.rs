@@ -4,9 +4,9 @@ use crate::{Column, Options, Report, Series};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use sched::Ts;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
-use timeline::palette::{BANDS, FAINT, INK, RULE};
+use timeline::palette::{self, BANDS, FAINT, INK, RULE};
 use timeline::scale::round_step;
-use timeline::strips::{Strips, UNKNOWN};
+use timeline::strips::{FIRST, OFFLINE, Strips};
 use timeline::{LaneLayout, TimeScale, steps};
 
 const GREEN: Color = Color::rgb(0x10, 0x78, 0x40);
@@ -45,7 +45,7 @@ pub fn figure(report: &Report, options: &Options<'_>, heading: &Heading) -> Figu
         for (index, pieces) in report.rows.iter().enumerate() {
             strips.add(pieces, layout.top_of(index), layout.bar());
         }
-        strips.draw(&mut page.figure, |class| LENGTHS[usize::from(class - UNKNOWN - 1).min(3)]);
+        strips.draw(&mut page.figure, |class| LENGTHS[usize::from(class - FIRST).min(3)]);
         layout.draw(&mut page.figure, Page::LEFT, Page::LEFT + scale.width, &options.group_name);
     }
     page.figure
@@ -80,6 +80,9 @@ fn legend(report: &Report) -> Vec<LegendEntry> {
     if !report.rows.is_empty() {
         for (color, label) in LENGTHS.iter().zip(["run queue of 1", "2", "3", "4 and more"]) {
             legend.push(area(*color, label));
+        }
+        if report.rows.iter().flatten().any(|piece| piece.has(OFFLINE)) {
+            legend.push(LegendEntry { swatch: Swatch::Line(palette::OFFLINE), label: "offline".into() });
         }
     }
     legend

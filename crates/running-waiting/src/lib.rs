@@ -14,7 +14,7 @@ use sched::counted::CountedQueues;
 use sched::{Analysis, Chosen, Cpu, Current, Load, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;
 use std::io;
-use timeline::strips::{BLANK, UNKNOWN};
+use timeline::strips::{BLANK, FIRST, OFFLINE, UNKNOWN};
 use timeline::{Class, Division, Piece, Turns};
 
 /// What has a panel of its own
@@ -282,8 +282,9 @@ impl Place {
     fn class(self) -> Class {
         match (self.load, u32::from(self.running) + self.waiting) {
             (Load::Unknown, _) => UNKNOWN,
+            (Load::Offline, _) => OFFLINE,
             (_, 0) => BLANK,
-            (_, n) => UNKNOWN + n.min(4) as Class,
+            (_, n) => FIRST - 1 + n.min(4) as Class,
         }
     }
 }

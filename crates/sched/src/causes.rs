@@ -243,7 +243,11 @@ impl Causes {
                 earlier.into_iter().for_each(|open| tell(open.migration));
             }
             Kind::Lost { .. } => self.lose(event.cpu),
-            Kind::Frequency { .. } | Kind::Fork { .. } | Kind::Interrupt { .. } | Kind::Other { .. } => {}
+            Kind::Offline
+            | Kind::Frequency { .. }
+            | Kind::Fork { .. }
+            | Kind::Interrupt { .. }
+            | Kind::Other { .. } => {}
         }
     }
 

@@ -54,6 +54,7 @@ pub enum Diagnostic {
     UnseenExit,
     UnseenQueue,
     EarlyWakeup,
+    CpuOffline,
     LateStart,
     FastWindow,
 }
@@ -93,7 +94,7 @@ impl Diagnostic {
             | BadOption
             | BadFormat
             | UnknownState => Severity::Repaired,
-            UnknownOption | DuplicateFormat | UnknownEvent | DuplicateEvents | EarlyWakeup | LateStart => {
+            UnknownOption | DuplicateFormat | UnknownEvent | DuplicateEvents | EarlyWakeup | CpuOffline | LateStart => {
                 Severity::Note
             }
         }
@@ -165,6 +166,9 @@ impl Diagnostic {
                 "times a task was queued on a CPU without any event, one left out (trace-cmd record -M) or whose data are missing; how long it waited, and whether it ran there, is unknown"
             }
             EarlyWakeup => "wakeups of a task that still ran; normal, nothing was counted",
+            CpuOffline => {
+                "times a CPU was offline: from the last event of its stopper, or the start of the trace, until its next event it counts as neither idle nor busy (no event tells of it; it is concluded from what the kernel does not record)"
+            }
             FastWindow => {
                 "window whose past is known from its own events alone (--fast-window): tasks that waited all the while without an event are missing, and who descends from the traced command is not known"
             }

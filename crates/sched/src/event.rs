@@ -300,6 +300,9 @@ pub enum Kind {
     /// Events were lost on this CPU, between this instant and its next event. `ts` is that of the
     /// last event before the gap; `count` is what the kernel counted, if it could.
     Lost { count: Option<u64> },
+    /// This CPU went offline, from this instant until its next event. The kernel records nothing of it, nor anything
+    /// on a CPU that it has marked as offline, as it does in the stopper: a reader concludes it from what is missing.
+    Offline,
     /// `power:cpu_frequency` in kHz, of `target`.
     Frequency { khz: u32, target: Cpu },
     /// Entry to (`true`) or exit from an interrupt or softirq handler; `id` is the event's number in this file.

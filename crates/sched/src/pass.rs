@@ -2,7 +2,8 @@
 
 use crate::analysis::Analysis;
 use crate::diag::Diagnostics;
-use crate::event::{Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
+use crate::event::{Cpu, Kind, SchedEvent, TaskRef, Ts};
+use crate::span::Current;
 use crate::state::{SchedState, Start};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -19,10 +20,9 @@ pub struct FirstEvent {
     pub cpu: Cpu,
     /// When.
     pub ts: Ts,
-    /// Who was current on it then (`common_pid`).
-    pub pid: Pid,
-    /// Events before it were lost: it does not tell who was current at the start.
-    pub after_loss: bool,
+    /// What was current on it until then: who its `common_pid` tells. Unknown where events before it were lost,
+    /// offline where it shows that the CPU came online.
+    pub current: Current,
 }
 
 /// A trace's extent.
@@ -131,8 +131,12 @@ impl EventSource for &[SchedEvent] {
         for event in *self {
             extent.wakeups |= matches!(event.kind, Kind::Wakeup { .. });
             if !extent.firsts.iter().any(|f| f.cpu == event.cpu) {
-                let after_loss = matches!(event.kind, Kind::Lost { .. });
-                extent.firsts.push(FirstEvent { cpu: event.cpu, ts: event.ts, pid: event.pid, after_loss });
+                let current = match event.kind {
+                    Kind::Lost { .. } => Current::Unknown,
+                    Kind::Offline => Current::Offline,
+                    _ => Current::of(event.pid),
+                };
+                extent.firsts.push(FirstEvent { cpu: event.cpu, ts: event.ts, current });
             }
         }
         Ok(extent)
@@ -247,11 +251,11 @@ impl<S: EventSource> Pass<S> {
         let extent = self.source.extent()?;
         let mut start = Start {
             ts: extent.start,
-            cpus: extent.firsts.iter().map(|f| (f.cpu, (!f.after_loss).then_some(f.pid))).collect(),
+            cpus: extent.firsts.iter().map(|first| (first.cpu, first.current)).collect(),
             waiting: Vec::new(),
             without_wakeups: !extent.wakeups,
         };
-        start.cpus.sort_unstable();
+        start.cpus.sort_unstable_by_key(|(cpu, _)| *cpu);
         let (from, to) = self.window.within(extent.start, extent.end);
         let early = self.look_ahead(&start)?;
         learn(&mut start, &early);

@@ -25,6 +25,8 @@ pub enum Current {
     /// Nothing certain is known.
     #[default]
     Unknown,
+    /// Nothing: it is offline.
+    Offline,
     /// The idle task.
     Idle,
     /// This task.

@@ -9,7 +9,8 @@
 //! | `sched_migrate_task` p, orig, dest | `Waiting` → `Waiting(dest)`. `Running` → a contradiction, nothing else. Otherwise only its last CPU changes. |
 //! | `sched_process_fork`, `_exit` | lineage only. `_exec`: a thread that is not the leader takes the leader's number. |
 //! | loss on e | current of e and the tasks `Running(e)` or `Waiting(e)` → `Unknown` |
-//! | any event on e | its `common_pid` settles an `Unknown` current |
+//! | offline e | current of e becomes `Offline`; its stopper is `Blocked(e)`, who was `Waiting(e)` is `Unknown` |
+//! | any event on e | its `common_pid` settles an `Unknown` or `Offline` current |
 //!
 //! Contradictions are repaired, and counted by kind ([`Repair`]):
 //!
@@ -37,6 +38,7 @@ mod counts;
 mod current;
 mod repair;
 mod seen;
+mod silence;
 mod tasks;
 
 pub use counts::{Counts, Load, PartCounts};
@@ -53,9 +55,8 @@ use tasks::{Queue, Slot, Tasks};
 pub struct Start {
     /// The trace's first instant.
     pub ts: Ts,
-    /// The CPUs that have events, each with the `common_pid` of its first one; without it where
-    /// events were lost before.
-    pub cpus: Vec<(Cpu, Option<Pid>)>,
+    /// The CPUs that have events, each with what its first one tells of who ran until then.
+    pub cpus: Vec<(Cpu, Current)>,
     /// Tasks known to wait from the first instant, and where.
     pub waiting: Vec<(TaskRef, Cpu)>,
     /// Wakeups are not in the trace: a task first seen being switched in may have slept until then.
@@ -103,10 +104,13 @@ impl SchedState {
             without_wakeups: start.without_wakeups,
             ..SchedState::default()
         };
-        for (cpu, pid) in &start.cpus {
+        for (cpu, current) in &start.cpus {
             state.cpu(*cpu).observed = true;
-            if let Some(pid) = pid {
-                state.settle(*cpu, *pid, start.ts);
+            match current {
+                Current::Unknown => {}
+                Current::Offline => state.go_offline(*cpu, start.ts),
+                Current::Idle => state.settle(*cpu, Pid::IDLE, start.ts),
+                Current::Task(pid) => state.settle(*cpu, *pid, start.ts),
             }
         }
         for (task, cpu) in &start.waiting {
@@ -224,6 +228,7 @@ impl SchedState {
         self.now = event.ts;
         match event.kind {
             Kind::Lost { .. } => self.lose(event.cpu, event.ts),
+            Kind::Offline => self.go_offline(event.cpu, event.ts),
             _ => self.happen(event),
         }
         if let Some(mut tally) = self.tally.take() {
@@ -250,7 +255,7 @@ impl SchedState {
                 self.relate(old_pid);
                 self.relate(pid);
             }
-            Kind::Exit { .. } | Kind::Lost { .. } | Kind::Frequency { .. } => {}
+            Kind::Exit { .. } | Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => {}
             Kind::Interrupt { .. } | Kind::Numa { .. } | Kind::Other { .. } => {}
         }
     }
@@ -299,12 +304,12 @@ impl SchedState {
             self.cpu(cpu).lost_since = None;
             self.gaps.entry(cpu).or_default().1 += ts.since(since).0;
         }
-        if current == Current::Unknown {
+        if matches!(current, Current::Unknown | Current::Offline) {
             self.settle(cpu, event.pid, ts);
         }
     }
 
-    /// An unknown current turns out to be `pid`.
+    /// A current that nobody knew turns out to be `pid`.
     fn settle(&mut self, cpu: Cpu, pid: Pid, ts: Ts) {
         if pid.is_idle() {
             self.set_current(cpu, Current::Idle, None, Comm::EMPTY, ts);
@@ -586,21 +591,6 @@ impl SchedState {
             self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, self.now);
         }
         self.turn_out(slot, TaskState::Dead, self.now);
-    }
-
-    fn lose(&mut self, cpu: Cpu, ts: Ts) {
-        self.any_loss = true;
-        let c = self.cpu(cpu);
-        c.observed = true;
-        c.lost_since.get_or_insert(ts);
-        self.gaps.entry(cpu).or_default().0 += 1;
-        while let Some(slot) = self.cpus[cpu.index()].queue.head() {
-            self.turn_out(slot, TaskState::Unknown, ts);
-        }
-        if let Some(slot) = self.cpus[cpu.index()].running {
-            self.turn_out(slot, TaskState::Unknown, ts);
-        }
-        self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, ts);
     }
 }
 

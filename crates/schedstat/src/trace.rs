@@ -97,7 +97,7 @@ impl Analysis for FromTrace {
             _ if !self.moves.includes(span.cpu) => {}
             Current::Task(_) => self.busy_ns = self.busy_ns.saturating_add(span.duration().0),
             Current::Unknown => self.unknown_ns = self.unknown_ns.saturating_add(span.duration().0),
-            Current::Idle => {}
+            Current::Idle | Current::Offline => {}
         }
     }
 

@@ -153,6 +153,8 @@ fn draw_core(figure: &mut Figure, step: &Step, index: usize, at: Point, layout: 
     if matches!(core.load, Load::Unknown | Load::Unobserved) {
         let unknown = Rect { x: first, y: at.y, w: bar - first - 2 * PT, h };
         figure.push(Item::Rects { fill: Paint::Hatch, rects: vec![unknown] });
+    }
+    if matches!(core.load, Load::Unknown | Load::Offline | Load::Unobserved) {
         figure.text(Point { x: first + 3 * PT, y: baseline }, size, Anchor::Start, INK, at_rest(core.load));
     }
     if let Some(running) = &core.running {

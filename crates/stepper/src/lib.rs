@@ -121,12 +121,14 @@ impl Step {
         let count = |is: fn(Load) -> bool| self.cores.iter().filter(|c| is(c.load)).count();
         let busy = count(|l| matches!(l, Load::Busy | Load::Overloaded));
         let idle = count(|l| matches!(l, Load::Idle | Load::Reacting));
-        let unknown = self.cores.len() - busy - idle;
+        let offline = count(|l| l == Load::Offline);
+        let unknown = self.cores.len() - busy - idle - offline;
         let waiting: usize = self.cores.iter().map(|c| c.waiting.len()).sum();
-        let unknown = if unknown == 0 { String::new() } else { format!(", {unknown} unknown") };
+        let some = |n: usize, what: &str| if n == 0 { String::new() } else { format!(", {n} {what}") };
+        let (unknown, offline) = (some(unknown, "unknown"), some(offline, "offline"));
         let violated = if self.violated { "; work conservation is violated" } else { "" };
         let wait = if waiting == 1 { "1 task waits".to_owned() } else { format!("{waiting} tasks wait") };
-        format!("{} cores: {busy} busy, {idle} idle{unknown}; {wait}{violated}", self.cores.len())
+        format!("{} cores: {busy} busy, {idle} idle{unknown}{offline}; {wait}{violated}", self.cores.len())
     }
 
     /// Its place in the trace, exactly.
@@ -141,6 +143,7 @@ pub(crate) fn at_rest(load: Load) -> &'static str {
     match load {
         Load::Unobserved => "(no event)",
         Load::Unknown => "(unknown)",
+        Load::Offline => "(offline)",
         Load::Idle | Load::Reacting => "",
         Load::Busy | Load::Overloaded => "?",
     }

@@ -212,7 +212,7 @@ impl<S: EventSource> App<S> {
                 _ if marked => Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD),
                 Load::Overloaded => Style::new().fg(Color::Red),
                 Load::Idle | Load::Reacting => Style::new().fg(Color::Green),
-                Load::Unknown | Load::Unobserved => Style::new().fg(Color::DarkGray),
+                Load::Unknown | Load::Offline | Load::Unobserved => Style::new().fg(Color::DarkGray),
                 Load::Busy => Style::new(),
             };
             lines.push(Line::styled(cut(&row(core, step, who), width), style));

@@ -78,6 +78,7 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
             let n = count.map_or(String::new(), |n| format!("{n} "));
             format!("{n}events of CPU {cpu} were lost here: what runs and waits there becomes unknown")
         }
+        Kind::Offline => format!("CPU {cpu} goes offline, or is so already: it runs nothing until its next event"),
         Kind::Frequency { khz, target } => format!("CPU {target} goes to {:.2} GHz", f64::from(khz) / 1e6),
         Kind::Interrupt { entry: true, .. } => format!("CPU {cpu} enters an interrupt handler"),
         Kind::Interrupt { entry: false, .. } => format!("CPU {cpu} leaves an interrupt handler"),
@@ -104,7 +105,7 @@ impl Coming {
                 (Some(pid), None, None)
             }
             Kind::Other { .. } => (Some(event.pid), None, None),
-            Kind::Lost { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } => (None, None, None),
+            Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } | Kind::Interrupt { .. } => (None, None, None),
         };
         let text = deed(event, state, names);
         Coming { name: event_name(&event.kind, names), cpu: event.cpu, text, task, from, to }
@@ -128,7 +129,8 @@ fn named(kind: &Kind) -> Vec<(Pid, Comm)> {
         Kind::Exec { pid, old_pid, .. } if pid != old_pid => vec![(pid, Comm::EMPTY), (old_pid, Comm::EMPTY)],
         Kind::Exec { pid, .. } | Kind::Exit { pid } => vec![(pid, Comm::EMPTY)],
         Kind::Numa { pid, with, .. } => [Some(pid), with].into_iter().flatten().map(|p| (p, Comm::EMPTY)).collect(),
-        Kind::Lost { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } | Kind::Other { .. } => Vec::new(),
+        Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => Vec::new(),
+        Kind::Interrupt { .. } | Kind::Other { .. } => Vec::new(),
     }
 }
 
@@ -144,6 +146,7 @@ pub fn event_name(kind: &Kind, names: &dyn Names) -> String {
         Kind::Exec { .. } => "sched_process_exec",
         Kind::Exit { .. } => "sched_process_exit",
         Kind::Lost { .. } => "lost",
+        Kind::Offline => "offline",
         Kind::Frequency { .. } => "cpu_frequency",
         Kind::Numa { stuck: true, .. } => "sched_stick_numa",
         Kind::Numa { with: Some(_), .. } => "sched_swap_numa",

@@ -129,6 +129,8 @@ impl TraceBuilder {
             for event in events.iter().filter(|e| e.cpu.0 == cpu) {
                 match event.kind {
                     Kind::Lost { count } => ring.lost(count),
+                    // What a reader concludes from what is not in the file.
+                    Kind::Offline => {}
                     Kind::Other { id } => ring.event(event.ts.0 as u64, &layout.bare(id, event.pid.0)),
                     _ => ring.event(event.ts.0 as u64, &layout.payload(event).expect("an event that can be written")),
                 }

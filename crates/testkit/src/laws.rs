@@ -32,6 +32,8 @@ pub struct LawReport {
     pub idle: Dur,
     /// Time of which nothing is known.
     pub unknown: Dur,
+    /// Time that CPUs were offline.
+    pub offline: Dur,
     /// Time that tasks ran, by the spans of tasks.
     pub running: Dur,
     /// Time that tasks waited.
@@ -80,6 +82,7 @@ impl Analysis for Laws {
         assert_eq!(end, span.start, "a gap or an overlap on a CPU: {span:?}");
         match span.current {
             Current::Unknown => self.report.unknown += span.duration(),
+            Current::Offline => self.report.offline += span.duration(),
             Current::Idle => self.report.idle += span.duration(),
             Current::Task(_) => self.report.busy += span.duration(),
         }
@@ -115,7 +118,8 @@ impl Analysis for Laws {
         for (cpu, covered) in &self.cpus {
             assert_eq!(*covered, end, "CPU {cpu} is not covered to the end");
         }
-        let all = self.report.busy.0 + self.report.idle.0 + self.report.unknown.0;
+        let LawReport { busy, idle, unknown, offline, .. } = self.report;
+        let all = busy.0 + idle.0 + unknown.0 + offline.0;
         assert_eq!(all, self.report.window.0 * self.report.cpus as u64, "the time of the CPUs is not the window's");
         assert_eq!(self.report.busy, self.report.running, "tasks ran longer or shorter than CPUs ran tasks");
         self.report
@@ -130,7 +134,7 @@ fn recount(state: &SchedState) -> Counts {
         assert!(state.waiting(cpu).all(|t| t.state == TaskState::Waiting(cpu)));
         counts.waiting += waiting;
         match state.load(cpu) {
-            Load::Unobserved => {}
+            Load::Unobserved | Load::Offline => {}
             Load::Unknown => counts.unknown += 1,
             Load::Idle => counts.idle += 1,
             Load::Reacting => counts.reacting += 1,

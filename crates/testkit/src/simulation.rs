@@ -2,6 +2,7 @@
 //! bound tasks. It writes the events that a kernel would, and knows its run queues.
 
 mod balancer;
+mod hotplug;
 
 use sched::{Cause, Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,10 +34,15 @@ impl Rng {
 /// The true state of the machine after an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
-    /// For each CPU the task that runs; 0 for the idle task.
+    /// For each CPU the task that runs; 0 for the idle task, [`Truth::OFFLINE`] for nothing.
     pub current: Vec<i32>,
     /// For each CPU those that wait, in the order they came.
     pub queues: Vec<Vec<i32>>,
+}
+
+impl Truth {
+    /// A CPU that is offline runs nothing.
+    pub const OFFLINE: i32 = -2;
 }
 
 /// A simulated run.
@@ -74,10 +80,13 @@ struct World {
     /// and no long time before the next events.
     hurry: bool,
     causes: Vec<Option<Cause>>,
+    /// CPUs go offline and come back.
+    hotplug: bool,
 }
 
 fn task(pid: i32) -> TaskRef {
-    TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(balancer::name_of(pid).as_bytes()) }
+    let prio = if balancer::is_stopper(pid) { 0 } else { 120 };
+    TaskRef { pid: Pid(pid), prio, comm: Comm::new(balancer::name_of(pid).as_bytes()) }
 }
 
 impl Simulation {
@@ -191,6 +200,7 @@ impl World {
             cause: None,
             hurry: false,
             causes: Vec::new(),
+            hotplug: false,
         }
     }
 
@@ -210,12 +220,20 @@ impl World {
         self.truth.push(self.state.clone());
     }
 
+    /// One that is online.
     fn cpu(&mut self) -> usize {
-        let n = self.state.current.len();
-        self.rng.below(n)
+        let online = self.online();
+        online[self.rng.below(online.len())]
+    }
+
+    fn online(&self) -> Vec<usize> {
+        (0..self.state.current.len()).filter(|cpu| self.state.current[*cpu] != Truth::OFFLINE).collect()
     }
 
     fn step(&mut self) {
+        if self.hotplug && self.rng.below(15) == 0 {
+            return self.plug();
+        }
         match self.rng.below(20) {
             0..=5 => self.wake(),
             6..=10 => self.block(),
@@ -287,7 +305,8 @@ impl World {
 
     /// It does so.
     fn place(&mut self, waker: usize, pid: i32, last: u32) {
-        let target = if self.bound.contains(&pid) { last as usize } else { self.cpu() };
+        let is_bound = self.bound.contains(&pid) && self.state.current[last as usize] != Truth::OFFLINE;
+        let target = if is_bound { last as usize } else { self.cpu() };
         let by = self.state.current[waker];
         if target != last as usize {
             self.asleep.insert(pid, target as u32);

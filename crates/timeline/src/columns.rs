@@ -35,6 +35,16 @@ pub enum Piece {
     },
 }
 
+impl Piece {
+    /// Whether some of it is of this class.
+    pub fn has(&self, class: Class) -> bool {
+        match self {
+            Piece::Exact { class: other, .. } => *other == class,
+            Piece::Shares { shares, .. } => shares.iter().any(|(other, _)| *other == class),
+        }
+    }
+}
+
 /// Gathers the intervals of one lane, which tile it in time order.
 #[derive(Clone, Debug)]
 pub struct Columns {

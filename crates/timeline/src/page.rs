@@ -18,6 +18,8 @@ pub enum Swatch {
     Area(Paint),
     /// A marker.
     Marker(Shape, Color),
+    /// A line along the lane.
+    Line(Color),
     /// Nothing: a blank area with an outline.
     Blank,
 }
@@ -181,6 +183,11 @@ fn draw_row(figure: &mut Figure, row: &[&LegendEntry], column: Unit, y: Unit) {
             Swatch::Marker(shape, fill) => {
                 let at = vec![Point { x: x + SWATCH / 2, y: y - 5 * PT / 2 }];
                 figure.push(Item::Markers { shape, fill, size: 6 * PT, at });
+            }
+            Swatch::Line(color) => {
+                let h = rect.h / 4;
+                let line = Rect { y: rect.y + (rect.h - h) / 2, h, ..rect };
+                figure.push(Item::Rects { fill: Paint::Solid(color), rects: vec![line] });
             }
             Swatch::Blank => {
                 let (l, r, t, b) = (rect.x, rect.x + rect.w, rect.y, rect.y + rect.h);

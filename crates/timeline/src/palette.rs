@@ -31,6 +31,8 @@ pub const PALETTE: [Color; 16] = [
 pub const OTHER: Color = Color::grey(0x50);
 /// Several tasks in one column, none of which has the most.
 pub const MIXED: Color = Color::grey(0xa8);
+/// Time in which a CPU is offline.
+pub const OFFLINE: Color = Color::grey(0x90);
 /// Text and axes.
 pub const INK: Color = Color::grey(0x20);
 /// Text of less weight.

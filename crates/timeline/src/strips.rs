@@ -1,7 +1,7 @@
 //! Pieces of lanes as rectangles on the page.
 
 use crate::columns::{Class, Piece, heights};
-use crate::palette::MIXED;
+use crate::palette::{self, MIXED};
 use crate::scale::TimeScale;
 use draw::{Color, Figure, Item, Paint, Rect, Unit};
 use sched::Ts;
@@ -11,6 +11,10 @@ use std::collections::BTreeMap;
 pub const BLANK: Class = 0;
 /// The class of time of which nothing is known: hatched.
 pub const UNKNOWN: Class = 1;
+/// The class of time in which a CPU was offline: a line along the lane, nothing beside it.
+pub const OFFLINE: Class = 2;
+/// The first class that a figure may use as it likes.
+pub const FIRST: Class = 3;
 /// Several classes in one column, none of them large.
 const MIXED_CLASS: Class = Class::MAX;
 
@@ -48,6 +52,10 @@ impl<'s> Strips<'s> {
         for piece in pieces {
             match piece {
                 Piece::Exact { class: BLANK, .. } => self.open.clear(),
+                Piece::Exact { class: OFFLINE, start, end } => {
+                    let (x, right, h) = (self.place(*start), self.place(*end), (bar / 8).max(1));
+                    self.extend(&[(OFFLINE, Rect { x, y: top + (bar - h) / 2, w: right - x, h })]);
+                }
                 Piece::Exact { class, start, end } => {
                     let (x, right) = (self.place(*start), self.place(*end));
                     // An interval that is long and yet ends where it starts on the page is a
@@ -90,6 +98,7 @@ impl<'s> Strips<'s> {
         for (class, rects) in self.rects {
             let fill = match class {
                 UNKNOWN => Paint::Hatch,
+                OFFLINE => Paint::Solid(palette::OFFLINE),
                 MIXED_CLASS => Paint::Solid(MIXED),
                 class => Paint::Solid(paint(class)),
             };
@@ -99,15 +108,15 @@ impl<'s> Strips<'s> {
 }
 
 /// Stacks shares from below: the largest classes by number, then the mixed rest, then what is
-/// unknown; what is blank is left so on top.
+/// unknown; what is blank or offline is left so on top.
 fn stack(shares: &[(Class, u64)], depth: usize, column: Rect) -> Vec<(Class, Rect)> {
     let of = |class: Class| shares.iter().find(|(c, _)| *c == class).map_or(0, |(_, ns)| *ns);
-    let mut classes: Vec<(Class, u64)> = shares.iter().filter(|(c, _)| *c > UNKNOWN).copied().collect();
+    let mut classes: Vec<(Class, u64)> = shares.iter().filter(|(c, _)| *c >= FIRST).copied().collect();
     classes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     let mixed: u64 = classes.get(depth..).map_or(0, |rest| rest.iter().map(|(_, ns)| ns).sum());
     classes.truncate(depth);
     classes.sort_unstable();
-    classes.extend([(MIXED_CLASS, mixed), (UNKNOWN, of(UNKNOWN)), (BLANK, of(BLANK))]);
+    classes.extend([(MIXED_CLASS, mixed), (UNKNOWN, of(UNKNOWN)), (BLANK, of(BLANK) + of(OFFLINE))]);
     let times: Vec<u64> = classes.iter().map(|(_, ns)| *ns).collect();
     let mut bottom = column.y + column.h;
     let mut rects = Vec::new();

@@ -4,7 +4,7 @@ use crate::{Class, Options, UtilizationReport};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use timeline::LaneLayout;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
-use timeline::palette::{BANDS, FAINT, INK, PALETTE, RULE};
+use timeline::palette::{BANDS, FAINT, INK, OFFLINE, PALETTE, RULE};
 
 const WIDTH: Unit = 842 * PT;
 const STACK: Unit = 150 * PT;
@@ -14,6 +14,7 @@ fn paint(class: Class) -> Option<Paint> {
     let color = match class {
         Class::Idle => return None,
         Class::Unknown => return Some(Paint::Hatch),
+        Class::Offline => OFFLINE,
         Class::Application => PALETTE[0],
         Class::Other => Color::grey(0x78),
         Class::Kernel => PALETTE[4],
@@ -33,6 +34,7 @@ fn label(class: Class) -> &'static str {
         Class::RealTime => "real time, deadline",
         Class::Interrupt => "interrupts",
         Class::Unknown => "unknown",
+        Class::Offline => "offline",
         Class::Idle => "idle",
     }
 }

@@ -42,13 +42,15 @@ pub enum Class {
     Interrupt,
     /// Nothing is known.
     Unknown,
+    /// It is offline.
+    Offline,
     /// It idles.
     Idle,
 }
 
 impl Class {
     /// All, in the order of their indices.
-    pub const ALL: [Class; 8] = [
+    pub const ALL: [Class; 9] = [
         Class::Application,
         Class::Other,
         Class::Kernel,
@@ -56,6 +58,7 @@ impl Class {
         Class::RealTime,
         Class::Interrupt,
         Class::Unknown,
+        Class::Offline,
         Class::Idle,
     ];
 
@@ -69,6 +72,7 @@ impl Class {
             Class::RealTime => "rt",
             Class::Interrupt => "irq",
             Class::Unknown => "unknown",
+            Class::Offline => "offline",
             Class::Idle => "idle",
         }
     }
@@ -193,6 +197,7 @@ impl<'o> Utilization<'o> {
     fn class_of(&self, cpu: Cpu, state: &SchedState) -> Class {
         match (state.current(cpu), state.running(cpu)) {
             (Current::Idle, _) => Class::Idle,
+            (Current::Offline, _) => Class::Offline,
             (Current::Task(_), Some(task)) => self.class_of_task(task, state),
             _ => Class::Unknown,
         }
@@ -226,7 +231,7 @@ impl<'o> Utilization<'o> {
         self.intervals.add(class as usize, from, to);
         self.columns.add(class as usize, from, to);
         self.sums[row][class as usize] += u128::from(to.since(from).0);
-        if !matches!(class, Class::Idle | Class::Unknown) {
+        if !matches!(class, Class::Idle | Class::Unknown | Class::Offline) {
             self.busy[row].add(0, from, to);
         }
     }
@@ -324,7 +329,7 @@ impl Analysis for Utilization<'_> {
             self.turn(span.cpu, event.ts, state);
         }
         // A loss may hide the end of a handler.
-        if let (Kind::Lost { .. }, Some(row)) = (event.kind, self.rows.of(event.cpu)) {
+        if let (Kind::Lost { .. } | Kind::Offline, Some(row)) = (event.kind, self.rows.of(event.cpu)) {
             self.cpus[row].depth = 0;
         }
     }

@@ -19,6 +19,7 @@ pub struct Shares {
     pub rt_ns: u64,
     pub irq_ns: u64,
     pub unknown_ns: u64,
+    pub offline_ns: u64,
     pub idle_ns: u64,
 }
 
@@ -33,6 +34,7 @@ impl Shares {
             rt_ns: at(Class::RealTime),
             irq_ns: at(Class::Interrupt),
             unknown_ns: at(Class::Unknown),
+            offline_ns: at(Class::Offline),
             idle_ns: at(Class::Idle),
         }
     }
@@ -47,6 +49,7 @@ impl Shares {
             self.rt_ns,
             self.irq_ns,
             self.unknown_ns,
+            self.offline_ns,
             self.idle_ns,
         ]
     }
@@ -56,9 +59,10 @@ impl Shares {
         self.all().iter().fold(0, |sum, ns| sum.saturating_add(*ns))
     }
 
-    /// What is neither idle nor unknown.
+    /// What is neither idle nor unknown nor offline.
     pub fn busy(&self) -> u64 {
-        self.total().saturating_sub(self.idle_ns).saturating_sub(self.unknown_ns)
+        let rest = [self.idle_ns, self.unknown_ns, self.offline_ns];
+        rest.into_iter().fold(self.total(), u64::saturating_sub)
     }
 }
 

@@ -121,7 +121,7 @@ impl Place {
     fn share(&self) -> Sums {
         let idle = |cpus| Sums { cpus, waiters: Waiters::of(WAYS, self.waiters.at(WAYS)) };
         match self.load {
-            Load::Unobserved => Sums::default(),
+            Load::Unobserved | Load::Offline => Sums::default(),
             Load::Unknown => idle(Cpus::of(Cpus::UNKNOWN, 1)),
             Load::Idle => idle(Cpus::of(Cpus::IDLE, 1)),
             Load::Reacting => idle(Cpus::ZEROS),

@@ -2,15 +2,15 @@
 
 use crate::sets::Sets;
 use sched::Ts;
-use timeline::strips::{BLANK, UNKNOWN};
+use timeline::strips::{BLANK, FIRST, UNKNOWN};
 use timeline::{Class, Piece, Turns};
 
 /// CPUs idle here while tasks wait in other nodes.
-pub(crate) const IDLE_HERE: Class = UNKNOWN + 1;
+pub(crate) const IDLE_HERE: Class = FIRST;
 /// Tasks wait here while CPUs idle in other nodes.
-pub(crate) const WAITING_HERE: Class = UNKNOWN + 2;
+pub(crate) const WAITING_HERE: Class = FIRST + 1;
 /// Both are here.
-pub(crate) const BOTH_HERE: Class = UNKNOWN + 3;
+pub(crate) const BOTH_HERE: Class = FIRST + 2;
 
 /// So many columns a strip has.
 const COLUMNS: u32 = 1000;

@@ -1,13 +1,14 @@
 //! One CPU at a time: its first and last event, and its events from any instant on.
 
 use super::Trace;
-use super::events::skip_of;
+use super::events::{lost, skip_of};
 use crate::error::Error;
+use crate::offline::{Watch, offline};
 use crate::page::{Loss, Page, Raw};
 use crate::plan::{Plan, Want};
 use crate::stream::{CpuPages, Visitor, join_losses, walk};
 use sched::pass::FirstEvent;
-use sched::{Cpu, Diagnostic, Diagnostics, Kind, Pid, SchedEvent, Ts};
+use sched::{Cpu, Current, Diagnostic, Diagnostics, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
 
 /// What a reader of single CPUs needs: compiled once, used by all of them.
@@ -24,15 +25,27 @@ struct Ends<'e> {
     cpu: Cpu,
     first: Option<FirstEvent>,
     last: Option<Ts>,
+    /// Events before the first one were lost.
     lost: bool,
+}
+
+impl Ends<'_> {
+    #[cold]
+    fn begin(&mut self, raw: &Raw<'_>, ts: Ts) {
+        let current = match () {
+            () if self.lost => Current::Unknown,
+            () if self.trace.shows_offline(self.cpu, raw.payload) => Current::Offline,
+            () => Current::of(self.trace.common().pid(raw.payload, self.trace.endian())),
+        };
+        self.first = Some(FirstEvent { cpu: self.cpu, ts, current });
+    }
 }
 
 impl Visitor for Ends<'_> {
     fn record(&mut self, raw: &Raw<'_>) {
         let ts = self.trace.ts(raw.ts);
         if self.first.is_none() {
-            let pid = self.trace.common().pid(raw.payload, self.trace.endian());
-            self.first = Some(FirstEvent { cpu: self.cpu, ts, pid, after_loss: self.lost });
+            self.begin(raw, ts);
         }
         self.last = self.last.max(Some(ts));
     }
@@ -45,8 +58,9 @@ impl Visitor for Ends<'_> {
 }
 
 impl Trace {
-    fn ends_of(&self, pages: &CpuPages, unit: usize) -> Ends<'_> {
-        let mut ends = Ends { trace: self, cpu: pages.cpu, first: None, last: None, lost: false };
+    /// `lost`: events before this unit were.
+    fn ends_of(&self, pages: &CpuPages, unit: usize, lost: bool) -> Ends<'_> {
+        let mut ends = Ends { trace: self, cpu: pages.cpu, first: None, last: None, lost };
         pages.with_bytes(self.source(), unit, |bytes| {
             if let Ok(bytes) = bytes {
                 walk(bytes, &pages.layout, &mut ends);
@@ -59,16 +73,15 @@ impl Trace {
     pub(crate) fn first_of(&self, pages: &CpuPages) -> Option<FirstEvent> {
         let mut lost = false;
         (0..pages.units()).find_map(|unit| {
-            let ends = self.ends_of(pages, unit);
-            let first = ends.first.map(|f| FirstEvent { after_loss: f.after_loss || lost, ..f });
-            lost |= ends.lost;
-            first
+            let ends = self.ends_of(pages, unit, lost);
+            lost = ends.lost;
+            ends.first
         })
     }
 
     /// The time of a CPU's last event.
     pub(crate) fn last_of(&self, pages: &CpuPages) -> Option<Ts> {
-        (0..pages.units()).rev().find_map(|unit| self.ends_of(pages, unit).last)
+        (0..pages.units()).rev().find_map(|unit| self.ends_of(pages, unit, false).last)
     }
 
     /// The last unit that begins at or before `from`: by a binary search over the times of pages.
@@ -147,6 +160,7 @@ impl CpuReader<'_> {
         let first = from.map_or(0, |from| self.trace.unit_before(pages, from));
         let mut last = None;
         let mut pending = None;
+        let mut stopper = None;
         let mut space = Vec::new();
         // Not by the unit: of a CPU with little data the first one is in every window.
         let through = from.is_none_or(|from| from <= self.start);
@@ -171,12 +185,14 @@ impl CpuReader<'_> {
             // Read from the middle on, a loss before the first unit is not ours to tell.
             let skipped = first > 0 && number == first;
             if let Some(loss) = pending.take().filter(|_| !skipped) {
-                let ts = last.unwrap_or(self.start);
-                let event = SchedEvent { ts, cpu, pid: Pid::IDLE, flags: 0, kind: Kind::Lost { count: loss.count } };
-                if sink(&event).is_break() {
+                stopper = None;
+                if sink(&lost(cpu, last.unwrap_or(self.start), loss)).is_break() {
                     return diagnostics;
                 }
             }
+            let watch = || Watch::new(cpu, self.plan.unwanted());
+            let watch_on = |pid: &Pid| watch().resume(*pid, last.unwrap_or(self.start), &mut unit.items);
+            stopper = stopper.take().filter(watch_on).or(unit.stopper);
             let mut backwards = 0u64;
             for event in &unit.items {
                 let mut event = *event;
@@ -192,6 +208,9 @@ impl CpuReader<'_> {
             last = last.max(unit.last);
             unit.items.clear();
             space = unit.items;
+        }
+        if let (Some(_), Some(last)) = (stopper, last) {
+            let _ = sink(&offline(cpu, last));
         }
         diagnostics
     }

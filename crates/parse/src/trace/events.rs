@@ -5,6 +5,7 @@ use crate::bytes::Endian;
 use crate::error::Error;
 use crate::format::EventFormat;
 use crate::merge::{self, Timed};
+use crate::offline::{Watch, comes_online, offline};
 use crate::page::{Loss, Raw};
 use crate::plan::{Oddities, Plan, STATE_EVENTS, Want};
 use crate::states::{Evidence, States};
@@ -27,9 +28,19 @@ impl Timed for SchedEvent {
     fn after_gap(cpu: Cpu, before: Ts, loss: Loss, _: Option<&mut SchedEvent>) -> Option<SchedEvent> {
         Some(lost(cpu, before, loss))
     }
+
+    fn watch_on(cpu: Cpu, stopper: Pid, last: Ts, items: &mut Vec<SchedEvent>) -> bool {
+        // All of the state's events are decoded where CPUs are merged.
+        Watch::new(cpu, &[]).resume(stopper, last, items)
+    }
+
+    fn offline(cpu: Cpu, ts: Ts) -> Option<SchedEvent> {
+        Some(offline(cpu, ts))
+    }
 }
 
-fn lost(cpu: Cpu, ts: Ts, loss: Loss) -> SchedEvent {
+/// Events of `cpu` are missing behind `ts`.
+pub(super) fn lost(cpu: Cpu, ts: Ts, loss: Loss) -> SchedEvent {
     SchedEvent { ts, cpu, pid: Pid::IDLE, flags: 0, kind: Kind::Lost { count: loss.count } }
 }
 
@@ -41,6 +52,9 @@ struct Decoder<'d> {
     skip: &'d [bool],
     endian: Endian,
     cpu: Cpu,
+    /// The CPU's very first record is yet to come.
+    at_start: bool,
+    watch: Watch<'d>,
     unit: Unit<SchedEvent>,
     odd: Oddities,
     backwards: u64,
@@ -55,11 +69,13 @@ impl Visitor for Decoder<'_> {
     #[inline]
     fn record(&mut self, raw: &Raw<'_>) {
         let mut ts = self.trace.ts(raw.ts);
-        if let Some(last) = self.unit.last
-            && ts < last
-        {
-            self.backwards = self.backwards.saturating_add(1);
-            ts = last;
+        match self.unit.last {
+            Some(last) if ts < last => {
+                self.backwards = self.backwards.saturating_add(1);
+                ts = last;
+            }
+            None if self.at_start => self.start(raw, ts),
+            _ => {}
         }
         if ts == Ts::MAX || ts == Ts::MIN {
             self.out_of_range = self.out_of_range.saturating_add(1);
@@ -72,12 +88,20 @@ impl Visitor for Decoder<'_> {
             }
         }
         let (cpu, items) = (self.cpu, &mut self.unit.items);
+        let (place, mut look) = (items.len(), false);
+        let watched = self.watch.is_awake();
         self.plan.decode(raw.payload, &mut self.odd, |pid, flags, kind| {
+            // Each kind of event is emitted where it is decoded: of all but one this is known to be false there.
+            look = watched || Watch::awakes(&kind);
             items.push(SchedEvent { ts, cpu, pid, flags, kind });
         });
+        if look {
+            self.watch.look(place, items);
+        }
     }
 
     fn gap(&mut self, loss: Loss) {
+        self.watch.lose();
         match self.unit.last {
             Some(last) => self.unit.items.push(lost(self.cpu, last, loss)),
             None => self.unit.lead = Some(join_losses(self.unit.lead.take(), loss)),
@@ -90,7 +114,26 @@ impl Visitor for Decoder<'_> {
     }
 }
 
+impl Decoder<'_> {
+    /// A CPU whose first record is that of one that comes online was offline until then.
+    #[cold]
+    fn start(&mut self, raw: &Raw<'_>, ts: Ts) {
+        self.at_start = false;
+        let start = self.trace.start().unwrap_or(ts);
+        if self.unit.lead.is_none() && start < ts && self.trace.shows_offline(self.cpu, raw.payload) {
+            self.unit.items.push(offline(self.cpu, start));
+        }
+    }
+}
+
 impl Trace {
+    /// Whether the first record of a CPU shows that it was offline until then. Of several buffers another may have
+    /// earlier ones.
+    pub(super) fn shows_offline(&self, cpu: Cpu, payload: &[u8]) -> bool {
+        let plan = || Plan::new(&self.formats, self.endian(), States::modern(), Want::Everything);
+        self.selected.len() == 1 && comes_online(cpu, payload, self.full_plan.get_or_init(plan))
+    }
+
     /// The plan for `want`, with the encoding of `prev_state` settled by a look at the data.
     pub(crate) fn plan(&self, want: Want) -> Plan {
         let mut plan = Plan::new(&self.formats, self.endian(), States::modern(), want);
@@ -128,6 +171,8 @@ impl Trace {
             skip,
             endian: self.endian(),
             cpu: pages.cpu,
+            at_start: unit == 0,
+            watch: Watch::new(pages.cpu, plan.unwanted()),
             unit: Unit { items: space, ..Unit::default() },
             odd: Oddities::default(),
             backwards: 0,
@@ -135,7 +180,8 @@ impl Trace {
         };
         pages.walk(self.source(), unit, &mut decoder);
         self.release(pages, unit);
-        let Decoder { mut unit, odd, backwards, out_of_range, .. } = decoder;
+        let Decoder { mut unit, watch, odd, backwards, out_of_range, .. } = decoder;
+        unit.stopper = watch.stopper();
         unit.diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
         unit.diagnostics.add_many(Diagnostic::TimeOutOfRange, out_of_range);
         unit.diagnostics.add_many(Diagnostic::UnknownState, odd.unknown_states);

@@ -71,7 +71,7 @@ impl Plan {
         if A::COUNTS {
             state.count();
         }
-        Fold { state, analysis, from, to, end, inside: false, lost: 0 }
+        Fold { state, analysis, from, to, end, inside: false, lost: 0, offlines: 0 }
     }
 
     /// Whether the start was known, as it turns out; if not, it is now, and all is to be read again.
@@ -105,6 +105,8 @@ pub(super) struct Fold<A> {
     inside: bool,
     /// Losses within the window.
     lost: u64,
+    /// How often a CPU went offline within the window.
+    offlines: u64,
 }
 
 impl<A: Analysis> Fold<A> {
@@ -113,6 +115,7 @@ impl<A: Analysis> Fold<A> {
         diagnostics.merge(&source.diagnostics());
         diagnostics.merge(&plan.late);
         diagnostics.add_many(Diagnostic::EventsLost, self.lost);
+        diagnostics.add_many(Diagnostic::CpuOffline, self.offlines);
         let (from, to) = (self.from, self.to);
         Outcome { output: self.close(), from, to, diagnostics }
     }
@@ -131,7 +134,11 @@ impl<A: Analysis> Fold<A> {
             self.enter();
         }
         for event in events {
-            self.lost += u64::from(matches!(event.kind, Kind::Lost { .. }));
+            match event.kind {
+                Kind::Lost { .. } => self.lost += 1,
+                Kind::Offline => self.offlines += 1,
+                _ => {}
+            }
             self.analysis.before(event, &self.state);
             self.state.apply(event);
             self.report();

@@ -13,6 +13,8 @@ pub enum Load {
     Unobserved,
     /// Its current is not known.
     Unknown,
+    /// It is offline.
+    Offline,
     /// It idles, and nothing waits (I).
     Idle,
     /// It idles, and a task was just queued (X).
@@ -116,6 +118,7 @@ impl CpuState {
         match (self.observed, self.current, self.queue.len) {
             (false, ..) => Load::Unobserved,
             (_, Current::Unknown, _) => Load::Unknown,
+            (_, Current::Offline, _) => Load::Offline,
             (_, Current::Idle, 0) => Load::Idle,
             (_, Current::Idle, _) => Load::Reacting,
             (_, Current::Task(_), 0) => Load::Busy,
@@ -222,7 +225,7 @@ impl PartCounts {
 impl Counts {
     fn number(&mut self, load: Load) -> Option<&mut u32> {
         match load {
-            Load::Unobserved => None,
+            Load::Unobserved | Load::Offline => None,
             Load::Unknown => Some(&mut self.unknown),
             Load::Idle => Some(&mut self.idle),
             Load::Reacting => Some(&mut self.reacting),

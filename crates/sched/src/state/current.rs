@@ -20,6 +20,7 @@ pub struct CpuFold {
     since: Ts,
     done: bool,
     gaps: u64,
+    offlines: u64,
     mismatches: u64,
     switches: u64,
 }
@@ -36,6 +37,7 @@ impl CpuFold {
             since: from,
             done: false,
             gaps: 0,
+            offlines: 0,
             mismatches: 0,
             switches: 0,
         }
@@ -49,6 +51,11 @@ impl CpuFold {
     /// Losses within the window.
     pub fn gaps(&self) -> u64 {
         self.gaps
+    }
+
+    /// How often it went offline within the window.
+    pub fn offlines(&self) -> u64 {
+        self.offlines
     }
 
     /// Switches away from another task than the one known to run.
@@ -91,10 +98,15 @@ impl CpuFold {
             self.turn(Current::Unknown, Comm::EMPTY, event.ts, emit);
             return;
         }
+        if event.kind == Kind::Offline {
+            self.offlines += u64::from(inside);
+            self.turn(Current::Offline, Comm::EMPTY, event.ts, emit);
+            return;
+        }
         match self.current {
             // The first event shows who ran before it.
             None => self.current = Some(Current::of(event.pid)),
-            Some(Current::Unknown) => self.turn(Current::of(event.pid), Comm::EMPTY, event.ts, emit),
+            Some(Current::Unknown | Current::Offline) => self.turn(Current::of(event.pid), Comm::EMPTY, event.ts, emit),
             Some(_) => {}
         }
         self.done = event.ts > self.to;
@@ -133,7 +145,7 @@ impl Current {
     pub fn pid(self) -> Option<Pid> {
         match self {
             Current::Task(pid) => Some(pid),
-            Current::Idle | Current::Unknown => None,
+            Current::Idle | Current::Offline | Current::Unknown => None,
         }
     }
 }

@@ -13,7 +13,7 @@ struct Drive(SchedState);
 impl Drive {
     /// CPUs 0 to `n`-1, all idle at instant 0.
     fn idle(n: u32) -> Drive {
-        Drive(SchedState::new(&Start { cpus: (0..n).map(|c| (Cpu(c), Some(Pid::IDLE))).collect(), ..Start::default() }))
+        Drive(SchedState::new(&Start { cpus: (0..n).map(|c| (Cpu(c), Current::Idle)).collect(), ..Start::default() }))
     }
 
     fn at(&mut self, ts: i64, cpu: u32, pid: i32, kind: Kind) -> &mut Drive {
@@ -109,7 +109,11 @@ fn a_wait_where_nothing_was_recorded_has_no_end() {
 
 #[test]
 fn what_was_not_recorded_shows_in_what_was() {
-    let start = Start { cpus: vec![(Cpu(0), None), (Cpu(1), None)], without_wakeups: true, ..Start::default() };
+    let start = Start {
+        cpus: vec![(Cpu(0), Current::Unknown), (Cpu(1), Current::Unknown)],
+        without_wakeups: true,
+        ..Start::default()
+    };
     let mut d = Drive(SchedState::new(&start));
     d.switch(1, 0, 0, R, 7).switch(2, 0, 7, R, 0);
     assert_eq!(d.0.missing(), [""; 0], "too little to tell");

@@ -4,12 +4,17 @@ use super::{World, task};
 use sched::{Cause, Cpu, Kind, Pid, PrevState, TaskRef};
 
 /// `common_flags`: interrupts off, softirq.
-const IRQS_OFF: u8 = 0x01;
+pub(super) const IRQS_OFF: u8 = 0x01;
 const SOFTIRQ: u8 = 0x11;
 
 /// The number of the stopper of a CPU.
-fn stopper(cpu: usize) -> i32 {
+pub(super) fn stopper(cpu: usize) -> i32 {
     10_000 + cpu as i32
+}
+
+/// Whether this is the number of one.
+pub(super) fn is_stopper(pid: i32) -> bool {
+    pid >= 10_000
 }
 
 impl World {
@@ -39,7 +44,7 @@ impl World {
     }
 
     /// Moves a queued task; `on` does it.
-    fn moves(&mut self, on: usize, moved: TaskRef, from: usize, to: usize, flags: u8, cause: Cause) {
+    pub(super) fn moves(&mut self, on: usize, moved: TaskRef, from: usize, to: usize, flags: u8, cause: Cause) {
         let pid = moved.pid.0;
         self.state.queues[from].retain(|p| *p != pid);
         self.state.queues[to].push(pid);
@@ -89,7 +94,7 @@ impl World {
     }
 
     /// The stopper of a CPU interrupts what runs there; `then` moves a task; the next one runs.
-    fn with_stopper(&mut self, cpu: usize, then: impl FnOnce(&mut World)) {
+    pub(super) fn with_stopper(&mut self, cpu: usize, then: impl FnOnce(&mut World)) {
         let prev = self.state.current[cpu];
         let waiting = std::mem::take(&mut self.state.queues[cpu]);
         self.state.queues[cpu] = [vec![stopper(cpu)], waiting].concat();
@@ -159,7 +164,7 @@ impl World {
 pub(super) fn name_of(pid: i32) -> String {
     match pid {
         0 => "swapper".to_owned(),
-        10_000.. => format!("migration/{}", pid - 10_000),
+        _ if is_stopper(pid) => format!("migration/{}", pid - 10_000),
         _ => format!("task{pid}"),
     }
 }

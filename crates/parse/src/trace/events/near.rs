@@ -3,7 +3,7 @@
 use super::{EventStream, Trace, skip_of};
 use crate::stream::CpuPages;
 use sched::pass::FirstEvent;
-use sched::{Dur, Kind, Pid, SchedEvent, Ts};
+use sched::{Current, Dur, Kind, SchedEvent, Ts};
 
 /// So long before the instant reading begins: a task that has not waited for longer is seen to be queued.
 const BEFORE: Dur = Dur(100_000_000);
@@ -30,9 +30,7 @@ impl<'t> EventStream<'t> {
     /// what its first one tells.
     pub(super) fn evidence_of(&self, buffer: usize, pages: &CpuPages, begin: Ts) -> Option<FirstEvent> {
         let unit = self.trace.unit_before(pages, Ts(begin.0.saturating_sub(1)));
-        let told = |event: &SchedEvent, pid: Pid, after_loss: bool| {
-            Some(FirstEvent { cpu: event.cpu, ts: event.ts, pid, after_loss })
-        };
+        let told = |event: &SchedEvent, current: Current| Some(FirstEvent { cpu: event.cpu, ts: event.ts, current });
         let mut last = None;
         for unit in (0..=unit).rev().take(pages.units_in(SEARCHED)) {
             let events = self.trace.decode(pages, unit, &self.plan, skip_of(&self.skip, buffer), Vec::new()).items;
@@ -40,9 +38,10 @@ impl<'t> EventStream<'t> {
             last = last.or(before.last().copied());
             for event in before.iter().rev() {
                 match event.kind {
-                    Kind::Switch { next, .. } => return told(event, next.pid, false),
-                    Kind::Exec { pid, .. } => return told(event, pid, false),
-                    Kind::Lost { .. } => return told(event, Pid::IDLE, true),
+                    Kind::Switch { next, .. } => return told(event, Current::of(next.pid)),
+                    Kind::Exec { pid, .. } => return told(event, Current::of(pid)),
+                    Kind::Lost { .. } => return told(event, Current::Unknown),
+                    Kind::Offline => return told(event, Current::Offline),
                     // Not its own number: a stack that was recorded with a switch, and behind it, still has
                     // that of who was switched out (stacktrace.dat of 6.12).
                     _ => {}
@@ -50,7 +49,7 @@ impl<'t> EventStream<'t> {
             }
         }
         if let Some(event) = last {
-            return told(&event, event.pid, false);
+            return told(&event, Current::of(event.pid));
         }
         self.trace.first_of(pages)
     }
