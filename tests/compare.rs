@@ -70,7 +70,7 @@ fn runs_that_lost_much_are_left_out_by_name_and_settings_are_compared() {
     let unmoved = ["--new", unmoved.to_str().expect("a path"), "--fail-if", "violation>5%"];
     let judged = schedviz(&[&["compare", "-q", "--base", &base], &unmoved[..]].concat());
     let (code, text) = (judged.code, judged.text());
-    assert!(text.contains("instance.dat has no violation: sched_migrate_task was not recorded"), "{text}");
+    assert!(text.contains("instance.dat has no violation: sched_wakeup_new was not recorded"), "{text}");
     assert_eq!(code, Some(3));
     let [cut, ours] = [fixture("mask.dat"), ours].map(|path| path.to_str().expect("a path").to_owned());
     let text = schedviz(&["compare", "-q", "--base", &ours, "--new", &cut]).success().text();

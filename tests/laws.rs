@@ -128,6 +128,50 @@ fn laws_hold_with_losses_and_nothing_is_invented() {
     assert!(losses > 100 && claims > 10_000, "too little to prove anything: {losses} losses, {claims} claims");
 }
 
+/// How many tasks are said to wait, and how many of them do not.
+struct Waiting<'s> {
+    truth: std::slice::Iter<'s, &'s Truth>,
+    claims: u64,
+    wrong: u64,
+}
+
+impl Analysis for Waiting<'_> {
+    type Output = (u64, u64);
+
+    fn after(&mut self, _: &SchedEvent, state: &SchedState) {
+        let truth = self.truth.next().expect("a truth for each event");
+        for cpu in state.observed() {
+            let is_there = |task: &sched::Task| truth.queues.iter().any(|queue| queue.contains(&task.pid.0));
+            self.claims += state.waiting(cpu).count() as u64;
+            self.wrong += state.waiting(cpu).filter(|task| !is_there(task)).count() as u64;
+        }
+    }
+
+    fn finish(self, _: Ts, _: &SchedState) -> (u64, u64) {
+        (self.claims, self.wrong)
+    }
+}
+
+/// As with `-e sched_switch -e sched_waking -e sched_wakeup`: a task that is forked comes unseen.
+#[test]
+fn who_was_forked_unseen_has_not_waited_from_the_start() {
+    let (mut claims, mut told) = (0, 0);
+    for (seed, sim) in simulations().enumerate() {
+        let is_birth = |kind: &Kind| matches!(kind, Kind::WakeupNew { .. } | Kind::Fork { .. });
+        let kept = || sim.events.iter().zip(&sim.truth).filter(|(event, _)| !is_birth(&event.kind));
+        let (events, truth): (Vec<SchedEvent>, Vec<&Truth>) = kept().map(|(event, truth)| (*event, truth)).unzip();
+        let check = || Waiting { truth: truth.iter(), claims: 0, wrong: 0 };
+        let outcome = Pass::over(events.as_slice()).run(check).unwrap_or_else(|never| match never {});
+        let came = outcome.diagnostics.count(sched::Diagnostic::UnseenWakeup) > 0;
+        // Where none of them shows itself as such, nobody can know.
+        if came {
+            assert_eq!(outcome.output.1, 0, "seed {seed}: of {} claims", outcome.output.0);
+            (claims, told) = (claims + outcome.output.0, told + 1);
+        }
+    }
+    assert!(claims > 10_000 && told > 60, "too little to prove anything: {claims} claims in {told} runs");
+}
+
 #[test]
 fn adjacent_windows_add_up_to_the_whole() {
     for sim in simulations().take(40).filter(|s| s.events.len() > 10) {

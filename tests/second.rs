@@ -25,6 +25,10 @@ struct Slow {
     root: Option<i32>,
     /// and what descends from it, itself included.
     traced: BTreeSet<i32>,
+    /// Tasks were queued where there is no event: others may have been woken there.
+    queued_unseen: bool,
+    /// Events are missing up to now, as others show.
+    incomplete: bool,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -45,13 +49,23 @@ struct SlowFigures {
 
 impl Slow {
     fn measure(events: &[SchedEvent], wakeups: bool) -> SlowFigures {
+        let Some(waiting) = Slow::waiting_at_start(events, wakeups) else {
+            return Slow::measure_from(events, BTreeMap::new(), true).0;
+        };
+        let (figures, queued_unseen) = Slow::measure_from(events, waiting, !wakeups);
+        if queued_unseen { Slow::measure_from(events, BTreeMap::new(), true).0 } else { figures }
+    }
+
+    fn measure_from(events: &[SchedEvent], waiting: BTreeMap<i32, u32>, incomplete: bool) -> (SlowFigures, bool) {
         let start = events.iter().map(|e| e.ts).min().unwrap_or_default();
         let mut slow = Slow {
             current: BTreeMap::new(),
-            waiting: Slow::waiting_at_start(events, wakeups),
+            waiting,
             forked: BTreeSet::new(),
             root: None,
             traced: BTreeSet::new(),
+            queued_unseen: false,
+            incomplete,
         };
         for event in events.iter().rev() {
             // The first event of a CPU decides; a loss before it leaves it unknown.
@@ -69,8 +83,9 @@ impl Slow {
             if offline_behind.contains(&place) {
                 slow.go_offline(event.cpu.0);
             }
+            slow.queued_unseen |= slow.waiting.values().any(|cpu| !slow.current.contains_key(cpu));
         }
-        figures
+        (figures, slow.queued_unseen)
     }
 
     /// The CPUs whose first event is of the idle task, which wakes the CPU's stopper; and the places of the stoppers'
@@ -114,11 +129,16 @@ impl Slow {
         self.waiting.retain(|_, on| *on != cpu);
     }
 
-    /// Those whose first event is a switch-in, or a migration followed by one, before any loss.
-    fn waiting_at_start(events: &[SchedEvent], wakeups: bool) -> BTreeMap<i32, u32> {
+    /// Those whose first event is a switch-in, or a migration followed by one, before any loss; but for those who would
+    /// have waited while their CPU became idle. Nobody where such came, and no beginning of a task was recorded.
+    fn waiting_at_start(events: &[SchedEvent], wakeups: bool) -> Option<BTreeMap<i32, u32>> {
         let (mut waiting, mut seen, mut moved) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         let mut first_on: BTreeSet<u32> = BTreeSet::new();
-        for event in events {
+        let (at_start, behind) = Slow::offline(events);
+        let mut emptied: BTreeSet<u32> = at_start;
+        let mut newcomers = false;
+        let births = events.iter().any(|e| matches!(e.kind, Kind::WakeupNew { .. } | Kind::Fork { .. }));
+        for (place, event) in events.iter().enumerate().filter(|(_, event)| event.kind != Kind::Offline) {
             match event.kind {
                 Kind::Lost { .. } => break,
                 _ if !wakeups => break,
@@ -132,8 +152,12 @@ impl Slow {
                     seen.insert(prev.pid.0);
                     let pid = next.pid.0;
                     let orig: Option<u32> = moved.remove(&pid);
-                    if pid != 0 && (orig.is_some() || !seen.contains(&pid)) {
+                    if pid == 0 {
+                        emptied.insert(event.cpu.0);
+                    } else if orig.is_some() || !seen.contains(&pid) && !emptied.contains(&event.cpu.0) {
                         waiting.insert(pid, orig.unwrap_or(event.cpu.0));
+                    } else {
+                        newcomers |= !seen.contains(&pid);
                     }
                     seen.insert(pid);
                 }
@@ -141,10 +165,18 @@ impl Slow {
                     moved.remove(&task.pid.0);
                     seen.insert(task.pid.0);
                 }
-                Kind::Migrate { task, orig, .. } if seen.insert(task.pid.0) => drop(moved.insert(task.pid.0, orig.0)),
+                Kind::Migrate { task, orig, .. } if seen.insert(task.pid.0) && !emptied.contains(&orig.0) => {
+                    moved.insert(task.pid.0, orig.0);
+                }
                 Kind::Fork { child, .. } => drop(seen.insert(child.0)),
                 _ => {}
             }
+            if behind.contains(&place) {
+                emptied.insert(event.cpu.0);
+            }
+        }
+        if newcomers && !births {
+            return None;
         }
         // Who runs at the start did not wait.
         let mut firsts = BTreeSet::new();
@@ -153,7 +185,7 @@ impl Slow {
                 waiting.remove(&event.pid.0);
             }
         }
-        waiting
+        Some(waiting)
     }
 
     /// Where it is not known which command was traced, what was forked is the application.
@@ -233,6 +265,7 @@ impl Slow {
     fn apply(&mut self, event: &SchedEvent) {
         let cpu = event.cpu.0;
         if let Kind::Lost { .. } = event.kind {
+            self.incomplete = true;
             self.current.insert(cpu, None);
             self.waiting.retain(|_, c| *c != cpu);
             return;
@@ -245,6 +278,9 @@ impl Slow {
                 self.run(cpu, prev.pid.0);
                 if matches!(state.class, StateClass::Runnable | StateClass::Preempted) && prev.pid.0 != 0 {
                     self.waiting.insert(prev.pid.0, cpu);
+                } else if self.incomplete && next.pid.0 == 0 {
+                    // Who waits there would run.
+                    self.waiting.retain(|_, on| *on != cpu);
                 }
                 self.current.insert(cpu, Some(0));
                 self.run(cpu, next.pid.0);

@@ -53,6 +53,7 @@ pub enum Diagnostic {
     WakeupTargetCorrected,
     UnseenExit,
     UnseenQueue,
+    UnseenDeparture,
     EarlyWakeup,
     CpuOffline,
     LateStart,
@@ -91,6 +92,7 @@ impl Diagnostic {
             | MigrateOrigMismatch
             | WakeupTargetCorrected
             | UnseenExit
+            | UnseenDeparture
             | BadOption
             | BadFormat
             | UnknownState => Severity::Repaired,
@@ -152,7 +154,9 @@ impl Diagnostic {
                 "switches away from another task than the one known to run: an earlier switch was not recorded"
             }
             UnseenMigration => "tasks that ran on another CPU than the one they waited on, without a migration event",
-            UnseenWakeup => "tasks that ran after a sleep that no wakeup ended; how long they waited is unknown",
+            UnseenWakeup => {
+                "tasks that ran after a sleep that no wakeup ended, or came when none had waited; how long they waited is unknown"
+            }
             RunningElsewhere => {
                 "tasks switched in while another CPU was thought to run them; that CPU is unknown until its next event"
             }
@@ -163,7 +167,10 @@ impl Diagnostic {
             WakeupTargetCorrected => "wakeups of a waiting task on another CPU than its queue; moved there",
             UnseenExit => "process numbers used again without an exit having been seen",
             UnseenQueue => {
-                "times a task was queued on a CPU without any event, one left out (trace-cmd record -M) or whose data are missing; how long it waited, and whether it ran there, is unknown"
+                "times a task was queued on a CPU without any event, one left out (trace-cmd record -M) or whose data are missing; how long it waited, whether it ran there, and who waited at the start is unknown"
+            }
+            UnseenDeparture => {
+                "tasks that waited on a CPU that became idle all the same, where events are missing: they had left unseen, and are unknown until their next event"
             }
             EarlyWakeup => "wakeups of a task that still ran; normal, nothing was counted",
             CpuOffline => {

@@ -2,7 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::diag::Diagnostics;
-use crate::event::{Cpu, Kind, SchedEvent, TaskRef, Ts};
+use crate::event::{Cpu, Kind, SchedEvent, Ts};
 use crate::span::Current;
 use crate::state::{SchedState, Start};
 use std::convert::Infallible;
@@ -75,6 +75,12 @@ pub trait EventSource {
         })
     }
 
+    /// Whether the beginnings of tasks are among the events: some `sched_wakeup_new` or `sched_process_fork`. Where
+    /// there is none, none was recorded, or nothing began.
+    fn births(&mut self) -> bool {
+        true
+    }
+
     /// How many threads it may use.
     fn threads(&self) -> usize {
         1
@@ -105,6 +111,10 @@ impl<S: EventSource> EventSource for &mut S {
 
     fn events_from(&mut self, from: Ts, sink: &mut Sink<'_>) -> Result<(), S::Error> {
         (**self).events_from(from, sink)
+    }
+
+    fn births(&mut self) -> bool {
+        (**self).births()
     }
 
     fn threads(&self) -> usize {
@@ -145,6 +155,10 @@ impl EventSource for &[SchedEvent] {
     fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Infallible> {
         let _ = sink(self);
         Ok(())
+    }
+
+    fn births(&mut self) -> bool {
+        self.iter().any(|event| matches!(event.kind, Kind::WakeupNew { .. } | Kind::Fork { .. }))
     }
 }
 
@@ -226,7 +240,7 @@ impl<S: EventSource> Pass<S> {
         loop {
             let mut fold = plan.fold(analysis());
             self.source.events(&mut |events| fold.feed(events))?;
-            if plan.was_right(&fold.state) {
+            if plan.was_right(&fold.state, &mut self.source) {
                 return Ok(fold.outcome(&plan, &self.source));
             }
         }
@@ -254,11 +268,12 @@ impl<S: EventSource> Pass<S> {
             cpus: extent.firsts.iter().map(|first| (first.cpu, first.current)).collect(),
             waiting: Vec::new(),
             without_wakeups: !extent.wakeups,
+            incomplete: false,
         };
         start.cpus.sort_unstable_by_key(|(cpu, _)| *cpu);
         let (from, to) = self.window.within(extent.start, extent.end);
         let early = self.look_ahead(&start)?;
-        learn(&mut start, &early);
+        learn(&mut start, &early, &mut self.source);
         let end = match self.window.to {
             None => End::Open,
             Some(_) if to >= extent.end => End::Inclusive,
@@ -267,7 +282,8 @@ impl<S: EventSource> Pass<S> {
         Ok(Plan { start, from, to, end, late: Diagnostics::default() })
     }
 
-    fn look_ahead(&mut self, start: &Start) -> Result<Vec<(TaskRef, Cpu)>, S::Error> {
+    /// The state after the prologue.
+    fn look_ahead(&mut self, start: &Start) -> Result<SchedState, S::Error> {
         let mut state = SchedState::new(start);
         let mut left = self.prologue;
         self.source.events(&mut |events| {
@@ -277,6 +293,6 @@ impl<S: EventSource> Pass<S> {
             left = left.saturating_sub(events.len());
             if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        Ok(state.discovered().to_vec())
+        Ok(state)
     }
 }

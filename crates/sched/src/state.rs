@@ -17,7 +17,8 @@
 //! * switch whose `prev` is not e's known current: the old current → `Unknown`; go on from `prev`;
 //! * switch-in of a task that is `Waiting` elsewhere: it moves at the switch;
 //! * switch-in of a task that is `Blocked`: it was woken unseen;
-//! * switch-in of a task that is `Running` elsewhere: that CPU's current → `Unknown`.
+//! * switch-in of a task that is `Running` elsewhere: that CPU's current → `Unknown`;
+//! * switch to the idle task while tasks wait there, where events are missing: these had left → `Unknown`.
 //!
 //! *On a CPU without events* a task that waits may have run, and nobody saw it: no event counts as the end of that
 //! wait ([`Span::ended`]), nor as the beginning of one that it goes on with elsewhere.
@@ -25,7 +26,8 @@
 //! *Before its first event* a task was in the state that the event implies: switched out or waking
 //! tasks are simple, since `Blocked` counts in no figure. A task that is first seen being switched
 //! in had been `Waiting` from the start, which cannot be told in time: it is reported by
-//! [`SchedState::discovered`], and [`crate::Pass`] runs again with it in [`Start::waiting`]. Where
+//! [`SchedState::discovered`], and [`crate::Pass`] runs again with it in [`Start::waiting`]. If the CPU was idle
+//! in between, it cannot have waited there: it came unseen. Where
 //! events were lost before a task's first event, or wakeups were not recorded, its state until
 //! then is `Unknown`.
 
@@ -61,12 +63,17 @@ pub struct Start {
     pub waiting: Vec<(TaskRef, Cpu)>,
     /// Wakeups are not in the trace: a task first seen being switched in may have slept until then.
     pub without_wakeups: bool,
+    /// Some of the events that wake tasks or begin them are not in the trace, as others show: neither does a task's
+    /// first event tell then what it did before.
+    pub incomplete: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 struct CpuState {
     observed: bool,
     current: Current,
+    /// It has become idle since the start, or was offline: nobody who waited there at the start still does.
+    emptied: bool,
     /// The slot of the current task.
     running: Option<Slot>,
     comm: Comm,
@@ -81,6 +88,7 @@ pub struct SchedState {
     start: Ts,
     now: Ts,
     without_wakeups: bool,
+    incomplete: bool,
     any_loss: bool,
     cpus: Vec<CpuState>,
     tasks: Tasks,
@@ -89,6 +97,8 @@ pub struct SchedState {
     repairs: [u64; Repair::ALL.len()],
     gaps: FxHashMap<Cpu, (u64, u64)>,
     discovered: Vec<(TaskRef, Cpu)>,
+    /// Tasks first seen being switched in that cannot have waited since the start.
+    newcomers: u64,
     spans: Vec<Span>,
     cpu_spans: Vec<CpuSpan>,
     /// Where the CPUs are counted from event to event.
@@ -102,6 +112,7 @@ impl SchedState {
             start: start.ts,
             now: start.ts,
             without_wakeups: start.without_wakeups,
+            incomplete: start.incomplete,
             ..SchedState::default()
         };
         for (cpu, current) in &start.cpus {
@@ -430,7 +441,7 @@ impl SchedState {
 
     /// Whether a task's first event still tells what it did before.
     fn is_start_known(&self) -> bool {
-        !self.any_loss && !self.without_wakeups
+        !self.any_loss && !self.without_wakeups && !self.incomplete
     }
 
     fn switch(&mut self, cpu: Cpu, prev: TaskRef, state: PrevState, next: TaskRef) {
@@ -457,6 +468,7 @@ impl SchedState {
             self.enter(slot, after, now);
         }
         if next.pid.is_idle() {
+            self.become_idle(cpu, state);
             self.set_current(cpu, Current::Idle, None, next.comm, now);
         } else {
             let slot = self.switch_in(cpu, next);
@@ -470,24 +482,33 @@ impl SchedState {
     fn switch_in(&mut self, cpu: Cpu, next: TaskRef) -> Slot {
         let Some(slot) = self.find(next) else {
             let since = self.first_moment(next.pid);
-            if since == self.start && self.is_start_known() {
-                self.discovered.push((next, cpu));
+            if since == self.start {
+                self.come(next, cpu, self.cpus[cpu.index()].emptied);
             }
             return self.birth(next, TaskState::Unknown, since);
         };
         let Task { state, undecided, .. } = *self.tasks.entry(slot);
-        match state {
-            TaskState::Waiting(other) if other != cpu => self.repair(Repair::UnseenMigration),
-            TaskState::Blocked(_) => match undecided {
-                // After a loss a wakeup in between may be among what is missing.
-                Some(orig) if self.is_start_known() => self.discovered.push((next, orig)),
-                Some(_) => {}
-                None if self.without_wakeups => {}
-                None => self.repair(Repair::UnseenWakeup),
-            },
+        match (state, undecided) {
+            (TaskState::Waiting(other), _) if other != cpu => self.repair(Repair::UnseenMigration),
+            (TaskState::Blocked(_) | TaskState::Unknown, Some((orig, emptied))) => self.come(next, orig, emptied),
+            (TaskState::Blocked(_), None) if !self.without_wakeups => self.repair(Repair::UnseenWakeup),
             _ => {}
         }
         slot
+    }
+
+    /// A task is switched in of which it was not known that it waits: on `cpu` since the start, unless that was
+    /// `emptied` before it left. After a loss its wakeup may be among what is missing.
+    fn come(&mut self, task: TaskRef, cpu: Cpu, emptied: bool) {
+        match emptied {
+            _ if self.any_loss || self.without_wakeups => {}
+            true => {
+                self.newcomers += 1;
+                self.repair(Repair::UnseenWakeup);
+            }
+            false if self.incomplete => {}
+            false => self.discovered.push((task, cpu)),
+        }
     }
 
     fn waking(&mut self, task: TaskRef, event: &SchedEvent) {
@@ -533,9 +554,8 @@ impl SchedState {
     fn migrate(&mut self, task: TaskRef, orig: Cpu, dest: Cpu) {
         let Some(slot) = self.find(task) else {
             let slot = self.sleeper(task, dest);
-            let entry = self.tasks.entry(slot);
             // Asleep or waiting, its next event will tell; only in the latter case it counts.
-            entry.undecided = matches!(entry.state, TaskState::Blocked(_)).then_some(orig);
+            self.tasks.entry(slot).undecided = Some((orig, self.cpu(orig).emptied));
             return;
         };
         let entry = self.tasks.entry(slot);

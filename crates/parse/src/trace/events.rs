@@ -362,6 +362,10 @@ impl EventSource for EventStream<'_> {
         }
     }
 
+    fn births(&mut self) -> bool {
+        self.trace.has("sched_wakeup_new") || self.trace.has("sched_process_fork")
+    }
+
     fn threads(&self) -> usize {
         self.trace.pool().as_ref().map_or(1, |pool| pool.current_num_threads())
     }

@@ -3,14 +3,18 @@
 use super::{EventSource, Outcome};
 use crate::analysis::Analysis;
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::event::{Cpu, Kind, SchedEvent, TaskRef, Ts};
+use crate::event::{Kind, SchedEvent, Ts};
 use crate::state::{SchedState, Start};
 use std::ops::ControlFlow;
 
 /// Takes over what was discovered; whether any of it was new.
-pub(super) fn learn(start: &mut Start, discovered: &[(TaskRef, Cpu)]) -> bool {
+pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl EventSource) -> bool {
+    if !start.incomplete && state.is_incomplete(|| source.births()) {
+        (start.incomplete, start.waiting) = (true, Vec::new());
+        return true;
+    }
     let known = start.waiting.len();
-    for (task, cpu) in discovered {
+    for (task, cpu) in state.discovered() {
         if !start.waiting.iter().any(|(other, _)| other.pid == task.pid) {
             start.waiting.push((*task, *cpu));
         }
@@ -42,7 +46,7 @@ macro_rules! groups {
                 let mut $a = plan.fold($a);
                 $(let mut $b = plan.fold($b);)+
                 source.events_to_all(&mut |events| $a.feed(events), &mut [$(&mut |events| $b.feed(events)),+])?;
-                Ok(plan.was_right(&$a.state).then(|| {
+                Ok(plan.was_right(&$a.state, source).then(|| {
                     $a.outcome(plan, source).map(|output| (output, $($b.close()),+))
                 }))
             }
@@ -75,9 +79,9 @@ impl Plan {
     }
 
     /// Whether the start was known, as it turns out; if not, it is now, and all is to be read again.
-    pub(super) fn was_right(&mut self, state: &SchedState) -> bool {
-        let learned = learn(&mut self.start, state.discovered());
-        if learned {
+    pub(super) fn was_right(&mut self, state: &SchedState, source: &mut impl EventSource) -> bool {
+        let learned = learn(&mut self.start, state, source);
+        if learned && !self.start.incomplete {
             self.late.add_many(Diagnostic::LateStart, state.discovered().len() as u64);
         }
         !learned

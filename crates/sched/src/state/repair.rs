@@ -15,12 +15,13 @@ pub enum Repair {
     WakeupTargetCorrected,
     UnseenExit,
     UnseenQueue,
+    UnseenDeparture,
     EarlyWakeup,
 }
 
 impl Repair {
     /// All of them.
-    pub const ALL: [Repair; 10] = [
+    pub const ALL: [Repair; 11] = [
         Repair::SwitchPrevMismatch,
         Repair::UnseenMigration,
         Repair::UnseenWakeup,
@@ -30,6 +31,7 @@ impl Repair {
         Repair::WakeupTargetCorrected,
         Repair::UnseenExit,
         Repair::UnseenQueue,
+        Repair::UnseenDeparture,
         Repair::EarlyWakeup,
     ];
 
@@ -45,6 +47,7 @@ impl Repair {
             Repair::WakeupTargetCorrected => Diagnostic::WakeupTargetCorrected,
             Repair::UnseenExit => Diagnostic::UnseenExit,
             Repair::UnseenQueue => Diagnostic::UnseenQueue,
+            Repair::UnseenDeparture => Diagnostic::UnseenDeparture,
             Repair::EarlyWakeup => Diagnostic::EarlyWakeup,
         }
     }

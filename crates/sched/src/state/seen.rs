@@ -45,11 +45,22 @@ impl SchedState {
         let moved = self.repaired(Repair::UnseenMigration);
         let missing = [
             ("sched_wakeup", self.without_wakeups && none(WAKEUP, seen[SWITCH])),
-            ("sched_wakeup_new", none(WAKEUP_NEW, seen[FORK])),
+            ("sched_wakeup_new", none(WAKEUP_NEW, seen[FORK].max(self.unseen_births()))),
             ("sched_migrate_task", none(MIGRATE, moved) && !self.any_loss),
             ("sched_waking", none(WAKING, seen[WAKEUP])),
         ];
         missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| name).collect()
+    }
+
+    /// Tasks that came unseen, and not from a CPU without events, where the beginning of none was recorded.
+    fn unseen_births(&self) -> u64 {
+        if self.seen.0[FORK] == 0 && self.repaired(Repair::UnseenQueue) == 0 { self.newcomers } else { 0 }
+    }
+
+    /// Whether events that wake tasks or begin them are missing: some came unseen, and `births` were not recorded; or
+    /// tasks were queued on CPUs of which there is no event, where others may have been woken.
+    pub(crate) fn is_incomplete(&self, births: impl FnOnce() -> bool) -> bool {
+        self.repaired(Repair::UnseenQueue) > 0 || self.newcomers > 0 && !births()
     }
 
     /// What is missing and what was repaired, as diagnostics.

@@ -49,8 +49,9 @@ pub struct Task {
     pub waking: Option<(Pid, Ts)>,
     /// Where it comes from.
     pub kin: Kin,
-    /// Its first event was a migration from this CPU: its next decides whether it waited there.
-    pub(super) undecided: Option<Cpu>,
+    /// Its first event was a migration from this CPU: its next decides whether it waited there. If that had been idle
+    /// since the start it can have come only later.
+    pub(super) undecided: Option<(Cpu, bool)>,
     prev: Slot,
     next: Slot,
 }

@@ -227,6 +227,32 @@ fn first_seen_running_means_waited_from_the_start() {
 }
 
 #[test]
+fn who_would_have_waited_while_its_cpu_became_idle_came_later() {
+    let mut d = Drive::idle(2);
+    // 7 waited: CPU 0 idled from the start on, and goes to it first. Then it has nothing more to do.
+    d.switch(5, 0, 0, R, 7).switch(6, 0, 7, S, 0);
+    // So 8 was not there; nor 9, which was moved away from there.
+    d.switch(7, 0, 0, R, 8).migrate(8, 9, 0, 1).switch(9, 1, 0, R, 9);
+    // 6 was, since CPU 1 had something to do all along when it was moved away.
+    d.switch(10, 1, 9, R, 6);
+    assert_eq!(d.0.discovered(), [(task(7), Cpu(0)), (task(6), Cpu(1))]);
+    assert_eq!(d.0.repaired(Repair::UnseenWakeup), 2);
+    assert!(d.0.is_incomplete(|| false) && !d.0.is_incomplete(|| true), "two came, and no beginning was recorded");
+}
+
+#[test]
+fn who_waits_where_a_cpu_becomes_idle_left_unseen_if_anything_did() {
+    let mut d = Drive::idle(2);
+    d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7).wakeup(3, 0, 8, 0).switch(4, 0, 7, S, 0);
+    assert_eq!((d.state(8), d.0.queue_length(Cpu(0))), (Some(Waiting(Cpu(0))), 1), "it is throttled");
+    d.at(5, 1, 0, Kind::Lost { count: Some(1) }).switch(6, 0, 0, R, 7).switch(7, 0, 7, R, 0);
+    assert_eq!(d.0.queue_length(Cpu(0)), 2, "both are: the first one would have gone on");
+    d.switch(8, 0, 0, R, 7).switch(9, 0, 7, S, 0);
+    assert_eq!((d.state(8), d.0.queue_length(Cpu(0))), (Some(Unknown), 0));
+    assert_eq!(d.0.repaired(Repair::UnseenDeparture), 1);
+}
+
+#[test]
 fn a_forked_child_did_not_exist_at_the_start() {
     let mut d = Drive::idle(1);
     d.at(4, 0, 0, Kind::Fork { parent: Pid(1), child: Pid(7), child_comm: Comm::EMPTY });
