@@ -65,10 +65,11 @@ fn note(report: &Report, options: &Options<'_>) -> String {
 
 fn legend(report: &Report) -> Vec<LegendEntry> {
     let area = |color, label: &str| LegendEntry { swatch: Swatch::Area(Paint::Solid(color)), label: label.to_owned() };
+    let went = report.panels.iter().flat_map(|p| &p.columns).any(|c| c.offline > 0.0);
     let mut legend = vec![
         area(GREEN, "running"),
         area(RED, "running + waiting"),
-        area(FAINT, "cores (dotted)"),
+        area(FAINT, if went { "cores that are online (dotted)" } else { "cores (dotted)" }),
         area(VIOLATION, "share of time in violation"),
     ];
     if report.panels.iter().flat_map(|p| &p.columns).any(|c| c.unknown_ns > 0) {
@@ -123,9 +124,13 @@ fn draw_panel(figure: &mut Figure, series: &Series, options: &Options<'_>, scale
     figure.push(Item::Rects { fill: Paint::Solid(GREEN_BAND), rects: bands(|c| c.running) });
     figure.push(Item::Lines { stroke: RED, width: 80, dash: 0, lines: line(&|c| y.at(c.total.mean)) });
     figure.push(Item::Lines { stroke: GREEN, width: 80, dash: 0, lines: line(&|c| y.at(c.running.mean)) });
-    let level = y.at(cores.into());
-    let line = Line { from: Point { x: scale.x, y: level }, to: Point { x: scale.x + scale.width, y: level } };
-    figure.push(Item::Lines { stroke: FAINT, width: 60, dash: 2 * PT, lines: vec![line] });
+    let lines = if series.columns.iter().any(|c| c.offline > 0.0) {
+        line(&|c| y.at(f64::from(cores) - c.offline))
+    } else {
+        let level = y.at(cores.into());
+        vec![Line { from: Point { x: scale.x, y: level }, to: Point { x: scale.x + scale.width, y: level } }]
+    };
+    figure.push(Item::Lines { stroke: FAINT, width: 60, dash: 2 * PT, lines });
     draw_strip(figure, series, &edges, y.floor + GAP);
 }
 

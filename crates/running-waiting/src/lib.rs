@@ -105,6 +105,8 @@ pub struct Column {
     pub violated_ns: u64,
     /// Time in which some CPU of the panel was unknown.
     pub unknown_ns: u64,
+    /// How many of its CPUs were offline, on average.
+    pub offline: f64,
 }
 
 /// A panel, measured.
@@ -151,14 +153,14 @@ impl Report {
     pub fn csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
         writeln!(
             out,
-            "panel,start_s,running_mean,running_min,running_max,total_mean,total_min,total_max,violated_ns,unknown_ns"
+            "panel,start_s,running_mean,running_min,running_max,total_mean,total_min,total_max,violated_ns,unknown_ns,offline"
         )?;
         for panel in &self.panels {
             for c in &panel.columns {
                 let (r, t) = (c.running, c.total);
                 writeln!(
                     out,
-                    "{},{:.9},{:.6},{},{},{:.6},{},{},{},{}",
+                    "{},{:.9},{:.6},{},{},{:.6},{},{},{},{},{:.6}",
                     panel.name,
                     c.start_ns as f64 / 1e9,
                     r.mean,
@@ -168,7 +170,8 @@ impl Report {
                     t.min,
                     t.max,
                     c.violated_ns,
-                    c.unknown_ns
+                    c.unknown_ns,
+                    c.offline
                 )?;
             }
         }
@@ -183,6 +186,7 @@ struct Sum {
     total: u64,
     violated: u64,
     unknown: u64,
+    offline: u64,
     least: Option<(u32, u32)>,
     most: (u32, u32),
 }
@@ -195,6 +199,7 @@ struct Gather {
     idle: u32,
     overloaded: u32,
     unknown: u32,
+    offline: u32,
     since: Ts,
     columns: Division,
     sums: Vec<Sum>,
@@ -208,6 +213,7 @@ impl Gather {
             idle: 0,
             overloaded: 0,
             unknown: 0,
+            offline: 0,
             since: options.from,
             columns: Division::into_parts(options.from, options.to, options.columns() as usize),
             sums: vec![Sum::default(); options.columns() as usize],
@@ -219,6 +225,7 @@ impl Gather {
         let from = std::mem::replace(&mut self.since, ts);
         let (running, total) = (self.running, self.running + self.waiting);
         let (violated, unknown) = (self.idle > 0 && self.overloaded > 0, self.unknown > 0);
+        let offline = u64::from(self.offline);
         let sums = &mut self.sums;
         self.columns.split(from, ts, |column, start, end| {
             let ns = end.since(start).0;
@@ -229,6 +236,7 @@ impl Gather {
             sum.total = sum.total.saturating_add(ns.saturating_mul(total.into()));
             sum.violated += if violated { ns } else { 0 };
             sum.unknown += if unknown { ns } else { 0 };
+            sum.offline = sum.offline.saturating_add(ns.saturating_mul(offline));
             let (r, t) = sum.least.unwrap_or((u32::MAX, u32::MAX));
             sum.least = Some((r.min(running), t.min(total)));
             sum.most = (sum.most.0.max(running), sum.most.1.max(total));
@@ -247,6 +255,7 @@ impl Gather {
                 total: Spread { mean: mean(s.total), min: least.1, max: s.most.1 },
                 violated_ns: s.violated,
                 unknown_ns: s.unknown,
+                offline: mean(s.offline),
             }
         };
         let sum = |of: fn(&Sum) -> u64| self.sums.iter().map(of).fold(0, u64::saturating_add);
@@ -346,8 +355,9 @@ impl<'o> RunningWaiting<'o> {
         swap(&mut gather.waiting, new.waiting, old.waiting);
         swap(&mut gather.idle, new.is_idle().into(), old.is_idle().into());
         swap(&mut gather.overloaded, new.is_overloaded().into(), old.is_overloaded().into());
-        let unknown = |p: Place| u32::from(p.load == Load::Unknown);
-        swap(&mut gather.unknown, unknown(new), unknown(old));
+        let is = |p: Place, load: Load| u32::from(p.load == load);
+        swap(&mut gather.unknown, is(new, Load::Unknown), is(old, Load::Unknown));
+        swap(&mut gather.offline, is(new, Load::Offline), is(old, Load::Offline));
         if let Some(Some(row)) = self.rows.get_mut(cpu.index()) {
             row.turn(new.class(), ts);
         }

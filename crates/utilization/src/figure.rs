@@ -4,7 +4,7 @@ use crate::{Class, Options, UtilizationReport};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use timeline::LaneLayout;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
-use timeline::palette::{BANDS, FAINT, INK, OFFLINE, PALETTE, RULE};
+use timeline::palette::{BANDS, FAINT, INK, PALETTE, RULE};
 
 const WIDTH: Unit = 842 * PT;
 const STACK: Unit = 150 * PT;
@@ -14,7 +14,8 @@ fn paint(class: Class) -> Option<Paint> {
     let color = match class {
         Class::Idle => return None,
         Class::Unknown => return Some(Paint::Hatch),
-        Class::Offline => OFFLINE,
+        // Nearly as if it were not there.
+        Class::Offline => Color::grey(0xe4),
         Class::Application => PALETTE[0],
         Class::Other => Color::grey(0x78),
         Class::Kernel => PALETTE[4],
