@@ -25,7 +25,7 @@ struct Slow {
     root: Option<i32>,
     /// and what descends from it, itself included.
     traced: BTreeSet<i32>,
-    /// Tasks were queued where there is no event: others may have been woken there.
+    /// Tasks were queued where there is no event, and left: others may have been woken there.
     queued_unseen: bool,
     /// Events are missing up to now, as others show.
     incomplete: bool,
@@ -75,15 +75,33 @@ impl Slow {
         let (mut figures, mut last) = (SlowFigures::default(), start);
         let (offline_at_start, offline_behind) = Slow::offline(events);
         offline_at_start.into_iter().for_each(|cpu| slow.go_offline(cpu));
+        let mut came: BTreeMap<(i32, u32), sched::Ts> = BTreeMap::new();
         // What the reader concludes is concluded anew.
         for (place, event) in events.iter().enumerate().filter(|(_, event)| event.kind != Kind::Offline) {
             slow.add(&mut figures, event.ts.since(last).0);
             last = event.ts;
+            let unseen = |slow: &Slow| -> Vec<(i32, u32)> {
+                let queued = slow.waiting.iter().filter(|(_, cpu)| !slow.current.contains_key(cpu));
+                queued.map(|(pid, cpu)| (*pid, *cpu)).collect()
+            };
+            for there in unseen(&slow) {
+                came.entry(there).or_insert(last);
+            }
             slow.apply(event);
+            let now = unseen(&slow);
+            came.retain(|there, since| {
+                let stays = now.contains(there);
+                // One that is soon moved away may have come only then.
+                let long = event.ts.since(*since).0 >= 1_000_000;
+                slow.queued_unseen |= !stays && (long || !slow.waiting.contains_key(&there.0));
+                stays
+            });
+            for there in now {
+                came.entry(there).or_insert(event.ts);
+            }
             if offline_behind.contains(&place) {
                 slow.go_offline(event.cpu.0);
             }
-            slow.queued_unseen |= slow.waiting.values().any(|cpu| !slow.current.contains_key(cpu));
         }
         (figures, slow.queued_unseen)
     }

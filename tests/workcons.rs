@@ -226,6 +226,11 @@ fn verdicts_and_exit_codes() {
         let (untrusted, why) = code(&[&alone, "--max-violation", limit]);
         assert!(untrusted == Some(3) && why.contains("sched_wakeup was not recorded"), "{why}");
     }
+    // Nor where CPUs are missing that had tasks to run.
+    for limit in ["0.001", "99.9"] {
+        let (untrusted, why) = code(&[&path("mask.dat"), "--max-violation", limit]);
+        assert!(untrusted == Some(3) && why.contains("queued on CPUs that were not recorded"), "{why}");
+    }
     let json = schedviz(&["workcons", &alone, "--json", "-q"]).success().text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let missing = json["runs"][0]["trust"]["missing_events"].as_array().expect("names");

@@ -167,7 +167,7 @@ impl Diagnostic {
             WakeupTargetCorrected => "wakeups of a waiting task on another CPU than its queue; moved there",
             UnseenExit => "process numbers used again without an exit having been seen",
             UnseenQueue => {
-                "times a task was queued on a CPU without any event, one left out (trace-cmd record -M) or whose data are missing; how long it waited, whether it ran there, and who waited at the start is unknown"
+                "times a task was on the queue of a CPU without any event, one left out (trace-cmd record -M) or whose data are missing; how long it waited, whether it ran there, and who waited at the start is unknown"
             }
             UnseenDeparture => {
                 "tasks that waited on a CPU that became idle all the same, where events are missing: they had left unseen, and are unknown until their next event"

@@ -376,11 +376,15 @@ impl SchedState {
     fn change(&mut self, slot: Slot, state: TaskState, ts: Ts, mut ended: bool, mut begins: bool) {
         if let TaskState::Waiting(cpu) = self.tasks.entry(slot).state {
             let c = &mut self.cpus[cpu.index()];
-            if !c.observed {
-                ended = false;
-                begins &= !matches!(state, TaskState::Waiting(_));
-            }
+            let observed = c.observed;
             self.tasks.leave(&mut c.queue, slot);
+            if !observed {
+                let moves = matches!(state, TaskState::Waiting(_));
+                let waited = ts.since(self.tasks.entry(slot).since);
+                self.leave_unseen(waited, moves);
+                ended = false;
+                begins &= !moves;
+            }
         }
         let task = self.tasks.entry(slot);
         let old = std::mem::replace(&mut task.state, state);
@@ -390,9 +394,7 @@ impl SchedState {
         task.undecided = None;
         self.spans.push(span);
         if let TaskState::Waiting(cpu) = state {
-            if !self.cpu(cpu).observed {
-                self.repair(Repair::UnseenQueue);
-            }
+            self.cpu(cpu);
             self.tasks.join(&mut self.cpus[cpu.index()].queue, slot);
         }
         if state == TaskState::Dead {

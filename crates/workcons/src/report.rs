@@ -5,7 +5,7 @@ use crate::strips::Strip;
 use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::topology::{Distance, shorten_cpu_list};
-use sched::{Cpu, Dur, SchedState, Ts};
+use sched::{Cpu, Dur, Repair, SchedState, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::Drawable;
@@ -94,13 +94,25 @@ pub struct Unknown {
     /// Kinds of events that were not recorded, though they must have happened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_events: Vec<&'static str>,
+    /// How often a task was queued on a CPU that was not recorded: others were woken there, or left for there, unseen.
+    #[serde(skip_serializing_if = "is_none")]
+    pub unseen_queues: u64,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Unknown {
-    /// Why it is not known who waits where, though no time is unknown: a kind of event was not recorded.
+    /// Why it is not known who waits where, though no time is unknown: a kind of event was not recorded, or a CPU.
     pub fn of_waiting(&self) -> Option<String> {
-        let missing = self.missing_events.iter().find(|name| **name != "sched_waking")?;
-        Some(format!("{missing} was not recorded: who waits where is not known"))
+        let missing = self.missing_events.iter().find(|name| **name != "sched_waking");
+        let what = match missing {
+            Some(name) => format!("{name} was not recorded"),
+            None if self.unseen_queues > 0 => "tasks were queued on CPUs that were not recorded".to_owned(),
+            None => return None,
+        };
+        Some(format!("{what}: who waits where is not known"))
     }
 }
 
@@ -255,6 +267,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
             unknown_percent: percent(integrals.unknown, whole.cpu_time),
             gaps,
             missing_events: state.missing(),
+            unseen_queues: state.repaired(Repair::UnseenQueue),
         },
         strips: strips.map_or_else(Vec::new, crate::strips::Gatherer::finish),
     }

@@ -1,8 +1,11 @@
 //! What becomes of a CPU of which no event tells for a while.
 
 use super::{Repair, SchedState};
-use crate::event::{Comm, Cpu, PrevState, Ts};
+use crate::event::{Comm, Cpu, Dur, PrevState, Ts};
 use crate::span::{Current, TaskState};
+
+/// No CPU needs so long to come to a task that is queued there (as in `definitions.md`, section 3).
+const LONG: Dur = Dur(1_000_000);
 
 impl SchedState {
     /// Events of `cpu` are missing from now on.
@@ -41,6 +44,15 @@ impl SchedState {
         if left > 0 && !prev.is_runnable() && !self.is_start_known() {
             (0..left).for_each(|_| self.repair(Repair::UnseenDeparture));
             self.forget_queue(cpu, self.now);
+        }
+    }
+
+    /// A task leaves a CPU without events, on whose queue it was for `waited`, and perhaps `moves` to another. One that
+    /// is there at the end, or is soon moved away, tells nothing of events that are missing: the CPU may not yet have
+    /// come to it.
+    pub(super) fn leave_unseen(&mut self, waited: Dur, moves: bool) {
+        if !moves || waited >= LONG {
+            self.repair(Repair::UnseenQueue);
         }
     }
 

@@ -99,11 +99,13 @@ fn a_wait_where_nothing_was_recorded_has_no_end() {
     let flags = |d: &Drive| d.0.spans().iter().map(|s| (s.state, s.begun, s.ended)).collect::<Vec<_>>();
     d.wakeup(1, 0, 7, 5).migrate(2, 7, 5, 1);
     assert_eq!(flags(&d), [(Waiting(Cpu(5)), true, false)], "it may have run on CPU 5");
+    assert_eq!(d.0.repaired(Repair::UnseenQueue), 0, "or been there only for a moment");
     d.switch(3, 1, 0, R, 7);
     assert_eq!(flags(&d), [(Waiting(Cpu(1)), false, true)], "and this may be a part of its wait");
     d.switch(4, 1, 7, R, 0);
     assert_eq!(flags(&d), [(Running(Cpu(1)), true, true)]);
-    assert_eq!(d.0.repaired(Repair::UnseenQueue), 1);
+    d.wakeup(5, 1, 7, 5).migrate(1_000_005, 7, 5, 1);
+    assert_eq!(d.0.repaired(Repair::UnseenQueue), 1, "CPU 5 would have run it");
     assert!(d.0.is_observed(Cpu(1)) && !d.0.is_observed(Cpu(5)) && !d.0.is_observed(Cpu(999)));
 }
 
