@@ -1,21 +1,10 @@
 //! CPUs that go offline and come back: what a reader concludes, against a simulation and the kernel's own steps.
 
-use crate::support::root;
+use crate::support::{self, fixture};
 use parse::{Options, Trace, Want};
-use sched::pass::EventSource;
 use sched::{Cpu, CpuSpan, Current, Diagnostic, Kind, Pass, SchedEvent, SchedState, Ts};
 use std::ops::ControlFlow;
 use testkit::{Compression, Laws, Simulation, TraceBuilder};
-
-fn all(trace: &Trace) -> Vec<SchedEvent> {
-    let mut events = Vec::new();
-    let collect = &mut |batch: &[SchedEvent]| {
-        events.extend_from_slice(batch);
-        ControlFlow::Continue(())
-    };
-    trace.events().expect("a clock").events(collect).expect("events");
-    events
-}
 
 /// When each CPU went offline, and its next event; nothing where there is none.
 fn offline(events: &[SchedEvent]) -> Vec<(Cpu, Ts, Option<Ts>)> {
@@ -26,8 +15,8 @@ fn offline(events: &[SchedEvent]) -> Vec<(Cpu, Ts, Option<Ts>)> {
     events.iter().enumerate().filter(|(_, event)| event.kind == Kind::Offline).map(times).collect()
 }
 
-fn fixture(name: &str) -> Trace {
-    Trace::open(&root().join("tests/fixtures").join(name), Options::default()).expect("a fixture")
+fn open(name: &str) -> Trace {
+    Trace::open(&fixture(name), Options::default()).expect("a fixture")
 }
 
 #[test]
@@ -46,7 +35,7 @@ fn what_was_simulated_is_concluded_from_the_file() {
             for threads in [1, 2] {
                 let options = Options { threads, budget: 3, ..Options::default() };
                 let trace = Trace::from_bytes(bytes.clone(), options).expect("a trace");
-                let events = all(&trace);
+                let events = support::events(&trace);
                 assert_eq!(offline(&events), expected, "seed {seed}, pages of {page_size}");
                 let kept = |e: &&SchedEvent| e.kind != Kind::Offline;
                 let times =
@@ -104,10 +93,10 @@ fn steps(trace: &Trace) -> Vec<(Cpu, Ts, Step)> {
 /// another CPU takes.
 #[test]
 fn offline_times_are_those_of_the_recorded_steps() {
-    let trace = fixture("hotplug-steps.dat");
+    let trace = open("hotplug-steps.dat");
     let steps = steps(&trace);
     let mut found = 0;
-    for (cpu, from, to) in offline(&all(&trace)) {
+    for (cpu, from, to) in offline(&support::events(&trace)) {
         let mine = || steps.iter().filter(|(on, ..)| *on == cpu);
         // It was being taken down,
         let down = mine().find(|(_, ts, step)| *ts > from && matches!(step, Step::Exit { step: 153 }));
@@ -145,7 +134,7 @@ impl sched::Analysis for First {
 
 #[test]
 fn a_cpu_that_comes_online_was_offline_before() {
-    let trace = fixture("online.dat");
+    let trace = open("online.dat");
     let start = trace.start().expect("events");
     let pass =
         Pass::over(trace.events().expect("a clock")).run(|| (First::default(), Laws::default())).expect("a pass");

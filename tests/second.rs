@@ -1,13 +1,11 @@
 //! A second implementation of the definitions, for clearness alone: work conservation, the application, and what each
 //! task ran and waited, on every recording and on simulated losses.
 
-use crate::support::recordings;
+use crate::support::{events, recordings};
 use fairness::Fairness;
 use parse::Trace;
-use sched::pass::EventSource;
 use sched::{Comm, Dur, Kind, Pass, Pid, SchedEvent, StateClass, Window};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use testkit::Simulation;
 use utilization::Utilization;
 use workcons::WorkConservation;
@@ -408,14 +406,7 @@ fn a_second_implementation_agrees_on_every_recording() {
         if trace.has_time().is_err() {
             continue;
         }
-        let mut events = Vec::new();
-        let mut stream = trace.events().expect("events");
-        let read = stream.events(&mut |batch| {
-            events.extend_from_slice(batch);
-            ControlFlow::Continue(())
-        });
-        read.expect("events");
-        compare(&path.display().to_string(), &events);
+        compare(&path.display().to_string(), &events(&trace));
         compared += 1;
     }
     assert!(compared >= 12);

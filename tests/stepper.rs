@@ -4,7 +4,7 @@ use crate::support::{fixture, golden, recordings, schedviz};
 use parse::Trace;
 use sched::{Cpu, Current, EventSource, Kind, Replay, SchedState, Ts};
 use std::collections::BTreeSet;
-use testkit::{Rng, Simulation, TraceBuilder, Truth};
+use testkit::{Rng, Simulation, TraceBuilder, Truth, is_stopper};
 
 /// Where the state differs from the truth, as far as the events tell of tasks and CPUs.
 fn difference(
@@ -54,7 +54,7 @@ where
         replay.go(step).expect("a step");
         let truth = if step == 0 { &run.initial } else { &run.truth[step as usize - 1] };
         // A stopper does not wait its turn.
-        let ordered = !truth.queues.iter().flatten().any(|pid| first.contains(pid) || *pid >= 10_000);
+        let ordered = !truth.queues.iter().flatten().any(|pid| first.contains(pid) || is_stopper(*pid));
         if let Some(what) = difference(replay.state(), truth, &tasks, &cpus, ordered) {
             panic!("seed {seed}, step {step}: {what}");
         }

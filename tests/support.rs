@@ -1,5 +1,8 @@
 //! Where the recordings are, and how to run the program.
 
+use parse::Trace;
+use sched::{EventSource, SchedEvent};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,6 +14,17 @@ pub(crate) fn root() -> PathBuf {
 /// A fixture, by its file name.
 pub(crate) fn fixture(name: &str) -> PathBuf {
     root().join("tests/fixtures").join(name)
+}
+
+/// All events of a trace, merged.
+pub(crate) fn events(trace: &Trace) -> Vec<SchedEvent> {
+    let mut events = Vec::new();
+    let collect = &mut |batch: &[SchedEvent]| {
+        events.extend_from_slice(batch);
+        ControlFlow::Continue(())
+    };
+    trace.events().expect("a clock").events(collect).expect("events");
+    events
 }
 
 /// An empty folder for a test's files.

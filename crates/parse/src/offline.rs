@@ -12,7 +12,8 @@
 //! Between two such events the CPU is neither idle nor busy: [`Kind::Offline`] stands behind the last one before.
 
 use crate::plan::{Oddities, Plan};
-use sched::{Comm, Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
+use sched::lineage::is_stopper;
+use sched::{Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
 
 /// A CPU's stopper, while it is current.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +29,6 @@ struct Stopper {
 #[derive(Debug)]
 pub(crate) struct Watch<'p> {
     cpu: Cpu,
-    name: Comm,
     /// The numbers of scheduler events that are not decoded.
     unwanted: &'p [u16],
     stopper: Option<Stopper>,
@@ -37,7 +37,7 @@ pub(crate) struct Watch<'p> {
 impl<'p> Watch<'p> {
     /// Of the scheduler's events those with the numbers `unwanted` are not decoded.
     pub(crate) fn new(cpu: Cpu, unwanted: &'p [u16]) -> Watch<'p> {
-        Watch { cpu, name: stopper_of(cpu), unwanted, stopper: None }
+        Watch { cpu, unwanted, stopper: None }
     }
 
     /// Goes on with events behind others, at the end of which, at `last`, the stopper `pid` was current. Returns
@@ -70,7 +70,7 @@ impl<'p> Watch<'p> {
             self.stopper = None;
         }
         if let Some(SchedEvent { ts, kind: Kind::Switch { next, .. }, .. }) = items.last()
-            && next.comm == self.name
+            && is_stopper(next.comm, self.cpu)
         {
             self.stopper = Some(Stopper { pid: next.pid, last: *ts, behind: items.len() });
         }
@@ -108,16 +108,11 @@ impl<'p> Watch<'p> {
     }
 }
 
-/// What the stopper of `cpu` is called.
-fn stopper_of(cpu: Cpu) -> Comm {
-    Comm::new(format!("migration/{cpu}").as_bytes())
-}
-
 /// Whether the first event of `cpu` is that of one that comes online. `plan` decodes everything.
 pub(crate) fn comes_online(cpu: Cpu, payload: &[u8], plan: &Plan) -> bool {
     let mut comes = false;
     plan.decode(payload, &mut Oddities::default(), |pid, _, kind| {
-        let wakes = |task: TaskRef, target| target == cpu && task.comm == stopper_of(cpu);
+        let wakes = |task: TaskRef, target| target == cpu && is_stopper(task.comm, cpu);
         comes = pid.is_idle() && matches!(kind, Kind::Waking { task, target } if wakes(task, target));
     });
     comes
@@ -131,7 +126,7 @@ pub(crate) fn offline(cpu: Cpu, ts: Ts) -> SchedEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sched::PrevState;
+    use sched::{Comm, PrevState};
 
     const STOPPER: Pid = Pid(31);
 

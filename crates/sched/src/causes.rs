@@ -17,6 +17,7 @@
 //! in one go are each a pull.
 
 use crate::event::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, TaskRef, Ts};
+use crate::lineage::is_stopper;
 use crate::span::TaskState;
 use crate::state::{Load, SchedState};
 use rustc_hash::FxHashMap;
@@ -347,12 +348,6 @@ impl Causes {
     }
 }
 
-/// Whether this is the stopper of `cpu`.
-fn is_stopper(comm: Comm, cpu: Cpu) -> bool {
-    let number = comm.as_bytes().strip_prefix(b"migration/");
-    number.and_then(|n| std::str::from_utf8(n).ok()?.parse().ok()) == Some(cpu.0)
-}
-
 /// At least so many tasks that leave one CPU for one other are a herd,
 pub const HERD: usize = 4;
 /// if they do so within this time.
@@ -415,8 +410,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stoppers_and_herds() {
-        assert!(is_stopper(Comm::new(b"migration/12"), Cpu(12)) && !is_stopper(Comm::new(b"migration/12"), Cpu(1)));
+    fn herds() {
         let mut herds = Herds::default();
         for (ts, dest) in [(0, 1), (1, 1), (2, 2), (3, 1), (4, 1), (900_000, 1), (1_900_001, 1), (1_900_002, 2)] {
             herds.migrate(Ts(ts), Cpu(0), Cpu(dest));

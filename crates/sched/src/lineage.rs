@@ -1,6 +1,6 @@
 //! Who forked whom, and who descends from the traced command.
 
-use crate::event::{Comm, Kind, Pid, SchedEvent, Ts};
+use crate::event::{Comm, Cpu, Kind, Pid, SchedEvent, Ts};
 use rustc_hash::FxHashMap;
 
 /// What is known of a task's origin.
@@ -66,6 +66,12 @@ impl Lineage {
             self.kin.entry(pid).or_default().descends = true;
         }
     }
+}
+
+/// Whether this is the name of the stopper of `cpu`, the thread that runs before all others.
+pub fn is_stopper(comm: Comm, cpu: Cpu) -> bool {
+    let number = comm.as_bytes().strip_prefix(b"migration/");
+    number.and_then(|n| std::str::from_utf8(n).ok()?.parse().ok()) == Some(cpu.0)
 }
 
 /// Whether this is the name of a thread that belongs to the kernel. Neither the sched events nor
@@ -156,6 +162,11 @@ impl LineageHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_cpu_has_its_stopper() {
+        assert!(is_stopper(Comm::new(b"migration/12"), Cpu(12)) && !is_stopper(Comm::new(b"migration/12"), Cpu(1)));
+    }
 
     fn make() -> Comm {
         Comm::of_program(b"/usr/bin/make\0stale")

@@ -394,6 +394,7 @@ impl SchedState {
         task.undecided = None;
         self.spans.push(span);
         if let TaskState::Waiting(cpu) = state {
+            // Nothing may have told of it yet.
             self.cpu(cpu);
             self.tasks.join(&mut self.cpus[cpu.index()].queue, slot);
         }
@@ -497,20 +498,6 @@ impl SchedState {
             _ => {}
         }
         slot
-    }
-
-    /// A task is switched in of which it was not known that it waits: on `cpu` since the start, unless that was
-    /// `emptied` before it left. After a loss its wakeup may be among what is missing.
-    fn come(&mut self, task: TaskRef, cpu: Cpu, emptied: bool) {
-        match emptied {
-            _ if self.any_loss || self.without_wakeups => {}
-            true => {
-                self.newcomers += 1;
-                self.repair(Repair::UnseenWakeup);
-            }
-            false if self.incomplete => {}
-            false => self.discovered.push((task, cpu)),
-        }
     }
 
     fn waking(&mut self, task: TaskRef, event: &SchedEvent) {

@@ -21,7 +21,7 @@ pub use laws::{LawReport, Laws};
 pub use layout::{Age, Layout};
 pub use peak::timed;
 pub use ring::Ring;
-pub use simulation::{Rng, Simulation, Truth};
+pub use simulation::{Rng, Simulation, Truth, is_stopper};
 
 /// Byte order of a file to be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,6 +4,8 @@
 mod balancer;
 mod hotplug;
 
+pub use balancer::is_stopper;
+
 use sched::{Cause, Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +87,7 @@ struct World {
 }
 
 fn task(pid: i32) -> TaskRef {
-    let prio = if balancer::is_stopper(pid) { 0 } else { 120 };
+    let prio = if is_stopper(pid) { 0 } else { 120 };
     TaskRef { pid: Pid(pid), prio, comm: Comm::new(balancer::name_of(pid).as_bytes()) }
 }
 

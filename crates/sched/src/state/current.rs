@@ -20,7 +20,6 @@ pub struct CpuFold {
     since: Ts,
     done: bool,
     gaps: u64,
-    offlines: u64,
     mismatches: u64,
     switches: u64,
 }
@@ -37,7 +36,6 @@ impl CpuFold {
             since: from,
             done: false,
             gaps: 0,
-            offlines: 0,
             mismatches: 0,
             switches: 0,
         }
@@ -51,11 +49,6 @@ impl CpuFold {
     /// Losses within the window.
     pub fn gaps(&self) -> u64 {
         self.gaps
-    }
-
-    /// How often it went offline within the window.
-    pub fn offlines(&self) -> u64 {
-        self.offlines
     }
 
     /// Switches away from another task than the one known to run.
@@ -93,15 +86,13 @@ impl CpuFold {
     /// Takes the next event of the CPU.
     pub fn apply(&mut self, event: &SchedEvent, emit: &mut impl FnMut(&CpuSpan)) {
         let inside = event.ts >= self.from && event.ts <= self.to;
-        if let Kind::Lost { .. } = event.kind {
-            self.gaps += u64::from(inside);
-            self.turn(Current::Unknown, Comm::EMPTY, event.ts, emit);
-            return;
-        }
-        if event.kind == Kind::Offline {
-            self.offlines += u64::from(inside);
-            self.turn(Current::Offline, Comm::EMPTY, event.ts, emit);
-            return;
+        match event.kind {
+            Kind::Lost { .. } => {
+                self.gaps += u64::from(inside);
+                return self.turn(Current::Unknown, Comm::EMPTY, event.ts, emit);
+            }
+            Kind::Offline => return self.turn(Current::Offline, Comm::EMPTY, event.ts, emit),
+            _ => {}
         }
         match self.current {
             // The first event shows who ran before it.

@@ -2,7 +2,7 @@
 
 use super::{Repair, SchedState};
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::event::Kind;
+use crate::event::{Cpu, Kind, TaskRef};
 
 /// So much evidence is enough: a few events may be cut off by the start or the end of a trace.
 const ENOUGH: u64 = 4;
@@ -50,6 +50,20 @@ impl SchedState {
             ("sched_waking", none(WAKING, seen[WAKEUP])),
         ];
         missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| name).collect()
+    }
+
+    /// A task is switched in of which it was not known that it waits: on `cpu` since the start, unless that was
+    /// `emptied` before it left. After a loss its wakeup may be among what is missing.
+    pub(super) fn come(&mut self, task: TaskRef, cpu: Cpu, emptied: bool) {
+        if self.any_loss || self.without_wakeups {
+            return;
+        }
+        if emptied {
+            self.newcomers += 1;
+            self.repair(Repair::UnseenWakeup);
+        } else if !self.incomplete {
+            self.discovered.push((task, cpu));
+        }
     }
 
     /// Tasks that came unseen, and not from a CPU without events, where the beginning of none was recorded.

@@ -12,8 +12,8 @@ pub(super) fn stopper(cpu: usize) -> i32 {
     10_000 + cpu as i32
 }
 
-/// Whether this is the number of one.
-pub(super) fn is_stopper(pid: i32) -> bool {
+/// Whether this is the number of a simulated CPU's stopper.
+pub fn is_stopper(pid: i32) -> bool {
     pid >= 10_000
 }
 
