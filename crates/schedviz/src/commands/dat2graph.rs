@@ -17,7 +17,7 @@ use timeline::page::Heading;
 /// Draw what every core ran at every moment
 ///
 /// Time runs from left to right, each core has a lane. Colour tells the task, a gap is an idle core,
-/// hatching a time of which nothing is known because events were lost.
+/// hatching a time of which nothing is known because events were lost, a line a time that it was offline.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Dat2graphArgs {

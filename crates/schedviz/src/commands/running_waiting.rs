@@ -13,8 +13,8 @@ use timeline::page::Heading;
 
 /// Draw running and waiting tasks over time
 ///
-/// A green line shows the tasks that run, a red one those that run or wait, a dotted one the number
-/// of cores. Red above green below the dotted line: tasks wait while cores idle.
+/// A green line shows the tasks that run, a red one those that run or wait, a dotted one the cores
+/// that are online. Red above green below the dotted line: tasks wait while cores idle.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunningWaitingArgs {

@@ -13,7 +13,8 @@ use utilization::{Options, Utilization};
 /// What the CPUs spend their time on, interval by interval, like mpstat
 ///
 /// The classes: the application (what descends from the traced command, or what --tasks matches), other
-/// tasks, kernel threads, the stopper, real-time and deadline tasks, interrupts where they were recorded.
+/// tasks, kernel threads, the stopper, real-time and deadline tasks, interrupts where they were recorded;
+/// time that is unknown, that a CPU was offline, or that it idled.
 /// Two situations are pointed out: CPUs that idle beside overloaded ones for longer than the load
 /// balancer should need, and herds of tasks that leave one CPU for one other.
 #[derive(Clone, Debug, clap::Args)]
