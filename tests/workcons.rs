@@ -4,6 +4,7 @@ use crate::support::{fixture, schedviz, scratch};
 use parse::Trace;
 use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use testkit::{Simulation, TraceBuilder};
 use workcons::{Options, Report, WorkConservation};
 
@@ -353,6 +354,49 @@ fn the_truth_lies_within_the_bounds() {
         told += u64::from(bounds.least_percent > 0.0 || bounds.most_percent < 100.0);
     }
     assert!(lossy > 9000 && told > 1000, "{lossy} lossy runs, {told} bounds that say something");
+}
+
+/// Where a file was cut nobody knows what the last CPU did from there on, and the truth lies between the bounds.
+#[test]
+fn the_truth_lies_within_the_bounds_of_a_cut_file() {
+    let (mut compared, mut differ) = (0, 0);
+    for seed in 0..100 {
+        let sim = Simulation::any(seed, 2 + (seed % 5) as u32, 3000);
+        let whole = TraceBuilder { version: 6, ..TraceBuilder::default() }.events(&sim.events).build();
+        let cut = whole.len() - 2048 * (1 + seed as usize % 9);
+        let parsed = |bytes: &[u8]| {
+            let options = parse::Options { threads: 1 + seed as usize % 2, ..parse::Options::default() };
+            Trace::from_bytes(bytes.to_vec(), options).expect("readable")
+        };
+        let (trace, complete) = (parsed(&whole[..cut]), parsed(&whole));
+        // Where the last CPU had the first event, or the last, the window is another one.
+        if trace.extent() != complete.extent() || trace.observed() != complete.observed() {
+            continue;
+        }
+        let measured = Options { waiters: workcons::Waiters::All, ..Options::default() };
+        let analysis = || (workcons::Bounds::new(&measured), WorkConservation::new(&measured));
+        let (bounds, report) = Pass::over(trace.events().expect("times")).run(analysis).expect("readable").output;
+        let true_percent = 100.0 * truth(&sim).0 as f64 / report.window_ns.0 as f64;
+        assert!(
+            bounds.least_percent <= true_percent + 1e-9 && true_percent <= bounds.most_percent + 1e-9,
+            "seed {seed}: {true_percent} is not within {bounds:?}"
+        );
+        // From its last event on, and on no other CPU.
+        let last = trace.observed().pop().expect("a CPU");
+        let reader = trace.cpu_reader(parse::Want::Switches).expect("times");
+        let (mut at, mut kind) = (Ts(0), None);
+        reader.events(0, last, None, &mut |event| {
+            (at, kind) = (event.ts, Some(event.kind));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(kind, Some(Kind::Lost { count: None }), "seed {seed}");
+        let end = trace.extent().expect("events").1;
+        let gaps: Vec<(u32, u64)> = report.unknown.gaps.iter().map(|gap| (gap.cpu.0, gap.ns)).collect();
+        assert_eq!(gaps, [(last.0, end.since(at).0)], "seed {seed}");
+        compared += 1;
+        differ += u64::from(report.all.percent != true_percent);
+    }
+    assert!(compared > 60 && differ > 30, "{compared} cut files, {differ} with other figures than the whole ones");
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod plan;
 mod print;
 mod printk;
 mod record;
+mod seam;
 mod shared;
 mod states;
 mod stream;

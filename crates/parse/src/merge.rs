@@ -28,11 +28,11 @@
 //! winners, and sorting by comparisons take a quarter longer for a pass over 256 CPUs, and none is faster of 16.
 
 use crate::order::Order;
-use crate::page::Loss;
+use crate::seam::{Seam, Timed};
 use crate::shared::Shared;
-use crate::stream::{CpuPages, Pool, Unit, join_losses, parallel};
+use crate::stream::{CpuPages, Pool, Unit, parallel};
 use sched::pass::{SendSink, Sink, in_turn};
-use sched::{Cpu, Diagnostic, Diagnostics, Pid, Ts};
+use sched::{Diagnostics, Ts};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
@@ -49,44 +49,15 @@ const QUEUED: usize = 16;
 /// Items in a batch. Each is a wakeup, where there are threads: with 1,024 a pass over 256 CPUs took a tenth longer.
 const BATCH: usize = 4096;
 
-/// Something with a time, to be merged.
-pub(crate) trait Timed: Clone + Send + Sync {
-    fn ts(&self) -> Ts;
-    fn set_ts(&mut self, ts: Ts);
-    /// Notes a loss at the start of a unit: `before` is the time of the CPU's last record, `next`
-    /// what follows. May yield an item of its own.
-    fn after_gap(cpu: Cpu, before: Ts, loss: Loss, next: Option<&mut Self>) -> Option<Self>
-    where
-        Self: Sized;
-    /// Goes on with watching the stopper of a CPU, which was current at `last`, through what follows. Returns whether
-    /// it may still be so behind it.
-    fn watch_on(_cpu: Cpu, _stopper: Pid, _last: Ts, _items: &mut Vec<Self>) -> bool
-    where
-        Self: Sized,
-    {
-        false
-    }
-    /// The CPU is offline from `ts` on. May yield an item of its own.
-    fn offline(_cpu: Cpu, _ts: Ts) -> Option<Self>
-    where
-        Self: Sized,
-    {
-        None
-    }
-}
-
 struct Lane<'t, T> {
     pages: &'t CpuPages,
     buffer: usize,
     next: usize,
     ready: VecDeque<Ready<T>>,
-    frontier: Ts,
+    /// Where the next unit joins.
+    seam: Seam<'static>,
     /// The time that its last unit covered: how far the next will probably reach.
     stride: i64,
-    pending: Option<Loss>,
-    /// The CPU's stopper, while it is current.
-    stopper: Option<Pid>,
-    started: bool,
 }
 
 /// A decoded unit that waits to be merged, from its item `next` on.
@@ -129,48 +100,24 @@ impl<T: Timed> Lane<'_, T> {
         }
     }
 
-    /// Takes over a decoded unit: times never step back on a CPU.
-    fn accept(&mut self, unit: Unit<T>, diagnostics: &mut Diagnostics) {
-        self.take(unit, diagnostics);
-        if self.is_exhausted()
-            && let Some(item) = self.stopper.take().and_then(|_| T::offline(self.pages.cpu, self.frontier))
-        {
-            self.ready.push_back(Ready { items: vec![item], next: 0 });
+    /// Takes over the decoded unit number `number`.
+    fn accept(&mut self, number: usize, mut unit: Unit<T>, diagnostics: &mut Diagnostics) {
+        self.next = number.saturating_add(1);
+        let before = self.seam.frontier();
+        let lost = self.seam.join(&mut unit, diagnostics);
+        self.add(lost);
+        if unit.last.is_some() {
+            self.stride = self.seam.frontier().0.saturating_sub(before.0);
+            self.ready.push_back(Ready { items: unit.items, next: 0 });
+        }
+        if self.is_exhausted() {
+            let behind = self.seam.end(self.pages.is_cut);
+            self.add(behind);
         }
     }
 
-    fn take(&mut self, mut unit: Unit<T>, diagnostics: &mut Diagnostics) {
-        diagnostics.merge(&unit.diagnostics);
-        if let Some(lead) = unit.lead.take() {
-            self.pending = Some(join_losses(self.pending.take(), lead));
-        }
-        if unit.last.is_none() {
-            return;
-        }
-        if let Some(loss) = self.pending.take() {
-            self.stopper = None;
-            let item = T::after_gap(self.pages.cpu, self.frontier, loss, unit.items.first_mut());
-            self.ready.extend(item.map(|item| Ready { items: vec![item], next: 0 }));
-        }
-        let before = self.frontier;
-        let watch_on = |stopper: &Pid| T::watch_on(self.pages.cpu, *stopper, before, &mut unit.items);
-        self.stopper = self.stopper.take().filter(watch_on).or(unit.stopper);
-        let mut backwards = 0u64;
-        for item in &mut unit.items {
-            if item.ts() >= self.frontier {
-                break;
-            }
-            item.set_ts(self.frontier);
-            backwards = backwards.saturating_add(1);
-        }
-        if self.started {
-            diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
-        }
-        self.started = true;
-        self.frontier = unit.last.unwrap_or(before).max(before);
-        self.stride = self.frontier.0.saturating_sub(before.0);
-        self.pending = unit.tail;
-        self.ready.push_back(Ready { items: unit.items, next: 0 });
+    fn add(&mut self, item: Option<T>) {
+        self.ready.extend(item.map(|item| Ready { items: vec![item], next: 0 }));
     }
 }
 
@@ -311,11 +258,9 @@ impl<'t, T: Timed> Merger<'t, T> {
             buffer: *buffer,
             next: *first,
             ready: VecDeque::new(),
-            frontier: start,
+            // All of the state's events are decoded where CPUs are merged.
+            seam: Seam::new(pages.cpu, *first, start, &[]),
             stride: 0,
-            pending: None,
-            stopper: None,
-            started: false,
         };
         let mut lanes: Vec<Lane<'t, T>> = lanes.iter().map(lane).collect();
         lanes.sort_by_key(|lane| (lane.pages.cpu, lane.buffer));
@@ -334,11 +279,10 @@ impl<'t, T: Timed> Merger<'t, T> {
         loop {
             for Decoded { lane, number, unit } in units {
                 if let Some(lane) = self.lanes.get_mut(lane) {
-                    lane.next = number.saturating_add(1);
-                    lane.accept(unit, &mut diagnostics);
+                    lane.accept(number, unit, &mut diagnostics);
                 }
             }
-            let watermark = self.lanes.iter().filter(|l| !l.is_exhausted()).map(|l| l.frontier).min();
+            let watermark = self.lanes.iter().filter(|l| !l.is_exhausted()).map(|l| l.seam.frontier()).min();
             let next = self.round(watermark);
             units = match decode(next, &mut || self.drain(watermark, &mut pass_on)) {
                 Some(decoded) if watermark.is_some() => decoded,
@@ -418,7 +362,7 @@ fn pick<T: Timed>(lanes: &[Lane<'_, T>], left: &[usize], budget: usize) -> Vec<(
         .iter()
         .enumerate()
         .filter(|(_, lane)| !lane.is_exhausted())
-        .map(|(index, lane)| Reverse((lane.frontier, index, lane.next)))
+        .map(|(index, lane)| Reverse((lane.seam.frontier(), index, lane.next)))
         .collect();
     let mut picked = Vec::new();
     while let Some(Reverse((frontier, index, unit))) = heap.pop() {
@@ -444,8 +388,9 @@ fn pick<T: Timed>(lanes: &[Lane<'_, T>], left: &[usize], budget: usize) -> Vec<(
 mod tests {
     use super::*;
     use crate::bytes::Endian;
-    use crate::page::PageLayout;
+    use crate::page::{Loss, PageLayout};
     use crate::stream::Store;
+    use sched::Cpu;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[derive(Clone)]
@@ -471,8 +416,8 @@ mod tests {
         const UNITS: usize = 8_000;
         const ITEMS: usize = 750;
         let layout = PageLayout::new(Endian::Little, 8, 4096);
-        let pages =
-            CpuPages { cpu: Cpu(0), layout, store: Store::Plain { at: 0, size: (UNITS as u64) << 15, unit: 1 << 15 } };
+        let store = Store::Plain { at: 0, size: (UNITS as u64) << 15, unit: 1 << 15 };
+        let pages = CpuPages { cpu: Cpu(0), layout, store, is_cut: false };
         assert_eq!(pages.units(), UNITS);
         let pool = Some(Arc::new(rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("threads")));
         let decoded = AtomicUsize::new(0);

@@ -4,7 +4,7 @@
 //! that goes through memory in a line, and takes as long for a thousand stretches as for two. What a heap of the
 //! stretches has at its top is known only when the item before has been taken, and each is a wait for memory.
 
-use crate::merge::Timed;
+use crate::seam::Timed;
 use sched::Ts;
 
 /// Bits of a digit at most: the counters of all its values stay in the first-level cache.

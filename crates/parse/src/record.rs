@@ -2,9 +2,10 @@
 
 use crate::bytes::until_nul;
 use crate::format::EventFormat;
-use crate::merge::{Task, Timed};
+use crate::merge::Task;
 use crate::page::{Loss, Raw};
 use crate::printk;
+use crate::seam::Timed;
 use crate::stream::{Unit, Visitor, join_losses, walk};
 use crate::trace::Trace;
 use sched::{Cpu, Diagnostic, Pid, PrevState, Ts};

@@ -22,6 +22,8 @@ pub(crate) struct CpuPages {
     pub(crate) cpu: Cpu,
     pub(crate) layout: PageLayout,
     pub(crate) store: Store,
+    /// There was more: the file ends before, or is damaged there.
+    pub(crate) is_cut: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -546,18 +546,20 @@ fn cpu_pages(
     let unit = stream::plain_unit(buffer.cpus.len());
     let rows = stream::parallel(pool, buffer.cpus.clone(), |row| {
         let mut diagnostics = Diagnostics::default();
+        let mut is_cut = row.is_cut;
         let store = if buffer.compressed {
             let found = Chunks::index(file, row.at..row.at.saturating_add(row.size), endian, &|passed| {
                 source.release(passed.start, passed.end.saturating_sub(passed.start));
             });
             if found.cut {
+                is_cut = true;
                 diagnostics.add_at(Diagnostic::TruncatedData, || format!("CPU {}, its compressed chunks", row.cpu));
             }
             Store::Chunks { codec: header.codec, chunks: found.chunks }
         } else {
             Store::Plain { at: row.at, size: row.size, unit }
         };
-        (CpuPages { cpu: Cpu(row.cpu), layout, store }, diagnostics)
+        (CpuPages { cpu: Cpu(row.cpu), layout, store, is_cut }, diagnostics)
     });
     let mut lanes = Vec::new();
     for (pages, found) in rows {

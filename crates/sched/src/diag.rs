@@ -107,7 +107,7 @@ impl Diagnostic {
         use Diagnostic::*;
         match self {
             EventsLost => {
-                "places where the kernel overwrote events before they were read; what ran there is unknown. Record with larger buffers (trace-cmd record -b)"
+                "places where events are missing: damaged or cut off in the file, or overwritten by the kernel before they were read (then record with larger buffers, trace-cmd record -b); what ran there is unknown"
             }
             EventsDroppedUnmarked => {
                 "events that the recorder counted as dropped without saying where; state after such a place may be wrong until it is repaired"

@@ -86,6 +86,8 @@ pub(crate) struct CpuData {
     pub(crate) cpu: u32,
     pub(crate) at: u64,
     pub(crate) size: u64,
+    /// There should be more: the file ends before, or the data of another CPU stand there.
+    pub(crate) is_cut: bool,
 }
 
 /// One buffer: the top one, or an instance.
@@ -286,7 +288,7 @@ impl Header {
                 if !compressed && row.at.checked_add(row.size).is_none_or(|data_end| data_end > end) {
                     let cpu = row.cpu;
                     diagnostics.add_at(Diagnostic::TruncatedData, || format!("CPU {cpu}, at offset {end}"));
-                    row.size = end.saturating_sub(row.at);
+                    (row.size, row.is_cut) = (end.saturating_sub(row.at), true);
                 }
             }
         }

@@ -145,7 +145,7 @@ impl Options {
                         .add_at(Diagnostic::BadOption, || format!("CPU table at offset {}", payload.at()));
                     break;
                 };
-                rows.cpus.push(super::CpuData { cpu, at, size });
+                rows.cpus.push(super::CpuData { cpu, at, size, is_cut: false });
             }
             Ok::<_, Eof>(rows)
         };

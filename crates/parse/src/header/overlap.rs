@@ -39,6 +39,7 @@ pub(super) fn resolve(buffers: &mut [BufferHeader], file_end: u64, diagnostics: 
         let inside = row.at < taken;
         if inside || end > limit {
             diagnostics.add_at(Diagnostic::OverlappingData, || format!("CPU {}, at offset {}", row.cpu, row.at));
+            row.is_cut = true;
         }
         row.size = if inside { 0 } else { end.min(limit).saturating_sub(row.at) };
         taken = taken.max(row.at.saturating_add(row.size));
@@ -53,7 +54,8 @@ mod tests {
     const END: u64 = 100 * PAGE;
 
     fn buffer(compressed: bool, rows: &[(u64, u64)]) -> BufferHeader {
-        let cpus = (0..).zip(rows).map(|(cpu, (at, size))| CpuData { cpu, at: *at, size: *size }).collect();
+        let cpus =
+            (0..).zip(rows).map(|(cpu, (at, size))| CpuData { cpu, at: *at, size: *size, is_cut: false }).collect();
         BufferHeader { page_size: 4096, compressed, cpus, ..BufferHeader::default() }
     }
 

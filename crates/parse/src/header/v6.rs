@@ -102,7 +102,7 @@ fn buffer(
             reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || format!("CPU table, from CPU {cpu}"));
             break;
         };
-        buffer.cpus.push(CpuData { cpu, at, size });
+        buffer.cpus.push(CpuData { cpu, at, size, is_cut: false });
     }
     // Undocumented: newer writers put the clock behind the table, if there is a TRACECLOCK option.
     // Zero padding reads as size 0; a size that leads nowhere is padding of another kind.

@@ -1,14 +1,14 @@
 //! One CPU at a time: its first and last event, and its events from any instant on.
 
 use super::Trace;
-use super::events::{lost, skip_of};
+use super::events::skip_of;
 use crate::error::Error;
-use crate::offline::{Watch, offline};
 use crate::page::{Loss, Page, Raw};
 use crate::plan::{Plan, Want};
-use crate::stream::{CpuPages, Visitor, join_losses, walk};
+use crate::seam::Seam;
+use crate::stream::{CpuPages, Visitor, walk};
 use sched::pass::FirstEvent;
-use sched::{Cpu, Current, Diagnostic, Diagnostics, Pid, SchedEvent, Ts};
+use sched::{Cpu, Current, Diagnostic, Diagnostics, SchedEvent, Ts};
 use std::ops::ControlFlow;
 
 /// What a reader of single CPUs needs: compiled once, used by all of them.
@@ -135,6 +135,36 @@ impl Trace {
         Ok(CpuReader { trace: self, plan: self.plan(want), skip, start })
     }
 
+    /// Delivers the events of a CPU in the order they were recorded, from a unit on, until `sink` breaks. Before a
+    /// unit is read `reads` is told.
+    pub(super) fn events_from_unit(
+        &self,
+        pages: &CpuPages,
+        first: usize,
+        plan: &Plan,
+        skip: &[bool],
+        reads: impl Fn(usize),
+        sink: &mut dyn FnMut(&SchedEvent) -> ControlFlow<()>,
+    ) -> Diagnostics {
+        let mut diagnostics = Diagnostics::default();
+        let mut seam = Seam::new(pages.cpu, first, self.start().unwrap_or_default(), plan.unwanted());
+        let mut space = Vec::new();
+        for number in first..pages.units() {
+            reads(number);
+            let mut unit = self.decode(pages, number, plan, skip, space);
+            let lost = seam.join(&mut unit, &mut diagnostics);
+            if lost.iter().chain(&unit.items).try_for_each(&mut *sink).is_break() {
+                return diagnostics;
+            }
+            unit.items.clear();
+            space = unit.items;
+        }
+        if let Some(behind) = seam.end(pages.is_cut) {
+            let _ = sink(&behind);
+        }
+        diagnostics
+    }
+
     /// Runs `work` for each of `items`, on the trace's threads; the results are in order.
     pub fn in_parallel<I: Send, O: Send>(&self, items: Vec<I>, work: impl Fn(I) -> O + Sync) -> Vec<O> {
         crate::stream::parallel(self.pool(), items, work)
@@ -152,16 +182,11 @@ impl CpuReader<'_> {
         from: Option<Ts>,
         sink: &mut dyn FnMut(&SchedEvent) -> ControlFlow<()>,
     ) -> Diagnostics {
-        let mut diagnostics = Diagnostics::default();
         let Some(pages) = self.trace.lanes().get(buffer).and_then(|l| l.iter().find(|p| p.cpu == cpu)) else {
-            return diagnostics;
+            return Diagnostics::default();
         };
         let skip = skip_of(&self.skip, buffer);
         let first = from.map_or(0, |from| self.trace.unit_before(pages, from));
-        let mut last = None;
-        let mut pending = None;
-        let mut stopper = None;
-        let mut space = Vec::new();
         // Not by the unit: of a CPU with little data the first one is in every window.
         let through = from.is_none_or(|from| from <= self.start);
         if through {
@@ -169,50 +194,12 @@ impl CpuReader<'_> {
         } else {
             self.trace.will_read_from(pages, first, 0);
         }
-        for number in first..pages.units() {
+        let reads = |unit| {
             if !through {
-                self.trace.reads(pages, number, 0);
+                self.trace.reads(pages, unit, 0);
             }
-            let mut unit = self.trace.decode(pages, number, &self.plan, skip, space);
-            diagnostics.merge(&unit.diagnostics);
-            if let Some(lead) = unit.lead {
-                pending = Some(join_losses(pending.take(), lead));
-            }
-            if unit.last.is_none() {
-                space = unit.items;
-                continue;
-            }
-            // Read from the middle on, a loss before the first unit is not ours to tell.
-            let skipped = first > 0 && number == first;
-            if let Some(loss) = pending.take().filter(|_| !skipped) {
-                stopper = None;
-                if sink(&lost(cpu, last.unwrap_or(self.start), loss)).is_break() {
-                    return diagnostics;
-                }
-            }
-            let watch = || Watch::new(cpu, self.plan.unwanted());
-            let watch_on = |pid: &Pid| watch().resume(*pid, last.unwrap_or(self.start), &mut unit.items);
-            stopper = stopper.take().filter(watch_on).or(unit.stopper);
-            let mut backwards = 0u64;
-            for event in &unit.items {
-                let mut event = *event;
-                if let Some(last) = last.filter(|last| event.ts < *last) {
-                    backwards = backwards.saturating_add(1);
-                    event.ts = last;
-                }
-                if sink(&event).is_break() {
-                    return diagnostics;
-                }
-            }
-            diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
-            last = last.max(unit.last);
-            unit.items.clear();
-            space = unit.items;
-        }
-        if let (Some(_), Some(last)) = (stopper, last) {
-            let _ = sink(&offline(cpu, last));
-        }
-        diagnostics
+        };
+        self.trace.events_from_unit(pages, first, &self.plan, skip, reads, sink)
     }
 
     /// The buffers that have data of `cpu`: the one with the switches first.

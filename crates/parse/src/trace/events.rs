@@ -4,10 +4,11 @@ use super::{AHEAD, Trace};
 use crate::bytes::Endian;
 use crate::error::Error;
 use crate::format::EventFormat;
-use crate::merge::{self, Timed};
+use crate::merge;
 use crate::offline::{Watch, comes_online, offline};
 use crate::page::{Loss, Raw};
 use crate::plan::{Oddities, Plan, STATE_EVENTS, Want};
+use crate::seam::Timed;
 use crate::states::{Evidence, States};
 use crate::stream::{self, CpuPages, Unit, Visitor, join_losses};
 use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
@@ -29,9 +30,8 @@ impl Timed for SchedEvent {
         Some(lost(cpu, before, loss))
     }
 
-    fn watch_on(cpu: Cpu, stopper: Pid, last: Ts, items: &mut Vec<SchedEvent>) -> bool {
-        // All of the state's events are decoded where CPUs are merged.
-        Watch::new(cpu, &[]).resume(stopper, last, items)
+    fn watch_on(cpu: Cpu, unwanted: &[u16], stopper: Pid, last: Ts, items: &mut Vec<SchedEvent>) -> bool {
+        Watch::new(cpu, unwanted).resume(stopper, last, items)
     }
 
     fn offline(cpu: Cpu, ts: Ts) -> Option<SchedEvent> {
@@ -40,7 +40,7 @@ impl Timed for SchedEvent {
 }
 
 /// Events of `cpu` are missing behind `ts`.
-pub(super) fn lost(cpu: Cpu, ts: Ts, loss: Loss) -> SchedEvent {
+fn lost(cpu: Cpu, ts: Ts, loss: Loss) -> SchedEvent {
     SchedEvent { ts, cpu, pid: Pid::IDLE, flags: 0, kind: Kind::Lost { count: loss.count } }
 }
 

@@ -3,7 +3,8 @@
 use super::{EventStream, Trace, skip_of};
 use crate::stream::CpuPages;
 use sched::pass::FirstEvent;
-use sched::{Current, Dur, Kind, SchedEvent, Ts};
+use sched::{Current, Dur, Kind, Ts};
+use std::ops::ControlFlow;
 
 /// So long before the instant reading begins: a task that has not waited for longer is seen to be queued.
 const BEFORE: Dur = Dur(100_000_000);
@@ -29,29 +30,45 @@ impl<'t> EventStream<'t> {
     /// What a CPU's events before `begin` tell of who ran then, at their time; of one that has none so early,
     /// what its first one tells.
     pub(super) fn evidence_of(&self, buffer: usize, pages: &CpuPages, begin: Ts) -> Option<FirstEvent> {
-        let unit = self.trace.unit_before(pages, Ts(begin.0.saturating_sub(1)));
-        let told = |event: &SchedEvent, current: Current| Some(FirstEvent { cpu: event.cpu, ts: event.ts, current });
-        let mut last = None;
-        for unit in (0..=unit).rev().take(pages.units_in(SEARCHED)) {
-            let events = self.trace.decode(pages, unit, &self.plan, skip_of(&self.skip, buffer), Vec::new()).items;
-            let before = events.get(..events.partition_point(|event| event.ts < begin)).unwrap_or_default();
-            last = last.or(before.last().copied());
-            for event in before.iter().rev() {
-                match event.kind {
-                    Kind::Switch { next, .. } => return told(event, Current::of(next.pid)),
-                    Kind::Exec { pid, .. } => return told(event, Current::of(pid)),
-                    Kind::Lost { .. } => return told(event, Current::Unknown),
-                    Kind::Offline => return told(event, Current::Offline),
-                    // Not its own number: a stack that was recorded with a switch, and behind it, still has
-                    // that of who was switched out (stacktrace.dat of 6.12).
-                    _ => {}
-                }
+        let last = self.trace.unit_before(pages, Ts(begin.0.saturating_sub(1)));
+        let reach = pages.units_in(SEARCHED);
+        // From further and further before, until a switch is met.
+        let mut back = 1usize;
+        loop {
+            let first = last.saturating_add(1).saturating_sub(back);
+            let (told, is_sure) = self.told_between(buffer, pages, first, begin);
+            if is_sure || first == 0 || back >= reach {
+                return told.or_else(|| self.trace.first_of(pages));
             }
+            back = back.saturating_mul(2).min(reach);
         }
-        if let Some(event) = last {
-            return told(&event, Current::of(event.pid));
-        }
-        self.trace.first_of(pages)
+    }
+
+    /// What a CPU's events from a unit on tell of who ran at `begin`, and whether it is sure, or only the number that
+    /// the last one bears: a stack that was recorded with a switch, and behind it, has that of who was switched out
+    /// (stacktrace.dat of 6.12).
+    fn told_between(&self, buffer: usize, pages: &CpuPages, first: usize, begin: Ts) -> (Option<FirstEvent>, bool) {
+        let (mut told, mut is_sure) = (None, false);
+        let skip = skip_of(&self.skip, buffer);
+        self.trace.events_from_unit(pages, first, &self.plan, skip, |_| {}, &mut |event| {
+            if event.ts >= begin {
+                return ControlFlow::Break(());
+            }
+            let shown = match event.kind {
+                Kind::Switch { next, .. } => Some(Current::of(next.pid)),
+                Kind::Exec { pid, .. } => Some(Current::of(pid)),
+                Kind::Lost { .. } => Some(Current::Unknown),
+                Kind::Offline => Some(Current::Offline),
+                _ => None,
+            };
+            is_sure |= shown.is_some();
+            if shown.is_some() || !is_sure {
+                let current = shown.unwrap_or(Current::of(event.pid));
+                told = Some(FirstEvent { cpu: event.cpu, ts: event.ts, current });
+            }
+            ControlFlow::Continue(())
+        });
+        (told, is_sure)
     }
 }
 
