@@ -1,7 +1,7 @@
 //! Damaged files: every fixture cut short at every 512th byte, and with single bytes changed. Nothing
 //! panics, nothing hangs, and what cannot be read says so in words that a person can act on.
 
-use crate::support::{fixture, schedviz, scratch};
+use crate::support::{fixture, recordings, schedviz, scratch};
 use parse::{Trace, Want};
 use sched::{Diagnostic, Pass, Replay, Ts};
 use std::collections::BTreeMap;
@@ -202,6 +202,54 @@ fn data_that_overlap_are_read_once() {
     bytes[options + 2] ^= 1;
     let (events, overlaps, _) = per_cpu(bytes);
     assert!(events == right && overlaps > 100, "{overlaps} overlap: {events:?}");
+}
+
+/// The events of each CPU of each buffer.
+fn by_buffer(trace: &Trace) -> Vec<BTreeMap<u32, u64>> {
+    let events = |cpus: &[parse::CpuCounts]| cpus.iter().map(|c| (c.cpu.0, c.events)).filter(|(_, n)| *n > 0).collect();
+    trace.counts().buffers.iter().map(|buffer| events(&buffer.cpus)).collect()
+}
+
+/// Version 7 has the table of CPUs behind the data. Of a file that was cut they are found without it: all but those of
+/// the last one, whole, and for the CPUs whose they are.
+#[test]
+fn data_whose_table_is_cut_off_are_found() {
+    let (mut cuts, mut presumed) = (0, 0);
+    let files = fixtures().into_iter().chain(recordings());
+    for path in files {
+        let whole = std::fs::read(&path).expect("a file");
+        let open = |bytes: &[u8]| {
+            Trace::from_bytes(bytes.to_vec(), parse::Options { threads: 1, ..parse::Options::default() })
+        };
+        let complete = open(&whole).expect("readable");
+        if complete.info().version.number != 7 {
+            continue;
+        }
+        let right = by_buffer(&complete);
+        for part in [50, 70, 85, 95, 99] {
+            let Ok(trace) = open(&whole[..whole.len() * part / 100]) else { continue };
+            let diagnostics = trace.diagnostics();
+            if diagnostics.count(Diagnostic::LostTable) == 0 {
+                continue;
+            }
+            let what = format!("{}, {part} %: {:?}", path.display(), diagnostics.detail(Diagnostic::LostTable));
+            presumed += u64::from(what.contains("alone"));
+            let found = by_buffer(&trace);
+            for (found, right) in found.iter().zip(&right) {
+                let last = found.keys().next_back().copied();
+                for (cpu, events) in found {
+                    let all = right.get(cpu).copied().unwrap_or(0);
+                    assert!(
+                        *events == all || (Some(*cpu) == last && *events < all),
+                        "{what}: CPU {cpu}, {events} of {all}"
+                    );
+                }
+                cuts += 1;
+            }
+        }
+    }
+    println!("{cuts} buffers, {presumed} files with CPUs by their order");
+    assert!(cuts > 10, "{cuts} buffers");
 }
 
 #[test]

@@ -79,3 +79,12 @@ pub enum Error {
         why: String,
     },
 }
+
+impl Error {
+    /// A file of version 7 that ends before its data.
+    pub(crate) fn unfinished() -> Error {
+        let why = "it was cut before them, or the recorder did not finish writing it; \
+                   `trace-cmd restore` can rebuild it from trace.dat.cpu* where these are left";
+        Error::NoEvents { why: why.into() }
+    }
+}

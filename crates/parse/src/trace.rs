@@ -24,6 +24,7 @@ use std::sync::{Arc, OnceLock};
 mod cpu;
 mod events;
 mod stride;
+mod untabled;
 
 pub use cpu::CpuReader;
 pub use events::EventStream;
@@ -146,6 +147,9 @@ impl Trace {
         let mut lanes = Vec::new();
         for buffer in &header.buffers {
             lanes.push(cpu_pages(&source, &header, buffer, &pool, &mut diagnostics));
+        }
+        if header.buffers.iter().all(|b| b.untabled.is_some()) && lanes.iter().all(Vec::is_empty) {
+            return Err(Error::unfinished());
         }
         let mut trace = Trace {
             source,
@@ -543,8 +547,14 @@ fn cpu_pages(
 ) -> Vec<CpuPages> {
     let (file, endian) = (source.bytes(), header.version.endian);
     let layout = PageLayout { size: buffer.page_size as usize, ..header.layout };
-    let unit = stream::plain_unit(buffer.cpus.len());
-    let rows = stream::parallel(pool, buffer.cpus.clone(), |row| {
+    let table = match &buffer.untabled {
+        // Compressed in a way that nobody here can read, the data are of no use.
+        Some(_) if buffer.compressed && header.codec.is_none() => Vec::new(),
+        Some(place) => untabled::find(source, place, &layout, header.codec.filter(|_| buffer.compressed), diagnostics),
+        None => buffer.cpus.clone(),
+    };
+    let unit = stream::plain_unit(table.len());
+    let rows = stream::parallel(pool, table, |row| {
         let mut diagnostics = Diagnostics::default();
         let mut is_cut = row.is_cut;
         let store = if buffer.compressed {

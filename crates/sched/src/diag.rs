@@ -27,6 +27,7 @@ pub enum Diagnostic {
     CorruptChunk,
     TruncatedData,
     OverlappingData,
+    LostTable,
     TruncatedHeader,
     MissingSection,
     MissingDecoder,
@@ -72,6 +73,7 @@ impl Diagnostic {
             | CorruptChunk
             | TruncatedData
             | OverlappingData
+            | LostTable
             | TruncatedHeader
             | MissingSection
             | MissingDecoder
@@ -107,7 +109,7 @@ impl Diagnostic {
         use Diagnostic::*;
         match self {
             EventsLost => {
-                "places where events are missing: damaged or cut off in the file, or overwritten by the kernel before they were read (then record with larger buffers, trace-cmd record -b); what ran there is unknown"
+                "places where events are missing, overwritten by the kernel before they were read or damaged in the file; what ran there is unknown. Record with larger buffers (trace-cmd record -b)"
             }
             EventsDroppedUnmarked => {
                 "events that the recorder counted as dropped without saying where; state after such a place may be wrong until it is repaired"
@@ -122,6 +124,9 @@ impl Diagnostic {
             }
             OverlappingData => {
                 "CPUs whose data stand where another CPU's do: a damaged table of CPUs; they end where the other's begin, or were left out"
+            }
+            LostTable => {
+                "buffers whose table of CPUs is missing, as it stands behind the data and the file was cut; the data were found without it, and their CPUs by the names of the idle tasks (swapper/3)"
             }
             TruncatedHeader => {
                 "parts of the header beyond the end of the file, or of impossible size; they were left out"

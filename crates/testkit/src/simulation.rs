@@ -264,7 +264,11 @@ impl World {
         }
         self.state.current[cpu] = next;
         self.seen.insert(next);
-        self.emit(cpu, prev, Kind::Switch { prev: task(prev), state: how, next: task(next) });
+        let on = |pid: i32| match pid {
+            0 => TaskRef { comm: Comm::new(format!("swapper/{cpu}").as_bytes()), ..task(pid) },
+            _ => task(pid),
+        };
+        self.emit(cpu, prev, Kind::Switch { prev: on(prev), state: how, next: on(next) });
     }
 
     fn block(&mut self) {

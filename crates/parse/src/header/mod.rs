@@ -98,6 +98,16 @@ pub(crate) struct BufferHeader {
     pub(crate) page_size: u32,
     pub(crate) compressed: bool,
     pub(crate) cpus: Vec<CpuData>,
+    /// Where its data are, if its table of CPUs is missing.
+    pub(crate) untabled: Option<Untabled>,
+}
+
+/// Data of which no table says what is whose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Untabled {
+    pub(crate) place: Range<u64>,
+    /// There should be more.
+    pub(crate) is_cut: bool,
 }
 
 /// An event's format text, not parsed yet.

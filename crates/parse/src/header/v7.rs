@@ -1,6 +1,6 @@
 //! Version 7: sections, and a chain of options that point to them (`trace-dat.md`, section 3).
 
-use super::{BufferHeader, Header, Initial, Part, Reader};
+use super::{BufferHeader, Header, Initial, Part, Reader, Untabled};
 use crate::bytes::{Bytes, Endian};
 use crate::error::Error;
 use sched::Diagnostic;
@@ -60,7 +60,9 @@ pub(super) fn read(reader: &mut Reader<'_>, bytes: Bytes<'_>, initial: Initial) 
     }
     parts(reader, &mut header)?;
     header.cpus = header.options.cpu_count.unwrap_or(0);
-    for option in std::mem::take(&mut header.options.buffers) {
+    let options = std::mem::take(&mut header.options.buffers);
+    let tables: Vec<u64> = options.iter().map(|option| option.at).collect();
+    for option in options {
         let Some(rows) = option.rows else {
             reader.diagnostics.add_at(Diagnostic::BadOption, || format!("buffer {:?}", option.name));
             continue;
@@ -81,19 +83,56 @@ pub(super) fn read(reader: &mut Reader<'_>, bytes: Bytes<'_>, initial: Initial) 
             page_size,
             compressed,
             cpus: rows.cpus,
+            untabled: None,
         });
     }
-    if header.buffers.is_empty() {
-        let why =
-            "the recorder did not finish writing the file; `trace-cmd restore` can rebuild it from trace.dat.cpu*";
-        return Err(Error::NoEvents { why: why.into() });
+    if !complete {
+        add_untabled(reader, &mut header, bytes.at(), &tables);
     }
-    if header.buffers.iter().any(|b| b.compressed && !b.cpus.is_empty()) && header.codec.is_none() {
+    if header.buffers.is_empty() {
+        return Err(Error::unfinished());
+    }
+    let has_data = |b: &BufferHeader| !b.cpus.is_empty() || b.untabled.is_some();
+    if header.buffers.iter().any(|b| b.compressed && has_data(b)) && header.codec.is_none() {
         reader
             .diagnostics
             .add_at(Diagnostic::MissingDecoder, || format!("compression {:?}", header.version.compression));
     }
     Ok(header)
+}
+
+/// Adds the buffers whose data are there, but none of the `tables` of CPUs: these stand behind the data, where the file
+/// was cut or is damaged.
+fn add_untabled(reader: &Reader<'_>, header: &mut Header, start: u64, tables: &[u64]) {
+    let file_end = reader.file.len() as u64;
+    let mut sections = walk(reader, start).into_iter().peekable();
+    while let Some(section) = sections.next() {
+        let at = section.body.saturating_sub(HEADER);
+        if section.id != BUFFER || tables.contains(&at) {
+            continue;
+        }
+        // The size is written last; but an empty buffer has none.
+        let is_last = sections.peek().is_none();
+        let end = match section.size {
+            0 if is_last => u64::MAX,
+            size => section.body.saturating_add(size),
+        };
+        let place = section.body..end.min(file_end);
+        let mut rows = header.buffers.iter().flat_map(|buffer| &buffer.cpus);
+        if place.end.saturating_sub(place.start) <= HEADER || rows.any(|row| place.contains(&row.at)) {
+            continue;
+        }
+        // An instance has its name from the option that is missing.
+        let name = if header.buffers.is_empty() { String::new() } else { format!("buffer at offset {at}") };
+        header.buffers.push(BufferHeader {
+            name,
+            clock: header.options.clock.clone().unwrap_or_default(),
+            page_size: header.layout.size as u32,
+            compressed: section.compressed,
+            cpus: Vec::new(),
+            untabled: Some(Untabled { place, is_cut: end > file_end }),
+        });
+    }
 }
 
 /// Follows the options from section to section; whether the chain came to its end.

@@ -200,6 +200,13 @@ fn missing(events: &[EventCount]) -> Vec<Missing> {
         .collect()
 }
 
+/// Whether something of the file itself is missing, or could not be read.
+fn is_damaged(r: &Report) -> bool {
+    let of_the_kernel = [Diagnostic::EventsLost, Diagnostic::EventsDroppedUnmarked, Diagnostic::MissingEvents];
+    let is_damage = |what: Diagnostic| what.severity() == Severity::DataLoss && !of_the_kernel.contains(&what);
+    r.diagnostics.iter().any(|(what, ..)| is_damage(what))
+}
+
 /// Digits in groups of three.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();
@@ -236,11 +243,12 @@ fn text(r: &Report, trace: &Trace) -> String {
         let _ = writeln!(out, "  {}: {} ({} was not recorded)", m.affects, m.consequence, m.event);
     }
     if r.missing.iter().all(|m| m.event == "power:cpu_frequency") {
-        let _ = writeln!(
-            out,
-            "  dat2graph and the run queues: exact{}",
-            if r.lost.gaps > 0 { ", outside of the losses" } else { "" }
-        );
+        let how = match (is_damaged(r), r.lost.gaps) {
+            (true, _) => "as far as the file could be read (below)",
+            (false, 0) => "exact",
+            (false, _) => "exact, outside of the losses",
+        };
+        let _ = writeln!(out, "  dat2graph and the run queues: {how}");
     }
     if let Err(e) = trace.has_time() {
         let _ = writeln!(out, "  no figure: {e}");
@@ -303,6 +311,7 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     }
     line("events", grouped(r.total_events));
     let lost = match (r.lost.gaps, r.lost.unmarked) {
+        (0, 0) if is_damaged(r) => "nothing by the kernel, but not all of the file could be read (below)".to_owned(),
         (0, 0) => "nothing".to_owned(),
         (gaps, unmarked) => {
             format!("{} events in {gaps} places, {unmarked} more without a place", grouped(r.lost.events))
