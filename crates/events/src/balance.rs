@@ -1,7 +1,7 @@
 //! Steal and balance: who was moved where, and why.
 
 use crate::Density;
-use crate::figure::{Options, WIDTH, draw_densities, lanes_height};
+use crate::figure::{Options, WIDTH, behind, draw_densities, lanes_height};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use rustc_hash::FxHashMap;
 use sched::causes::{Herd, Herds};
@@ -244,7 +244,7 @@ pub fn balance_figure(
     report: &BalanceReport,
     options: &Options,
     heading: &Heading,
-    background: &DrawLanes<'_>,
+    background: Option<&DrawLanes<'_>>,
 ) -> Figure {
     let fits = report.total <= ARROWS as u64;
     let height = lanes_height(options.cpus.len());
@@ -256,7 +256,7 @@ pub fn balance_figure(
     };
     let texts = heading.texts(
         format!("{}: {} migrations, and why", heading.trace, report.total),
-        format!("{span:.6} s shown; {how}. Herds: {}. Behind: what ran.", report.herds.len()),
+        format!("{span:.6} s shown; {how}. Herds: {}.{}", report.herds.len(), behind(background)),
     );
     let mut legend: Vec<LegendEntry> = report
         .causes
@@ -274,7 +274,9 @@ pub fn balance_figure(
     let mut page = Page::new(WIDTH, height, &texts, &legend);
     let scale = page.scale(report.from_ns, report.to_ns, options.zero);
     page.time_axis(&scale);
-    background(&mut page.figure, &scale, page.top, page.height);
+    if let Some(draw) = background {
+        draw(&mut page.figure, &scale, page.top, page.height);
+    }
     let layout = LaneLayout::new(options.cpus.clone(), page.top, page.height);
     draw_herds(&mut page.figure, report, options, &scale, &layout);
     let mut by_count: Vec<&Cell> = report.causes.iter().collect();

@@ -41,8 +41,13 @@ pub(crate) fn lanes_height(cpus: usize) -> Unit {
     ((430 * PT / n).min(26 * PT) * n).max(40 * PT)
 }
 
-/// The figure of a report.
-pub fn figure(report: &Report, options: &Options, heading: &Heading, background: &DrawLanes<'_>) -> Figure {
+/// What is said of a background.
+pub(crate) fn behind(background: Option<&DrawLanes<'_>>) -> &'static str {
+    if background.is_some() { " Behind: what ran." } else { "" }
+}
+
+/// The figure of a report, over what ran, where that is known.
+pub fn figure(report: &Report, options: &Options, heading: &Heading, background: Option<&DrawLanes<'_>>) -> Figure {
     let height = lanes_height(options.cpus.len());
     let span = report.to_ns.since(report.from_ns).seconds();
     let how = if report.is_marked() {
@@ -52,12 +57,14 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     };
     let texts = heading.texts(
         format!("{}: {} events", heading.trace, report.total),
-        format!("{span:.6} s shown; {how}. Behind: what ran."),
+        format!("{span:.6} s shown; {how}.{}", behind(background)),
     );
     let mut page = Page::new(WIDTH, height, &texts, &legend(report));
     let scale = page.scale(report.from_ns, report.to_ns, options.zero);
     page.time_axis(&scale);
-    background(&mut page.figure, &scale, page.top, page.height);
+    if let Some(draw) = background {
+        draw(&mut page.figure, &scale, page.top, page.height);
+    }
     let layout = LaneLayout::new(options.cpus.clone(), page.top, page.height);
     if report.is_marked() {
         draw_markers(&mut page.figure, report, options, &scale, &layout);

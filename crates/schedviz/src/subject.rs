@@ -6,7 +6,7 @@ use crate::progress;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
 use parse::Trace;
-use sched::{Analysis, Cpu, Diagnostics, Outcome, Pass, Topology, Ts, Window};
+use sched::{Analysis, Cpu, Diagnostic, Diagnostics, Outcome, Pass, Topology, Ts, Window};
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
 use timeline::page::Heading;
@@ -128,9 +128,14 @@ impl Subject {
         }
     }
 
-    /// What surrounds a figure that does not show where events were lost.
+    /// What surrounds a figure that does not show where events were lost: it says that some were.
     pub(crate) fn general_heading(&self, diagnostics: &Diagnostics) -> Heading {
-        self.heading(page::general_warnings(self, diagnostics))
+        let mut warnings = page::general_warnings(self, diagnostics);
+        let gaps = diagnostics.count(Diagnostic::EventsLost);
+        if gaps > 0 {
+            warnings.insert(0, format!("Events were lost in {gaps} places: what happened there is missing."));
+        }
+        self.heading(warnings)
     }
 
     /// What surrounds a figure in which the places where events were lost are hatched.

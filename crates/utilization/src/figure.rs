@@ -1,6 +1,6 @@
 //! The figure: what the machine does, stacked over time, and under it how busy each CPU is.
 
-use crate::{Class, Options, UtilizationReport};
+use crate::{Class, Heat, Options, UtilizationReport};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use timeline::LaneLayout;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
@@ -111,14 +111,30 @@ fn stacked(figure: &mut Figure, report: &UtilizationReport, edges: &[(Unit, Unit
     figure.push(Item::Lines { stroke: FAINT, width: 50, dash: 0, lines: vec![axis] });
 }
 
-/// A row for each CPU: columns of the same band side by side are one rectangle.
+/// How a column of a CPU looks: a place in [`looks`], none for idle.
+fn look(heat: &Heat, length: u64) -> usize {
+    if heat.unknown_ns > length / 2 {
+        return BANDS.len();
+    }
+    if heat.offline_ns > length / 2 {
+        return BANDS.len() + 1;
+    }
+    // What is busy at all is seen.
+    heat.busy_ns.saturating_mul(5).div_ceil(length.max(1)).min(5) as usize
+}
+
+/// The bands of how busy, then what is for the most part unknown, or offline.
+fn looks() -> impl Iterator<Item = Paint> {
+    BANDS.iter().map(|band| Paint::Solid(*band)).chain([Class::Unknown, Class::Offline].into_iter().filter_map(paint))
+}
+
+/// A row for each CPU: columns of the same look side by side are one rectangle.
 fn heat(figure: &mut Figure, report: &UtilizationReport, edges: &[(Unit, Unit)], layout: &LaneLayout) {
-    let mut rects: Vec<Vec<Rect>> = vec![Vec::new(); BANDS.len()];
-    for (row, busy) in report.heat.iter().enumerate() {
+    let mut rects: Vec<Vec<Rect>> = vec![Vec::new(); BANDS.len() + 2];
+    for (row, columns) in report.heat.iter().enumerate() {
         let mut last: Option<usize> = None;
-        for ((ns, (_, length, _)), (x, right)) in busy.iter().zip(&report.columns).zip(edges) {
-            // What is busy at all is seen.
-            let band = ns.saturating_mul(5).div_ceil(length.0.max(1)).min(5) as usize;
+        for ((heat, (_, length, _)), (x, right)) in columns.iter().zip(&report.columns).zip(edges) {
+            let band = look(heat, length.0);
             if band == 0 || right <= x {
                 last = None;
                 continue;
@@ -131,9 +147,9 @@ fn heat(figure: &mut Figure, report: &UtilizationReport, edges: &[(Unit, Unit)],
             last = Some(band);
         }
     }
-    for (color, rects) in BANDS.iter().zip(rects) {
+    for (fill, rects) in looks().zip(rects) {
         if !rects.is_empty() {
-            figure.push(Item::Rects { fill: Paint::Solid(*color), rects });
+            figure.push(Item::Rects { fill, rects });
         }
     }
 }

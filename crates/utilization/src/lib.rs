@@ -10,7 +10,7 @@ mod grid;
 mod report;
 
 pub use figure::figure;
-pub use report::{HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
+pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
 
 use grid::Grid;
 use sched::causes::Herds;
@@ -150,8 +150,8 @@ pub struct Utilization<'o> {
     options: &'o Options,
     intervals: Grid,
     columns: Grid,
-    /// By CPU, as drawn: busy time by column.
-    busy: Vec<Grid>,
+    /// By CPU, as drawn: the time of a [`Heat`] by column.
+    heat: Vec<Grid>,
     sums: Vec<[u128; CLASSES]>,
     /// By CPU number, its place among those shown.
     rows: Rows,
@@ -178,7 +178,7 @@ impl<'o> Utilization<'o> {
         Utilization {
             options,
             intervals: Grid::new(options.from, options.to, options.interval, CLASSES),
-            busy: options.cpus.iter().map(|_| Grid::new(options.from, options.to, columns.width(), 1)).collect(),
+            heat: options.cpus.iter().map(|_| Grid::new(options.from, options.to, columns.width(), 3)).collect(),
             columns,
             sums: vec![[0; CLASSES]; options.cpus.len()],
             rows: Rows::new(&options.cpus),
@@ -231,9 +231,13 @@ impl<'o> Utilization<'o> {
         self.intervals.add(class as usize, from, to);
         self.columns.add(class as usize, from, to);
         self.sums[row][class as usize] += u128::from(to.since(from).0);
-        if !matches!(class, Class::Idle | Class::Unknown | Class::Offline) {
-            self.busy[row].add(0, from, to);
-        }
+        let look = match class {
+            Class::Idle => return,
+            Class::Unknown => 1,
+            Class::Offline => 2,
+            _ => 0,
+        };
+        self.heat[row].add(look, from, to);
     }
 
     /// From `ts` on a CPU does something else, perhaps.

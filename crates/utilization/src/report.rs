@@ -157,9 +157,20 @@ pub struct UtilizationReport {
     /// Columns of the figure: their sums by class.
     #[serde(skip)]
     pub columns: Vec<(Ts, Dur, Shares)>,
-    /// By CPU as drawn, and column: busy nanoseconds.
+    /// By CPU as drawn, and column.
     #[serde(skip)]
-    pub heat: Vec<Vec<u64>>,
+    pub heat: Vec<Vec<Heat>>,
+}
+
+/// What of a column of a CPU is not idle, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heat {
+    /// It is busy.
+    pub busy_ns: u64,
+    /// Nobody knows.
+    pub unknown_ns: u64,
+    /// It is offline.
+    pub offline_ns: u64,
 }
 
 /// The time of all CPUs, of each node as far as those are known, and of each CPU.
@@ -231,11 +242,14 @@ pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
             })
             .collect(),
         columns: u.columns.intervals().map(|(start, length, sums)| (start, length, Shares::of(sums))).collect(),
-        heat: u
-            .busy
-            .iter()
-            .map(|grid| grid.intervals().map(|(_, _, sums)| u64::try_from(sums[0]).unwrap_or(u64::MAX)).collect())
-            .collect(),
+        heat: u.heat.iter().map(|grid| grid.intervals().map(|(_, _, sums)| Heat::of(sums)).collect()).collect(),
+    }
+}
+
+impl Heat {
+    fn of(sums: &[u128]) -> Heat {
+        let at = |look: usize| u64::try_from(sums[look]).unwrap_or(u64::MAX);
+        Heat { busy_ns: at(0), unknown_ns: at(1), offline_ns: at(2) }
     }
 }
 

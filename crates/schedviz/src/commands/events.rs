@@ -314,7 +314,7 @@ fn over_lanes(
     args: &EventsArgs,
     subject: &Subject,
     diagnostics: &Diagnostics,
-    figure: impl FnOnce(&timeline::page::Heading, &timeline::page::DrawLanes<'_>) -> Figure,
+    figure: impl FnOnce(&timeline::page::Heading, Option<&timeline::page::DrawLanes<'_>>) -> Figure,
 ) -> Result<Vec<Figure>> {
     let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
     let coloring = Coloring { pale: !args.in_color, ..Coloring::default() };
@@ -326,13 +326,15 @@ fn over_lanes(
     };
     let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), subject.to.since(subject.from));
     let mut heading = subject.lossy_heading(&loss, diagnostics);
-    if lanes.is_empty() {
+    let is_behind = !args.rate && args.value.is_none();
+    if lanes.is_empty() && is_behind {
         heading.warnings.push("Nothing tells what ran: there is no sched:sched_switch in the trace.".into());
     }
     let background = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
         dat2graph::draw_lanes(figure, &lanes, &lanes_options, scale, top, height);
     };
-    Ok(vec![figure(&heading, &background)])
+    let background: &timeline::page::DrawLanes<'_> = &background;
+    Ok(vec![figure(&heading, (!lanes.is_empty()).then_some(background))])
 }
 
 /// The causes of migrations.

@@ -222,7 +222,11 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
         Section {
             name: "utilization",
             title: "Utilization",
-            figures: vec![utilization::figure(used, &asked.busy, &heading)],
+            figures: vec![utilization::figure(
+                used,
+                &asked.busy,
+                &super::utilization::heading(subject, used, diagnostics),
+            )],
             text: format!("{}\n{columns}", utilization::text(used, shown, true)),
             json: json(subject, used, diagnostics)?,
         },

@@ -2,13 +2,15 @@
 
 use crate::args::{BeginArgs, TraceArgs, length};
 use crate::output::{Format, Forms, OutputArgs};
+use crate::page::Loss;
 use crate::present::Document;
 use crate::subject::Subject;
 use anyhow::{Context, Result, bail};
 use regex::Regex;
-use sched::Dur;
+use sched::{Diagnostic, Diagnostics, Dur};
+use timeline::page::Heading;
 use timeline::scale::round_step;
-use utilization::{Options, Utilization};
+use utilization::{Options, Utilization, UtilizationReport};
 
 /// What the CPUs spend their time on, interval by interval, like mpstat
 ///
@@ -55,7 +57,7 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     let outcome = subject.follow(&args.begin, subject.page(), || Utilization::new(&options))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
     let text = || utilization::text(&report, &subject.drawable, args.per_cpu);
-    let figure = || Ok(vec![utilization::figure(&report, &options, &subject.general_heading(&diagnostics))]);
+    let figure = || Ok(vec![utilization::figure(&report, &options, &heading(&subject, &report, &diagnostics))]);
     let document = Document::of(&subject, &report, &diagnostics);
     document.give("utilization", &subject, &args.output, Forms::told(text, figure))
 }
@@ -87,4 +89,14 @@ fn options(subject: &Subject, args: &UtilizationArgs) -> Result<Options> {
         balance_interval: length("balance-interval", &args.balance_interval)?,
         ..plain
     })
+}
+
+/// The texts around the figure.
+pub(crate) fn heading(subject: &Subject, report: &UtilizationReport, diagnostics: &Diagnostics) -> Heading {
+    let loss = Loss {
+        gaps: diagnostics.count(Diagnostic::EventsLost),
+        unknown_ns: report.all.unknown_ns,
+        cpu_time_ns: report.all.total(),
+    };
+    subject.lossy_heading(&loss, diagnostics)
 }
