@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use testkit::{Simulation, TraceBuilder};
 use workcons::{Options, WorkConservation};
 
 /// No input of this size takes longer, even here, unoptimised and beside other tests.
@@ -250,6 +251,79 @@ fn data_whose_table_is_cut_off_are_found() {
     }
     println!("{cuts} buffers, {presumed} files with CPUs by their order");
     assert!(cuts > 10, "{cuts} buffers");
+}
+
+/// Events that the recorder counted, but that are not in the file: told by whoever reads all of it.
+#[test]
+fn what_the_recorder_counted_and_did_not_write_is_missed() {
+    let folder = scratch("unwritten");
+    let sim = Simulation::run(5, 4, 2000);
+    let events = |cpu: u32| sim.events.iter().filter(|e| e.cpu.0 == cpu).count();
+    let stat = |cpu: u32, more: usize| {
+        (
+            2,
+            format!(
+                "CPU: {cpu}\nentries: {}\noverrun: 9\ncommit overrun: 0\nread events: 70\n",
+                events(cpu) + more - 70
+            ),
+        )
+    };
+    let build = |stats: &[(u16, String)]| {
+        let options = stats.iter().map(|(id, text)| (*id, text.clone().into_bytes())).collect();
+        TraceBuilder { options, ..TraceBuilder::default() }.events(&sim.events).build()
+    };
+    let missing = |bytes: &[u8], threads: usize, to: Option<Ts>| {
+        let options = parse::Options { threads, ..parse::Options::default() };
+        let trace = Trace::from_bytes(bytes.to_vec(), options).expect("readable");
+        let options = Options::default();
+        let pass = Pass::over(trace.events().expect("times")).window(sched::Window { from: None, to });
+        let found = pass.run(|| WorkConservation::new(&options)).expect("readable").diagnostics;
+        let reader = trace.cpu_reader(Want::Switches).expect("times");
+        let of_one = reader.events(0, sched::Cpu(2), None, &mut |_| ControlFlow::Continue(()));
+        [&found, &trace.counts().diagnostics, &of_one].map(|found| found.count(Diagnostic::EventsDroppedUnmarked))
+    };
+    let whole = build(&[stat(0, 0), stat(1, 0), stat(2, 0), stat(3, 0)]);
+    let lacks = build(&[stat(0, 0), stat(1, 12), stat(2, 50), stat(3, 0)]);
+    let middle = sim.events[sim.events.len() / 2].ts;
+    for threads in [1, 2, 3] {
+        assert_eq!(missing(&whole, threads, None), [0, 0, 0]);
+        assert_eq!(missing(&lacks, threads, None), [62, 62, 50]);
+        // Of who does not read all of it nobody knows.
+        assert_eq!(missing(&lacks, threads, Some(middle)), [0, 62, 50]);
+    }
+    // A CPU of which nothing was written. What is left of it is a fifth of it all, and no verdict.
+    let silent =
+        build(&[stat(0, 0), stat(1, 0), stat(2, 0), stat(3, 0), (2, "CPU: 4\nentries: 700\nread events: 1\n".into())]);
+    assert_eq!(missing(&silent, 1, None), [701, 0, 0]);
+    let path = folder.join("silent.dat");
+    std::fs::write(&path, silent).expect("written");
+    let ran = schedviz(&["workcons", path.to_str().expect("a path"), "--max-violation", "99"]);
+    assert!(ran.code == Some(3) && ran.stderr.contains("% of the events are missing without a mark"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("701 of CPU 4 are not in the file"), "{}", ran.stderr);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// Nearly every recorder wrote what it counted, also where the kernel lost much before that.
+#[test]
+fn recordings_hold_what_was_counted() {
+    for path in recordings() {
+        let trace = Trace::open(&path, parse::Options::default()).expect("readable");
+        let mut found = trace.diagnostics().clone();
+        found.merge(&trace.counts().diagnostics);
+        let path = path.display().to_string();
+        // Instances of which CPUs are missing; CPUs without data; the end of one CPU's.
+        let known = [
+            ("6.1-cpus16-nodes2/instance.dat", 1000),
+            ("7.2-cpus4/instance.dat", 60),
+            ("fixtures/instance.dat", 60),
+            ("fixtures/unseen-wakeups-6.1.dat", 725),
+            ("6.1-cpus16-nodes2/newidle-off.1.dat", 725),
+            ("6.12-cpus8-nodes2/hackbench-allsched.dat", 2842),
+            ("6.1-cpus16-nodes2/newidle-on.2.dat", 150),
+        ];
+        let expected = known.iter().find(|(name, _)| path.ends_with(name)).map_or(0, |(_, events)| *events);
+        assert_eq!(found.count(Diagnostic::EventsDroppedUnmarked), expected, "{path}");
+    }
 }
 
 #[test]

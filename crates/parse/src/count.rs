@@ -208,8 +208,11 @@ impl Trace {
             (buffer, lane, pages.cpu, self.tally(pages, units))
         });
         let mut counts = Counts { buffers: vec![BufferCounts::default(); self.lanes().len()], ..Counts::default() };
-        let mut pending = None;
+        let (mut pending, mut damaged) = (None, Vec::new());
         for (buffer, lane, cpu, tally) in tallies {
+            if !tally.damages.is_empty() {
+                damaged.push((buffer, cpu));
+            }
             for damage in &tally.damages {
                 counts.diagnostics.add_at(*damage, || format!("CPU {cpu}"));
             }
@@ -230,6 +233,12 @@ impl Trace {
         }
         for cpu in counts.buffers.iter().flat_map(|b| &b.cpus) {
             counts.diagnostics.add_many(Diagnostic::EventsLost, cpu.gaps);
+        }
+        for (index, (buffer, lanes)) in counts.buffers.iter().zip(self.lanes()).enumerate() {
+            for (counted, pages) in buffer.cpus.iter().zip(lanes) {
+                let is_damaged = damaged.contains(&(index, pages.cpu));
+                pages.note_unwritten(counted.events, is_damaged, &mut counts.diagnostics);
+            }
         }
         counts
     }

@@ -111,7 +111,7 @@ impl<T: Timed> Lane<'_, T> {
             self.ready.push_back(Ready { items: unit.items, next: 0 });
         }
         if self.is_exhausted() {
-            let behind = self.seam.end(self.pages.is_cut);
+            let behind = self.seam.end(self.pages);
             self.add(behind);
         }
     }
@@ -134,9 +134,16 @@ pub(crate) fn merge<'t, T: Timed>(
     others: &mut [&mut SendSink<'_, T>],
 ) -> Diagnostics {
     let merger = Merger::new(lanes, start, budget);
+    let mut is_whole = true;
+    let first: &mut Sink<'_, T> = &mut |items| {
+        let flow = first(items);
+        is_whole &= flow.is_continue();
+        flow
+    };
     let decode = |task: Task<'t, T>| Decoded { lane: task.lane, number: task.unit, unit: decode(task) };
     let Some(threads) = pool.as_ref().map(|pool| pool.current_num_threads()) else {
-        return merge_alone(merger, decode, in_turn(first, others));
+        let found = merge_alone(merger, decode, in_turn(first, others));
+        return found.all(is_whole);
     };
     let reader = std::thread::current();
     let shared = &Shared::new(reader.clone());
@@ -145,7 +152,7 @@ pub(crate) fn merge<'t, T: Timed>(
         0..=2 => shared.beside(tasks, decode, merge),
         _ => beside(merge, || parallel(pool, tasks, decode)),
     };
-    std::thread::scope(|scope| {
+    let found = std::thread::scope(|scope| {
         let (send, batches) = sync_channel::<Arc<Vec<T>>>(QUEUED);
         let mut sends = vec![send];
         for sink in others {
@@ -162,7 +169,25 @@ pub(crate) fn merge<'t, T: Timed>(
         drop(batches);
         // Decoding does not panic. If it did, the panic is passed on, not swallowed.
         ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    });
+    found.all(is_whole)
+}
+
+/// What was noticed on the way.
+#[derive(Default)]
+struct Found {
+    diagnostics: Diagnostics,
+    /// What is known of the whole alone. Of who breaks off, how far was read depends on the threads.
+    of_all: Diagnostics,
+}
+
+impl Found {
+    fn all(mut self, is_whole: bool) -> Diagnostics {
+        if is_whole {
+            self.diagnostics.merge(&self.of_all);
+        }
+        self.diagnostics
+    }
 }
 
 /// The same with one thread, which decodes and merges and looks in turn.
@@ -170,7 +195,7 @@ fn merge_alone<'t, T: Timed>(
     merger: Merger<'t, T>,
     decode: impl Fn(Task<'t, T>) -> Decoded<T>,
     mut sink: impl FnMut(&[T]) -> ControlFlow<()>,
-) -> Diagnostics {
+) -> Found {
     let decode_after = |tasks: Vec<Task<'t, T>>, merge: &mut Merge<'_>| {
         merge().is_continue().then(|| tasks.into_iter().map(&decode).collect())
     };
@@ -273,8 +298,8 @@ impl<'t, T: Timed> Merger<'t, T> {
         mut self,
         decode: impl Fn(Vec<Task<'t, T>>, &mut Merge<'_>) -> Option<Vec<Decoded<T>>>,
         mut pass_on: impl FnMut(&mut Vec<T>) -> ControlFlow<()>,
-    ) -> Diagnostics {
-        let mut diagnostics = Diagnostics::default();
+    ) -> Found {
+        let Found { mut diagnostics, mut of_all } = Found::default();
         let mut units = decode(self.round(Some(self.start)), &mut || ControlFlow::Continue(())).unwrap_or_default();
         loop {
             for Decoded { lane, number, unit } in units {
@@ -293,7 +318,8 @@ impl<'t, T: Timed> Merger<'t, T> {
         if !self.batch.is_empty() {
             let _ = pass_on(&mut self.batch);
         }
-        diagnostics
+        self.lanes.iter().for_each(|lane| lane.seam.note_unwritten(lane.pages, &mut of_all));
+        Found { diagnostics, of_all }
     }
 
     /// Memory for the items of a unit.
@@ -417,7 +443,7 @@ mod tests {
         const ITEMS: usize = 750;
         let layout = PageLayout::new(Endian::Little, 8, 4096);
         let store = Store::Plain { at: 0, size: (UNITS as u64) << 15, unit: 1 << 15 };
-        let pages = CpuPages { cpu: Cpu(0), layout, store, is_cut: false };
+        let pages = CpuPages { cpu: Cpu(0), layout, store, is_cut: false, recorded: None };
         assert_eq!(pages.units(), UNITS);
         let pool = Some(Arc::new(rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("threads")));
         let decoded = AtomicUsize::new(0);

@@ -56,6 +56,7 @@ impl Visitor for Collector<'_> {
     fn record(&mut self, raw: &Raw<'_>) {
         let ts = self.trace.ts(raw.ts).max(self.unit.last.unwrap_or(Ts::MIN));
         self.unit.last = Some(ts);
+        self.unit.records = self.unit.records.wrapping_add(1);
         let at = (raw.payload.as_ptr() as usize).wrapping_sub(self.bytes.as_ptr() as usize);
         let payload = at..at.saturating_add(raw.payload.len());
         let (lost, unit) = (self.pending.take(), Arc::clone(self.bytes));

@@ -1,8 +1,8 @@
 //! What holds between the units of a CPU: they decode independently of one another, and are joined here.
 
 use crate::page::Loss;
-use crate::stream::{Unit, join_losses};
-use sched::{Cpu, Diagnostic, Diagnostics, Pid, Ts};
+use crate::stream::{CpuPages, Unit, join_losses};
+use sched::{Cpu, Diagnostic, Diagnostics, Pid, Severity, Ts};
 
 /// Something with a time that a CPU recorded.
 pub(crate) trait Timed: Clone + Send + Sync {
@@ -46,13 +46,27 @@ pub(crate) struct Seam<'p> {
     pending: Option<Loss>,
     /// The CPU's stopper, while it is current.
     stopper: Option<Pid>,
+    /// The records so far.
+    records: u64,
+    /// Some could not be read.
+    is_damaged: bool,
 }
 
 impl<'p> Seam<'p> {
     /// Before the unit number `first` of a CPU, in a trace that begins at `start`.
     pub(crate) fn new(cpu: Cpu, first: usize, start: Ts, unwanted: &'p [u16]) -> Seam<'p> {
         let from_middle = first > 0;
-        Seam { cpu, unwanted, from_middle, started: false, frontier: start, pending: None, stopper: None }
+        Seam {
+            cpu,
+            unwanted,
+            from_middle,
+            started: false,
+            frontier: start,
+            pending: None,
+            stopper: None,
+            records: 0,
+            is_damaged: false,
+        }
     }
 
     /// The time of the last record so far.
@@ -64,6 +78,8 @@ impl<'p> Seam<'p> {
     /// May yield an item that stands before its own.
     pub(crate) fn join<T: Timed>(&mut self, unit: &mut Unit<T>, diagnostics: &mut Diagnostics) -> Option<T> {
         diagnostics.merge(&unit.diagnostics);
+        self.records = self.records.saturating_add(unit.records);
+        self.is_damaged |= unit.diagnostics.iter().any(|(what, ..)| what.severity() == Severity::DataLoss);
         if let Some(lead) = unit.lead.take() {
             self.pending = Some(join_losses(self.pending.take(), lead));
         }
@@ -86,10 +102,10 @@ impl<'p> Seam<'p> {
         lost
     }
 
-    /// Behind the last unit. Where the CPU's data are cut, `is_cut`, nobody knows what it did afterwards. May yield
-    /// an item.
-    pub(crate) fn end<T: Timed>(&mut self, is_cut: bool) -> Option<T> {
-        if is_cut {
+    /// Behind the last unit of `pages`. Where the data are cut nobody knows what the CPU did afterwards. May yield an
+    /// item.
+    pub(crate) fn end<T: Timed>(&mut self, pages: &CpuPages) -> Option<T> {
+        if pages.is_cut {
             self.pending = Some(join_losses(self.pending.take(), Loss { count: None }));
         }
         if !self.started {
@@ -97,6 +113,13 @@ impl<'p> Seam<'p> {
         }
         let lost = self.lose(None);
         lost.or_else(|| self.stopper.take().and_then(|_| T::offline(self.cpu, self.frontier)))
+    }
+
+    /// Behind the last unit: whether the recorder counted more records than there were.
+    pub(crate) fn note_unwritten(&self, pages: &CpuPages, diagnostics: &mut Diagnostics) {
+        if !self.from_middle {
+            pages.note_unwritten(self.records, self.is_damaged, diagnostics);
+        }
     }
 
     /// What is missing between the last record and `next`.

@@ -24,6 +24,8 @@ pub(crate) struct CpuPages {
     pub(crate) store: Store,
     /// There was more: the file ends before, or is damaged there.
     pub(crate) is_cut: bool,
+    /// How many events the recorder counted (see [`crate::CpuStat::recorded`]).
+    pub(crate) recorded: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -33,6 +35,16 @@ pub(crate) enum Store {
 }
 
 impl CpuPages {
+    /// Notes what the recorder counted beyond the `events` that are here. Where the file is damaged that is the reason.
+    pub(crate) fn note_unwritten(&self, events: u64, is_damaged: bool, diagnostics: &mut Diagnostics) {
+        let unwritten = self.recorded.map_or(0, |recorded| recorded.saturating_sub(events));
+        if !self.is_cut && !is_damaged {
+            diagnostics.add_many_at(Diagnostic::EventsDroppedUnmarked, unwritten, || {
+                format!("{unwritten} of CPU {} are not in the file", self.cpu)
+            });
+        }
+    }
+
     fn stride(&self) -> u64 {
         (self.layout.size as u64).max(1)
     }
@@ -197,6 +209,8 @@ pub(crate) struct Unit<T> {
     pub(crate) tail: Option<Loss>,
     /// The time of its last record, item or not.
     pub(crate) last: Option<Ts>,
+    /// How many records it has, items or not.
+    pub(crate) records: u64,
     /// The CPU's stopper, if it is current at the end (see [`crate::offline`]).
     pub(crate) stopper: Option<Pid>,
     pub(crate) diagnostics: Diagnostics,
@@ -205,7 +219,7 @@ pub(crate) struct Unit<T> {
 impl<T> Default for Unit<T> {
     fn default() -> Unit<T> {
         let diagnostics = Diagnostics::default();
-        Unit { items: Vec::new(), lead: None, tail: None, last: None, stopper: None, diagnostics }
+        Unit { items: Vec::new(), lead: None, tail: None, last: None, records: 0, stopper: None, diagnostics }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::states::States;
 use crate::stream::{self, CpuPages, Pool, Store};
 use crate::symbols::{self, Symbols};
 use rustc_hash::FxHashMap;
-use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Ts};
+use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Severity, Ts};
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -235,12 +235,29 @@ impl Trace {
         }
     }
 
-    /// Events that the recorder counted as dropped leave no mark in the pages.
+    /// Events that the recorder counted as dropped leave no mark in the pages, nor do those of a CPU without data.
     fn dropped(&mut self) {
+        let is_whole = self.diagnostics.iter().all(|(what, ..)| what.severity() != Severity::DataLoss);
         for stat in &self.header.options.stats {
             let dropped = stat.dropped.saturating_add(stat.commit_overrun);
             self.diagnostics.add_many(Diagnostic::EventsDroppedUnmarked, dropped);
+            let buffers = self.header.buffers.iter().zip(&self.lanes);
+            let mut lanes = buffers.filter(|(buffer, _)| buffer.name == stat.buffer).flat_map(|(_, lanes)| lanes);
+            let unwritten = stat.recorded.unwrap_or(0);
+            if is_whole && lanes.all(|pages| pages.cpu.0 != stat.cpu) {
+                self.diagnostics.add_many_at(Diagnostic::EventsDroppedUnmarked, unwritten, || {
+                    format!("{unwritten} of CPU {} are not in the file", stat.cpu)
+                });
+            }
         }
+    }
+
+    /// How many events the recorder counted, dropped ones included; none where it did not.
+    pub fn recorded(&self) -> u64 {
+        let count = |stat: &CpuStat| {
+            stat.recorded.unwrap_or(0).saturating_add(stat.dropped).saturating_add(stat.commit_overrun)
+        };
+        self.header.options.stats.iter().map(count).fold(0, u64::saturating_add)
     }
 
     /// What is in the file.
@@ -569,7 +586,9 @@ fn cpu_pages(
         } else {
             Store::Plain { at: row.at, size: row.size, unit }
         };
-        (CpuPages { cpu: Cpu(row.cpu), layout, store, is_cut }, diagnostics)
+        let stat = header.options.stats.iter().find(|stat| stat.cpu == row.cpu && stat.buffer == buffer.name);
+        let recorded = stat.and_then(|stat| stat.recorded);
+        (CpuPages { cpu: Cpu(row.cpu), layout, store, is_cut, recorded }, diagnostics)
     });
     let mut lanes = Vec::new();
     for (pages, found) in rows {

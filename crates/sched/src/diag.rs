@@ -112,7 +112,7 @@ impl Diagnostic {
                 "places where events are missing, overwritten by the kernel before they were read or damaged in the file; what ran there is unknown. Record with larger buffers (trace-cmd record -b)"
             }
             EventsDroppedUnmarked => {
-                "events that the recorder counted as dropped without saying where; state after such a place may be wrong until it is repaired"
+                "events that the recorder counted, but that are missing without a mark of where: dropped by the kernel, or never written (trace-cmd record -m); who runs or waits may be wrong behind such a place"
             }
             CorruptPage => {
                 "pages that are not valid ring-buffer pages; they were skipped, and the time around them is unknown"

@@ -57,7 +57,7 @@ pub(crate) fn general_warnings(subject: &Subject, diagnostics: &Diagnostics) -> 
     let dropped = diagnostics.count(Diagnostic::EventsDroppedUnmarked);
     if dropped > 0 {
         warnings.push(format!(
-            "The recorder dropped {dropped} more events without a mark: some of what is shown may be wrong."
+            "{dropped} events that the recorder counted are missing without a mark: some of what is shown may be wrong."
         ));
     }
     if diagnostics.count(Diagnostic::TruncatedData) > 0 {

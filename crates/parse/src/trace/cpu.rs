@@ -159,7 +159,8 @@ impl Trace {
             unit.items.clear();
             space = unit.items;
         }
-        if let Some(behind) = seam.end(pages.is_cut) {
+        seam.note_unwritten(pages, &mut diagnostics);
+        if let Some(behind) = seam.end(pages) {
             let _ = sink(&behind);
         }
         diagnostics

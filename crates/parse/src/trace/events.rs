@@ -69,6 +69,7 @@ impl Visitor for Decoder<'_> {
     #[inline]
     fn record(&mut self, raw: &Raw<'_>) {
         let mut ts = self.trace.ts(raw.ts);
+        self.unit.records = self.unit.records.wrapping_add(1);
         match self.unit.last {
             Some(last) if ts < last => {
                 self.backwards = self.backwards.saturating_add(1);

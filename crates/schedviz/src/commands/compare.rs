@@ -38,7 +38,8 @@ pub(crate) struct CompareArgs {
     /// How often noise may pass for a change
     #[arg(long, default_value_t = 0.05, value_name = "P", help_heading = "Verdict")]
     alpha: f64,
-    /// Leave out runs of which more than this percentage of CPU time is unknown
+    /// Leave out runs of which more than this percentage of CPU time is unknown; where more of the events are missing
+    /// without a mark there is no violation
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, help_heading = "Verdict")]
     max_loss: f64,
     /// The table as Markdown
@@ -107,7 +108,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     for (name, files) in files(args)? {
         let mut runs = Vec::new();
         for path in files {
-            let run = measures::measure(&path, &args.read, &args.window)?;
+            let run = measures::measure(&path, &args.read, &args.window, args.max_loss)?;
             trust::warn(&run.diagnostics, &args.read);
             let lost = run.columns.unknown_percent;
             if lost > args.max_loss {
@@ -117,7 +118,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
                 ));
                 continue;
             }
-            if let Some(why) = run.workcons.unknown.of_waiting() {
+            if let Some(why) = &run.no_violation {
                 notes.push(format!("{name}: {} has no violation: {why}", run.name));
             }
             runs.push(run);

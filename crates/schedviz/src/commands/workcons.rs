@@ -51,7 +51,7 @@ pub(crate) struct WorkconsArgs {
     /// recorded, leave it open
     #[arg(long, value_name = "PERCENT", conflicts_with = "fast_window", help_heading = "Verdict")]
     max_violation: Option<f64>,
-    /// Trust no run of which more than this percentage of CPU time is unknown
+    /// Trust no run of which more than this percentage of CPU time is unknown, or of events is missing without a mark
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, help_heading = "Verdict")]
     max_loss: f64,
     #[command(flatten)]
@@ -249,6 +249,7 @@ impl Run {
         if !report.unknown.gaps.is_empty() {
             report.violation.bounds = Some(subject.follow(begin, subject.window, || Bounds::new(options))?.output);
         }
+        report.unknown.unwritten_percent = trust::unwritten_percent(&subject.trace, &diagnostics);
         let unobserved = subject.silent();
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
         let trust = Trust { unknown: report.unknown.clone(), unobserved, diagnostics };
