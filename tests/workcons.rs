@@ -232,6 +232,18 @@ fn verdicts_and_exit_codes() {
         let (untrusted, why) = code(&[&path("mask.dat"), "--max-violation", limit]);
         assert!(untrusted == Some(3) && why.contains("queued on CPUs that were not recorded"), "{why}");
     }
+    // Nor where a filter let none from or to the idle tasks pass.
+    let is_idle =
+        |kind: Kind| matches!(kind, Kind::Switch { prev, next, .. } if prev.pid.is_idle() || next.pid.is_idle());
+    let kept: Vec<SchedEvent> =
+        Simulation::run(3, 6, 2000).events.into_iter().filter(|event| !is_idle(event.kind)).collect();
+    let filtered = folder.join("filtered.dat");
+    std::fs::write(&filtered, TraceBuilder::default().events(&kept).build()).expect("written");
+    let filtered = filtered.to_str().expect("a path").to_owned();
+    let (untrusted, why) = code(&[&filtered, "--max-violation", "99.9"]);
+    assert!(untrusted == Some(3) && why.contains("switches were not recorded"), "{why}");
+    let drawn = schedviz(&["dat2graph", &filtered, "-q", "-o", "-", "--format", "svg"]).success().text();
+    assert!(drawn.contains("Switches were not recorded"));
     let json = schedviz(&["workcons", &alone, "--json", "-q"]).success().text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let missing = json["runs"][0]["trust"]["missing_events"].as_array().expect("names");

@@ -81,12 +81,12 @@ impl Diagnostic {
             | MissingEvents
             | FastWindow
             | UnseenQueue
+            | SwitchPrevMismatch
             | BadCpu => Severity::DataLoss,
             SmallerStride
             | LargerStride
             | TimeBackwards
             | TimeOutOfRange
-            | SwitchPrevMismatch
             | UnseenMigration
             | UnseenWakeup
             | RunningElsewhere
@@ -156,7 +156,7 @@ impl Diagnostic {
                 "kinds of scheduler events that were not recorded; what depends on them is approximate (schedviz info tells what does). Record with trace-cmd record -e sched"
             }
             SwitchPrevMismatch => {
-                "switches away from another task than the one known to run: an earlier switch was not recorded"
+                "switches away from another task than the one known to run: earlier ones were not recorded, by a filter (trace-cmd record -f, -F, -P) or an unmarked loss; who ran before each is wrong"
             }
             UnseenMigration => "tasks that ran on another CPU than the one they waited on, without a migration event",
             UnseenWakeup => {

@@ -69,6 +69,9 @@ pub(crate) fn general_warnings(subject: &Subject, diagnostics: &Diagnostics) -> 
     if let Some(names) = diagnostics.detail(Diagnostic::MissingEvents) {
         warnings.push(format!("Not recorded: {names}. Who waited where is known in part."));
     }
+    if diagnostics.count(Diagnostic::SwitchPrevMismatch) > 0 {
+        warnings.push("Switches were not recorded, by a filter perhaps: who ran is known in part.".into());
+    }
     if diagnostics.count(Diagnostic::FastWindow) > 0 {
         warnings.push(
             "Read from shortly before the window on (--fast-window): tasks that waited unseen are missing.".into(),
