@@ -148,7 +148,7 @@ impl Trace {
         for buffer in &header.buffers {
             lanes.push(cpu_pages(&source, &header, buffer, &pool, &mut diagnostics));
         }
-        if header.buffers.iter().all(|b| b.untabled.is_some()) && lanes.iter().all(Vec::is_empty) {
+        if header.buffers.iter().any(|b| b.untabled.is_some()) && lanes.iter().all(Vec::is_empty) {
             return Err(Error::unfinished());
         }
         let mut trace = Trace {

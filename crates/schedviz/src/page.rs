@@ -28,6 +28,11 @@ impl Loss {
     }
 }
 
+/// How many places, in words.
+pub(crate) fn places(n: u64) -> String {
+    if n == 1 { "one place".to_owned() } else { format!("{n} places") }
+}
+
 /// Kernel, CPUs and clock, in a line.
 pub(crate) fn facts(subject: &Subject) -> String {
     let info = subject.trace.info();
@@ -43,8 +48,8 @@ pub(crate) fn warnings(subject: &Subject, loss: &Loss, diagnostics: &Diagnostics
     if loss.gaps > 0 || loss.unknown_ns > 0 {
         let share = 100.0 * loss.unknown_ns as f64 / (loss.cpu_time_ns as f64).max(1.0);
         let lost = format!(
-            "Events were lost in {} places: {share:.2} % of the CPU time shown is unknown (hatched).",
-            loss.gaps
+            "Events were lost in {}: {share:.2} % of the CPU time shown is unknown (hatched).",
+            places(loss.gaps)
         );
         warnings.insert(0, lost);
     }

@@ -133,7 +133,7 @@ impl Subject {
         let mut warnings = page::general_warnings(self, diagnostics);
         let gaps = diagnostics.count(Diagnostic::EventsLost);
         if gaps > 0 {
-            warnings.insert(0, format!("Events were lost in {gaps} places: what happened there is missing."));
+            warnings.insert(0, format!("Events were lost in {}: what happened there is missing.", page::places(gaps)));
         }
         self.heading(warnings)
     }

@@ -313,6 +313,7 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     let lost = match (r.lost.gaps, r.lost.unmarked) {
         (0, 0) if is_damaged(r) => "nothing by the kernel, but not all of the file could be read (below)".to_owned(),
         (0, 0) => "nothing".to_owned(),
+        (0, unmarked) => format!("{} events without a mark of where", grouped(unmarked)),
         (gaps, unmarked) => {
             format!("{} events in {gaps} places, {unmarked} more without a place", grouped(r.lost.events))
         }

@@ -106,8 +106,8 @@ pub(crate) fn heading(subject: &Subject, report: &Report, diagnostics: &Diagnost
         warnings.insert(
             0,
             format!(
-                "Events were lost in {} places: during {:.2} % of the time shown some core is unknown, and counts as neither.",
-                report.gaps,
+                "Events were lost in {}: during {:.2} % of the time shown some core is unknown, and counts as neither.",
+                page::places(report.gaps),
                 100.0 * time as f64 / window.max(1.0)
             ),
         );
