@@ -291,7 +291,7 @@ fn what_the_recorder_counted_and_did_not_write_is_missed() {
         // Of who does not read all of it nobody knows.
         assert_eq!(missing(&lacks, threads, Some(middle)), [0, 62, 50]);
     }
-    // A CPU of which nothing was written. What is left of it is a fifth of it all, and no verdict.
+    // A CPU of which nothing was written: more than a hundredth of it all, and no verdict.
     let silent =
         build(&[stat(0, 0), stat(1, 0), stat(2, 0), stat(3, 0), (2, "CPU: 4\nentries: 700\nread events: 1\n".into())]);
     assert_eq!(missing(&silent, 1, None), [701, 0, 0]);

@@ -39,6 +39,13 @@ pub(crate) struct Chunk {
     pub(crate) size: u32,
 }
 
+impl Chunk {
+    /// Where its compressed bytes are in the file.
+    pub(crate) fn place(&self) -> Range<u64> {
+        self.at..self.at.saturating_add(self.compressed.into())
+    }
+}
+
 /// The chunks of a CPU, found by hopping over their headers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chunks {

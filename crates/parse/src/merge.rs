@@ -55,7 +55,7 @@ struct Lane<'t, T> {
     next: usize,
     ready: VecDeque<Ready<T>>,
     /// Where the next unit joins.
-    seam: Seam<'static>,
+    seam: Seam<'t>,
     /// The time that its last unit covered: how far the next will probably reach.
     stride: i64,
 }
@@ -111,7 +111,7 @@ impl<T: Timed> Lane<'_, T> {
             self.ready.push_back(Ready { items: unit.items, next: 0 });
         }
         if self.is_exhausted() {
-            let behind = self.seam.end(self.pages);
+            let behind = self.seam.end();
             self.add(behind);
         }
     }
@@ -284,7 +284,7 @@ impl<'t, T: Timed> Merger<'t, T> {
             next: *first,
             ready: VecDeque::new(),
             // All of the state's events are decoded where CPUs are merged.
-            seam: Seam::new(pages.cpu, *first, start, &[]),
+            seam: Seam::new(pages, *first, start, &[]),
             stride: 0,
         };
         let mut lanes: Vec<Lane<'t, T>> = lanes.iter().map(lane).collect();
@@ -318,7 +318,7 @@ impl<'t, T: Timed> Merger<'t, T> {
         if !self.batch.is_empty() {
             let _ = pass_on(&mut self.batch);
         }
-        self.lanes.iter().for_each(|lane| lane.seam.note_unwritten(lane.pages, &mut of_all));
+        self.lanes.iter().for_each(|lane| lane.seam.note_unwritten(&mut of_all));
         Found { diagnostics, of_all }
     }
 

@@ -33,7 +33,7 @@ pub(crate) trait Timed: Clone + Send + Sync {
 /// Where the next unit of a CPU joins those before.
 #[derive(Debug)]
 pub(crate) struct Seam<'p> {
-    cpu: Cpu,
+    pages: &'p CpuPages,
     /// See [`Timed::watch_on`].
     unwanted: &'p [u16],
     /// The units before the first one are not read.
@@ -53,13 +53,12 @@ pub(crate) struct Seam<'p> {
 }
 
 impl<'p> Seam<'p> {
-    /// Before the unit number `first` of a CPU, in a trace that begins at `start`.
-    pub(crate) fn new(cpu: Cpu, first: usize, start: Ts, unwanted: &'p [u16]) -> Seam<'p> {
-        let from_middle = first > 0;
+    /// Before the unit number `first` of `pages`, in a trace that begins at `start`.
+    pub(crate) fn new(pages: &'p CpuPages, first: usize, start: Ts, unwanted: &'p [u16]) -> Seam<'p> {
         Seam {
-            cpu,
+            pages,
             unwanted,
-            from_middle,
+            from_middle: first > 0,
             started: false,
             frontier: start,
             pending: None,
@@ -85,7 +84,7 @@ impl<'p> Seam<'p> {
         }
         let last = unit.last?;
         let lost = self.lose(unit.items.first_mut());
-        let (cpu, unwanted, before) = (self.cpu, self.unwanted, self.frontier);
+        let (cpu, unwanted, before) = (self.pages.cpu, self.unwanted, self.frontier);
         let watch_on = |stopper: &Pid| T::watch_on(cpu, unwanted, *stopper, before, &mut unit.items);
         self.stopper = self.stopper.take().filter(watch_on).or(unit.stopper);
         let mut backwards = 0u64;
@@ -102,23 +101,22 @@ impl<'p> Seam<'p> {
         lost
     }
 
-    /// Behind the last unit of `pages`. Where the data are cut nobody knows what the CPU did afterwards. May yield an
-    /// item.
-    pub(crate) fn end<T: Timed>(&mut self, pages: &CpuPages) -> Option<T> {
-        if pages.is_cut {
+    /// Behind the last unit. Where the data are cut nobody knows what the CPU did afterwards. May yield an item.
+    pub(crate) fn end<T: Timed>(&mut self) -> Option<T> {
+        if self.pages.is_cut {
             self.pending = Some(join_losses(self.pending.take(), Loss { count: None }));
         }
         if !self.started {
             return None;
         }
         let lost = self.lose(None);
-        lost.or_else(|| self.stopper.take().and_then(|_| T::offline(self.cpu, self.frontier)))
+        lost.or_else(|| self.stopper.take().and_then(|_| T::offline(self.pages.cpu, self.frontier)))
     }
 
     /// Behind the last unit: whether the recorder counted more records than there were.
-    pub(crate) fn note_unwritten(&self, pages: &CpuPages, diagnostics: &mut Diagnostics) {
+    pub(crate) fn note_unwritten(&self, diagnostics: &mut Diagnostics) {
         if !self.from_middle {
-            pages.note_unwritten(self.records, self.is_damaged, diagnostics);
+            self.pages.note_unwritten(self.records, self.is_damaged, diagnostics);
         }
     }
 
@@ -130,6 +128,6 @@ impl<'p> Seam<'p> {
         if self.from_middle && !self.started {
             return None;
         }
-        T::after_gap(self.cpu, self.frontier, loss, next)
+        T::after_gap(self.pages.cpu, self.frontier, loss, next)
     }
 }

@@ -34,14 +34,17 @@ pub(crate) enum Store {
     Chunks { codec: Option<Codec>, chunks: Vec<Chunk> },
 }
 
+/// Notes so many events that the recorder counted on a CPU, but that are not in the file.
+pub(crate) fn note_unwritten(cpu: u32, events: u64, diagnostics: &mut Diagnostics) {
+    let place = || format!("{events} of CPU {cpu} are not in the file");
+    diagnostics.add_many_at(Diagnostic::EventsDroppedUnmarked, events, place);
+}
+
 impl CpuPages {
     /// Notes what the recorder counted beyond the `events` that are here. Where the file is damaged that is the reason.
     pub(crate) fn note_unwritten(&self, events: u64, is_damaged: bool, diagnostics: &mut Diagnostics) {
-        let unwritten = self.recorded.map_or(0, |recorded| recorded.saturating_sub(events));
         if !self.is_cut && !is_damaged {
-            diagnostics.add_many_at(Diagnostic::EventsDroppedUnmarked, unwritten, || {
-                format!("{unwritten} of CPU {} are not in the file", self.cpu)
-            });
+            note_unwritten(self.cpu.0, self.recorded.unwrap_or(0).saturating_sub(events), diagnostics);
         }
     }
 
@@ -71,9 +74,7 @@ impl CpuPages {
                 let end = start.saturating_add(bytes).min(*size);
                 at.saturating_add(start)..at.saturating_add(end)
             }
-            Store::Chunks { chunks, .. } => {
-                chunks.get(unit).map_or(0..0, |c| c.at..c.at.saturating_add(c.compressed.into()))
-            }
+            Store::Chunks { chunks, .. } => chunks.get(unit).map_or(0..0, Chunk::place),
         }
     }
 

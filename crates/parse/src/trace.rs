@@ -243,11 +243,8 @@ impl Trace {
             self.diagnostics.add_many(Diagnostic::EventsDroppedUnmarked, dropped);
             let buffers = self.header.buffers.iter().zip(&self.lanes);
             let mut lanes = buffers.filter(|(buffer, _)| buffer.name == stat.buffer).flat_map(|(_, lanes)| lanes);
-            let unwritten = stat.recorded.unwrap_or(0);
             if is_whole && lanes.all(|pages| pages.cpu.0 != stat.cpu) {
-                self.diagnostics.add_many_at(Diagnostic::EventsDroppedUnmarked, unwritten, || {
-                    format!("{unwritten} of CPU {} are not in the file", stat.cpu)
-                });
+                stream::note_unwritten(stat.cpu, stat.recorded.unwrap_or(0), &mut self.diagnostics);
             }
         }
     }

@@ -178,7 +178,11 @@ impl<'o> Utilization<'o> {
         Utilization {
             options,
             intervals: Grid::new(options.from, options.to, options.interval, CLASSES),
-            heat: options.cpus.iter().map(|_| Grid::new(options.from, options.to, columns.width(), 3)).collect(),
+            heat: options
+                .cpus
+                .iter()
+                .map(|_| Grid::new(options.from, options.to, columns.width(), Heat::SUMS))
+                .collect(),
             columns,
             sums: vec![[0; CLASSES]; options.cpus.len()],
             rows: Rows::new(&options.cpus),
@@ -233,9 +237,9 @@ impl<'o> Utilization<'o> {
         self.sums[row][class as usize] += u128::from(to.since(from).0);
         let look = match class {
             Class::Idle => return,
-            Class::Unknown => 1,
-            Class::Offline => 2,
-            _ => 0,
+            Class::Unknown => Heat::UNKNOWN,
+            Class::Offline => Heat::OFFLINE,
+            _ => Heat::BUSY,
         };
         self.heat[row].add(look, from, to);
     }

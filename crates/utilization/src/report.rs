@@ -247,9 +247,16 @@ pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
 }
 
 impl Heat {
+    /// The places of its sums.
+    pub(crate) const BUSY: usize = 0;
+    pub(crate) const UNKNOWN: usize = 1;
+    pub(crate) const OFFLINE: usize = 2;
+    /// How many there are.
+    pub(crate) const SUMS: usize = 3;
+
     fn of(sums: &[u128]) -> Heat {
         let at = |look: usize| u64::try_from(sums[look]).unwrap_or(u64::MAX);
-        Heat { busy_ns: at(0), unknown_ns: at(1), offline_ns: at(2) }
+        Heat { busy_ns: at(Heat::BUSY), unknown_ns: at(Heat::UNKNOWN), offline_ns: at(Heat::OFFLINE) }
     }
 }
 

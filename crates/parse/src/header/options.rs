@@ -163,18 +163,23 @@ impl Options {
             self.stats_buffer = escape(name.trim().as_bytes());
             return;
         }
-        let field = |key: &str| {
-            let line = text.lines().find_map(|l| l.trim().strip_prefix(key)?.trim_start().strip_prefix(':'));
-            line.and_then(|v| v.trim().parse::<u64>().ok())
-        };
-        if let Some(cpu) = field("CPU").and_then(|cpu| u32::try_from(cpu).ok()) {
+        const KEYS: [&str; 6] = ["CPU", "entries", "overrun", "commit overrun", "dropped events", "read events"];
+        let mut values: [Option<u64>; 6] = [None; 6];
+        for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
+            let slot = KEYS.iter().zip(&mut values).find(|(known, _)| **known == key.trim());
+            if let Some((_, slot)) = slot {
+                *slot = slot.or(value.trim().parse().ok());
+            }
+        }
+        let [cpu, entries, overrun, commit_overrun, dropped, read] = values;
+        if let Some(cpu) = cpu.and_then(|cpu| u32::try_from(cpu).ok()) {
             self.stats.push(CpuStat {
                 buffer: self.stats_buffer.clone(),
                 cpu,
-                overrun: field("overrun").unwrap_or(0),
-                commit_overrun: field("commit overrun").unwrap_or(0),
-                dropped: field("dropped events").unwrap_or(0),
-                recorded: field("entries").zip(field("read events")).map(|(left, read)| left.saturating_add(read)),
+                overrun: overrun.unwrap_or(0),
+                commit_overrun: commit_overrun.unwrap_or(0),
+                dropped: dropped.unwrap_or(0),
+                recorded: entries.zip(read).map(|(left, read)| left.saturating_add(read)),
             });
         }
     }

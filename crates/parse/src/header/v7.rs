@@ -55,8 +55,10 @@ pub(super) fn read(reader: &mut Reader<'_>, bytes: Bytes<'_>, initial: Initial) 
     let first_options = initial.first_options;
     let mut header = Header::new(initial);
     let complete = chain(reader, &mut header, first_options);
+    let mut sections = Vec::new();
     if !complete || header.options.buffers.is_empty() {
-        salvage(reader, &mut header, bytes.at());
+        sections = walk(reader, bytes.at());
+        salvage(reader, &mut header, &sections);
     }
     parts(reader, &mut header)?;
     header.cpus = header.options.cpu_count.unwrap_or(0);
@@ -87,7 +89,7 @@ pub(super) fn read(reader: &mut Reader<'_>, bytes: Bytes<'_>, initial: Initial) 
         });
     }
     if !complete {
-        add_untabled(reader, &mut header, bytes.at(), &tables);
+        add_untabled(reader, &mut header, &sections, &tables);
     }
     if header.buffers.is_empty() {
         return Err(Error::unfinished());
@@ -103,9 +105,9 @@ pub(super) fn read(reader: &mut Reader<'_>, bytes: Bytes<'_>, initial: Initial) 
 
 /// Adds the buffers whose data are there, but none of the `tables` of CPUs: these stand behind the data, where the file
 /// was cut or is damaged.
-fn add_untabled(reader: &Reader<'_>, header: &mut Header, start: u64, tables: &[u64]) {
+fn add_untabled(reader: &Reader<'_>, header: &mut Header, sections: &[Section], tables: &[u64]) {
     let file_end = reader.file.len() as u64;
-    let mut sections = walk(reader, start).into_iter().peekable();
+    let mut sections = sections.iter().peekable();
     while let Some(section) = sections.next() {
         let at = section.body.saturating_sub(HEADER);
         if section.id != BUFFER || tables.contains(&at) {
@@ -181,9 +183,8 @@ fn options(reader: &mut Reader<'_>, header: &mut Header, section: &Section) -> O
     None
 }
 
-/// Reads every options section that the walk finds and the chain did not.
-fn salvage(reader: &mut Reader<'_>, header: &mut Header, start: u64) {
-    let sections = walk(reader, start);
+/// Reads every options section that the walk found and the chain did not.
+fn salvage(reader: &mut Reader<'_>, header: &mut Header, sections: &[Section]) {
     if header.options.buffers.is_empty() {
         // What the chain did deliver is delivered again; single facts are simply set again.
         header.options.stats.clear();

@@ -147,7 +147,7 @@ impl Trace {
         sink: &mut dyn FnMut(&SchedEvent) -> ControlFlow<()>,
     ) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
-        let mut seam = Seam::new(pages.cpu, first, self.start().unwrap_or_default(), plan.unwanted());
+        let mut seam = Seam::new(pages, first, self.start().unwrap_or_default(), plan.unwanted());
         let mut space = Vec::new();
         for number in first..pages.units() {
             reads(number);
@@ -159,8 +159,8 @@ impl Trace {
             unit.items.clear();
             space = unit.items;
         }
-        seam.note_unwritten(pages, &mut diagnostics);
-        if let Some(behind) = seam.end(pages) {
+        seam.note_unwritten(&mut diagnostics);
+        if let Some(behind) = seam.end() {
             let _ = sink(&behind);
         }
         diagnostics

@@ -48,8 +48,7 @@ pub(super) fn find(
     };
     let (rows, presumed) = number(&runs);
     diagnostics.add_many(Diagnostic::BadCpu, runs.len().saturating_sub(rows.len()) as u64);
-    // Of compressed data this is said where their chunks are found.
-    for row in rows.iter().filter(|row| row.is_cut && codec.is_none()) {
+    for row in rows.iter().filter(|row| row.is_cut) {
         diagnostics.add_at(Diagnostic::TruncatedData, || format!("CPU {}", row.cpu));
     }
     diagnostics.add_at(Diagnostic::LostTable, || {
@@ -78,13 +77,13 @@ fn compressed(source: &Source, place: &Range<u64>, codec: Codec, endian: Endian)
             at = at.saturating_add(PAGE);
             continue;
         };
-        let end = last.at.saturating_add(last.compressed.into());
+        let end = last.place().end;
         let cpu = found.chunks.iter().take(SEARCHED).find_map(|chunk| {
-            let place = chunk.at..chunk.at.saturating_add(chunk.compressed.into());
-            chunk::decompress(codec, slice(file, &place)?, chunk.size as usize, &mut bytes)?;
+            chunk::decompress(codec, slice(file, &chunk.place())?, chunk.size as usize, &mut bytes)?;
             idle_cpu(&bytes)
         });
-        runs.push(Run { at, size: end.saturating_sub(at), is_cut: found.cut, cpu });
+        // Whether it is cut is found by whoever looks for its chunks.
+        runs.push(Run { at, size: end.saturating_sub(at), is_cut: false, cpu });
         at = end.next_multiple_of(PAGE);
     }
     runs
