@@ -243,10 +243,11 @@ fn text(r: &Report, trace: &Trace) -> String {
         let _ = writeln!(out, "  {}: {} ({} was not recorded)", m.affects, m.consequence, m.event);
     }
     if r.missing.iter().all(|m| m.event == "power:cpu_frequency") {
-        let how = match (is_damaged(r), r.lost.gaps) {
-            (true, _) => "as far as the file could be read (below)",
-            (false, 0) => "exact",
-            (false, _) => "exact, outside of the losses",
+        let how = match (r.lost.gaps, r.lost.unmarked) {
+            _ if is_damaged(r) => "as far as the file could be read (below)",
+            (0, 0) => "exact",
+            (_, 0) => "exact, outside of the losses",
+            _ => "approximate: nobody knows where the events without a mark are missing",
         };
         let _ = writeln!(out, "  dat2graph and the run queues: {how}");
     }
