@@ -253,18 +253,16 @@ fn text_in_a_pdf_is_text() {
 
 #[test]
 fn frequencies_get_a_band_and_interrupts_a_class() {
-    let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
-    let format =
-        |id, name: &str, fields: &str| format!("name: {name}\nID: {id}\nformat:\n{common}{fields}\nprint fmt: \"\"\n");
     let two =
         "\tfield:u32 state;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:u32 cpu_id;\toffset:12;\tsize:4;\tsigned:0;\n";
+    let layout = TraceBuilder::default().layout();
+    let format = |id, name, fields| layout.format(id, name, fields);
     let formats = vec![
         ("power".to_owned(), format(700, "cpu_frequency", two)),
         ("irq".to_owned(), format(701, "irq_handler_entry", "")),
         ("irq".to_owned(), format(702, "irq_handler_exit", "")),
     ];
     let b = TraceBuilder { formats, ..TraceBuilder::default() };
-    let layout = b.layout();
     let mut ring = b.ring();
     let task = TaskRef { pid: Pid(7), prio: 120, comm: sched::Comm::new(b"make") };
     let idle = TaskRef { pid: Pid(0), prio: 120, comm: sched::Comm::new(b"swapper/0") };

@@ -2,7 +2,7 @@
 
 use crate::support::{fixture, golden, recordings, schedviz};
 use parse::Trace;
-use sched::{Cpu, Current, EventSource, Kind, Replay, SchedState, Ts};
+use sched::{Cpu, Current, EventSource, Kind, Replay, SchedEvent, SchedState, Ts};
 use std::collections::BTreeSet;
 use testkit::{Rng, Simulation, TraceBuilder, Truth, is_stopper};
 
@@ -194,6 +194,33 @@ fn steps_are_within_the_window() {
         let refused = run(&[&window[..], arguments].concat());
         assert!(refused.code == Some(1) && refused.stderr.contains(said), "{}", refused.stderr);
     }
+}
+
+#[test]
+fn an_event_is_of_its_system() {
+    let mut run = Simulation::run(3, 2, 400);
+    let middle = run.events[run.events.len() / 2];
+    let probe = 900;
+    run.events.insert(run.events.len() / 2 + 1, SchedEvent { kind: Kind::Other { id: probe }, ..middle });
+    let layout = TraceBuilder::default().layout();
+    let formats = vec![("probes".to_owned(), layout.format(probe, "sched_switch", ""))];
+    let folder = crate::support::scratch("stepper-system");
+    let trace = folder.join("probe.dat");
+    std::fs::write(&trace, TraceBuilder { formats, ..TraceBuilder::default() }.events(&run.events).build())
+        .expect("written");
+    let trace = trace.to_str().expect("a path");
+    let steps = |events: &str| {
+        let text =
+            schedviz(&["stepper", trace, "-q", "--json", "--events", events, "--steps", "1900"]).success().text();
+        let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        document["steps"].as_array().expect("steps").len()
+    };
+    let switches = run.events.iter().filter(|e| matches!(e.kind, Kind::Switch { .. })).count();
+    assert!(switches > 50);
+    assert_eq!(steps("probes:sched_switch"), 1);
+    assert_eq!(steps("sched:sched_switch"), switches);
+    assert_eq!(steps("sched_switch"), switches + 1, "a name is one of any system");
+    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]

@@ -108,7 +108,7 @@ impl Coming {
             Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } | Kind::Interrupt { .. } => (None, None, None),
         };
         let text = deed(event, state, names);
-        Coming { name: event_name(&event.kind, names), cpu: event.cpu, text, task, from, to }
+        Coming { name: Tracepoint::of(&event.kind).name(names), cpu: event.cpu, text, task, from, to }
     }
 
     /// Whether it concerns this core.
@@ -134,26 +134,47 @@ fn named(kind: &Kind) -> Vec<(Pid, Comm)> {
     }
 }
 
-/// The name of an event, as the kernel has it.
-pub fn event_name(kind: &Kind, names: &dyn Names) -> String {
-    let name = match kind {
-        Kind::Switch { .. } => "sched_switch",
-        Kind::Waking { .. } => "sched_waking",
-        Kind::Wakeup { .. } => "sched_wakeup",
-        Kind::WakeupNew { .. } => "sched_wakeup_new",
-        Kind::Migrate { .. } => "sched_migrate_task",
-        Kind::Fork { .. } => "sched_process_fork",
-        Kind::Exec { .. } => "sched_process_exec",
-        Kind::Exit { .. } => "sched_process_exit",
-        Kind::Lost { .. } => "lost",
-        Kind::Offline => "offline",
-        Kind::Frequency { .. } => "cpu_frequency",
-        Kind::Numa { stuck: true, .. } => "sched_stick_numa",
-        Kind::Numa { with: Some(_), .. } => "sched_swap_numa",
-        Kind::Numa { .. } => "sched_move_numa",
-        Kind::Interrupt { id, .. } | Kind::Other { id } => return names.event(*id),
-    };
-    name.to_owned()
+/// What an event is one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracepoint {
+    /// A tracepoint of the kernel that the state follows: its system and its name.
+    Known(&'static str, &'static str),
+    /// An event that the state knows nothing of, by its number in the file.
+    Numbered(u16),
+    /// No event of the trace: the reader's word for what it concluded.
+    Concluded(&'static str),
+}
+
+impl Tracepoint {
+    /// Of an event.
+    pub fn of(kind: &Kind) -> Tracepoint {
+        let known = |name| Tracepoint::Known("sched", name);
+        match kind {
+            Kind::Switch { .. } => known("sched_switch"),
+            Kind::Waking { .. } => known("sched_waking"),
+            Kind::Wakeup { .. } => known("sched_wakeup"),
+            Kind::WakeupNew { .. } => known("sched_wakeup_new"),
+            Kind::Migrate { .. } => known("sched_migrate_task"),
+            Kind::Fork { .. } => known("sched_process_fork"),
+            Kind::Exec { .. } => known("sched_process_exec"),
+            Kind::Exit { .. } => known("sched_process_exit"),
+            Kind::Numa { stuck: true, .. } => known("sched_stick_numa"),
+            Kind::Numa { with: Some(_), .. } => known("sched_swap_numa"),
+            Kind::Numa { .. } => known("sched_move_numa"),
+            Kind::Frequency { .. } => Tracepoint::Known("power", "cpu_frequency"),
+            Kind::Lost { .. } => Tracepoint::Concluded("lost"),
+            Kind::Offline => Tracepoint::Concluded("offline"),
+            Kind::Interrupt { id, .. } | Kind::Other { id } => Tracepoint::Numbered(*id),
+        }
+    }
+
+    /// Its name, without the system.
+    fn name(self, names: &dyn Names) -> String {
+        match self {
+            Tracepoint::Known(_, name) | Tracepoint::Concluded(name) => name.to_owned(),
+            Tracepoint::Numbered(id) => names.event(id),
+        }
+    }
 }
 
 /// Whether an event is about a task whose number or name this is, or has a name that contains it.
@@ -162,7 +183,8 @@ pub(crate) fn matches(event: &SchedEvent, names: &dyn Names, sought: &str) -> bo
     if let Ok(pid) = sought.parse().map(Pid) {
         return event.pid == pid || tasks.iter().any(|(p, _)| *p == pid);
     }
-    tasks.iter().any(|(_, comm)| comm.to_string().contains(sought)) || event_name(&event.kind, names).contains(sought)
+    tasks.iter().any(|(_, comm)| comm.to_string().contains(sought))
+        || Tracepoint::of(&event.kind).name(names).contains(sought)
 }
 
 /// The tasks that an event is about, each with its name: those that it tells of, or else the one that was current.

@@ -208,6 +208,13 @@ impl Layout {
         b.bytes
     }
 
+    /// The format text of an event of which [`Layout::bare`] makes records; `fields` are declared behind the common
+    /// ones.
+    pub fn format(&self, id: u16, name: &str, fields: &str) -> String {
+        let common = self.common(id, 0, 0).text;
+        format!("name: {name}\nID: {id}\nformat:\n{common}{fields}\nprint fmt: \"\"\n")
+    }
+
     fn common(&self, id: u16, pid: i32, flags: u8) -> Builder {
         let mut b = Builder { order: self.order, text: String::new(), bytes: Vec::new(), dynamic: Vec::new() };
         b.field("unsigned short common_type", 2, false, id.into());

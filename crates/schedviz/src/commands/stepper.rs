@@ -6,14 +6,14 @@ use crate::present::Document;
 use crate::subject::Subject;
 use crate::{patterns, trust};
 use anyhow::{Result, bail};
-use parse::{EventStream, Where};
+use parse::{EventFormat, EventStream, Where};
 use sched::{Cpu, Replay, SchedEvent, Ts, Window};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::io::IsTerminal;
 use std::ops::RangeInclusive;
 use stepper::tui::App;
-use stepper::{Names, Options, Step};
+use stepper::{Names, Options, Step, Tracepoint};
 
 /// Show the run queues of every core at one instant, event by event
 ///
@@ -120,25 +120,24 @@ fn instant(args: &StepperArgs, subject: &Subject) -> Result<Ts> {
 }
 
 /// Which events are stepped at.
-struct Filter {
-    names: Option<Vec<String>>,
+struct Filter<'t> {
+    formats: Option<Vec<&'t EventFormat>>,
     tasks: Option<TaskFilter>,
     cpus: Option<Vec<Cpu>>,
 }
 
-impl Filter {
-    fn of(args: &StepperArgs, subject: &Subject) -> Result<Filter> {
+impl<'t> Filter<'t> {
+    fn of(args: &StepperArgs, subject: &'t Subject) -> Result<Filter<'t>> {
         let formats = patterns::formats(&subject.trace, &args.tool.events)?;
-        let names = formats.into_iter().map(|f| f.name.clone()).collect();
         Ok(Filter {
-            names: (!args.tool.events.is_empty()).then_some(names),
+            formats: (!args.tool.events.is_empty()).then_some(formats),
             tasks: args.tasks.is_any().then(|| args.tasks.filter()).transpose()?,
             cpus: subject.only(),
         })
     }
 
     fn is_open(&self) -> bool {
-        self.names.is_none() && self.tasks.is_none() && self.cpus.is_none()
+        self.formats.is_none() && self.tasks.is_none() && self.cpus.is_none()
     }
 
     fn wants(&self, event: &SchedEvent, state: &sched::SchedState, names: &dyn Names) -> bool {
@@ -149,7 +148,12 @@ impl Filter {
             let coming = stepper::Coming::of(event, state, names);
             cpus.iter().any(|cpu| coming.concerns(*cpu))
         };
-        self.names.as_ref().is_none_or(|wanted| wanted.contains(&stepper::event_name(&event.kind, names)))
+        let is_of = |format: &&EventFormat| match Tracepoint::of(&event.kind) {
+            Tracepoint::Known(system, name) => (system, name) == (&*format.system, &*format.name),
+            Tracepoint::Numbered(id) => id == format.id,
+            Tracepoint::Concluded(_) => false,
+        };
+        self.formats.as_ref().is_none_or(|wanted| wanted.iter().any(is_of))
             && self.tasks.as_ref().is_none_or(about)
             && self.cpus.as_ref().is_none_or(on)
     }
