@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{name:<16} {pid:>7} {:>10.3} ms", *ns as f64 / 1e6);
     }
     for (what, count, _) in outcome.diagnostics.iter() {
-        println!("{count} {}", what.message());
+        println!("{count} {}", what.message(count));
     }
     Ok(())
 }

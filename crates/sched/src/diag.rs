@@ -18,7 +18,7 @@ pub enum Severity {
 /// What was found. Each has a count, a severity and one line of advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)] // `message` is the documentation, and what the user reads
+#[allow(missing_docs)] // `template` is the documentation, and what the user reads
 pub enum Diagnostic {
     EventsLost,
     EventsDroppedUnmarked,
@@ -104,87 +104,102 @@ impl Diagnostic {
         }
     }
 
-    /// What it is, and what one can do about it: one line.
-    pub fn message(self) -> &'static str {
+    /// What it is, so many times, and what one can do about it: one line, to follow the number.
+    pub fn message(self, count: u64) -> String {
+        inflected(self.template(), count)
+    }
+
+    /// The message, with `{one|many}` where it depends on the number.
+    fn template(self) -> &'static str {
         use Diagnostic::*;
         match self {
             EventsLost => {
-                "places where events are missing, overwritten by the kernel before they were read or damaged in the file; what ran there is unknown. Record with larger buffers (trace-cmd record -b)"
+                "{place|places} where events are missing, overwritten by the kernel before they were read or damaged in the file; what ran there is unknown. Record with larger buffers (trace-cmd record -b)"
             }
             EventsDroppedUnmarked => {
-                "events that the recorder counted, but that are missing without a mark of where: dropped by the kernel, or never written (trace-cmd record -m); who runs or waits may be wrong behind such a place"
+                "{event|events} that the recorder counted, but that {is|are} missing without a mark of where: dropped by the kernel, or never written (trace-cmd record -m); who runs or waits may be wrong behind such a place"
             }
             CorruptPage => {
-                "pages that are not valid ring-buffer pages; they were skipped, and the time around them is unknown"
+                "{page that is no valid ring-buffer page|pages that are not valid ring-buffer pages}; skipped, and the time around {it|them} is unknown"
             }
-            CorruptRecord => "records that run past their page; the rest of each page was dropped",
-            CorruptChunk => "compressed chunks that could not be decompressed; they were skipped",
+            CorruptRecord => {
+                "{record that runs past its|records that run past their} page; the rest of {the|each} page was dropped"
+            }
+            CorruptChunk => "compressed {chunk|chunks} that could not be decompressed; skipped",
             TruncatedData => {
-                "CPUs whose data end after the end of the file; the file was cut, what precedes the cut was read"
+                "{CPU|CPUs} whose data end after the end of the file; the file was cut, what precedes the cut was read"
             }
             OverlappingData => {
-                "CPUs whose data stand where another CPU's do: a damaged table of CPUs; they end where the other's begin, or were left out"
+                "{CPU|CPUs} whose data stand where another CPU's do: a damaged table of CPUs; they end where the other's begin, or were left out"
             }
             LostTable => {
-                "buffers whose table of CPUs is missing, as it stands behind the data and the file was cut; the data were found without it, and their CPUs by the names of the idle tasks (swapper/3)"
+                "{buffer|buffers} whose table of CPUs is missing, as it stands behind the data and the file was cut; the data were found without it, and their CPUs by the names of the idle tasks (swapper/3)"
             }
-            TruncatedHeader => {
-                "parts of the header beyond the end of the file, or of impossible size; they were left out"
+            TruncatedHeader => "{part|parts} of the header beyond the end of the file, or of impossible size; left out",
+            MissingSection => "{part|parts} of the header that the file does not have; names or formats may be missing",
+            MissingDecoder => "{part|parts} of the file compressed in a way that this build cannot read",
+            BadOption => "{option|options} too short or of impossible content; ignored",
+            UnknownOption => "{option|options} of a later trace-cmd; skipped",
+            BadFormat => {
+                "event {format|formats} that could not be understood in full; such events are counted, not interpreted"
             }
-            MissingSection => "parts of the header that the file does not have; names or formats may be missing",
-            MissingDecoder => "parts of the file compressed in a way that this build cannot read",
-            BadOption => "options too short or of impossible content; ignored",
-            UnknownOption => "options of a later trace-cmd; skipped",
-            BadFormat => "event formats that could not be understood in full; such events are counted, not interpreted",
-            DuplicateFormat => "event formats given twice; the first one counts",
-            UnknownEvent => "events without a format in the file; counted, not interpreted",
+            DuplicateFormat => "event {format|formats} given twice; the first one counts",
+            UnknownEvent => "{event|events} without a format in the file; counted, not interpreted",
             SmallerStride => {
-                "buffers whose label gives larger pages than their data have (trace-cmd 3.1 on kernels with large sub-buffers); read by the data"
+                "{buffer whose label gives larger pages than its|buffers whose label gives larger pages than their} data have (trace-cmd 3.1 on kernels with large sub-buffers); read by the data"
             }
-            LargerStride => "buffers whose label gives smaller pages than their data have; read by the data",
+            LargerStride => {
+                "{buffer whose label gives smaller pages than its|buffers whose label gives smaller pages than their} data have; read by the data"
+            }
             DuplicateEvents => {
-                "events that another buffer of this trace records as well; those were used. Choose with --buffer"
+                "{event|events} that another buffer of this trace records as well; {that one was|those were} used. Choose with --buffer"
             }
-            OtherClock => "buffers with another clock than the first; left out. Choose with --buffer",
+            OtherClock => "{buffer|buffers} with another clock than the first; left out. Choose with --buffer",
             TimeBackwards => {
-                "events stamped earlier than their predecessor on the same CPU; moved to its time. The clock stepped back: record with -C mono"
+                "{event stamped earlier than its|events stamped earlier than their} predecessor on the same CPU; moved to its time. The clock stepped back: record with -C mono"
             }
-            TimeOutOfRange => "time stamps beyond 146 years; cut there",
-            BadCpu => "events that name a CPU number no machine has; left out",
-            UnknownState => "values of prev_state that the event's own format does not explain; taken as blocked",
+            TimeOutOfRange => "time {stamp|stamps} beyond 146 years; cut there",
+            BadCpu => "{event that names|events that name} a CPU number no machine has; left out",
+            UnknownState => {
+                "{value|values} of prev_state that the event's own format does not explain; taken as blocked"
+            }
             MissingEvents => {
-                "kinds of scheduler events that were not recorded; what depends on them is approximate (schedviz info tells what does). Record with trace-cmd record -e sched"
+                "{kind|kinds} of scheduler events that {was|were} not recorded; what depends on {it|them} is approximate (schedviz info tells what does). Record with trace-cmd record -e sched"
             }
             SwitchPrevMismatch => {
-                "switches away from another task than the one known to run: earlier ones were not recorded, by a filter (trace-cmd record -f, -F, -P) or an unmarked loss; who ran before each is wrong"
+                "{switch|switches} away from another task than the one known to run: earlier ones were not recorded, by a filter (trace-cmd record -f, -F, -P) or an unmarked loss; who ran before {it|each} is wrong"
             }
-            UnseenMigration => "tasks that ran on another CPU than the one they waited on, without a migration event",
+            UnseenMigration => {
+                "{task that ran on another CPU than the one it|tasks that ran on another CPU than the one they} waited on, without a migration event"
+            }
             UnseenWakeup => {
-                "tasks that ran after a sleep that no wakeup ended, or came when none had waited; how long they waited is unknown"
+                "{task|tasks} that ran after a sleep that no wakeup ended, or came when none had waited; how long {it|they} waited is unknown"
             }
             RunningElsewhere => {
-                "tasks switched in while another CPU was thought to run them; that CPU is unknown until its next event"
+                "{task|tasks} switched in while another CPU was thought to run {it|them}; that CPU is unknown until its next event"
             }
-            MigrateRunning => "migrations of a task that runs; ignored",
+            MigrateRunning => "{migration|migrations} of a task that runs; ignored",
             MigrateOrigMismatch => {
-                "migrations from another CPU than the one the task was thought to be on; the event was believed"
+                "{migration|migrations} from another CPU than the one the task was thought to be on; the event was believed"
             }
-            WakeupTargetCorrected => "wakeups of a waiting task on another CPU than its queue; moved there",
-            UnseenExit => "process numbers used again without an exit having been seen",
+            WakeupTargetCorrected => "{wakeup|wakeups} of a waiting task on another CPU than its queue; moved there",
+            UnseenExit => "process {number|numbers} used again without an exit having been seen",
             UnseenQueue => {
-                "times a task was on the queue of a CPU without any event, one left out (trace-cmd record -M) or whose data are missing; how long it waited, whether it ran there, and who waited at the start is unknown"
+                "{time|times} a task was on the queue of a CPU without any event, one left out (trace-cmd record -M) or whose data are missing; how long it waited, whether it ran there, and who waited at the start is unknown"
             }
             UnseenDeparture => {
-                "tasks that waited on a CPU that became idle all the same, where events are missing: they had left unseen, and are unknown until their next event"
+                "{task|tasks} that waited on a CPU that became idle all the same, where events are missing: {it had left unseen, and is unknown until its|they had left unseen, and are unknown until their} next event"
             }
-            EarlyWakeup => "wakeups of a task that still ran; normal, nothing was counted",
+            EarlyWakeup => "{wakeup|wakeups} of a task that still ran; normal, nothing was counted",
             CpuOffline => {
-                "times a CPU was offline: from the last event of its stopper, or the start of the trace, until its next event it counts as neither idle nor busy (no event tells of it; it is concluded from what the kernel does not record)"
+                "{time|times} a CPU was offline: from the last event of its stopper, or the start of the trace, until its next event it counts as neither idle nor busy (no event tells of it; it is concluded from what the kernel does not record)"
             }
             FastWindow => {
                 "window whose past is known from its own events alone (--fast-window): tasks that waited all the while without an event are missing, and who descends from the traced command is not known"
             }
-            LateStart => "tasks found late to have waited since the start; the pass was run again with what it learned",
+            LateStart => {
+                "{task|tasks} found late to have waited since the start; the pass was run again with what it learned"
+            }
         }
     }
 
@@ -192,6 +207,17 @@ impl Diagnostic {
     pub fn name(self) -> String {
         serde_json::to_value(self).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
     }
+}
+
+/// A text in which `{one|many}` stands for what depends on the number.
+fn inflected(template: &str, count: u64) -> String {
+    let mut parts = template.split(['{', '|', '}']);
+    let mut text = parts.next().unwrap_or("").to_owned();
+    while let (Some(one), Some(many), Some(rest)) = (parts.next(), parts.next(), parts.next()) {
+        text += if count == 1 { one } else { many };
+        text += rest;
+    }
+    text
 }
 
 /// Diagnostics with their counts, in a fixed order.
@@ -268,14 +294,29 @@ impl Serialize for Diagnostics {
             count: u64,
             #[serde(skip_serializing_if = "Option::is_none")]
             first: Option<&'a str>,
-            message: &'static str,
+            message: String,
         }
         s.collect_seq(self.iter().map(|(kind, count, first)| Row {
             kind,
             severity: kind.severity(),
             count,
             first,
-            message: kind.message(),
+            message: kind.message(count),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_agree_with_their_number() {
+        let (one, many) = (Diagnostic::CorruptPage.message(1), Diagnostic::CorruptPage.message(2));
+        assert_eq!(one, "page that is no valid ring-buffer page; skipped, and the time around it is unknown");
+        assert_eq!(many, "pages that are not valid ring-buffer pages; skipped, and the time around them is unknown");
+        assert_eq!(inflected("plain", 1), "plain");
+        assert_eq!(inflected("{a|b}{|s} c", 1), "a c");
+        assert_eq!(inflected("{a|b}{|s} c", 0), "bs c");
     }
 }

@@ -3,7 +3,6 @@
 use crate::args::ReadArgs;
 use parse::Trace;
 use sched::{Diagnostic, Diagnostics, Severity};
-use std::fmt::Display;
 use std::io::IsTerminal;
 
 /// Prints what is worth a warning to standard error: losses and repairs, one line each.
@@ -34,12 +33,26 @@ pub(crate) fn unwritten_percent(trace: &Trace, diagnostics: &Diagnostics) -> f64
 }
 
 /// A diagnostic in a line.
-pub(crate) fn line(what: Diagnostic, count: impl Display, first: Option<&str>) -> String {
+pub(crate) fn line(what: Diagnostic, count: u64, first: Option<&str>) -> String {
     let place = match (what, first) {
         (_, None) => String::new(),
-        // Those are names, or say more.
-        (Diagnostic::MissingEvents | Diagnostic::FastWindow, Some(which)) => format!(" [{which}]"),
+        // There is no other, or those are names.
+        (_, Some(place)) if count == 1 => format!(" [{place}]"),
+        (Diagnostic::MissingEvents | Diagnostic::FastWindow, Some(names)) => format!(" [{names}]"),
         (_, Some(place)) => format!(" [first: {place}]"),
     };
-    format!("{count} {}{place}", what.message())
+    format!("{} {}{place}", grouped(count), what.message(count))
+}
+
+/// Digits in groups of three.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
 }

@@ -2,6 +2,8 @@
 
 use crate::args::{ReadArgs, name_of};
 use crate::output::{Format, Forms, OutputArgs};
+use crate::page::places;
+use crate::trust::grouped;
 use crate::{progress, trust};
 use anyhow::Result;
 use parse::{BufferInfo, ClockKind, CpuCounts, EventCount, Trace};
@@ -207,19 +209,6 @@ fn is_damaged(r: &Report) -> bool {
     r.diagnostics.iter().any(|(what, ..)| is_damage(what))
 }
 
-/// Digits in groups of three.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
-}
-
 fn text(r: &Report, trace: &Trace) -> String {
     let mut out = String::new();
     summary(&mut out, r, trace);
@@ -263,7 +252,7 @@ fn text(r: &Report, trace: &Trace) -> String {
             Severity::Repaired => "repaired",
             Severity::DataLoss => "data loss",
         };
-        let _ = writeln!(out, "  {word}: {}", trust::line(what, grouped(count), first));
+        let _ = writeln!(out, "  {word}: {}", trust::line(what, count, first));
     }
     out
 }
@@ -316,7 +305,8 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
         (0, 0) => "nothing".to_owned(),
         (0, unmarked) => format!("{} events without a mark of where", grouped(unmarked)),
         (gaps, unmarked) => {
-            format!("{} events in {gaps} places, {unmarked} more without a place", grouped(r.lost.events))
+            let (events, unmarked) = (grouped(r.lost.events), grouped(unmarked));
+            format!("{events} events in {}, {unmarked} more without a place", places(gaps))
         }
     };
     line("lost", lost);
