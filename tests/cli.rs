@@ -65,6 +65,16 @@ fn errors_say_what_to_do() {
 }
 
 #[test]
+fn what_a_killed_recorder_left_is_pointed_out() {
+    let folder = scratch("killed");
+    std::fs::write(folder.join("trace.dat.cpu0"), [0; 4096]).expect("written");
+    let refused = crate::support::schedviz_in(&folder, &["info", "trace.dat"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("`trace-cmd restore -o trace.dat $(ls -v trace.dat.cpu*)`"), "{}", refused.stderr);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn a_clock_of_cycles_can_be_given_its_frequency() {
     let trace = path("clock-x86-tsc.dat");
     let output = schedviz(&["dat2graph", &trace, "--clock-hz", "2000000000", "--json"]).success();

@@ -22,6 +22,16 @@ pub enum Error {
         /// What it is.
         what: &'static str,
     },
+    /// The recorder was killed before it wrote the file.
+    #[error(
+        "cannot read {0}: it is not there, but {0}.cpu0 is, as trace-cmd record leaves it when it is killed; where it \
+         was recorded, `trace-cmd restore -o {0} $(ls -v {0}.cpu*)` makes the trace of it",
+        path.display()
+    )]
+    Unwritten {
+        /// The file that it would have written.
+        path: PathBuf,
+    },
     /// Another kind of file.
     #[error("not a trace.dat: {what}")]
     Foreign {

@@ -2,8 +2,16 @@
 
 use crate::error::Error;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
+
+/// Whether a recorder that was to write this file left what it had read of the ring buffers.
+fn has_parts(path: &Path) -> bool {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".cpu0");
+    Path::new(&part).is_file()
+}
 
 /// The bytes of a trace.
 #[derive(Debug)]
@@ -17,7 +25,10 @@ impl Source {
     pub(crate) fn open(path: &Path) -> Result<Source, Error> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         // A FIFO would block in open(2), so look first.
-        let meta = std::fs::metadata(path).map_err(io)?;
+        let meta = std::fs::metadata(path).map_err(|source| match source.kind() {
+            ErrorKind::NotFound if has_parts(path) => Error::Unwritten { path: path.to_owned() },
+            _ => io(source),
+        })?;
         if !meta.is_file() {
             return Err(Error::NotAFile { path: path.to_owned(), what: kind(&meta.file_type()) });
         }

@@ -77,7 +77,7 @@ pub(crate) fn name_of(path: &Path) -> String {
 /// An error with the file's name in front, unless it has it already.
 pub(crate) fn named(path: &Path, error: parse::Error) -> anyhow::Error {
     match error {
-        parse::Error::Io { .. } | parse::Error::NotAFile { .. } => error.into(),
+        parse::Error::Io { .. } | parse::Error::NotAFile { .. } | parse::Error::Unwritten { .. } => error.into(),
         error => anyhow::Error::new(error).context(path.display().to_string()),
     }
 }
