@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use testkit::{Simulation, TraceBuilder};
+use testkit::{Compression, Simulation, TraceBuilder};
 use workcons::{Options, WorkConservation};
 
 /// No input of this size takes longer, even here, unoptimised and beside other tests.
@@ -251,6 +251,37 @@ fn data_whose_table_is_cut_off_are_found() {
     }
     println!("{cuts} buffers, {presumed} files with CPUs by their order");
     assert!(cuts > 10, "{cuts} buffers");
+}
+
+/// The files that a killed recorder left, restored in the order in which a shell lists them.
+#[test]
+fn what_was_restored_in_the_wrong_order_is_put_right() {
+    let sim = Simulation::run(9, 12, 8000);
+    let mut listed: Vec<u32> = (0..12).collect();
+    listed.sort_by_key(u32::to_string);
+    assert_eq!(listed[..4], [0, 1, 10, 11]);
+    for (version, compression) in [(6, Compression::None), (7, Compression::None), (7, Compression::Zstd)] {
+        let builder = |restored| TraceBuilder { version, compression, restored, ..TraceBuilder::default() };
+        let right = builder(false).events(&sim.events);
+        let mut wrong = builder(true).events(&sim.events);
+        let parts: BTreeMap<u32, Vec<Vec<u8>>> = wrong.buffers[0].cpus.drain(..).collect();
+        let in_order = listed.iter().map(|cpu| parts.get(cpu).cloned().unwrap_or_default());
+        wrong.buffers[0].cpus = (0..).zip(in_order).collect();
+        let read = |bytes: Vec<u8>| {
+            let trace = Trace::from_bytes(bytes, parse::Options::default()).expect("readable");
+            let mut records = Vec::new();
+            trace.records(&mut |record| {
+                records.push((record.ts, record.cpu, record.id(), record.pid()));
+                ControlFlow::Continue(())
+            });
+            let moved = trace.diagnostics().count(Diagnostic::MisnumberedCpu);
+            (records, moved, trace.diagnostics().detail(Diagnostic::MisnumberedCpu).map(str::to_owned))
+        };
+        let (right, wrong) = (read(right.build()), read(wrong.build()));
+        assert!(right.0 == wrong.0 && right.0.len() > 1000, "version {version}, {compression:?}");
+        assert_eq!((right.1, right.2), (0, None));
+        assert_eq!((wrong.1, wrong.2.as_deref()), (10, Some("CPU 10 stood as 2")), "all but 0 and 1");
+    }
 }
 
 /// Events that the recorder counted, but that are not in the file: told by whoever reads all of it.

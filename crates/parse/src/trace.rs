@@ -23,6 +23,7 @@ use std::sync::{Arc, OnceLock};
 
 mod cpu;
 mod events;
+mod misnumbered;
 mod stride;
 mod untabled;
 
@@ -593,5 +594,6 @@ fn cpu_pages(
         lanes.push(pages);
     }
     stride::settle(source, &mut lanes, diagnostics);
+    misnumbered::settle(source, &header.options, &mut lanes, diagnostics);
     lanes
 }

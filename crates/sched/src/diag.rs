@@ -28,6 +28,7 @@ pub enum Diagnostic {
     TruncatedData,
     OverlappingData,
     LostTable,
+    MisnumberedCpu,
     TruncatedHeader,
     MissingSection,
     MissingDecoder,
@@ -83,7 +84,8 @@ impl Diagnostic {
             | UnseenQueue
             | SwitchPrevMismatch
             | BadCpu => Severity::DataLoss,
-            SmallerStride
+            MisnumberedCpu
+            | SmallerStride
             | LargerStride
             | TimeBackwards
             | TimeOutOfRange
@@ -134,6 +136,9 @@ impl Diagnostic {
             }
             LostTable => {
                 "{buffer|buffers} whose table of CPUs is missing, as it stands behind the data and the file was cut; the data were found without it, and their CPUs by the names of the idle tasks (swapper/3)"
+            }
+            MisnumberedCpu => {
+                "{CPU|CPUs} whose data stood under another's number, as trace-cmd restore numbers trace.dat.cpu*, of which cpu10 comes before cpu2; {it has that of its idle task|they have those of their idle tasks} (swapper/3)"
             }
             TruncatedHeader => "{part|parts} of the header beyond the end of the file, or of impossible size; left out",
             MissingSection => "{part|parts} of the header that the file does not have; names or formats may be missing",

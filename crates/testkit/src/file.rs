@@ -69,6 +69,8 @@ pub struct TraceBuilder {
     pub printk: String,
     /// Command names.
     pub cmdlines: String,
+    /// As `trace-cmd restore` writes it: nothing tells who recorded it.
+    pub restored: bool,
     /// Version 6: write an options block at all.
     pub v6_options: bool,
     /// Version 6: the clock behind the CPU table.
@@ -99,6 +101,7 @@ impl Default for TraceBuilder {
             kallsyms: String::new(),
             printk: String::new(),
             cmdlines: String::new(),
+            restored: false,
             v6_options: true,
             v6_clock_trailer: Some("[local]".into()),
             omit: Vec::new(),
@@ -212,7 +215,8 @@ impl TraceBuilder {
 
     fn standard_options(&self) -> Vec<(u16, Vec<u8>)> {
         let uname = format!("Linux node {} x86_64\0", self.age.release());
-        let mut options = vec![(5, uname.into_bytes()), (9, b"3.1.6 testkit\0".to_vec())];
+        let recorder = vec![(5, uname.into_bytes()), (9, b"3.1.6 testkit\0".to_vec())];
+        let mut options = if self.restored { Vec::new() } else { recorder };
         let mut count = Vec::new();
         self.put(&mut count, self.cpu_count.into(), 4);
         options.push((8, count));

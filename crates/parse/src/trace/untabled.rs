@@ -140,7 +140,7 @@ fn last_stamp(page: &Page<'_>) -> u64 {
 }
 
 /// The CPU whose idle task is named in these bytes.
-fn idle_cpu(bytes: &[u8]) -> Option<u32> {
+pub(super) fn idle_cpu(bytes: &[u8]) -> Option<u32> {
     const NAME: &[u8] = b"swapper/";
     let names = bytes.windows(NAME.len()).enumerate().filter(|(_, text)| *text == NAME);
     names.into_iter().find_map(|(at, _)| {
