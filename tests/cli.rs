@@ -65,6 +65,29 @@ fn errors_say_what_to_do() {
 }
 
 #[test]
+fn a_topology_of_another_machine_is_pointed_out() {
+    let topology = path("hackbench.cpus.txt");
+    let said = |trace: &str, topology: &str| {
+        let drawn =
+            schedviz(&["dat2graph", &path(trace), "--topology", topology, "-o", "-", "--format", "svg"]).success();
+        (drawn.stderr.clone(), drawn.text())
+    };
+    let (own, _) = said("hackbench.dat", &topology);
+    assert!(!own.contains("topology"), "{own}");
+    // Eight CPUs, and a trace of four.
+    let (message, figure) = said("affine.dat", &topology);
+    for text in [&message, &figure] {
+        assert!(text.contains("The topology has CPUs 4-7, but the trace was recorded on 4"), "{message}");
+    }
+    let folder = scratch("topology");
+    let half = folder.join("half.txt");
+    std::fs::write(&half, "cpu0 socket=0\ncpu1 socket=0\ncpu2 socket=1\ncpu3 socket=1\n").expect("written");
+    let (message, _) = said("hackbench.dat", half.to_str().expect("a path"));
+    assert!(message.contains("hackbench.dat: The topology lacks CPUs 4-7 of the trace"), "{message}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn what_a_killed_recorder_left_is_pointed_out() {
     let folder = scratch("killed");
     std::fs::write(folder.join("trace.dat.cpu0"), [0; 4096]).expect("written");

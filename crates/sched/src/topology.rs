@@ -90,6 +90,11 @@ impl Topology {
         self.places.get(&cpu.0)
     }
 
+    /// The CPUs that the source names.
+    pub fn cpus(&self) -> impl Iterator<Item = Cpu> {
+        self.places.keys().map(|cpu| Cpu(*cpu))
+    }
+
     /// Sets the place of `cpu`.
     pub fn set(&mut self, cpu: Cpu, place: Place) {
         self.places.insert(cpu.0, place);

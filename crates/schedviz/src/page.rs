@@ -82,6 +82,7 @@ pub(crate) fn general_warnings(subject: &Subject, diagnostics: &Diagnostics) -> 
             "Read from shortly before the window on (--fast-window): tasks that waited unseen are missing.".into(),
         );
     }
+    warnings.extend(subject.doubtful_topology());
     let silent = subject.silent();
     if !silent.is_empty() {
         warnings.push(format!("CPUs without any event, not shown: {}", format_cpu_list(&silent)));

@@ -6,6 +6,7 @@ use crate::progress;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
 use parse::Trace;
+use sched::topology::format_cpu_list;
 use sched::{Analysis, Cpu, Diagnostic, Diagnostics, Outcome, Pass, Topology, Ts, Window};
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
@@ -66,7 +67,12 @@ impl Subject {
         let observed = trace.observed();
         let shown = window.cpus(&observed, &topology)?;
         let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());
-        Ok(Subject { trace, path, read, drawable, start, window: asked, from, to, topology, observed, shown })
+        let subject =
+            Subject { trace, path, read, drawable, start, window: asked, from, to, topology, observed, shown };
+        if let Some(doubt) = subject.doubtful_topology().filter(|_| !subject.read.quiet) {
+            eprintln!("schedviz: {}: {doubt}", subject.name());
+        }
+        Ok(subject)
     }
 
     /// An error with the file's name in front.
@@ -87,6 +93,28 @@ impl Subject {
     /// CPUs of the machine without any event.
     pub(crate) fn silent(&self) -> Vec<Cpu> {
         self.trace.info().silent(&self.observed)
+    }
+
+    /// What shows that the topology is of another machine than the trace.
+    pub(crate) fn doubtful_topology(&self) -> Option<String> {
+        if self.topology.is_empty() {
+            return None;
+        }
+        let machine = self.trace.info().cpus;
+        let without_place: Vec<Cpu> =
+            self.observed.iter().copied().filter(|cpu| self.topology.place(*cpu).is_none()).collect();
+        let beyond: Vec<Cpu> = self.topology.cpus().filter(|cpu| cpu.0 >= machine).collect();
+        match (without_place.as_slice(), beyond.as_slice()) {
+            ([], []) => None,
+            ([], _) => Some(format!(
+                "The topology has CPUs {}, but the trace was recorded on {machine}: is it another machine's?",
+                format_cpu_list(&beyond)
+            )),
+            (cpus, _) => Some(format!(
+                "The topology lacks CPUs {} of the trace: is it another machine's?",
+                format_cpu_list(cpus)
+            )),
+        }
     }
 
     /// The CPUs shown, where only some were asked for.
