@@ -82,6 +82,29 @@ fn runs_that_lost_much_are_left_out_by_name_and_settings_are_compared() {
 }
 
 #[test]
+fn a_run_counts_once() {
+    let folder = scratch("compare-twice");
+    let base = runs(&folder, "base", 0..3, 1);
+    let new = runs(&folder, "new", 3..6, 1);
+    let [of_base, of_new] = [("base.1.dat", "copy.dat"), ("new.4.dat", "other.dat")].map(|(from, to)| {
+        std::fs::copy(folder.join(from), folder.join(to)).expect("copied");
+        folder.join(to).to_str().expect("a path").to_owned()
+    });
+    let text = |more: &[&str]| {
+        let arguments = [&["compare", "-q", "--base", &base, &of_base, "--new", &new], more].concat();
+        schedviz(&arguments).success().text()
+    };
+    let once = text(&[]);
+    assert!(once.contains("note: base: copy.dat is left out: it is the recording of base.1.dat again"), "{once}");
+    assert!(once.contains("new (3 runs) against base (3 runs)"), "{once}");
+    let alone = schedviz(&["compare", "-q", "--base", &base, "--new", &new]).success().text();
+    assert!(once.ends_with(&alone), "otherwise nothing changes:\n{once}\n{alone}");
+    let both = schedviz(&["compare", "-q", "--base", &base, &of_new, "--new", &new]).success().text();
+    assert!(both.contains("note: other.dat is in base and in new: a run of both sides hides a change"), "{both}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused_with_advice() {
     let trace = fixture("hackbench.dat");
     let trace = trace.to_str().expect("a path");

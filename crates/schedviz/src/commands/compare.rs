@@ -104,12 +104,17 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         .iter()
         .map(|text| Limit::parse(text, &metrics).map_err(|why| anyhow!("--fail-if: {why}")))
         .collect::<Result<_>>()?;
-    let (mut all, mut notes) = (Vec::new(), Vec::new());
+    let (mut all, mut notes): (Vec<(String, Vec<Measured>)>, _) = (Vec::new(), Vec::new());
     for (name, files) in files(args)? {
-        let mut runs = Vec::new();
+        let mut runs: Vec<Measured> = Vec::new();
         for path in files {
             let run = measures::measure(&path, &args.read, &args.window, args.max_loss)?;
             trust::warn(&run.diagnostics, &args.read);
+            // Twice the same run is not two runs: noise would look smaller than it is.
+            if let Some(same) = runs.iter().find(|other| other.recording == run.recording) {
+                notes.push(format!("{name}: {} is left out: it is the recording of {} again", run.name, same.name));
+                continue;
+            }
             let lost = run.columns.unknown_percent;
             if lost > args.max_loss {
                 notes.push(format!(
@@ -125,6 +130,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         }
         all.push((name, runs));
     }
+    notes.extend(shared(&all));
     notes.extend(differences(&all));
     let groups: Vec<Group> = all
         .iter()
@@ -172,6 +178,20 @@ fn against(metrics: &[Metric], base: &Group, new: &Group, alpha: f64) -> Compari
     let elapsed = rows.iter().find(|row| row.metric.key == "elapsed");
     let speedup_percent = elapsed.and_then(|row| schedstat::speedup(row.base.median, row.new.median));
     Comparison { base: base.name.clone(), new: new.name.clone(), rows, speedup_percent }
+}
+
+/// The runs that are in two groups.
+fn shared(groups: &[(String, Vec<Measured>)]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (at, (name, runs)) in groups.iter().enumerate() {
+        for (other, others) in &groups[at + 1..] {
+            let in_both = |run: &&Measured| others.iter().any(|other| other.recording == run.recording);
+            for run in runs.iter().filter(in_both) {
+                notes.push(format!("{} is in {name} and in {other}: a run of both sides hides a change", run.name));
+            }
+        }
+    }
+    notes
 }
 
 /// What differs between the runs that ought to be alike.

@@ -6,7 +6,7 @@ use crate::trust;
 use anyhow::Result;
 use compare::{Better, Metric};
 use latency::{Latency, LatencyReport, Measure};
-use sched::{Cause, Diagnostics, Dur, Pass};
+use sched::{Cause, Diagnostics, Dur, Pass, Ts};
 use schedstat::{FromTrace, TraceColumns};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,6 +15,8 @@ use workcons::WorkConservation;
 /// What a run came to.
 pub(crate) struct Measured {
     pub(crate) name: String,
+    /// Its first and last instant, which no other recording shares, under whatever name.
+    pub(crate) recording: Option<(Ts, Ts)>,
     pub(crate) workcons: workcons::Report,
     pub(crate) latency: LatencyReport,
     pub(crate) columns: TraceColumns,
@@ -66,7 +68,8 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs, most: f
     let setting = Setting { facts };
     let no_violation = workcons.unknown.why_untrusted(most);
     let diagnostics = outcome.diagnostics;
-    Ok(Measured { name: subject.name(), workcons, latency, columns, diagnostics, no_violation, setting })
+    let (name, recording) = (subject.name(), subject.trace.extent());
+    Ok(Measured { name, recording, workcons, latency, columns, diagnostics, no_violation, setting })
 }
 
 /// Whether an event is one that the numbers depend on: whether others occurred is chance.
