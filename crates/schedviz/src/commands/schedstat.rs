@@ -97,6 +97,7 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
     let trace = args.trace.as_deref().map(|path| of_trace(path, &args.read)).transpose()?;
     let speedup_percent = Report::speedup_of(&rows);
     if let Some(trace) = &trace {
+        warnings.extend(of_another_run(&delta, trace));
         rows.push(Row { name: "trace".into(), columns: trace.columns });
     }
     let report = Report {
@@ -161,23 +162,40 @@ fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&Tra
     out
 }
 
-/// Where the counters and the trace disagree: the counters' snapshots lie outside of the trace.
-fn against(out: &mut String, delta: &Delta, trace: &TraceColumns) {
+/// What the counters and the trace both tell, in all: what it is, and how much of it.
+fn told_by_both(delta: &Delta, trace: &TraceColumns) -> [(&'static str, f64, f64); 5] {
     let sum = |of: fn(&schedstat::CpuDelta) -> u64| delta.cpus.iter().map(of).fold(0, u64::saturating_add) as f64;
     let per_cpu = trace.cpus as f64;
-    let pairs = [
+    [
         ("arrivals of tasks (pcount; switches to a task)", sum(|c| c.pcount), trace.arrivals as f64),
         ("time that tasks ran, ms", sum(|c| c.cpu_time_ns) / 1e6, trace.busy_ns as f64 / 1e6),
         ("to the idle task (sched_goidle; switches)", sum(|c| c.sched_goidle), trace.columns.idle * per_cpu),
         ("wakeups (ttwu_count; sched_waking)", sum(|c| c.ttwu_count), trace.columns.wake * per_cpu),
         ("schedule() (sched_count; switches)", sum(|c| c.sched_count), trace.columns.sched * per_cpu),
-    ];
+    ]
+}
+
+/// What shows that a trace is not of what happened between the two snapshots, which would count all of it.
+fn of_another_run(delta: &Delta, trace: &TraceColumns) -> Option<String> {
+    if trace.cpus > delta.cpus.len() {
+        let (traced, counted) = (trace.cpus, delta.cpus.len());
+        return Some(format!("--trace: it has events of {traced} CPUs, the counters are of {counted}: other machines"));
+    }
+    // Half of one is what rounding may cost.
+    let fewer = told_by_both(delta, trace).into_iter().find(|(_, counters, trace)| counters + 0.5 < *trace);
+    fewer.map(|(what, counters, trace)| {
+        format!("--trace: not of the run that was counted: {what}: {counters:.0} counted, {trace:.0} traced")
+    })
+}
+
+/// Where the counters and the trace disagree: the counters' snapshots lie outside of the trace.
+fn against(out: &mut String, delta: &Delta, trace: &TraceColumns) {
     let _ = writeln!(
         out,
         "\n{:48} {:>12} {:>12} {:>10}\n(the snapshots were taken before and after the recording, so the counters are at least the trace's)",
         "in all", "counters", "trace", "more, %"
     );
-    for (name, counters, trace) in pairs {
+    for (name, counters, trace) in told_by_both(delta, trace) {
         let more = if trace > 0.0 { format!("{:.1}", 100.0 * (counters / trace - 1.0)) } else { "-".into() };
         let _ = writeln!(out, "{name:48} {counters:>12.0} {trace:>12.0} {more:>10}");
     }
