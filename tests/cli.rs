@@ -87,6 +87,48 @@ fn a_topology_of_another_machine_is_pointed_out() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
+/// What it does not tell is neither a group nor a distance of none.
+#[test]
+fn a_topology_of_sockets_alone_tells_no_caches() {
+    let folder = scratch("sockets");
+    let sockets = folder.join("sockets.txt");
+    std::fs::write(&sockets, "cpu0 socket=0\ncpu1 socket=0\ncpu2 socket=1\ncpu3 socket=1\n").expect("written");
+    let trace = path("affine.dat");
+    let run = |arguments: &[&str]| {
+        let topology = ["--topology", sockets.to_str().expect("a path")];
+        schedviz(&[&[arguments[0], &trace], &arguments[1..], &topology, &["-o", "-"]].concat())
+    };
+    for arguments in
+        [["dat2graph", "--order", "llc", "--format", "svg"], ["running-waiting", "--per", "llc", "--format", "svg"]]
+    {
+        let refused = run(&arguments);
+        let said = &refused.stderr;
+        assert!(refused.code == Some(1) && said.contains("llc: the topology tells no last-level caches"), "{said}");
+    }
+    for arguments in [
+        ["dat2graph", "--color-by", "node", "--format", "svg"],
+        ["running-waiting", "--per", "node", "--format", "svg"],
+    ] {
+        run(&arguments).success();
+    }
+    let refused = schedviz(&["dat2graph", &trace, "--color-by", "node", "-o", "-", "--format", "svg"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("--color-by node needs the machine's topology"));
+    let text = run(&["workcons", "--format", "txt"]).success().text();
+    assert!(text.contains("nearest idle CPU: in the same node ") && !text.contains("LLC"), "{text}");
+    let json = run(&["workcons", "--format", "json"]).success().text();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let by_distance = json["runs"][0]["violation"]["by_distance"].as_object().expect("distances");
+    assert_eq!(by_distance.keys().collect::<Vec<_>>(), ["machine", "node"]);
+    let json = run(&["events", "--balance", "--format", "json"]).success().text();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let cells = json["causes"].as_array().expect("causes");
+    let told = |cell: &serde_json::Value| -> Vec<bool> {
+        cell["by_distance"].as_array().expect("distances").iter().map(serde_json::Value::is_u64).collect()
+    };
+    assert!(!cells.is_empty() && cells.iter().all(|cell| told(cell) == [false, false, true, true]), "{cells:?}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 #[test]
 fn what_a_killed_recorder_left_is_pointed_out() {
     let folder = scratch("killed");

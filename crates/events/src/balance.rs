@@ -5,6 +5,7 @@ use crate::figure::{Options, WIDTH, behind, draw_densities, lanes_height};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use rustc_hash::FxHashMap;
 use sched::causes::{Herd, Herds};
+use sched::topology::Order;
 use sched::{
     Analysis, Cause, Causes, Cpu, Dur, Kind, Lengths, Migration, SchedEvent, SchedState, TaskState, Topology, Ts,
 };
@@ -26,9 +27,9 @@ pub struct Cell {
     /// Of tasks that waited on a run queue.
     pub queued: u64,
     /// By distance, where the topology is known: on the same core, under the same LLC, in the same
-    /// node, across nodes.
+    /// node, across nodes; nothing of those that it does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub by_distance: Option<[u64; 4]>,
+    pub by_distance: Option<[Option<u64>; 4]>,
     /// How many ran, with nothing lost on the way, before they were moved again;
     pub ran: u64,
     /// the median of the time until then, at most 0.8 % above the true one; nothing if none ran.
@@ -142,12 +143,14 @@ impl Analysis for Balance<'_> {
         std::mem::take(&mut self.causes).finish(|m| rest.push(m));
         rest.retain(|m| self.is_shown(m));
         rest.into_iter().for_each(|m| self.take(m));
-        let known = !self.topology.is_empty();
+        let topology = self.topology;
+        let told = [topology.tells_cores(), topology.tells(Order::Llc), topology.tells(Order::Node), true];
         let cell = |(cause, sums): (&Cause, &Sums)| Cell {
             cause: *cause,
             count: sums.count,
             queued: sums.queued,
-            by_distance: known.then_some(sums.by_distance),
+            by_distance: (!topology.is_empty())
+                .then(|| std::array::from_fn(|at| told[at].then_some(sums.by_distance[at]))),
             ran: sums.delays.count(),
             first_run_median_ns: (sums.delays.count() > 0).then(|| sums.delays.rank(1, 2)),
             first_run_max_ns: sums.delays.max(),
@@ -201,8 +204,9 @@ pub fn balance_text(report: &BalanceReport) -> String {
         let percent = 100.0 * c.count as f64 / (report.total as f64).max(1.0);
         let _ = write!(out, "{:28} {:>8} {percent:>6.1}% {:>8}", c.cause.name(), c.count, c.queued);
         if distances {
-            let [smt, llc, node, machine] = c.by_distance.unwrap_or_default();
-            let _ = write!(out, " {smt:>8} {llc:>8} {node:>8} {machine:>8}");
+            for count in c.by_distance.unwrap_or_default() {
+                let _ = write!(out, " {:>8}", count.map_or("-".into(), |n| n.to_string()));
+            }
         }
         let median = c.first_run_median_ns.map_or("-".into(), Dur::human);
         let _ = writeln!(out, " {:>22}", format!("{median} (max {})", c.first_run_max_ns.human()));

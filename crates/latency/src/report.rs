@@ -2,6 +2,7 @@
 
 use crate::{By, Case, Idleness, Key, Latency, Measure, Measures, Phase, Placement, Track};
 use sched::lengths::Summary;
+use sched::topology::Order;
 use sched::{Comm, Cpu, Dur, Lengths, Pid, SchedState, TaskId, TaskState, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -155,7 +156,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         longest_still_waiting,
         gaps,
         lengths: all,
-        with_distances: !options.topology.is_empty(),
+        with_distances: options.topology.tells(Order::Node),
     }
 }
 

@@ -116,6 +116,16 @@ impl Topology {
         }
     }
 
+    /// Whether it tells for any CPU the group that it has in this order,
+    pub fn tells(&self, order: Order) -> bool {
+        order == Order::Number || self.cpus().any(|cpu| self.group(cpu, order).is_some())
+    }
+
+    /// or its core.
+    pub fn tells_cores(&self) -> bool {
+        self.places.values().any(|place| place.core.is_some())
+    }
+
     /// How far two CPUs are from one another; nothing where one of them is not known.
     pub fn distance(&self, a: Cpu, b: Cpu) -> Option<Distance> {
         let (a, b) = (self.place(a)?, self.place(b)?);
@@ -353,6 +363,10 @@ mod tests {
         t.arrange(&mut cpus, Order::Socket);
         assert_eq!(cpus, [0, 2, 1, 3, 9].map(Cpu));
         assert_eq!(t.group(Cpu(3), Order::Llc), Some(1));
+        assert!(t.tells(Order::Llc) && t.tells_cores());
+        let sockets = Topology::parse("cpu0 socket=0\ncpu1 socket=1\n").unwrap();
+        assert!(sockets.tells(Order::Socket) && sockets.tells(Order::Node) && sockets.tells(Order::Number));
+        assert!(!sockets.tells(Order::Llc) && !sockets.tells_cores());
     }
 
     #[test]

@@ -176,13 +176,13 @@ impl WindowArgs {
             None if topology.is_empty() => Order::Number,
             None => Order::Socket,
             Some(OrderArg::Number) => Order::Number,
-            Some(order) if topology.is_empty() => {
-                bail!("--order {} needs the machine's topology: give it with --topology", order.name());
-            }
             Some(OrderArg::Socket) => Order::Socket,
             Some(OrderArg::Node) => Order::Node,
             Some(OrderArg::Llc) => Order::Llc,
         };
+        if let Some(named) = self.order {
+            needs_groups(topology, order, &format!("--order {}", named.name()))?;
+        }
         topology.arrange(&mut cpus, order);
         let name = match order {
             Order::Number => "",
@@ -193,6 +193,22 @@ impl WindowArgs {
         let cpus = cpus.into_iter().map(|cpu| (cpu, topology.group(cpu, order))).collect();
         Ok(Lanes { cpus, group_name: name.to_owned(), some: self.cpus.is_some() })
     }
+}
+
+/// Refuses an option for which the topology has to tell the groups of an order.
+pub(crate) fn needs_groups(topology: &Topology, order: Order, option: &str) -> Result<()> {
+    if topology.tells(order) {
+        return Ok(());
+    }
+    if topology.is_empty() {
+        bail!("{option} needs the machine's topology: give it with --topology");
+    }
+    let groups = match order {
+        Order::Llc => "last-level caches",
+        Order::Node => "nodes or sockets",
+        Order::Socket | Order::Number => "sockets",
+    };
+    bail!("{option}: the topology tells no {groups}; lscpu -e -J does, and so do the lines that --topology takes")
 }
 
 /// Which trace to look at, and which part of it

@@ -4,8 +4,8 @@ use crate::count::{Count, Counts};
 use crate::strips::Strip;
 use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
-use sched::topology::{Distance, shorten_cpu_list};
-use sched::{Cpu, Dur, Repair, SchedState, Ts};
+use sched::topology::{Distance, Order, shorten_cpu_list};
+use sched::{Cpu, Dur, Repair, SchedState, Topology, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::Drawable;
@@ -39,14 +39,32 @@ pub struct Violation {
     pub by_distance: Option<ByDistance>,
 }
 
-/// Nanoseconds of violation by distance.
+/// Nanoseconds of violation by distance; of those that the topology does not tell nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[allow(missing_docs)]
 pub struct ByDistance {
-    pub smt: u64,
-    pub llc: u64,
-    pub node: u64,
+    /// On the same core,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smt: Option<u64>,
+    /// under the same last-level cache,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub llc: Option<u64>,
+    /// in the same node,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<u64>,
+    /// and farther.
     pub machine: u64,
+}
+
+impl ByDistance {
+    fn of(ns: [u64; 4], topology: &Topology) -> ByDistance {
+        let [smt, llc, node, machine] = ns;
+        ByDistance {
+            smt: topology.tells_cores().then_some(smt),
+            llc: topology.tells(Order::Llc).then_some(llc),
+            node: topology.tells(Order::Node).then_some(node),
+            machine,
+        }
+    }
 }
 
 /// A long episode.
@@ -199,8 +217,7 @@ struct Whole {
 }
 
 fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options<'_>) -> Violation {
-    let [smt, llc, node, machine] = count.by_distance;
-    let by_distance = ByDistance { smt, llc, node, machine };
+    let by_distance = ByDistance::of(count.by_distance, &options.topology);
     // What is violated, however short, and what may be beside it.
     let all = count.episodes.totals().first().copied().unwrap_or_default();
     Violation {
@@ -336,15 +353,11 @@ pub fn text(report: &Report, trace: &Drawable) -> String {
         report.all.percent, report.movable.percent
     );
     if let Some(d) = &v.by_distance {
-        let p = |ns| percent(ns, report.window_ns.0);
-        let _ = writeln!(
-            out,
-            "nearest idle CPU: on the same core {:.2} %, under the same LLC {:.2} %, in the same node {:.2} %, beyond {:.2} % of the time",
-            p(d.smt),
-            p(d.llc),
-            p(d.node),
-            p(d.machine)
-        );
+        let told = [("on the same core", d.smt), ("under the same LLC", d.llc), ("in the same node", d.node)];
+        let told = told.into_iter().filter_map(|(place, ns)| Some((place, ns?))).chain([("beyond", d.machine)]);
+        let told: Vec<String> =
+            told.map(|(place, ns)| format!("{place} {:.2} %", percent(ns, report.window_ns.0))).collect();
+        let _ = writeln!(out, "nearest idle CPU: {} of the time", told.join(", "));
     }
     let _ = writeln!(
         out,

@@ -1,14 +1,15 @@
 //! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
 
-use crate::args::{TaskArgs, TraceArgs};
+use crate::args::{TaskArgs, TraceArgs, needs_groups};
 use crate::output::{Format, Forms, OutputArgs};
 use crate::page::Loss;
 use crate::patterns;
 use crate::present::Document;
 use crate::subject::Subject;
 use anyhow::{Result, bail};
-use dat2graph::{Coloring, Lane, LaneFold, Needs, Options};
+use dat2graph::{ColorBy, Coloring, Lane, LaneFold, Needs, Options};
 use parse::{CpuReader, Trace, Want};
+use sched::topology::Order;
 use sched::{Comm, Cpu, Current, Diagnostic, Diagnostics, EventSource, Kind, SchedEvent, Topology, Ts};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
         );
     }
     let marks = marks(trace, &args.tool.events)?;
-    let mut coloring = coloring(args, trace)?;
+    let mut coloring = coloring(args, trace, &subject.topology)?;
     let (lanes, options, mut diagnostics) = subject.watched(|| {
         learn(&mut coloring, trace, &subject.topology)?;
         let options = Options {
@@ -137,7 +138,10 @@ fn marks(trace: &Trace, wanted: &[String]) -> Result<Vec<Mark>> {
     Ok(marks)
 }
 
-fn coloring(args: &Dat2graphArgs, trace: &Trace) -> Result<Coloring> {
+fn coloring(args: &Dat2graphArgs, trace: &Trace, topology: &Topology) -> Result<Coloring> {
+    if args.tool.color_by == ColorBy::Node {
+        needs_groups(topology, Order::Node, "--color-by node")?;
+    }
     let mut commands: Vec<Comm> = trace.saved_names().values().copied().collect();
     commands.sort_unstable();
     commands.dedup();
@@ -172,7 +176,7 @@ fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<
                 *home = (*home).min((ts, cpu));
             }
         }
-        let node = |cpu: Cpu| topology.group(cpu, sched::topology::Order::Node);
+        let node = |cpu: Cpu| topology.group(cpu, Order::Node);
         coloring.homes = homes.into_iter().filter_map(|(pid, (_, cpu))| Some((pid, node(cpu)?))).collect();
     }
     Ok(())

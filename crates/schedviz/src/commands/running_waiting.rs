@@ -1,11 +1,11 @@
 //! `schedviz running-waiting`: running and waiting tasks over time.
 
-use crate::args::{BeginArgs, TaskArgs, TraceArgs};
+use crate::args::{BeginArgs, TaskArgs, TraceArgs, needs_groups};
 use crate::output::{Format, Forms, OutputArgs};
 use crate::page;
 use crate::present::Document;
 use crate::subject::Subject;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use running_waiting::{Options, Panel, Per, Report, RunningWaiting};
 use sched::topology::Order;
 use sched::{Cpu, Diagnostics, Topology};
@@ -77,10 +77,10 @@ fn panels(per: Option<Per>, cpus: &[(Cpu, Option<u32>)], topology: &Topology) ->
     let all = || cpus.iter().map(|(cpu, _)| *cpu);
     let (order, name) = match per {
         None => return Ok(vec![Panel { name: String::new(), cpus: all().collect() }]),
-        Some(_) if topology.is_empty() => bail!("--per needs the machine's topology: give it with --topology"),
         Some(Per::Node) => (Order::Node, "node"),
         Some(Per::Llc) => (Order::Llc, "LLC"),
     };
+    needs_groups(topology, order, &format!("--per {}", name.to_lowercase()))?;
     let mut panels: Vec<(Option<u32>, Panel)> = Vec::new();
     for cpu in all() {
         let group = topology.group(cpu, order);
