@@ -309,6 +309,24 @@ impl TaskArgs {
         })
     }
 
+    /// Refuses what chooses no task of a trace.
+    pub(crate) fn check(&self, subject: &Subject) -> Result<()> {
+        let chosen = [
+            self.tasks.as_ref().map(|tasks| format!("--tasks {tasks}")),
+            self.exclude_tasks.as_ref().map(|tasks| format!("--exclude-tasks {tasks}")),
+            (!self.pid.is_empty()).then(|| {
+                let pids: Vec<String> = self.pid.iter().map(i32::to_string).collect();
+                format!("--pid {}", pids.join(","))
+            }),
+        ];
+        let options: Vec<String> = chosen.into_iter().flatten().collect();
+        if options.is_empty() {
+            return Ok(());
+        }
+        let filter = self.filter()?;
+        subject.needs_task(&options.join(" "), |pid, name| filter.takes(pid, || name.to_string()))
+    }
+
     /// Whether only some tasks were asked for.
     pub(crate) fn is_any(&self) -> bool {
         self.chooses() || self.exclude_tasks.is_some()

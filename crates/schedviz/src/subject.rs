@@ -5,9 +5,12 @@ use crate::page::{self, Loss};
 use crate::progress;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
-use parse::Trace;
+use parse::{Trace, Want};
 use sched::topology::format_cpu_list;
-use sched::{Analysis, Cpu, Diagnostic, Diagnostics, Outcome, Pass, Topology, Ts, Window};
+use sched::{
+    Analysis, Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Outcome, Pass, Pid, Topology, Ts, Window,
+};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
 use timeline::page::Heading;
@@ -93,6 +96,30 @@ impl Subject {
     /// CPUs of the machine without any event.
     pub(crate) fn silent(&self) -> Vec<Cpu> {
         self.trace.info().silent(&self.observed)
+    }
+
+    /// Refuses a choice of tasks, made with `option`, of which there is none in the trace: what is then counted is
+    /// nothing, and a limit is never exceeded.
+    pub(crate) fn needs_task(&self, option: &str, wanted: impl Fn(Pid, Comm) -> bool) -> Result<()> {
+        let wanted = |pid: Pid, name: Comm| !pid.is_idle() && wanted(pid, name);
+        let mut found = self.trace.saved_names().iter().any(|(pid, name)| wanted(*pid, *name));
+        // The recorder saves a few names only; without switches nothing else tells them.
+        if !found && self.trace.has("sched_switch") {
+            self.watched(|| {
+                self.trace.events_of(Want::Switches)?.events(&mut |events| {
+                    found = events.iter().any(|event| match event.kind {
+                        Kind::Switch { prev, next, .. } => wanted(prev.pid, prev.comm) || wanted(next.pid, next.comm),
+                        _ => false,
+                    });
+                    if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })
+            })?;
+            if !found {
+                let name = self.name();
+                bail!("{option}: no task of {name} is such a one; schedviz fairness --group-by task lists them");
+            }
+        }
+        Ok(())
     }
 
     /// What shows that the topology is of another machine than the trace.

@@ -57,6 +57,10 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
             subject.path().display()
         );
     }
+    args.tasks.check(&subject)?;
+    if let Some(target) = &args.tool.target {
+        subject.needs_task(&format!("--target {target}"), |_, name| name.as_bytes() == target.as_bytes())?;
+    }
     let marks = marks(trace, &args.tool.events)?;
     let mut coloring = coloring(args, trace, &subject.topology)?;
     let (lanes, options, mut diagnostics) = subject.watched(|| {

@@ -227,6 +227,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     };
     args.tasks.without_forked("events")?;
     let subject = args.trace.open_any()?;
+    args.tasks.check(&subject)?;
     if args.balance {
         subject.needs_switches()?;
         return balance(args, &subject);

@@ -62,6 +62,7 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
         expression => GroupBy::Matched(Regex::new(expression).context("--group-by")?),
     };
     let subject = args.trace.open()?;
+    args.tasks.check(&subject)?;
     if subject.shown.some {
         bail!("fairness is of tasks, wherever they run: it does not take --cpus");
     }

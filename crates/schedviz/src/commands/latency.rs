@@ -45,6 +45,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     args.output.check(&[Format::FIGURE, Format::TEXT])?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     let subject = args.trace.open()?;
+    args.tasks.check(&subject)?;
     let chosen = args.tasks.chooser()?;
     let options = Options {
         cpus: subject.only(),

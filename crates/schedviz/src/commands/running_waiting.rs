@@ -42,6 +42,7 @@ pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
     args.output.check(&[Format::FIGURE, Format::TABLE])?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     let subject = args.trace.open()?;
+    args.tasks.check(&subject)?;
     let chosen = args.tasks.chooser()?;
     let options = Options {
         panels: panels(args.tool.per, &subject.shown.cpus, &subject.topology)?,

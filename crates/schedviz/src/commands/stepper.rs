@@ -78,6 +78,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     args.output.check(&[Format::FIGURE, Format::TEXT])?;
     args.tasks.without_forked("stepper")?;
     let subject = args.trace.open()?;
+    args.tasks.check(&subject)?;
     let at = instant(args, &subject)?;
     let mut replay = subject.watched(|| Replay::of(subject.trace.events()?, subject.only().as_deref()))?;
     let start = replay.step_at(at).map_err(|e| subject.named(e))?;

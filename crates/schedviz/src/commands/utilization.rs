@@ -83,12 +83,11 @@ fn options(subject: &Subject, args: &UtilizationArgs) -> Result<Options> {
     if subject.to.since(subject.from).0 / interval.0 > utilization::MOST_INTERVALS {
         bail!("--interval: {} makes more than {} intervals", interval.human(), utilization::MOST_INTERVALS);
     }
-    Ok(Options {
-        interval,
-        tasks: args.tasks.as_deref().map(Regex::new).transpose().context("--tasks")?,
-        balance_interval: length("balance-interval", &args.balance_interval)?,
-        ..plain
-    })
+    let tasks = args.tasks.as_deref().map(Regex::new).transpose().context("--tasks")?;
+    if let Some(tasks) = &tasks {
+        subject.needs_task(&format!("--tasks {tasks}"), |_, name| tasks.is_match(&name.to_string()))?;
+    }
+    Ok(Options { interval, tasks, balance_interval: length("balance-interval", &args.balance_interval)?, ..plain })
 }
 
 /// The texts around the figure.

@@ -216,6 +216,7 @@ fn measure(
     strips: bool,
 ) -> Result<(Subject, Run)> {
     let subject = Subject::open(path, &args.read, &args.window)?;
+    args.tasks.check(&subject)?;
     let silent = subject.silent();
     let (application, excluded) = (args.tasks.chooser()?, args.tasks.excluder()?);
     let options = Options {
