@@ -1,6 +1,8 @@
 //! The command line: what a user sees when all is well, and when it is not.
 
 use crate::support::{fixture, schedviz, scratch};
+use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use testkit::TraceBuilder;
 
 fn path(name: &str) -> String {
     fixture(name).to_str().expect("a path").to_owned()
@@ -36,14 +38,20 @@ fn errors_say_what_to_do() {
         (vec!["dat2graph", &path("affine.dat"), "--topology", &path("affine.dat")], vec!["affine.dat"]),
         (vec!["dat2graph", &path("affine.dat"), "-o", "-", "--format", "png", "--dpi", "1e9"], vec!["dots per inch"]),
         (vec!["dat2graph", &path("affine.dat"), "--target", "nobody"], vec!["--target nobody", "fairness"]),
-        (vec!["dat2graph", &path("affine.dat"), "--pid", "99999,99998"], vec!["--pid 99999,99998: no task"]),
+        (
+            vec!["dat2graph", &path("affine.dat"), "--pid", "99999,99998"],
+            vec!["--pid 99999,99998: there is no such task"],
+        ),
         (vec!["workcons", &path("affine.dat"), "--tasks", "^nobody", "--max-violation", "5"], vec!["--tasks ^nobody"]),
         (
             vec!["latency", &path("affine.dat"), "--exclude-tasks", "."],
-            vec!["--exclude-tasks .: no task of affine.dat"],
+            vec!["--exclude-tasks .: there is no such task in affine.dat"],
         ),
-        (vec!["utilization", &path("affine.dat"), "--tasks", "nobody"], vec!["--tasks nobody: no task"]),
-        (vec!["events", &path("affine.dat"), "--list", "--tasks", "nobody"], vec!["--tasks nobody: no task"]),
+        (vec!["utilization", &path("affine.dat"), "--tasks", "nobody"], vec!["--tasks nobody: there is no such task"]),
+        (
+            vec!["events", &path("affine.dat"), "--list", "--tasks", "nobody"],
+            vec!["--tasks nobody: there is no such task"],
+        ),
         (vec!["workcons", &path("affine.dat"), "-o", "x.doc"], vec!["x.doc", ".pdf"]),
         (vec!["workcons", "--group", "a=/no/such/*.dat"], vec!["/no/such"]),
         (vec!["workcons", "--group", "a"], vec!["NAME=FILE"]),
@@ -93,6 +101,28 @@ fn a_topology_of_another_machine_is_pointed_out() {
     std::fs::write(&half, "cpu0 socket=0\ncpu1 socket=0\ncpu2 socket=1\ncpu3 socket=1\n").expect("written");
     let (message, _) = said("hackbench.dat", half.to_str().expect("a path"));
     assert!(message.contains("hackbench.dat: The topology lacks CPUs 4-7 of the trace"), "{message}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// A task that is woken and never runs, of which the recorder has no name, can be asked for.
+#[test]
+fn who_starves_is_a_task_of_the_trace() {
+    let task = |pid: i32, name: &str| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) };
+    let (idle, hog, starved) = (task(0, "swapper/0"), task(7, "hog"), task(42, "starved"));
+    let event = |ts, pid: i32, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+    let events = [
+        event(1_000, 0, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: hog }),
+        event(2_000, 7, Kind::Wakeup { task: starved, target: Cpu(0) }),
+        event(9_000, 7, Kind::Switch { prev: hog, state: PrevState::blocked(1), next: idle }),
+    ];
+    let folder = scratch("starved");
+    let trace = folder.join("starved.dat");
+    std::fs::write(&trace, TraceBuilder::default().events(&events).build()).expect("written");
+    let trace = trace.to_str().expect("a path");
+    for chosen in [["--pid", "42"], ["--tasks", "^starved$"]] {
+        schedviz(&[&["latency", trace, "-q"], &chosen[..]].concat()).success();
+    }
+    assert_eq!(schedviz(&["latency", trace, "-q", "--pid", "43"]).code, Some(1));
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

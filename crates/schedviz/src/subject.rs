@@ -5,7 +5,7 @@ use crate::page::{self, Loss};
 use crate::progress;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
-use parse::{Trace, Want};
+use parse::Trace;
 use sched::topology::format_cpu_list;
 use sched::{
     Analysis, Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Outcome, Pass, Pid, Topology, Ts, Window,
@@ -106,9 +106,12 @@ impl Subject {
         // The recorder saves a few names only; without switches nothing else tells them.
         if !found && self.trace.has("sched_switch") {
             self.watched(|| {
-                self.trace.events_of(Want::Switches)?.events(&mut |events| {
+                self.trace.events()?.events(&mut |events| {
                     found = events.iter().any(|event| match event.kind {
                         Kind::Switch { prev, next, .. } => wanted(prev.pid, prev.comm) || wanted(next.pid, next.comm),
+                        // Who starves is woken, and never runs.
+                        Kind::Waking { task, .. } | Kind::Wakeup { task, .. } => wanted(task.pid, task.comm),
+                        Kind::WakeupNew { task, .. } | Kind::Migrate { task, .. } => wanted(task.pid, task.comm),
                         _ => false,
                     });
                     if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -116,7 +119,9 @@ impl Subject {
             })?;
             if !found {
                 let name = self.name();
-                bail!("{option}: no task of {name} is such a one; schedviz fairness --group-by task lists them");
+                bail!(
+                    "{option}: there is no such task in {name}; schedviz fairness --group-by task lists those it has"
+                );
             }
         }
         Ok(())
