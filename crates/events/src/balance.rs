@@ -5,7 +5,6 @@ use crate::figure::{Options, WIDTH, behind, draw_densities, lanes_height};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use rustc_hash::FxHashMap;
 use sched::causes::{Herd, Herds};
-use sched::topology::Order;
 use sched::{
     Analysis, Cause, Causes, Cpu, Dur, Kind, Lengths, Migration, SchedEvent, SchedState, TaskState, Topology, Ts,
 };
@@ -144,7 +143,7 @@ impl Analysis for Balance<'_> {
         rest.retain(|m| self.is_shown(m));
         rest.into_iter().for_each(|m| self.take(m));
         let topology = self.topology;
-        let told = [topology.tells_cores(), topology.tells(Order::Llc), topology.tells(Order::Node), true];
+        let told = topology.distances();
         let cell = |(cause, sums): (&Cause, &Sums)| Cell {
             cause: *cause,
             count: sums.count,

@@ -121,9 +121,10 @@ impl Topology {
         order == Order::Number || self.cpus().any(|cpu| self.group(cpu, order).is_some())
     }
 
-    /// or its core.
-    pub fn tells_cores(&self) -> bool {
-        self.places.values().any(|place| place.core.is_some())
+    /// and which distances it tells, by their index. What lies beyond those that it tells is always there.
+    pub fn distances(&self) -> [bool; 4] {
+        let cores = self.places.values().any(|place| place.core.is_some());
+        [cores, self.tells(Order::Llc), self.tells(Order::Node), true]
     }
 
     /// How far two CPUs are from one another; nothing where one of them is not known.
@@ -363,10 +364,10 @@ mod tests {
         t.arrange(&mut cpus, Order::Socket);
         assert_eq!(cpus, [0, 2, 1, 3, 9].map(Cpu));
         assert_eq!(t.group(Cpu(3), Order::Llc), Some(1));
-        assert!(t.tells(Order::Llc) && t.tells_cores());
+        assert!(t.tells(Order::Llc) && t.distances() == [true, true, true, true]);
         let sockets = Topology::parse("cpu0 socket=0\ncpu1 socket=1\n").unwrap();
         assert!(sockets.tells(Order::Socket) && sockets.tells(Order::Node) && sockets.tells(Order::Number));
-        assert!(!sockets.tells(Order::Llc) && !sockets.tells_cores());
+        assert!(!sockets.tells(Order::Llc) && sockets.distances() == [false, false, true, true]);
     }
 
     #[test]

@@ -5,10 +5,11 @@ use crate::page::{self, Loss};
 use crate::progress;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
-use parse::Trace;
+use parse::{EventStream, Trace};
 use sched::topology::format_cpu_list;
 use sched::{
-    Analysis, Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Outcome, Pass, Pid, Topology, Ts, Window,
+    Analysis, Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Outcome, Pass, Pid, SchedEvent, Topology, Ts,
+    Window,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -105,17 +106,25 @@ impl Subject {
         let mut found = self.trace.saved_names().iter().any(|(pid, name)| wanted(*pid, *name));
         // The recorder saves a few names only; without switches nothing else tells them.
         if !found && self.trace.has("sched_switch") {
-            self.watched(|| {
-                self.trace.events()?.events(&mut |events| {
-                    found = events.iter().any(|event| match event.kind {
-                        Kind::Switch { prev, next, .. } => wanted(prev.pid, prev.comm) || wanted(next.pid, next.comm),
-                        // Who starves is woken, and never runs.
-                        Kind::Waking { task, .. } | Kind::Wakeup { task, .. } => wanted(task.pid, task.comm),
-                        Kind::WakeupNew { task, .. } | Kind::Migrate { task, .. } => wanted(task.pid, task.comm),
-                        _ => false,
-                    });
-                    if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                })
+            let names = |event: &SchedEvent| match event.kind {
+                Kind::Switch { prev, next, .. } => wanted(prev.pid, prev.comm) || wanted(next.pid, next.comm),
+                // Who starves is woken, and never runs.
+                Kind::Waking { task, .. } | Kind::Wakeup { task, .. } => wanted(task.pid, task.comm),
+                Kind::WakeupNew { task, .. } | Kind::Migrate { task, .. } => wanted(task.pid, task.comm),
+                _ => false,
+            };
+            let mut search = |mut events: EventStream<'_>, to: Option<Ts>| {
+                events.events(&mut |events| {
+                    found = events.iter().any(names);
+                    let is_behind = to.zip(events.last()).is_some_and(|(to, last)| last.ts > to);
+                    if found || is_behind { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })?;
+                Ok(found)
+            };
+            // First where it is likely, so that a window in a large trace is there at once.
+            let found = self.watched(|| {
+                let in_window = self.from > self.start && search(self.trace.events()?.near(self.from), Some(self.to))?;
+                Ok(in_window || search(self.trace.events()?, None)?)
             })?;
             if !found {
                 let name = self.name();
@@ -135,7 +144,8 @@ impl Subject {
         let machine = self.trace.info().cpus;
         let without_place: Vec<Cpu> =
             self.observed.iter().copied().filter(|cpu| self.topology.place(*cpu).is_none()).collect();
-        let beyond: Vec<Cpu> = self.topology.cpus().filter(|cpu| cpu.0 >= machine).collect();
+        // Where the number of CPUs is not in the file, it is zero.
+        let beyond: Vec<Cpu> = self.topology.cpus().filter(|cpu| machine > 0 && cpu.0 >= machine).collect();
         match (without_place.as_slice(), beyond.as_slice()) {
             ([], []) => None,
             ([], _) => Some(format!(

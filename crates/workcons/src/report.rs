@@ -4,7 +4,7 @@ use crate::count::{Count, Counts};
 use crate::strips::Strip;
 use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
-use sched::topology::{Distance, Order, shorten_cpu_list};
+use sched::topology::{Distance, shorten_cpu_list};
 use sched::{Cpu, Dur, Repair, SchedState, Topology, Ts};
 use serde::Serialize;
 use std::fmt::Write;
@@ -57,13 +57,9 @@ pub struct ByDistance {
 
 impl ByDistance {
     fn of(ns: [u64; 4], topology: &Topology) -> ByDistance {
-        let [smt, llc, node, machine] = ns;
-        ByDistance {
-            smt: topology.tells_cores().then_some(smt),
-            llc: topology.tells(Order::Llc).then_some(llc),
-            node: topology.tells(Order::Node).then_some(node),
-            machine,
-        }
+        let told = topology.distances();
+        let [smt, llc, node, _] = std::array::from_fn(|at| told[at].then_some(ns[at]));
+        ByDistance { smt, llc, node, machine: ns[3] }
     }
 }
 

@@ -44,13 +44,13 @@ fn numbers(told: &[(u32, Option<u32>)]) -> Option<Vec<u32>> {
         return None;
     }
     let listing = listing(told);
-    let mut taken = named;
+    let mut taken = named.clone();
     taken.extend(told.iter().filter_map(|(own, idle)| idle.is_none().then_some(*own)).filter(|_| listing.is_none()));
     let mut number = |(own, idle): &(u32, Option<u32>)| match (idle, &listing) {
         (Some(idle), _) => *idle,
         (None, Some(listing)) => listing.get(*own as usize).copied().unwrap_or(*own),
         // Where two claim a number it is that of the one whose idle task has it.
-        (None, None) if told.iter().all(|(_, other)| *other != Some(*own)) => *own,
+        (None, None) if !named.contains(own) => *own,
         (None, None) => {
             let free = (0..Cpu::LIMIT).find(|cpu| !taken.contains(cpu)).unwrap_or(*own);
             taken.insert(free);
