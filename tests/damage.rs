@@ -3,7 +3,7 @@
 
 use crate::support::{fixture, recordings, schedviz, scratch};
 use parse::{Trace, Want};
-use sched::{Diagnostic, Pass, Replay, Ts};
+use sched::{ChosenCpus, Diagnostic, Pass, Replay, Ts};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -48,8 +48,9 @@ fn read(bytes: Vec<u8>) -> Result<u64, String> {
         tasks: None,
         which: "all tasks",
     };
+    let all = ChosenCpus::default();
     let analysis = || {
-        let balance = events::Balance::new(&machine, None, from, to);
+        let balance = events::Balance::new(&machine, &all, from, to);
         (WorkConservation::new(&measured), running_waiting::RunningWaiting::new(&overview), balance)
     };
     Pass::over(trace.events().map_err(|e| e.to_string())?).run(analysis).map_err(|e| e.to_string())?;

@@ -3,7 +3,7 @@
 use crate::support::{fixture, golden, recordings, schedviz, scratch};
 use events::Balance;
 use parse::Trace;
-use sched::{Cause, Pass, Topology};
+use sched::{Cause, ChosenCpus, Pass, Topology};
 use std::collections::BTreeMap;
 
 fn path(name: &str) -> String {
@@ -42,12 +42,12 @@ fn counts_are_those_of_the_trace() {
 
 #[test]
 fn migrations_by_cause_add_up() {
-    let none = Topology::default();
+    let (none, all) = (Topology::default(), ChosenCpus::default());
     let mut newidle: BTreeMap<bool, u64> = BTreeMap::new();
     for file in recordings() {
         let trace = Trace::open(&file, parse::Options::default()).expect("a readable recording");
         let (Ok(events), Some((from, to))) = (trace.events(), trace.extent()) else { continue };
-        let report = Pass::over(events).run(|| Balance::new(&none, None, from, to)).expect("a pass").output;
+        let report = Pass::over(events).run(|| Balance::new(&none, &all, from, to)).expect("a pass").output;
         let count: u64 = trace.event_counts().iter().filter(|e| e.name == "sched_migrate_task").map(|e| e.count).sum();
         if trace.selected_buffers().len() == 1 {
             assert_eq!(report.total, count, "{}", file.display());

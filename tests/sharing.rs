@@ -5,7 +5,7 @@ use crate::support::{fixture, golden, recordings, schedviz, schedviz_in, scratch
 use fairness::Fairness;
 use parse::Trace;
 use sched::pass::{EventSource, Window};
-use sched::{Analysis, Cpu, Dur, Kind, Load, Pass, Pid, SchedEvent, SchedState, Topology, Ts};
+use sched::{Analysis, ChosenCpus, Cpu, Dur, Kind, Load, Pass, Pid, SchedEvent, SchedState, Topology, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Laws, Simulation};
 use utilization::{Options, Utilization, UtilizationReport};
@@ -94,7 +94,7 @@ fn of_some_cpus_only_those_stand_beside_one_another() {
             for shown in [all.len(), all.len() / 2, 1] {
                 options.cpus = all[..shown].to_vec();
                 let conserve = workcons::Options {
-                    cpus: Some(options.cpus.iter().map(|(cpu, _)| *cpu).collect()),
+                    cpus: ChosenCpus::only(options.cpus.iter().map(|(cpu, _)| *cpu)),
                     ..workcons::Options::default()
                 };
                 let pass = Pass::over(events.as_slice()).run(|| workcons::WorkConservation::new(&conserve));
@@ -172,7 +172,7 @@ fn columns_count_what_the_simulator_did() {
         let observed: BTreeSet<Cpu> = events.iter().map(|e| e.cpu).collect();
         let (mut busy_ns, mut steals) = (0, 0.0);
         for cpu in observed {
-            let run = Pass::over(events).run(|| FromTrace::only(Some(vec![cpu])));
+            let run = Pass::over(events).run(|| FromTrace::only(ChosenCpus::only([cpu])));
             let alone = run.unwrap_or_else(|never| match never {}).output;
             let on = |of: &dyn Fn(&Kind) -> bool| events.iter().filter(|e| e.cpu == cpu && of(&e.kind)).count() as f64;
             assert_eq!(alone.cpus, 1);

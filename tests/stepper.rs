@@ -75,20 +75,19 @@ fn every_step_shows_the_true_run_queues() {
 
 #[test]
 fn violations_are_those_among_the_cpus_that_are_looked_at() {
-    use sched::{Cpu, Load};
+    use sched::{ChosenCpus, Cpu, Load};
     let mut among_some = 0;
     for seed in 0..40 {
         let run = Simulation::any(seed, 4 + (seed % 5) as u32, 300);
         let events = run.events.as_slice();
-        for cpus in [None, Some([Cpu(0), Cpu(2)])] {
-            let mut replay = Replay::of(events, cpus.as_ref().map(|c| &c[..])).unwrap_or_else(|never| match never {});
+        for chosen in [ChosenCpus::default(), ChosenCpus::only([Cpu(0), Cpu(2)])] {
+            let mut replay = Replay::of(events, &chosen).unwrap_or_else(|never| match never {});
             let mut begun = Vec::new();
             let mut before = false;
             for step in 0..=replay.total() {
                 replay.go(step).unwrap_or_else(|never| match never {});
                 let state = replay.state();
-                let some =
-                    |load| state.observed().any(|cpu| cpus.is_none_or(|c| c.contains(&cpu)) && state.load(cpu) == load);
+                let some = |load| state.observed().any(|cpu| chosen.has(cpu) && state.load(cpu) == load);
                 let violated = some(Load::Idle) && some(Load::Overloaded);
                 begun.extend((violated && !before).then_some(step));
                 before = violated;
@@ -101,8 +100,8 @@ fn violations_are_those_among_the_cpus_that_are_looked_at() {
             };
             let found: Vec<u64> = std::iter::from_fn(|| next(&mut replay)).collect();
             begun.retain(|step| *step > 0);
-            assert_eq!(found, begun, "seed {seed}, {cpus:?}");
-            among_some += if cpus.is_some() { found.len() } else { 0 };
+            assert_eq!(found, begun, "seed {seed}, {chosen:?}");
+            among_some += if chosen.are_all() { 0 } else { found.len() };
         }
     }
     assert!(among_some > 20, "{among_some}");

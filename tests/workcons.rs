@@ -261,6 +261,29 @@ fn verdicts_and_exit_codes() {
 }
 
 #[test]
+fn only_cpus_that_were_asked_for_count() {
+    let path = fixture("unseen-wakeups-6.1.dat");
+    let path = path.to_str().expect("a path");
+    // CPUs 14 and 15 have no events.
+    let run = |cpus: &str, assumed: &[&str]| {
+        let ran = schedviz(&[&["workcons", path, "--json", "--cpus", cpus], assumed].concat()).success();
+        let json: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+        let report = &json["runs"][0];
+        (report["violation"].clone(), report["cpus"].clone(), report["trust"]["unobserved"].clone(), ran.stderr)
+    };
+    let assume = ["--assume-idle"];
+    let (some, some_assumed) = (run("0-7", &[]), run("0-7", &assume));
+    assert_eq!(some, some_assumed, "none of these is assumed to idle");
+    assert_eq!((&some.1["observed"], some.1["unobserved"].as_u64()), (&8.into(), Some(0)));
+    let (one_more, one_assumed) = (run("0-7,14", &[]), run("0-7,14", &assume));
+    assert_eq!((&one_more.0, one_more.1["unobserved"].as_u64(), &one_more.2[0]), (&some.0, Some(1), &14.into()));
+    assert!(one_assumed.1["observed"] == 9 && one_assumed.0 != some.0 && !some.3.contains("--cpus"));
+    // Of another machine, by mistake.
+    let beyond = run("12-31", &[]).3;
+    assert!(beyond.contains("--cpus: there is no CPU 16-31 in the trace, which was recorded on 16"), "{beyond}");
+}
+
+#[test]
 fn json_follows_its_schema() {
     let path = |name: &str| fixture(name).to_str().expect("a path").to_owned();
     let schema =

@@ -1,7 +1,7 @@
 //! The state and all that follows it: any sequence of events, however contradictory.
 #![no_main]
 
-use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
+use sched::{ChosenCpus, Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
 use timeline::Drawable;
 
 /// Takes numbers from the input; zeroes behind its end.
@@ -135,9 +135,9 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let (Some(first), Some(last)) = (events.first(), events.last()) else { return };
     let (from, to) = (first.ts, last.ts);
     let options = workcons::Options { strips: Some((from, to)), ..workcons::Options::default() };
-    let none = Topology::default();
+    let (none, all) = (Topology::default(), ChosenCpus::default());
     let analysis = || {
-        let balance = events::Balance::new(&none, None, from, to);
+        let balance = events::Balance::new(&none, &all, from, to);
         (workcons::WorkConservation::new(&options), workcons::Bounds::new(&options), balance, testkit::Laws::default())
     };
     let Ok(found) = Pass::over(events.as_slice()).prologue(10).run(analysis);

@@ -6,7 +6,8 @@ use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use rustc_hash::FxHashMap;
 use sched::causes::{Herd, Herds};
 use sched::{
-    Analysis, Cause, Causes, Cpu, Dur, Kind, Lengths, Migration, SchedEvent, SchedState, TaskState, Topology, Ts,
+    Analysis, Cause, Causes, ChosenCpus, Cpu, Dur, Kind, Lengths, Migration, SchedEvent, SchedState, TaskState,
+    Topology, Ts,
 };
 use serde::Serialize;
 use std::fmt::Write;
@@ -76,7 +77,7 @@ pub struct Balance<'o> {
     /// Only these migrations.
     wanted: Option<&'o dyn Fn(&Migration) -> bool>,
     /// Only migrations from or to these.
-    cpus: Option<&'o [Cpu]>,
+    cpus: &'o ChosenCpus,
     from: Ts,
     to: Ts,
     start: Ts,
@@ -89,7 +90,7 @@ pub struct Balance<'o> {
 
 impl<'o> Balance<'o> {
     /// Over a window; of the migrations from or to these CPUs.
-    pub fn new(topology: &'o Topology, cpus: Option<&'o [Cpu]>, from: Ts, to: Ts) -> Balance<'o> {
+    pub fn new(topology: &'o Topology, cpus: &'o ChosenCpus, from: Ts, to: Ts) -> Balance<'o> {
         Balance {
             topology,
             wanted: None,
@@ -113,8 +114,7 @@ impl<'o> Balance<'o> {
     }
 
     fn is_shown(&self, m: &Migration) -> bool {
-        self.cpus.is_none_or(|cpus| cpus.contains(&m.orig) || cpus.contains(&m.dest))
-            && self.wanted.is_none_or(|wanted| wanted(m))
+        (self.cpus.has(m.orig) || self.cpus.has(m.dest)) && self.wanted.is_none_or(|wanted| wanted(m))
     }
 }
 
@@ -157,7 +157,7 @@ impl Analysis for Balance<'_> {
         let causes: Vec<Cell> =
             Cause::ALL.iter().zip(&self.sums).filter(|(_, sums)| sums.count > 0).map(cell).collect();
         self.arrows.sort_unstable_by_key(|m| (m.ts, m.on, m.pid));
-        let shown = |herd: &Herd| self.cpus.is_none_or(|cpus| cpus.contains(&herd.orig) || cpus.contains(&herd.dest));
+        let shown = |herd: &Herd| self.cpus.has(herd.orig) || self.cpus.has(herd.dest);
         BalanceReport {
             schema: "schedviz/balance/1",
             from_ns: self.start,

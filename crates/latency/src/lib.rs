@@ -26,8 +26,8 @@ use rustc_hash::FxHashMap;
 use sched::state::Task;
 use sched::topology::Distance;
 use sched::{
-    Analysis, Chosen, Comm, Cpu, Dur, Kind, Lengths, Load, PerTask, Pid, SchedEvent, SchedState, Span, TaskState,
-    Topology, Ts,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, Kind, Lengths, Load, PerTask, Pid, SchedEvent, SchedState, Span,
+    TaskState, Topology, Ts,
 };
 use serde::Serialize;
 
@@ -45,8 +45,8 @@ pub enum By {
 /// What to measure.
 #[derive(Default)]
 pub struct Options<'o> {
-    /// Only what ends on these CPUs; none for all.
-    pub cpus: Option<Vec<Cpu>>,
+    /// Only what ends on these CPUs.
+    pub cpus: ChosenCpus,
     /// Only these tasks; none for all.
     pub tasks: Option<&'o Chosen<'o>>,
     /// The rows of the table.
@@ -378,8 +378,7 @@ impl<'o> Latency<'o> {
 
     /// Whether what ends for this task on this CPU is measured.
     fn measures(&self, task: &Task, cpu: Cpu, state: &SchedState) -> bool {
-        self.options.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
-            && self.options.tasks.is_none_or(|chosen| chosen(task, state))
+        self.options.cpus.has(cpu) && self.options.tasks.is_none_or(|chosen| chosen(task, state))
     }
 
     /// The phase of a task ends on a CPU.

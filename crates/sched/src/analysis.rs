@@ -2,11 +2,8 @@
 
 use crate::event::{Dur, Pid, SchedEvent, Ts};
 use crate::span::{CpuSpan, Span, TaskState};
-use crate::state::{SchedState, Task};
+use crate::state::SchedState;
 use std::collections::BTreeMap;
-
-/// Which tasks are meant: whether this one is, in this state.
-pub type Chosen<'c> = dyn Fn(&Task, &SchedState) -> bool + Sync + 'c;
 
 /// An observer of one pass over a trace.
 ///

@@ -21,6 +21,7 @@
 
 pub mod analysis;
 pub mod causes;
+pub mod chosen;
 pub mod counted;
 pub mod diag;
 pub mod episodes;
@@ -34,8 +35,9 @@ pub mod span;
 pub mod state;
 pub mod topology;
 
-pub use analysis::{Analysis, Chosen};
+pub use analysis::Analysis;
 pub use causes::{Cause, Causes, Migration};
+pub use chosen::{Chosen, ChosenCpus};
 pub use diag::{Diagnostic, Diagnostics, Severity};
 pub use event::{Comm, Cpu, Dur, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 pub use lengths::Lengths;

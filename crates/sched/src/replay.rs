@@ -6,8 +6,9 @@
 //! its reading: in 80 million events some 300,000, a tenth of a second.
 
 use crate::analysis::Analysis;
+use crate::chosen::ChosenCpus;
 use crate::diag::Diagnostics;
-use crate::event::{Cpu, SchedEvent, Ts};
+use crate::event::{SchedEvent, Ts};
 use crate::pass::{EventSource, Pass};
 use crate::state::{PartCounts, SchedState};
 use std::ops::ControlFlow;
@@ -45,8 +46,8 @@ struct Recorder {
     checkpoints: Vec<Checkpoint>,
     violations: Vec<u64>,
     violated: bool,
-    /// Only among these CPUs, if some were given.
-    cpus: Option<Vec<Cpu>>,
+    /// Only among these.
+    cpus: ChosenCpus,
     part: Option<PartCounts>,
 }
 
@@ -56,7 +57,7 @@ impl Analysis for Recorder {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.checkpoints.push(Checkpoint { ts: start, index: 0, state: state.uncounted() });
-        self.part = self.cpus.take().map(|cpus| PartCounts::new(cpus, state));
+        self.part = (!self.cpus.are_all()).then(|| PartCounts::of(&self.cpus, state));
         self.look(state);
     }
 
@@ -108,20 +109,20 @@ impl<S: EventSource> Replay<S> {
 
     /// Reads the source once and keeps checkpoints.
     pub fn new(source: S) -> Result<Replay<S>, S::Error> {
-        Replay::of(source, None)
+        Replay::of(source, &ChosenCpus::default())
     }
 
     /// The same; violations are those among these CPUs.
-    pub fn of(source: S, cpus: Option<&[Cpu]>) -> Result<Replay<S>, S::Error> {
+    pub fn of(source: S, cpus: &ChosenCpus) -> Result<Replay<S>, S::Error> {
         Replay::build(source, cpus, Self::EVERY, Self::CHECKPOINTS)
     }
 
     /// The same with other distances.
     pub fn with(source: S, every: u64, most: usize) -> Result<Replay<S>, S::Error> {
-        Replay::build(source, None, every, most)
+        Replay::build(source, &ChosenCpus::default(), every, most)
     }
 
-    fn build(mut source: S, cpus: Option<&[Cpu]>, every: u64, most: usize) -> Result<Replay<S>, S::Error> {
+    fn build(mut source: S, cpus: &ChosenCpus, every: u64, most: usize) -> Result<Replay<S>, S::Error> {
         let recorder = || Recorder {
             every: every.max(1),
             most: most.max(2),
@@ -130,7 +131,7 @@ impl<S: EventSource> Replay<S> {
             checkpoints: Vec::new(),
             violations: Vec::new(),
             violated: false,
-            cpus: cpus.map(<[Cpu]>::to_vec),
+            cpus: cpus.clone(),
             part: None,
         };
         let outcome = Pass::over(&mut source).run(recorder)?;

@@ -2,7 +2,8 @@
 
 use crate::columns::Columns;
 use sched::{
-    Analysis, Cause, Causes, Comm, Cpu, CpuSpan, Current, Kind, Migration, SchedEvent, SchedState, Span, TaskState, Ts,
+    Analysis, Cause, Causes, ChosenCpus, Comm, Cpu, CpuSpan, Current, Kind, Migration, SchedEvent, SchedState, Span,
+    TaskState, Ts,
 };
 use serde::Serialize;
 
@@ -44,29 +45,25 @@ pub struct FromTrace {
 /// Migrations from or to some CPUs.
 #[derive(Debug, Default)]
 struct Moves {
-    /// Only these; none for all.
-    cpus: Option<Vec<Cpu>>,
+    /// Only these.
+    cpus: ChosenCpus,
     by_cause: [u64; Cause::ALL.len()],
     /// New-idle pulls into them.
     steals: u64,
 }
 
 impl Moves {
-    fn includes(&self, cpu: Cpu) -> bool {
-        self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
-    }
-
     fn count(&mut self, migration: &Migration) {
-        if self.includes(migration.orig) || self.includes(migration.dest) {
+        if self.cpus.has(migration.orig) || self.cpus.has(migration.dest) {
             self.by_cause[migration.cause as usize] += 1;
         }
-        self.steals += u64::from(migration.cause == Cause::NewIdle && self.includes(migration.dest));
+        self.steals += u64::from(migration.cause == Cause::NewIdle && self.cpus.has(migration.dest));
     }
 }
 
 impl FromTrace {
     /// Of these CPUs alone: what happened on them, and migrations from or to them.
-    pub fn only(cpus: Option<Vec<Cpu>>) -> FromTrace {
+    pub fn only(cpus: ChosenCpus) -> FromTrace {
         FromTrace { moves: Moves { cpus, ..Moves::default() }, ..FromTrace::default() }
     }
 }
@@ -82,7 +79,7 @@ impl Analysis for FromTrace {
         let FromTrace { causes, moves, .. } = self;
         causes.event(event, state, |m| moves.count(&m));
         match event.kind {
-            _ if !moves.includes(event.cpu) => {}
+            _ if !moves.cpus.has(event.cpu) => {}
             Kind::Switch { next, .. } => {
                 self.switches += 1;
                 self.to_idle += u64::from(next.pid.is_idle());
@@ -94,7 +91,7 @@ impl Analysis for FromTrace {
 
     fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
         match span.current {
-            _ if !self.moves.includes(span.cpu) => {}
+            _ if !self.moves.cpus.has(span.cpu) => {}
             Current::Task(_) => self.busy_ns = self.busy_ns.saturating_add(span.duration().0),
             Current::Unknown => self.unknown_ns = self.unknown_ns.saturating_add(span.duration().0),
             Current::Idle | Current::Offline => {}
@@ -103,7 +100,7 @@ impl Analysis for FromTrace {
 
     fn span(&mut self, span: &Span, _: &SchedState) {
         if let (TaskState::Running(cpu), true, true) = (span.state, span.begun, span.ended)
-            && self.moves.includes(cpu)
+            && self.moves.cpus.has(cpu)
         {
             self.runs += 1;
             self.run_ns = self.run_ns.saturating_add(span.duration().0);
@@ -120,7 +117,7 @@ impl Analysis for FromTrace {
 
     fn finish(mut self, end: Ts, state: &SchedState) -> TraceColumns {
         self.causes.finish(|m| self.moves.count(&m));
-        let observed: Vec<Cpu> = state.observed().filter(|cpu| self.moves.includes(*cpu)).collect();
+        let observed: Vec<Cpu> = state.observed().filter(|cpu| self.moves.cpus.has(*cpu)).collect();
         let (cpus, elapsed) = (observed.len().max(1) as f64, end.since(self.start).0);
         let share = |ns: u64| 100.0 * ns as f64 / (cpus * elapsed.max(1) as f64);
         let columns = Columns {

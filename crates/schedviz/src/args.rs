@@ -6,7 +6,7 @@ use parse::{Options, Trace, Where};
 use regex::Regex;
 use sched::state::Task;
 use sched::topology::{Order, format_cpu_list, parse_cpu_list};
-use sched::{Cpu, Dur, Pid, SchedState, Topology, Ts, Window};
+use sched::{ChosenCpus, Cpu, Dur, Pid, SchedState, Topology, Ts, Window};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
@@ -108,8 +108,8 @@ pub(crate) struct Lanes {
     pub(crate) cpus: Vec<(Cpu, Option<u32>)>,
     /// What the groups are called; nothing where there are none.
     pub(crate) group_name: String,
-    /// Only some CPUs were asked for.
-    pub(crate) some: bool,
+    /// Those that were asked for, with events or without.
+    pub(crate) chosen: ChosenCpus,
 }
 
 /// Which part to show
@@ -162,16 +162,17 @@ impl WindowArgs {
 
     /// The CPUs to show, of those that have events.
     pub(crate) fn cpus(&self, observed: &[Cpu], topology: &Topology) -> Result<Lanes> {
-        let mut cpus = observed.to_vec();
+        let mut chosen = ChosenCpus::default();
         if let Some(list) = &self.cpus {
             let Some(wanted) = parse_cpu_list(list) else {
                 bail!("--cpus: {list:?} is not a list of CPUs; write it as 0-15,32");
             };
-            cpus.retain(|cpu| wanted.contains(cpu));
-            if cpus.is_empty() {
+            chosen = ChosenCpus::only(wanted);
+            if !observed.iter().any(|cpu| chosen.has(*cpu)) {
                 bail!("none of the CPUs {list} has an event; those with events are {}", format_cpu_list(observed));
             }
         }
+        let mut cpus: Vec<Cpu> = observed.iter().copied().filter(|cpu| chosen.has(*cpu)).collect();
         let order = match self.order {
             None if topology.is_empty() => Order::Number,
             None => Order::Socket,
@@ -191,7 +192,7 @@ impl WindowArgs {
             Order::Llc => "LLC",
         };
         let cpus = cpus.into_iter().map(|cpu| (cpu, topology.group(cpu, order))).collect();
-        Ok(Lanes { cpus, group_name: name.to_owned(), some: self.cpus.is_some() })
+        Ok(Lanes { cpus, group_name: name.to_owned(), chosen })
     }
 }
 

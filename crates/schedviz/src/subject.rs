@@ -73,8 +73,10 @@ impl Subject {
         let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());
         let subject =
             Subject { trace, path, read, drawable, start, window: asked, from, to, topology, observed, shown };
-        if let Some(doubt) = subject.doubtful_topology().filter(|_| !subject.read.quiet) {
-            eprintln!("schedviz: {}: {doubt}", subject.name());
+        for doubt in [subject.doubtful_topology(), subject.doubtful_cpus()].iter().flatten() {
+            if !subject.read.quiet {
+                eprintln!("schedviz: {}: {doubt}", subject.name());
+            }
         }
         Ok(subject)
     }
@@ -94,9 +96,11 @@ impl Subject {
         name_of(&self.path)
     }
 
-    /// CPUs of the machine without any event.
+    /// CPUs of the machine without any event, of those that were asked for.
     pub(crate) fn silent(&self) -> Vec<Cpu> {
-        self.trace.info().silent(&self.observed)
+        let mut silent = self.trace.info().silent(&self.observed);
+        silent.retain(|cpu| self.shown.chosen.has(*cpu));
+        silent
     }
 
     /// Refuses a choice of tasks, made with `option`, of which there is none in the trace: what is then counted is
@@ -159,9 +163,17 @@ impl Subject {
         }
     }
 
-    /// The CPUs shown, where only some were asked for.
-    pub(crate) fn only(&self) -> Option<Vec<Cpu>> {
-        self.shown.some.then(|| self.shown.cpus.iter().map(|(cpu, _)| *cpu).collect())
+    /// What shows that some of the CPUs that were asked for are those of another machine.
+    fn doubtful_cpus(&self) -> Option<String> {
+        let machine = self.trace.info().cpus;
+        let beyond = |cpu: &Cpu| machine > 0 && cpu.0 >= machine && self.observed.binary_search(cpu).is_err();
+        let beyond: Vec<Cpu> = self.shown.chosen.named().filter(beyond).collect();
+        (!beyond.is_empty()).then(|| {
+            format!(
+                "--cpus: there is no CPU {} in the trace, which was recorded on {machine}",
+                format_cpu_list(&beyond)
+            )
+        })
     }
 
     /// The window as a figure has it, from its first to its last instant: an event at the very end is inside.

@@ -18,7 +18,8 @@ use sched::episodes::{Amount, Episodes};
 use sched::lineage::is_kernel_thread;
 use sched::state::Task;
 use sched::{
-    Analysis, Counts, Cpu, Current, Dur, Kind, PartCounts, Pid, SchedEvent, SchedState, TaskState, Topology, Ts,
+    Analysis, ChosenCpus, Counts, Cpu, Current, Dur, Kind, PartCounts, Pid, SchedEvent, SchedState, TaskState,
+    Topology, Ts,
 };
 use serde::Serialize;
 use timeline::Rows;
@@ -309,7 +310,8 @@ impl Analysis for Utilization<'_> {
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.last = start;
         let is_part = state.observed().any(|cpu| self.rows.of(cpu).is_none());
-        self.part = is_part.then(|| PartCounts::new(self.options.cpus.iter().map(|(cpu, _)| *cpu), state));
+        let shown = ChosenCpus::only(self.options.cpus.iter().map(|(cpu, _)| *cpu));
+        self.part = is_part.then(|| PartCounts::of(&shown, state));
         self.beside = Beside::of(self.part.as_ref().map_or_else(|| state.counts(), PartCounts::counts));
         for (row, (cpu, _)) in self.options.cpus.iter().enumerate() {
             self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), depth: 0, since: start };

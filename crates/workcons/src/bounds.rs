@@ -118,7 +118,7 @@ impl Places<'_> {
     fn touch(&mut self, cpu: Cpu) -> &mut Place {
         while cpu.index() >= self.all.len() {
             let next = Cpu(self.all.len() as u32);
-            let included = self.options.cpus.as_ref().is_none_or(|cpus| cpus.contains(&next));
+            let included = self.options.cpus.has(next);
             self.all.push((Place { included, ..Place::default() }, Sums::default()));
         }
         if self.touched.last() != Some(&cpu) {

@@ -32,7 +32,9 @@ use count::Counts;
 use reactions::Reactions;
 use sched::counted::{CountedQueues, Flags};
 use sched::topology::Distance;
-use sched::{Analysis, Chosen, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts};
+use sched::{
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts,
+};
 use serde::Serialize;
 use sets::{Sets, WAYS};
 
@@ -63,8 +65,8 @@ const KEPT: usize = 10;
 /// What to measure.
 #[derive(Clone, Default)]
 pub struct Options<'o> {
-    /// Only these CPUs; none for all that have events.
-    pub cpus: Option<Vec<Cpu>>,
+    /// Only these CPUs, of those that have events.
+    pub cpus: ChosenCpus,
     /// CPUs without events that count as idle.
     pub assume_idle: Vec<Cpu>,
     /// The instant that counts as zero: the trace's start.
@@ -109,12 +111,6 @@ pub struct Waiting {
     pub behind: Comm,
     /// and its number.
     pub behind_pid: Pid,
-}
-
-impl Options<'_> {
-    fn includes(&self, cpu: Cpu) -> bool {
-        self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
-    }
 }
 
 /// The analysis.
@@ -245,7 +241,7 @@ impl<'o> WorkConservation<'o> {
 
 /// What a CPU is, for the sets.
 fn load(options: &Options<'_>, cpu: Cpu, state: &SchedState) -> Load {
-    if !options.includes(cpu) {
+    if !options.cpus.has(cpu) {
         return Load::Unobserved;
     }
     match state.load(cpu) {
@@ -351,7 +347,7 @@ impl WorkConservation<'_> {
     /// CPUs that take part.
     fn observed(&self, state: &SchedState) -> usize {
         let assumed = self.options.assume_idle.iter().filter(|cpu| state.load(**cpu) == Load::Unobserved);
-        state.observed().chain(assumed.copied()).filter(|cpu| self.options.includes(*cpu)).count()
+        state.observed().chain(assumed.copied()).filter(|cpu| self.options.cpus.has(*cpu)).count()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The machine at a glance, in constant time per event.
 
 use super::{CpuState, SchedState};
+use crate::chosen::ChosenCpus;
 use crate::event::Cpu;
 use crate::span::{Current, TaskState};
 use serde::Serialize;
@@ -188,21 +189,18 @@ impl Tally {
 /// The counts of some CPUs alone, for who follows the events.
 #[derive(Clone, Debug)]
 pub struct PartCounts {
-    /// By CPU: whether it is one of them.
-    part: Vec<bool>,
+    part: ChosenCpus,
     tally: Tally,
 }
 
 impl PartCounts {
     /// Of these CPUs, in a state as it is.
-    pub fn new(cpus: impl IntoIterator<Item = Cpu>, state: &SchedState) -> PartCounts {
-        let mut counts = PartCounts { part: Vec::new(), tally: Tally::default() };
-        for cpu in cpus {
-            counts.part.resize(counts.part.len().max(cpu.index() + 1), false);
-            counts.part[cpu.index()] = true;
-            counts.tally.look(cpu, state);
+    pub fn of(part: &ChosenCpus, state: &SchedState) -> PartCounts {
+        let mut tally = Tally::default();
+        for cpu in (0..state.cpus.len() as u32).map(Cpu).filter(|cpu| part.has(*cpu)) {
+            tally.look(cpu, state);
         }
-        counts
+        PartCounts { part: part.clone(), tally }
     }
 
     /// How many of them are what.
@@ -214,7 +212,7 @@ impl PartCounts {
     pub fn follow(&mut self, state: &SchedState) -> &Counts {
         self.tally.turned.clear();
         state.touched(|cpu| {
-            if self.part.get(cpu.index()) == Some(&true) {
+            if self.part.has(cpu) {
                 self.tally.look(cpu, state);
             }
         });

@@ -343,10 +343,9 @@ fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
     if subject.trace.format_named("sched", "sched_migrate_task").is_none() {
         bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", subject.name());
     }
-    let only = subject.only();
     let tasks = args.tasks.filter()?;
     let wanted = |m: &Migration| tasks.takes(m.pid, || m.command.to_string());
-    let analysis = || Balance::new(&subject.topology, only.as_deref(), subject.from, subject.to).only(&wanted);
+    let analysis = || Balance::new(&subject.topology, &subject.shown.chosen, subject.from, subject.to).only(&wanted);
     let outcome = subject.follow(&BeginArgs::default(), subject.page(), analysis)?;
     let (report, found) = (outcome.output, outcome.diagnostics);
     let report = WithProbes { report: &report, probes: Funnel::of(subject) };

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     };
     let subject = args.trace.open()?;
     args.tasks.check(&subject)?;
-    if subject.shown.some {
+    if !subject.shown.chosen.are_all() {
         bail!("fairness is of tasks, wherever they run: it does not take --cpus");
     }
     let window = subject.to.since(subject.from).0;

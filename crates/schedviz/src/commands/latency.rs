@@ -48,7 +48,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     args.tasks.check(&subject)?;
     let chosen = args.tasks.chooser()?;
     let options = Options {
-        cpus: subject.only(),
+        cpus: subject.shown.chosen.clone(),
         tasks: args.tasks.is_any().then_some(&chosen),
         by: args.by,
         topology: subject.topology.clone(),

@@ -117,7 +117,7 @@ type Answers = (
 impl<'q> Questions<'q> {
     fn new(subject: &Subject) -> Result<Questions<'q>> {
         let Subject { from, to, start: zero, .. } = *subject;
-        let cpus = subject.only();
+        let cpus = &subject.shown.chosen;
         let topology = || subject.topology.clone();
         let conserve = workcons::Options {
             cpus: cpus.clone(),
@@ -135,9 +135,9 @@ impl<'q> Questions<'q> {
         Ok(Questions {
             conserve,
             overview: super::running_waiting::plain(subject)?,
-            waits: latency::Options { cpus, zero, topology: topology(), worst: 5, ..Default::default() },
+            waits: latency::Options { cpus: cpus.clone(), zero, topology: topology(), worst: 5, ..Default::default() },
             drawn: subject.lanes(from, to, Coloring::default()),
-            shares: (!subject.shown.some).then_some(shares),
+            shares: cpus.are_all().then_some(shares),
             busy: super::utilization::plain(subject),
         })
     }
@@ -155,7 +155,7 @@ impl<'q> Questions<'q> {
         let violation = || workcons::WorkConservation::new(&self.conserve);
         let queues = || running_waiting::RunningWaiting::new(&self.overview);
         let delays = || latency::Latency::new(&self.waits);
-        let lanes = || (FromTrace::only(subject.only()), Timeline::new(&self.drawn));
+        let lanes = || (FromTrace::only(subject.shown.chosen.clone()), Timeline::new(&self.drawn));
         let shared = || self.shares.as_ref().map(fairness::Fairness::new);
         let used = || utilization::Utilization::new(&self.busy);
         let events = subject.trace.events()?;

@@ -7,7 +7,7 @@ use crate::subject::Subject;
 use crate::{patterns, trust};
 use anyhow::{Result, bail};
 use parse::{EventFormat, EventStream, Where};
-use sched::{Cpu, Replay, SchedEvent, Ts, Window};
+use sched::{ChosenCpus, Replay, SchedEvent, Ts, Window};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::io::IsTerminal;
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     let subject = args.trace.open()?;
     args.tasks.check(&subject)?;
     let at = instant(args, &subject)?;
-    let mut replay = subject.watched(|| Replay::of(subject.trace.events()?, subject.only().as_deref()))?;
+    let mut replay = subject.watched(|| Replay::of(subject.trace.events()?, &subject.shown.chosen))?;
     let start = replay.step_at(at).map_err(|e| subject.named(e))?;
     let options = Options {
         zero: subject.start,
@@ -124,7 +124,7 @@ fn instant(args: &StepperArgs, subject: &Subject) -> Result<Ts> {
 struct Filter<'t> {
     formats: Option<Vec<&'t EventFormat>>,
     tasks: Option<TaskFilter>,
-    cpus: Option<Vec<Cpu>>,
+    cpus: ChosenCpus,
 }
 
 impl<'t> Filter<'t> {
@@ -133,21 +133,21 @@ impl<'t> Filter<'t> {
         Ok(Filter {
             formats: (!args.tool.events.is_empty()).then_some(formats),
             tasks: args.tasks.is_any().then(|| args.tasks.filter()).transpose()?,
-            cpus: subject.only(),
+            cpus: subject.shown.chosen.clone(),
         })
     }
 
     fn is_open(&self) -> bool {
-        self.formats.is_none() && self.tasks.is_none() && self.cpus.is_none()
+        self.formats.is_none() && self.tasks.is_none() && self.cpus.are_all()
     }
 
     fn wants(&self, event: &SchedEvent, state: &sched::SchedState, names: &dyn Names) -> bool {
         let about = |filter: &TaskFilter| {
             stepper::tasks_of(event, state).any(|(pid, comm)| filter.takes(pid, || comm.to_string()))
         };
-        let on = |cpus: &Vec<Cpu>| {
+        let on = || {
             let coming = stepper::Coming::of(event, state, names);
-            cpus.iter().any(|cpu| coming.concerns(*cpu))
+            self.cpus.named().any(|cpu| coming.concerns(cpu))
         };
         let is_of = |format: &&EventFormat| match Tracepoint::of(&event.kind) {
             Tracepoint::Known(system, name) => (system, name) == (&*format.system, &*format.name),
@@ -156,7 +156,7 @@ impl<'t> Filter<'t> {
         };
         self.formats.as_ref().is_none_or(|wanted| wanted.iter().any(is_of))
             && self.tasks.as_ref().is_none_or(about)
-            && self.cpus.as_ref().is_none_or(on)
+            && (self.cpus.are_all() || on())
     }
 }
 

@@ -220,7 +220,7 @@ fn measure(
     let silent = subject.silent();
     let (application, excluded) = (args.tasks.chooser()?, args.tasks.excluder()?);
     let options = Options {
-        cpus: subject.only().map(|shown| [shown, silent.clone()].concat()),
+        cpus: subject.shown.chosen.clone(),
         assume_idle: if args.assume_idle { silent } else { Vec::new() },
         zero: subject.start,
         waiters: args.waiters(),

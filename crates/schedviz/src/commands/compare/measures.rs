@@ -35,7 +35,7 @@ pub(crate) struct Setting {
 /// Measures a run. `most`: the most events that may be missing without a mark, in percent.
 pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs, most: f64) -> Result<Measured> {
     let subject = Subject::open(path, read, window)?;
-    let cpus = subject.only();
+    let cpus = &subject.shown.chosen;
     let conservation = workcons::Options {
         cpus: cpus.clone(),
         zero: subject.start,
