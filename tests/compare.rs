@@ -94,6 +94,11 @@ fn a_run_counts_once() {
         let arguments = [&["compare", "-q", "--base", &base, &of_base, "--new", &new], more].concat();
         schedviz(&arguments).success().text()
     };
+    let group = format!("base={base},{of_base}");
+    let listed = schedviz(&["workcons", "--group", &group, "--json"]).success();
+    let json: serde_json::Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    assert_eq!((json["runs"].as_array().map(Vec::len), &json["groups"][0]["runs"]), (Some(3), &3.into()), "{json}");
+    assert!(listed.stderr.contains("base: copy.dat is left out"), "{}", listed.stderr);
     let once = text(&[]);
     assert!(once.contains("note: base: copy.dat is left out: it is the recording of base.1.dat again"), "{once}");
     assert!(once.contains("new (3 runs) against base (3 runs)"), "{once}");

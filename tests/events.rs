@@ -93,6 +93,18 @@ fn values_and_kinds() {
     let matched = text(&["events", &trace, "--events", "sched_wakeup", "--match", "CPU:(?<target>[0-9]+)"]);
     assert!(matched.contains("sched:sched_wakeup target=00"), "{matched}");
     golden("events-value.txt", &text(&["events", &marker, "--events", "ftrace:print", "--value", "cpu"]));
+    // A slip in a name is no table without values.
+    for (asked, why) in [
+        (&["--value", "moves"][..], "--value: none of these events has moves"),
+        (&["--events", "sched_switch", "--value", "prio"], "--value: none of these events has prio"),
+        (
+            &["--match", "moves=(?<n>[0-9]+)"],
+            "--match: moves=(?<n>[0-9]+) matches the text of none of these 108 events",
+        ),
+    ] {
+        let refused = schedviz(&[&["events", &trace], asked].concat());
+        assert!(refused.code == Some(1) && refused.stderr.contains(why), "{}", refused.stderr);
+    }
     golden(
         "events-balance.txt",
         &text(&["events", &path("hackbench.dat"), "--balance", "--topology", "tests/fixtures/hackbench.cpus.txt"]),

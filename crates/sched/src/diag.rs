@@ -169,7 +169,7 @@ impl Diagnostic {
                 "{value|values} of prev_state that the event's own format does not explain; taken as blocked"
             }
             MissingEvents => {
-                "{kind|kinds} of scheduler events that {was|were} not recorded; what depends on {it|them} is approximate (schedviz info tells what does). Record with trace-cmd record -e sched"
+                "{kind|kinds} of scheduler events that {was|were} not recorded; what depends on {it|them} is approximate. Record with trace-cmd record -e sched"
             }
             SwitchPrevMismatch => {
                 "{switch|switches} away from another task than the one known to run: earlier ones were not recorded, by a filter (trace-cmd record -f, -F, -P) or an unmarked loss; who ran before {it|each} is wrong"

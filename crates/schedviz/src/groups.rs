@@ -3,6 +3,12 @@
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
+/// That a file of a group is left out, since it holds the same recording as another. Twice the same run is not two
+/// runs: noise would look smaller than it is.
+pub(crate) fn again(group: &str, file: &str, other: &str) -> String {
+    format!("{group}: {file} is left out: it is the recording of {other} again")
+}
+
 /// The files of `NAME=FILE[,FILE...]`.
 pub(crate) fn members(group: &str) -> Result<(String, Vec<PathBuf>)> {
     let Some((name, files)) = group.split_once('=').filter(|(name, files)| !name.is_empty() && !files.is_empty())

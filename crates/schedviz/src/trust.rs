@@ -22,7 +22,9 @@ pub(crate) fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {
             Severity::DataLoss => ("data loss", "\x1b[31m"),
         };
         let word = if colored { format!("{escape}{word}\x1b[0m") } else { word.to_owned() };
-        eprintln!("schedviz: {word}: {}", line(what, count, first));
+        // What `info` says of the same, it tells itself.
+        let more = if what == Diagnostic::MissingEvents { "; schedviz info tells what depends on them" } else { "" };
+        eprintln!("schedviz: {word}: {}{more}", line(what, count, first));
     }
 }
 

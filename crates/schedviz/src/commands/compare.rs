@@ -110,9 +110,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         for path in files {
             let run = measures::measure(&path, &args.read, &args.window, args.max_loss)?;
             trust::warn(&run.diagnostics, &args.read);
-            // Twice the same run is not two runs: noise would look smaller than it is.
             if let Some(same) = runs.iter().find(|other| other.recording == run.recording) {
-                notes.push(format!("{name}: {} is left out: it is the recording of {} again", run.name, same.name));
+                notes.push(groups::again(&name, &run.name, &same.name));
                 continue;
             }
             let lost = run.columns.unknown_percent;

@@ -1,5 +1,6 @@
 //! `schedviz events`: markers over lanes, lists, counts and values; and the causes of migrations.
 
+mod details;
 mod funnel;
 mod listing;
 
@@ -9,14 +10,15 @@ use crate::output::{Format, Forms, OutputArgs};
 use crate::page::Loss;
 use crate::present::Document;
 use crate::subject::Subject;
+use crate::trust::grouped;
 use crate::{patterns, progress};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use dat2graph::{Coloring, Lane};
+use details::{Pattern, Value};
 use draw::{Figure, Unit};
 use events::{Balance, BalanceReport, Gather};
 use funnel::Funnel;
 use parse::{EventFormat, Record, Want};
-use regex::Regex;
 use sched::{Diagnostics, Migration};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -39,7 +41,7 @@ pub(crate) struct EventsArgs {
     #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',')]
     events: Vec<String>,
     /// The events as text, one a line, as trace-cmd report has them
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["by", "match", "value"])]
     list: bool,
     /// Split kinds by the value of this field
     #[arg(long, value_name = "FIELD")]
@@ -111,17 +113,15 @@ pub(crate) struct Choice {
     rows: Rows,
     tasks: TaskFilter,
     by: Option<String>,
-    pattern: Option<Regex>,
-    value: Option<String>,
+    pattern: Option<Pattern>,
+    value: Option<Value>,
 }
 
 impl Choice {
     fn of(args: &EventsArgs, subject: &Subject) -> Result<Choice> {
-        let pattern = args.r#match.as_deref().map(Regex::new).transpose().context("--match")?;
-        if pattern.as_ref().is_some_and(|p| p.capture_names().flatten().next().is_none()) {
-            bail!("--match: the expression names no group; write (?<name>...)");
-        }
+        let pattern = args.r#match.as_deref().map(Pattern::parse).transpose()?;
         let formats = formats(args, subject)?;
+        let value = args.value.as_deref().map(|name| Value::of(name, &formats)).transpose()?;
         if let Some(by) = args.by.as_ref().filter(|by| formats.iter().all(|f| f.field(by).is_none())) {
             bail!("--by: none of these events has a field {by}");
         }
@@ -138,7 +138,7 @@ impl Choice {
             tasks: args.tasks.filter()?,
             by: args.by.clone(),
             pattern,
-            value: args.value.clone(),
+            value,
         })
     }
 
@@ -173,30 +173,25 @@ impl Choice {
             let _ = write!(kind, " {by}={value}");
         }
         if let Some(pattern) = &self.pattern {
-            let text = record.printed();
-            let names = pattern.capture_names().flatten();
-            let found = pattern.captures(&text);
-            for (name, value) in names.filter_map(|name| Some((name, found.as_ref()?.name(name)?.as_str()))) {
-                let _ = write!(kind, " {name}={}", sched::event::escape(value.as_bytes()));
-            }
+            kind.push_str(&pattern.found(record));
         }
         kind.into()
     }
 
     /// The value asked for.
     fn value(&self, record: &Record<'_>) -> Option<f64> {
-        let name = self.value.as_ref()?;
-        if let Some(n) = record.number(name) {
-            return Some(n as f64);
+        self.value.as_ref()?.found(record)
+    }
+
+    /// Refuses, once all events were looked at, to show nothing of what was asked for.
+    fn was_of_use(&self, events: u64) -> Result<()> {
+        if let Some(pattern) = self.pattern.as_ref().filter(|pattern| events > 0 && !pattern.any.get()) {
+            bail!("--match: {} matches the text of none of these {} events", pattern.regex, grouped(events));
         }
-        let text = record.printed();
-        let mut places = text.match_indices(name.as_str());
-        places.find_map(|(at, _)| {
-            let ends_a_word = text[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_');
-            let rest = text[at + name.len()..].strip_prefix('=').filter(|_| ends_a_word)?;
-            let end = rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, '-' | '+' | '.')).unwrap_or(rest.len());
-            rest[..end].parse().ok()
-        })
+        match self.value.as_ref().filter(|value| events > 0 && !value.any.get()) {
+            Some(value) => Err(value.nowhere()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -247,6 +242,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         })
     })?;
     let report = gather.finish();
+    choice.was_of_use(report.total)?;
     let figure = || {
         let options = options(&subject);
         over_lanes(args, &subject, &found, |heading, background| {
@@ -310,13 +306,16 @@ pub(crate) fn each(
     failed.map_or(Ok(diagnostics), Err)
 }
 
-/// The figure with what ran behind, where that was recorded, in pale grey unless asked otherwise.
+/// The figure; marks have what ran behind, where that was recorded, in pale grey unless asked otherwise.
 fn over_lanes(
     args: &EventsArgs,
     subject: &Subject,
     diagnostics: &Diagnostics,
     figure: impl FnOnce(&timeline::page::Heading, Option<&timeline::page::DrawLanes<'_>>) -> Figure,
 ) -> Result<Vec<Figure>> {
+    if args.rate || args.value.is_some() {
+        return Ok(vec![figure(&subject.general_heading(diagnostics), None)]);
+    }
     let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
     let coloring = Coloring { pale: !args.in_color, ..Coloring::default() };
     let lanes_options = subject.lanes(subject.from, subject.to, coloring);
@@ -327,8 +326,7 @@ fn over_lanes(
     };
     let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), subject.to.since(subject.from));
     let mut heading = subject.lossy_heading(&loss, diagnostics);
-    let is_behind = !args.rate && args.value.is_none();
-    if lanes.is_empty() && is_behind {
+    if lanes.is_empty() {
         heading.warnings.push("Nothing tells what ran: there is no sched:sched_switch in the trace.".into());
     }
     let background = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {

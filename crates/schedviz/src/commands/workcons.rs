@@ -155,9 +155,18 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         files.extend(members.into_iter().map(|path| (Some(name.clone()), path)));
     }
     let single = files.len() == 1 && args.output.wants_file();
-    let (mut runs, mut subject) = (Vec::new(), None);
+    let (mut runs, mut subject): (Vec<Run>, _) = (Vec::new(), None);
+    let mut recordings = Vec::new();
     for (group, path) in &files {
         let (measured, run) = measure(args, min_episode, path, group.clone(), single)?;
+        let recording = (group, measured.trace.extent());
+        if let (Some(name), Some(at)) = (group, recordings.iter().position(|other| *other == recording)) {
+            if !args.read.quiet {
+                eprintln!("schedviz: {}", groups::again(name, &run.trace, &runs[at].trace));
+            }
+            continue;
+        }
+        recordings.push(recording);
         subject = Some(measured).filter(|_| single);
         runs.push(run);
     }

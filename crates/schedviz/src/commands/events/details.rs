@@ -1,0 +1,110 @@
+//! What is looked for inside of events: a value, or what an expression matches.
+
+use anyhow::{Context, Error, Result, anyhow, bail};
+use parse::{EventFormat, Record};
+use regex::Regex;
+use std::cell::Cell;
+use std::fmt::Write;
+
+/// An expression whose named groups split kinds.
+pub(super) struct Pattern {
+    pub(super) regex: Regex,
+    /// It matched some event.
+    pub(super) any: Cell<bool>,
+}
+
+impl Pattern {
+    pub(super) fn parse(text: &str) -> Result<Pattern> {
+        let regex = Regex::new(text).context("--match")?;
+        if regex.capture_names().flatten().next().is_none() {
+            bail!("--match: the expression names no group; write (?<name>...)");
+        }
+        Ok(Pattern { regex, any: Cell::new(false) })
+    }
+
+    /// What the groups match in the text of an event.
+    pub(super) fn found(&self, record: &Record<'_>) -> String {
+        let text = record.printed();
+        let mut words = String::new();
+        let Some(found) = self.regex.captures(&text) else { return words };
+        self.any.set(true);
+        for name in self.regex.capture_names().flatten() {
+            if let Some(value) = found.name(name) {
+                // Writing to a string cannot fail.
+                let _ = write!(words, " {name}={}", sched::event::escape(value.as_str().as_bytes()));
+            }
+        }
+        words
+    }
+}
+
+/// A number in events: a field, or `NAME=NUMBER` in the text.
+pub(super) struct Value {
+    name: String,
+    /// By the number of an event: whether its text can have it. Printing those that cannot takes most of the time,
+    /// and what looks like it in the name of a task is no value.
+    says: Vec<bool>,
+    /// Some event has it.
+    pub(super) any: Cell<bool>,
+}
+
+impl Value {
+    /// Refused if by their formats none of the events can have it.
+    pub(super) fn of(name: &str, formats: &[&EventFormat]) -> Result<Value> {
+        let mut value = Value { name: name.to_owned(), says: Vec::new(), any: Cell::new(false) };
+        for format in formats {
+            // The texts of the kernel's own system are those of trace_printk and trace_marker.
+            if format.system == "ftrace" || behind(&format.print_fmt, name).next().is_some() {
+                value.says.resize(value.says.len().max(usize::from(format.id) + 1), false);
+                value.says[usize::from(format.id)] = true;
+            }
+        }
+        let has_field = |format: &&EventFormat| format.field(name).is_some();
+        if value.says.is_empty() && !formats.iter().any(has_field) { Err(value.nowhere()) } else { Ok(value) }
+    }
+
+    /// Its value in an event.
+    pub(super) fn found(&self, record: &Record<'_>) -> Option<f64> {
+        let found = match record.number(&self.name) {
+            Some(n) => Some(n as f64),
+            None if self.says.get(usize::from(record.id())) == Some(&true) => number_in(&record.printed(), &self.name),
+            None => None,
+        };
+        self.any.set(self.any.get() || found.is_some());
+        found
+    }
+
+    /// That there is none.
+    pub(super) fn nowhere(&self) -> Error {
+        anyhow!("--value: none of these events has {0}, as a field or as {0}=NUMBER in its text", self.name)
+    }
+}
+
+/// The number behind `name=` in a text.
+fn number_in(text: &str, name: &str) -> Option<f64> {
+    behind(text, name).find_map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && !matches!(c, '-' | '+' | '.')).unwrap_or(rest.len());
+        rest[..end].parse().ok()
+    })
+}
+
+/// What stands behind each `name=` in a text.
+fn behind<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = &'t str> {
+    text.match_indices(name).filter_map(move |(at, _)| {
+        let is_a_word = text[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_');
+        text[at + name.len()..].strip_prefix('=').filter(|_| is_a_word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_in;
+
+    #[test]
+    fn numbers_behind_names() {
+        assert_eq!(number_in("prev_prio=120 prio=97,x", "prio"), Some(97.0));
+        assert_eq!(number_in("load=-1.5e", "load"), Some(-1.5));
+        assert_eq!(number_in("load=", "load"), None);
+        assert_eq!(number_in("prio 97", "prio"), None);
+    }
+}
