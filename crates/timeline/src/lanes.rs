@@ -70,17 +70,25 @@ impl LaneLayout {
     /// groups' names.
     pub fn draw(&self, figure: &mut Figure, x: Unit, right: Unit, group_name: &str) {
         let size = (self.height * 9 / 10).clamp(4 * PT, 7 * PT);
-        let every = (size * 10 / 9 / self.height.max(1)).max(1);
-        let every = [1, 2, 4, 8, 16, 32, 64, 128].into_iter().find(|n| *n >= every).unwrap_or(256);
-        for (i, (cpu, _)) in self.cpus.iter().enumerate() {
-            let first_of_group = i == 0 || self.cpus[i - 1].1 != self.cpus[i].1;
-            let since_group = self.cpus[..i].iter().rev().take_while(|c| c.1 == self.cpus[i].1).count();
-            if every == 1 || (since_group as i32) % every == 0 && (first_of_group || since_group > 0) {
+        let every = self.labelled(size);
+        let mut since_group = 0;
+        for (i, (cpu, group)) in self.cpus.iter().enumerate() {
+            since_group = if i > 0 && self.cpus[i - 1].1 == *group { since_group + 1 } else { 0 };
+            if since_group % every == 0 {
                 let at = Point { x: x - 4 * PT, y: self.top_of(i) + self.bar() / 2 + size * 35 / 100 };
                 figure.text(at, size, Anchor::End, INK, &cpu.to_string());
             }
         }
         self.draw_groups(figure, x, right, group_name);
+    }
+
+    /// Of so many lanes, from the first of a group on, one has its name: at this size they do not overlap.
+    fn labelled(&self, size: Unit) -> usize {
+        let needed = size * 10 / 9;
+        (0..)
+            .map(|n| 1 << n)
+            .find(|every| self.height.max(1) * *every >= needed)
+            .map_or(1, |every: Unit| every as usize)
     }
 
     fn draw_groups(&self, figure: &mut Figure, x: Unit, right: Unit, group_name: &str) {
@@ -118,6 +126,22 @@ impl LaneLayout {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_lanes_do_not_overlap() {
+        for n in [1, 16, 90, 130, 256, 1024, 4096] {
+            let lanes = LaneLayout::new((0..n).map(|c| (Cpu(c), None)).collect(), 0, 700 * PT);
+            let mut figure = Figure::new(1000 * PT, 800 * PT, "lanes");
+            lanes.draw(&mut figure, 50 * PT, 900 * PT, "");
+            let names = figure.items.iter().filter_map(|item| match item {
+                Item::Text { at, size, .. } => Some((at.y, *size)),
+                _ => None,
+            });
+            let names: Vec<(Unit, Unit)> = names.collect();
+            assert!(names.windows(2).all(|w| w[1].0 - w[0].0 >= w[1].1), "{n} lanes");
+            assert!(names.len() > 60.min(n as usize - 1), "{} names of {n} lanes", names.len());
+        }
+    }
 
     #[test]
     fn lanes_fill_the_height_and_do_not_overlap() {

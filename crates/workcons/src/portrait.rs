@@ -69,12 +69,15 @@ pub fn portrait(
 
 fn note(report: &Report) -> String {
     let v = &report.violation;
+    let episodes = match (v.episodes, v.longest.first()) {
+        (1, Some(only)) => format!("1 episode of {}", only.duration_ns.human()),
+        (n, Some(longest)) => format!("{n} episodes, the longest {}", longest.duration_ns.human()),
+        (_, None) => "no episode".to_owned(),
+    };
     format!(
-        "{:.6} s; {:.2} % of the capacity; {} episodes, the longest {}. Where it comes and goes, a strip's height is its share of a column's time.",
+        "{:.6} s; {:.2} % of the capacity; {episodes}. Where it comes and goes, a strip's height is its share of a column's time.",
         report.window_ns.seconds(),
         v.capacity_percent,
-        v.episodes,
-        v.longest.first().map_or("none".into(), |e| e.duration_ns.human())
     )
 }
 
