@@ -380,3 +380,60 @@ fn a_full_disk_leaves_nothing_half_written() {
     assert!(left.is_empty(), "{left:?}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+/// A recording whose tasks, and one of whose events, have names that would move a terminal's cursor.
+fn hostile() -> Vec<u8> {
+    let mut bytes = std::fs::read(fixture("hackbench-v6.dat")).expect("a fixture");
+    let names: [(&[u8], &[u8]); 2] =
+        [(b"hackbench\0", b"\x1b[31m\nab<\0"), (b"name: sched_process_exit\n", b"name: sched_pro\x1b[2J_exit\n")];
+    for (name, other) in names {
+        assert_eq!(name.len(), other.len());
+        let mut replaced = 0;
+        for at in 0..bytes.len() - name.len() {
+            if bytes[at..].starts_with(name) {
+                bytes[at..at + name.len()].copy_from_slice(other);
+                replaced += 1;
+            }
+        }
+        assert!(replaced > 0, "{name:?}");
+    }
+    bytes
+}
+
+#[test]
+fn names_cannot_move_the_cursor() {
+    let folder = scratch("hostile");
+    let trace = folder.join("hostile.dat");
+    std::fs::write(&trace, hostile()).expect("written");
+    let trace = trace.to_str().expect("a path");
+    let (mut named, mut outputs) = (0, 0);
+    for command in [
+        &["info"][..],
+        &["workcons"],
+        &["latency"],
+        &["latency", "--by", "task"],
+        &["fairness", "--group-by", "task"],
+        &["utilization"],
+        &["running-waiting", "--format", "svg", "-o", "-"],
+        &["dat2graph", "--format", "svg", "-o", "-"],
+        &["dat2graph", "--json"],
+        &["events", "--balance", "--json"],
+        &["events", "--list"],
+        &["events", "--events", "sched_switch", "--near", "1"],
+        &["events", "--format", "csv", "-o", "-"],
+        &["events", "--events", "*", "--match", "comm=(?<comm>.*) pid", "--json"],
+        &["stepper", "--text", "--steps", "200"],
+        &["workcons", "--json"],
+        &["stepper", "--json"],
+    ] {
+        let ran = schedviz(&[command, &[trace]].concat()).success();
+        for output in [String::from_utf8(ran.stdout).expect("UTF-8"), ran.stderr] {
+            let odd = output.find(|c: char| c.is_control() && c != '\n' && c != '\t');
+            assert_eq!(odd.map(|at| &output[at.saturating_sub(60)..]), None, "{command:?}");
+            named += u32::from(output.contains("x1b[31m"));
+            outputs += u32::from(!output.is_empty());
+        }
+    }
+    assert!(named >= 10 && outputs >= 17, "{named} of {outputs} name the tasks");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

@@ -1,25 +1,51 @@
-//! Constant folding for the expressions in `print fmt` texts: numbers, `REC->field`, casts,
-//! parentheses and the integer operators. The fmt is never executed on events; only the masks and
-//! tables in it are read.
+//! The expressions in `print fmt` texts: numbers, texts, `REC->field`, casts, the integer operators, `?:`, and the
+//! kernel's calls that name fields, numbers and bits. Calls that do more than that are none of ours.
 
-use std::iter::Peekable;
-use std::str::Chars;
+mod parse;
+mod text;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
-    Number(i64),
-    /// `REC->name`.
-    Field,
-    Op(&'static str),
+use crate::bytes::until_nul;
+use std::borrow::Cow;
+
+pub(crate) use parse::parse;
+pub(crate) use text::{arguments, string_literal};
+
+/// An integer of C: 64 bits, and whether they have a sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Number {
+    pub(crate) bits: i64,
+    pub(crate) unsigned: bool,
 }
 
-/// How deep parentheses may nest before the text is taken for nonsense.
-const DEPTH: u32 = 64;
+/// What an expression is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Expr {
+    Number(Number),
+    Text(String),
+    /// `REC->name`, `__get_str(name)`.
+    Field(String),
+    /// `REC->name[i]`.
+    Element(String, Box<Expr>),
+    Unary(&'static str, Box<Expr>),
+    Binary(&'static str, Box<Expr>, Box<Expr>),
+    If(Box<[Expr; 3]>),
+    /// To so many bytes, with a sign or without.
+    Cast(usize, bool, Box<Expr>),
+    /// `__print_symbolic`: the name of a number.
+    Symbol(Box<Expr>, Vec<(i64, String)>),
+    /// `__print_flags`: the names of bits, and what stands between them.
+    Flags(Box<Expr>, String, Vec<(i64, String)>),
+}
 
-const OPS: [&str; 22] = [
-    "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "(", ")", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<",
-    ">",
-];
+/// Where the values of fields come from.
+pub(crate) trait Fields<'f> {
+    /// The number in a field.
+    fn number(&self, name: &str) -> Option<Number>;
+    /// The number in one place of a field.
+    fn element(&self, name: &str, index: usize) -> Option<Number>;
+    /// The text in a field.
+    fn text(&self, name: &str) -> Option<&'f [u8]>;
+}
 
 /// The value of a constant expression; `None` if it is none.
 pub(crate) fn constant(text: &str) -> Option<i64> {
@@ -32,211 +58,131 @@ pub(crate) fn constant(text: &str) -> Option<i64> {
 /// The constant part of an expression over one field: of `REC->prev_state & MASK`, the mask. The
 /// flag tells whether a field was in it. The field counts as all ones.
 pub(crate) fn fold(text: &str) -> Option<(i64, bool)> {
-    let tokens = tokenize(text)?;
-    let has_field = tokens.contains(&Token::Field);
-    let mut parser = Parser { tokens: tokens.into_iter().peekable(), depth: 0 };
-    let value = parser.binary(0)?;
-    parser.tokens.peek().is_none().then_some((value, has_field))
+    let parsed = parse(text)?;
+    let [only] = parsed.expressions.as_slice() else { return None };
+    Some((only.number(&ALL_ONES)?.bits, !parsed.fields.is_empty()))
 }
 
-fn tokenize(text: &str) -> Option<Vec<Token>> {
-    let mut tokens = Vec::new();
-    let mut rest = text.trim_start();
-    while let Some(c) = rest.chars().next() {
-        if c.is_ascii_digit() {
-            let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
-            let (word, after) = rest.split_at_checked(end)?;
-            tokens.push(Token::Number(literal(word)?));
-            rest = after;
-        } else if let Some(after) = rest.strip_prefix("REC->") {
-            rest = after.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
-            tokens.push(Token::Field);
-        } else if c == '(' && is_cast(rest) {
-            rest = rest.split_once(')')?.1;
-        } else {
-            let op = OPS.iter().find(|op| rest.starts_with(**op))?;
-            tokens.push(Token::Op(op));
-            rest = rest.strip_prefix(op)?;
+/// Fields that all have the same number, or none.
+pub(crate) struct Same(Option<Number>);
+
+pub(crate) const ALL_ONES: Same = Same(Some(Number { bits: -1, unsigned: false }));
+
+impl<'f> Fields<'f> for Same {
+    fn number(&self, _: &str) -> Option<Number> {
+        self.0
+    }
+
+    fn element(&self, _: &str, _: usize) -> Option<Number> {
+        None
+    }
+
+    fn text(&self, _: &str) -> Option<&'f [u8]> {
+        None
+    }
+}
+
+impl Expr {
+    /// Its value as a number; `None` where it is a text, or divides by zero.
+    pub(crate) fn number<'f>(&self, fields: &dyn Fields<'f>) -> Option<Number> {
+        match self {
+            Expr::Number(number) => Some(*number),
+            Expr::Field(name) => fields.number(name),
+            Expr::Element(name, index) => fields.element(name, usize::try_from(index.number(fields)?.bits).ok()?),
+            Expr::Unary(op, of) => {
+                let Number { bits, unsigned } = of.number(fields)?;
+                Some(match *op {
+                    "-" => Number { bits: bits.wrapping_neg(), unsigned },
+                    "~" => Number { bits: !bits, unsigned },
+                    "!" => Number { bits: i64::from(bits == 0), unsigned: false },
+                    _ => Number { bits, unsigned },
+                })
+            }
+            Expr::Binary(op, a, b) => apply(op, a.number(fields)?, b.number(fields)?),
+            Expr::If(parts) => chosen(parts, fields)?.number(fields),
+            Expr::Cast(size, signed, of) => {
+                let bits = of.number(fields)?.bits;
+                let extended = crate::format::sign_extend(bits.cast_unsigned(), *size);
+                let unused = 64u32.saturating_sub(8 * *size as u32);
+                let bare = (u64::MAX.wrapping_shr(unused) & bits.cast_unsigned()).cast_signed();
+                Some(Number { bits: if *signed { extended } else { bare }, unsigned: !signed })
+            }
+            Expr::Text(_) | Expr::Symbol(..) | Expr::Flags(..) => None,
         }
-        rest = rest.trim_start();
     }
-    Some(tokens)
-}
 
-/// `(unsigned long)`: letters only, and not `(REC->…)`.
-fn is_cast(text: &str) -> bool {
-    let inside = text.strip_prefix('(').and_then(|t| t.split_once(')')).map(|(inside, _)| inside.trim());
-    inside.is_some_and(|t| {
-        t.starts_with(|c: char| c.is_ascii_alphabetic())
-            && t.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ' ' || c == '*')
-    })
-}
-
-fn literal(word: &str) -> Option<i64> {
-    let word = word.trim_end_matches(['u', 'U', 'l', 'L']);
-    match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
-        Some(hex) => u64::from_str_radix(hex, 16).ok().map(u64::cast_signed),
-        None if word.len() > 1 && word.starts_with('0') => i64::from_str_radix(word, 8).ok(),
-        None => word.parse().ok(),
+    /// Its value as a text; `None` where it is a number.
+    pub(crate) fn text<'f>(&'f self, fields: &dyn Fields<'f>) -> Option<Cow<'f, [u8]>> {
+        let owned = |text: String| Some(Cow::Owned(text.into_bytes()));
+        match self {
+            Expr::Text(text) => Some(Cow::Borrowed(text.as_bytes())),
+            Expr::Field(name) => Some(Cow::Borrowed(until_nul(fields.text(name)?))),
+            Expr::If(parts) => chosen(parts, fields)?.text(fields),
+            Expr::Symbol(of, names) => {
+                let value = of.number(fields)?.bits;
+                let name = names.iter().find(|(number, _)| *number == value);
+                name.map_or_else(|| owned(format!("{value:#x}")), |(_, name)| Some(Cow::Borrowed(name.as_bytes())))
+            }
+            Expr::Flags(of, between, names) => owned(flags(of.number(fields)?.bits, between, names)),
+            _ => None,
+        }
     }
 }
 
-struct Parser {
-    tokens: Peekable<std::vec::IntoIter<Token>>,
-    depth: u32,
+/// Which of the two, of `condition ? one : other`.
+fn chosen<'e, 'f>([condition, one, other]: &'e [Expr; 3], fields: &dyn Fields<'f>) -> Option<&'e Expr> {
+    Some(if condition.number(fields)?.bits != 0 { one } else { other })
 }
 
-fn precedence(op: &str) -> Option<u8> {
-    Some(match op {
-        "||" => 1,
-        "&&" => 2,
-        "|" => 3,
-        "^" => 4,
-        "&" => 5,
-        "==" | "!=" => 6,
-        "<" | ">" | "<=" | ">=" => 7,
-        "<<" | ">>" => 8,
-        "+" | "-" => 9,
-        "*" | "/" | "%" => 10,
-        _ => return None,
-    })
+/// As `trace-cmd report` has them: what no name explains as a number behind the others.
+fn flags(mut value: i64, between: &str, names: &[(i64, String)]) -> String {
+    let mut shown: Vec<Cow<'_, str>> = Vec::new();
+    for (mask, name) in names {
+        if *mask != 0 && value & mask == *mask {
+            shown.push(name.into());
+            value &= !mask;
+        }
+    }
+    if value != 0 {
+        shown.push(format!("{value:#x}").into());
+    }
+    shown.join(between)
 }
 
-fn apply(op: &str, a: i64, b: i64) -> Option<i64> {
+fn apply(
+    op: &str,
+    Number { bits: a, unsigned: ua }: Number,
+    Number { bits: b, unsigned: ub }: Number,
+) -> Option<Number> {
+    let unsigned = ua || ub;
+    let (x, y) = (a.cast_unsigned(), b.cast_unsigned());
+    let less = if unsigned { x < y } else { a < b };
     let shift = || u32::try_from(b).ok().filter(|b| *b < 64);
-    Some(match op {
-        "||" => i64::from(a != 0 || b != 0),
-        "&&" => i64::from(a != 0 && b != 0),
+    let truth = |is: bool| Some(Number { bits: i64::from(is), unsigned: false });
+    let bits = match op {
+        "||" => return truth(a != 0 || b != 0),
+        "&&" => return truth(a != 0 && b != 0),
+        "==" => return truth(a == b),
+        "!=" => return truth(a != b),
+        "<" => return truth(less),
+        ">=" => return truth(!less),
+        ">" => return truth(!less && a != b),
+        "<=" => return truth(less || a == b),
         "|" => a | b,
         "^" => a ^ b,
         "&" => a & b,
-        "==" => i64::from(a == b),
-        "!=" => i64::from(a != b),
-        "<" => i64::from(a < b),
-        ">" => i64::from(a > b),
-        "<=" => i64::from(a <= b),
-        ">=" => i64::from(a >= b),
         "<<" => a.wrapping_shl(shift()?),
+        ">>" if ua => x.wrapping_shr(shift()?).cast_signed(),
         ">>" => a.wrapping_shr(shift()?),
         "+" => a.wrapping_add(b),
         "-" => a.wrapping_sub(b),
         "*" => a.wrapping_mul(b),
+        "/" if unsigned => x.checked_div(y)?.cast_signed(),
         "/" => a.checked_div(b)?,
+        _ if unsigned => x.checked_rem(y)?.cast_signed(),
         _ => a.checked_rem(b)?,
-    })
-}
-
-impl Parser {
-    fn binary(&mut self, least: u8) -> Option<i64> {
-        let mut left = self.unary()?;
-        while let Some(Token::Op(op)) = self.tokens.peek().cloned() {
-            let Some(precedence) = precedence(op).filter(|p| *p > least) else { break };
-            self.tokens.next();
-            left = apply(op, left, self.binary(precedence)?)?;
-        }
-        Some(left)
-    }
-
-    fn unary(&mut self) -> Option<i64> {
-        self.depth = self.depth.checked_add(1).filter(|d| *d < DEPTH)?;
-        let value = match self.tokens.next()? {
-            Token::Number(n) => n,
-            Token::Field => -1,
-            Token::Op("-") => self.unary()?.wrapping_neg(),
-            Token::Op("+") => self.unary()?,
-            Token::Op("~") => !self.unary()?,
-            Token::Op("!") => i64::from(self.unary()? == 0),
-            Token::Op("(") => {
-                let value = self.binary(0)?;
-                (self.tokens.next()? == Token::Op(")")).then_some(value)?
-            }
-            Token::Op(_) => return None,
-        };
-        self.depth = self.depth.saturating_sub(1);
-        Some(value)
-    }
-}
-
-/// Splits the arguments of a call, `text` standing right behind its opening parenthesis: at commas
-/// outside of parentheses, braces and strings, up to the closing parenthesis.
-pub(crate) fn arguments(text: &str) -> Option<Vec<&str>> {
-    let mut arguments = Vec::new();
-    let mut depth = 0u32;
-    let mut start = 0;
-    let mut chars = text.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' => skip_string(&mut chars)?,
-            '(' | '{' => depth = depth.checked_add(1)?,
-            ')' if depth == 0 => {
-                arguments.push(text.get(start..at)?.trim());
-                return Some(arguments);
-            }
-            ')' | '}' => depth = depth.checked_sub(1)?,
-            ',' if depth == 0 => {
-                arguments.push(text.get(start..at)?.trim());
-                start = at.checked_add(1)?;
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-fn skip_string(chars: &mut std::str::CharIndices<'_>) -> Option<()> {
-    loop {
-        match chars.next()?.1 {
-            '\\' => drop(chars.next()),
-            '"' => return Some(()),
-            _ => {}
-        }
-    }
-}
-
-/// The text of a C string literal, its escapes resolved; `None` if `text` is none. Adjacent
-/// literals are joined, as in C (`kernel_stack` of 6.18 has three).
-pub(crate) fn string_literal(text: &str) -> Option<String> {
-    let mut out = String::new();
-    let mut chars = text.trim().chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' => one_literal(&mut chars, &mut out)?,
-            c if c.is_whitespace() => {}
-            _ => return None,
-        }
-    }
-    Some(out)
-}
-
-fn one_literal(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Option<()> {
-    loop {
-        match chars.next()? {
-            '"' => return Some(()),
-            '\\' => out.push(match chars.next()? {
-                'n' => '\n',
-                't' => '\t',
-                'r' => '\r',
-                'a' => '\x07',
-                'b' => '\x08',
-                'f' => '\x0c',
-                'v' => '\x0b',
-                'e' => '\x1b',
-                c @ '0'..='7' => octal(c, chars)?,
-                other => other,
-            }),
-            c => out.push(c),
-        }
-    }
-}
-
-fn octal(first: char, chars: &mut Peekable<Chars<'_>>) -> Option<char> {
-    let mut value = first.to_digit(8)?;
-    for _ in 0..2 {
-        let Some(digit) = chars.peek().and_then(|c| c.to_digit(8)) else { break };
-        chars.next();
-        value = (value << 3) | digit;
-    }
-    char::from_u32(value)
+    };
+    Some(Number { bits, unsigned: if matches!(op, "<<" | ">>") { ua } else { unsigned } })
 }
 
 #[cfg(test)]
@@ -249,19 +195,28 @@ mod tests {
         assert_eq!(constant("(1UL << 3) - 1"), Some(7));
         assert_eq!(constant("1 + 2 * 3 == 7 && !0"), Some(1));
         assert_eq!(constant("10 - 2 - 3"), Some(5), "from the left");
+        assert_eq!(constant("1 ? 2 : 3 ? 4 : 5"), Some(2));
+        assert_eq!(constant("(unsigned char)-1 + (short)0x18000"), Some(255 - 0x8000));
+        assert_eq!(constant("0xffffffffffffffff / 2 > 1 && -1 / 2 == 0"), Some(1), "with a sign and without");
         assert_eq!(fold("REC->prev_state & (2048-1)"), Some((2047, true)));
         assert_eq!(fold("(unsigned long)(REC->prev_state) & ~0x0f"), Some((!0x0f, true)));
-        for bad in ["", "1 +", "(1", "1)", "1/0", "1 << 99", "x", "0x", &"(".repeat(500)] {
+        for bad in ["", "1 +", "(1", "1)", "1/0", "1 << 99", "x", "0x", "1 ? 2", "\"a\"", "1, 2", &"(".repeat(500)] {
             assert_eq!(fold(bad), None, "{bad}");
         }
+        assert_eq!(fold(&format!("1{}", "+1".repeat(100_000))), None, "no end of it");
     }
 
     #[test]
-    fn splits_arguments_and_strings() {
-        let args = arguments(r#"a, "x,)\"", { 1, "S" }, f(b, c)), rest"#).unwrap();
-        assert_eq!(args, ["a", r#""x,)\"""#, r#"{ 1, "S" }"#, "f(b, c)"]);
-        assert_eq!(arguments("a, b"), None);
-        assert_eq!(string_literal(r#""a\n" "b\101\\" "#).unwrap(), "a\nbA\\");
-        assert_eq!(string_literal("REC->x"), None);
+    fn names_numbers_and_bits() {
+        let text = |expression: &str| {
+            let parsed = parse(expression).expect("an expression");
+            let text = parsed.expressions[0].text(&ALL_ONES).expect("a text");
+            String::from_utf8_lossy(&text).into_owned()
+        };
+        assert_eq!(text(r#"1 ? "handled" : "unhandled""#), "handled");
+        assert_eq!(text(r#"__print_symbolic(3 & 2, { 1, "one" }, { (1 << 1), "two" })"#), "two");
+        assert_eq!(text(r#"__print_symbolic(7, { 1, "one" })"#), "0x7");
+        assert_eq!(text(r#"__print_flags(0x15, "|", { 1, "a" }, { 0x4, "c" }, { 0x0, "nothing" })"#), "a|c|0x10");
+        assert_eq!(text(r#"__print_flags(0, "|", { 1, "a" })"#), "");
     }
 }

@@ -5,6 +5,11 @@
 //! always looked up by its name (`trace-dat.md`, section 10).
 
 use crate::bytes::Endian;
+use crate::expr;
+use crate::print::Form;
+use sched::event::escaped;
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +57,7 @@ pub struct Field {
 }
 
 /// An event, as its `format` file describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct EventFormat {
     /// Its system, `sched` for `sched:sched_switch`.
     pub system: String,
@@ -66,25 +71,28 @@ pub struct EventFormat {
     pub print_fmt: String,
     /// Lines that were not understood.
     pub odd_lines: usize,
+    /// How its events are put into words, once one is.
+    form: OnceLock<Option<Form>>,
 }
 
 impl EventFormat {
     /// Parses a format text. `None` without a name or a number: no event can have this format.
     pub fn parse(system: &str, text: &str) -> Option<EventFormat> {
         let mut format = EventFormat {
-            system: system.to_owned(),
+            system: escaped(system.to_owned()),
             name: String::new(),
             id: 0,
             fields: Vec::new(),
             print_fmt: String::new(),
             odd_lines: 0,
+            form: OnceLock::new(),
         };
         let mut id = None;
         let mut lines = text.lines();
         while let Some(line) = lines.next() {
             let line = line.trim_ascii();
             if let Some(name) = line.strip_prefix("name:") {
-                format.name = name.trim_ascii().to_owned();
+                format.name = escaped(name.trim_ascii().to_owned());
             } else if let Some(number) = line.strip_prefix("ID:") {
                 id = number.trim_ascii().parse().ok();
             } else if line.starts_with("field") {
@@ -104,6 +112,11 @@ impl EventFormat {
         }
         format.id = id?;
         (!format.name.is_empty()).then_some(format)
+    }
+
+    /// How its events are put into words, if its print format can be followed.
+    pub(crate) fn form(&self) -> Option<&Form> {
+        self.form.get_or_init(|| Form::of(self)).as_ref()
     }
 
     /// The field of this name.
@@ -140,7 +153,7 @@ impl Field {
             return None;
         }
         let (name, kind, shape) = declared(declaration, size);
-        (!name.is_empty()).then_some(Field { name, kind, offset, size, signed, shape })
+        (!name.is_empty()).then_some(Field { name: escaped(name), kind, offset, size, signed, shape })
     }
 
     /// Whether it is text: characters, whatever their place.
@@ -250,6 +263,9 @@ pub fn fuzz(bytes: &[u8]) -> usize {
         let _ = field.bytes(payload, Endian::Big);
     }
     let _ = crate::states::States::from_print_fmt(&format.print_fmt);
+    for expression in expr::parse(&format.print_fmt).map_or_else(Vec::new, |parsed| parsed.expressions) {
+        let _ = (expression.number(&expr::ALL_ONES), expression.text(&expr::ALL_ONES).map(Cow::into_owned));
+    }
     format.fields.len()
 }
 
@@ -320,9 +336,9 @@ print fmt: \"comm=%s\", __get_str(comm)
 
     #[test]
     fn no_name_or_number_is_no_format() {
-        assert_eq!(EventFormat::parse("x", "name: a\n"), None);
-        assert_eq!(EventFormat::parse("x", "ID: 7\n"), None);
-        assert_eq!(EventFormat::parse("x", "name: a\nID: 70000\n"), None);
+        for text in ["name: a\n", "ID: 7\n", "name: a\nID: 70000\n"] {
+            assert!(EventFormat::parse("x", text).is_none(), "{text}");
+        }
         let odd = EventFormat::parse("x", "name: a\nID: 7\n\tfield:;;\n\tfield:int x; size:4;\n").unwrap();
         assert_eq!((odd.odd_lines, odd.fields.len()), (2, 0));
     }

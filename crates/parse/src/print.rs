@@ -1,83 +1,82 @@
-//! What an event says, as text: by its own print format where that only names fields, as nearly all
-//! do; else field by field.
+//! What an event says, as text: by its own print format where that names fields, computes with them, or names their
+//! numbers and bits, as nearly all do; else field by field.
 //!
 //! Two events that `trace-cmd report` prints with a plugin of its own, the switches and the wakeups,
 //! come in that form, and so do functions and stacks, their addresses as symbols.
 
-use crate::bytes::until_nul;
-use crate::expr;
-use crate::format::EventFormat;
+use crate::expr::{self, Expr, Fields, Number};
+use crate::format::{EventFormat, Shape, sign_extend};
 use crate::printk::{self, Kernel, Source};
 use crate::record::Record;
+use sched::event::{escape, escape_lines};
+use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The print format of an event, where all its arguments are fields.
+/// The print format of an event, where it is one that can be followed.
 #[derive(Clone, Debug)]
-struct Plain<'f> {
+pub(crate) struct Form {
     text: String,
-    fields: Vec<&'f str>,
+    arguments: Vec<Expr>,
 }
 
-/// `"pid=%d comm=%s", REC->pid, __get_str(comm)`.
-fn plain(format: &EventFormat) -> Option<Plain<'_>> {
-    let fmt = format.print_fmt.trim();
-    let end = literal_end(fmt)?;
-    let text = expr::string_literal(fmt.get(..end)?)?;
-    let rest = fmt.get(end..)?.trim();
-    let fields = match rest.strip_prefix(',') {
-        None if rest.is_empty() => Vec::new(),
-        None => return None,
-        Some(rest) => rest.split(',').map(|argument| field_of(argument.trim())).collect::<Option<Vec<_>>>()?,
-    };
-    let known = |name: &&str| format.field(name).is_some();
-    fields.iter().all(known).then_some(Plain { text, fields })
-}
-
-/// Where a string literal at the start of `text` ends.
-fn literal_end(text: &str) -> Option<usize> {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            '\\' if !escaped => escaped = true,
-            '"' if !escaped => return at.checked_add(1),
-            _ => escaped = false,
+impl Form {
+    /// `"pid=%d comm=%s", REC->pid, __get_str(comm)`.
+    pub(crate) fn of(format: &EventFormat) -> Option<Form> {
+        let parsed = expr::parse(&format.print_fmt)?;
+        if parsed.fields.iter().any(|name| format.field(name).is_none()) {
+            return None;
         }
+        let mut expressions = parsed.expressions.into_iter();
+        let Expr::Text(text) = expressions.next()? else { return None };
+        Some(Form { text, arguments: expressions.collect() })
     }
-    None
 }
 
-/// The field that an argument is, if it is nothing but that.
-fn field_of(argument: &str) -> Option<&str> {
-    let inner = |call: &str| argument.strip_prefix(call)?.strip_suffix(')');
-    let name = match argument.strip_prefix("REC->") {
-        Some(name) => name,
-        None => inner("__get_str(").or_else(|| inner("__get_rel_str("))?,
-    };
-    name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_').then_some(name)
+/// What a record has for the conversions of its form, one after the other.
+struct Arguments<'r> {
+    record: &'r Record<'r>,
+    rest: std::slice::Iter<'r, Expr>,
 }
 
-/// The fields of a record, one after the other, as arguments of a conversion.
-struct Fields<'r, 't> {
-    record: &'r Record<'t>,
-    names: std::slice::Iter<'r, &'t str>,
-}
-
-impl<'t> Source<'t> for Fields<'_, 't> {
-    fn number(&mut self, _: usize) -> Option<u64> {
-        self.record.number(self.names.next()?).map(i64::cast_unsigned)
+impl<'r> Source<'r> for Arguments<'r> {
+    fn number(&mut self, size: usize) -> Option<u64> {
+        let bits = self.rest.next()?.number(self.record)?.bits.cast_unsigned();
+        Some(bits & u64::MAX.wrapping_shr(64u32.saturating_sub(8 * size as u32)))
     }
 
-    fn string(&mut self) -> Option<&'t [u8]> {
-        self.record.bytes(self.names.next()?).map(until_nul)
+    fn string(&mut self) -> Option<Cow<'r, [u8]>> {
+        let text = self.rest.next()?.text(self.record)?;
+        Some(escape(&text).into_bytes().into())
+    }
+}
+
+impl<'t> Fields<'t> for Record<'t> {
+    fn number(&self, name: &str) -> Option<Number> {
+        let unsigned = self.format()?.field(name).is_some_and(|f| !f.signed && f.size == 8);
+        Some(Number { bits: Record::number(self, name)?, unsigned })
+    }
+
+    fn element(&self, name: &str, index: usize) -> Option<Number> {
+        let field = self.format()?.field(name)?;
+        let (Shape::Array { element } | Shape::Tail { element } | Shape::Dynamic { element, .. }) = field.shape else {
+            return None;
+        };
+        let raw = self.kernel().endian.uint(Record::bytes(self, name)?, index.checked_mul(element)?, element)?;
+        let bits = if field.signed { sign_extend(raw, element) } else { raw.cast_signed() };
+        Some(Number { bits, unsigned: !field.signed && element == 8 })
+    }
+
+    fn text(&self, name: &str) -> Option<&'t [u8]> {
+        self.bytes(name)
     }
 }
 
 impl Record<'_> {
     /// What the event says, as `trace-cmd report` has it behind the event's name, without a newline
-    /// at the end.
+    /// at the end, and escaped where it could move a terminal's cursor.
     pub fn printed(&self) -> String {
         if let (Some(text), Some(place)) = (self.text(), self.place()) {
-            return format!("{place}: {}", text.trim_end());
+            return format!("{place}: {}", escape_lines(text.trim_end()));
         }
         let Some(format) = self.format() else { return String::new() };
         let special = match (format.system.as_str(), format.name.as_str()) {
@@ -98,18 +97,18 @@ impl Record<'_> {
         match (format.system.as_str(), format.name.as_str()) {
             ("sched", "sched_switch" | "sched_wakeup" | "sched_wakeup_new") => true,
             ("ftrace", name) => matches!(name, "print" | "bprint" | "bputs" | "function" | "kernel_stack"),
-            _ => plain(format).is_some(),
+            _ => format.form().is_some(),
         }
     }
 
     fn by_format(&self, format: &EventFormat) -> Option<String> {
-        let plain = plain(format)?;
-        let mut fields = Fields { record: self, names: plain.fields.iter() };
-        Some(printk::format_from(&plain.text, &mut fields, &self.kernel()))
+        let form = format.form()?;
+        let mut arguments = Arguments { record: self, rest: form.arguments.iter() };
+        Some(printk::format_from(&form.text, &mut arguments, &self.kernel()))
     }
 
     fn switch(&self) -> Option<String> {
-        let text = |name| Some(sched::event::escape(self.bytes(name)?));
+        let text = |name| Some(escape(self.bytes(name)?));
         // The plugin knows the letters of one old kernel only, and no sign of preemption.
         let (_, letters) = self.prev_state()?;
         Some(format!(
@@ -125,16 +124,17 @@ impl Record<'_> {
 
     fn wakeup(&self) -> Option<String> {
         let (comm, pid, prio) = (self.bytes("comm")?, self.number("pid")?, self.number("prio")?);
-        let comm = sched::event::escape(comm);
-        let failed = if self.number("success") == Some(0) { " success=0" } else { "" };
+        let comm = escape(comm);
+        // Kernels before 5.14 have it.
+        let success = self.number("success").map_or(String::new(), |success| format!(" success={success}"));
         let target = self.number("target_cpu").map_or(String::new(), |cpu| format!(" CPU:{cpu:03}"));
-        Some(format!("{comm}:{pid} [{prio}]{failed}{target}"))
+        Some(format!("{comm}:{pid} [{prio}]{success}{target}"))
     }
 
     /// An address as its symbol.
     fn symbol(&self, address: i64) -> String {
         let address = address.cast_unsigned();
-        self.kernel().symbols.find(address).map_or_else(|| format!("{address:x}"), |(name, _)| name.to_owned())
+        self.kernel().symbols.find(address).map_or_else(|| format!("{address:#x}"), |(name, _)| escape(name.as_bytes()))
     }
 
     /// Each caller in a line of its own.
@@ -149,7 +149,7 @@ impl Record<'_> {
             if address == u64::MAX >> (64 - 8 * long.clamp(1, 8)) {
                 break;
             }
-            let name = symbols.find(address).map_or("", |(name, _)| name);
+            let name = symbols.find(address).map_or(String::new(), |(name, _)| escape(name.as_bytes()));
             // Writing to a string cannot fail.
             let _ = write!(out, "\n=> {name} ({address:x})");
         }
@@ -165,7 +165,7 @@ impl Record<'_> {
             Some(n) if matches!(field.shape, crate::format::Shape::Pointer) => format!("{n:#x}"),
             Some(n) if field.signed => n.to_string(),
             Some(n) => n.cast_unsigned().to_string(),
-            None if field.is_text() => sched::event::escape(self.bytes(&field.name).unwrap_or_default()),
+            None if field.is_text() => escape(self.bytes(&field.name).unwrap_or_default()),
             None => {
                 let bytes = self.bytes(&field.name).unwrap_or_default();
                 let shown: Vec<String> = bytes.iter().take(32).map(|b| format!("{b:02x}")).collect();
@@ -182,24 +182,22 @@ impl Record<'_> {
 mod tests {
     use super::*;
 
-    fn of(print_fmt: &str) -> Option<(String, Vec<String>)> {
+    fn of(print_fmt: &str) -> Option<(String, usize)> {
         let text = format!(
             "name: x\nID: 5\nformat:\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:int cpu;\toffset:12;\tsize:4;\tsigned:1;\n\nprint fmt: {print_fmt}\n"
         );
         let format = EventFormat::parse("test", &text)?;
-        plain(&format).map(|p| (p.text, p.fields.iter().map(|f| (*f).to_owned()).collect()))
+        Form::of(&format).map(|form| (form.text, form.arguments.len()))
     }
 
     #[test]
-    fn formats_that_only_name_fields() {
-        assert_eq!(
-            of("\"pid=%d \\\"%d\\\"\", REC->pid, REC->cpu"),
-            Some(("pid=%d \"%d\"".into(), vec!["pid".into(), "cpu".into()]))
-        );
-        assert_eq!(of("\"nothing\""), Some(("nothing".into(), vec![])));
-        assert_eq!(of("\"%d\", REC->pid + 1"), None);
+    fn formats_that_can_be_followed() {
+        assert_eq!(of("\"pid=%d \\\"%d\\\"\", REC->pid, REC->cpu"), Some(("pid=%d \"%d\"".into(), 2)));
+        assert_eq!(of("\"nothing\""), Some(("nothing".into(), 0)));
+        assert_eq!(of("\"%d\" \" %s\", REC->pid + 1, REC->cpu ? \"a\" : \"b\""), Some(("%d %s".into(), 2)));
+        assert_eq!(of("\"%s\", __print_flags(REC->pid, \"|\", {1, \"S\"})"), Some(("%s".into(), 1)));
         assert_eq!(of("\"%d\", REC->unheard"), None);
-        assert_eq!(of("\"%s\", __print_flags(REC->pid, \"|\", {1, \"S\"})"), None);
+        assert_eq!(of("\"%s\", __print_hex(REC->pid, 4)"), None);
         assert_eq!(of("no literal"), None);
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::bytes::{Endian, until_nul};
 use crate::symbols::Symbols;
+use std::borrow::Cow;
 
 /// What a conversion needs to know of the kernel.
 pub(crate) struct Kernel<'k> {
@@ -46,7 +47,7 @@ pub(crate) trait Source<'a> {
     /// A number of so many bytes.
     fn number(&mut self, size: usize) -> Option<u64>;
     /// A text.
-    fn string(&mut self) -> Option<&'a [u8]>;
+    fn string(&mut self) -> Option<Cow<'a, [u8]>>;
 }
 
 /// Arguments in binary form.
@@ -65,11 +66,11 @@ impl<'a> Source<'a> for Arguments<'a> {
         Some(value)
     }
 
-    fn string(&mut self) -> Option<&'a [u8]> {
+    fn string(&mut self) -> Option<Cow<'a, [u8]>> {
         let rest = self.bytes.get(self.at..).filter(|r| !r.is_empty())?;
         let text = until_nul(rest);
         self.at = self.at.checked_add(text.len())?.checked_add(1)?;
-        Some(text)
+        Some(text.into())
     }
 }
 
@@ -270,7 +271,7 @@ fn pointer<'a>(
                 chars.next();
             }
             let text = arguments.string()?;
-            pad(out, c, &String::from_utf8_lossy(text));
+            pad(out, c, &String::from_utf8_lossy(&text));
         }
     }
     Some(())

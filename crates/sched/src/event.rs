@@ -221,6 +221,17 @@ pub fn escape(bytes: &[u8]) -> String {
     out
 }
 
+/// The same of a name, which stays what it is where nothing is to be escaped.
+pub fn escaped(name: String) -> String {
+    if name.bytes().all(|b| matches!(b, b' '..=b'~')) { name } else { escape(name.as_bytes()) }
+}
+
+/// The same of a text of several lines, which stay, and so do tabs.
+pub fn escape_lines(text: &str) -> String {
+    let line = |line: &str| line.split('\t').map(|part| escape(part.as_bytes())).collect::<Vec<_>>().join("\t");
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// A task as an event names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskRef {
@@ -365,6 +376,7 @@ mod tests {
     #[test]
     fn hostile_names_are_escaped() {
         assert_eq!(escape(b"a\x1b[31m\n"), "a\\x1b[31m\\x0a");
+        assert_eq!(escape_lines("a\tb\r\n\x1bc"), "a\tb\\x0d\n\\x1bc");
         assert_eq!(escape(b"\xff\xfe ok"), "\\xff\\xfe ok");
         assert_eq!(escape("caf\u{e9} \u{202e}x".as_bytes()), "caf\u{e9} \\u{202e}x");
     }

@@ -41,18 +41,11 @@ impl Words {
         if let Some(printer) = &mut self.printer {
             let text = printer.print(record.ts.0.unsigned_abs(), record.cpu.0, record.payload());
             if !text.is_empty() {
-                return escaped(text.trim_end());
+                return sched::event::escape_lines(text.trim_end());
             }
         }
         record.printed()
     }
-}
-
-/// Text of the library's, line by line, without what could move a terminal's cursor.
-#[cfg(feature = "libtraceevent")]
-fn escaped(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(|line| sched::event::escape(line.as_bytes())).collect();
-    lines.join("\n")
 }
 
 /// The line of a record, or several: a stack has one for each caller.

@@ -1,0 +1,252 @@
+//! From the text to the expression.
+
+use super::{Expr, Number, Same};
+use std::iter::Peekable;
+
+/// What was understood of a text.
+#[derive(Debug, Default)]
+pub(crate) struct Parsed {
+    /// The expressions, between commas.
+    pub(crate) expressions: Vec<Expr>,
+    /// The fields in them.
+    pub(crate) fields: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token<'t> {
+    Number(Number),
+    Text(String),
+    /// `REC->name`.
+    Field(&'t str),
+    /// `__print_flags`.
+    Name(&'t str),
+    /// The type between the parentheses.
+    Cast(&'t str),
+    Op(&'static str),
+}
+
+/// How deep parentheses may nest before the text is taken for nonsense,
+const DEPTH: u32 = 64;
+/// and how many operators it may have: what is understood is gone through by functions that call themselves.
+const OPERATORS: u32 = 1000;
+
+const OPS: [&str; 29] = [
+    "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "(", ")", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<",
+    ">", "?", ":", ",", "[", "]", "{", "}",
+];
+
+/// Expressions between commas; `None` if the text is anything else.
+pub(crate) fn parse(text: &str) -> Option<Parsed> {
+    let mut parser =
+        Parser { tokens: tokenize(text)?.into_iter().peekable(), depth: 0, operators: 0, fields: Vec::new() };
+    let mut expressions = vec![parser.expression()?];
+    while parser.tokens.peek().is_some() {
+        parser.expect(",")?;
+        expressions.push(parser.expression()?);
+    }
+    Some(Parsed { expressions, fields: parser.fields })
+}
+
+fn is_of_a_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn tokenize(text: &str) -> Option<Vec<Token<'_>>> {
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(c) = rest.chars().next() {
+        let word = |text: &'_ str| text.find(|c| !is_of_a_name(c)).unwrap_or(text.len());
+        let token;
+        if c.is_ascii_digit() {
+            let (number, after) = rest.split_at_checked(word(rest))?;
+            (token, rest) = (Token::Number(literal(number)?), after);
+        } else if c == '"' {
+            let (quoted, after) = rest.split_at_checked(super::text::literal_end(rest)?)?;
+            (token, rest) = (Token::Text(super::string_literal(quoted)?), after);
+        } else if let Some(after) = rest.strip_prefix("REC->") {
+            let (name, after) = after.split_at_checked(word(after))?;
+            (token, rest) = (Token::Field(name), after);
+        } else if is_of_a_name(c) {
+            let (name, after) = rest.split_at_checked(word(rest))?;
+            (token, rest) = (Token::Name(name), after);
+        } else if let (Some(kind), false) = (cast(rest), matches!(tokens.last(), Some(Token::Name(_)))) {
+            (token, rest) = (Token::Cast(kind), rest.split_once(')')?.1);
+        } else {
+            let op = OPS.iter().find(|op| rest.starts_with(**op))?;
+            (token, rest) = (Token::Op(op), rest.strip_prefix(op)?);
+        }
+        tokens.push(token);
+        rest = rest.trim_start();
+    }
+    Some(tokens)
+}
+
+/// The type of `(unsigned long)`: letters only, and not `(REC->…)`.
+fn cast(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix('(')?.split_once(')')?.0.trim();
+    let is_type = inside.starts_with(|c: char| c.is_ascii_alphabetic())
+        && inside.chars().all(|c| is_of_a_name(c) || c == ' ' || c == '*');
+    is_type.then_some(inside)
+}
+
+/// The size of a type, and whether it has a sign; a kernel whose `long` is shorter has no longer fields to put into one.
+fn type_of(kind: &str) -> Option<(usize, bool)> {
+    let words: Vec<&str> = kind.split_ascii_whitespace().filter(|word| *word != "const").collect();
+    Some(match words.as_slice() {
+        _ if kind.contains('*') => (8, false),
+        ["char" | "s8" | "__s8"] | ["signed", "char"] => (1, true),
+        ["u8" | "__u8" | "bool"] | ["unsigned", "char"] => (1, false),
+        ["short" | "s16" | "__s16"] => (2, true),
+        ["u16" | "__u16"] | ["unsigned", "short"] => (2, false),
+        ["int" | "s32" | "__s32" | "pid_t"] => (4, true),
+        ["u32" | "__u32" | "unsigned" | "gfp_t" | "dev_t"] | ["unsigned", "int"] => (4, false),
+        ["long" | "s64" | "__s64" | "ssize_t"] | ["long", "long"] => (8, true),
+        ["u64" | "__u64" | "size_t"] | ["unsigned", "long"] | ["unsigned", "long", "long"] => (8, false),
+        _ => return None,
+    })
+}
+
+fn literal(word: &str) -> Option<Number> {
+    let digits = word.trim_end_matches(['u', 'U', 'l', 'L']);
+    let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok()?,
+        None if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(digits, 8).ok()?,
+        None => digits.parse().ok()?,
+    };
+    let unsigned = i64::try_from(value).is_err() || word.contains(['u', 'U']);
+    Some(Number { bits: value.cast_signed(), unsigned })
+}
+
+struct Parser<'t> {
+    tokens: Peekable<std::vec::IntoIter<Token<'t>>>,
+    depth: u32,
+    operators: u32,
+    fields: Vec<String>,
+}
+
+fn precedence(op: &str) -> Option<u8> {
+    Some(match op {
+        "||" => 1,
+        "&&" => 2,
+        "|" => 3,
+        "^" => 4,
+        "&" => 5,
+        "==" | "!=" => 6,
+        "<" | ">" | "<=" | ">=" => 7,
+        "<<" | ">>" => 8,
+        "+" | "-" => 9,
+        "*" | "/" | "%" => 10,
+        _ => return None,
+    })
+}
+
+impl<'t> Parser<'t> {
+    fn expect(&mut self, op: &'static str) -> Option<()> {
+        self.tokens.next_if_eq(&Token::Op(op)).map(drop)
+    }
+
+    fn expression(&mut self) -> Option<Expr> {
+        let condition = self.binary(0)?;
+        if self.expect("?").is_none() {
+            return Some(condition);
+        }
+        self.depth = self.depth.checked_add(1).filter(|d| *d < DEPTH)?;
+        let one = self.expression()?;
+        self.expect(":")?;
+        let other = self.expression()?;
+        self.depth = self.depth.saturating_sub(1);
+        Some(Expr::If(Box::new([condition, one, other])))
+    }
+
+    fn binary(&mut self, least: u8) -> Option<Expr> {
+        let mut left = self.unary()?;
+        while let Some(Token::Op(op)) = self.tokens.peek().cloned() {
+            let Some(precedence) = precedence(op).filter(|p| *p > least) else { break };
+            self.operators = self.operators.checked_add(1).filter(|n| *n < OPERATORS)?;
+            self.tokens.next();
+            left = Expr::Binary(op, Box::new(left), Box::new(self.binary(precedence)?));
+        }
+        Some(left)
+    }
+
+    fn unary(&mut self) -> Option<Expr> {
+        self.depth = self.depth.checked_add(1).filter(|d| *d < DEPTH)?;
+        let value = match self.tokens.next()? {
+            Token::Number(number) => Expr::Number(number),
+            Token::Text(text) => self.text(text)?,
+            Token::Field(name) => self.field(name)?,
+            Token::Name(name) => self.call(name)?,
+            Token::Cast(kind) => {
+                let (size, signed) = type_of(kind)?;
+                Expr::Cast(size, signed, Box::new(self.unary()?))
+            }
+            Token::Op(op @ ("-" | "+" | "~" | "!")) => Expr::Unary(op, Box::new(self.unary()?)),
+            Token::Op("(") => {
+                let value = self.expression()?;
+                self.expect(")")?;
+                value
+            }
+            Token::Op(_) => return None,
+        };
+        self.depth = self.depth.saturating_sub(1);
+        Some(value)
+    }
+
+    /// Literals one after the other are one.
+    fn text(&mut self, mut text: String) -> Option<Expr> {
+        while let Some(Token::Text(more)) = self.tokens.next_if(|token| matches!(token, Token::Text(_))) {
+            text.push_str(&more);
+        }
+        Some(Expr::Text(text))
+    }
+
+    fn field(&mut self, name: &str) -> Option<Expr> {
+        self.fields.push(name.to_owned());
+        if self.expect("[").is_none() {
+            return Some(Expr::Field(name.to_owned()));
+        }
+        let index = self.expression()?;
+        self.expect("]")?;
+        Some(Expr::Element(name.to_owned(), Box::new(index)))
+    }
+
+    fn call(&mut self, name: &str) -> Option<Expr> {
+        self.expect("(")?;
+        let called = match name {
+            "__get_str" | "__get_rel_str" => match self.tokens.next()? {
+                Token::Name(field) => {
+                    self.fields.push(field.to_owned());
+                    Expr::Field(field.to_owned())
+                }
+                _ => return None,
+            },
+            "__print_symbolic" => {
+                let of = Box::new(self.expression()?);
+                Expr::Symbol(of, self.names()?)
+            }
+            "__print_flags" => {
+                let of = Box::new(self.expression()?);
+                self.expect(",")?;
+                let Expr::Text(between) = self.expression()? else { return None };
+                Expr::Flags(of, between, self.names()?)
+            }
+            _ => return None,
+        };
+        self.expect(")")?;
+        Some(called)
+    }
+
+    /// `, { 1, "one" }` again and again.
+    fn names(&mut self) -> Option<Vec<(i64, String)>> {
+        let mut names = Vec::new();
+        while self.expect(",").is_some() {
+            self.expect("{")?;
+            let value = self.expression()?;
+            self.expect(",")?;
+            let Expr::Text(name) = self.expression()? else { return None };
+            self.expect("}")?;
+            names.push((value.number(&Same(None))?.bits, name));
+        }
+        Some(names)
+    }
+}
