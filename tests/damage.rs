@@ -355,6 +355,8 @@ fn recordings_hold_what_was_counted() {
             ("6.1-cpus16-nodes2/newidle-off.1.dat", 725),
             ("6.12-cpus8-nodes2/hackbench-allsched.dat", 2842),
             ("6.1-cpus16-nodes2/newidle-on.2.dat", 150),
+            // A CPU that was offline when the recorder ended.
+            ("fixtures/hotplug-5.10.dat", 79),
         ];
         let expected = known.iter().find(|(name, _)| path.ends_with(name)).map_or(0, |(_, events)| *events);
         assert_eq!(found.count(Diagnostic::EventsDroppedUnmarked), expected, "{path}");

@@ -146,3 +146,18 @@ fn a_cpu_that_comes_online_was_offline_before() {
     assert_eq!(pass.diagnostics.count(Diagnostic::CpuOffline), 1);
     assert_eq!(pass.diagnostics.count(Diagnostic::SwitchPrevMismatch), 0);
 }
+
+/// A kernel of 2020, whose wakeups tell of their success.
+#[test]
+fn an_older_kernel_takes_cpus_down_alike() {
+    let trace = open("hotplug-5.10.dat");
+    let events = support::events(&trace);
+    let begun = |ts: Ts| ts.since(events[0].ts).seconds();
+    let found: Vec<_> = offline(&events).into_iter().map(|(cpu, from, to)| (cpu, begun(from), to.map(begun))).collect();
+    // The command wrote 0 and 1 to `online` of CPU 3, 0.4 s between, and 0 to that of CPU 2 0.4 s later.
+    let [(Cpu(3), from, Some(to)), (Cpu(2), again, None)] = found.as_slice() else { panic!("{found:?}") };
+    assert!((0.4..0.7).contains(&(to - from)) && (0.4..0.7).contains(&(again - to)), "{found:?}");
+    let pass = Pass::over(trace.events().expect("a clock")).run(Laws::default).expect("a pass");
+    let kinds: Vec<_> = pass.diagnostics.iter().map(|(what, ..)| what).collect();
+    assert_eq!(kinds, [Diagnostic::EventsDroppedUnmarked, Diagnostic::CpuOffline]);
+}
