@@ -75,8 +75,13 @@ impl Record<'_> {
     /// What the event says, as `trace-cmd report` has it behind the event's name, without a newline
     /// at the end, and escaped where it could move a terminal's cursor.
     pub fn printed(&self) -> String {
+        // What the file itself holds, formats and symbols, is no more to be trusted than names.
+        escape_lines(self.in_words())
+    }
+
+    fn in_words(&self) -> String {
         if let (Some(text), Some(place)) = (self.text(), self.place()) {
-            return format!("{place}: {}", escape_lines(text.trim_end()));
+            return format!("{place}: {}", text.trim_end());
         }
         let Some(format) = self.format() else { return String::new() };
         let special = match (format.system.as_str(), format.name.as_str()) {
@@ -134,7 +139,7 @@ impl Record<'_> {
     /// An address as its symbol.
     fn symbol(&self, address: i64) -> String {
         let address = address.cast_unsigned();
-        self.kernel().symbols.find(address).map_or_else(|| format!("{address:#x}"), |(name, _)| escape(name.as_bytes()))
+        self.kernel().symbols.find(address).map_or_else(|| format!("{address:#x}"), |(name, _)| name.to_owned())
     }
 
     /// Each caller in a line of its own.
@@ -149,7 +154,7 @@ impl Record<'_> {
             if address == u64::MAX >> (64 - 8 * long.clamp(1, 8)) {
                 break;
             }
-            let name = symbols.find(address).map_or(String::new(), |(name, _)| escape(name.as_bytes()));
+            let name = symbols.find(address).map_or("", |(name, _)| name);
             // Writing to a string cannot fail.
             let _ = write!(out, "\n=> {name} ({address:x})");
         }

@@ -8,6 +8,7 @@
 use crate::bytes::{Endian, until_nul};
 use crate::symbols::Symbols;
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// What a conversion needs to know of the kernel.
 pub(crate) struct Kernel<'k> {
@@ -30,6 +31,14 @@ struct Conversion {
     precision: Option<usize>,
     length: Length,
     letter: char,
+}
+
+impl Conversion {
+    /// A decimal number as it is, as most are.
+    fn is_plain(&self) -> bool {
+        let flags = self.left | self.plus | self.space | self.zero | self.alternate;
+        matches!(self.letter, 'd' | 'i' | 'u') && !flags && self.width == 0 && self.precision.is_none()
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,7 +136,13 @@ fn convert<'a>(
                 Length::LongLong => 8,
             };
             let raw = arguments.number(size)?;
-            out.push_str(&integer(&c, raw, size));
+            if c.is_plain() {
+                let signed = crate::format::sign_extend(raw, size);
+                // Writing to a string cannot fail.
+                let _ = if c.letter == 'u' { write!(out, "{raw}") } else { write!(out, "{signed}") };
+            } else {
+                out.push_str(&integer(&c, raw, size));
+            }
         }
         _ => return None,
     }

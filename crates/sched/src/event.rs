@@ -201,6 +201,10 @@ impl Serialize for Comm {
 /// cursor nor end a line of a report.
 pub fn escape(bytes: &[u8]) -> String {
     use fmt::Write;
+    // Nearly all names are so.
+    if bytes.iter().all(|b| matches!(b, b' '..=b'~')) {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -227,7 +231,10 @@ pub fn escaped(name: String) -> String {
 }
 
 /// The same of a text of several lines, which stay, and so do tabs.
-pub fn escape_lines(text: &str) -> String {
+pub fn escape_lines(text: String) -> String {
+    if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t')) {
+        return text;
+    }
     let line = |line: &str| line.split('\t').map(|part| escape(part.as_bytes())).collect::<Vec<_>>().join("\t");
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
@@ -376,7 +383,7 @@ mod tests {
     #[test]
     fn hostile_names_are_escaped() {
         assert_eq!(escape(b"a\x1b[31m\n"), "a\\x1b[31m\\x0a");
-        assert_eq!(escape_lines("a\tb\r\n\x1bc"), "a\tb\\x0d\n\\x1bc");
+        assert_eq!(escape_lines("a\tb\r\n\x1bc".into()), "a\tb\\x0d\n\\x1bc");
         assert_eq!(escape(b"\xff\xfe ok"), "\\xff\\xfe ok");
         assert_eq!(escape("caf\u{e9} \u{202e}x".as_bytes()), "caf\u{e9} \\u{202e}x");
     }

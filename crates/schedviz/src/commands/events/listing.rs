@@ -8,7 +8,8 @@ use anyhow::{Result, bail};
 use parse::{Kept, Record, Trace};
 use sched::{Cpu, Dur, Ts};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::ops::ControlFlow;
 
 /// Puts events into words: with libtraceevent where the program was built with it.
@@ -41,7 +42,7 @@ impl Words {
         if let Some(printer) = &mut self.printer {
             let text = printer.print(record.ts.0.unsigned_abs(), record.cpu.0, record.payload());
             if !text.is_empty() {
-                return sched::event::escape_lines(text.trim_end());
+                return sched::event::escape_lines(text.trim_end().to_owned());
             }
         }
         record.printed()
@@ -50,12 +51,20 @@ impl Words {
 
 /// The line of a record, or several: a stack has one for each caller.
 fn line(record: &Record<'_>, words: &mut Words) -> String {
-    let name = record.format().map_or_else(|| format!("event {}", record.id()), |f| f.name.clone());
-    let ns = record.ts.0;
-    let time = format!("{:>6}.{:09}", ns.div_euclid(1_000_000_000), ns.rem_euclid(1_000_000_000));
-    let (command, text) = (record.command(), words.text(record));
-    let (pid, cpu) = (record.pid(), record.cpu.0);
-    format!("{command:>16}-{pid:<5} [{cpu:03}]{time}: {:<21} {text}", format!("{name}:"))
+    let mut line = String::with_capacity(160);
+    let (command, pid, cpu) = (record.command(), record.pid(), record.cpu.0);
+    let (s, ns) = (record.ts.0.div_euclid(1_000_000_000), record.ts.0.rem_euclid(1_000_000_000));
+    // Writing to a string cannot fail.
+    let _ = write!(line, "{command:>16}-{pid:<5} [{cpu:03}]{s:>6}.{ns:09}: ");
+    let name = line.len();
+    let _ = match record.format() {
+        Some(format) => write!(line, "{}:", format.name),
+        None => write!(line, "event {}:", record.id()),
+    };
+    let blanks = 22usize.saturating_sub(line.len() - name).max(1);
+    line.extend(std::iter::repeat_n(' ', blanks));
+    line.push_str(&words.text(record));
+    line
 }
 
 /// The mark of a loss before a record.
