@@ -216,6 +216,8 @@ mod tests {
         assert_eq!(text(r#"1 ? "handled" : "unhandled""#), "handled");
         assert_eq!(text(r#"__print_symbolic(3 & 2, { 1, "one" }, { (1 << 1), "two" })"#), "two");
         assert_eq!(text(r#"__print_symbolic(7, { 1, "one" })"#), "0x7");
+        assert_eq!(text(r#"__print_symbolic(1, { SOME_MODE, "some" }, { 1, "one" })"#), "one");
+        assert_eq!(text(r#"__print_symbolic((REC)->mode + 1, { SOME_MODE, "some" })"#), "0x0");
         assert_eq!(text(r#"__print_flags(0x15, "|", { 1, "a" }, { 0x4, "c" }, { 0x0, "nothing" })"#), "a|c|0x10");
         assert_eq!(text(r#"__print_flags(0, "|", { 1, "a" })"#), "");
     }

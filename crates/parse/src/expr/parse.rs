@@ -63,7 +63,7 @@ fn tokenize(text: &str) -> Option<Vec<Token<'_>>> {
         } else if c == '"' {
             let (quoted, after) = rest.split_at_checked(super::text::literal_end(rest)?)?;
             (token, rest) = (Token::Text(super::string_literal(quoted)?), after);
-        } else if let Some(after) = rest.strip_prefix("REC->") {
+        } else if let Some(after) = rest.strip_prefix("REC->").or_else(|| rest.strip_prefix("(REC)->")) {
             let (name, after) = after.split_at_checked(word(after))?;
             (token, rest) = (Token::Field(name), after);
         } else if is_of_a_name(c) {
@@ -236,16 +236,18 @@ impl<'t> Parser<'t> {
         Some(called)
     }
 
-    /// `, { 1, "one" }` again and again.
+    /// `, { 1, "one" }` again and again. Of enumerators that the kernel left as they are, `{ HRTIMER_MODE_ABS, "ABS" }`,
+    /// nobody knows the number: what has it is shown as a number.
     fn names(&mut self) -> Option<Vec<(i64, String)>> {
         let mut names = Vec::new();
         while self.expect(",").is_some() {
             self.expect("{")?;
-            let value = self.expression()?;
+            let enumerator = self.tokens.next_if(|token| matches!(token, Token::Name(_)));
+            let value = if enumerator.is_some() { None } else { Some(self.expression()?.number(&Same(None))?.bits) };
             self.expect(",")?;
             let Expr::Text(name) = self.expression()? else { return None };
             self.expect("}")?;
-            names.push((value.number(&Same(None))?.bits, name));
+            names.extend(value.map(|value| (value, name)));
         }
         Some(names)
     }
