@@ -5,6 +5,7 @@ mod parse;
 mod text;
 
 use crate::bytes::until_nul;
+use crate::format::{sign_extend, zero_extend};
 use std::borrow::Cow;
 
 pub(crate) use parse::parse;
@@ -101,11 +102,9 @@ impl Expr {
             Expr::Binary(op, a, b) => apply(op, a.number(fields)?, b.number(fields)?),
             Expr::If(parts) => chosen(parts, fields)?.number(fields),
             Expr::Cast(size, signed, of) => {
-                let bits = of.number(fields)?.bits;
-                let extended = crate::format::sign_extend(bits.cast_unsigned(), *size);
-                let unused = 64u32.saturating_sub(8 * *size as u32);
-                let bare = (u64::MAX.wrapping_shr(unused) & bits.cast_unsigned()).cast_signed();
-                Some(Number { bits: if *signed { extended } else { bare }, unsigned: !signed })
+                let raw = of.number(fields)?.bits.cast_unsigned();
+                let bits = if *signed { sign_extend(raw, *size) } else { zero_extend(raw, *size).cast_signed() };
+                Some(Number { bits, unsigned: !signed })
             }
             Expr::Text(_) | Expr::Symbol(..) | Expr::Flags(..) => None,
         }

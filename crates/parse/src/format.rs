@@ -5,7 +5,7 @@
 //! always looked up by its name (`trace-dat.md`, section 10).
 
 use crate::bytes::Endian;
-use crate::expr;
+use crate::expr::{self, Number};
 use crate::print::Form;
 use sched::event::escaped;
 use std::borrow::Cow;
@@ -182,11 +182,30 @@ impl Field {
         if !matches!(self.shape, Shape::Scalar | Shape::Pointer) {
             return None;
         }
-        let raw = endian.uint(payload, self.offset, self.size)?;
-        Some(if self.signed { sign_extend(raw, self.size) } else { raw.cast_signed() })
+        Some(self.value(endian.uint(payload, self.offset, self.size)?, self.size))
+    }
+
+    /// The number in one place of the field, where that is of several.
+    pub(crate) fn element(&self, payload: &[u8], index: usize, endian: Endian) -> Option<Number> {
+        let (Shape::Array { element } | Shape::Tail { element } | Shape::Dynamic { element, .. }) = self.shape else {
+            return None;
+        };
+        let raw = endian.uint(self.bytes(payload, endian), index.checked_mul(element)?, element)?;
+        Some(Number { bits: self.value(raw, element), unsigned: !self.signed && element == 8 })
+    }
+
+    /// What bytes come to, with the sign that the field has.
+    fn value(&self, raw: u64, size: usize) -> i64 {
+        if self.signed { sign_extend(raw, size) } else { raw.cast_signed() }
     }
 }
 
+/// The lowest bytes of a number, without a sign,
+pub(crate) fn zero_extend(raw: u64, size: usize) -> u64 {
+    raw & u64::MAX.wrapping_shr(64u32.saturating_sub(8 * size as u32))
+}
+
+/// and with one.
 pub(crate) fn sign_extend(raw: u64, size: usize) -> i64 {
     let unused = 64u32.saturating_sub(8 * size as u32);
     raw.wrapping_shl(unused).cast_signed().wrapping_shr(unused)
@@ -263,7 +282,7 @@ pub fn fuzz(bytes: &[u8]) -> usize {
         let _ = field.bytes(payload, Endian::Big);
     }
     let _ = crate::states::States::from_print_fmt(&format.print_fmt);
-    for expression in expr::parse(&format.print_fmt).map_or_else(Vec::new, |parsed| parsed.expressions) {
+    for expression in expr::parse(&format.print_fmt).into_iter().flat_map(|parsed| parsed.expressions) {
         let _ = (expression.number(&expr::ALL_ONES), expression.text(&expr::ALL_ONES).map(Cow::into_owned));
     }
     format.fields.len()

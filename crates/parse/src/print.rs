@@ -5,7 +5,7 @@
 //! come in that form, and so do functions and stacks, their addresses as symbols.
 
 use crate::expr::{self, Expr, Fields, Number};
-use crate::format::{EventFormat, Shape, sign_extend};
+use crate::format::{EventFormat, zero_extend};
 use crate::printk::{self, Kernel, Source};
 use crate::record::Record;
 use sched::event::{escape, escape_lines};
@@ -40,8 +40,7 @@ struct Arguments<'r> {
 
 impl<'r> Source<'r> for Arguments<'r> {
     fn number(&mut self, size: usize) -> Option<u64> {
-        let bits = self.rest.next()?.number(self.record)?.bits.cast_unsigned();
-        Some(bits & u64::MAX.wrapping_shr(64u32.saturating_sub(8 * size as u32)))
+        Some(zero_extend(self.rest.next()?.number(self.record)?.bits.cast_unsigned(), size))
     }
 
     fn string(&mut self) -> Option<Cow<'r, [u8]>> {
@@ -52,18 +51,13 @@ impl<'r> Source<'r> for Arguments<'r> {
 
 impl<'t> Fields<'t> for Record<'t> {
     fn number(&self, name: &str) -> Option<Number> {
-        let unsigned = self.format()?.field(name).is_some_and(|f| !f.signed && f.size == 8);
-        Some(Number { bits: Record::number(self, name)?, unsigned })
+        let field = self.format()?.field(name)?;
+        let bits = field.number(self.payload(), self.endian())?;
+        Some(Number { bits, unsigned: !field.signed && field.size == 8 })
     }
 
     fn element(&self, name: &str, index: usize) -> Option<Number> {
-        let field = self.format()?.field(name)?;
-        let (Shape::Array { element } | Shape::Tail { element } | Shape::Dynamic { element, .. }) = field.shape else {
-            return None;
-        };
-        let raw = self.kernel().endian.uint(Record::bytes(self, name)?, index.checked_mul(element)?, element)?;
-        let bits = if field.signed { sign_extend(raw, element) } else { raw.cast_signed() };
-        Some(Number { bits, unsigned: !field.signed && element == 8 })
+        self.format()?.field(name)?.element(self.payload(), index, self.endian())
     }
 
     fn text(&self, name: &str) -> Option<&'t [u8]> {

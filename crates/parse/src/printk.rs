@@ -136,13 +136,7 @@ fn convert<'a>(
                 Length::LongLong => 8,
             };
             let raw = arguments.number(size)?;
-            if c.is_plain() {
-                let signed = crate::format::sign_extend(raw, size);
-                // Writing to a string cannot fail.
-                let _ = if c.letter == 'u' { write!(out, "{raw}") } else { write!(out, "{signed}") };
-            } else {
-                out.push_str(&integer(&c, raw, size));
-            }
+            integer(out, &c, raw, size);
         }
         _ => return None,
     }
@@ -219,9 +213,14 @@ fn pad(out: &mut String, c: &Conversion, text: &str) {
 }
 
 /// As C's printf writes integers.
-fn integer(c: &Conversion, raw: u64, size: usize) -> String {
+fn integer(out: &mut String, c: &Conversion, raw: u64, size: usize) {
     let signed = matches!(c.letter, 'd' | 'i');
     let value = crate::format::sign_extend(raw, size);
+    // Writing to a string cannot fail.
+    if c.is_plain() {
+        let _ = if signed { write!(out, "{value}") } else { write!(out, "{raw}") };
+        return;
+    }
     let magnitude = if signed { value.unsigned_abs() } else { raw };
     let digits = match c.letter {
         'x' => format!("{magnitude:x}"),
@@ -244,11 +243,11 @@ fn integer(c: &Conversion, raw: u64, size: usize) -> String {
         _ => "",
     };
     let missing = c.width.saturating_sub(digits.len().saturating_add(prefix.len()));
-    match () {
-        () if c.left => format!("{prefix}{digits}{}", " ".repeat(missing)),
-        () if c.zero && c.precision.is_none() => format!("{prefix}{}{digits}", "0".repeat(missing)),
-        () => format!("{}{prefix}{digits}", " ".repeat(missing)),
-    }
+    let _ = match () {
+        () if c.left => write!(out, "{prefix}{digits}{}", " ".repeat(missing)),
+        () if c.zero && c.precision.is_none() => write!(out, "{prefix}{}{digits}", "0".repeat(missing)),
+        () => write!(out, "{}{prefix}{digits}", " ".repeat(missing)),
+    };
 }
 
 /// `%p` is a number; with `S s F f B` a symbol; with other letters the kernel stored the text.

@@ -1,6 +1,6 @@
 //! Any record of a trace, its fields read when they are asked for.
 
-use crate::bytes::until_nul;
+use crate::bytes::{Endian, until_nul};
 use crate::format::EventFormat;
 use crate::merge::Task;
 use crate::page::{Loss, Raw};
@@ -199,6 +199,11 @@ impl<'t> Record<'t> {
             }
             _ => None,
         }
+    }
+
+    /// How numbers stand in it.
+    pub(crate) fn endian(&self) -> Endian {
+        self.trace.endian()
     }
 
     /// What conversions need to know of the kernel.

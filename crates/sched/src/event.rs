@@ -202,7 +202,7 @@ impl Serialize for Comm {
 pub fn escape(bytes: &[u8]) -> String {
     use fmt::Write;
     // Nearly all names are so.
-    if bytes.iter().all(|b| matches!(b, b' '..=b'~')) {
+    if bytes.iter().copied().all(is_plain) {
         return String::from_utf8_lossy(bytes).into_owned();
     }
     let mut out = String::with_capacity(bytes.len());
@@ -225,14 +225,19 @@ pub fn escape(bytes: &[u8]) -> String {
     out
 }
 
+/// Nothing is to be escaped in this byte.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~')
+}
+
 /// The same of a name, which stays what it is where nothing is to be escaped.
 pub fn escaped(name: String) -> String {
-    if name.bytes().all(|b| matches!(b, b' '..=b'~')) { name } else { escape(name.as_bytes()) }
+    if name.bytes().all(is_plain) { name } else { escape(name.as_bytes()) }
 }
 
 /// The same of a text of several lines, which stay, and so do tabs.
 pub fn escape_lines(text: String) -> String {
-    if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t')) {
+    if text.bytes().all(|b| is_plain(b) || matches!(b, b'\n' | b'\t')) {
         return text;
     }
     let line = |line: &str| line.split('\t').map(|part| escape(part.as_bytes())).collect::<Vec<_>>().join("\t");

@@ -73,8 +73,8 @@ impl Subject {
         let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());
         let subject =
             Subject { trace, path, read, drawable, start, window: asked, from, to, topology, observed, shown };
-        for doubt in [subject.doubtful_topology(), subject.doubtful_cpus()].iter().flatten() {
-            if !subject.read.quiet {
+        if !subject.read.quiet {
+            for doubt in [subject.doubtful_topology(), subject.doubtful_cpus()].iter().flatten() {
                 eprintln!("schedviz: {}: {doubt}", subject.name());
             }
         }
@@ -140,6 +140,12 @@ impl Subject {
         Ok(())
     }
 
+    /// Whether the machine had fewer CPUs. Where their number is not in the file, it is zero.
+    fn is_beyond(&self, cpu: Cpu) -> bool {
+        let machine = self.trace.info().cpus;
+        machine > 0 && cpu.0 >= machine
+    }
+
     /// What shows that the topology is of another machine than the trace.
     pub(crate) fn doubtful_topology(&self) -> Option<String> {
         if self.topology.is_empty() {
@@ -148,8 +154,7 @@ impl Subject {
         let machine = self.trace.info().cpus;
         let without_place: Vec<Cpu> =
             self.observed.iter().copied().filter(|cpu| self.topology.place(*cpu).is_none()).collect();
-        // Where the number of CPUs is not in the file, it is zero.
-        let beyond: Vec<Cpu> = self.topology.cpus().filter(|cpu| machine > 0 && cpu.0 >= machine).collect();
+        let beyond: Vec<Cpu> = self.topology.cpus().filter(|cpu| self.is_beyond(*cpu)).collect();
         match (without_place.as_slice(), beyond.as_slice()) {
             ([], []) => None,
             ([], _) => Some(format!(
@@ -166,7 +171,7 @@ impl Subject {
     /// What shows that some of the CPUs that were asked for are those of another machine.
     fn doubtful_cpus(&self) -> Option<String> {
         let machine = self.trace.info().cpus;
-        let beyond = |cpu: &Cpu| machine > 0 && cpu.0 >= machine && self.observed.binary_search(cpu).is_err();
+        let beyond = |cpu: &Cpu| self.is_beyond(*cpu) && self.observed.binary_search(cpu).is_err();
         let beyond: Vec<Cpu> = self.shown.chosen.named().filter(beyond).collect();
         (!beyond.is_empty()).then(|| {
             format!(

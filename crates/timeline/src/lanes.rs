@@ -84,11 +84,8 @@ impl LaneLayout {
 
     /// Of so many lanes, from the first of a group on, one has its name: at this size they do not overlap.
     fn labelled(&self, size: Unit) -> usize {
-        let needed = size * 10 / 9;
-        (0..)
-            .map(|n| 1 << n)
-            .find(|every| self.height.max(1) * *every >= needed)
-            .map_or(1, |every: Unit| every as usize)
+        let lanes = (size * 10 / 9).unsigned_abs().div_ceil(self.height.max(1).unsigned_abs());
+        lanes.next_power_of_two() as usize
     }
 
     fn draw_groups(&self, figure: &mut Figure, x: Unit, right: Unit, group_name: &str) {

@@ -8,7 +8,7 @@ use crate::subject::Subject;
 use crate::{groups, trust};
 use anyhow::{Result, bail};
 use parse::Where;
-use sched::{Chosen, Cpu, Diagnostics, Dur};
+use sched::{Chosen, Cpu, Diagnostics, Dur, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -95,6 +95,9 @@ pub(crate) struct Run {
     trust: Trust,
     #[serde(skip)]
     drawable: Drawable,
+    /// Its first and last instant, which no other recording shares, under whatever name.
+    #[serde(skip)]
+    recording: Option<(Ts, Ts)>,
 }
 
 #[derive(Clone, Serialize)]
@@ -156,17 +159,15 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     }
     let single = files.len() == 1 && args.output.wants_file();
     let (mut runs, mut subject): (Vec<Run>, _) = (Vec::new(), None);
-    let mut recordings = Vec::new();
     for (group, path) in &files {
         let (measured, run) = measure(args, min_episode, path, group.clone(), single)?;
-        let recording = (group, measured.trace.extent());
-        if let (Some(name), Some(at)) = (group, recordings.iter().position(|other| *other == recording)) {
+        let is_same = |other: &&Run| other.group == run.group && other.recording == run.recording;
+        if let (Some(name), Some(same)) = (group, runs.iter().find(is_same)) {
             if !args.read.quiet {
-                eprintln!("schedviz: {}", groups::again(name, &run.trace, &runs[at].trace));
+                eprintln!("schedviz: {}", groups::again(name, &run.trace, &same.trace));
             }
             continue;
         }
-        recordings.push(recording);
         subject = Some(measured).filter(|_| single);
         runs.push(run);
     }
@@ -263,7 +264,8 @@ impl Run {
         let unobserved = subject.silent();
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
         let trust = Trust { unknown: report.unknown.clone(), unobserved, diagnostics };
-        Ok(Run { trace: subject.name(), group: None, report, trust, drawable: subject.drawable.clone() })
+        let (drawable, recording) = (subject.drawable.clone(), subject.trace.extent());
+        Ok(Run { trace: subject.name(), group: None, report, trust, drawable, recording })
     }
 
     /// Its figure.

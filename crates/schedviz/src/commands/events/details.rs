@@ -4,6 +4,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use parse::{EventFormat, Record};
 use regex::Regex;
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::fmt::Write;
 
 /// An expression whose named groups split kinds.
@@ -41,9 +42,9 @@ impl Pattern {
 /// A number in events: a field, or `NAME=NUMBER` in the text.
 pub(super) struct Value {
     name: String,
-    /// By the number of an event: whether its text can have it. Printing those that cannot takes most of the time,
+    /// The events, by their numbers, whose text can have it. Printing those that cannot takes most of the time,
     /// and what looks like it in the name of a task is no value.
-    says: Vec<bool>,
+    says: HashSet<u16>,
     /// Some event has it.
     pub(super) any: Cell<bool>,
 }
@@ -51,14 +52,10 @@ pub(super) struct Value {
 impl Value {
     /// Refused if by their formats none of the events can have it.
     pub(super) fn of(name: &str, formats: &[&EventFormat]) -> Result<Value> {
-        let mut value = Value { name: name.to_owned(), says: Vec::new(), any: Cell::new(false) };
-        for format in formats {
-            // The texts of the kernel's own system are those of trace_printk and trace_marker.
-            if format.system == "ftrace" || behind(&format.print_fmt, name).next().is_some() {
-                value.says.resize(value.says.len().max(usize::from(format.id) + 1), false);
-                value.says[usize::from(format.id)] = true;
-            }
-        }
+        // The texts of the kernel's own system are those of trace_printk and trace_marker.
+        let says = |f: &&&EventFormat| f.system == "ftrace" || behind(&f.print_fmt, name).next().is_some();
+        let says = formats.iter().filter(says).map(|format| format.id).collect();
+        let value = Value { name: name.to_owned(), says, any: Cell::new(false) };
         let has_field = |format: &&EventFormat| format.field(name).is_some();
         if value.says.is_empty() && !formats.iter().any(has_field) { Err(value.nowhere()) } else { Ok(value) }
     }
@@ -67,7 +64,7 @@ impl Value {
     pub(super) fn found(&self, record: &Record<'_>) -> Option<f64> {
         let found = match record.number(&self.name) {
             Some(n) => Some(n as f64),
-            None if self.says.get(usize::from(record.id())) == Some(&true) => number_in(&record.printed(), &self.name),
+            None if self.says.contains(&record.id()) => number_in(&record.printed(), &self.name),
             None => None,
         };
         self.any.set(self.any.get() || found.is_some());
