@@ -10,13 +10,12 @@ use crate::header::{BufferHeader, BufferInfo, CpuStat, Header, Version};
 use crate::map::Source;
 use crate::page::PageLayout;
 use crate::plan::{CommonAt, Plan};
-use crate::record::{self, Record};
 use crate::states::States;
 use crate::stream::{self, CpuPages, Pool, Store};
 use crate::symbols::{self, Symbols};
 use rustc_hash::FxHashMap;
 use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Severity, Ts};
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -24,6 +23,7 @@ use std::sync::{Arc, OnceLock};
 mod cpu;
 mod events;
 mod misnumbered;
+mod records;
 mod stride;
 mod untabled;
 
@@ -476,42 +476,6 @@ impl Trace {
     /// Bytes of event data read so far, for a display of progress.
     pub fn data_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
-    }
-
-    /// Streams every record of the buffers that are read, in time order, until `sink` breaks.
-    pub fn records(&self, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
-        self.records_of(&self.whole_lanes(), sink)
-    }
-
-    /// The same, but only the records at `from` and later: reading begins there, as far as the times of a CPU's
-    /// units tell where that is.
-    pub fn records_from(&self, from: Ts, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
-        self.records_of(&self.lanes_from(from), &mut |record| match record.ts < from {
-            true => ControlFlow::Continue(()),
-            false => sink(record),
-        })
-    }
-
-    fn records_of(
-        &self,
-        lanes: &[(usize, &CpuPages, usize)],
-        sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>,
-    ) -> Diagnostics {
-        let from_middle = self.will_read_lanes(lanes);
-        crate::merge::merge(
-            lanes,
-            self.start().unwrap_or_default(),
-            self.budget(),
-            &self.pool,
-            |task| {
-                if from_middle {
-                    self.reads(task.pages, task.unit, AHEAD);
-                }
-                record::collect(self, task)
-            },
-            &mut |items| items.iter().try_for_each(|item| sink(&Record::new(self, item))),
-            &mut [],
-        )
     }
 
     fn selected_lanes(&self) -> Vec<(usize, &CpuPages)> {

@@ -86,6 +86,10 @@ pub struct Printer {
     seq: RawSeq,
 }
 
+// SAFETY: the library keeps what it knows behind the handle, the plugins' list and the sequence, which only the printer
+// has; nothing of it is tied to a thread.
+unsafe impl Send for Printer {}
+
 impl std::fmt::Debug for RawSeq {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RawSeq").field("len", &self.len).finish_non_exhaustive()

@@ -10,7 +10,6 @@ use crate::output::{Format, Forms, OutputArgs};
 use crate::page::Loss;
 use crate::present::Document;
 use crate::subject::Subject;
-use crate::trust::grouped;
 use crate::{patterns, progress};
 use anyhow::{Result, bail};
 use dat2graph::{Coloring, Lane};
@@ -185,13 +184,8 @@ impl Choice {
 
     /// Refuses, once all events were looked at, to show nothing of what was asked for.
     fn was_of_use(&self, events: u64) -> Result<()> {
-        if let Some(pattern) = self.pattern.as_ref().filter(|pattern| events > 0 && !pattern.any.get()) {
-            bail!("--match: {} matches the text of none of these {} events", pattern.regex, grouped(events));
-        }
-        match self.value.as_ref().filter(|value| events > 0 && !value.any.get()) {
-            Some(value) => Err(value.nowhere()),
-            None => Ok(()),
-        }
+        self.pattern.as_ref().map_or(Ok(()), |pattern| pattern.was_of_use(events))?;
+        self.value.as_ref().map_or(Ok(()), |value| value.was_of_use(events))
     }
 }
 
@@ -238,9 +232,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let found = progress::watched(&subject.trace, subject.read.quiet, || {
         each(&subject, &choice, |record| {
             gather.add(record.ts, record.cpu, &choice.kind(record), choice.value(record));
-            Ok(())
         })
-    })?;
+    });
     let report = gather.finish();
     choice.was_of_use(report.total)?;
     let figure = || {
@@ -262,12 +255,13 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
 /// The events as a table, written as they are read.
 fn table(subject: &Subject, choice: &Choice, out: &mut dyn io::Write) -> Result<()> {
     writeln!(out, "ts_ns,cpu,pid,command,event,text")?;
-    let row = |record: &Record<'_>| {
+    let row = |rows: &mut String, record: &Record<'_>| {
         let name = record.format().map_or("", |f| f.name.as_str());
         let (command, text) = (quoted(&record.command()), quoted(&record.printed()));
-        Ok(writeln!(out, "{},{},{},{command},{name},{text}", record.ts.0, record.cpu, record.pid())?)
+        // Writing to a string cannot fail.
+        let _ = writeln!(rows, "{},{},{},{command},{name},{text}", record.ts.0, record.cpu, record.pid());
     };
-    progress::watched(&subject.trace, subject.read.quiet, || each(subject, choice, row)).map(drop)
+    progress::watched(&subject.trace, subject.read.quiet, || write_each(subject, choice, out, row)).map(drop)
 }
 
 /// A field of a table: quoted where it must be.
@@ -280,30 +274,52 @@ fn options(subject: &Subject) -> events::Options {
 }
 
 /// Shows the chosen records of the window to `look`, in order.
-pub(crate) fn each(
-    subject: &Subject,
-    choice: &Choice,
-    mut look: impl FnMut(&Record<'_>) -> Result<()>,
-) -> Result<Diagnostics> {
-    let mut failed = None;
+fn each(subject: &Subject, choice: &Choice, mut look: impl FnMut(&Record<'_>)) -> Diagnostics {
     let found = subject.trace.records_from(subject.from, &mut |record| {
         if record.ts > subject.to {
             return ControlFlow::Break(());
         }
-        if !choice.takes(record) {
-            return ControlFlow::Continue(());
+        if choice.takes(record) {
+            look(record);
         }
-        match look(record) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(e) => {
-                failed = Some(e);
-                ControlFlow::Break(())
+        ControlFlow::Continue(())
+    });
+    with_those_of(subject, &found)
+}
+
+/// Writes what `put` puts into words of the same records, in their order; all threads put.
+fn write_each(
+    subject: &Subject,
+    choice: &Choice,
+    out: &mut dyn io::Write,
+    put: impl Fn(&mut String, &Record<'_>) + Sync,
+) -> Result<Diagnostics> {
+    let words_of = |records: &mut dyn Iterator<Item = Record<'_>>| {
+        let mut words = String::new();
+        for record in records {
+            if record.ts > subject.to {
+                return (words, ControlFlow::Break(()));
+            }
+            if choice.takes(&record) {
+                put(&mut words, &record);
             }
         }
+        (words, ControlFlow::Continue(()))
+    };
+    let mut written = Ok(());
+    let found = subject.trace.records_mapped(subject.from, words_of, &mut |(words, flow)| {
+        written = out.write_all(words.as_bytes());
+        if written.is_ok() { flow } else { ControlFlow::Break(()) }
     });
+    written?;
+    Ok(with_those_of(subject, &found))
+}
+
+/// What was found, and what the trace has to say of itself.
+fn with_those_of(subject: &Subject, found: &Diagnostics) -> Diagnostics {
     let mut diagnostics = subject.trace.diagnostics().clone();
-    diagnostics.merge(&found);
-    failed.map_or(Ok(diagnostics), Err)
+    diagnostics.merge(found);
+    diagnostics
 }
 
 /// The figure; marks have what ran behind, where that was recorded, in pale grey unless asked otherwise.

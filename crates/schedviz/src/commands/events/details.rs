@@ -1,17 +1,18 @@
 //! What is looked for inside of events: a value, or what an expression matches.
 
+use crate::trust::grouped;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use parse::{EventFormat, Record};
 use regex::Regex;
-use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An expression whose named groups split kinds.
 pub(super) struct Pattern {
-    pub(super) regex: Regex,
+    regex: Regex,
     /// It matched some event.
-    pub(super) any: Cell<bool>,
+    any: AtomicBool,
 }
 
 impl Pattern {
@@ -20,7 +21,7 @@ impl Pattern {
         if regex.capture_names().flatten().next().is_none() {
             bail!("--match: the expression names no group; write (?<name>...)");
         }
-        Ok(Pattern { regex, any: Cell::new(false) })
+        Ok(Pattern { regex, any: AtomicBool::new(false) })
     }
 
     /// What the groups match in the text of an event.
@@ -28,7 +29,7 @@ impl Pattern {
         let text = record.printed();
         let mut words = String::new();
         let Some(found) = self.regex.captures(&text) else { return words };
-        self.any.set(true);
+        self.any.store(true, Ordering::Relaxed);
         for name in self.regex.capture_names().flatten() {
             if let Some(value) = found.name(name) {
                 // Writing to a string cannot fail.
@@ -36,6 +37,14 @@ impl Pattern {
             }
         }
         words
+    }
+
+    /// Refuses to have matched none of so many events.
+    pub(super) fn was_of_use(&self, events: u64) -> Result<()> {
+        if events > 0 && !self.any.load(Ordering::Relaxed) {
+            bail!("--match: {} matches the text of none of these {} events", self.regex, grouped(events));
+        }
+        Ok(())
     }
 }
 
@@ -46,7 +55,7 @@ pub(super) struct Value {
     /// and what looks like it in the name of a task is no value.
     says: HashSet<u16>,
     /// Some event has it.
-    pub(super) any: Cell<bool>,
+    any: AtomicBool,
 }
 
 impl Value {
@@ -55,7 +64,7 @@ impl Value {
         // The texts of the kernel's own system are those of trace_printk and trace_marker.
         let says = |f: &&&EventFormat| f.system == "ftrace" || behind(&f.print_fmt, name).next().is_some();
         let says = formats.iter().filter(says).map(|format| format.id).collect();
-        let value = Value { name: name.to_owned(), says, any: Cell::new(false) };
+        let value = Value { name: name.to_owned(), says, any: AtomicBool::new(false) };
         let has_field = |format: &&EventFormat| format.field(name).is_some();
         if value.says.is_empty() && !formats.iter().any(has_field) { Err(value.nowhere()) } else { Ok(value) }
     }
@@ -67,12 +76,19 @@ impl Value {
             None if self.says.contains(&record.id()) => number_in(&record.printed(), &self.name),
             None => None,
         };
-        self.any.set(self.any.get() || found.is_some());
+        if found.is_some() {
+            self.any.store(true, Ordering::Relaxed);
+        }
         found
     }
 
+    /// Refuses to be in none of so many events.
+    pub(super) fn was_of_use(&self, events: u64) -> Result<()> {
+        if events > 0 && !self.any.load(Ordering::Relaxed) { Err(self.nowhere()) } else { Ok(()) }
+    }
+
     /// That there is none.
-    pub(super) fn nowhere(&self) -> Error {
+    fn nowhere(&self) -> Error {
         anyhow!("--value: none of these events has {0}, as a field or as {0}=NUMBER in its text", self.name)
     }
 }

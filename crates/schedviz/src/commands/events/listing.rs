@@ -1,6 +1,6 @@
 //! Events as text, in the form of `trace-cmd report -t`.
 
-use super::{Choice, each};
+use super::{Choice, with_those_of, write_each};
 use crate::sink::Lines;
 use crate::subject::Subject;
 use crate::trust;
@@ -11,11 +11,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::ops::ControlFlow;
+#[cfg(feature = "libtraceevent")]
+use std::sync::{Mutex, PoisonError};
 
 /// Puts events into words: with libtraceevent where the program was built with it.
 struct Words {
+    /// One for all threads: it takes its time to prepare.
     #[cfg(feature = "libtraceevent")]
-    printer: Option<traceevent::Printer>,
+    printer: Option<Mutex<traceevent::Printer>>,
 }
 
 impl Words {
@@ -33,13 +36,15 @@ impl Words {
                 big_endian: texts.big_endian,
                 long: texts.long,
                 page: texts.page,
-            }),
+            })
+            .map(Mutex::new),
         }
     }
 
-    fn text(&mut self, record: &Record<'_>) -> String {
+    fn text(&self, record: &Record<'_>) -> String {
         #[cfg(feature = "libtraceevent")]
-        if let Some(printer) = &mut self.printer {
+        if let Some(printer) = &self.printer {
+            let mut printer = printer.lock().unwrap_or_else(PoisonError::into_inner);
             let text = printer.print(record.ts.0.unsigned_abs(), record.cpu.0, record.payload());
             if !text.is_empty() {
                 return sched::event::escape_lines(text.trim_end().to_owned());
@@ -49,9 +54,8 @@ impl Words {
     }
 }
 
-/// The line of a record, or several: a stack has one for each caller.
-fn line(record: &Record<'_>, words: &mut Words) -> String {
-    let mut line = String::with_capacity(160);
+/// Adds the line of a record, or several: a stack has one for each caller.
+fn add_line(line: &mut String, record: &Record<'_>, words: &Words) {
     let (command, pid, cpu) = (record.command(), record.pid(), record.cpu.0);
     let (s, ns) = (record.ts.0.div_euclid(1_000_000_000), record.ts.0.rem_euclid(1_000_000_000));
     // Writing to a string cannot fail.
@@ -64,7 +68,7 @@ fn line(record: &Record<'_>, words: &mut Words) -> String {
     let blanks = 22usize.saturating_sub(line.len() - name).max(1);
     line.extend(std::iter::repeat_n(' ', blanks));
     line.push_str(&words.text(record));
-    line
+    line.push('\n');
 }
 
 /// The mark of a loss before a record.
@@ -75,14 +79,15 @@ fn lost(record: &Record<'_>) -> Option<String> {
 
 /// All chosen events.
 pub(crate) fn list(subject: &Subject, choice: &Choice, mut out: Lines) -> Result<()> {
-    let mut words = Words::of(subject);
-    let found = each(subject, choice, |record| {
+    let words = Words::of(subject);
+    let add = |lines: &mut String, record: &Record<'_>| {
         if let Some(lost) = lost(record) {
-            writeln!(out, "{lost}")?;
+            lines.push_str(&lost);
+            lines.push('\n');
         }
-        writeln!(out, "{}", line(record, &mut words))?;
-        Ok(())
-    })?;
+        add_line(lines, record, &words);
+    };
+    let found = write_each(subject, choice, &mut out, add)?;
     out.finish()?;
     trust::warn(&found, &subject.read);
     Ok(())
@@ -104,11 +109,13 @@ struct Near {
 }
 
 impl Near {
-    fn text(&self, trace: &Trace, words: &mut Words) -> String {
+    fn lines(&self, trace: &Trace, words: &Words) -> String {
         let record = self.record.record(trace);
-        let mark = if self.chosen { '>' } else { ' ' };
-        let lost = lost(&record).map_or_else(String::new, |lost| format!("  {lost}\n"));
-        format!("{lost}{mark} {}", line(&record, words))
+        let mark = if self.chosen { "> " } else { "  " };
+        let mut lines = lost(&record).map_or_else(String::new, |lost| format!("  {lost}\n"));
+        lines.push_str(mark);
+        add_line(&mut lines, &record, words);
+        lines
     }
 }
 
@@ -146,9 +153,9 @@ pub(crate) fn near(subject: &Subject, choice: &Choice, ms: f64, mut out: Lines) 
     }
     let near = Dur((ms * 1e6) as u64);
     let mut cores: BTreeMap<Cpu, Around> = BTreeMap::new();
-    let mut words = Words::of(subject);
+    let words = Words::of(subject);
     let mut write = |block: Vec<Near>| -> std::io::Result<()> {
-        block.iter().try_for_each(|record| writeln!(out, "{}", record.text(&subject.trace, &mut words)))?;
+        block.iter().try_for_each(|record| out.write_all(record.lines(&subject.trace, &words).as_bytes()))?;
         writeln!(out)
     };
     let mut failed: Option<std::io::Error> = None;
@@ -172,8 +179,6 @@ pub(crate) fn near(subject: &Subject, choice: &Choice, ms: f64, mut out: Lines) 
         write(block)?;
     }
     out.finish()?;
-    let mut diagnostics = subject.trace.diagnostics().clone();
-    diagnostics.merge(&found);
-    trust::warn(&diagnostics, &subject.read);
+    trust::warn(&with_those_of(subject, &found), &subject.read);
     Ok(())
 }
