@@ -4,11 +4,10 @@
 mod parse;
 mod text;
 
-use crate::bytes::until_nul;
 use crate::format::{sign_extend, zero_extend};
 use std::borrow::Cow;
 
-pub(crate) use parse::parse;
+pub(crate) use parse::{Parsed, parse};
 pub(crate) use text::{arguments, string_literal};
 
 /// An integer of C: 64 bits, and whether they have a sign.
@@ -23,10 +22,10 @@ pub(crate) struct Number {
 pub(crate) enum Expr {
     Number(Number),
     Text(String),
-    /// `REC->name`, `__get_str(name)`.
-    Field(String),
+    /// `REC->name`, `__get_str(name)`: by its place among the fields that are named.
+    Field(usize),
     /// `REC->name[i]`.
-    Element(String, Box<Expr>),
+    Element(usize, Box<Expr>),
     Unary(&'static str, Box<Expr>),
     Binary(&'static str, Box<Expr>, Box<Expr>),
     If(Box<[Expr; 3]>),
@@ -38,14 +37,14 @@ pub(crate) enum Expr {
     Flags(Box<Expr>, String, Vec<(i64, String)>),
 }
 
-/// Where the values of fields come from.
+/// Where the values of fields come from, each by its place in [`Parsed::fields`].
 pub(crate) trait Fields<'f> {
     /// The number in a field.
-    fn number(&self, name: &str) -> Option<Number>;
+    fn number(&self, field: usize) -> Option<Number>;
     /// The number in one place of a field.
-    fn element(&self, name: &str, index: usize) -> Option<Number>;
+    fn element(&self, field: usize, index: usize) -> Option<Number>;
     /// The text in a field.
-    fn text(&self, name: &str) -> Option<&'f [u8]>;
+    fn text(&self, field: usize) -> Option<Cow<'f, [u8]>>;
 }
 
 /// The value of a constant expression; `None` if it is none.
@@ -70,15 +69,15 @@ pub(crate) struct Same(Option<Number>);
 pub(crate) const ALL_ONES: Same = Same(Some(Number { bits: -1, unsigned: false }));
 
 impl<'f> Fields<'f> for Same {
-    fn number(&self, _: &str) -> Option<Number> {
+    fn number(&self, _: usize) -> Option<Number> {
         self.0
     }
 
-    fn element(&self, _: &str, _: usize) -> Option<Number> {
+    fn element(&self, _: usize, _: usize) -> Option<Number> {
         None
     }
 
-    fn text(&self, _: &str) -> Option<&'f [u8]> {
+    fn text(&self, _: usize) -> Option<Cow<'f, [u8]>> {
         None
     }
 }
@@ -88,8 +87,8 @@ impl Expr {
     pub(crate) fn number<'f>(&self, fields: &dyn Fields<'f>) -> Option<Number> {
         match self {
             Expr::Number(number) => Some(*number),
-            Expr::Field(name) => fields.number(name),
-            Expr::Element(name, index) => fields.element(name, usize::try_from(index.number(fields)?.bits).ok()?),
+            Expr::Field(field) => fields.number(*field),
+            Expr::Element(field, index) => fields.element(*field, usize::try_from(index.number(fields)?.bits).ok()?),
             Expr::Unary(op, of) => {
                 let Number { bits, unsigned } = of.number(fields)?;
                 Some(match *op {
@@ -115,7 +114,7 @@ impl Expr {
         let owned = |text: String| Some(Cow::Owned(text.into_bytes()));
         match self {
             Expr::Text(text) => Some(Cow::Borrowed(text.as_bytes())),
-            Expr::Field(name) => Some(Cow::Borrowed(until_nul(fields.text(name)?))),
+            Expr::Field(field) => fields.text(*field),
             Expr::If(parts) => chosen(parts, fields)?.text(fields),
             Expr::Symbol(of, names) => {
                 let value = of.number(fields)?.bits;

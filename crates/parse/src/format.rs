@@ -54,6 +54,7 @@ pub struct Field {
     pub signed: bool,
     /// What it holds.
     pub shape: Shape,
+    is_text: bool,
 }
 
 /// An event, as its `format` file describes it.
@@ -153,17 +154,13 @@ impl Field {
             return None;
         }
         let (name, kind, shape) = declared(declaration, size);
-        (!name.is_empty()).then_some(Field { name: escaped(name), kind, offset, size, signed, shape })
+        let is_text = is_text(&kind, shape);
+        (!name.is_empty()).then_some(Field { name: escaped(name), kind, offset, size, signed, shape, is_text })
     }
 
     /// Whether it is text: characters, whatever their place.
     pub fn is_text(&self) -> bool {
-        let characters = self.kind.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == "char");
-        let several = matches!(
-            self.shape,
-            Shape::Array { element: 1 } | Shape::Tail { element: 1 } | Shape::Dynamic { element: 1, .. }
-        );
-        several && characters && !self.kind.contains("unsigned")
+        self.is_text
     }
 
     /// The bytes of the field in a record, wherever they are. A dynamic one that points out of the
@@ -257,6 +254,14 @@ fn declared(declaration: &str, size: usize) -> (String, String, Shape) {
         None => Shape::Opaque,
     };
     (name, kind, shape)
+}
+
+/// Whether a field of this type and shape is text.
+fn is_text(kind: &str, shape: Shape) -> bool {
+    let several =
+        matches!(shape, Shape::Array { element: 1 } | Shape::Tail { element: 1 } | Shape::Dynamic { element: 1, .. });
+    let characters = || kind.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == "char");
+    several && characters() && !kind.contains("unsigned")
 }
 
 /// The size of one element by the name of its type.

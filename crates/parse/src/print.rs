@@ -4,9 +4,10 @@
 //! Two events that `trace-cmd report` prints with a plugin of its own, the switches and the wakeups,
 //! come in that form, and so do functions and stacks, their addresses as symbols.
 
-use crate::expr::{self, Expr, Fields, Number};
-use crate::format::{EventFormat, zero_extend};
-use crate::printk::{self, Kernel, Source};
+use crate::bytes::until_nul;
+use crate::expr::{self, Expr, Fields, Number, Parsed};
+use crate::format::{EventFormat, Field, zero_extend};
+use crate::printk::{self, Source};
 use crate::record::Record;
 use sched::event::{escape, escape_lines};
 use std::borrow::Cow;
@@ -15,53 +16,108 @@ use std::fmt::Write;
 /// The print format of an event, where it is one that can be followed.
 #[derive(Clone, Debug)]
 pub(crate) struct Form {
-    text: String,
+    format: printk::Format,
     arguments: Vec<Expr>,
+    /// The fields that the arguments name, by their places in the event's.
+    fields: Vec<usize>,
 }
 
 impl Form {
-    /// `"pid=%d comm=%s", REC->pid, __get_str(comm)`.
+    /// Of an event that `trace-cmd report` prints with a plugin of its own, in that form.
     pub(crate) fn of(format: &EventFormat) -> Option<Form> {
-        let parsed = expr::parse(&format.print_fmt)?;
-        if parsed.fields.iter().any(|name| format.field(name).is_none()) {
-            return None;
-        }
-        let mut expressions = parsed.expressions.into_iter();
+        let plugin = match (format.system.as_str(), format.name.as_str()) {
+            ("sched", "sched_switch") => Form::parse(SWITCH, format),
+            ("sched", "sched_wakeup" | "sched_wakeup_new") => {
+                WAKEUPS.iter().find_map(|print_fmt| Form::parse(print_fmt, format))
+            }
+            // Function graphs are printed by code, not by the format that they have.
+            ("ftrace", name) if name.starts_with("funcgraph") => return None,
+            _ => None,
+        };
+        plugin.or_else(|| Form::parse(&format.print_fmt, format))
+    }
+
+    /// `"pid=%d comm=%s", REC->pid, __get_str(comm)`.
+    fn parse(print_fmt: &str, format: &EventFormat) -> Option<Form> {
+        let Parsed { expressions, fields } = expr::parse(print_fmt)?;
+        let place = |name: &String| format.fields.iter().position(|field| field.name == *name);
+        let fields = fields.iter().map(place).collect::<Option<Vec<usize>>>()?;
+        let mut expressions = expressions.into_iter();
         let Expr::Text(text) = expressions.next()? else { return None };
-        Some(Form { text, arguments: expressions.collect() })
+        Some(Form { format: printk::Format::of(text), arguments: expressions.collect(), fields })
+    }
+
+    /// What a record of this format says.
+    fn put(&self, record: &Record<'_>, format: &EventFormat, out: &mut String) {
+        let values = Values { record, format, fields: &self.fields };
+        self.format.put(&mut Arguments { values, rest: self.arguments.iter() }, &record.kernel(), out);
     }
 }
 
-/// What a record has for the conversions of its form, one after the other.
-struct Arguments<'r> {
+/// A switch; its state in letters. The plugin knows those of one old kernel only, and no sign of preemption.
+const SWITCH: &str = r#""%s:%d [%d] %s ==> %s:%d [%d]", REC->prev_comm, REC->prev_pid, REC->prev_prio,
+    REC->prev_state, REC->next_comm, REC->next_pid, REC->next_prio"#;
+
+/// A wakeup: kernels before 5.14 tell whether it succeeded, those before 2.6.3x not where it leads.
+const WAKEUPS: [&str; 4] = [
+    r#""%s:%d [%d] success=%d CPU:%03d", REC->comm, REC->pid, REC->prio, REC->success, REC->target_cpu"#,
+    r#""%s:%d [%d] CPU:%03d", REC->comm, REC->pid, REC->prio, REC->target_cpu"#,
+    r#""%s:%d [%d] success=%d", REC->comm, REC->pid, REC->prio, REC->success"#,
+    r#""%s:%d [%d]", REC->comm, REC->pid, REC->prio"#,
+];
+
+/// What a record has in the fields that a form names.
+struct Values<'r> {
     record: &'r Record<'r>,
+    format: &'r EventFormat,
+    fields: &'r [usize],
+}
+
+impl<'r> Values<'r> {
+    fn field(&self, place: usize) -> Option<&'r Field> {
+        self.format.fields.get(*self.fields.get(place)?)
+    }
+}
+
+impl<'r> Fields<'r> for Values<'r> {
+    fn number(&self, field: usize) -> Option<Number> {
+        let field = self.field(field)?;
+        let bits = field.number(self.record.payload(), self.record.endian())?;
+        Some(Number { bits, unsigned: !field.signed && field.size == 8 })
+    }
+
+    fn element(&self, field: usize, index: usize) -> Option<Number> {
+        self.field(field)?.element(self.record.payload(), index, self.record.endian())
+    }
+
+    fn text(&self, field: usize) -> Option<Cow<'r, [u8]>> {
+        let field = self.field(field)?;
+        match field.name.as_str() {
+            "prev_state" if !field.is_text() => Some(self.record.letters(field)?.into_bytes().into()),
+            _ => Some(until_nul(field.bytes(self.record.payload(), self.record.endian())).into()),
+        }
+    }
+}
+
+/// The values for the conversions of a form, one after the other.
+struct Arguments<'r> {
+    values: Values<'r>,
     rest: std::slice::Iter<'r, Expr>,
 }
 
 impl<'r> Source<'r> for Arguments<'r> {
     fn number(&mut self, size: usize) -> Option<u64> {
-        Some(zero_extend(self.rest.next()?.number(self.record)?.bits.cast_unsigned(), size))
+        Some(zero_extend(self.rest.next()?.number(&self.values)?.bits.cast_unsigned(), size))
     }
 
     fn string(&mut self) -> Option<Cow<'r, [u8]>> {
-        let text = self.rest.next()?.text(self.record)?;
-        Some(escape(&text).into_bytes().into())
-    }
-}
-
-impl<'t> Fields<'t> for Record<'t> {
-    fn number(&self, name: &str) -> Option<Number> {
-        let field = self.format()?.field(name)?;
-        let bits = field.number(self.payload(), self.endian())?;
-        Some(Number { bits, unsigned: !field.signed && field.size == 8 })
-    }
-
-    fn element(&self, name: &str, index: usize) -> Option<Number> {
-        self.format()?.field(name)?.element(self.payload(), index, self.endian())
-    }
-
-    fn text(&self, name: &str) -> Option<&'t [u8]> {
-        self.bytes(name)
+        Some(match self.rest.next()?.text(&self.values)? {
+            Cow::Borrowed(text) => match escape(text) {
+                Cow::Borrowed(text) => text.as_bytes().into(),
+                Cow::Owned(text) => text.into_bytes().into(),
+            },
+            Cow::Owned(text) => escape(&text).into_owned().into_bytes().into(),
+        })
     }
 }
 
@@ -69,77 +125,68 @@ impl Record<'_> {
     /// What the event says, as `trace-cmd report` has it behind the event's name, without a newline
     /// at the end, and escaped where it could move a terminal's cursor.
     pub fn printed(&self) -> String {
-        // What the file itself holds, formats and symbols, is no more to be trusted than names.
-        escape_lines(self.in_words())
+        let mut out = String::new();
+        self.print(&mut out);
+        out
     }
 
-    fn in_words(&self) -> String {
-        if let (Some(text), Some(place)) = (self.text(), self.place()) {
-            return format!("{place}: {}", text.trim_end());
+    /// The same, behind what is in `out`.
+    pub fn print(&self, out: &mut String) {
+        let from = out.len();
+        self.put(out);
+        // What the file itself holds, formats and symbols, is no more to be trusted than names.
+        escape_lines(out, from);
+    }
+
+    fn put(&self, out: &mut String) {
+        let Some(format) = self.format() else { return };
+        if format.system == "ftrace" && self.put_of_the_tracer(&format.name, out).is_some() {
+            return;
         }
-        let Some(format) = self.format() else { return String::new() };
-        let special = match (format.system.as_str(), format.name.as_str()) {
-            ("sched", "sched_switch") => self.switch(),
-            ("sched", "sched_wakeup" | "sched_wakeup_new") => self.wakeup(),
-            ("ftrace", "function") => self.number("ip").map(|ip| self.symbol(ip)),
-            ("ftrace", "kernel_stack") => Some(self.stack()),
-            _ => None,
-        };
-        // Function graphs are printed by code, not by the format that they have.
-        let graph = format.system == "ftrace" && format.name.starts_with("funcgraph");
-        special.or_else(|| self.by_format(format).filter(|_| !graph)).unwrap_or_else(|| self.fields(format))
+        match format.form() {
+            Some(form) => form.put(self, format, out),
+            None => self.put_fields(format, out),
+        }
     }
 
     /// Whether [`Record::printed`] follows the event's own print format, or a form that stands for it.
     pub fn is_printed_exactly(&self) -> bool {
         let Some(format) = self.format() else { return false };
         match (format.system.as_str(), format.name.as_str()) {
-            ("sched", "sched_switch" | "sched_wakeup" | "sched_wakeup_new") => true,
-            ("ftrace", name) => matches!(name, "print" | "bprint" | "bputs" | "function" | "kernel_stack"),
+            ("ftrace", "print" | "bprint" | "bputs" | "function" | "kernel_stack") => true,
             _ => format.form().is_some(),
         }
     }
 
-    fn by_format(&self, format: &EventFormat) -> Option<String> {
-        let form = format.form()?;
-        let mut arguments = Arguments { record: self, rest: form.arguments.iter() };
-        Some(printk::format_from(&form.text, &mut arguments, &self.kernel()))
-    }
-
-    fn switch(&self) -> Option<String> {
-        let text = |name| Some(escape(self.bytes(name)?));
-        // The plugin knows the letters of one old kernel only, and no sign of preemption.
-        let (_, letters) = self.prev_state()?;
-        Some(format!(
-            "{}:{} [{}] {letters} ==> {}:{} [{}]",
-            text("prev_comm")?,
-            self.number("prev_pid")?,
-            self.number("prev_prio")?,
-            text("next_comm")?,
-            self.number("next_pid")?,
-            self.number("next_prio")?
-        ))
-    }
-
-    fn wakeup(&self) -> Option<String> {
-        let (comm, pid, prio) = (self.bytes("comm")?, self.number("pid")?, self.number("prio")?);
-        let comm = escape(comm);
-        // Kernels before 5.14 have it.
-        let success = self.number("success").map_or(String::new(), |success| format!(" success={success}"));
-        let target = self.number("target_cpu").map_or(String::new(), |cpu| format!(" CPU:{cpu:03}"));
-        Some(format!("{comm}:{pid} [{prio}]{success}{target}"))
+    /// The tracer's own events, whose formats are not meant for printing.
+    fn put_of_the_tracer(&self, name: &str, out: &mut String) -> Option<()> {
+        match name {
+            "print" | "bprint" | "bputs" => {
+                let (place, text) = (self.number("ip")?, self.text()?);
+                self.put_symbol(place, out);
+                out.push_str(": ");
+                out.push_str(text.trim_end());
+            }
+            "function" => self.put_symbol(self.number("ip")?, out),
+            "kernel_stack" => self.put_stack(out),
+            _ => return None,
+        }
+        Some(())
     }
 
     /// An address as its symbol.
-    fn symbol(&self, address: i64) -> String {
-        let address = address.cast_unsigned();
-        self.kernel().symbols.find(address).map_or_else(|| format!("{address:#x}"), |(name, _)| name.to_owned())
+    fn put_symbol(&self, address: i64, out: &mut String) {
+        match self.symbol(address.cast_unsigned()) {
+            Some((name, _)) => out.push_str(name),
+            // Writing to a string cannot fail.
+            None => drop(write!(out, "{address:#x}")),
+        }
     }
 
     /// Each caller in a line of its own.
-    fn stack(&self) -> String {
-        let mut out = "<stack trace >".to_owned();
-        let Kernel { endian, long, symbols } = self.kernel();
+    fn put_stack(&self, out: &mut String) {
+        out.push_str("<stack trace >");
+        let (endian, long) = (self.endian(), self.long());
         // The field is declared with eight callers, and has as many as the record.
         let start = self.format().and_then(|f| f.field("caller")).map_or(usize::MAX, |f| f.offset);
         for chunk in self.payload().get(start..).unwrap_or_default().chunks_exact(long.max(1)) {
@@ -148,32 +195,41 @@ impl Record<'_> {
             if address == u64::MAX >> (64 - 8 * long.clamp(1, 8)) {
                 break;
             }
-            let name = symbols.find(address).map_or("", |(name, _)| name);
+            let name = self.symbol(address).map_or("", |(name, _)| name);
             // Writing to a string cannot fail.
             let _ = write!(out, "\n=> {name} ({address:x})");
         }
-        out
     }
 
     /// `name=value` for each field.
-    fn fields(&self, format: &EventFormat) -> String {
+    fn put_fields(&self, format: &EventFormat, out: &mut String) {
+        for (nth, field) in format.own_fields().enumerate() {
+            if nth > 0 {
+                out.push(' ');
+            }
+            out.push_str(&field.name);
+            out.push('=');
+            self.put_field(field, out);
+        }
+    }
+
+    fn put_field(&self, field: &Field, out: &mut String) {
         // The addresses of functions, of function graphs above all.
-        let is_code = |name: &str| matches!(name, "ip" | "parent_ip" | "func");
-        let value = |field: &crate::format::Field| match self.number(&field.name) {
-            Some(n) if is_code(&field.name) => self.symbol(n),
-            Some(n) if matches!(field.shape, crate::format::Shape::Pointer) => format!("{n:#x}"),
-            Some(n) if field.signed => n.to_string(),
-            Some(n) => n.cast_unsigned().to_string(),
-            None if field.is_text() => escape(self.bytes(&field.name).unwrap_or_default()),
+        let is_code = matches!(field.name.as_str(), "ip" | "parent_ip" | "func");
+        let bytes = field.bytes(self.payload(), self.endian());
+        // Writing to a string cannot fail.
+        let _ = match field.number(self.payload(), self.endian()) {
+            Some(n) if is_code => return self.put_symbol(n, out),
+            Some(n) if matches!(field.shape, crate::format::Shape::Pointer) => write!(out, "{n:#x}"),
+            Some(n) if field.signed => write!(out, "{n}"),
+            Some(n) => write!(out, "{}", n.cast_unsigned()),
+            None if field.is_text() => write!(out, "{}", escape(until_nul(bytes))),
             None => {
-                let bytes = self.bytes(&field.name).unwrap_or_default();
                 let shown: Vec<String> = bytes.iter().take(32).map(|b| format!("{b:02x}")).collect();
                 let more = if bytes.len() > 32 { "\u{2026}" } else { "" };
-                format!("[{}{more}]", shown.join(" "))
+                write!(out, "[{}{more}]", shown.join(" "))
             }
         };
-        let fields: Vec<String> = format.own_fields().map(|f| format!("{}={}", f.name, value(f))).collect();
-        fields.join(" ")
     }
 }
 
@@ -186,7 +242,7 @@ mod tests {
             "name: x\nID: 5\nformat:\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:int cpu;\toffset:12;\tsize:4;\tsigned:1;\n\nprint fmt: {print_fmt}\n"
         );
         let format = EventFormat::parse("test", &text)?;
-        Form::of(&format).map(|form| (form.text, form.arguments.len()))
+        Form::of(&format).map(|form| (form.format.text().to_owned(), form.arguments.len()))
     }
 
     #[test]

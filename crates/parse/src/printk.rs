@@ -6,39 +6,64 @@
 //! their NUL (`vbin_printf` in the kernel's lib/vsprintf.c).
 
 use crate::bytes::{Endian, until_nul};
-use crate::symbols::Symbols;
-use std::borrow::Cow;
-use std::fmt::Write;
+use crate::format::sign_extend;
+use crate::symbols::Named;
+use std::borrow::{Borrow, Cow};
+use std::ops::Range;
+use std::str::Chars;
 
 /// What a conversion needs to know of the kernel.
 pub(crate) struct Kernel<'k> {
     pub(crate) endian: Endian,
     pub(crate) long: usize,
-    pub(crate) symbols: &'k Symbols,
+    pub(crate) symbols: &'k dyn Named,
 }
 
 /// A width or precision beyond this is damage; nothing in a 4 KiB page is longer.
 const WIDEST: usize = 4096;
 
-#[derive(Clone, Debug, Default)]
+/// One conversion of a format, without its `%`.
+#[derive(Clone, Debug)]
 struct Conversion {
+    flags: Flags,
+    width: Amount,
+    precision: Option<Amount>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Flags {
     left: bool,
     plus: bool,
     space: bool,
     zero: bool,
     alternate: bool,
-    width: usize,
-    precision: Option<usize>,
-    length: Length,
-    letter: char,
 }
 
-impl Conversion {
-    /// A decimal number as it is, as most are.
-    fn is_plain(&self) -> bool {
-        let flags = self.left | self.plus | self.space | self.zero | self.alternate;
-        matches!(self.letter, 'd' | 'i' | 'u') && !flags && self.width == 0 && self.precision.is_none()
-    }
+/// A width or a precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Amount {
+    Is(usize),
+    /// `*`: an argument says.
+    Argument,
+}
+
+/// What is converted, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Percent,
+    Text,
+    Char,
+    /// By its letter.
+    Integer(char, Length),
+    /// An address as a number,
+    Address,
+    /// as a symbol, with the distance from it or without,
+    Symbol {
+        distance: bool,
+    },
+    /// or what the kernel stored as a text.
+    Stored,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +74,68 @@ enum Length {
     Int,
     Long,
     LongLong,
+}
+
+/// A part of a format: words, and the conversion behind them, if any more follows.
+#[derive(Clone, Debug)]
+struct Piece {
+    words: Range<usize>,
+    conversion: Option<Conversion>,
+}
+
+/// The parts of a format. What is no conversion ends it, as words.
+struct Pieces<'f> {
+    fmt: &'f str,
+    at: usize,
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        let start = self.at;
+        let rest = self.fmt.get(start..).filter(|rest| !rest.is_empty())?;
+        let found = rest.split_once('%').and_then(|(words, after)| {
+            let mut chars = after.chars();
+            let conversion = conversion(&mut chars)?;
+            Some((words.len(), conversion, self.fmt.len().saturating_sub(chars.as_str().len())))
+        });
+        Some(match found {
+            Some((words, conversion, end)) => {
+                self.at = end;
+                Piece { words: start..start.saturating_add(words), conversion: Some(conversion) }
+            }
+            None => {
+                self.at = self.fmt.len();
+                Piece { words: start..self.at, conversion: None }
+            }
+        })
+    }
+}
+
+/// A format that was taken apart.
+#[derive(Clone, Debug)]
+pub(crate) struct Format {
+    text: String,
+    pieces: Vec<Piece>,
+}
+
+impl Format {
+    pub(crate) fn of(text: String) -> Format {
+        let pieces = Pieces { fmt: &text, at: 0 }.collect();
+        Format { text, pieces }
+    }
+
+    /// What was taken apart.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Adds its text with these arguments.
+    pub(crate) fn put<'a>(&self, arguments: &mut impl Source<'a>, kernel: &Kernel<'_>, out: &mut String) {
+        put(&self.text, self.pieces.iter(), arguments, kernel, out);
+    }
 }
 
 /// Where the arguments of conversions come from, one after the other.
@@ -85,100 +172,99 @@ impl<'a> Source<'a> for Arguments<'a> {
 
 /// The text of a `bprint`. Where the arguments end too early, what was there is shown.
 pub(crate) fn format(fmt: &str, arguments: &[u8], kernel: &Kernel<'_>) -> String {
-    format_from(fmt, &mut Arguments { bytes: arguments, at: 0, endian: kernel.endian }, kernel)
-}
-
-/// The same with arguments from anywhere.
-pub(crate) fn format_from<'a>(fmt: &str, arguments: &mut dyn Source<'a>, kernel: &Kernel<'_>) -> String {
     let mut out = String::with_capacity(fmt.len());
-    let mut rest = fmt;
-    while let Some((literal, after)) = rest.split_once('%') {
-        out.push_str(literal);
-        let mut chars = after.chars();
-        match convert(&mut chars, arguments, kernel, &mut out) {
-            Some(()) => rest = chars.as_str(),
-            None => {
-                out.push('%');
-                out.push_str(after);
-                return out;
-            }
-        }
-    }
-    out.push_str(rest);
+    let pieces = Pieces { fmt, at: 0 };
+    put(fmt, pieces, &mut Arguments { bytes: arguments, at: 0, endian: kernel.endian }, kernel, &mut out);
     out
 }
 
-fn convert<'a>(
-    chars: &mut std::str::Chars<'_>,
-    arguments: &mut dyn Source<'a>,
+fn put<'a>(
+    fmt: &str,
+    pieces: impl Iterator<Item = impl Borrow<Piece>>,
+    arguments: &mut impl Source<'a>,
     kernel: &Kernel<'_>,
     out: &mut String,
-) -> Option<()> {
-    let c = conversion(chars, arguments)?;
-    match c.letter {
-        '%' => out.push('%'),
-        's' => {
+) {
+    for piece in pieces {
+        let Piece { words, conversion } = piece.borrow();
+        out.push_str(fmt.get(words.clone()).unwrap_or_default());
+        if conversion.as_ref().is_some_and(|c| convert(c, arguments, kernel, out).is_none()) {
+            out.push_str(fmt.get(words.end..).unwrap_or_default());
+            return;
+        }
+    }
+}
+
+fn convert<'a>(c: &Conversion, arguments: &mut impl Source<'a>, kernel: &Kernel<'_>, out: &mut String) -> Option<()> {
+    let mut flags = c.flags;
+    let mut said = |amount| match amount {
+        Amount::Is(n) => Some(n as i64),
+        Amount::Argument => Some(sign_extend(arguments.number(4)?, 4)),
+    };
+    let width = said(c.width)?;
+    flags.left |= width < 0;
+    let width = width.unsigned_abs().min(WIDEST as u64) as usize;
+    let precision = match c.precision {
+        // A negative one is none.
+        Some(amount) => usize::try_from(said(amount)?).ok().map(|n| n.min(WIDEST)),
+        None => None,
+    };
+    let mut pad = |text: &str| pad(out, flags.left, width, text);
+    match c.kind {
+        Kind::Percent => out.push('%'),
+        Kind::Text => {
             let text = arguments.string()?;
-            let text = text.get(..c.precision.unwrap_or(text.len()).min(text.len()))?;
-            pad(out, &c, &String::from_utf8_lossy(text));
+            pad(&lossy(text.get(..precision.unwrap_or(text.len()).min(text.len()))?));
         }
-        'c' => {
-            let value = arguments.number(1)?;
-            pad(out, &c, &String::from_utf8_lossy(&[value as u8]));
-        }
-        'p' => pointer(chars, &c, arguments, kernel, out)?,
-        'd' | 'i' | 'u' | 'x' | 'X' | 'o' => {
-            let size = match c.length {
+        Kind::Char => pad(&String::from_utf8_lossy(&[arguments.number(1)? as u8])),
+        Kind::Integer(letter, length) => {
+            let size = match length {
                 Length::Char => 1,
                 Length::Short => 2,
                 Length::Int => 4,
                 Length::Long => kernel.long,
                 Length::LongLong => 8,
             };
-            let raw = arguments.number(size)?;
-            integer(out, &c, raw, size);
+            integer(out, letter, flags, width, precision, arguments.number(size)?, size);
         }
-        _ => return None,
+        Kind::Address => pad(&format!("{:#x}", arguments.number(kernel.long)?)),
+        Kind::Symbol { distance } => {
+            let address = arguments.number(kernel.long)?;
+            match kernel.symbols.symbol(address) {
+                Some((name, offset)) if distance => pad(&format!("{name}+{offset:#x}")),
+                Some((name, _)) => pad(name),
+                None => pad(&format!("{address:#x}")),
+            }
+        }
+        Kind::Stored => pad(&String::from_utf8_lossy(&arguments.string()?)),
     }
     Some(())
 }
 
-/// Reads one conversion behind its `%`; `*` takes its number from the arguments.
-fn conversion<'a>(chars: &mut std::str::Chars<'_>, arguments: &mut dyn Source<'a>) -> Option<Conversion> {
-    let mut c = Conversion::default();
+/// Reads one conversion behind its `%`.
+fn conversion(chars: &mut Chars<'_>) -> Option<Conversion> {
+    let mut flags = Flags::default();
     let mut next = chars.next()?;
     loop {
         match next {
-            '-' => c.left = true,
-            '+' => c.plus = true,
-            ' ' => c.space = true,
-            '0' => c.zero = true,
-            '#' => c.alternate = true,
+            '-' => flags.left = true,
+            '+' => flags.plus = true,
+            ' ' => flags.space = true,
+            '0' => flags.zero = true,
+            '#' => flags.alternate = true,
             _ => break,
         }
         next = chars.next()?;
     }
-    if next == '*' {
-        let width = crate::format::sign_extend(arguments.number(4)?, 4);
-        c.left |= width < 0;
-        c.width = width.unsigned_abs().min(WIDEST as u64) as usize;
-        next = chars.next()?;
-    } else {
-        (c.width, next) = digits(next, chars)?;
-    }
+    let (width, mut next) = amount(next, chars)?;
+    let mut precision = None;
     if next == '.' {
-        next = chars.next()?;
-        if next == '*' {
-            let precision = crate::format::sign_extend(arguments.number(4)?, 4);
-            c.precision = usize::try_from(precision).ok().map(|p| p.min(WIDEST));
-            next = chars.next()?;
-        } else {
-            let (precision, after) = digits(next, chars)?;
-            (c.precision, next) = (Some(precision), after);
-        }
+        let (amount, after) = amount(chars.next()?, chars)?;
+        (precision, next) = (Some(amount), after);
     }
+    let mut length = Length::default();
     loop {
-        c.length = match (next, c.length) {
+        length = match (next, length) {
             ('h', Length::Short) => Length::Char,
             ('h', _) => Length::Short,
             ('l', Length::Long) | ('L' | 'q', _) => Length::LongLong,
@@ -187,23 +273,65 @@ fn conversion<'a>(chars: &mut std::str::Chars<'_>, arguments: &mut dyn Source<'a
         };
         next = chars.next()?;
     }
-    c.letter = next;
-    Some(c)
+    let kind = match next {
+        '%' => Kind::Percent,
+        's' => Kind::Text,
+        'c' => Kind::Char,
+        'p' => pointer(chars),
+        'd' | 'i' | 'u' | 'x' | 'X' | 'o' => Kind::Integer(next, length),
+        _ => return None,
+    };
+    Some(Conversion { flags, width, precision, kind })
 }
 
-fn digits(mut next: char, chars: &mut std::str::Chars<'_>) -> Option<(usize, char)> {
+/// A width or a precision, and the character behind it.
+fn amount(mut next: char, chars: &mut Chars<'_>) -> Option<(Amount, char)> {
+    if next == '*' {
+        return Some((Amount::Argument, chars.next()?));
+    }
     let mut value = 0usize;
     while let Some(digit) = next.to_digit(10) {
         value = value.saturating_mul(10).saturating_add(digit as usize).min(WIDEST);
         next = chars.next()?;
     }
-    Some((value, next))
+    Some((Amount::Is(value), next))
 }
 
-fn pad(out: &mut String, c: &Conversion, text: &str) {
-    let missing = c.width.saturating_sub(text.chars().count());
+/// `%p` is a number; with `S s F f B` a symbol; with other letters the kernel stored the text.
+fn pointer(chars: &mut Chars<'_>) -> Kind {
+    let extension = chars.as_str().chars().next().filter(char::is_ascii_alphanumeric);
+    match extension {
+        Some(how @ ('S' | 's' | 'F' | 'f' | 'B')) => {
+            chars.next();
+            if chars.as_str().starts_with('R') {
+                chars.next();
+            }
+            Kind::Symbol { distance: matches!(how, 'S' | 'F' | 'B') }
+        }
+        Some('x') => {
+            chars.next();
+            Kind::Address
+        }
+        None => Kind::Address,
+        Some(_) => {
+            while chars.as_str().starts_with(|c: char| c.is_ascii_alphanumeric()) {
+                chars.next();
+            }
+            Kind::Stored
+        }
+    }
+}
+
+/// As [`String::from_utf8_lossy`], which takes several times as long for what is right.
+fn lossy(text: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
+}
+
+fn pad(out: &mut String, left: bool, width: usize, text: &str) {
+    // Counting characters takes longer than all the rest, and is seldom of use.
+    let missing = if width == 0 { 0 } else { width.saturating_sub(text.chars().count()) };
     let blanks = |out: &mut String| out.extend(std::iter::repeat_n(' ', missing));
-    if c.left {
+    if left {
         out.push_str(text);
         blanks(out);
     } else {
@@ -213,82 +341,58 @@ fn pad(out: &mut String, c: &Conversion, text: &str) {
 }
 
 /// As C's printf writes integers.
-fn integer(out: &mut String, c: &Conversion, raw: u64, size: usize) {
-    let signed = matches!(c.letter, 'd' | 'i');
-    let value = crate::format::sign_extend(raw, size);
-    // Writing to a string cannot fail.
-    if c.is_plain() {
-        let _ = if signed { write!(out, "{value}") } else { write!(out, "{raw}") };
+fn integer(
+    out: &mut String,
+    letter: char,
+    flags: Flags,
+    width: usize,
+    precision: Option<usize>,
+    raw: u64,
+    size: usize,
+) {
+    let signed = matches!(letter, 'd' | 'i');
+    let value = sign_extend(raw, size);
+    if matches!(letter, 'd' | 'i' | 'u') && flags == Flags::default() && width == 0 && precision.is_none() {
+        // As most are.
+        let mut digits = itoa::Buffer::new();
+        out.push_str(if signed { digits.format(value) } else { digits.format(raw) });
         return;
     }
     let magnitude = if signed { value.unsigned_abs() } else { raw };
-    let digits = match c.letter {
+    let digits = match letter {
         'x' => format!("{magnitude:x}"),
         'X' => format!("{magnitude:X}"),
         'o' => format!("{magnitude:o}"),
         _ => magnitude.to_string(),
     };
-    let digits = match c.precision {
+    let digits = match precision {
         Some(0) if magnitude == 0 => String::new(),
         Some(least) => format!("{digits:0>least$}"),
         None => digits,
     };
-    let prefix = match c.letter {
+    let prefix = match letter {
         'd' | 'i' if value < 0 => "-",
-        'd' | 'i' if c.plus => "+",
-        'd' | 'i' if c.space => " ",
-        'x' if c.alternate && magnitude != 0 => "0x",
-        'X' if c.alternate && magnitude != 0 => "0X",
-        'o' if c.alternate && !digits.starts_with('0') => "0",
+        'd' | 'i' if flags.plus => "+",
+        'd' | 'i' if flags.space => " ",
+        'x' if flags.alternate && magnitude != 0 => "0x",
+        'X' if flags.alternate && magnitude != 0 => "0X",
+        'o' if flags.alternate && !digits.starts_with('0') => "0",
         _ => "",
     };
-    let missing = c.width.saturating_sub(digits.len().saturating_add(prefix.len()));
-    let _ = match () {
-        () if c.left => write!(out, "{prefix}{digits}{}", " ".repeat(missing)),
-        () if c.zero && c.precision.is_none() => write!(out, "{prefix}{}{digits}", "0".repeat(missing)),
-        () => write!(out, "{}{prefix}{digits}", " ".repeat(missing)),
-    };
-}
-
-/// `%p` is a number; with `S s F f B` a symbol; with other letters the kernel stored the text.
-fn pointer<'a>(
-    chars: &mut std::str::Chars<'_>,
-    c: &Conversion,
-    arguments: &mut dyn Source<'a>,
-    kernel: &Kernel<'_>,
-    out: &mut String,
-) -> Option<()> {
-    let extension = chars.as_str().chars().next().filter(char::is_ascii_alphanumeric);
-    match extension {
-        Some(how @ ('S' | 's' | 'F' | 'f' | 'B')) => {
-            chars.next();
-            if chars.as_str().starts_with('R') {
-                chars.next();
-            }
-            let address = arguments.number(kernel.long)?;
-            let text = match kernel.symbols.find(address) {
-                Some((name, offset)) if matches!(how, 'S' | 'F' | 'B') => format!("{name}+{offset:#x}"),
-                Some((name, _)) => name.to_owned(),
-                None => format!("{address:#x}"),
-            };
-            pad(out, c, &text);
-        }
-        Some('x') | None => {
-            if extension.is_some() {
-                chars.next();
-            }
-            let address = arguments.number(kernel.long)?;
-            pad(out, c, &format!("{address:#x}"));
-        }
-        Some(_) => {
-            while chars.as_str().starts_with(|c: char| c.is_ascii_alphanumeric()) {
-                chars.next();
-            }
-            let text = arguments.string()?;
-            pad(out, c, &String::from_utf8_lossy(&text));
-        }
+    let missing = width.saturating_sub(digits.len().saturating_add(prefix.len()));
+    let fill = |out: &mut String, with: char| out.extend(std::iter::repeat_n(with, missing));
+    let zeros = flags.zero && !flags.left && precision.is_none();
+    if !flags.left && !zeros {
+        fill(out, ' ');
     }
-    Some(())
+    out.push_str(prefix);
+    if zeros {
+        fill(out, '0');
+    }
+    out.push_str(&digits);
+    if flags.left {
+        fill(out, ' ');
+    }
 }
 
 /// For the fuzz target: a format up to the first NUL, arguments behind it.
@@ -296,7 +400,7 @@ fn pointer<'a>(
 pub fn fuzz(bytes: &[u8]) -> usize {
     let fmt = String::from_utf8_lossy(until_nul(bytes));
     let arguments = bytes.get(until_nul(bytes).len()..).unwrap_or(&[]);
-    let symbols = Symbols::default();
+    let symbols = crate::symbols::Symbols::default();
     let kernel = Kernel { endian: Endian::Little, long: 8, symbols: &symbols };
     format(&fmt, arguments, &kernel).len()
 }
@@ -304,6 +408,7 @@ pub fn fuzz(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::symbols::Symbols;
 
     fn text(fmt: &str, words: &[u32]) -> String {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();

@@ -1,14 +1,15 @@
 //! Any record of a trace, its fields read when they are asked for.
 
 use crate::bytes::{Endian, until_nul};
-use crate::format::EventFormat;
+use crate::format::{EventFormat, Field};
 use crate::merge::Task;
 use crate::page::{Loss, Raw};
 use crate::printk;
 use crate::seam::Timed;
 use crate::stream::{Unit, Visitor, join_losses, walk};
+use crate::symbols::Named;
 use crate::trace::Trace;
-use sched::{Cpu, Diagnostic, Pid, PrevState, Ts};
+use sched::{Comm, Cpu, Diagnostic, Pid, PrevState, Ts};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -168,9 +169,18 @@ impl<'t> Record<'t> {
     /// The `prev_state` of a `sched_switch`: what it comes to, and its letters.
     pub fn prev_state(&self) -> Option<(PrevState, String)> {
         let field = self.format()?.field("prev_state")?;
-        let raw = self.trace.endian().uint(self.payload, field.offset, field.size)?;
+        let raw = self.state(field)?;
         let states = self.trace.states();
         Some((states.decode(raw, || false).0, states.letters(raw)))
+    }
+
+    /// The letters of the state of a task, from the field that has it.
+    pub(crate) fn letters(&self, state: &Field) -> Option<String> {
+        Some(self.trace.states().letters(self.state(state)?))
+    }
+
+    fn state(&self, field: &Field) -> Option<u64> {
+        self.trace.endian().uint(self.payload, field.offset, field.size)
     }
 
     /// The bytes in the field of this name; of text, without the NUL and what follows it.
@@ -206,18 +216,29 @@ impl<'t> Record<'t> {
         self.trace.endian()
     }
 
-    /// What conversions need to know of the kernel.
-    pub(crate) fn kernel(&self) -> printk::Kernel<'t> {
-        printk::Kernel { endian: self.trace.endian(), long: self.trace.kernel_long(), symbols: self.trace.symbols() }
+    /// The size of the kernel's `long`.
+    pub(crate) fn long(&self) -> usize {
+        self.trace.kernel_long()
     }
 
-    /// The name that the recorder saved for the task that was current; `<idle>` for the idle task.
-    pub fn command(&self) -> String {
+    /// The symbol that an address is in, and how far.
+    pub(crate) fn symbol(&self, address: u64) -> Option<(&'t str, u64)> {
+        self.trace.symbol(address)
+    }
+
+    /// What conversions need to know of the kernel.
+    pub(crate) fn kernel(&self) -> printk::Kernel<'t> {
+        printk::Kernel { endian: self.endian(), long: self.long(), symbols: self.trace }
+    }
+
+    /// The name that the recorder saved for the task that was current; `<idle>` for the idle task, `<...>` where
+    /// there is none.
+    pub fn command(&self) -> Comm {
         if self.pid().is_idle() {
-            return "<idle>".into();
+            return Comm::new(b"<idle>");
         }
         let name = self.trace.saved_name(self.pid());
-        if name.is_empty() { "<...>".into() } else { name.to_string() }
+        if name.is_empty() { Comm::new(b"<...>") } else { name }
     }
 
     fn printk_string(&self, field: &str) -> String {
@@ -232,6 +253,6 @@ impl<'t> Record<'t> {
     /// address.
     pub fn place(&self) -> Option<String> {
         let ip = self.number("ip")?.cast_unsigned();
-        Some(self.trace.symbols().find(ip).map_or_else(|| format!("{ip:#x}"), |(name, _)| name.to_owned()))
+        Some(self.symbol(ip).map_or_else(|| format!("{ip:#x}"), |(name, _)| name.to_owned()))
     }
 }

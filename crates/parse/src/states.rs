@@ -155,13 +155,22 @@ impl States {
             let letter = usize::try_from(index).ok().and_then(|i| "RSDTtXZPI".chars().nth(i));
             return letter.map_or_else(|| if raw == 0x1000 { "R+".into() } else { format!("{raw:#x}") }, String::from);
         }
-        let set: Vec<String> =
-            self.letters.iter().filter(|(bit, _)| raw & bit & !self.plus != 0).map(|(_, c)| c.to_string()).collect();
-        let plus = if raw & self.plus != 0 { "+" } else { "" };
-        if set.is_empty() && raw & self.report != 0 {
-            return format!("{:#x}{plus}", raw & self.report);
+        let mut letters = String::new();
+        for (_, letter) in self.letters.iter().filter(|(bit, _)| raw & bit & !self.plus != 0) {
+            if !letters.is_empty() {
+                letters.push('|');
+            }
+            letters.push(*letter);
         }
-        format!("{}{plus}", if set.is_empty() { "R".to_owned() } else { set.join("|") })
+        match raw & self.report {
+            _ if !letters.is_empty() => {}
+            0 => letters.push('R'),
+            unnamed => letters = format!("{unnamed:#x}"),
+        }
+        if raw & self.plus != 0 {
+            letters.push('+');
+        }
+        letters
     }
 }
 

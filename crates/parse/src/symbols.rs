@@ -3,6 +3,7 @@
 
 use crate::bytes::until_nul;
 use crate::expr;
+use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use sched::{Comm, Pid};
 
@@ -11,6 +12,24 @@ use sched::{Comm, Pid};
 pub(crate) struct Symbols {
     /// Sorted.
     by_address: Vec<(u64, String)>,
+}
+
+/// Who knows the names of addresses. A trace reads its table when it is first asked.
+pub(crate) trait Named {
+    /// The symbol that `address` is in, and how far.
+    fn symbol(&self, address: u64) -> Option<(&str, u64)>;
+}
+
+impl Named for Symbols {
+    fn symbol(&self, address: u64) -> Option<(&str, u64)> {
+        self.find(address)
+    }
+}
+
+impl Named for Trace {
+    fn symbol(&self, address: u64) -> Option<(&str, u64)> {
+        self.symbols().find(address)
+    }
 }
 
 impl Symbols {
@@ -34,8 +53,7 @@ impl Symbols {
         Symbols { by_address }
     }
 
-    /// The symbol that `address` is in, and how far.
-    pub(crate) fn find(&self, address: u64) -> Option<(&str, u64)> {
+    fn find(&self, address: u64) -> Option<(&str, u64)> {
         let next = self.by_address.partition_point(|(a, _)| *a <= address);
         // What lies behind the last symbol is in none.
         if next == 0 || next == self.by_address.len() && self.by_address.last().is_none_or(|(a, _)| *a != address) {

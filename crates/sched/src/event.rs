@@ -1,6 +1,7 @@
 //! Time, CPUs, tasks and the scheduler's events.
 
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 
 /// An instant: nanoseconds in the trace's own clock, after its corrections.
@@ -199,11 +200,11 @@ impl Serialize for Comm {
 /// Bytes from a trace as text that is safe to print: control characters, bidirectional overrides
 /// and bytes that are not UTF-8 become `\xNN` or `\u{N}`, so that a name cannot move a terminal's
 /// cursor nor end a line of a report.
-pub fn escape(bytes: &[u8]) -> String {
+pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
     use fmt::Write;
     // Nearly all names are so.
-    if bytes.iter().copied().all(is_plain) {
-        return String::from_utf8_lossy(bytes).into_owned();
+    if let (true, Ok(text)) = (are_plain(bytes), std::str::from_utf8(bytes)) {
+        return text.into();
     }
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -222,26 +223,27 @@ pub fn escape(bytes: &[u8]) -> String {
             let _ = write!(out, "\\x{b:02x}");
         }
     }
-    out
+    out.into()
 }
 
-/// Nothing is to be escaped in this byte.
-fn is_plain(byte: u8) -> bool {
-    matches!(byte, b' '..=b'~')
+/// Nothing is to be escaped in these bytes: all of them are looked at at once.
+fn are_plain(bytes: &[u8]) -> bool {
+    bytes.iter().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'))
 }
 
 /// The same of a name, which stays what it is where nothing is to be escaped.
 pub fn escaped(name: String) -> String {
-    if name.bytes().all(is_plain) { name } else { escape(name.as_bytes()) }
+    if are_plain(name.as_bytes()) { name } else { escape(name.as_bytes()).into_owned() }
 }
 
-/// The same of a text of several lines, which stay, and so do tabs.
-pub fn escape_lines(text: String) -> String {
-    if text.bytes().all(|b| is_plain(b) || matches!(b, b'\n' | b'\t')) {
-        return text;
+/// The same of what stands in `text` from a byte on, of several lines, which stay, and so do tabs.
+pub fn escape_lines(text: &mut String, from: usize) {
+    if are_plain(text.as_bytes().get(from..).unwrap_or_default()) {
+        return;
     }
     let line = |line: &str| line.split('\t').map(|part| escape(part.as_bytes())).collect::<Vec<_>>().join("\t");
-    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+    let lines = text.split_off(from).split('\n').map(line).collect::<Vec<_>>().join("\n");
+    text.push_str(&lines);
 }
 
 /// A task as an event names it.
@@ -388,7 +390,9 @@ mod tests {
     #[test]
     fn hostile_names_are_escaped() {
         assert_eq!(escape(b"a\x1b[31m\n"), "a\\x1b[31m\\x0a");
-        assert_eq!(escape_lines("a\tb\r\n\x1bc".into()), "a\tb\\x0d\n\\x1bc");
+        let mut lines = "\x1b a\tb\r\n\x1bc".to_owned();
+        escape_lines(&mut lines, 2);
+        assert_eq!(lines, "\x1b a\tb\\x0d\n\\x1bc");
         assert_eq!(escape(b"\xff\xfe ok"), "\\xff\\xfe ok");
         assert_eq!(escape("caf\u{e9} \u{202e}x".as_bytes()), "caf\u{e9} \\u{202e}x");
     }

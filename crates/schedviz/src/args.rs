@@ -71,7 +71,7 @@ fn add_word(command: &mut String, option: &str, word: Option<impl AsRef<OsStr>>)
 
 /// The file name of a trace, fit to be printed.
 pub(crate) fn name_of(path: &Path) -> String {
-    sched::event::escape(path.file_name().unwrap_or(path.as_os_str()).as_encoded_bytes())
+    sched::event::escape(path.file_name().unwrap_or(path.as_os_str()).as_encoded_bytes()).into_owned()
 }
 
 /// An error with the file's name in front, unless it has it already.
@@ -398,7 +398,7 @@ pub(crate) fn repeatable(arguments: impl Iterator<Item = std::ffi::OsString>) ->
     let mut arguments = arguments.skip(1);
     while let Some(argument) = arguments.next() {
         let text = sched::event::escape(argument.as_encoded_bytes());
-        match text.as_str() {
+        match &*text {
             "--threads" | "-o" | "--output" | "--color" | "--format" | "--dpi" => drop(arguments.next()),
             "-q" | "--quiet" | "--json" => {}
             t if ["--threads=", "--output=", "--color=", "--format=", "--dpi="].iter().any(|p| t.starts_with(p)) => {}

@@ -8,7 +8,7 @@ use std::iter::Peekable;
 pub(crate) struct Parsed {
     /// The expressions, between commas.
     pub(crate) expressions: Vec<Expr>,
-    /// The fields in them.
+    /// The fields in them, each once.
     pub(crate) fields: Vec<String>,
 }
 
@@ -201,23 +201,28 @@ impl<'t> Parser<'t> {
     }
 
     fn field(&mut self, name: &str) -> Option<Expr> {
-        self.fields.push(name.to_owned());
+        let field = self.place_of(name);
         if self.expect("[").is_none() {
-            return Some(Expr::Field(name.to_owned()));
+            return Some(Expr::Field(field));
         }
         let index = self.expression()?;
         self.expect("]")?;
-        Some(Expr::Element(name.to_owned(), Box::new(index)))
+        Some(Expr::Element(field, Box::new(index)))
+    }
+
+    /// The place of a field among those that are named.
+    fn place_of(&mut self, name: &str) -> usize {
+        self.fields.iter().position(|field| field == name).unwrap_or_else(|| {
+            self.fields.push(name.to_owned());
+            self.fields.len().saturating_sub(1)
+        })
     }
 
     fn call(&mut self, name: &str) -> Option<Expr> {
         self.expect("(")?;
         let called = match name {
             "__get_str" | "__get_rel_str" => match self.tokens.next()? {
-                Token::Name(field) => {
-                    self.fields.push(field.to_owned());
-                    Expr::Field(field.to_owned())
-                }
+                Token::Name(field) => Expr::Field(self.place_of(field)),
                 _ => return None,
             },
             "__print_symbolic" => {

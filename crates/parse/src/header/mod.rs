@@ -315,7 +315,11 @@ fn initial(bytes: &mut Bytes<'_>) -> Result<Initial, Error> {
     let number = match version {
         b"6" => 6,
         b"7" => 7,
-        other => return Err(Error::Version { version: sched::event::escape(other.get(..40).unwrap_or(other)) }),
+        other => {
+            return Err(Error::Version {
+                version: sched::event::escape(other.get(..40).unwrap_or(other)).into_owned(),
+            });
+        }
     };
     let endian = match bytes.u8().map_err(bad)? {
         0 => Endian::Little,
@@ -339,7 +343,7 @@ fn initial(bytes: &mut Bytes<'_>) -> Result<Initial, Error> {
         first_options: 0,
     };
     if number == 7 {
-        initial.version.compression = sched::event::escape(bytes.cstr().map_err(bad)?);
+        initial.version.compression = sched::event::escape(bytes.cstr().map_err(bad)?).into_owned();
         bytes.cstr().map_err(bad)?;
         initial.codec = Codec::of(&initial.version.compression);
         initial.first_options = bytes.u64().map_err(bad)?;

@@ -101,7 +101,7 @@ impl Options {
 
     fn read(&mut self, reader: &mut Reader<'_>, id: u16, mut payload: Bytes<'_>) -> Result<(), Eof> {
         let text = until_nul(payload.rest());
-        let shown = || escape(text.trim_ascii());
+        let shown = || escape(text.trim_ascii()).into_owned();
         match id {
             1 => self.date_us = Some(number(text).ok_or(Eof)?),
             2 => self.add_stat(text),
@@ -136,9 +136,10 @@ impl Options {
         let name = escape(match payload.cstr() {
             Ok(name) => name,
             Err(Eof) => payload.rest(),
-        });
+        })
+        .into_owned();
         let mut rows = |payload: &mut Bytes<'_>| {
-            let clock = escape(payload.cstr()?);
+            let clock = escape(payload.cstr()?).into_owned();
             let (page_size, count) = (payload.u32()?, payload.u32()?);
             let mut rows = BufferRows { clock, page_size, cpus: Vec::new() };
             for _ in 0..count {
@@ -160,7 +161,7 @@ impl Options {
     fn add_stat(&mut self, text: &[u8]) {
         let text = String::from_utf8_lossy(text);
         if let Some(name) = text.trim_start().strip_prefix("Buffer:") {
-            self.stats_buffer = escape(name.trim().as_bytes());
+            self.stats_buffer = escape(name.trim().as_bytes()).into_owned();
             return;
         }
         const KEYS: [&str; 6] = ["CPU", "entries", "overrun", "commit overrun", "dropped events", "read events"];
@@ -190,5 +191,5 @@ pub(super) fn current_clock(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     let current = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
     let name = current.unwrap_or_else(|| text.split_whitespace().next().unwrap_or(""));
-    (!name.is_empty()).then(|| escape(name.as_bytes()))
+    (!name.is_empty()).then(|| escape(name.as_bytes()).into_owned())
 }

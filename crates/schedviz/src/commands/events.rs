@@ -144,7 +144,7 @@ impl Choice {
     pub(crate) fn takes(&self, record: &Record<'_>) -> bool {
         (self.all || self.name(record).is_some())
             && self.rows.of(record.cpu).is_some()
-            && self.tasks.takes(record.pid(), || record.command())
+            && self.tasks.takes(record.pid(), || record.command().to_string())
     }
 
     fn name(&self, record: &Record<'_>) -> Option<&str> {
@@ -165,7 +165,7 @@ impl Choice {
         if let Some(by) = &self.by {
             let value = match (record.number(by), record.bytes(by)) {
                 (Some(n), _) => n.to_string(),
-                (None, Some(bytes)) => sched::event::escape(bytes),
+                (None, Some(bytes)) => sched::event::escape(bytes).into_owned(),
                 (None, None) => "?".to_owned(),
             };
             // Writing to a string cannot fail.
@@ -257,7 +257,7 @@ fn table(subject: &Subject, choice: &Choice, out: &mut dyn io::Write) -> Result<
     writeln!(out, "ts_ns,cpu,pid,command,event,text")?;
     let row = |rows: &mut String, record: &Record<'_>| {
         let name = record.format().map_or("", |f| f.name.as_str());
-        let (command, text) = (quoted(&record.command()), quoted(&record.printed()));
+        let (command, text) = (quoted(&record.command().to_string()), quoted(&record.printed()));
         // Writing to a string cannot fail.
         let _ = writeln!(rows, "{},{},{},{command},{name},{text}", record.ts.0, record.cpu, record.pid());
     };
