@@ -35,7 +35,10 @@ fn errors_say_what_to_do() {
         (vec!["dat2graph", &path("affine.dat"), "-o", "x.doc"], vec![".pdf, .svg", "--format"]),
         (vec!["dat2graph", &path("affine.dat"), "--tasks", "("], vec!["--tasks", "unclosed group"]),
         (vec!["dat2graph", &path("affine.dat"), "-o", "/no/such/folder/x.pdf"], vec!["/no/such/folder/x.pdf"]),
-        (vec!["dat2graph", &path("affine.dat"), "--topology", &path("affine.dat")], vec!["affine.dat"]),
+        (vec!["dat2graph", &path("affine.dat"), "--topology", &path("affine.dat")], vec!["affine.dat", "lscpu -e -J"]),
+        (vec!["dat2graph", &path("affine.dat"), "--topology", "\u{1b}[31m"], vec!["\\x1b[31m: No such file"]),
+        (vec!["dat2graph", &path("affine.dat"), "--clock", "monotonic"], vec!["possible values: local", "'mono'"]),
+        (vec!["dat2graph", &path("affine.dat"), "--clock-hz", "1000"], vec!["counts nanoseconds", "--clock-hz"]),
         (vec!["dat2graph", &path("affine.dat"), "-o", "-", "--format", "png", "--dpi", "1e9"], vec!["dots per inch"]),
         (vec!["dat2graph", &path("affine.dat"), "--target", "nobody"], vec!["--target nobody", "fairness"]),
         (

@@ -16,6 +16,11 @@ pub enum ClockKind {
     Order,
 }
 
+/// The clocks that kernels have (`/sys/kernel/tracing/trace_clock`), and the recorder's own (`tsc2nsec`), but for those
+/// that tell no time.
+pub const CLOCKS: [&str; 11] =
+    ["local", "global", "perf", "mono", "mono_raw", "boot", "tai", "tsc2nsec", "x86-tsc", "ppc-tb", "s390-tod"];
+
 impl ClockKind {
     /// By the clock's name. A file without one used `local`; a name nobody knows is an
     /// architecture's counter.
@@ -56,7 +61,10 @@ impl Conversion {
             (ClockKind::Nanoseconds, None, Some(tsc)) if clock == "tsc2nsec" => {
                 conversion.scale = Some((tsc.mult, tsc.shift));
             }
-            (ClockKind::Nanoseconds, ..) => {}
+            (ClockKind::Nanoseconds, Some(_), _) => {
+                return refuse("counts nanoseconds", "Leave --clock-hz out, or name another clock with --clock");
+            }
+            (ClockKind::Nanoseconds, None, _) => {}
             (ClockKind::Cycles, Some(hz), _) if hz > 0 => conversion.hz = Some(hz),
             (ClockKind::Cycles, _, Some(tsc)) => conversion.scale = Some((tsc.mult, tsc.shift)),
             (ClockKind::Cycles, ..) => {

@@ -38,7 +38,7 @@ mod trace;
 mod window;
 
 pub use bytes::Endian;
-pub use clock::ClockKind;
+pub use clock::{CLOCKS, ClockKind};
 pub use count::{BufferCounts, Counts, CpuCounts, EventCount};
 pub use error::Error;
 pub use format::{EventFormat, Field, Shape};

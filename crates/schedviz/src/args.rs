@@ -18,7 +18,7 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
     buffer: Option<String>,
     /// The clock, where the trace labels it wrongly (instances often are)
-    #[arg(long, value_name = "NAME", help_heading = "Reading")]
+    #[arg(long, value_name = "NAME", value_parser = parse::CLOCKS, help_heading = "Reading")]
     clock: Option<String>,
     /// The frequency of a clock that counts cycles (x86-tsc), in Hz
     #[arg(long, value_name = "HZ", help_heading = "Reading")]
@@ -156,8 +156,9 @@ impl WindowArgs {
     /// The topology, if one was given.
     pub(crate) fn topology(&self) -> Result<Topology> {
         let Some(path) = &self.topology else { return Ok(Topology::default()) };
-        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        Topology::parse(&text).with_context(|| path.display().to_string())
+        let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+        // What is no text is no topology either, and that is the better message.
+        Topology::parse(&String::from_utf8_lossy(&bytes)).with_context(|| path.display().to_string())
     }
 
     /// The CPUs to show, of those that have events.

@@ -63,7 +63,10 @@ fn main() -> ExitCode {
         // Whoever reads the output has seen enough.
         Err(e) if sink::is_closed_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("schedviz: {e:#}");
+            let mut message = format!("schedviz: {e:#}");
+            // Names of files and what was typed are in it.
+            sched::event::escape_lines(&mut message, 0);
+            eprintln!("{message}");
             ExitCode::from(1)
         }
     }
