@@ -230,6 +230,7 @@ fn the_number_of_threads_changes_no_byte() {
         ("running-waiting", "pdf"),
         ("running-waiting", "csv"),
         ("workcons", "pdf"),
+        ("events", "csv"),
     ] {
         let bytes = |threads| {
             schedviz(&[command, trace, "-q", "-o", "-", "--format", format, "--threads", threads]).success().stdout
@@ -239,6 +240,12 @@ fn the_number_of_threads_changes_no_byte() {
     }
     let numbers = |threads| schedviz(&["workcons", trace, "--json", "--threads", threads]).success().stdout;
     assert!(numbers("1") == numbers("3"));
+    let list = |threads| {
+        // It ends in the middle of a batch, and of what a thread takes at a time.
+        schedviz(&["events", trace, "--list", "--min", "0.3", "--max", "0.9", "--threads", threads]).success().text()
+    };
+    let one = list("1");
+    assert!(one.lines().count() > 4096 && one == list("2") && one == list("7"));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //! numbers and bits, as nearly all do; else field by field.
 //!
 //! Two events that `trace-cmd report` prints with a plugin of its own, the switches and the wakeups,
-//! come in that form, and so do functions and stacks, their addresses as symbols.
+//! come in that form, which is written as a print format too; functions and stacks have code of their own, their
+//! addresses as symbols.
 
 use crate::bytes::until_nul;
 use crate::expr::{self, Expr, Fields, Number, Parsed};
@@ -23,7 +24,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// Of an event that `trace-cmd report` prints with a plugin of its own, in that form.
+    /// That of an event: for those that `trace-cmd report` prints with a plugin, the plugin's.
     pub(crate) fn of(format: &EventFormat) -> Option<Form> {
         let plugin = match (format.system.as_str(), format.name.as_str()) {
             ("sched", "sched_switch") => Form::parse(SWITCH, format),
