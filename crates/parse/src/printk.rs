@@ -196,27 +196,14 @@ fn put<'a>(
 }
 
 fn convert<'a>(c: &Conversion, arguments: &mut impl Source<'a>, kernel: &Kernel<'_>, out: &mut String) -> Option<()> {
-    let mut flags = c.flags;
-    let mut said = |amount| match amount {
-        Amount::Is(n) => Some(n as i64),
-        Amount::Argument => Some(sign_extend(arguments.number(4)?, 4)),
-    };
-    let width = said(c.width)?;
-    flags.left |= width < 0;
-    let width = width.unsigned_abs().min(WIDEST as u64) as usize;
-    let precision = match c.precision {
-        // A negative one is none.
-        Some(amount) => usize::try_from(said(amount)?).ok().map(|n| n.min(WIDEST)),
-        None => None,
-    };
-    let mut pad = |text: &str| pad(out, flags.left, width, text);
+    let fit = Fit::of(c, arguments)?;
     match c.kind {
         Kind::Percent => out.push('%'),
         Kind::Text => {
             let text = arguments.string()?;
-            pad(&lossy(text.get(..precision.unwrap_or(text.len()).min(text.len()))?));
+            fit.put(&lossy(text.get(..fit.precision.unwrap_or(text.len()).min(text.len()))?), out);
         }
-        Kind::Char => pad(&String::from_utf8_lossy(&[arguments.number(1)? as u8])),
+        Kind::Char => fit.put(&lossy(&[arguments.number(1)? as u8]), out),
         Kind::Integer(letter, length) => {
             let size = match length {
                 Length::Char => 1,
@@ -225,20 +212,108 @@ fn convert<'a>(c: &Conversion, arguments: &mut impl Source<'a>, kernel: &Kernel<
                 Length::Long => kernel.long,
                 Length::LongLong => 8,
             };
-            integer(out, letter, flags, width, precision, arguments.number(size)?, size);
+            fit.put_integer(letter, arguments.number(size)?, size, out);
         }
-        Kind::Address => pad(&format!("{:#x}", arguments.number(kernel.long)?)),
+        Kind::Address => fit.put(&format!("{:#x}", arguments.number(kernel.long)?), out),
         Kind::Symbol { distance } => {
             let address = arguments.number(kernel.long)?;
             match kernel.symbols.symbol(address) {
-                Some((name, offset)) if distance => pad(&format!("{name}+{offset:#x}")),
-                Some((name, _)) => pad(name),
-                None => pad(&format!("{address:#x}")),
+                Some((name, offset)) if distance => fit.put(&format!("{name}+{offset:#x}"), out),
+                Some((name, _)) => fit.put(name, out),
+                None => fit.put(&format!("{address:#x}"), out),
             }
         }
-        Kind::Stored => pad(&String::from_utf8_lossy(&arguments.string()?)),
+        Kind::Stored => fit.put(&lossy(&arguments.string()?), out),
     }
     Some(())
+}
+
+/// As [`String::from_utf8_lossy`], but at once for what is right.
+fn lossy(text: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
+}
+
+/// How a conversion fits its text into place, once the arguments have told.
+struct Fit {
+    flags: Flags,
+    width: usize,
+    precision: Option<usize>,
+}
+
+impl Fit {
+    fn of<'a>(c: &Conversion, arguments: &mut impl Source<'a>) -> Option<Fit> {
+        let mut told = |amount| match amount {
+            Amount::Is(n) => Some(n as i64),
+            Amount::Argument => Some(sign_extend(arguments.number(4)?, 4)),
+        };
+        let width = told(c.width)?;
+        let precision = match c.precision {
+            // A negative one is none.
+            Some(amount) => usize::try_from(told(amount)?).ok().map(|n| n.min(WIDEST)),
+            None => None,
+        };
+        let flags = Flags { left: c.flags.left || width < 0, ..c.flags };
+        Some(Fit { flags, width: width.unsigned_abs().min(WIDEST as u64) as usize, precision })
+    }
+
+    /// Adds a text of these characters.
+    fn put(&self, text: &str, out: &mut String) {
+        // Most have no width: nothing is counted then.
+        let missing = if self.width == 0 { 0 } else { self.width.saturating_sub(text.chars().count()) };
+        let (before, behind) = if self.flags.left { (0, missing) } else { (missing, 0) };
+        fill(' ', before, out);
+        out.push_str(text);
+        fill(' ', behind, out);
+    }
+
+    /// Adds an integer as C's printf writes it.
+    fn put_integer(&self, letter: char, raw: u64, size: usize, out: &mut String) {
+        let &Fit { flags, width, precision } = self;
+        let signed = matches!(letter, 'd' | 'i');
+        let value = sign_extend(raw, size);
+        if matches!(letter, 'd' | 'i' | 'u') && flags == Flags::default() && width == 0 && precision.is_none() {
+            // As most are.
+            let mut digits = itoa::Buffer::new();
+            out.push_str(if signed { digits.format(value) } else { digits.format(raw) });
+            return;
+        }
+        let magnitude = if signed { value.unsigned_abs() } else { raw };
+        let digits = match letter {
+            'x' => format!("{magnitude:x}"),
+            'X' => format!("{magnitude:X}"),
+            'o' => format!("{magnitude:o}"),
+            _ => magnitude.to_string(),
+        };
+        let digits = match precision {
+            Some(0) if magnitude == 0 => String::new(),
+            Some(least) => format!("{digits:0>least$}"),
+            None => digits,
+        };
+        let prefix = match letter {
+            'd' | 'i' if value < 0 => "-",
+            'd' | 'i' if flags.plus => "+",
+            'd' | 'i' if flags.space => " ",
+            'x' if flags.alternate && magnitude != 0 => "0x",
+            'X' if flags.alternate && magnitude != 0 => "0X",
+            'o' if flags.alternate && !digits.starts_with('0') => "0",
+            _ => "",
+        };
+        let missing = width.saturating_sub(digits.len().saturating_add(prefix.len()));
+        let (blanks, zeros, behind) = match () {
+            () if flags.left => (0, 0, missing),
+            () if flags.zero && precision.is_none() => (0, missing, 0),
+            () => (missing, 0, 0),
+        };
+        fill(' ', blanks, out);
+        out.push_str(prefix);
+        fill('0', zeros, out);
+        out.push_str(&digits);
+        fill(' ', behind, out);
+    }
+}
+
+fn fill(with: char, count: usize, out: &mut String) {
+    out.extend(std::iter::repeat_n(with, count));
 }
 
 /// Reads one conversion behind its `%`.
@@ -319,79 +394,6 @@ fn pointer(chars: &mut Chars<'_>) -> Kind {
             }
             Kind::Stored
         }
-    }
-}
-
-/// As [`String::from_utf8_lossy`], which takes several times as long for what is right.
-fn lossy(text: &[u8]) -> Cow<'_, str> {
-    std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
-}
-
-fn pad(out: &mut String, left: bool, width: usize, text: &str) {
-    // Counting characters takes longer than all the rest, and is seldom of use.
-    let missing = if width == 0 { 0 } else { width.saturating_sub(text.chars().count()) };
-    let blanks = |out: &mut String| out.extend(std::iter::repeat_n(' ', missing));
-    if left {
-        out.push_str(text);
-        blanks(out);
-    } else {
-        blanks(out);
-        out.push_str(text);
-    }
-}
-
-/// As C's printf writes integers.
-fn integer(
-    out: &mut String,
-    letter: char,
-    flags: Flags,
-    width: usize,
-    precision: Option<usize>,
-    raw: u64,
-    size: usize,
-) {
-    let signed = matches!(letter, 'd' | 'i');
-    let value = sign_extend(raw, size);
-    if matches!(letter, 'd' | 'i' | 'u') && flags == Flags::default() && width == 0 && precision.is_none() {
-        // As most are.
-        let mut digits = itoa::Buffer::new();
-        out.push_str(if signed { digits.format(value) } else { digits.format(raw) });
-        return;
-    }
-    let magnitude = if signed { value.unsigned_abs() } else { raw };
-    let digits = match letter {
-        'x' => format!("{magnitude:x}"),
-        'X' => format!("{magnitude:X}"),
-        'o' => format!("{magnitude:o}"),
-        _ => magnitude.to_string(),
-    };
-    let digits = match precision {
-        Some(0) if magnitude == 0 => String::new(),
-        Some(least) => format!("{digits:0>least$}"),
-        None => digits,
-    };
-    let prefix = match letter {
-        'd' | 'i' if value < 0 => "-",
-        'd' | 'i' if flags.plus => "+",
-        'd' | 'i' if flags.space => " ",
-        'x' if flags.alternate && magnitude != 0 => "0x",
-        'X' if flags.alternate && magnitude != 0 => "0X",
-        'o' if flags.alternate && !digits.starts_with('0') => "0",
-        _ => "",
-    };
-    let missing = width.saturating_sub(digits.len().saturating_add(prefix.len()));
-    let fill = |out: &mut String, with: char| out.extend(std::iter::repeat_n(with, missing));
-    let zeros = flags.zero && !flags.left && precision.is_none();
-    if !flags.left && !zeros {
-        fill(out, ' ');
-    }
-    out.push_str(prefix);
-    if zeros {
-        fill(out, '0');
-    }
-    out.push_str(&digits);
-    if flags.left {
-        fill(out, ' ');
     }
 }
 
