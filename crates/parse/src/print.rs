@@ -28,9 +28,7 @@ impl Form {
     pub(crate) fn of(format: &EventFormat) -> Option<Form> {
         let plugin = match (format.system.as_str(), format.name.as_str()) {
             ("sched", "sched_switch") => Form::parse(SWITCH, format),
-            ("sched", "sched_wakeup" | "sched_wakeup_new") => {
-                WAKEUPS.iter().find_map(|print_fmt| Form::parse(print_fmt, format))
-            }
+            ("sched", "sched_wakeup" | "sched_wakeup_new") => Form::parse(&wakeup(format), format),
             // Function graphs are printed by code, not by the format that they have.
             ("ftrace", name) if name.starts_with("funcgraph") => return None,
             _ => None,
@@ -59,13 +57,18 @@ impl Form {
 const SWITCH: &str = r#""%s:%d [%d] %s ==> %s:%d [%d]", REC->prev_comm, REC->prev_pid, REC->prev_prio,
     REC->prev_state, REC->next_comm, REC->next_pid, REC->next_prio"#;
 
-/// A wakeup: kernels before 5.14 tell whether it succeeded, those before 2.6.3x not where it leads.
-const WAKEUPS: [&str; 4] = [
-    r#""%s:%d [%d] success=%d CPU:%03d", REC->comm, REC->pid, REC->prio, REC->success, REC->target_cpu"#,
-    r#""%s:%d [%d] CPU:%03d", REC->comm, REC->pid, REC->prio, REC->target_cpu"#,
-    r#""%s:%d [%d] success=%d", REC->comm, REC->pid, REC->prio, REC->success"#,
-    r#""%s:%d [%d]", REC->comm, REC->pid, REC->prio"#,
-];
+/// The format of a wakeup. Whether it succeeded (kernels before 5.14), and where it leads, is said where the event has it.
+fn wakeup(format: &EventFormat) -> String {
+    let (mut words, mut fields) = ("%s:%d [%d]".to_owned(), "REC->comm, REC->pid, REC->prio".to_owned());
+    for (field, said) in [("success", " success=%d"), ("target_cpu", " CPU:%03d")] {
+        if format.field(field).is_some() {
+            words.push_str(said);
+            fields.push_str(", REC->");
+            fields.push_str(field);
+        }
+    }
+    format!("\"{words}\", {fields}")
+}
 
 /// What a record has in the fields that a form names.
 struct Values<'r> {
@@ -94,6 +97,7 @@ impl<'r> Fields<'r> for Values<'r> {
     fn text(&self, field: usize) -> Option<Cow<'r, [u8]>> {
         let field = self.field(field)?;
         match field.name.as_str() {
+            // Only the form of a switch takes it for a text.
             "prev_state" if !field.is_text() => Some(self.record.letters(field)?.into_bytes().into()),
             _ => Some(until_nul(field.bytes(self.record.payload(), self.record.endian())).into()),
         }

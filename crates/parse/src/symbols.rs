@@ -22,13 +22,19 @@ pub(crate) trait Named {
 
 impl Named for Symbols {
     fn symbol(&self, address: u64) -> Option<(&str, u64)> {
-        self.find(address)
+        let next = self.by_address.partition_point(|(a, _)| *a <= address);
+        // What lies behind the last symbol is in none.
+        if next == 0 || next == self.by_address.len() && self.by_address.last().is_none_or(|(a, _)| *a != address) {
+            return None;
+        }
+        let (base, name) = self.by_address.get(next.checked_sub(1)?)?;
+        Some((name, address.wrapping_sub(*base)))
     }
 }
 
 impl Named for Trace {
     fn symbol(&self, address: u64) -> Option<(&str, u64)> {
-        self.symbols().find(address)
+        self.symbols().symbol(address)
     }
 }
 
@@ -51,16 +57,6 @@ impl Symbols {
         by_address.sort_by_key(|(address, _)| *address);
         by_address.dedup_by_key(|(address, _)| *address);
         Symbols { by_address }
-    }
-
-    fn find(&self, address: u64) -> Option<(&str, u64)> {
-        let next = self.by_address.partition_point(|(a, _)| *a <= address);
-        // What lies behind the last symbol is in none.
-        if next == 0 || next == self.by_address.len() && self.by_address.last().is_none_or(|(a, _)| *a != address) {
-            return None;
-        }
-        let (base, name) = self.by_address.get(next.checked_sub(1)?)?;
-        Some((name, address.wrapping_sub(*base)))
     }
 }
 
@@ -107,10 +103,10 @@ mod tests {
     fn symbols_by_address() {
         let text = b"0000000000000000 A fixed_percpu\nffffffff81000000 T _stext\nffffffff81000000 T dup\nffffffff81000100 t schedule\t[core]\nffffffff81000200 T $x\nffffffff81000300 B end\n";
         let s = Symbols::parse(text);
-        assert_eq!(s.find(0xffff_ffff_8100_0000), Some(("_stext", 0)));
-        assert_eq!(s.find(0xffff_ffff_8100_02ff), Some(("schedule", 0x1ff)));
-        assert_eq!((s.find(5), s.find(u64::MAX)), (None, None));
-        assert_eq!(Symbols::parse(b"0 T a\n0 T b\n").find(0), None, "hidden addresses");
+        assert_eq!(s.symbol(0xffff_ffff_8100_0000), Some(("_stext", 0)));
+        assert_eq!(s.symbol(0xffff_ffff_8100_02ff), Some(("schedule", 0x1ff)));
+        assert_eq!((s.symbol(5), s.symbol(u64::MAX)), (None, None));
+        assert_eq!(Symbols::parse(b"0 T a\n0 T b\n").symbol(0), None, "hidden addresses");
     }
 
     #[test]

@@ -74,6 +74,12 @@ pub(crate) fn name_of(path: &Path) -> String {
     sched::event::escape(path.file_name().unwrap_or(path.as_os_str()).as_encoded_bytes()).into_owned()
 }
 
+/// What a file says. Of one that is no text too: what was expected instead is the better message.
+pub(crate) fn read_text(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// An error with the file's name in front, unless it has it already.
 pub(crate) fn named(path: &Path, error: parse::Error) -> anyhow::Error {
     match error {
@@ -156,9 +162,7 @@ impl WindowArgs {
     /// The topology, if one was given.
     pub(crate) fn topology(&self) -> Result<Topology> {
         let Some(path) = &self.topology else { return Ok(Topology::default()) };
-        let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
-        // What is no text is no topology either, and that is the better message.
-        Topology::parse(&String::from_utf8_lossy(&bytes)).with_context(|| path.display().to_string())
+        Topology::parse(&read_text(path)?).with_context(|| path.display().to_string())
     }
 
     /// The CPUs to show, of those that have events.

@@ -1,6 +1,6 @@
 //! `schedviz schedstat`: what happened between two copies of /proc/schedstat.
 
-use crate::args::{BeginArgs, ReadArgs, WindowArgs};
+use crate::args::{BeginArgs, ReadArgs, WindowArgs, read_text};
 use crate::output::{Format, Forms, OutputArgs};
 use crate::subject::Subject;
 use crate::trust;
@@ -53,8 +53,7 @@ Examples:
 
 /// Reads a copy of /proc/schedstat.
 fn snapshot(path: &Path) -> Result<Snapshot> {
-    let text = std::fs::read(path).with_context(|| path.display().to_string())?;
-    Snapshot::parse(&String::from_utf8_lossy(&text)).with_context(|| path.display().to_string())
+    Snapshot::parse(&read_text(path)?).with_context(|| path.display().to_string())
 }
 
 fn pair(before: &Path, after: &Path) -> Result<(Snapshot, Delta)> {
