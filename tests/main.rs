@@ -18,4 +18,5 @@ mod sharing;
 mod stepper;
 mod structure;
 mod support;
+mod words;
 mod workcons;

@@ -1,9 +1,12 @@
 //! The expressions in `print fmt` texts: numbers, texts, `REC->field`, casts, the integer operators, `?:`, and the
-//! kernel's calls that name fields, numbers and bits. Calls that do more than that are none of ours.
+//! kernel's calls that name fields, numbers and bits, or show bytes (`include/trace/stages/stage3_trace_output.h`).
+//! What the file does not tell (an enumerator, a variable, another function of the kernel) is [`Expr::Unknown`].
 
 mod parse;
+pub(crate) mod shown;
 mod text;
 
+use crate::bytes::Endian;
 use crate::format::{sign_extend, zero_extend};
 use std::borrow::Cow;
 
@@ -22,8 +25,10 @@ pub(crate) struct Number {
 pub(crate) enum Expr {
     Number(Number),
     Text(String),
-    /// `REC->name`, `__get_str(name)`: by its place among the fields that are named.
+    /// `REC->name`, `__get_str(name)`, `__get_dynamic_array(name)`: by its place among the fields that are named.
     Field(usize),
+    /// `__get_dynamic_array_len(name)`: how many bytes it has.
+    Length(usize),
     /// `REC->name[i]`.
     Element(usize, Box<Expr>),
     Unary(&'static str, Box<Expr>),
@@ -35,6 +40,31 @@ pub(crate) enum Expr {
     Symbol(Box<Expr>, Vec<(i64, String)>),
     /// `__print_flags`: the names of bits, and what stands between them.
     Flags(Box<Expr>, String, Vec<(i64, String)>),
+    /// `__print_hex`: bytes, how many, and what stands between them.
+    Hex(Box<[Expr; 2]>, &'static str),
+    /// `__print_array`: numbers, how many, and the size of one.
+    Array(Box<[Expr; 3]>),
+    /// `__get_bitmask`: the bits that are set, as words or as a list.
+    Bits(usize, Bits),
+    /// What nobody knows who reads the file, with what it is made of.
+    Unknown(Vec<Expr>),
+}
+
+/// How a mask of bits is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bits {
+    /// `00000000,0000000a`
+    Words,
+    /// `1,3-5`
+    List,
+}
+
+/// How numbers stand in a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    pub(crate) endian: Endian,
+    /// The size of the kernel's `long`.
+    pub(crate) long: usize,
 }
 
 /// Where the values of fields come from, each by its place in [`Parsed::fields`].
@@ -43,8 +73,16 @@ pub(crate) trait Fields<'f> {
     fn number(&self, field: usize) -> Option<Number>;
     /// The number in one place of a field.
     fn element(&self, field: usize, index: usize) -> Option<Number>;
+    /// The bytes of a field that is no number.
+    fn bytes(&self, field: usize) -> Option<&'f [u8]>;
+    /// Whether they are characters.
+    fn is_text(&self, field: usize) -> bool;
     /// The text in a field.
     fn text(&self, field: usize) -> Option<Cow<'f, [u8]>>;
+    /// The text that the kernel has at an address.
+    fn stored(&self, address: u64) -> Option<&'f str>;
+    /// How numbers stand in the record.
+    fn layout(&self) -> Layout;
 }
 
 /// The value of a constant expression; `None` if it is none.
@@ -77,17 +115,63 @@ impl<'f> Fields<'f> for Same {
         None
     }
 
+    fn bytes(&self, _: usize) -> Option<&'f [u8]> {
+        None
+    }
+
+    fn is_text(&self, _: usize) -> bool {
+        false
+    }
+
     fn text(&self, _: usize) -> Option<Cow<'f, [u8]>> {
         None
+    }
+
+    fn stored(&self, _: u64) -> Option<&'f str> {
+        None
+    }
+
+    fn layout(&self) -> Layout {
+        Layout { endian: Endian::Little, long: 8 }
     }
 }
 
 impl Expr {
-    /// Its value as a number; `None` where it is a text, or divides by zero.
+    /// What it is made of.
+    fn parts(&self) -> Vec<&Expr> {
+        match self {
+            Expr::Number(_) | Expr::Text(_) | Expr::Field(_) | Expr::Length(_) | Expr::Bits(..) => Vec::new(),
+            Expr::Unary(_, of) | Expr::Cast(_, _, of) | Expr::Element(_, of) => vec![of],
+            Expr::Symbol(of, _) | Expr::Flags(of, ..) => vec![of],
+            Expr::Binary(_, a, b) => vec![a, b],
+            Expr::If(parts) | Expr::Array(parts) => parts.iter().collect(),
+            Expr::Hex(parts, _) => parts.iter().collect(),
+            Expr::Unknown(parts) => parts.iter().collect(),
+        }
+    }
+
+    /// Whether all of it can be known.
+    pub(crate) fn is_known(&self) -> bool {
+        !matches!(self, Expr::Unknown(_)) && self.parts().into_iter().all(Expr::is_known)
+    }
+
+    /// Adds the fields that it names.
+    pub(crate) fn add_fields(&self, to: &mut Vec<usize>) {
+        if let Expr::Field(field) | Expr::Length(field) | Expr::Element(field, _) | Expr::Bits(field, _) = self {
+            to.push(*field);
+        }
+        self.parts().into_iter().for_each(|part| part.add_fields(to));
+    }
+
+    /// Its value as a number; `None` where it is a text or unknown, or divides by zero.
     pub(crate) fn number<'f>(&self, fields: &dyn Fields<'f>) -> Option<Number> {
         match self {
             Expr::Number(number) => Some(*number),
             Expr::Field(field) => fields.number(*field),
+            Expr::Length(field) => {
+                let bits = i64::try_from(fields.bytes(*field)?.len()).ok()?;
+                Some(Number { bits, unsigned: false })
+            }
             Expr::Element(field, index) => fields.element(*field, usize::try_from(index.number(fields)?.bits).ok()?),
             Expr::Unary(op, of) => {
                 let Number { bits, unsigned } = of.number(fields)?;
@@ -105,16 +189,33 @@ impl Expr {
                 let bits = if *signed { sign_extend(raw, *size) } else { zero_extend(raw, *size).cast_signed() };
                 Some(Number { bits, unsigned: !signed })
             }
-            Expr::Text(_) | Expr::Symbol(..) | Expr::Flags(..) => None,
+            Expr::Text(_)
+            | Expr::Symbol(..)
+            | Expr::Flags(..)
+            | Expr::Hex(..)
+            | Expr::Array(_)
+            | Expr::Bits(..)
+            | Expr::Unknown(_) => None,
         }
     }
 
-    /// Its value as a text; `None` where it is a number.
+    /// The bytes that it stands for; `None` where it is a number or a text of its own.
+    pub(crate) fn bytes<'f>(&self, fields: &dyn Fields<'f>) -> Option<&'f [u8]> {
+        match self {
+            Expr::Field(field) => fields.bytes(*field),
+            // To another type of pointer.
+            Expr::Cast(8, false, of) => of.bytes(fields),
+            Expr::If(parts) => chosen(parts, fields)?.bytes(fields),
+            _ => None,
+        }
+    }
+
+    /// Its value as a text; a number is the address of one.
     pub(crate) fn text<'f>(&'f self, fields: &dyn Fields<'f>) -> Option<Cow<'f, [u8]>> {
         let owned = |text: String| Some(Cow::Owned(text.into_bytes()));
         match self {
             Expr::Text(text) => Some(Cow::Borrowed(text.as_bytes())),
-            Expr::Field(field) => fields.text(*field),
+            Expr::Field(field) => fields.text(*field).or_else(|| self.at_address(fields)),
             Expr::If(parts) => chosen(parts, fields)?.text(fields),
             Expr::Symbol(of, names) => {
                 let value = of.number(fields)?.bits;
@@ -122,8 +223,21 @@ impl Expr {
                 name.map_or_else(|| owned(format!("{value:#x}")), |(_, name)| Some(Cow::Borrowed(name.as_bytes())))
             }
             Expr::Flags(of, between, names) => owned(flags(of.number(fields)?.bits, between, names)),
-            _ => None,
+            Expr::Hex(parts, between) => owned(shown::hex_of(parts, between, fields)?),
+            Expr::Array(parts) => owned(shown::array(parts, fields)?),
+            Expr::Bits(field, how) => owned(shown::bits(fields.bytes(*field)?, *how, fields.layout())),
+            _ => self.at_address(fields),
         }
+    }
+
+    /// What the kernel has at this address, or the address.
+    fn at_address<'f>(&self, fields: &dyn Fields<'f>) -> Option<Cow<'f, [u8]>> {
+        let address = self.number(fields)?.bits.cast_unsigned();
+        Some(
+            fields
+                .stored(address)
+                .map_or_else(|| format!("{address:#x}").into_bytes().into(), |text| text.as_bytes().into()),
+        )
     }
 }
 

@@ -5,10 +5,9 @@
 //! always looked up by its name (`trace-dat.md`, section 10).
 
 use crate::bytes::Endian;
-use crate::expr::{self, Number};
+use crate::expr::Number;
 use crate::print::Form;
 use sched::event::escaped;
-use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// What a field holds.
@@ -102,13 +101,13 @@ impl EventFormat {
                     None => format.odd_lines = format.odd_lines.saturating_add(1),
                 }
             } else if let Some(fmt) = line.strip_prefix("print fmt:") {
-                // The text may go on over several lines.
-                let rest: Vec<&str> = lines.by_ref().collect();
-                format.print_fmt = if rest.is_empty() {
-                    fmt.trim_ascii().into()
-                } else {
-                    format!("{} {}", fmt.trim_ascii(), rest.join(" "))
-                };
+                // The text may go on over several lines, also within quotes (9p_protocol_dump).
+                let mut text = fmt.trim_ascii().to_owned();
+                for more in lines.by_ref() {
+                    text.push('\n');
+                    text.push_str(more);
+                }
+                format.print_fmt = text;
             }
         }
         format.id = id?;
@@ -287,10 +286,7 @@ pub fn fuzz(bytes: &[u8]) -> usize {
         let _ = field.bytes(payload, Endian::Big);
     }
     let _ = crate::states::States::from_print_fmt(&format.print_fmt);
-    for expression in expr::parse(&format.print_fmt).into_iter().flat_map(|parsed| parsed.expressions) {
-        let _ = (expression.number(&expr::ALL_ONES), expression.text(&expr::ALL_ONES).map(Cow::into_owned));
-    }
-    format.fields.len()
+    crate::print::fuzz(&format, payload)
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! What an event says, as text: by its own print format where that names fields, computes with them, or names their
-//! numbers and bits, as nearly all do; else field by field.
+//! What an event says, as text: by its own print format, where that tells what is in its fields, as nearly all do;
+//! else field by field.
 //!
 //! Two events that `trace-cmd report` prints with a plugin of its own, the switches and the wakeups,
 //! come in that form, which is written as a print format too; functions and stacks have code of their own, their
 //! addresses as symbols.
 
-use crate::bytes::until_nul;
-use crate::expr::{self, Expr, Fields, Number, Parsed};
-use crate::format::{EventFormat, Field, zero_extend};
-use crate::printk::{self, Source};
+use crate::bytes::{Endian, until_nul};
+use crate::expr::{self, Expr, Fields, Layout, Number, Parsed};
+use crate::format::{EventFormat, Field, Shape, zero_extend};
+use crate::printk::{self, Missing, Pointed, Source};
 use crate::record::Record;
 use sched::event::{escape, escape_lines};
 use std::borrow::Cow;
@@ -21,6 +21,8 @@ pub(crate) struct Form {
     arguments: Vec<Expr>,
     /// The fields that the arguments name, by their places in the event's.
     fields: Vec<usize>,
+    /// All arguments can be known.
+    exact: bool,
 }
 
 impl Form {
@@ -43,13 +45,29 @@ impl Form {
         let fields = fields.iter().map(place).collect::<Option<Vec<usize>>>()?;
         let mut expressions = expressions.into_iter();
         let Expr::Text(text) = expressions.next()? else { return None };
-        Some(Form { format: printk::Format::of(text), arguments: expressions.collect(), fields })
+        let arguments: Vec<Expr> = expressions.collect();
+        let exact = arguments.iter().all(Expr::is_known);
+        let form = Form { format: printk::Format::of(text), arguments, fields, exact };
+        (exact || form.tells_all()).then_some(form)
+    }
+
+    /// Whether what it names is told although some of its arguments cannot be known.
+    /// That is so of `page=%p pfn=%lx`, where the page is reckoned from the same field.
+    fn tells_all(&self) -> bool {
+        let (mut told, mut untold) = (Vec::new(), Vec::new());
+        for argument in &self.arguments {
+            argument.add_fields(if argument.is_known() { &mut told } else { &mut untold });
+        }
+        untold.iter().all(|field| told.contains(field))
     }
 
     /// What a record of this format says.
     fn put(&self, record: &Record<'_>, format: &EventFormat, out: &mut String) {
-        let values = Values { record, format, fields: &self.fields };
-        self.format.put(&mut Arguments { values, rest: self.arguments.iter() }, &record.kernel(), out);
+        self.put_of(Values { record, format, fields: &self.fields }, &record.kernel(), out);
+    }
+
+    fn put_of<'f>(&'f self, values: impl Fields<'f>, kernel: &printk::Kernel<'_>, out: &mut String) {
+        self.format.put(&mut Arguments { values, rest: self.arguments.iter() }, kernel, out);
     }
 }
 
@@ -94,35 +112,67 @@ impl<'r> Fields<'r> for Values<'r> {
         self.field(field)?.element(self.record.payload(), index, self.record.endian())
     }
 
+    fn bytes(&self, field: usize) -> Option<&'r [u8]> {
+        // What a pointer of the kernel's pointed to is not in the file.
+        let field = self.field(field).filter(|field| field.shape != Shape::Pointer)?;
+        Some(field.bytes(self.record.payload(), self.record.endian()))
+    }
+
+    fn is_text(&self, field: usize) -> bool {
+        self.field(field).is_some_and(Field::is_text)
+    }
+
     fn text(&self, field: usize) -> Option<Cow<'r, [u8]>> {
         let field = self.field(field)?;
-        match field.name.as_str() {
+        match field.shape {
             // Only the form of a switch takes it for a text.
-            "prev_state" if !field.is_text() => Some(self.record.letters(field)?.into_bytes().into()),
+            Shape::Scalar if field.name == "prev_state" => Some(self.record.letters(field)?.into_bytes().into()),
+            Shape::Scalar | Shape::Pointer => None,
             _ => Some(until_nul(field.bytes(self.record.payload(), self.record.endian())).into()),
         }
+    }
+
+    fn stored(&self, address: u64) -> Option<&'r str> {
+        self.record.stored(address)
+    }
+
+    fn layout(&self) -> Layout {
+        Layout { endian: self.record.endian(), long: self.record.long() }
     }
 }
 
 /// The values for the conversions of a form, one after the other.
-struct Arguments<'r> {
-    values: Values<'r>,
+struct Arguments<'r, F> {
+    values: F,
     rest: std::slice::Iter<'r, Expr>,
 }
 
-impl<'r> Source<'r> for Arguments<'r> {
-    fn number(&mut self, size: usize) -> Option<u64> {
-        Some(zero_extend(self.rest.next()?.number(&self.values)?.bits.cast_unsigned(), size))
+impl<'r, F> Arguments<'r, F> {
+    fn next(&mut self) -> Result<&'r Expr, Missing> {
+        self.rest.next().ok_or(Missing::End)
+    }
+}
+
+impl<'r, F: Fields<'r>> Source<'r> for Arguments<'r, F> {
+    fn number(&mut self, size: usize) -> Result<u64, Missing> {
+        let value = self.next()?.number(&self.values).ok_or(Missing::Unknown)?;
+        Ok(zero_extend(value.bits.cast_unsigned(), size))
     }
 
-    fn string(&mut self) -> Option<Cow<'r, [u8]>> {
-        Some(match self.rest.next()?.text(&self.values)? {
+    fn string(&mut self) -> Result<Cow<'r, [u8]>, Missing> {
+        Ok(match self.next()?.text(&self.values).ok_or(Missing::Unknown)? {
             Cow::Borrowed(text) => match escape(text) {
                 Cow::Borrowed(text) => text.as_bytes().into(),
                 Cow::Owned(text) => text.into_bytes().into(),
             },
             Cow::Owned(text) => escape(&text).into_owned().into_bytes().into(),
         })
+    }
+
+    fn pointed(&mut self, how: Pointed, width: usize) -> Result<Cow<'r, [u8]>, Missing> {
+        let bytes = self.next()?.bytes(&self.values);
+        let text = bytes.and_then(|bytes| how.text(bytes, width, self.values.layout())).ok_or(Missing::Unknown)?;
+        Ok(text.into_bytes().into())
     }
 }
 
@@ -159,7 +209,7 @@ impl Record<'_> {
         let Some(format) = self.format() else { return false };
         match (format.system.as_str(), format.name.as_str()) {
             ("ftrace", "print" | "bprint" | "bputs" | "function" | "kernel_stack") => true,
-            _ => format.form().is_some(),
+            _ => format.form().is_some_and(|form| form.exact),
         }
     }
 
@@ -225,7 +275,7 @@ impl Record<'_> {
         // Writing to a string cannot fail.
         let _ = match field.number(self.payload(), self.endian()) {
             Some(n) if is_code => return self.put_symbol(n, out),
-            Some(n) if matches!(field.shape, crate::format::Shape::Pointer) => write!(out, "{n:#x}"),
+            Some(n) if field.shape == Shape::Pointer => write!(out, "{n:#x}"),
             Some(n) if field.signed => write!(out, "{n}"),
             Some(n) => write!(out, "{}", n.cast_unsigned()),
             None if field.is_text() => write!(out, "{}", escape(until_nul(bytes))),
@@ -236,6 +286,48 @@ impl Record<'_> {
             }
         };
     }
+}
+
+/// For the fuzz target: a record that has the same bytes in all of its fields.
+struct Everywhere<'b>(&'b [u8]);
+
+impl<'b> Fields<'b> for Everywhere<'b> {
+    fn number(&self, field: usize) -> Option<Number> {
+        Some(Number { bits: i64::from(*self.0.get(field)?), unsigned: field & 1 == 0 })
+    }
+
+    fn element(&self, _: usize, index: usize) -> Option<Number> {
+        self.number(index)
+    }
+
+    fn bytes(&self, _: usize) -> Option<&'b [u8]> {
+        Some(self.0)
+    }
+
+    fn is_text(&self, field: usize) -> bool {
+        field & 1 == 0
+    }
+
+    fn text(&self, field: usize) -> Option<Cow<'b, [u8]>> {
+        (field & 1 == 0).then_some(self.0.into())
+    }
+
+    fn stored(&self, address: u64) -> Option<&'b str> {
+        (address & 1 == 0).then_some("stored")
+    }
+
+    fn layout(&self) -> Layout {
+        Layout { endian: Endian::Big, long: 4 }
+    }
+}
+
+/// What an event of these bytes says.
+pub(crate) fn fuzz(format: &EventFormat, bytes: &[u8]) -> usize {
+    let (symbols, mut out) = (crate::symbols::Symbols::default(), String::new());
+    if let Some(form) = format.form() {
+        form.put_of(Everywhere(bytes), &printk::Kernel { endian: Endian::Big, long: 4, symbols: &symbols }, &mut out);
+    }
+    out.len()
 }
 
 #[cfg(test)]
@@ -257,7 +349,9 @@ mod tests {
         assert_eq!(of("\"%d\" \" %s\", REC->pid + 1, REC->cpu ? \"a\" : \"b\""), Some(("%d %s".into(), 2)));
         assert_eq!(of("\"%s\", __print_flags(REC->pid, \"|\", {1, \"S\"})"), Some(("%s".into(), 1)));
         assert_eq!(of("\"%d\", REC->unheard"), None);
-        assert_eq!(of("\"%s\", __print_hex(REC->pid, 4)"), None);
+        assert_eq!(of("\"%s\", unheard(REC->pid)"), None, "nothing would tell the pid");
+        assert_eq!(of("\"%d %s\", REC->pid, unheard(REC->pid)"), Some(("%d %s".into(), 2)));
+        assert_eq!(of("\"%d\", REC->pid ? VALUE : REC->cpu"), None);
         assert_eq!(of("no literal"), None);
     }
 }

@@ -5,12 +5,16 @@
 //! eight bytes on a four-byte boundary, `char` and `short` themselves; strings stand inline with
 //! their NUL (`vbin_printf` in the kernel's lib/vsprintf.c).
 
+mod pointed;
+
 use crate::bytes::{Endian, until_nul};
 use crate::format::sign_extend;
 use crate::symbols::Named;
 use std::borrow::{Borrow, Cow};
 use std::ops::Range;
 use std::str::Chars;
+
+pub(crate) use pointed::Pointed;
 
 /// What a conversion needs to know of the kernel.
 pub(crate) struct Kernel<'k> {
@@ -62,8 +66,8 @@ enum Kind {
     Symbol {
         distance: bool,
     },
-    /// or what the kernel stored as a text.
-    Stored,
+    /// or what stands there.
+    Pointed(Pointed),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,12 +142,23 @@ impl Format {
     }
 }
 
+/// Why there is no value for a conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// The arguments have ended.
+    End,
+    /// The file does not tell this one.
+    Unknown,
+}
+
 /// Where the arguments of conversions come from, one after the other.
 pub(crate) trait Source<'a> {
     /// A number of so many bytes.
-    fn number(&mut self, size: usize) -> Option<u64>;
+    fn number(&mut self, size: usize) -> Result<u64, Missing>;
     /// A text.
-    fn string(&mut self) -> Option<Cow<'a, [u8]>>;
+    fn string(&mut self) -> Result<Cow<'a, [u8]>, Missing>;
+    /// What an address points to, as text; `width` is that of the conversion.
+    fn pointed(&mut self, how: Pointed, width: usize) -> Result<Cow<'a, [u8]>, Missing>;
 }
 
 /// Arguments in binary form.
@@ -154,19 +169,23 @@ struct Arguments<'a> {
 }
 
 impl<'a> Source<'a> for Arguments<'a> {
-    fn number(&mut self, size: usize) -> Option<u64> {
-        let align = size.clamp(1, 4);
-        let at = self.at.checked_next_multiple_of(align)?;
-        let value = self.endian.uint(self.bytes, at, size)?;
-        self.at = at.checked_add(size)?;
-        Some(value)
+    fn number(&mut self, size: usize) -> Result<u64, Missing> {
+        let at = self.at.checked_next_multiple_of(size.clamp(1, 4)).ok_or(Missing::End)?;
+        let value = self.endian.uint(self.bytes, at, size).ok_or(Missing::End)?;
+        self.at = at.saturating_add(size);
+        Ok(value)
     }
 
-    fn string(&mut self) -> Option<Cow<'a, [u8]>> {
-        let rest = self.bytes.get(self.at..).filter(|r| !r.is_empty())?;
+    fn string(&mut self) -> Result<Cow<'a, [u8]>, Missing> {
+        let rest = self.bytes.get(self.at..).filter(|r| !r.is_empty()).ok_or(Missing::End)?;
         let text = until_nul(rest);
-        self.at = self.at.checked_add(text.len())?.checked_add(1)?;
-        Some(text.into())
+        self.at = self.at.saturating_add(text.len()).saturating_add(1);
+        Ok(text.into())
+    }
+
+    /// The kernel stored the text: behind the buffer's end nothing would stand there any more.
+    fn pointed(&mut self, _: Pointed, _: usize) -> Result<Cow<'a, [u8]>, Missing> {
+        self.string()
     }
 }
 
@@ -188,20 +207,30 @@ fn put<'a>(
     for piece in pieces {
         let Piece { words, conversion } = piece.borrow();
         out.push_str(fmt.get(words.clone()).unwrap_or_default());
-        if conversion.as_ref().is_some_and(|c| convert(c, arguments, kernel, out).is_none()) {
-            out.push_str(fmt.get(words.end..).unwrap_or_default());
-            return;
+        match conversion.as_ref().map_or(Ok(()), |c| convert(c, arguments, kernel, out)) {
+            Ok(()) => {}
+            Err(Missing::Unknown) => out.push('?'),
+            Err(Missing::End) => {
+                out.push_str(fmt.get(words.end..).unwrap_or_default());
+                return;
+            }
         }
     }
 }
 
-fn convert<'a>(c: &Conversion, arguments: &mut impl Source<'a>, kernel: &Kernel<'_>, out: &mut String) -> Option<()> {
-    let fit = Fit::of(c, arguments)?;
+fn convert<'a>(
+    c: &Conversion,
+    arguments: &mut impl Source<'a>,
+    kernel: &Kernel<'_>,
+    out: &mut String,
+) -> Result<(), Missing> {
+    // Where a width is unknown, nobody knows either which argument is the next one's.
+    let fit = Fit::of(c, arguments).map_err(|_| Missing::End)?;
     match c.kind {
         Kind::Percent => out.push('%'),
         Kind::Text => {
             let text = arguments.string()?;
-            fit.put(&lossy(text.get(..fit.precision.unwrap_or(text.len()).min(text.len()))?), out);
+            fit.put(&lossy(text.get(..fit.precision.unwrap_or(text.len())).unwrap_or(&text)), out);
         }
         Kind::Char => fit.put(&lossy(&[arguments.number(1)? as u8]), out),
         Kind::Integer(letter, length) => {
@@ -214,7 +243,11 @@ fn convert<'a>(c: &Conversion, arguments: &mut impl Source<'a>, kernel: &Kernel<
             };
             fit.put_integer(letter, arguments.number(size)?, size, out);
         }
-        Kind::Address => fit.put(&format!("{:#x}", arguments.number(kernel.long)?), out),
+        Kind::Address => match arguments.number(kernel.long)? {
+            // As glibc, and so trace-cmd, has it.
+            0 => fit.put("(nil)", out),
+            address => fit.put(&format!("{address:#x}"), out),
+        },
         Kind::Symbol { distance } => {
             let address = arguments.number(kernel.long)?;
             match kernel.symbols.symbol(address) {
@@ -223,9 +256,16 @@ fn convert<'a>(c: &Conversion, arguments: &mut impl Source<'a>, kernel: &Kernel<
                 None => fit.put(&format!("{address:#x}"), out),
             }
         }
-        Kind::Stored => fit.put(&lossy(&arguments.string()?), out),
+        Kind::Pointed(how) => {
+            let text = arguments.pointed(how, fit.width)?;
+            match how {
+                // Their width is a number of bytes, or of bits.
+                Pointed::Hex(_) | Pointed::Bits(_) => out.push_str(&lossy(&text)),
+                _ => fit.put(&lossy(&text), out),
+            }
+        }
     }
-    Some(())
+    Ok(())
 }
 
 /// As [`String::from_utf8_lossy`], but at once for what is right.
@@ -241,10 +281,10 @@ struct Fit {
 }
 
 impl Fit {
-    fn of<'a>(c: &Conversion, arguments: &mut impl Source<'a>) -> Option<Fit> {
+    fn of<'a>(c: &Conversion, arguments: &mut impl Source<'a>) -> Result<Fit, Missing> {
         let mut told = |amount| match amount {
-            Amount::Is(n) => Some(n as i64),
-            Amount::Argument => Some(sign_extend(arguments.number(4)?, 4)),
+            Amount::Is(n) => Ok(n as i64),
+            Amount::Argument => Ok(sign_extend(arguments.number(4)?, 4)),
         };
         let width = told(c.width)?;
         let precision = match c.precision {
@@ -253,7 +293,7 @@ impl Fit {
             None => None,
         };
         let flags = Flags { left: c.flags.left || width < 0, ..c.flags };
-        Some(Fit { flags, width: width.unsigned_abs().min(WIDEST as u64) as usize, precision })
+        Ok(Fit { flags, width: width.unsigned_abs().min(WIDEST as u64) as usize, precision })
     }
 
     /// Adds a text of these characters.
@@ -372,7 +412,7 @@ fn amount(mut next: char, chars: &mut Chars<'_>) -> Option<(Amount, char)> {
     Some((Amount::Is(value), next))
 }
 
-/// `%p` is a number; with `S s F f B` a symbol; with other letters the kernel stored the text.
+/// `%p` is a number, as `%px` and `%pK` are; with `S s F f B` a symbol; with other letters what stands there.
 fn pointer(chars: &mut Chars<'_>) -> Kind {
     let extension = chars.as_str().chars().next().filter(char::is_ascii_alphanumeric);
     match extension {
@@ -383,16 +423,17 @@ fn pointer(chars: &mut Chars<'_>) -> Kind {
             }
             Kind::Symbol { distance: matches!(how, 'S' | 'F' | 'B') }
         }
-        Some('x') => {
+        Some('x' | 'K') => {
             chars.next();
             Kind::Address
         }
         None => Kind::Address,
         Some(_) => {
-            while chars.as_str().starts_with(|c: char| c.is_ascii_alphanumeric()) {
-                chars.next();
-            }
-            Kind::Stored
+            let letters = chars.as_str();
+            let end = letters.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(letters.len());
+            let (letters, rest) = letters.split_at_checked(end).unwrap_or((letters, ""));
+            *chars = rest.chars();
+            Kind::Pointed(Pointed::of(letters))
         }
     }
 }

@@ -202,7 +202,7 @@ impl<'t> Record<'t> {
             "bputs" => Some(self.printk_string("str")),
             "bprint" => {
                 let address = self.number("fmt")?.cast_unsigned();
-                let Some(fmt) = self.trace.printk_formats().get(&address) else {
+                let Some(fmt) = self.stored(address) else {
                     return Some(format!("(NO FORMAT FOUND at {address:x})\n"));
                 };
                 Some(printk::format(fmt, self.bytes("buf")?, &self.kernel()))
@@ -226,6 +226,11 @@ impl<'t> Record<'t> {
         self.trace.symbol(address)
     }
 
+    /// The text that the kernel had at an address, if the file tells.
+    pub(crate) fn stored(&self, address: u64) -> Option<&'t str> {
+        self.trace.printk_formats().get(&address).map(String::as_str)
+    }
+
     /// What conversions need to know of the kernel.
     pub(crate) fn kernel(&self) -> printk::Kernel<'t> {
         printk::Kernel { endian: self.endian(), long: self.long(), symbols: self.trace }
@@ -243,10 +248,7 @@ impl<'t> Record<'t> {
 
     fn printk_string(&self, field: &str) -> String {
         let address = self.number(field).unwrap_or(0).cast_unsigned();
-        match self.trace.printk_formats().get(&address) {
-            Some(text) => text.clone(),
-            None => format!("(NO FORMAT FOUND at {address:x})\n"),
-        }
+        self.stored(address).map_or_else(|| format!("(NO FORMAT FOUND at {address:x})\n"), str::to_owned)
     }
 
     /// The place in the kernel where a `print`, `bprint` or `bputs` was made: its symbol, or the

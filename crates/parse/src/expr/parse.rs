@@ -1,6 +1,6 @@
 //! From the text to the expression.
 
-use super::{Expr, Number, Same};
+use super::{Bits, Expr, Number, Same};
 use std::iter::Peekable;
 
 /// What was understood of a text.
@@ -17,7 +17,7 @@ enum Token<'t> {
     Number(Number),
     Text(String),
     /// `REC->name`.
-    Field(&'t str),
+    Field(String),
     /// `__print_flags`.
     Name(&'t str),
     /// The type between the parentheses.
@@ -27,7 +27,7 @@ enum Token<'t> {
 
 /// How deep parentheses may nest before the text is taken for nonsense,
 const DEPTH: u32 = 64;
-/// and how many operators it may have: what is understood is gone through by functions that call themselves.
+/// and how many operators one expression may have: what is understood is gone through by functions that call themselves.
 const OPERATORS: u32 = 1000;
 
 const OPS: [&str; 29] = [
@@ -42,6 +42,7 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
     let mut expressions = vec![parser.expression()?];
     while parser.tokens.peek().is_some() {
         parser.expect(",")?;
+        parser.operators = 0;
         expressions.push(parser.expression()?);
     }
     Some(Parsed { expressions, fields: parser.fields })
@@ -63,9 +64,13 @@ fn tokenize(text: &str) -> Option<Vec<Token<'_>>> {
         } else if c == '"' {
             let (quoted, after) = rest.split_at_checked(super::text::literal_end(rest)?)?;
             (token, rest) = (Token::Text(super::string_literal(quoted)?), after);
+        } else if let Some((number, after)) = character(rest) {
+            (token, rest) = (Token::Number(number), after);
         } else if let Some(after) = rest.strip_prefix("REC->").or_else(|| rest.strip_prefix("(REC)->")) {
+            // What all records begin with is a field of its own in the file: `ent.pid` is `common_pid`.
+            let (prefix, after) = after.strip_prefix("ent.").map_or(("", after), |after| ("common_", after));
             let (name, after) = after.split_at_checked(word(after))?;
-            (token, rest) = (Token::Field(name), after);
+            (token, rest) = (Token::Field(format!("{prefix}{name}")), after);
         } else if is_of_a_name(c) {
             let (name, after) = rest.split_at_checked(word(rest))?;
             (token, rest) = (Token::Name(name), after);
@@ -84,7 +89,7 @@ fn tokenize(text: &str) -> Option<Vec<Token<'_>>> {
 /// The type of `(unsigned long)`: letters only, and not `(REC->…)`.
 fn cast(text: &str) -> Option<&str> {
     let inside = text.strip_prefix('(')?.split_once(')')?.0.trim();
-    let is_type = inside.starts_with(|c: char| c.is_ascii_alphabetic())
+    let is_type = inside.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && inside.chars().all(|c| is_of_a_name(c) || c == ' ' || c == '*');
     is_type.then_some(inside)
 }
@@ -100,10 +105,18 @@ fn type_of(kind: &str) -> Option<(usize, bool)> {
         ["u16" | "__u16"] | ["unsigned", "short"] => (2, false),
         ["int" | "s32" | "__s32" | "pid_t"] => (4, true),
         ["u32" | "__u32" | "unsigned" | "gfp_t" | "dev_t"] | ["unsigned", "int"] => (4, false),
-        ["long" | "s64" | "__s64" | "ssize_t"] | ["long", "long"] => (8, true),
+        ["long" | "s64" | "__s64" | "ssize_t" | "loff_t"] | ["long", "long"] => (8, true),
         ["u64" | "__u64" | "size_t"] | ["unsigned", "long"] | ["unsigned", "long", "long"] => (8, false),
         _ => return None,
     })
+}
+
+/// `'x'` at the start of a text, and what follows.
+fn character(text: &str) -> Option<(Number, &str)> {
+    let (inside, after) = text.strip_prefix('\'')?.split_once('\'')?;
+    let mut chars = inside.chars();
+    let (only, None) = (chars.next()?, chars.next()) else { return None };
+    Some((Number { bits: i64::from(u32::from(only)), unsigned: false }, after))
 }
 
 fn literal(word: &str) -> Option<Number> {
@@ -174,13 +187,21 @@ impl<'t> Parser<'t> {
         let value = match self.tokens.next()? {
             Token::Number(number) => Expr::Number(number),
             Token::Text(text) => self.text(text)?,
-            Token::Field(name) => self.field(name)?,
+            Token::Field(name) => self.field(&name)?,
             Token::Name(name) => self.call(name)?,
             Token::Cast(kind) => {
-                let (size, signed) = type_of(kind)?;
-                Expr::Cast(size, signed, Box::new(self.unary()?))
+                let value = self.unary()?;
+                match type_of(kind) {
+                    Some((size, signed)) => Expr::Cast(size, signed, Box::new(value)),
+                    None => Expr::Unknown(vec![value]),
+                }
             }
             Token::Op(op @ ("-" | "+" | "~" | "!")) => Expr::Unary(op, Box::new(self.unary()?)),
+            // The address of a field: it stands for its bytes.
+            Token::Op("&") => match self.unary()? {
+                field @ Expr::Field(_) => field,
+                _ => return None,
+            },
             Token::Op("(") => {
                 let value = self.expression()?;
                 self.expect(")")?;
@@ -202,6 +223,11 @@ impl<'t> Parser<'t> {
 
     fn field(&mut self, name: &str) -> Option<Expr> {
         let field = self.place_of(name);
+        self.element_of(field)
+    }
+
+    /// A field, or what stands in one place of it.
+    fn element_of(&mut self, field: usize) -> Option<Expr> {
         if self.expect("[").is_none() {
             return Some(Expr::Field(field));
         }
@@ -219,40 +245,111 @@ impl<'t> Parser<'t> {
     }
 
     fn call(&mut self, name: &str) -> Option<Expr> {
-        self.expect("(")?;
-        let called = match name {
-            "__get_str" | "__get_rel_str" => match self.tokens.next()? {
-                Token::Name(field) => Expr::Field(self.place_of(field)),
-                _ => return None,
-            },
-            "__print_symbolic" => {
+        if self.expect("(").is_none() {
+            // An enumerator, or a variable.
+            return Some(Expr::Unknown(Vec::new()));
+        }
+        // Of those that are relative to their field, the file says so.
+        let called = match name.replace("_rel_", "_").as_str() {
+            "__get_str" | "__get_dynamic_array" | "__get_sockaddr" => Expr::Field(self.named_field()?),
+            "__get_dynamic_array_len" => Expr::Length(self.named_field()?),
+            "__get_bitmask" => Expr::Bits(self.named_field()?, Bits::Words),
+            "__get_cpumask" => Expr::Bits(self.named_field()?, Bits::List),
+            "__print_symbolic" | "__print_symbolic_u64" => {
                 let of = Box::new(self.expression()?);
                 Expr::Symbol(of, self.names()?)
             }
-            "__print_flags" => {
+            "__print_flags" | "__print_flags_u64" => {
                 let of = Box::new(self.expression()?);
                 self.expect(",")?;
                 let Expr::Text(between) = self.expression()? else { return None };
                 Expr::Flags(of, between, self.names()?)
             }
-            _ => return None,
+            "__print_hex" => Expr::Hex(Box::new(self.several()?), " "),
+            "__print_hex_str" => Expr::Hex(Box::new(self.several()?), ""),
+            "__print_array" => Expr::Array(Box::new(self.several()?)),
+            "__print_dynamic_array" => self.dynamic_array()?,
+            "__print_ns_to_secs" => self.with_seconds("/")?,
+            "__print_ns_without_secs" => self.with_seconds("%")?,
+            "__builtin_expect" => {
+                let [value, _] = self.several()?;
+                value
+            }
+            "sizeof" => self.size_of()?,
+            _ => Expr::Unknown(self.all()?),
         };
         self.expect(")")?;
-        Some(called)
+        match called {
+            Expr::Field(field) => self.element_of(field),
+            _ => Some(called),
+        }
     }
 
-    /// `, { 1, "one" }` again and again. Of enumerators that the kernel left as they are, `{ HRTIMER_MODE_ABS, "ABS" }`,
-    /// nobody knows the number: what has it is shown as a number.
+    /// The name of a field as an argument.
+    fn named_field(&mut self) -> Option<usize> {
+        match self.tokens.next()? {
+            Token::Name(field) => Some(self.place_of(field)),
+            _ => None,
+        }
+    }
+
+    /// So many arguments.
+    fn several<const N: usize>(&mut self) -> Option<[Expr; N]> {
+        self.all()?.try_into().ok()
+    }
+
+    /// All arguments.
+    fn all(&mut self) -> Option<Vec<Expr>> {
+        let mut arguments = Vec::new();
+        if self.tokens.peek() != Some(&Token::Op(")")) {
+            arguments.push(self.expression()?);
+            while self.expect(",").is_some() {
+                arguments.push(self.expression()?);
+            }
+        }
+        Some(arguments)
+    }
+
+    /// `name, size`: all of a field.
+    fn dynamic_array(&mut self) -> Option<Expr> {
+        let field = self.named_field()?;
+        self.expect(",")?;
+        let size = self.expression()?;
+        let count = Expr::Binary("/", Box::new(Expr::Length(field)), Box::new(size.clone()));
+        Some(Expr::Array(Box::new([Expr::Field(field), count, size])))
+    }
+
+    /// Of nanoseconds the seconds, or what is left of one.
+    fn with_seconds(&mut self, op: &'static str) -> Option<Expr> {
+        let second = Expr::Number(Number { bits: 1_000_000_000, unsigned: true });
+        Some(Expr::Binary(op, Box::new(self.expression()?), Box::new(second)))
+    }
+
+    fn size_of(&mut self) -> Option<Expr> {
+        let mut words = Vec::new();
+        while let Some(Token::Name(word)) = self.tokens.next_if(|token| matches!(token, Token::Name(_))) {
+            words.push(word);
+        }
+        Some(match type_of(&words.join(" ")) {
+            Some((size, _)) => Expr::Number(Number { bits: i64::try_from(size).ok()?, unsigned: true }),
+            None => Expr::Unknown(Vec::new()),
+        })
+    }
+
+    /// `, { 1, "one" }` again and again; some lists end with a null instead of a name. Of enumerators that the kernel
+    /// left as they are, `{ HRTIMER_MODE_ABS, "ABS" }`, nobody knows the number: what has it is shown as a number.
     fn names(&mut self) -> Option<Vec<(i64, String)>> {
         let mut names = Vec::new();
         while self.expect(",").is_some() {
             self.expect("{")?;
-            let enumerator = self.tokens.next_if(|token| matches!(token, Token::Name(_)));
-            let value = if enumerator.is_some() { None } else { Some(self.expression()?.number(&Same(None))?.bits) };
+            self.operators = 0;
+            let value = self.expression()?;
             self.expect(",")?;
-            let Expr::Text(name) = self.expression()? else { return None };
+            let name = self.expression()?;
             self.expect("}")?;
-            names.extend(value.map(|value| (value, name)));
+            if let (Some(value), Expr::Text(name)) = (value.number(&Same(None)), name) {
+                names.push((value.bits, name));
+            }
         }
         Some(names)
     }

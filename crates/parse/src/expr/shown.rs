@@ -1,0 +1,108 @@
+//! Bytes as text, as the kernel's calls in `print fmt` show them.
+
+use super::{Bits, Expr, Fields, Layout};
+use crate::bytes::until_nul;
+use sched::event::escape;
+use std::fmt::Write;
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8], between: &str) -> String {
+    let shown: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    shown.join(between)
+}
+
+/// `__print_hex(bytes, count)`. More than there are is damage: those there are.
+pub(super) fn hex_of<'f>([of, count]: &[Expr; 2], between: &str, fields: &dyn Fields<'f>) -> Option<String> {
+    let bytes = of.bytes(fields)?;
+    let count = usize::try_from(count.number(fields)?.bits).ok()?;
+    Some(hex(bytes.get(..count).unwrap_or(bytes), between))
+}
+
+/// `__print_array(numbers, count, size)`: `{0x1,0x2}`; what the kernel recorded of a text of the user's (the `write` of
+/// its system calls) as text.
+pub(super) fn array<'f>([of, count, size]: &[Expr; 3], fields: &dyn Fields<'f>) -> Option<String> {
+    let bytes = of.bytes(fields)?;
+    let (count, size) =
+        (usize::try_from(count.number(fields)?.bits).ok()?, usize::try_from(size.number(fields)?.bits).ok()?);
+    if let (Expr::Field(field), 1) = (of, size)
+        && fields.is_text(*field)
+    {
+        return Some(format!("\"{}\"", escape(until_nul(bytes))));
+    }
+    if !matches!(size, 1 | 2 | 4 | 8) {
+        return None;
+    }
+    let Layout { endian, .. } = fields.layout();
+    let shown: Vec<String> = bytes
+        .chunks_exact(size)
+        .take(count)
+        .filter_map(|chunk| endian.uint(chunk, 0, size))
+        .map(|n| format!("{n:#x}"))
+        .collect();
+    Some(format!("{{{}}}", shown.join(",")))
+}
+
+/// The bits of a mask, which the kernel keeps in its longs.
+pub(crate) fn bits(mask: &[u8], how: Bits, Layout { endian, long }: Layout) -> String {
+    let longs = || mask.chunks_exact(long.max(1)).filter_map(|chunk| endian.uint(chunk, 0, long));
+    match how {
+        Bits::Words => {
+            let mut words: Vec<String> = longs()
+                .flat_map(|long_one| [long_one, long_one >> 32].into_iter().take(long.div_ceil(4)))
+                .map(|word| format!("{:08x}", word & 0xffff_ffff))
+                .collect();
+            words.reverse();
+            words.join(",")
+        }
+        Bits::List => {
+            let width = 8 * long as u64;
+            let set = (0..).zip(longs()).flat_map(|(nth, word): (u64, u64)| {
+                (0..width).filter(move |bit| word >> bit & 1 == 1).map(move |bit| nth * width + bit)
+            });
+            list(set)
+        }
+    }
+}
+
+/// `1,3-5`.
+fn list(numbers: impl Iterator<Item = u64>) -> String {
+    let mut out = String::new();
+    let mut run: Option<(u64, u64)> = None;
+    let put = |(first, last): (u64, u64), out: &mut String| {
+        let comma = if out.is_empty() { "" } else { "," };
+        // Writing to a string cannot fail.
+        let _ = if first == last { write!(out, "{comma}{first}") } else { write!(out, "{comma}{first}-{last}") };
+    };
+    for number in numbers {
+        run = Some(match run {
+            Some((first, last)) if last.checked_add(1) == Some(number) => (first, number),
+            Some(ended) => {
+                put(ended, &mut out);
+                (number, number)
+            }
+            None => (number, number),
+        });
+    }
+    if let Some(ended) = run {
+        put(ended, &mut out);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::Endian;
+
+    #[test]
+    fn masks_as_the_kernel_shows_them() {
+        let little = Layout { endian: Endian::Little, long: 8 };
+        let mask = [0x3a, 0, 0, 0x80, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80];
+        assert_eq!(bits(&mask, Bits::List, little), "1,3-5,31-32,127");
+        assert_eq!(bits(&mask, Bits::Words, little), "80000000,00000000,00000001,8000003a");
+        assert_eq!(bits(&[0; 8], Bits::List, little), "");
+        let big = Layout { endian: Endian::Big, long: 4 };
+        assert_eq!(bits(&[0, 0, 0, 2, 0, 0, 0, 1], Bits::List, big), "1,32");
+        assert_eq!(bits(&[0, 0, 0, 2, 0, 0, 0, 1], Bits::Words, big), "00000001,00000002");
+    }
+}
