@@ -54,6 +54,18 @@ fn shown_time(record: &Record<'_>, like: &str) -> String {
     if like.contains('.') { format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000) } else { ns.to_string() }
 }
 
+/// Whether it is this number of so many bytes: decimal with a sign or without, hexadecimal, octal, or an address.
+fn reads_as(shown: &str, number: i64, size: usize) -> bool {
+    let lowest = |n: i64| if size == 4 { i64::from(n as u32) } else { n };
+    let is = |n: i64| lowest(n) == lowest(number);
+    let hex = shown.strip_prefix("0x").unwrap_or(shown);
+    shown == "(nil)" && number == 0
+        || shown.parse().is_ok_and(is)
+        || shown.parse::<u64>().is_ok_and(|n| is(n as i64))
+        || u64::from_str_radix(hex, 16).is_ok_and(|n| is(n as i64))
+        || i64::from_str_radix(shown, 8).is_ok_and(is)
+}
+
 /// Compares the fields that a line shows, one after the other: a text may hold `=` and blanks.
 fn compare_fields(record: &Record<'_>, line: &Line<'_>) -> Result<(), String> {
     let format = record.format().ok_or("no format")?;
@@ -68,14 +80,7 @@ fn compare_fields(record: &Record<'_>, line: &Line<'_>) -> Result<(), String> {
         let ours = match (field.is_text(), record.number(&field.name)) {
             (true, _) => String::from_utf8_lossy(record.bytes(&field.name).unwrap_or(b"?")).trim_end().to_owned(),
             (false, Some(n)) => {
-                let hex = shown.strip_prefix("0x").unwrap_or(shown);
-                // Decimal, hexadecimal, padded with zeroes or blanks, or a symbol: as the event prints it.
-                let unsigned = if field.size == 4 { u64::from(n as u32) } else { n as u64 };
-                let same = shown.trim_start_matches('0').parse::<i64>().ok() == Some(n)
-                    || shown.parse::<u64>().ok() == Some(unsigned)
-                    || u64::from_str_radix(hex, 16).ok() == Some(unsigned)
-                    || (n == 0 && shown.bytes().all(|b| b == b'0'));
-                if same || shown.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                if reads_as(shown, n, field.size) || shown.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
                     continue;
                 } else {
                     n.to_string()
@@ -96,10 +101,10 @@ fn every_event_is_the_one_that_trace_cmd_reports() {
     for path in support::recordings() {
         let Some(text) = report(&path, &["-t", "-R"]) else { return };
         let trace = Trace::open(&path, Options::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        let mut lines = text.lines().filter(|l| !l.starts_with("cpus=") && !l.is_empty());
+        let mut lines = text.lines().filter(|l| !l.starts_with("cpus=") && !l.is_empty()).peekable();
         trace.records(&mut |record| {
             let fail = |what: &str, line: &str| -> ! {
-                panic!("{}: {what}\ntrace-cmd: {line}\nours: {record:?}", path.display())
+                panic!("{}: {what}\ntrace-cmd: {line}\nours: {} {}", path.display(), record.id(), record.printed())
             };
             let mut line = lines.next().unwrap_or_else(|| fail("trace-cmd has no more events", ""));
             if let Some(lost) = record.lost {
@@ -116,7 +121,10 @@ fn every_event_is_the_one_that_trace_cmd_reports() {
             if !same || parsed.ts != shown_time(record, parsed.ts) {
                 fail(&format!("another event, {:?}", shown_time(record, parsed.ts)), line);
             }
-            if !matches!(name, "print" | "kernel_stack" | "function")
+            if name == "tcp_probe" {
+                // Socket addresses, which trace-cmd prints as they are, newlines as well.
+                while lines.next_if(|line| parse_line(line).is_none()).is_some() {}
+            } else if !matches!(name, "print" | "kernel_stack" | "function")
                 && let Err(what) = compare_fields(record, &parsed)
             {
                 fail(&what, line);
@@ -174,6 +182,23 @@ fn without_state(text: &str) -> String {
     format!("{} ==> {next}", prev.rsplit_once(' ').map_or(prev, |(prev, _)| prev))
 }
 
+/// Events that trace-cmd 3.1.6 prints otherwise than their formats say: by plugins, or since it does not follow them
+/// (of no bits it gives the first name, of a function's name in the kernel the address).
+const OTHERWISE: [&str; 12] = [
+    "hrtimer_expire_entry",
+    "hrtimer_start",
+    "ma_op",
+    "ma_read",
+    "ma_write",
+    "sys_enter_futex",
+    "sys_enter_write",
+    "timer_start",
+    "tlb_flush",
+    "writeback_dirty_inode",
+    "writeback_dirty_inode_start",
+    "writeback_mark_inode_dirty",
+];
+
 #[test]
 fn listed_events_are_those_of_the_report() {
     let (mut callers, mut aliases) = (0u64, 0u64);
@@ -185,7 +210,7 @@ fn listed_events_are_those_of_the_report() {
         let mut stacks = text.lines().filter(|l| l.starts_with("=>"));
         trace.records(&mut |record| {
             let line = lines.next().expect("as many events");
-            if !record.is_printed_exactly() {
+            if !record.is_printed_exactly() || OTHERWISE.contains(&line.name) {
                 others.insert(record.format().map_or_else(String::new, |f| f.name.clone()));
                 return ControlFlow::Continue(());
             }
@@ -194,7 +219,7 @@ fn listed_events_are_those_of_the_report() {
             let first = ours.next().unwrap_or("");
             let same = |text: &str| if line.name == "sched_switch" { without_state(text) } else { text.to_owned() };
             assert_eq!(same(first.trim()), same(line.rest.trim()), "{}: {}", path.display(), line.name);
-            for caller in ours {
+            for caller in ours.filter(|_| line.name == "kernel_stack") {
                 let theirs = stacks.next().expect("as many callers");
                 let (a, b) = (caller.rsplit_once(' '), theirs.rsplit_once(' '));
                 assert_eq!(a.map(|a| a.1), b.map(|b| b.1), "{}", path.display());

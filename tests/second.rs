@@ -385,8 +385,8 @@ fn compare(name: &str, events: &[SchedEvent]) {
     if let Some(application) = &report.application {
         assert_eq!((application.ns, application.thread_ns), slow.application, "{name}: application");
     }
-    // Those of the application that are real time stand apart, among others.
-    let (least, more) = (used.all.app_ns, used.all.rt_ns);
+    // Those of the application that are real time stand apart, among others, and so do the interrupts.
+    let (least, more) = (used.all.app_ns, used.all.rt_ns + used.all.irq_ns);
     assert!((least..=least + more).contains(&slow.application_ran), "{name}: {least} {more} {}", slow.application_ran);
     let pid = |name: &str| name.rsplit(' ').next().and_then(|pid| pid.parse().ok()).expect("a number");
     let theirs: BTreeMap<i32, (u64, u64)> = shares
