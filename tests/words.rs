@@ -84,15 +84,42 @@ fn the_kernels_calls_are_followed() {
     }
     trace.buffers =
         vec![Buffer { name: String::new(), clock: "local".into(), page_size: 0, cpus: vec![(0, ring.finish())] }];
-    let folder = scratch("words");
-    let file = folder.join("words.dat");
-    std::fs::write(&file, trace.build()).expect("written");
-    let list = schedviz(&["events", "--list", "-q", file.to_str().expect("a path")]).success().text();
+    let list = listed("words", &trace);
     let said: Vec<&str> = list
         .lines()
         .filter_map(|line| line.split_once(": event_")?.1.split_once(':'))
         .map(|(_, text)| text.trim_start())
         .collect();
     assert_eq!(said, SAID.map(|(_, text)| text));
+}
+
+#[test]
+fn lines_have_the_form_of_the_report() {
+    let mut trace = TraceBuilder::default();
+    let layout = trace.layout();
+    let mut ring = trace.ring();
+    let field = |declaration: &str| format!("\tfield:{declaration};\tsigned:0;\n");
+    let raw = field("unsigned int id;\toffset:8;\tsize:4") + &field("char buf[];\toffset:12;\tsize:0");
+    trace.formats.push(("ftrace".into(), layout.format(19, "raw_data", &raw)));
+    // A machine that has been up for an hour, and for a month.
+    for seconds in [3_600, 2_592_000] {
+        ring.event(seconds * 1_000_000_000 + 42, &[layout.bare(19, 7), b"\x05\0\0\0ab\0\x07".to_vec()].concat());
+    }
+    trace.buffers =
+        vec![Buffer { name: String::new(), clock: "mono".into(), page_size: 0, cpus: vec![(3, ring.finish())] }];
+    let list = listed("words-lines", &trace);
+    assert_eq!(
+        list,
+        "           <...>-7     [003]  3600.000000042: raw_data:             # 5 61 62 00 07\n           <...>-7     [003] 2592000.000000042: raw_data:             # 5 61 62 00 07\n"
+    );
+}
+
+/// The list of a trace.
+fn listed(name: &str, trace: &TraceBuilder) -> String {
+    let folder = scratch(name);
+    let file = folder.join("words.dat");
+    std::fs::write(&file, trace.build()).expect("written");
+    let list = schedviz(&["events", "--list", "-q", file.to_str().expect("a path")]).success().text();
     std::fs::remove_dir_all(&folder).expect("removed");
+    list
 }

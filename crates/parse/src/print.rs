@@ -208,7 +208,7 @@ impl Record<'_> {
     pub fn is_printed_exactly(&self) -> bool {
         let Some(format) = self.format() else { return false };
         match (format.system.as_str(), format.name.as_str()) {
-            ("ftrace", "print" | "bprint" | "bputs" | "function" | "kernel_stack") => true,
+            ("ftrace", "print" | "bprint" | "bputs" | "function" | "kernel_stack" | "raw_data") => true,
             _ => format.form().is_some_and(|form| form.exact),
         }
     }
@@ -224,6 +224,13 @@ impl Record<'_> {
             }
             "function" => self.put_symbol(self.number("ip")?, out),
             "kernel_stack" => self.put_stack(out),
+            "raw_data" => {
+                // Its format has the first byte only.
+                let (id, field) = (self.number("id")?, self.format()?.field("buf")?);
+                let bytes = expr::shown::hex(field.bytes(self.payload(), self.endian()), " ");
+                // Writing to a string cannot fail.
+                let _ = write!(out, "# {id:x} {bytes}");
+            }
             _ => return None,
         }
         Some(())

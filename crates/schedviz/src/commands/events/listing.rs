@@ -66,8 +66,8 @@ fn put_line(record: &Record<'_>, words: &Words, out: &mut String) {
     put_many(' ', 5usize.saturating_sub(pid.len()), out);
     out.push_str(" [");
     put_right(digits.format(record.cpu.0), 3, '0', out);
-    out.push(']');
-    put_right(digits.format(ts.div_euclid(1_000_000_000)), 6, ' ', out);
+    out.push_str("] ");
+    put_right(digits.format(ts.div_euclid(1_000_000_000)), 5, ' ', out);
     out.push('.');
     put_right(digits.format(ts.rem_euclid(1_000_000_000)), 9, '0', out);
     out.push_str(": ");
