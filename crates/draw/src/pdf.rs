@@ -42,7 +42,7 @@ fn points(units: Unit) -> f32 {
 }
 
 fn deflate(bytes: &[u8]) -> Vec<u8> {
-    let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
     // Writing to memory cannot fail.
     let _ = out.write_all(bytes);
     out.finish().unwrap_or_default()
