@@ -24,7 +24,7 @@ const SAID: [(&str, &str); 19] = [
     (r#""%s", __print_hex_str(__get_dynamic_array(data), 2)"#, "dead"),
     (r#""[%*phD]", (int) 3, __get_dynamic_array(data)"#, "[de-ad-be]"),
     (
-        r#""%s", __print_array(__get_dynamic_array(mask), __get_dynamic_array_len(mask) / sizeof(unsigned long), sizeof(unsigned long))"#,
+        r#""%s", __print_array(__get_dynamic_array(mask), __get_dynamic_array_len(mask) / sizeof(unsigned long), sizeof(u64))"#,
         "{0x3a,0x8000000000000001}",
     ),
     (r#""%s", __print_dynamic_array(data, 1)"#, "{0xde,0xad,0xbe,0xef,0x0}"),

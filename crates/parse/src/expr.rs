@@ -29,6 +29,8 @@ pub(crate) enum Expr {
     Field(usize),
     /// `__get_dynamic_array_len(name)`: how many bytes it has.
     Length(usize),
+    /// `sizeof(long)`, which is the kernel's.
+    Long,
     /// `REC->name[i]`.
     Element(usize, Box<Expr>),
     Unary(&'static str, Box<Expr>),
@@ -140,7 +142,9 @@ impl Expr {
     /// What it is made of.
     fn parts(&self) -> Vec<&Expr> {
         match self {
-            Expr::Number(_) | Expr::Text(_) | Expr::Field(_) | Expr::Length(_) | Expr::Bits(..) => Vec::new(),
+            Expr::Number(_) | Expr::Text(_) | Expr::Field(_) | Expr::Length(_) | Expr::Long | Expr::Bits(..) => {
+                Vec::new()
+            }
             Expr::Unary(_, of) | Expr::Cast(_, _, of) | Expr::Element(_, of) => vec![of],
             Expr::Symbol(of, _) | Expr::Flags(of, ..) => vec![of],
             Expr::Binary(_, a, b) => vec![a, b],
@@ -168,10 +172,8 @@ impl Expr {
         match self {
             Expr::Number(number) => Some(*number),
             Expr::Field(field) => fields.number(*field),
-            Expr::Length(field) => {
-                let bits = i64::try_from(fields.bytes(*field)?.len()).ok()?;
-                Some(Number { bits, unsigned: false })
-            }
+            Expr::Length(field) => size(fields.bytes(*field)?.len()),
+            Expr::Long => size(fields.layout().long),
             Expr::Element(field, index) => fields.element(*field, usize::try_from(index.number(fields)?.bits).ok()?),
             Expr::Unary(op, of) => {
                 let Number { bits, unsigned } = of.number(fields)?;
@@ -239,6 +241,11 @@ impl Expr {
                 .map_or_else(|| format!("{address:#x}").into_bytes().into(), |text| text.as_bytes().into()),
         )
     }
+}
+
+/// A number of bytes, as `sizeof` gives it.
+fn size(bytes: usize) -> Option<Number> {
+    Some(Number { bits: i64::try_from(bytes).ok()?, unsigned: true })
 }
 
 /// Which of the two, of `condition ? one : other`.
@@ -316,6 +323,8 @@ mod tests {
             assert_eq!(fold(bad), None, "{bad}");
         }
         assert_eq!(fold(&format!("1{}", "+1".repeat(100_000))), None, "no end of it");
+        let names = format!("1{}", r#"+__print_flags(1, "|", { 1 + 1, "a" })"#.repeat(2_000));
+        assert!(parse(&names).is_none(), "nor by names between");
     }
 
     #[test]

@@ -60,6 +60,8 @@ enum Kind {
     Char,
     /// By its letter.
     Integer(char, Length),
+    /// The number of an error, in a pointer.
+    Error,
     /// An address as a number,
     Address,
     /// as a symbol, with the distance from it or without,
@@ -248,6 +250,7 @@ fn convert<'a>(
             0 => fit.put("(nil)", out),
             address => fit.put(&format!("{address:#x}"), out),
         },
+        Kind::Error => fit.put_integer('d', arguments.number(kernel.long)?, kernel.long, out),
         Kind::Symbol { distance } => {
             let address = arguments.number(kernel.long)?;
             match kernel.symbols.symbol(address) {
@@ -412,16 +415,21 @@ fn amount(mut next: char, chars: &mut Chars<'_>) -> Option<(Amount, char)> {
     Some((Amount::Is(value), next))
 }
 
-/// `%p` is a number, as `%px` and `%pK` are; with `S s F f B` a symbol; with other letters what stands there.
+/// `%p` is a number, as `%px` and `%pK` are, and `%pe` one of an error; with `S s F f` a symbol; with other letters what
+/// stands there. Of a `bprint` the kernel kept addresses for just these letters (`vbin_printf`), and else the text.
 fn pointer(chars: &mut Chars<'_>) -> Kind {
     let extension = chars.as_str().chars().next().filter(char::is_ascii_alphanumeric);
     match extension {
-        Some(how @ ('S' | 's' | 'F' | 'f' | 'B')) => {
+        Some(how @ ('S' | 's' | 'F' | 'f')) => {
             chars.next();
             if chars.as_str().starts_with('R') {
                 chars.next();
             }
-            Kind::Symbol { distance: matches!(how, 'S' | 'F' | 'B') }
+            Kind::Symbol { distance: matches!(how, 'S' | 'F') }
+        }
+        Some('e') => {
+            chars.next();
+            Kind::Error
         }
         Some('x' | 'K') => {
             chars.next();
@@ -486,5 +494,7 @@ mod tests {
     fn pointers_and_symbols() {
         assert_eq!(text("%ps %pS %p", &[0x1010, 0, 0x1010, 0, 0xabc, 0]), "schedule schedule+0x10 0xabc");
         assert_eq!(text("%pM!", &[u32::from_le_bytes(*b"a:b\0")]), "a:b!");
+        assert_eq!(text("%pB!", &[u32::from_le_bytes(*b"f+1\0")]), "f+1!");
+        assert_eq!(text("%pe %pK", &[-2i32 as u32, u32::MAX, 0x10, 0]), "-2 0x10");
     }
 }

@@ -330,9 +330,10 @@ impl<'t> Parser<'t> {
         while let Some(Token::Name(word)) = self.tokens.next_if(|token| matches!(token, Token::Name(_))) {
             words.push(word);
         }
-        Some(match type_of(&words.join(" ")) {
-            Some((size, _)) => Expr::Number(Number { bits: i64::try_from(size).ok()?, unsigned: true }),
-            None => Expr::Unknown(Vec::new()),
+        Some(match (words.as_slice(), type_of(&words.join(" "))) {
+            (["long"] | ["unsigned", "long"] | ["size_t" | "ssize_t"], _) => Expr::Long,
+            (_, Some((size, _))) => Expr::Number(super::size(size)?),
+            (_, None) => Expr::Unknown(Vec::new()),
         })
     }
 
@@ -340,6 +341,8 @@ impl<'t> Parser<'t> {
     /// left as they are, `{ HRTIMER_MODE_ABS, "ABS" }`, nobody knows the number: what has it is shown as a number.
     fn names(&mut self) -> Option<Vec<(i64, String)>> {
         let mut names = Vec::new();
+        // The numbers are reckoned at once: they make nothing deeper.
+        let outside = self.operators;
         while self.expect(",").is_some() {
             self.expect("{")?;
             self.operators = 0;
@@ -351,6 +354,7 @@ impl<'t> Parser<'t> {
                 names.push((value.bits, name));
             }
         }
+        self.operators = outside;
         Some(names)
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn bits(mask: &[u8], how: Bits, Layout { endian, long }: Layout) -> S
     match how {
         Bits::Words => {
             let mut words: Vec<String> = longs()
-                .flat_map(|long_one| [long_one, long_one >> 32].into_iter().take(long.div_ceil(4)))
+                .flat_map(|number| [number, number >> 32].into_iter().take(long.div_ceil(4)))
                 .map(|word| format!("{:08x}", word & 0xffff_ffff))
                 .collect();
             words.reverse();
@@ -56,8 +56,8 @@ pub(crate) fn bits(mask: &[u8], how: Bits, Layout { endian, long }: Layout) -> S
         }
         Bits::List => {
             let width = 8 * long as u64;
-            let set = (0..).zip(longs()).flat_map(|(nth, word): (u64, u64)| {
-                (0..width).filter(move |bit| word >> bit & 1 == 1).map(move |bit| nth * width + bit)
+            let set = (0..).zip(longs()).flat_map(|(nth, number): (u64, u64)| {
+                (0..width).filter(move |bit| number >> bit & 1 == 1).map(move |bit| nth * width + bit)
             });
             list(set)
         }
