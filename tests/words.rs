@@ -19,7 +19,8 @@ const FIELDS: &str = "\
 ";
 
 /// Print formats, and what they make of the record.
-const SAID: [(&str, &str); 19] = [
+const SAID: [(&str, &str); 20] = [
+    (r#""bits=%u\n", REC->bits"#, "bits=6"),
     (r#""%s", __print_hex(__get_dynamic_array(data), __get_dynamic_array_len(data))"#, "de ad be ef 00"),
     (r#""%s", __print_hex_str(__get_dynamic_array(data), 2)"#, "dead"),
     (r#""[%*phD]", (int) 3, __get_dynamic_array(data)"#, "[de-ad-be]"),

@@ -189,6 +189,8 @@ impl Record<'_> {
     pub fn print(&self, out: &mut String) {
         let from = out.len();
         self.put(out);
+        // Some formats end a line that the list ends itself.
+        out.truncate(out.trim_end_matches('\n').len().max(from));
         // What the file itself holds, formats and symbols, is no more to be trusted than names.
         escape_lines(out, from);
     }
