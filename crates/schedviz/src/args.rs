@@ -20,8 +20,8 @@ pub(crate) struct ReadArgs {
     /// The clock, where the trace labels it wrongly (instances often are)
     #[arg(long, value_name = "NAME", value_parser = parse::CLOCKS, help_heading = "Reading")]
     clock: Option<String>,
-    /// The frequency of a clock that counts cycles (x86-tsc), in Hz
-    #[arg(long, value_name = "HZ", help_heading = "Reading")]
+    /// The frequency of a clock that counts cycles (x86-tsc): 2394374000, or 2394.374MHz
+    #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Reading")]
     clock_hz: Option<u64>,
     /// Threads to use; 0 for all. Changes nothing but the speed
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Reading")]
@@ -60,6 +60,19 @@ impl ReadArgs {
         let name = sched::event::escape(path.as_os_str().as_encoded_bytes());
         Drawable::new(name, command, length)
     }
+}
+
+/// So many Hz, or kHz, MHz, GHz, as the kernel's log has them.
+fn frequency(text: &str) -> Result<u64, String> {
+    let text = text.trim().to_ascii_lowercase();
+    let units = [("ghz", 9), ("mhz", 6), ("khz", 3), ("hz", 0)];
+    let with_unit = units.iter().find_map(|(unit, zeros)| Some((text.strip_suffix(unit)?.trim_end(), *zeros)));
+    let (number, zeros) = with_unit.unwrap_or((&text, 0));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{fraction:0<zeros$}");
+    let is_whole = !whole.is_empty() && fraction.len() <= zeros && digits.bytes().all(|b| b.is_ascii_digit());
+    let hz = digits.parse().ok().filter(|hz| is_whole && *hz > 0);
+    hz.ok_or_else(|| "a frequency is a whole number of Hz, as 2394374000 or 2394.374MHz".to_owned())
 }
 
 /// Adds to a command line what is given, with the option in front that it is given by.
@@ -447,6 +460,18 @@ mod tests {
         let part = read.drawable(Path::new("my trace.dat"), &window, Dur(5_000_000_000)).part(1_000_000_000, Dur(0));
         let expected = "schedviz dat2graph 'my trace.dat' --buffer top --clock-hz 2000000 --order llc";
         assert_eq!(part, format!("{expected} --min 0.999999 --max 1.000001"));
+    }
+
+    #[test]
+    fn frequencies_have_units() {
+        for (text, hz) in [("2394374000", 2_394_374_000), ("2394.374 MHz", 2_394_374_000), ("2.4GHz", 2_400_000_000)] {
+            assert_eq!(frequency(text), Ok(hz));
+        }
+        assert_eq!((frequency("32.768khz"), frequency("100 Hz")), (Ok(32_768), Ok(100)));
+        for bad in ["", "0", "MHz", ".5GHz", "-1", "+1", "1.5", "1.0000001MHz", "2.4.1GHz", "99999999999GHz", "2.4 THz"]
+        {
+            assert!(frequency(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]
