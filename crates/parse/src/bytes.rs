@@ -1,5 +1,13 @@
 //! A checked cursor over borrowed bytes.
 
+/// How numbers stand in a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    pub(crate) endian: Endian,
+    /// The size of the kernel's `long`.
+    pub(crate) long: usize,
+}
+
 /// Byte order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Endian {

@@ -6,7 +6,7 @@ mod parse;
 pub(crate) mod shown;
 mod text;
 
-use crate::bytes::Endian;
+use crate::bytes::{Endian, Layout};
 use crate::format::{sign_extend, zero_extend};
 use std::borrow::Cow;
 
@@ -59,14 +59,6 @@ pub(crate) enum Bits {
     Words,
     /// `1,3-5`
     List,
-}
-
-/// How numbers stand in a record.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
-    pub(crate) endian: Endian,
-    /// The size of the kernel's `long`.
-    pub(crate) long: usize,
 }
 
 /// Where the values of fields come from, each by its place in [`Parsed::fields`].

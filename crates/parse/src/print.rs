@@ -5,11 +5,12 @@
 //! come in that form, which is written as a print format too; functions and stacks have code of their own, their
 //! addresses as symbols.
 
-use crate::bytes::{Endian, until_nul};
-use crate::expr::{self, Expr, Fields, Layout, Number, Parsed};
+use crate::bytes::{Endian, Layout, until_nul};
+use crate::expr::{self, Expr, Fields, Number, Parsed};
 use crate::format::{EventFormat, Field, Shape, zero_extend};
 use crate::printk::{self, Missing, Pointed, Source};
 use crate::record::Record;
+use crate::symbols::{Named, Symbols};
 use sched::event::{escape, escape_lines};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -63,11 +64,12 @@ impl Form {
 
     /// What a record of this format says.
     fn put(&self, record: &Record<'_>, format: &EventFormat, out: &mut String) {
-        self.put_of(Values { record, format, fields: &self.fields }, &record.kernel(), out);
+        self.put_of(Values { record, format, fields: &self.fields }, record.symbols(), out);
     }
 
-    fn put_of<'f>(&'f self, values: impl Fields<'f>, kernel: &printk::Kernel<'_>, out: &mut String) {
-        self.format.put(&mut Arguments { values, rest: self.arguments.iter() }, kernel, out);
+    fn put_of<'f>(&'f self, values: impl Fields<'f>, symbols: &dyn Named, out: &mut String) {
+        let kernel = printk::Kernel { layout: values.layout(), symbols };
+        self.format.put(&mut Arguments { values, rest: self.arguments.iter() }, &kernel, out);
     }
 }
 
@@ -137,7 +139,7 @@ impl<'r> Fields<'r> for Values<'r> {
     }
 
     fn layout(&self) -> Layout {
-        Layout { endian: self.record.endian(), long: self.record.long() }
+        self.record.layout()
     }
 }
 
@@ -332,9 +334,9 @@ impl<'b> Fields<'b> for Everywhere<'b> {
 
 /// What an event of these bytes says.
 pub(crate) fn fuzz(format: &EventFormat, bytes: &[u8]) -> usize {
-    let (symbols, mut out) = (crate::symbols::Symbols::default(), String::new());
+    let mut out = String::new();
     if let Some(form) = format.form() {
-        form.put_of(Everywhere(bytes), &printk::Kernel { endian: Endian::Big, long: 4, symbols: &symbols }, &mut out);
+        form.put_of(Everywhere(bytes), &Symbols::default(), &mut out);
     }
     out.len()
 }

@@ -7,7 +7,7 @@
 
 mod pointed;
 
-use crate::bytes::{Endian, until_nul};
+use crate::bytes::{Endian, Layout, until_nul};
 use crate::format::sign_extend;
 use crate::symbols::Named;
 use std::borrow::{Borrow, Cow};
@@ -18,8 +18,7 @@ pub(crate) use pointed::Pointed;
 
 /// What a conversion needs to know of the kernel.
 pub(crate) struct Kernel<'k> {
-    pub(crate) endian: Endian,
-    pub(crate) long: usize,
+    pub(crate) layout: Layout,
     pub(crate) symbols: &'k dyn Named,
 }
 
@@ -185,7 +184,7 @@ impl<'a> Source<'a> for Arguments<'a> {
         Ok(text.into())
     }
 
-    /// The kernel stored the text: behind the buffer's end nothing would stand there any more.
+    /// The kernel stored the text at once: something else could stand at the address later.
     fn pointed(&mut self, _: Pointed, _: usize) -> Result<Cow<'a, [u8]>, Missing> {
         self.string()
     }
@@ -195,7 +194,7 @@ impl<'a> Source<'a> for Arguments<'a> {
 pub(crate) fn format(fmt: &str, arguments: &[u8], kernel: &Kernel<'_>) -> String {
     let mut out = String::with_capacity(fmt.len());
     let pieces = Pieces { fmt, at: 0 };
-    put(fmt, pieces, &mut Arguments { bytes: arguments, at: 0, endian: kernel.endian }, kernel, &mut out);
+    put(fmt, pieces, &mut Arguments { bytes: arguments, at: 0, endian: kernel.layout.endian }, kernel, &mut out);
     out
 }
 
@@ -240,19 +239,19 @@ fn convert<'a>(
                 Length::Char => 1,
                 Length::Short => 2,
                 Length::Int => 4,
-                Length::Long => kernel.long,
+                Length::Long => kernel.layout.long,
                 Length::LongLong => 8,
             };
             fit.put_integer(letter, arguments.number(size)?, size, out);
         }
-        Kind::Address => match arguments.number(kernel.long)? {
+        Kind::Address => match arguments.number(kernel.layout.long)? {
             // As glibc, and so trace-cmd, has it.
             0 => fit.put("(nil)", out),
             address => fit.put(&format!("{address:#x}"), out),
         },
-        Kind::Error => fit.put_integer('d', arguments.number(kernel.long)?, kernel.long, out),
+        Kind::Error => fit.put_integer('d', arguments.number(kernel.layout.long)?, kernel.layout.long, out),
         Kind::Symbol { distance } => {
-            let address = arguments.number(kernel.long)?;
+            let address = arguments.number(kernel.layout.long)?;
             match kernel.symbols.symbol(address) {
                 Some((name, offset)) if distance => fit.put(&format!("{name}+{offset:#x}"), out),
                 Some((name, _)) => fit.put(name, out),
@@ -452,7 +451,7 @@ pub fn fuzz(bytes: &[u8]) -> usize {
     let fmt = String::from_utf8_lossy(until_nul(bytes));
     let arguments = bytes.get(until_nul(bytes).len()..).unwrap_or(&[]);
     let symbols = crate::symbols::Symbols::default();
-    let kernel = Kernel { endian: Endian::Little, long: 8, symbols: &symbols };
+    let kernel = Kernel { layout: Layout { endian: Endian::Little, long: 8 }, symbols: &symbols };
     format(&fmt, arguments, &kernel).len()
 }
 
@@ -464,7 +463,7 @@ mod tests {
     fn text(fmt: &str, words: &[u32]) -> String {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let symbols = Symbols::parse(b"1000 T schedule\n2000 T end\n");
-        format(fmt, &bytes, &Kernel { endian: Endian::Little, long: 8, symbols: &symbols })
+        format(fmt, &bytes, &Kernel { layout: Layout { endian: Endian::Little, long: 8 }, symbols: &symbols })
     }
 
     #[test]
@@ -485,7 +484,7 @@ mod tests {
         bytes.extend(b"ab\0\0");
         bytes.extend(9u32.to_le_bytes());
         let symbols = Symbols::default();
-        let kernel = Kernel { endian: Endian::Little, long: 8, symbols: &symbols };
+        let kernel = Kernel { layout: Layout { endian: Endian::Little, long: 8 }, symbols: &symbols };
         assert_eq!(format("%s=%d %.1s %d", &bytes, &kernel), "cpu=3 a 9");
         assert_eq!(format("%s %5d", b"abc", &kernel), "abc %5d", "arguments that end too early");
     }

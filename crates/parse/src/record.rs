@@ -1,6 +1,6 @@
 //! Any record of a trace, its fields read when they are asked for.
 
-use crate::bytes::{Endian, until_nul};
+use crate::bytes::{Endian, Layout, until_nul};
 use crate::format::{EventFormat, Field};
 use crate::merge::Task;
 use crate::page::{Loss, Raw};
@@ -205,13 +205,17 @@ impl<'t> Record<'t> {
                 let Some(fmt) = self.stored(address) else {
                     return Some(format!("(NO FORMAT FOUND at {address:x})\n"));
                 };
-                Some(printk::format(fmt, self.bytes("buf")?, &self.kernel()))
+                Some(printk::format(
+                    fmt,
+                    self.bytes("buf")?,
+                    &printk::Kernel { layout: self.layout(), symbols: self.trace },
+                ))
             }
             _ => None,
         }
     }
 
-    /// How numbers stand in it.
+    /// Its byte order.
     pub(crate) fn endian(&self) -> Endian {
         self.trace.endian()
     }
@@ -231,9 +235,14 @@ impl<'t> Record<'t> {
         self.trace.printk_formats().get(&address).map(String::as_str)
     }
 
-    /// What conversions need to know of the kernel.
-    pub(crate) fn kernel(&self) -> printk::Kernel<'t> {
-        printk::Kernel { endian: self.endian(), long: self.long(), symbols: self.trace }
+    /// How numbers stand in it.
+    pub(crate) fn layout(&self) -> Layout {
+        Layout { endian: self.endian(), long: self.long() }
+    }
+
+    /// Who knows the names of addresses.
+    pub(crate) fn symbols(&self) -> &'t dyn Named {
+        self.trace
     }
 
     /// The name that the recorder saved for the task that was current; `<idle>` for the idle task, `<...>` where

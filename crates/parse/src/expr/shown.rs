@@ -1,7 +1,7 @@
 //! Bytes as text, as the kernel's calls in `print fmt` show them.
 
-use super::{Bits, Expr, Fields, Layout};
-use crate::bytes::until_nul;
+use super::{Bits, Expr, Fields};
+use crate::bytes::{Layout, until_nul};
 use sched::event::escape;
 use std::fmt::Write;
 

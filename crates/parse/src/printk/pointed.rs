@@ -1,7 +1,8 @@
 //! What `%p` with letters behind it makes of the bytes that an address points to (the kernel's
 //! `Documentation/core-api/printk-formats.rst`).
 
-use crate::expr::{Bits, Layout, shown};
+use crate::bytes::Layout;
+use crate::expr::{Bits, shown};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
 /// How they are shown.
