@@ -4,7 +4,7 @@
 //! they fail.
 
 use crate::support;
-use parse::{Options, Record, Trace};
+use parse::{Field, Options, Record, Trace};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -54,16 +54,16 @@ fn shown_time(record: &Record<'_>, like: &str) -> String {
     if like.contains('.') { format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000) } else { ns.to_string() }
 }
 
-/// Whether it is this number of so many bytes: decimal with a sign or without, hexadecimal, octal, or an address.
-fn reads_as(shown: &str, number: i64, size: usize) -> bool {
-    let lowest = |n: i64| if size == 4 { i64::from(n as u32) } else { n };
+/// Whether it is this number of a field: decimal with a sign or without, hexadecimal, an address, or the mode of a file.
+fn reads_as(shown: &str, number: i64, field: &Field) -> bool {
+    let lowest = |n: i64| if field.size == 4 { i64::from(n as u32) } else { n };
     let is = |n: i64| lowest(n) == lowest(number);
     let hex = shown.strip_prefix("0x").unwrap_or(shown);
     shown == "(nil)" && number == 0
         || shown.parse().is_ok_and(is)
         || shown.parse::<u64>().is_ok_and(|n| is(n as i64))
         || u64::from_str_radix(hex, 16).is_ok_and(|n| is(n as i64))
-        || i64::from_str_radix(shown, 8).is_ok_and(is)
+        || field.name == "mode" && i64::from_str_radix(shown, 8).is_ok_and(is)
 }
 
 /// Compares the fields that a line shows, one after the other: a text may hold `=` and blanks.
@@ -80,7 +80,7 @@ fn compare_fields(record: &Record<'_>, line: &Line<'_>) -> Result<(), String> {
         let ours = match (field.is_text(), record.number(&field.name)) {
             (true, _) => String::from_utf8_lossy(record.bytes(&field.name).unwrap_or(b"?")).trim_end().to_owned(),
             (false, Some(n)) => {
-                if reads_as(shown, n, field.size) || shown.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                if reads_as(shown, n, field) || shown.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
                     continue;
                 } else {
                     n.to_string()

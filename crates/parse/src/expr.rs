@@ -96,9 +96,9 @@ pub(crate) fn fold(text: &str) -> Option<(i64, bool)> {
 }
 
 /// Fields that all have the same number, or none.
-pub(crate) struct Same(Option<Number>);
+struct Same(Option<Number>);
 
-pub(crate) const ALL_ONES: Same = Same(Some(Number { bits: -1, unsigned: false }));
+const ALL_ONES: Same = Same(Some(Number { bits: -1, unsigned: false }));
 
 impl<'f> Fields<'f> for Same {
     fn number(&self, _: usize) -> Option<Number> {

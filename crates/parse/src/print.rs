@@ -10,7 +10,7 @@ use crate::expr::{self, Expr, Fields, Number, Parsed};
 use crate::format::{EventFormat, Field, Shape, zero_extend};
 use crate::printk::{self, Missing, Pointed, Source};
 use crate::record::Record;
-use crate::symbols::{Named, Symbols};
+use crate::symbols::Symbols;
 use sched::event::{escape, escape_lines};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -64,12 +64,11 @@ impl Form {
 
     /// What a record of this format says.
     fn put(&self, record: &Record<'_>, format: &EventFormat, out: &mut String) {
-        self.put_of(Values { record, format, fields: &self.fields }, record.symbols(), out);
+        self.put_of(Values { record, format, fields: &self.fields }, &record.kernel(), out);
     }
 
-    fn put_of<'f>(&'f self, values: impl Fields<'f>, symbols: &dyn Named, out: &mut String) {
-        let kernel = printk::Kernel { layout: values.layout(), symbols };
-        self.format.put(&mut Arguments { values, rest: self.arguments.iter() }, &kernel, out);
+    fn put_of<'f>(&'f self, values: impl Fields<'f>, kernel: &printk::Kernel<'_>, out: &mut String) {
+        self.format.put(&mut Arguments { values, rest: self.arguments.iter() }, kernel, out);
     }
 }
 
@@ -291,9 +290,9 @@ impl Record<'_> {
             Some(n) => write!(out, "{}", n.cast_unsigned()),
             None if field.is_text() => write!(out, "{}", escape(until_nul(bytes))),
             None => {
-                let shown: Vec<String> = bytes.iter().take(32).map(|b| format!("{b:02x}")).collect();
+                let shown = expr::shown::hex(bytes.get(..32).unwrap_or(bytes), " ");
                 let more = if bytes.len() > 32 { "\u{2026}" } else { "" };
-                write!(out, "[{}{more}]", shown.join(" "))
+                write!(out, "[{shown}{more}]")
             }
         };
     }
@@ -334,9 +333,10 @@ impl<'b> Fields<'b> for Everywhere<'b> {
 
 /// What an event of these bytes says.
 pub(crate) fn fuzz(format: &EventFormat, bytes: &[u8]) -> usize {
-    let mut out = String::new();
+    let (values, mut out) = (Everywhere(bytes), String::new());
+    let kernel = printk::Kernel { layout: values.layout(), symbols: &Symbols::default() };
     if let Some(form) = format.form() {
-        form.put_of(Everywhere(bytes), &Symbols::default(), &mut out);
+        form.put_of(values, &kernel, &mut out);
     }
     out.len()
 }

@@ -205,11 +205,7 @@ impl<'t> Record<'t> {
                 let Some(fmt) = self.stored(address) else {
                     return Some(format!("(NO FORMAT FOUND at {address:x})\n"));
                 };
-                Some(printk::format(
-                    fmt,
-                    self.bytes("buf")?,
-                    &printk::Kernel { layout: self.layout(), symbols: self.trace },
-                ))
+                Some(printk::format(fmt, self.bytes("buf")?, &self.kernel()))
             }
             _ => None,
         }
@@ -240,9 +236,9 @@ impl<'t> Record<'t> {
         Layout { endian: self.endian(), long: self.long() }
     }
 
-    /// Who knows the names of addresses.
-    pub(crate) fn symbols(&self) -> &'t dyn Named {
-        self.trace
+    /// What conversions need to know of the kernel.
+    pub(crate) fn kernel(&self) -> printk::Kernel<'t> {
+        printk::Kernel { layout: self.layout(), symbols: self.trace }
     }
 
     /// The name that the recorder saved for the task that was current; `<idle>` for the idle task, `<...>` where

@@ -2,8 +2,9 @@
 
 use super::{Bits, Expr, Fields};
 use crate::bytes::{Layout, until_nul};
+use sched::Cpu;
 use sched::event::escape;
-use std::fmt::Write;
+use sched::topology::format_cpu_list;
 
 /// Bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8], between: &str) -> String {
@@ -55,38 +56,13 @@ pub(crate) fn bits(mask: &[u8], how: Bits, Layout { endian, long }: Layout) -> S
             words.join(",")
         }
         Bits::List => {
-            let width = 8 * long as u64;
-            let set = (0..).zip(longs()).flat_map(|(nth, number): (u64, u64)| {
-                (0..width).filter(move |bit| number >> bit & 1 == 1).map(move |bit| nth * width + bit)
+            let width = 8 * long as u32;
+            let set = (0..).zip(longs()).flat_map(|(nth, number): (u32, u64)| {
+                (0..width).filter(move |bit| number >> bit & 1 == 1).map(move |bit| Cpu(nth * width + bit))
             });
-            list(set)
+            format_cpu_list(&set.collect::<Vec<Cpu>>())
         }
     }
-}
-
-/// `1,3-5`.
-fn list(numbers: impl Iterator<Item = u64>) -> String {
-    let mut out = String::new();
-    let mut run: Option<(u64, u64)> = None;
-    let put = |(first, last): (u64, u64), out: &mut String| {
-        let comma = if out.is_empty() { "" } else { "," };
-        // Writing to a string cannot fail.
-        let _ = if first == last { write!(out, "{comma}{first}") } else { write!(out, "{comma}{first}-{last}") };
-    };
-    for number in numbers {
-        run = Some(match run {
-            Some((first, last)) if last.checked_add(1) == Some(number) => (first, number),
-            Some(ended) => {
-                put(ended, &mut out);
-                (number, number)
-            }
-            None => (number, number),
-        });
-    }
-    if let Some(ended) = run {
-        put(ended, &mut out);
-    }
-    out
 }
 
 #[cfg(test)]
