@@ -90,6 +90,35 @@ fn a_cpu_that_is_waking_up_is_no_violation() {
 }
 
 #[test]
+fn who_waits_is_named_where_a_cpu_idles_for_long() {
+    let mut story = Story::new(2, &[(0, 1)]);
+    let throttled = TaskRef { prio: -1, ..task(7, "throttled") };
+    let idle = task(0, "swapper/0");
+    let switch = |prev, state, next| Kind::Switch { prev, state, next };
+    story.at(1_000_000, 0, 1, switch(task(1, "runner"), PrevState::blocked(1), throttled));
+    story.at(2_000_000, 0, 7, switch(throttled, PrevState::RUNNABLE, idle));
+    story.at(3_000_000, 1, 0, Kind::Wakeup { task: task(8, "behind it"), target: Cpu(0) });
+    story.at(3_500_000, 1, 0, Kind::Wakeup { task: task(9, "gone"), target: Cpu(0) });
+    story.at(4_000_000, 1, 0, Kind::Migrate { task: task(9, "gone"), orig: Cpu(0), dest: Cpu(1) });
+    story.at(5_000_000, 0, 0, switch(idle, PrevState::RUNNABLE, task(8, "behind it")));
+    story.at(5_100_000, 0, 8, switch(task(8, "behind it"), PrevState::blocked(1), idle));
+    // Too short to be listed; and one that the trace's end cuts.
+    story.at(5_900_000, 0, 0, switch(idle, PrevState::RUNNABLE, throttled));
+    story.at(6_000_000, 0, 7, switch(throttled, PrevState::RUNNABLE, idle));
+    let report = measure(&story.finish(2, 9_000_000), &Options::default(), Window::default());
+    let named = |r: &workcons::Reaction| -> Vec<(i32, Option<i32>)> {
+        r.waiting.iter().map(|held| (held.pid.0, held.prio)).collect()
+    };
+    let found: Vec<_> = report.reactions.iter().map(|r| (r.cpu.0, r.start_ns.0, r.duration_ns.0, named(r))).collect();
+    let (deadline, fair) = ((7, Some(-1)), (8, Some(120)));
+    // The last one woken is the story's own.
+    let on_1 = (1, 4_000_000, 5_000_000, vec![(9, Some(120)), (5000, Some(120))]);
+    let by_length = [on_1, (0, 2_000_000, 3_000_000, vec![deadline, fair]), (0, 6_000_000, 3_000_000, vec![deadline])];
+    assert_eq!(found, by_length);
+    assert_eq!(report.long_reactions, 3);
+}
+
+#[test]
 fn one_task_more_than_shares_allow() {
     // N tasks on N CPUs, one of them sharing: N-1 run, N in all, for as long as it lasts.
     let mut story = Story::new(4, &[(0, 1), (1, 2), (2, 3)]);

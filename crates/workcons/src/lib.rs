@@ -24,7 +24,7 @@ pub use bounds::{Bounds, RigorousBounds};
 pub use figure::{Runs, figure};
 pub use judge::{Judge, Limits, Verdict};
 pub use portrait::{Look, portrait};
-pub use reactions::{LONG_REACTION, Reaction};
+pub use reactions::{Held, LONG_REACTION, Reaction};
 pub use report::{EpisodeReport, Report, Unknown, Violation, table, text};
 pub use strips::Strip;
 
@@ -172,7 +172,7 @@ impl<'o> WorkConservation<'o> {
     fn settle(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
         let load = load(self.options, cpu, state);
         let was = self.sets.settle(cpu, load);
-        self.reactions.follow(cpu, was, load, ts);
+        self.reactions.follow(cpu, was, load, ts, state);
     }
 
     /// Takes over what was changed, after the time until now has been accounted for.
@@ -338,7 +338,7 @@ impl Analysis for WorkConservation<'_> {
         for count in &mut self.counts.ways {
             count.episodes.close(end);
         }
-        self.reactions.close(end);
+        self.reactions.close(end, state);
         report::build(self, end, state)
     }
 }

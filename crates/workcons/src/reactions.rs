@@ -1,14 +1,15 @@
 //! CPUs that idle although a task waits for them: the long ones are worth a look.
 
 use crate::KEPT;
-use sched::{Cpu, Dur, Load, Ts};
+use sched::{Comm, Cpu, Dur, Load, Pid, SchedState, Span, Task, TaskState, Ts};
 use serde::Serialize;
 
-/// A CPU that reacts for longer than this is throttled, forced idle, or misunderstood.
+/// A CPU that reacts for longer than this is throttled, forced idle (core scheduling), a virtual one that its host
+/// does not run, or misunderstood.
 pub const LONG_REACTION: Dur = Dur(1_000_000);
 
 /// A long reacting interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reaction {
     /// The CPU that idled although a task waited for it.
     pub cpu: Cpu,
@@ -18,6 +19,38 @@ pub struct Reaction {
     pub start_in_trace_ns: u64,
     /// How long it lasted.
     pub duration_ns: Dur,
+    /// Who waited there when it ended, who had waited longest first.
+    pub waiting: Vec<Held>,
+}
+
+/// A task whose CPU idles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// Its number.
+    pub pid: Pid,
+    /// Its name.
+    pub command: Comm,
+    /// The kernel's priority, where it is known: -1 of a deadline task, 0 to 99 of a real-time task. These are
+    /// throttled one by one, or by their run queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prio: Option<i32>,
+}
+
+impl Held {
+    fn new(task: &Task) -> Held {
+        // Of a task that only `common_pid` told of nothing else is known.
+        let known = !task.comm.is_empty();
+        Held { pid: task.pid, command: task.comm, prio: known.then_some(task.prio) }
+    }
+
+    /// Its scheduling class, where it is not the ordinary one.
+    pub(crate) fn class(&self) -> Option<&'static str> {
+        match self.prio? {
+            ..0 => Some("deadline"),
+            0..100 => Some("real-time"),
+            _ => None,
+        }
+    }
 }
 
 /// Gathers them.
@@ -39,13 +72,13 @@ impl Reactions {
 
     /// At `ts` a CPU became what it is now.
     #[inline]
-    pub(crate) fn follow(&mut self, cpu: Cpu, old: Load, new: Load, ts: Ts) {
+    pub(crate) fn follow(&mut self, cpu: Cpu, old: Load, new: Load, ts: Ts, state: &SchedState) {
         if old != new && (old == Load::Reacting || new == Load::Reacting) {
-            self.change(cpu, new, ts);
+            self.change(cpu, new, ts, state);
         }
     }
 
-    fn change(&mut self, cpu: Cpu, new: Load, ts: Ts) {
+    fn change(&mut self, cpu: Cpu, new: Load, ts: Ts, state: &SchedState) {
         if cpu.index() >= self.open.len() {
             self.open.resize(cpu.index() + 1, None);
         }
@@ -53,28 +86,44 @@ impl Reactions {
         if new == Load::Reacting {
             *since = Some(ts);
         } else if let Some(since) = since.take() {
-            self.add(cpu, since, ts);
+            self.add(cpu, since, ts, || {
+                let leave = |(task, span): (&Task, &Span)| {
+                    (span.state == TaskState::Waiting(cpu)).then(|| (span.start, Held::new(task)))
+                };
+                state.turns().filter_map(leave).chain(stay(cpu, state)).collect()
+            });
         }
     }
 
-    fn add(&mut self, cpu: Cpu, since: Ts, ts: Ts) {
+    fn add(&mut self, cpu: Cpu, since: Ts, ts: Ts, waiting: impl FnOnce() -> Vec<(Ts, Held)>) {
         let duration_ns = ts.since(since);
         if duration_ns < LONG_REACTION {
             return;
         }
         self.long += 1;
         let at = self.longest.partition_point(|r| r.duration_ns >= duration_ns);
+        if at == KEPT {
+            return;
+        }
         let start_in_trace_ns = since.since(self.zero).0;
-        self.longest.insert(at, Reaction { cpu, start_ns: since, start_in_trace_ns, duration_ns });
+        let mut waiting = waiting();
+        waiting.sort_by_key(|(since, _)| *since);
+        let waiting = waiting.into_iter().map(|(_, held)| held).collect();
+        self.longest.insert(at, Reaction { cpu, start_ns: since, start_in_trace_ns, duration_ns, waiting });
         self.longest.truncate(KEPT);
     }
 
-    /// Those that last end here.
-    pub(crate) fn close(&mut self, end: Ts) {
+    /// Those that last end here. The spans have been closed, the queues are as they were.
+    pub(crate) fn close(&mut self, end: Ts, state: &SchedState) {
         for (cpu, since) in (0..).map(Cpu).zip(std::mem::take(&mut self.open)) {
             if let Some(since) = since {
-                self.add(cpu, since, end);
+                self.add(cpu, since, end, || stay(cpu, state).collect());
             }
         }
     }
+}
+
+/// Who waits on `cpu`, and since when.
+fn stay(cpu: Cpu, state: &SchedState) -> impl Iterator<Item = (Ts, Held)> {
+    state.waiting(cpu).map(|task| (task.since, Held::new(task)))
 }

@@ -391,11 +391,14 @@ fn episodes(out: &mut String, report: &Report, trace: &Drawable) {
             let (who, behind) = (w.pid.named(w.command), w.behind_pid.named(w.behind));
             let _ = writeln!(out, "{:14}{who} waits on CPU {} behind {behind}", "", w.cpu);
         }
-        let more = e.scene.waiting.len().saturating_sub(4);
-        if more > 0 {
-            let _ = writeln!(out, "{:14}and {more} more {}", "", if more == 1 { "task" } else { "tasks" });
-        }
+        more(out, e.scene.waiting.len().saturating_sub(4));
         let _ = writeln!(out, "{:14}{}", "", trace.part(e.start_in_trace_ns, e.duration_ns));
+    }
+}
+
+fn more(out: &mut String, tasks: usize) {
+    if tasks > 0 {
+        let _ = writeln!(out, "{:14}and {tasks} more {}", "", if tasks == 1 { "task" } else { "tasks" });
     }
 }
 
@@ -421,12 +424,19 @@ fn reactions(out: &mut String, report: &Report, trace: &Drawable) {
     }
     let _ = writeln!(
         out,
-        "\n{} a CPU idled for over 1 ms although a task waited for it (throttled, forced idle, or misunderstood):",
+        "\n{} a CPU idled for over 1 ms although a task waited for it\n  (throttled, forced idle by core scheduling, \
+         a virtual CPU that its host did not run, or misunderstood):",
         if report.long_reactions == 1 { "Once".into() } else { format!("{} times", report.long_reactions) }
     );
     for r in report.reactions.iter().take(5) {
         let start = r.start_in_trace_ns;
-        let _ = writeln!(out, "  {:>10} from {:.6} s on CPU {}", r.duration_ns.human(), start as f64 / 1e9, r.cpu);
+        let length = r.duration_ns.human();
+        let _ = writeln!(out, "  {length:>10} from {:.6} s: CPU {} idles", start as f64 / 1e9, r.cpu);
+        for held in r.waiting.iter().take(2) {
+            let class = held.class().map_or(String::new(), |class| format!(", a {class} task,"));
+            let _ = writeln!(out, "{:14}{}{class} waits there", "", held.pid.named(held.command));
+        }
+        more(out, r.waiting.len().saturating_sub(2));
         let _ = writeln!(out, "{:14}{}", "", trace.part(start, r.duration_ns));
     }
 }
