@@ -260,9 +260,11 @@ impl Record<'_> {
             if address == u64::MAX >> (64 - 8 * long.clamp(1, 8)) {
                 break;
             }
-            let name = self.symbol(address).map_or("", |(name, _)| name);
             // Writing to a string cannot fail.
-            let _ = write!(out, "\n=> {name} ({address:x})");
+            let _ = match self.symbol(address) {
+                Some((name, _)) => write!(out, "\n=> {name} ({address:x})"),
+                None => write!(out, "\n=> {address:x}"),
+            };
         }
     }
 
