@@ -1,6 +1,6 @@
 //! Causes of migrations: the simulator's, and on recordings what probes on the balancer confirm.
 
-use crate::support::recordings;
+use crate::support::{fixture, recordings};
 use parse::Trace;
 use sched::{
     Analysis, Cause, Causes, Comm, Cpu, Dur, Kind, Migration, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts,
@@ -174,4 +174,41 @@ fn probes_on_the_balancer_confirm_the_causes() {
         };
         assert!(fits, "{n} migrations are {cause:?} and, by the probes, {by:?}");
     }
+}
+
+/// With PREEMPT_RT a thread runs the softirqs, and balances. In rt-balance-6.1.dat a probe on `load_balance` tells for
+/// whom: `idle` is 0 for a CPU that idles, 1 for a busy one, 2 for one that is about to idle (`enum cpu_idle_type`).
+#[test]
+fn a_thread_that_balances_for_an_idle_cpu() {
+    let trace = Trace::open(&fixture("rt-balance-6.1.dat"), parse::Options::default()).expect("a fixture");
+    let ours = Pass::over(trace.events().expect("events")).run(Collect::default).expect("a pass").output;
+    let (mut at_work, mut theirs) = (BTreeMap::new(), Vec::new());
+    trace.records(&mut |record| {
+        match record.format().map_or("", |f| f.name.as_str()) {
+            "load_balance" => drop(at_work.insert(record.cpu, record.number("idle"))),
+            "load_balance_ret" => drop(at_work.remove(&record.cpu)),
+            "sched_migrate_task" => theirs.push((record.ts, record.cpu, at_work.get(&record.cpu).copied().flatten())),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(ours.len(), theirs.len());
+    let mut table: BTreeMap<(Option<i64>, Cause), u32> = BTreeMap::new();
+    for (ours, (ts, cpu, idle)) in ours.iter().zip(theirs) {
+        assert_eq!((ours.ts, ours.on), (ts, cpu));
+        *table.entry((idle, ours.cause)).or_default() += 1;
+    }
+    let expected = [
+        ((None, Cause::Wakeup), 661),
+        ((None, Cause::RealTime), 3),
+        ((Some(0), Cause::Idle), 27),
+        // The CPU idled when its tick woke the thread, and had been given other tasks when that ran.
+        ((Some(0), Cause::Periodic), 2),
+        ((Some(0), Cause::Behalf), 7),
+        ((Some(1), Cause::Periodic), 6),
+        ((Some(2), Cause::NewIdle), 27),
+        // Others were queued meanwhile.
+        ((Some(2), Cause::Unknown), 2),
+    ];
+    assert_eq!(table, BTreeMap::from(expected));
 }

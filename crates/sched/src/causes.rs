@@ -6,7 +6,7 @@
 //! | NUMA move, NUMA swap | a `sched_move_numa` or `sched_swap_numa` names p and the two CPUs, shortly before or after |
 //! | exec; active balance or affinity | the stopper `migration/e` runs on e = orig; for exec, p's own exec follows |
 //! | new-idle pull (a *steal*) | task context, e = dest, p waited on orig, the next event of the scheduler on e is its switch, away from a task that does not go on, and nothing else is queued on e |
-//! | idle balance, periodic balance | softirq, e = dest; e idles, or not |
+//! | idle balance, periodic balance | softirq, e = dest; e idles but for its softirqs, or not |
 //! | balance on behalf | softirq, e is neither orig nor dest |
 //! | real-time push or pull | p's priority is below 100, and none of the above |
 //! | unknown | anything else |
@@ -17,7 +17,7 @@
 //! in one go are each a pull.
 
 use crate::event::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, TaskRef, Ts};
-use crate::lineage::is_stopper;
+use crate::lineage::{is_ksoftirqd, is_stopper};
 use crate::span::TaskState;
 use crate::state::{Load, SchedState};
 use rustc_hash::FxHashMap;
@@ -324,7 +324,7 @@ impl Causes {
             stopper = true;
             Cause::Stopper
         } else if event.in_softirq() && dest == on {
-            if matches!(state.load(on), Load::Idle | Load::Reacting) { Cause::Idle } else { Cause::Periodic }
+            if self.idles(on, state) { Cause::Idle } else { Cause::Periodic }
         } else if event.in_softirq() && orig != on {
             Cause::Behalf
         } else if task.prio < 100 {
@@ -339,6 +339,19 @@ impl Causes {
         let migration =
             Migration { ts: event.ts, on, pid: task.pid, command, orig, dest, cause, queued, first_run: None };
         Open { migration, by_stopper: stopper, untouched: true, blind: false }
+    }
+
+    /// Whether a CPU idles but for its softirqs. With PREEMPT_RT, and wherever they are put off, they have a thread,
+    /// which the tick of an idle CPU wakes: then nothing else is there but what it has pulled by now.
+    fn idles(&self, cpu: Cpu, state: &SchedState) -> bool {
+        match state.running(cpu) {
+            Some(current) if is_ksoftirqd(current.comm) => state.waiting(cpu).all(|task| {
+                let open = self.minds.get(&task.pid).and_then(|mind| mind.open);
+                open.is_some_and(|open| (open.migration.on, open.migration.cause) == (cpu, Cause::Idle))
+            }),
+            Some(_) => false,
+            None => matches!(state.load(cpu), Load::Idle | Load::Reacting),
+        }
     }
 
     /// Whether nothing is queued on a CPU but what it is just pulling.

@@ -74,6 +74,11 @@ pub fn is_stopper(comm: Comm, cpu: Cpu) -> bool {
     number.and_then(|n| std::str::from_utf8(n).ok()?.parse().ok()) == Some(cpu.0)
 }
 
+/// Whether this is the name of a thread that runs a CPU's softirqs.
+pub fn is_ksoftirqd(comm: Comm) -> bool {
+    comm.as_bytes().starts_with(b"ksoftirqd/")
+}
+
 /// Whether this is the name of a thread that belongs to the kernel. Neither the sched events nor
 /// the header say so; the names are the kernel's own, and few.
 pub fn is_kernel_thread(comm: Comm) -> bool {
