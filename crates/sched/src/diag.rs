@@ -45,6 +45,7 @@ pub enum Diagnostic {
     TimeOutOfRange,
     BadCpu,
     UnknownState,
+    LockSleep,
     MissingEvents,
     SwitchPrevMismatch,
     UnseenMigration,
@@ -99,7 +100,8 @@ impl Diagnostic {
             | UnseenDeparture
             | BadOption
             | BadFormat
-            | UnknownState => Severity::Repaired,
+            | UnknownState
+            | LockSleep => Severity::Repaired,
             UnknownOption | DuplicateFormat | UnknownEvent | DuplicateEvents | EarlyWakeup | CpuOffline | LateStart => {
                 Severity::Note
             }
@@ -167,6 +169,9 @@ impl Diagnostic {
             BadCpu => "{event that names|events that name} a CPU number no machine has; left out",
             UnknownState => {
                 "{value|values} of prev_state that the event's own format does not explain; taken as blocked"
+            }
+            LockSleep => {
+                "{switch|switches} away from a task that slept on a lock, named as preempted (R+), as a kernel 5.10 with PREEMPT_RT does; taken as {a sleep|sleeps} since a wakeup followed"
             }
             MissingEvents => {
                 "{kind|kinds} of scheduler events that {was|were} not recorded; what depends on {it|them} is approximate. Record with trace-cmd record -e sched"

@@ -10,6 +10,8 @@ pub enum Age {
     Dynamic,
     /// 5.14 to 6.15: `char comm[16]` everywhere.
     Modern,
+    /// 5.10 with PREEMPT_RT: two more common fields, `success` in wakeups.
+    RealTime,
     /// 4.15 to 4.20: the state is shifted by its index.
     Shifted,
     /// 4.14: the state is an index; `success` in wakeups.
@@ -22,13 +24,15 @@ pub enum Age {
 
 impl Age {
     /// All of them.
-    pub const ALL: [Age; 6] = [Age::Dynamic, Age::Modern, Age::Shifted, Age::Index, Age::Legacy, Age::Vendor];
+    pub const ALL: [Age; 7] =
+        [Age::Dynamic, Age::Modern, Age::RealTime, Age::Shifted, Age::Index, Age::Legacy, Age::Vendor];
 
     /// A release that had this layout.
     pub fn release(self) -> &'static str {
         match self {
             Age::Dynamic => "7.2.13-amd64",
             Age::Modern | Age::Vendor => "6.1.0-amd64",
+            Age::RealTime => "5.10.0-rt-amd64",
             Age::Shifted => "4.19.0-amd64",
             Age::Index => "4.14.62-amd64",
             Age::Legacy => "4.4.0-amd64",
@@ -36,7 +40,7 @@ impl Age {
     }
 
     fn has_success(self) -> bool {
-        matches!(self, Age::Shifted | Age::Index | Age::Legacy)
+        matches!(self, Age::RealTime | Age::Shifted | Age::Index | Age::Legacy)
     }
 }
 
@@ -223,6 +227,10 @@ impl Layout {
         b.field("int common_pid", 4, true, pid.into());
         if self.age == Age::Vendor {
             b.field("int common_tgid", 4, true, 77);
+        }
+        if self.age == Age::RealTime {
+            b.field("unsigned char common_migrate_disable", 1, false, 0);
+            b.field("unsigned char common_preempt_lazy_count", 1, false, 0);
         }
         b.text += "\n";
         b

@@ -4,6 +4,7 @@ use super::{AHEAD, Trace};
 use crate::bytes::Endian;
 use crate::error::Error;
 use crate::format::EventFormat;
+use crate::lock_sleep::{LockSleeps, Search};
 use crate::merge;
 use crate::offline::{Watch, comes_online, offline};
 use crate::page::{Loss, Raw};
@@ -210,6 +211,7 @@ impl Trace {
             read: Diagnostics::default(),
             steps_back: false,
             begin: None,
+            sleeps: (!self.looks_ahead(want)).then(LockSleeps::default),
         })
     }
 
@@ -235,6 +237,12 @@ impl Trace {
             }
         }
         skip
+    }
+
+    /// Whether what a switch says has to be found out from later events.
+    fn looks_ahead(&self, want: Want) -> bool {
+        let switch = self.format_named("sched", "sched_switch");
+        want == Want::Everything && switch.is_some_and(LockSleeps::are_possible)
     }
 
     /// Names of the state's events that were not recorded at all.
@@ -334,6 +342,8 @@ pub struct EventStream<'t> {
     steps_back: bool,
     /// Nothing before this is read.
     begin: Option<Ts>,
+    /// Sleeps that are named otherwise; nothing until all was looked through for them.
+    sleeps: Option<LockSleeps>,
 }
 
 impl EventSource for EventStream<'_> {
@@ -359,7 +369,7 @@ impl EventSource for EventStream<'_> {
     fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
         match self.begin {
             Some(begin) => self.events_from(begin, sink),
-            None => self.read(&self.trace.whole_lanes(), sink, &mut []),
+            None => self.named(&self.trace.whole_lanes(), sink, &mut []),
         }
     }
 
@@ -374,7 +384,7 @@ impl EventSource for EventStream<'_> {
     fn events_to_all(&mut self, first: &mut Sink<'_>, others: &mut [&mut SendSink<'_>]) -> Result<(), Error> {
         match self.begin {
             Some(begin) => self.events_from(begin, &mut in_turn(first, others)),
-            None => self.read(&self.trace.whole_lanes(), first, others),
+            None => self.named(&self.trace.whole_lanes(), first, others),
         }
     }
 
@@ -386,7 +396,7 @@ impl EventSource for EventStream<'_> {
             before if before < events.len() => sink(events.get(before..).unwrap_or_default()),
             _ => ControlFlow::Continue(()),
         };
-        self.read(&lanes, &mut late, &mut [])
+        self.named(&lanes, &mut late, &mut [])
     }
 
     fn diagnostics(&self) -> Diagnostics {
@@ -402,6 +412,45 @@ impl EventSource for EventStream<'_> {
 }
 
 impl<'t> EventStream<'t> {
+    /// The events of these lanes, each from a unit of it on, with sleeps named as sleeps.
+    fn named(
+        &mut self,
+        lanes: &[(usize, &'t CpuPages, usize)],
+        first: &mut Sink<'_>,
+        others: &mut [&mut SendSink<'_>],
+    ) -> Result<(), Error> {
+        let sleeps = match self.sleeps.take() {
+            Some(sleeps) => sleeps,
+            None => self.lock_sleeps()?,
+        };
+        let result = if sleeps.is_empty() {
+            self.read(lanes, first, others)
+        } else {
+            let mut space = Vec::new();
+            let mut first = |events: &[SchedEvent]| first(sleeps.named(events, &mut space));
+            let mut others: Vec<_> = others.iter_mut().map(|sink| sleeps.names(sink)).collect();
+            let mut others: Vec<&mut SendSink<'_>> = others.iter_mut().map(|sink| sink as _).collect();
+            self.read(lanes, &mut first, &mut others)
+        };
+        self.sleeps = Some(sleeps);
+        result
+    }
+
+    /// Looks through all that is to be read for sleeps on a lock.
+    fn lock_sleeps(&mut self) -> Result<LockSleeps, Error> {
+        let trace = self.trace;
+        let lanes = self.begin.map_or_else(|| trace.whole_lanes(), |begin| trace.lanes_from(begin));
+        let mut search = Search::new(trace.header.options.kernel());
+        let mut look = |events: &[SchedEvent]| {
+            events.iter().for_each(|event| search.look(event));
+            ControlFlow::Continue(())
+        };
+        self.read(&lanes, &mut look, &mut [])?;
+        let sleeps = search.finish();
+        self.found.add_many(Diagnostic::LockSleep, sleeps.number());
+        Ok(sleeps)
+    }
+
     /// Reads these lanes, each from a unit of it on.
     fn read(
         &mut self,

@@ -1,0 +1,136 @@
+//! Sleeps on a lock that a kernel names as preemptions: against a simulation and the kernel's own stacks.
+
+use crate::support::{self, fixture, schedviz};
+use parse::{Options, Trace};
+use sched::{Cpu, EventSource, Kind, Pid, PrevState, SchedEvent, StateClass, Ts};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use testkit::{Age, Compression, Rng, Simulation, TraceBuilder};
+
+/// Whether the task that the switch at `place` leaves is woken before it runs again.
+fn is_woken_next(events: &[SchedEvent], place: usize, left: Pid) -> bool {
+    let mut announced = false;
+    for event in &events[place + 1..] {
+        match event.kind {
+            Kind::Waking { task, .. } => announced |= task.pid == left,
+            Kind::Wakeup { task, .. } if task.pid == left => return announced,
+            Kind::Switch { next, .. } if next.pid == left => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The same events, of which some sleeps are named as such a kernel does.
+fn disguised(events: &[SchedEvent], rng: &mut Rng) -> Vec<SchedEvent> {
+    let mut all = events.to_vec();
+    for (place, event) in all.iter_mut().enumerate() {
+        let Kind::Switch { prev, state, .. } = &mut event.kind else { continue };
+        let woken = is_woken_next(events, place, prev.pid);
+        match state.class {
+            StateClass::Blocked if woken && rng.below(2) == 0 => *state = PrevState::PREEMPTED,
+            StateClass::Preempted => assert!(!woken, "nobody is on its way to sleep here"),
+            _ => {}
+        }
+    }
+    all
+}
+
+fn classes(events: &[SchedEvent]) -> Vec<(Ts, Cpu, Option<StateClass>)> {
+    let class = |event: &SchedEvent| match event.kind {
+        Kind::Switch { state, .. } => Some(state.class),
+        _ => None,
+    };
+    events.iter().map(|event| (event.ts, event.cpu, class(event))).collect()
+}
+
+#[test]
+fn what_was_simulated_is_read_from_a_file_that_says_otherwise() {
+    let mut disguises = 0;
+    for seed in 0..30 {
+        let run = Simulation::run(seed, 2 + (seed % 7) as u32, 600);
+        let written = disguised(&run.events, &mut Rng::new(seed));
+        disguises += written.iter().zip(&run.events).filter(|(now, was)| now != was).count();
+        for (version, compression) in [(6, Compression::None), (7, Compression::Zstd)] {
+            let small =
+                TraceBuilder { version, compression, page_size: 1024, chunk_pages: 1, ..TraceBuilder::default() };
+            let bytes = TraceBuilder { age: Age::RealTime, ..small }.events(&written).build();
+            for threads in [1, 2] {
+                let trace = Trace::from_bytes(bytes.clone(), Options { threads, budget: 3, ..Options::default() });
+                let trace = trace.expect("a trace");
+                let expected = classes(&run.events);
+                assert_eq!(classes(&support::events(&trace)), expected, "seed {seed}");
+                let from = expected[expected.len() / 2].0;
+                let mut late = Vec::new();
+                let mut stream = trace.events().expect("a clock");
+                let collect = &mut |events: &[SchedEvent]| {
+                    late.extend_from_slice(events);
+                    ControlFlow::Continue(())
+                };
+                stream.events_from(from, collect).expect("events");
+                let behind = expected.partition_point(|(ts, ..)| *ts < from);
+                assert_eq!(classes(&late), &expected[behind..], "seed {seed}");
+            }
+        }
+    }
+    assert!(disguises > 500, "{disguises} prove little");
+}
+
+/// When and where a task was switched out as preempted, by the list; and whether the stack that the kernel recorded
+/// with it goes to sleep on a lock.
+fn stacks(list: &str) -> BTreeMap<(Ts, Cpu), bool> {
+    let mut found = BTreeMap::new();
+    let mut open: BTreeMap<Cpu, (Ts, Cpu)> = BTreeMap::new();
+    let mut stack = None;
+    for line in list.lines() {
+        if let Some(call) = line.strip_prefix("=> ") {
+            if let Some(place) = stack {
+                *found.entry(place).or_default() |= call.starts_with("preempt_schedule_lock ");
+            }
+            continue;
+        }
+        stack = None;
+        let Some((cpu, rest)) = line.split_once('[').and_then(|(_, rest)| rest.split_once(']')) else { continue };
+        let (time, what) = rest.trim_start().split_once(": ").expect("a time");
+        let cpu = Cpu(cpu.parse().expect("a CPU"));
+        let ts = Ts(time.replace('.', "").parse().expect("nanoseconds"));
+        if what.starts_with("sched_switch:") {
+            open.remove(&cpu);
+            if what.contains(" R+ ==> ") {
+                open.insert(cpu, (ts, cpu));
+            }
+        } else if what.starts_with("kernel_stack:") {
+            stack = open.remove(&cpu);
+            found.extend(stack.map(|place| (place, false)));
+        }
+    }
+    found
+}
+
+/// In rt-5.10.dat each switch that says `R+` has a stack (`stacktrace if prev_state == 256`).
+#[test]
+fn the_kernels_own_stacks_say_so() {
+    let path = fixture("rt-5.10.dat");
+    let trace = Trace::open(&path, Options::default()).expect("a fixture");
+    let events = support::events(&trace);
+    let mut slept: BTreeSet<(Ts, Cpu)> = BTreeSet::new();
+    for (place, event) in events.iter().enumerate() {
+        if let Kind::Switch { prev, state, .. } = event.kind
+            && state.raw == PrevState::PREEMPTED.raw
+        {
+            let woken = is_woken_next(&events, place, prev.pid);
+            assert_eq!(state.class == StateClass::Blocked, woken, "at {:?}", event.ts);
+            slept.extend(woken.then_some((event.ts, event.cpu)));
+        }
+    }
+    let list = schedviz(&["events", &path.display().to_string(), "--list"]).stdout;
+    let mut table: BTreeMap<(bool, bool), u32> = BTreeMap::new();
+    for (place, on_a_lock) in stacks(&String::from_utf8(list).expect("text")) {
+        *table.entry((slept.contains(&place), on_a_lock)).or_default() += 1;
+    }
+    let of = |slept, on_a_lock| table.get(&(slept, on_a_lock)).copied().unwrap_or(0);
+    assert_eq!(of(true, true) + of(true, false), slept.len() as u32);
+    // Some are woken before they have gone to sleep; some are preempted on their way to sleep.
+    assert!(of(true, true) > 200 && of(true, false) * 50 < of(true, true), "{table:?}");
+    assert!(of(false, false) > 200 && of(false, true) * 20 < of(false, false), "{table:?}");
+}
