@@ -2,9 +2,9 @@
 //!
 //! With PREEMPT_RT most spinlocks are locks to sleep on. A kernel 5.10 with its patches sleeps on them by
 //! `preempt_schedule_lock`, and its `sched_switch` then says `R+`, as of a task that was preempted and waits: so it is
-//! with 8,052 of 18,097 such switches of a hackbench. No field of the record tells the two apart. What comes next on
+//! with 8,053 of 18,097 such switches of a hackbench. No field of the record tells the two apart. What comes next on
 //! the task does: it is switched in, or it is woken. In a recording with stacks (`trace-cmd record -T`, 5.10.0-32-rt)
-//! 1,695 of the 1,718 that were woken next had gone to sleep on a lock, and 34 of the 2,609 others. (The 23 were
+//! 1,696 of the 1,718 that were woken next had gone to sleep on a lock, and 33 of the 2,496 others. (The 22 were
 //! preempted between setting their state and going to sleep.)
 //!
 //! Whether another kernel does so shows where a waker places such a task on another CPU, which no kernel does with one
@@ -113,12 +113,13 @@ impl Search {
                 }
             }
             Kind::Wakeup { task, .. } => {
-                let out = self.out.remove(&task.pid);
+                let Some(out) = self.out.remove(&task.pid) else { return };
+                let placed = out.moved_by == Some(event.cpu);
                 // Who was about to be woken when it was switched out was, most often, preempted indeed.
-                if let Some(out) = out.filter(|out| out.waking || !self.with_wakings) {
+                if placed || out.waking || !self.with_wakings {
                     self.slept.push(out.by);
-                    self.proven |= out.moved_by == Some(event.cpu);
                 }
+                self.proven |= placed;
             }
             Kind::Migrate { task, dest, .. } => {
                 if let Some(out) = self.out.get_mut(&task.pid) {
@@ -239,6 +240,9 @@ mod tests {
         let mut events = placed();
         events.extend([waking(30, 2, 5), switch(31, 3, 5, PrevState::PREEMPTED, 6), wakeup(32, 2, 5, 3)]);
         assert_eq!(slept(&events), [10]);
+        // But for one that is placed: whoever wakes it waits until it sleeps.
+        events.insert(7, migrate(31, 2, 5, 3, 2));
+        assert_eq!(slept(&events), [10, 31]);
     }
 
     #[test]
