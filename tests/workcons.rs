@@ -115,7 +115,7 @@ fn who_waits_is_named_where_a_cpu_idles_for_long() {
     let on_1 = (1, 4_000_000, 5_000_000, vec![(9, Some(120)), (5000, Some(120))]);
     let by_length = [on_1, (0, 2_000_000, 3_000_000, vec![deadline, fair]), (0, 6_000_000, 3_000_000, vec![deadline])];
     assert_eq!(found, by_length);
-    assert_eq!(report.long_reactions, 3);
+    assert_eq!((report.long_reactions, report.long_reactions_ns), (3, Dur(11_000_000)));
 }
 
 #[test]

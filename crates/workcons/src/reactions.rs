@@ -61,8 +61,10 @@ pub(crate) struct Reactions {
     /// By CPU: since when it reacts.
     open: Vec<Option<Ts>>,
     pub(crate) longest: Vec<Reaction>,
-    /// How many were long.
+    /// How many were long,
     pub(crate) long: u64,
+    /// and how long all of these together.
+    pub(crate) long_ns: Dur,
 }
 
 impl Reactions {
@@ -101,6 +103,7 @@ impl Reactions {
             return;
         }
         self.long += 1;
+        self.long_ns = Dur(self.long_ns.0.saturating_add(duration_ns.0));
         let at = self.longest.partition_point(|r| r.duration_ns >= duration_ns);
         if at == KEPT {
             return;

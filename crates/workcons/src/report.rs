@@ -193,6 +193,8 @@ pub struct Report {
     pub mean_waiting: f64,
     /// CPUs that idled for long although a task waited for them.
     pub long_reactions: u64,
+    /// How long all these times together.
+    pub long_reactions_ns: Dur,
     /// The longest of them.
     pub reactions: Vec<Reaction>,
     /// What is not known; part of the trust block of the JSON.
@@ -291,6 +293,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         mean_running: mean(integrals.running),
         mean_waiting: mean(integrals.waiting),
         long_reactions: reactions.long,
+        long_reactions_ns: reactions.long_ns,
         reactions: reactions.longest,
         unknown: Unknown {
             unknown_percent: percent(integrals.unknown, whole.cpu_time),
@@ -426,7 +429,10 @@ fn reactions(out: &mut String, report: &Report, trace: &Drawable) {
         out,
         "\n{} a CPU idled for over 1 ms although a task waited for it\n  (throttled, forced idle by core scheduling, \
          a virtual CPU that its host did not run, or misunderstood):",
-        if report.long_reactions == 1 { "Once".into() } else { format!("{} times", report.long_reactions) }
+        match report.long_reactions {
+            1 => "Once".to_owned(),
+            times => format!("{times} times, {} in all,", report.long_reactions_ns.human()),
+        }
     );
     for r in report.reactions.iter().take(5) {
         let start = r.start_in_trace_ns;
