@@ -24,8 +24,8 @@ type Switch = (Ts, Cpu, Pid);
 pub(crate) struct LockSleeps(Vec<Switch>);
 
 impl LockSleeps {
-    /// Whether a kernel can be one that needs to be looked at, by its format of `sched_switch`: until 5.15 the patches
-    /// of PREEMPT_RT had this field.
+    /// Whether a kernel can be one that needs to be looked at, by its format of `sched_switch`: with PREEMPT_RT 5.10 has
+    /// this field, and 6.1 has not.
     pub(crate) fn are_possible(switch: &EventFormat) -> bool {
         switch.field("common_migrate_disable").is_some()
     }
@@ -52,9 +52,7 @@ impl LockSleeps {
         }
         space
     }
-}
 
-impl LockSleeps {
     /// Passes on to `sink` what [`LockSleeps::named`] makes of the events.
     pub(crate) fn names<'s>(
         &'s self,

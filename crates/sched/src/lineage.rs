@@ -191,7 +191,6 @@ mod tests {
     #[test]
     fn threads_of_the_kernel_are_known_by_name() {
         let all = |names: &[&str], is| names.iter().all(|name| is_kernel_thread(Comm::new(name.as_bytes())) == is);
-        // Of a 7.2 with PREEMPT_RT, and of a 5.10.
         assert!(all(&["ktimers/7", "rcuc/3", "irq_work/1", "irq/25-virtio0-", "kdamond.0", "kworker/R-rcu_g"], true));
         assert!(all(&["rcu_preempt", "posixcputmr/0", "kthrotld", "kworker/u16:2", "migration/4"], true));
         assert!(all(&["hackbench", "kubelet", "java", "priority", "napier", "btrfs", "irqbalance"], false));

@@ -390,6 +390,7 @@ impl EventSource for EventStream<'_> {
 
     fn events_from(&mut self, from: Ts, sink: &mut Sink<'_>) -> Result<(), Error> {
         let trace = self.trace;
+        self.look_ahead()?;
         // Where a clock stepped back, the time of a unit does not tell what is before it.
         let lanes = if self.steps_back { trace.whole_lanes() } else { trace.lanes_from(from) };
         let mut late = |events: &[SchedEvent]| match events.partition_point(|event| event.ts < from) {
@@ -419,10 +420,8 @@ impl<'t> EventStream<'t> {
         first: &mut Sink<'_>,
         others: &mut [&mut SendSink<'_>],
     ) -> Result<(), Error> {
-        let sleeps = match self.sleeps.take() {
-            Some(sleeps) => sleeps,
-            None => self.lock_sleeps()?,
-        };
+        self.look_ahead()?;
+        let sleeps = self.sleeps.take().unwrap_or_default();
         let result = if sleeps.is_empty() {
             self.read(lanes, first, others)
         } else {
@@ -436,8 +435,11 @@ impl<'t> EventStream<'t> {
         result
     }
 
-    /// Looks through all that is to be read for sleeps on a lock.
-    fn lock_sleeps(&mut self) -> Result<LockSleeps, Error> {
+    /// Looks through all that can be read for sleeps on a lock, once.
+    fn look_ahead(&mut self) -> Result<(), Error> {
+        if self.sleeps.is_some() {
+            return Ok(());
+        }
         let trace = self.trace;
         let lanes = self.begin.map_or_else(|| trace.whole_lanes(), |begin| trace.lanes_from(begin));
         let mut search = Search::new(trace.header.options.kernel());
@@ -448,7 +450,8 @@ impl<'t> EventStream<'t> {
         self.read(&lanes, &mut look, &mut [])?;
         let sleeps = search.finish();
         self.found.add_many(Diagnostic::LockSleep, sleeps.number());
-        Ok(sleeps)
+        self.sleeps = Some(sleeps);
+        Ok(())
     }
 
     /// Reads these lanes, each from a unit of it on.
