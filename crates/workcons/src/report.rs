@@ -427,8 +427,9 @@ fn reactions(out: &mut String, report: &Report, trace: &Drawable) {
     }
     let _ = writeln!(
         out,
-        "\n{} a CPU idled for over 1 ms although a task waited for it\n  (throttled, forced idle by core scheduling, \
-         a virtual CPU that its host did not run, or misunderstood):",
+        "\n{} a CPU idled for over 1 ms although a task waited for it\n  \
+         (throttled, forced idle by core scheduling, a virtual CPU that its host did not\n   \
+         run, or misunderstood):",
         match report.long_reactions {
             1 => "Once".to_owned(),
             times => format!("{times} times, {} in all,", report.long_reactions_ns.human()),
