@@ -1,6 +1,6 @@
 //! Sleeps on a lock that a kernel names as preemptions: against a simulation and the kernel's own stacks.
 
-use crate::support::{self, fixture, schedviz};
+use crate::support::{self, fixture};
 use parse::{Options, Trace};
 use sched::{Cpu, EventSource, Kind, Pid, PrevState, SchedEvent, StateClass, Ts};
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,42 +76,35 @@ fn what_was_simulated_is_read_from_a_file_that_says_otherwise() {
     assert!(disguises > 500, "{disguises} prove little");
 }
 
-/// When and where a task was switched out as preempted, by the list; and whether the stack that the kernel recorded
-/// with it goes to sleep on a lock.
-fn stacks(list: &str) -> BTreeMap<(Ts, Cpu), bool> {
+/// When and where a task was switched out as preempted; and whether the stack that the kernel recorded with it goes to
+/// sleep on a lock.
+fn stacks(trace: &Trace) -> BTreeMap<(Ts, Cpu), bool> {
     let mut found = BTreeMap::new();
-    let mut open: BTreeMap<Cpu, (Ts, Cpu)> = BTreeMap::new();
-    let mut stack = None;
-    for line in list.lines() {
-        if let Some(call) = line.strip_prefix("=> ") {
-            if let Some(place) = stack {
-                *found.entry(place).or_default() |= call.starts_with("preempt_schedule_lock ");
+    let mut open: BTreeMap<Cpu, Ts> = BTreeMap::new();
+    trace.records(&mut |record| {
+        match record.format().map_or("", |f| f.name.as_str()) {
+            "sched_switch" => {
+                open.remove(&record.cpu);
+                if record.number("prev_state") == Some(PrevState::PREEMPTED.raw.into()) {
+                    open.insert(record.cpu, record.ts);
+                }
             }
-            continue;
-        }
-        stack = None;
-        let Some((cpu, rest)) = line.split_once('[').and_then(|(_, rest)| rest.split_once(']')) else { continue };
-        let (time, what) = rest.trim_start().split_once(": ").expect("a time");
-        let cpu = Cpu(cpu.parse().expect("a CPU"));
-        let ts = Ts(time.replace('.', "").parse().expect("nanoseconds"));
-        if what.starts_with("sched_switch:") {
-            open.remove(&cpu);
-            if what.contains(" R+ ==> ") {
-                open.insert(cpu, (ts, cpu));
+            "kernel_stack" => {
+                if let Some(ts) = open.remove(&record.cpu) {
+                    found.insert((ts, record.cpu), record.printed().contains("=> preempt_schedule_lock "));
+                }
             }
-        } else if what.starts_with("kernel_stack:") {
-            stack = open.remove(&cpu);
-            found.extend(stack.map(|place| (place, false)));
+            _ => {}
         }
-    }
+        ControlFlow::Continue(())
+    });
     found
 }
 
 /// In rt-5.10.dat each switch that says `R+` has a stack (`stacktrace if prev_state == 256`).
 #[test]
 fn the_kernels_own_stacks_say_so() {
-    let path = fixture("rt-5.10.dat");
-    let trace = Trace::open(&path, Options::default()).expect("a fixture");
+    let trace = Trace::open(&fixture("rt-5.10.dat"), Options::default()).expect("a fixture");
     let events = support::events(&trace);
     let mut slept: BTreeSet<(Ts, Cpu)> = BTreeSet::new();
     for (place, event) in events.iter().enumerate() {
@@ -123,9 +116,8 @@ fn the_kernels_own_stacks_say_so() {
             slept.extend(woken.then_some((event.ts, event.cpu)));
         }
     }
-    let list = schedviz(&["events", &path.display().to_string(), "--list"]).stdout;
     let mut table: BTreeMap<(bool, bool), u32> = BTreeMap::new();
-    for (place, on_a_lock) in stacks(&String::from_utf8(list).expect("text")) {
+    for (place, on_a_lock) in stacks(&trace) {
         *table.entry((slept.contains(&place), on_a_lock)).or_default() += 1;
     }
     let of = |slept, on_a_lock| table.get(&(slept, on_a_lock)).copied().unwrap_or(0);

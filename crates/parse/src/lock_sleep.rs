@@ -12,7 +12,6 @@
 
 use crate::format::EventFormat;
 use rustc_hash::FxHashMap;
-use sched::pass::SendSink;
 use sched::{Cpu, Kind, Pid, SchedEvent, StateClass, Ts};
 use std::ops::ControlFlow;
 
@@ -39,7 +38,7 @@ impl LockSleeps {
     }
 
     /// The same events, where those who slept sleep; `space` is overwritten.
-    pub(crate) fn named<'e>(&self, events: &[SchedEvent], space: &'e mut Vec<SchedEvent>) -> &'e [SchedEvent] {
+    fn named<'e>(&self, events: &[SchedEvent], space: &'e mut Vec<SchedEvent>) -> &'e [SchedEvent] {
         space.clear();
         space.extend_from_slice(events);
         for event in space.iter_mut() {
@@ -54,10 +53,10 @@ impl LockSleeps {
     }
 
     /// Passes on to `sink` what [`LockSleeps::named`] makes of the events.
-    pub(crate) fn names<'s>(
+    pub(crate) fn names<'s, S: FnMut(&[SchedEvent]) -> ControlFlow<()> + ?Sized>(
         &'s self,
-        sink: &'s mut SendSink<'_>,
-    ) -> impl FnMut(&[SchedEvent]) -> ControlFlow<()> + Send + 's {
+        sink: &'s mut S,
+    ) -> impl FnMut(&[SchedEvent]) -> ControlFlow<()> + use<'s, S> {
         let mut space = Vec::new();
         move |events| sink(self.named(events, &mut space))
     }

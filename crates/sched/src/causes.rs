@@ -345,11 +345,13 @@ impl Causes {
     /// which the tick of an idle CPU wakes: then nothing else is there but what it has pulled by now.
     fn idles(&self, cpu: Cpu, state: &SchedState) -> bool {
         match state.running(cpu) {
-            Some(current) if is_ksoftirqd(current.comm) => state.waiting(cpu).all(|task| {
-                let open = self.minds.get(&task.pid).and_then(|mind| mind.open);
-                open.is_some_and(|open| (open.migration.on, open.migration.cause) == (cpu, Cause::Idle))
-            }),
-            Some(_) => false,
+            Some(current) => {
+                let pulled = |pid| {
+                    let open = self.minds.get(&pid).and_then(|mind| mind.open);
+                    open.is_some_and(|open| (open.migration.on, open.migration.cause) == (cpu, Cause::Idle))
+                };
+                is_ksoftirqd(current.comm) && state.waiting(cpu).all(|task| pulled(task.pid))
+            }
             None => matches!(state.load(cpu), Load::Idle | Load::Reacting),
         }
     }

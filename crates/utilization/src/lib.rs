@@ -213,11 +213,9 @@ impl<'o> Utilization<'o> {
             Some(tasks) => tasks.is_match(&sched::event::escape(task.comm.as_bytes())),
             None => task.kin.is_traced(state.root()),
         };
-        // A task whose first event is to come has no name and no priority: its priority is none.
-        let known = !task.comm.is_empty();
         match () {
             () if task.comm.as_bytes().starts_with(b"migration/") => Class::Stopper,
-            () if known && task.prio < 100 => Class::RealTime,
+            () if task.known_prio().is_some_and(|prio| prio < 100) => Class::RealTime,
             () if application => Class::Application,
             () if is_kernel_thread(task.comm) || task.kin.parent == Some(Pid::KTHREADD) => Class::Kernel,
             () => Class::Other,

@@ -38,9 +38,7 @@ pub struct Held {
 
 impl Held {
     fn new(task: &Task) -> Held {
-        // Of a task that only `common_pid` told of nothing else is known.
-        let known = !task.comm.is_empty();
-        Held { pid: task.pid, command: task.comm, prio: known.then_some(task.prio) }
+        Held { pid: task.pid, command: task.comm, prio: task.known_prio() }
     }
 
     /// Its scheduling class, where it is not the ordinary one.

@@ -425,11 +425,9 @@ impl<'t> EventStream<'t> {
         let result = if sleeps.is_empty() {
             self.read(lanes, first, others)
         } else {
-            let mut space = Vec::new();
-            let mut first = |events: &[SchedEvent]| first(sleeps.named(events, &mut space));
-            let mut others: Vec<_> = others.iter_mut().map(|sink| sleeps.names(sink)).collect();
+            let mut others: Vec<_> = others.iter_mut().map(|sink| sleeps.names(*sink)).collect();
             let mut others: Vec<&mut SendSink<'_>> = others.iter_mut().map(|sink| sink as _).collect();
-            self.read(lanes, &mut first, &mut others)
+            self.read(lanes, &mut sleeps.names(first), &mut others)
         };
         self.sleeps = Some(sleeps);
         result

@@ -61,6 +61,11 @@ impl Task {
     pub fn id(&self) -> TaskId {
         self.id
     }
+
+    /// Its priority, if an event has told it: of a task that only `common_pid` told of nothing else is known.
+    pub fn known_prio(&self) -> Option<i32> {
+        (!self.comm.is_empty()).then_some(self.prio)
+    }
 }
 
 /// A run queue: those who wait, in the order they came.
