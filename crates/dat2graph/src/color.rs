@@ -6,8 +6,8 @@
 use draw::Color;
 use regex::Regex;
 use rustc_hash::FxHashMap;
+use sched::kthread::is_kernel_thread;
 use sched::lineage::LineageHistory;
-use sched::lineage::is_kernel_thread;
 use sched::{Comm, CpuSpan, Current, Pid, Ts};
 use std::collections::BTreeMap;
 use timeline::Class;

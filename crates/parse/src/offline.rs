@@ -12,7 +12,7 @@
 //! Between two such events the CPU is neither idle nor busy: [`Kind::Offline`] stands behind the last one before.
 
 use crate::plan::{Oddities, Plan};
-use sched::lineage::is_stopper;
+use sched::kthread::is_stopper;
 use sched::{Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
 
 /// A CPU's stopper, while it is current.

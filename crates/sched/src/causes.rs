@@ -17,7 +17,7 @@
 //! in one go are each a pull.
 
 use crate::event::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, TaskRef, Ts};
-use crate::lineage::{is_ksoftirqd, is_stopper};
+use crate::kthread::{is_ksoftirqd, is_stopper};
 use crate::span::TaskState;
 use crate::state::{Load, SchedState};
 use rustc_hash::FxHashMap;

@@ -26,6 +26,7 @@ pub mod counted;
 pub mod diag;
 pub mod episodes;
 pub mod event;
+pub mod kthread;
 pub mod lengths;
 pub mod lineage;
 pub mod pass;

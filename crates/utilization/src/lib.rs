@@ -15,7 +15,7 @@ pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, Ut
 use grid::Grid;
 use sched::causes::Herds;
 use sched::episodes::{Amount, Episodes};
-use sched::lineage::is_kernel_thread;
+use sched::kthread::is_kernel_thread;
 use sched::state::Task;
 use sched::{
     Analysis, ChosenCpus, Counts, Cpu, Current, Dur, Kind, PartCounts, Pid, SchedEvent, SchedState, TaskState,

@@ -31,6 +31,7 @@ pub use strips::Strip;
 use count::Counts;
 use reactions::Reactions;
 use sched::counted::{CountedQueues, Flags};
+use sched::kthread::is_bound;
 use sched::topology::Distance;
 use sched::{
     Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts,
@@ -262,7 +263,7 @@ fn flags(options: &Options<'_>, task: &Task, cpu: Cpu, state: &SchedState) -> Fl
         Some(application) => application(task, state),
         None => task.kin.is_traced(state.root()),
     };
-    1 | u8::from(!is_bound(&task.comm, cpu)) << 1 | u8::from(application) << 2
+    1 | u8::from(!is_bound(task.comm, cpu)) << 1 | u8::from(application) << 2
 }
 
 /// The thresholds of every report and, where it is none of them, the one that judges.
@@ -273,20 +274,6 @@ fn thresholds(min_episode: Dur) -> Vec<Dur> {
         all.sort_unstable();
     }
     all
-}
-
-/// Whether a thread of this name is bound to `cpu`: its name ends in `/N`, before a `:` for
-/// `kworker/N:…`. `kworker/u…` is not bound.
-pub fn is_bound(comm: &Comm, cpu: Cpu) -> bool {
-    if !comm.contains(b'/') {
-        return false;
-    }
-    let name = comm.as_bytes();
-    let Some(slash) = name.iter().rposition(|b| *b == b'/') else { return false };
-    let digits = name[slash + 1..].split(|b| *b == b':').next().unwrap_or(&[]);
-    // `kworker/3H` works for CPU 3 with high priority.
-    let digits = digits.strip_suffix(b"H").unwrap_or(digits);
-    std::str::from_utf8(digits).ok().and_then(|d| d.parse().ok()) == Some(cpu.0)
 }
 
 impl Analysis for WorkConservation<'_> {
@@ -348,17 +335,5 @@ impl WorkConservation<'_> {
     fn observed(&self, state: &SchedState) -> usize {
         let assumed = self.options.assume_idle.iter().filter(|cpu| state.load(**cpu) == Load::Unobserved);
         state.observed().chain(assumed.copied()).filter(|cpu| self.options.cpus.has(*cpu)).count()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bound_threads_by_their_names() {
-        let bound = |name: &str, cpu| is_bound(&Comm::new(name.as_bytes()), Cpu(cpu));
-        assert!(bound("kworker/1:0", 1) && bound("migration/12", 12) && bound("kworker/1:0H", 1));
-        assert!(!bound("kworker/1:0", 2) && !bound("kworker/u8:1", 8) && !bound("make", 0) && !bound("a/b", 0));
     }
 }

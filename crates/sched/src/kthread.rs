@@ -1,0 +1,103 @@
+//! The threads of the kernel, by their names: nothing else in a trace tells them from other tasks.
+
+use crate::event::{Comm, Cpu};
+
+/// Whether this is the name of the stopper of `cpu`, the thread that runs before all others.
+pub fn is_stopper(comm: Comm, cpu: Cpu) -> bool {
+    let number = comm.as_bytes().strip_prefix(b"migration/");
+    number.and_then(|n| std::str::from_utf8(n).ok()?.parse().ok()) == Some(cpu.0)
+}
+
+/// Whether this is the name of a thread that runs a CPU's softirqs.
+pub fn is_ksoftirqd(comm: Comm) -> bool {
+    comm.as_bytes().starts_with(b"ksoftirqd/")
+}
+
+/// Whether this is the name of a thread that belongs to the kernel. Neither the sched events nor
+/// the header say so; the names are the kernel's own, and few.
+pub fn is_kernel_thread(comm: Comm) -> bool {
+    const NAMES: [&str; 42] = [
+        "backlog_napi/",
+        "btrfs-",
+        "cpuhp/",
+        "edac-poller",
+        "hwrng",
+        "idle_inject/",
+        "irq/",
+        "irq_work/",
+        "jbd2/",
+        "kauditd",
+        "kblockd",
+        "kcompactd",
+        "kdamond.",
+        "kdevtmpfs",
+        "khugepaged",
+        "khungtaskd",
+        "ksmd",
+        "ksoftirqd/",
+        "kswapd",
+        "kthreadd",
+        "kthrotld",
+        "ktimers/",
+        "kvm-",
+        "kworker/",
+        "lockd",
+        "migration/",
+        "napi/",
+        "nfsd",
+        "oom_reaper",
+        "posixcputmr/",
+        "pr/",
+        "psimon",
+        "rcu_",
+        "rcub",
+        "rcuc/",
+        "rcun",
+        "rcuo",
+        "scsi_eh_",
+        "sugov:",
+        "vhost-",
+        "watchdogd",
+        "xfsaild/",
+    ];
+    NAMES.iter().any(|name| comm.as_bytes().starts_with(name.as_bytes()))
+}
+
+/// Whether a thread of this name is bound to `cpu`: its name ends in `/N`, before a `:` for
+/// `kworker/N:…`. `kworker/u…` is not bound.
+pub fn is_bound(comm: Comm, cpu: Cpu) -> bool {
+    if !comm.contains(b'/') {
+        return false;
+    }
+    let name = comm.as_bytes();
+    let Some(slash) = name.iter().rposition(|b| *b == b'/') else { return false };
+    let digits = name[slash + 1..].split(|b| *b == b':').next().unwrap_or(&[]);
+    // `kworker/3H` works for CPU 3 with high priority.
+    let digits = digits.strip_suffix(b"H").unwrap_or(digits);
+    std::str::from_utf8(digits).ok().and_then(|d| d.parse().ok()) == Some(cpu.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_the_kernel_are_known_by_name() {
+        let all = |names: &[&str], is| names.iter().all(|name| is_kernel_thread(Comm::new(name.as_bytes())) == is);
+        assert!(all(&["ktimers/7", "rcuc/3", "irq_work/1", "irq/25-virtio0-", "kdamond.0", "kworker/R-rcu_g"], true));
+        assert!(all(&["rcu_preempt", "posixcputmr/0", "kthrotld", "kworker/u16:2", "migration/4"], true));
+        assert!(all(&["hackbench", "kubelet", "java", "priority", "napier", "btrfs", "irqbalance"], false));
+    }
+
+    #[test]
+    fn each_cpu_has_its_stopper() {
+        assert!(is_stopper(Comm::new(b"migration/12"), Cpu(12)) && !is_stopper(Comm::new(b"migration/12"), Cpu(1)));
+    }
+
+    #[test]
+    fn bound_threads_by_their_names() {
+        let bound = |name: &str, cpu| is_bound(Comm::new(name.as_bytes()), Cpu(cpu));
+        assert!(bound("kworker/1:0", 1) && bound("migration/12", 12) && bound("kworker/1:0H", 1));
+        assert!(!bound("kworker/1:0", 2) && !bound("kworker/u8:1", 8) && !bound("make", 0) && !bound("a/b", 0));
+    }
+}
