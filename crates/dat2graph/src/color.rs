@@ -6,7 +6,7 @@
 use draw::Color;
 use regex::Regex;
 use rustc_hash::FxHashMap;
-use sched::kthread::is_kernel_thread;
+use sched::kthread::{command, is_kernel_thread};
 use sched::lineage::LineageHistory;
 use sched::{Comm, CpuSpan, Current, Pid, Ts};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub enum ColorBy {
     /// The task
     #[default]
     Pid,
-    /// Its command name
+    /// Its command name; the kernel's threads for each CPU have one, as ksoftirqd/N
     Command,
     /// The task that forked it
     Parent,
@@ -73,7 +73,7 @@ pub struct Coloring {
     pub forked: bool,
     /// Every task in the same pale grey: a ground for what is drawn over it.
     pub pale: bool,
-    /// The command names that the recorder saved, in order: what is listed has a colour of its own.
+    /// The commands whose names the recorder saved, in order: what is listed has a colour of its own.
     pub commands: Vec<Comm>,
     /// Who forked whom.
     pub lineage: LineageHistory,
@@ -82,6 +82,14 @@ pub struct Coloring {
 }
 
 impl Coloring {
+    /// Colours that stand for this, in a trace whose recorder saved these command names.
+    pub fn by(by: ColorBy, saved: impl Iterator<Item = Comm>) -> Coloring {
+        let mut commands: Vec<Comm> = saved.map(command).collect();
+        commands.sort_unstable();
+        commands.dedup();
+        Coloring { by, commands, ..Coloring::default() }
+    }
+
     /// What must be found out first.
     pub fn needs(&self) -> Needs {
         Needs {
@@ -93,7 +101,7 @@ impl Coloring {
     /// Whether this task is in question.
     fn is_shown(&self, pid: Pid, comm: Comm, ts: Ts) -> bool {
         let name = || sched::event::escape(comm.as_bytes());
-        self.target.as_ref().is_none_or(|t| t.as_bytes() == comm.as_bytes())
+        self.target.as_ref().is_none_or(|t| t.as_bytes() == comm.as_bytes() || t.as_bytes() == command(comm).as_bytes())
             && (self.pids.is_empty() || self.pids.contains(&pid))
             && self.tasks.as_ref().is_none_or(|r| r.is_match(&name()))
             && self.exclude.as_ref().is_none_or(|r| !r.is_match(&name()))
@@ -125,7 +133,7 @@ impl Coloring {
         let palette = |n: usize| FIRST + (n % PALETTE.len()) as Class;
         match self.by {
             ColorBy::Pid => palette(pid.0.rem_euclid(PALETTE.len() as i32) as usize),
-            ColorBy::Command => palette(self.command_index(comm)),
+            ColorBy::Command => palette(self.command_index(command(comm))),
             ColorBy::Parent => match self.lineage.of(pid, ts).parent {
                 Some(parent) => palette(parent.0.rem_euclid(PALETTE.len() as i32) as usize),
                 None => OTHERS,
@@ -140,12 +148,12 @@ impl Coloring {
         }
     }
 
-    fn command_index(&self, comm: Comm) -> usize {
-        match self.commands.binary_search(&comm) {
+    fn command_index(&self, command: Comm) -> usize {
+        match self.commands.binary_search(&command) {
             Ok(index) => index,
             // FNV-1a: the same on every machine and in every version.
             Err(_) => {
-                comm.as_bytes().iter().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193))
+                command.as_bytes().iter().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193))
                     as usize
             }
         }
@@ -171,7 +179,7 @@ impl Coloring {
         for task in tasks.iter().filter(|t| t.class != OTHERS) {
             let name = match self.by {
                 ColorBy::Pid => format!("{} {}", name_of(task.comm), task.pid),
-                ColorBy::Command => name_of(task.comm),
+                ColorBy::Command => name_of(command(task.comm)),
                 ColorBy::Parent => {
                     let parent = self.lineage.of(task.pid, Ts::MAX).parent;
                     parent.map_or("unknown parent".into(), |p| format!("forked by {p}"))
@@ -232,15 +240,20 @@ mod tests {
         let c = Coloring::default();
         assert_ne!(class(&c, 318, "a"), class(&c, 319, "a"));
         assert_eq!(class(&c, 318, "a"), class(&c, 318, "b"));
-        let c = Coloring { by: ColorBy::Command, commands: vec![Comm::new(b"a"), Comm::new(b"b")], ..c };
+        let saved = ["kworker/9:0", "ksoftirqd/1", "b", "a", "ksoftirqd/0"];
+        let c = Coloring::by(ColorBy::Command, saved.iter().map(|name| Comm::new(name.as_bytes())));
         assert_eq!(class(&c, 1, "b"), class(&c, 2, "b"));
         assert_ne!(class(&c, 1, "a"), class(&c, 1, "b"));
+        assert_eq!(class(&c, 30, "kworker/3:1"), class(&c, 40, "kworker/12:0"));
+        assert_ne!(class(&c, 30, "kworker/3:1"), class(&c, 40, "ksoftirqd/3"));
     }
 
     #[test]
     fn what_is_not_in_question_is_grey() {
         let c = Coloring { target: Some("ua".into()), ..Coloring::default() };
         assert_eq!((class(&c, 5, "ua") == OTHERS, class(&c, 5, "uab")), (false, OTHERS));
+        let c = Coloring { target: Some("migration/N".into()), ..c };
+        assert_eq!((class(&c, 5, "migration/7") == OTHERS, class(&c, 5, "ksoftirqd/7")), (false, OTHERS));
         let c = Coloring { tasks: Regex::new("^k").ok(), exclude: Regex::new("1$").ok(), ..Coloring::default() };
         assert_eq!(
             [class(&c, 5, "k0") == OTHERS, class(&c, 5, "k1") == OTHERS, class(&c, 5, "x") == OTHERS],

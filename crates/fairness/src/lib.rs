@@ -23,6 +23,7 @@ pub use waits::Starved;
 use idling::IdleTimes;
 use rustc_hash::FxHashMap;
 use sched::event::escape;
+use sched::kthread::command;
 use sched::state::Task;
 use sched::{
     Analysis, Chosen, Comm, CpuSpan, Dur, Kind, Lengths, PerTask, Pid, SchedEvent, SchedState, Span, TaskState, Ts,
@@ -36,7 +37,7 @@ pub enum GroupBy {
     /// Each task by itself.
     #[default]
     Task,
-    /// Tasks of the same command name.
+    /// Tasks of the same command name; the kernel's threads for each CPU have one ([`command`]).
     Command,
     /// Children of the same parent.
     Parent,
@@ -144,7 +145,7 @@ impl<'o> Fairness<'o> {
     fn key(&mut self, task: &Task) -> Option<Key> {
         Some(match &self.options.by {
             GroupBy::Task => Key::Task(task.pid),
-            GroupBy::Command => Key::Command(task.comm),
+            GroupBy::Command => Key::Command(command(task.comm)),
             GroupBy::Parent => Key::Parent(task.kin.parent),
             GroupBy::Matched(expression) => {
                 let catch = || {

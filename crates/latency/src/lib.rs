@@ -23,6 +23,7 @@ pub use figure::figure;
 pub use report::{LatencyReport, Row, Split, Unfinished, text};
 
 use rustc_hash::FxHashMap;
+use sched::kthread::command;
 use sched::state::Task;
 use sched::topology::Distance;
 use sched::{
@@ -35,7 +36,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
-    /// A row for each command name
+    /// A row for each command name; the kernel's threads for each CPU have one, as ksoftirqd/N
     #[default]
     Command,
     /// A row for each task
@@ -418,7 +419,7 @@ impl<'o> Latency<'o> {
     /// The row of a task, which takes its name.
     fn row(&mut self, task: &Task) -> &mut Named {
         let key = match self.options.by {
-            By::Command => Key::Command(task.comm),
+            By::Command => Key::Command(command(task.comm)),
             By::Task => Key::Task(task.pid),
         };
         let home = self.homes.get(task.id()).filter(|(other, _)| *other == key);

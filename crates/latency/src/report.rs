@@ -132,12 +132,12 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         all.iter_mut().zip(&row.measures).for_each(|(sum, lengths)| sum.merge(lengths));
     }
     let row = |row: crate::Named| {
-        let pid = match row.key {
-            Key::Command(_) => None,
-            Key::Task(pid) => Some(pid),
+        let (pid, command) = match row.key {
+            Key::Command(command) => (None, command),
+            Key::Task(pid) => (Some(pid), row.name),
         };
         let measures = named(&row.measures).filter(|m| m.summary.count > 0).collect();
-        (row.measures[Measure::Wakeup as usize].max(), Row { pid, command: row.name, measures })
+        (row.measures[Measure::Wakeup as usize].max(), Row { pid, command, measures })
     };
     let mut rows: Vec<(Dur, Row)> = rows.into_iter().map(row).collect();
     rows.sort_by(|(a, r), (b, s)| b.cmp(a).then(r.command.cmp(&s.command)).then(r.pid.cmp(&s.pid)));

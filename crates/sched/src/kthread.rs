@@ -16,7 +16,7 @@ pub fn is_ksoftirqd(comm: Comm) -> bool {
 /// Whether this is the name of a thread that belongs to the kernel. Neither the sched events nor
 /// the header say so; the names are the kernel's own, and few.
 pub fn is_kernel_thread(comm: Comm) -> bool {
-    const NAMES: [&str; 42] = [
+    const NAMES: [&str; 43] = [
         "backlog_napi/",
         "btrfs-",
         "cpuhp/",
@@ -57,10 +57,33 @@ pub fn is_kernel_thread(comm: Comm) -> bool {
         "scsi_eh_",
         "sugov:",
         "vhost-",
+        "watchdog/",
         "watchdogd",
         "xfsaild/",
     ];
     NAMES.iter().any(|name| comm.as_bytes().starts_with(name.as_bytes()))
+}
+
+/// The command that a task of this name runs: the name, but where the kernel has such a thread for each CPU, or
+/// several, every number in it is `N`. So `ksoftirqd/12` is `ksoftirqd/N`, `kworker/3:1H` is `kworker/N:NH` and
+/// `kworker/u33:2` is `kworker/uN:N`; otherwise a machine of 256 CPUs would have a thousand commands.
+pub fn command(comm: Comm) -> Comm {
+    if !comm.contains(b'/') || !is_kernel_thread(comm) {
+        return comm;
+    }
+    let name = comm.as_bytes();
+    let Some(slash) = name.iter().position(|b| *b == b'/') else { return comm };
+    let (kind, numbers) = name.split_at(slash + 1);
+    // Not `irq/25-virtio0`, `jbd2/sda1-8` or `kworker/R-ext4`, which say what they are for.
+    let of_a_pool = numbers.strip_prefix(b"u").unwrap_or(numbers);
+    if !of_a_pool.first().is_some_and(u8::is_ascii_digit) || !of_a_pool.iter().all(|b| b"0123456789:H".contains(b)) {
+        return comm;
+    }
+    let mut command = kind.to_vec();
+    for run in numbers.chunk_by(|a, b| a.is_ascii_digit() && b.is_ascii_digit()) {
+        command.push(if run[0].is_ascii_digit() { b'N' } else { run[0] });
+    }
+    Comm::new(&command)
 }
 
 /// Whether a thread of this name is bound to `cpu`: its name ends in `/N`, before a `:` for
@@ -92,6 +115,26 @@ mod tests {
     #[test]
     fn each_cpu_has_its_stopper() {
         assert!(is_stopper(Comm::new(b"migration/12"), Cpu(12)) && !is_stopper(Comm::new(b"migration/12"), Cpu(1)));
+    }
+
+    #[test]
+    fn threads_of_each_cpu_run_one_command() {
+        let commands = [
+            ("ksoftirqd/12", "ksoftirqd/N"),
+            ("migration/0", "migration/N"),
+            ("kworker/3:1H", "kworker/N:NH"),
+            ("kworker/255:17", "kworker/N:N"),
+            ("kworker/u33:2", "kworker/uN:N"),
+            ("rcuop/7", "rcuop/N"),
+        ];
+        for (name, expected) in commands {
+            assert_eq!(command(Comm::new(name.as_bytes())).to_string(), expected);
+        }
+        let others =
+            ["hackbench", "pool/3", "irq/25-virtio0-", "jbd2/sda1-8", "kworker/R-ext4-", "kworker/", "kcompactd0"];
+        for name in others {
+            assert_eq!(command(Comm::new(name.as_bytes())).to_string(), name);
+        }
     }
 
     #[test]

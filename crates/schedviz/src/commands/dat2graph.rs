@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use dat2graph::{ColorBy, Coloring, Lane, LaneFold, Needs, Options};
 use parse::{CpuReader, Trace, Want};
 use sched::topology::Order;
-use sched::{Comm, Cpu, Current, Diagnostic, Diagnostics, EventSource, Kind, SchedEvent, Topology, Ts};
+use sched::{Cpu, Current, Diagnostic, Diagnostics, EventSource, Kind, SchedEvent, Topology, Ts};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use timeline::page::Heading;
@@ -146,18 +146,13 @@ fn coloring(args: &Dat2graphArgs, trace: &Trace, topology: &Topology) -> Result<
     if args.tool.color_by == ColorBy::Node {
         needs_groups(topology, Order::Node, "--color-by node")?;
     }
-    let mut commands: Vec<Comm> = trace.saved_names().values().copied().collect();
-    commands.sort_unstable();
-    commands.dedup();
     Ok(Coloring {
-        by: args.tool.color_by,
         target: args.tool.target.clone(),
         tasks: args.tasks.tasks()?,
         exclude: args.tasks.exclude()?,
         pids: args.tasks.pids(),
         forked: args.tasks.forked,
-        commands,
-        ..Coloring::default()
+        ..Coloring::by(args.tool.color_by, trace.saved_names().values().copied())
     })
 }
 

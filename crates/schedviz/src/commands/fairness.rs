@@ -19,8 +19,8 @@ use timeline::scale::round_step;
 pub(crate) struct FairnessArgs {
     #[command(flatten)]
     trace: TraceArgs,
-    /// Members are each a `task`, a `command`, the children of a `parent`, or what a regular expression
-    /// catches in the command: its first group, or all of it
+    /// Members are each a `task`, a `command` (the kernel's threads for each CPU are one, as ksoftirqd/N), the
+    /// children of a `parent`, or what a regular expression catches in the name: its first group, or all of it
     #[arg(long, default_value = "task", value_name = "WHAT")]
     group_by: String,
     /// Expect shares by the weights of the nice values

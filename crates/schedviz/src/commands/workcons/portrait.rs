@@ -55,5 +55,5 @@ pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnos
 fn options(subject: &Subject, start: Ts, duration: Dur, margin: u64) -> dat2graph::Options {
     let from = Ts(start.0.saturating_sub_unsigned(margin)).max(subject.from);
     let to = start.after(duration).after(Dur(margin)).min(subject.to);
-    subject.lanes(from, to, Coloring { by: ColorBy::Command, ..Coloring::default() })
+    subject.lanes(from, to, Coloring::by(ColorBy::Command, subject.trace.saved_names().values().copied()))
 }
