@@ -3,7 +3,8 @@
 use crate::{Core, Options, Step, Who, at_rest};
 use std::fmt::Write;
 
-/// The step in lines of at most `width` characters. What the event concerns is marked with `*`.
+/// The step in lines of at most `width` characters, but for the last one, which is of the event and stays whole. What
+/// that concerns is marked with `*`.
 pub fn text(step: &Step, options: &Options, width: usize) -> String {
     let width = width.max(30);
     let mut out = String::new();
@@ -19,20 +20,41 @@ pub fn text(step: &Step, options: &Options, width: usize) -> String {
             let _ = writeln!(out, "{}", cut(&format!("{} {this}", options.group_name), width));
             group = Some(this);
         }
-        let _ = writeln!(out, "{}", cut(&row(core, step, who), width));
+        let _ = writeln!(out, "{}", row(core, step, who, width));
     }
     let next = step.event.as_ref().map_or("the trace ends here".into(), |e| format!("{}: {}", e.name, e.text));
-    let _ = writeln!(out, "next: {}", cut(&next, width.saturating_sub(6)));
+    let _ = writeln!(out, "next: {next}");
     out
 }
 
-/// One core.
-pub(crate) fn row(core: &Core, step: &Step, who: usize) -> String {
+/// One core, in at most `width` characters.
+pub(crate) fn row(core: &Core, step: &Step, who: usize, width: usize) -> String {
     let marked = step.event.as_ref().is_some_and(|e| e.concerns(core.cpu));
     let running = core.running.as_ref().map_or_else(|| at_rest(core.load).to_owned(), name);
     let waiting: Vec<String> = core.waiting.iter().map(name).collect();
     let mark = if marked { '*' } else { ' ' };
-    format!("{mark} {:>3}  {:who$} | {}", core.cpu, cut(&running, who), waiting.join(", ")).trim_end().to_owned()
+    let mut row = format!("{mark} {:>3}  {:who$} | ", core.cpu, cut(&running, who));
+    row.push_str(&enumerated(&waiting, width.saturating_sub(row.chars().count())));
+    cut(row.trim_end(), width)
+}
+
+/// As many of these as `width` characters hold, and how many more there are.
+fn enumerated(names: &[String], width: usize) -> String {
+    let all = names.join(", ");
+    if all.chars().count() <= width {
+        return all;
+    }
+    let more = |shown: usize| format!(" and {} more", names.len() - shown);
+    let mut ends = names.iter().scan(0, |end, name| {
+        *end += name.chars().count() + ", ".len();
+        Some(*end - ", ".len())
+    });
+    let shown = (1..names.len()).take_while(|n| ends.next().is_some_and(|end| end + more(*n).len() <= width)).last();
+    match shown {
+        Some(shown) => names[..shown].join(", ") + &more(shown),
+        None if names.len() == 1 => "1 task".into(),
+        None => format!("{} tasks", names.len()),
+    }
 }
 
 pub(crate) fn name(who: &Who) -> String {
@@ -47,4 +69,21 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
     short.push('\u{2026}');
     short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_not_fit_is_counted() {
+        let names: Vec<String> = (1..=4).map(|n| format!("make {n}")).collect();
+        assert_eq!(enumerated(&names, 30), "make 1, make 2, make 3, make 4");
+        assert_eq!(enumerated(&names, 29), "make 1, make 2 and 2 more");
+        assert_eq!(enumerated(&names, 25), "make 1, make 2 and 2 more");
+        assert_eq!(enumerated(&names, 24), "make 1 and 3 more");
+        assert_eq!(enumerated(&names, 16), "4 tasks");
+        assert_eq!(enumerated(&names[..1], 3), "1 task");
+        assert_eq!(enumerated(&[], 0), "");
+    }
 }

@@ -181,7 +181,9 @@ impl<S: EventSource> App<S> {
         frame.render_widget(Paragraph::new(self.rows(&step, cores)), cores);
         let text =
             step.event.as_ref().map_or("the trace ends here".into(), |e| format!("next, {}: {}", e.name, e.text));
-        frame.render_widget(Paragraph::new(Line::styled(cut(&text, width), bold)), next);
+        let (first, rest) = text.split_at(text.char_indices().nth(width).map_or(text.len(), |(at, _)| at));
+        let lines = [first.to_owned(), cut(rest, width)].map(|line| Line::styled(line, bold));
+        frame.render_widget(Paragraph::new(lines.to_vec()), next);
         let bottom = match &self.prompt {
             Some((Prompt::Find { back: false }, typed)) => format!("find an event, pid or command: {typed}\u{2588}"),
             Some((Prompt::Find { back: true }, typed)) => {
@@ -215,7 +217,7 @@ impl<S: EventSource> App<S> {
                 Load::Unknown | Load::Offline | Load::Unobserved => Style::new().fg(Color::DarkGray),
                 Load::Busy => Style::new(),
             };
-            lines.push(Line::styled(cut(&row(core, step, who), width), style));
+            lines.push(Line::styled(row(core, step, who, width), style));
             if lines.len() >= height {
                 break;
             }

@@ -29,6 +29,10 @@ struct Driver<'e> {
 
 impl Driver<'_> {
     fn new(events: &[SchedEvent]) -> Driver<'_> {
+        Driver::of_width(events, 72)
+    }
+
+    fn of_width(events: &[SchedEvent], width: u16) -> Driver<'_> {
         let mut replay = Replay::with(events, 2, 4).unwrap_or_else(|never| match never {});
         replay.go(0).unwrap_or_else(|never| match never {});
         let cpus = vec![(Cpu(0), Some(0)), (Cpu(1), Some(1))];
@@ -36,7 +40,7 @@ impl Driver<'_> {
         let parse_time: ParseTime =
             Box::new(|text| text.parse().map(Ts).map_err(|_| format!("{text:?} is not a time")));
         let app = App::new("story".into(), replay, options, Box::new(Plain), parse_time);
-        Driver { app, terminal: Terminal::new(TestBackend::new(72, 9)).expect("a terminal") }
+        Driver { app, terminal: Terminal::new(TestBackend::new(width, 9)).expect("a terminal") }
     }
 
     /// Presses keys, and tells what the screen shows then.
@@ -78,6 +82,17 @@ fn keys_move_through_the_trace() {
     assert_eq!(driver.press(&[KeyCode::End])[6], "the trace ends here");
     assert_eq!(driver.press(&[KeyCode::Char('p')]), screen);
     assert!(driver.press(&[KeyCode::Char('p')])[8].contains("no violation begins before"));
+}
+
+#[test]
+fn what_happens_next_may_take_two_lines() {
+    let events = story();
+    let mut driver = Driver::of_width(&events, 40);
+    let screen = driver.press(&[KeyCode::Char('n')]);
+    assert_eq!(screen[6..8], ["next, sched_migrate_task: cc 9 moves fro", "m CPU 0 to CPU 1; CPU 1 does it"]);
+    let mut driver = Driver::of_width(&events, 30);
+    let screen = driver.press(&[KeyCode::Char('n')]);
+    assert_eq!(screen[6..8], ["next, sched_migrate_task: cc 9", " moves from CPU 0 to CPU 1; C\u{2026}"]);
 }
 
 #[test]
