@@ -266,6 +266,7 @@ impl<S: EventSource> Pass<S> {
         let mut start = Start {
             ts: extent.start,
             cpus: extent.firsts.iter().map(|first| (first.cpu, first.current)).collect(),
+            named: Vec::new(),
             waiting: Vec::new(),
             without_wakeups: !extent.wakeups,
             incomplete: false,
@@ -294,5 +295,43 @@ impl<S: EventSource> Pass<S> {
             if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Comm, Pid, PrevState, TaskRef};
+
+    /// Who runs on CPU 0 when the window begins.
+    struct AtFirst(Comm);
+
+    impl Analysis for AtFirst {
+        type Output = Comm;
+
+        fn begin(&mut self, _: Ts, state: &SchedState) {
+            self.0 = state.running(Cpu(0)).map_or(Comm::EMPTY, |task| task.comm);
+        }
+
+        fn finish(self, _: Ts, _: &SchedState) -> Comm {
+            self.0
+        }
+    }
+
+    #[test]
+    fn who_runs_at_first_has_the_name_that_its_switch_tells() {
+        let [softirq, idle] = [(7, "ksoftirqd/0"), (0, "swapper/0")].map(|(pid, name)| TaskRef {
+            pid: Pid(pid),
+            prio: 120,
+            comm: Comm::new(name.as_bytes()),
+        });
+        let at = |ts, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(7), flags: 0, kind };
+        let woken = TaskRef { pid: Pid(8), ..softirq };
+        let events = [
+            at(1, Kind::Waking { task: woken, target: Cpu(0) }),
+            at(2, Kind::Switch { prev: softirq, state: PrevState::blocked(1), next: idle }),
+        ];
+        let outcome = Pass::over(&events[..]).run(|| AtFirst(Comm::EMPTY)).unwrap_or_else(|never| match never {});
+        assert_eq!(outcome.output, softirq.comm);
     }
 }

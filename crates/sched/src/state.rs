@@ -29,7 +29,8 @@
 //! [`SchedState::discovered`], and [`crate::Pass`] runs again with it in [`Start::waiting`]. If the CPU was idle
 //! in between, it cannot have waited there: it came unseen. Where
 //! events were lost before a task's first event, or wakeups were not recorded, its state until
-//! then is `Unknown`.
+//! then is `Unknown`. Who runs at first is known by number; the name, which decides what it counts as, comes with the
+//! switch that ends that, and likewise goes into the [`Start`] of the pass ([`SchedState::named`]).
 
 use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use crate::lineage::{Kin, Lineage};
@@ -41,32 +42,18 @@ mod current;
 mod repair;
 mod seen;
 mod silence;
+mod start;
 mod tasks;
 
 pub use counts::{Counts, Load, PartCounts};
 pub use current::CpuFold;
 pub use repair::Repair;
+pub use start::Start;
 pub use tasks::{Task, TaskId};
 
 use counts::Tally;
 use seen::Seen;
 use tasks::{Queue, Slot, Tasks};
-
-/// What is known of the first instant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Start {
-    /// The trace's first instant.
-    pub ts: Ts,
-    /// The CPUs that have events, each with what its first one tells of who ran until then.
-    pub cpus: Vec<(Cpu, Current)>,
-    /// Tasks known to wait from the first instant, and where.
-    pub waiting: Vec<(TaskRef, Cpu)>,
-    /// Wakeups are not in the trace: a task first seen being switched in may have slept until then.
-    pub without_wakeups: bool,
-    /// Some of the events that wake tasks or begin them are not in the trace, as others show: neither does a task's
-    /// first event tell then what it did before.
-    pub incomplete: bool,
-}
 
 #[derive(Clone, Debug, Default)]
 struct CpuState {
@@ -97,6 +84,10 @@ pub struct SchedState {
     repairs: [u64; Repair::ALL.len()],
     gaps: FxHashMap<Cpu, (u64, u64)>,
     discovered: Vec<(TaskRef, Cpu)>,
+    /// Tasks that ran from the start on, named when they were switched out.
+    named: Vec<TaskRef>,
+    /// Tasks that executed a program before anything named them.
+    executed: Vec<Pid>,
     /// Tasks first seen being switched in that cannot have waited since the start.
     newcomers: u64,
     spans: Vec<Span>,
@@ -106,34 +97,6 @@ pub struct SchedState {
 }
 
 impl SchedState {
-    /// The state at the first instant.
-    pub fn new(start: &Start) -> SchedState {
-        let mut state = SchedState {
-            start: start.ts,
-            now: start.ts,
-            without_wakeups: start.without_wakeups,
-            incomplete: start.incomplete,
-            ..SchedState::default()
-        };
-        for (cpu, current) in &start.cpus {
-            state.cpu(*cpu).observed = true;
-            match current {
-                Current::Unknown => {}
-                Current::Offline => state.go_offline(*cpu, start.ts),
-                Current::Idle => state.settle(*cpu, Pid::IDLE, start.ts),
-                Current::Task(pid) => state.settle(*cpu, *pid, start.ts),
-            }
-        }
-        for (task, cpu) in &start.waiting {
-            if state.tasks.find(task.pid).is_none() {
-                let slot = state.birth(*task, TaskState::Unknown, start.ts);
-                state.turn_out(slot, TaskState::Waiting(*cpu), start.ts);
-            }
-        }
-        state.forget_facts();
-        state
-    }
-
     /// The trace's first instant.
     pub fn start(&self) -> Ts {
         self.start
@@ -213,11 +176,6 @@ impl SchedState {
     /// The CPU spans that the last event closed.
     pub fn cpu_spans(&self) -> &[CpuSpan] {
         &self.cpu_spans
-    }
-
-    /// Tasks found, too late, to have waited since the start.
-    pub fn discovered(&self) -> &[(TaskRef, Cpu)] {
-        &self.discovered
     }
 
     /// How often a rule for contradictions was used.
@@ -457,12 +415,10 @@ impl SchedState {
             self.settle(cpu, prev.pid, now);
         }
         if let Some(slot) = self.cpus[cpu.index()].running {
-            self.rename(slot, prev);
-            // Who ran from the start on is named only now.
-            let c = &mut self.cpus[cpu.index()];
-            if c.comm.is_empty() {
-                c.comm = prev.comm;
+            if self.cpus[cpu.index()].comm.is_empty() {
+                self.name(cpu, prev);
             }
+            self.rename(slot, prev);
             let after = match state.class {
                 StateClass::Runnable | StateClass::Preempted => TaskState::Waiting(cpu),
                 StateClass::Blocked => TaskState::Blocked(cpu),
@@ -568,6 +524,9 @@ impl SchedState {
     fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm) {
         let name = self.task_of(old_pid).map_or(Comm::EMPTY, |t| t.comm);
         self.lineage.exec(pid, old_pid, program, name);
+        if name.is_empty() {
+            self.executed.push(pid);
+        }
         if pid == old_pid {
             return;
         }

@@ -110,6 +110,22 @@ fn a_wait_where_nothing_was_recorded_has_no_end() {
 }
 
 #[test]
+fn who_ran_from_the_start_on_is_named_by_its_switch() {
+    let start =
+        Start { cpus: vec![(Cpu(0), Current::Task(Pid(7))), (Cpu(1), Current::Task(Pid(8)))], ..Start::default() };
+    let mut d = Drive(SchedState::new(&start));
+    assert_eq!(d.0.running(Cpu(0)).map(|t| (t.comm, t.known_prio())), Some((Comm::EMPTY, None)));
+    // What executes a program was called otherwise before.
+    d.at(1, 1, 8, Kind::Exec { pid: Pid(8), old_pid: Pid(8), program: Comm::new(b"make") });
+    d.switch(2, 0, 7, R, 0).switch(3, 1, 8, R, 0).switch(4, 0, 0, R, 7).switch(5, 0, 7, R, 0);
+    assert_eq!(d.0.named(), [task(7)]);
+    let again = SchedState::new(&Start { named: d.0.named().to_vec(), ..start });
+    let named = again.running(Cpu(0)).expect("it runs");
+    assert_eq!((named.pid, named.comm, named.known_prio()), (Pid(7), task(7).comm, Some(task(7).prio)));
+    assert_eq!(again.running(Cpu(1)).map(|t| t.comm), Some(Comm::EMPTY));
+}
+
+#[test]
 fn what_was_not_recorded_shows_in_what_was() {
     let start = Start {
         cpus: vec![(Cpu(0), Current::Unknown), (Cpu(1), Current::Unknown)],

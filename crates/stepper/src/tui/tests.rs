@@ -67,14 +67,14 @@ fn keys_move_through_the_trace() {
     let screen = driver.press(&[]);
     assert_eq!(screen[0], "story  0.000000000 s, event 1 of 6");
     assert_eq!(screen[1], "2 cores: 1 busy, 1 idle; 0 tasks wait");
-    assert_eq!(screen[2..6], ["node 0", "*   0  task 7             |", "node 1", "    1                     |"]);
-    assert_eq!(screen[6], "next, event 1: event 1 on CPU 0, in task 7");
+    assert_eq!(screen[2..6], ["node 0", "*   0  make 7             |", "node 1", "    1                     |"]);
+    assert_eq!(screen[6], "next, event 1: event 1 on CPU 0, in make 7");
     assert!(screen[8].contains("q quit"));
     // To the start of the violation: cc has joined make.
     let screen = driver.press(&[KeyCode::Char('n')]);
     assert_eq!(screen[0], "story  0.000002000 s, event 4 of 6");
     assert!(screen[1].ends_with("1 task waits; work conservation is violated"));
-    assert_eq!(screen[3], "*   0  task 7             | cc 9");
+    assert_eq!(screen[3], "*   0  make 7             | cc 9");
     assert_eq!(screen[6], "next, sched_migrate_task: cc 9 moves from CPU 0 to CPU 1; CPU 1 does it");
     // Forward and back again shows the same.
     assert_eq!(driver.press(&[KeyCode::Right, KeyCode::Right, KeyCode::Left, KeyCode::Left]), screen);

@@ -1,0 +1,79 @@
+//! The first instant: what is known of it, and what is found out later.
+
+use super::SchedState;
+use crate::event::{Cpu, Pid, TaskRef, Ts};
+use crate::span::{Current, TaskState};
+
+/// What is known of the first instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// The trace's first instant.
+    pub ts: Ts,
+    /// The CPUs that have events, each with what its first one tells of who ran until then.
+    pub cpus: Vec<(Cpu, Current)>,
+    /// Tasks of `cpus` by what they were called when they were switched out: their numbers alone tell no name.
+    pub named: Vec<TaskRef>,
+    /// Tasks known to wait from the first instant, and where.
+    pub waiting: Vec<(TaskRef, Cpu)>,
+    /// Wakeups are not in the trace: a task first seen being switched in may have slept until then.
+    pub without_wakeups: bool,
+    /// Some of the events that wake tasks or begin them are not in the trace, as others show: neither does a task's
+    /// first event tell then what it did before.
+    pub incomplete: bool,
+}
+
+impl SchedState {
+    /// The state at the first instant.
+    pub fn new(start: &Start) -> SchedState {
+        let mut state = SchedState {
+            start: start.ts,
+            now: start.ts,
+            without_wakeups: start.without_wakeups,
+            incomplete: start.incomplete,
+            ..SchedState::default()
+        };
+        for (cpu, current) in &start.cpus {
+            state.cpu(*cpu).observed = true;
+            match current {
+                Current::Unknown => {}
+                Current::Offline => state.go_offline(*cpu, start.ts),
+                Current::Idle => state.settle(*cpu, Pid::IDLE, start.ts),
+                Current::Task(pid) => {
+                    if let Some(task) = start.named.iter().find(|task| task.pid == *pid) {
+                        state.birth(*task, TaskState::Unknown, start.ts);
+                    }
+                    state.settle(*cpu, *pid, start.ts);
+                }
+            }
+        }
+        for (task, cpu) in &start.waiting {
+            if state.tasks.find(task.pid).is_none() {
+                let slot = state.birth(*task, TaskState::Unknown, start.ts);
+                state.turn_out(slot, TaskState::Waiting(*cpu), start.ts);
+            }
+        }
+        state.forget_facts();
+        state
+    }
+
+    /// Tasks found, too late, to have waited since the start.
+    pub fn discovered(&self) -> &[(TaskRef, Cpu)] {
+        &self.discovered
+    }
+
+    /// Tasks that ran from the start on, by the names that they were switched out with.
+    pub fn named(&self) -> &[TaskRef] {
+        &self.named
+    }
+
+    /// Who ran on `cpu` without a name is named, as it is switched out. If it ran from the start on it had that name
+    /// then, unless it executed a program since.
+    #[cold]
+    pub(super) fn name(&mut self, cpu: Cpu, task: TaskRef) {
+        let c = &mut self.cpus[cpu.index()];
+        c.comm = task.comm;
+        if c.since == self.start && !task.comm.is_empty() && !self.executed.contains(&task.pid) {
+            self.named.push(task);
+        }
+    }
+}
