@@ -86,8 +86,6 @@ pub struct SchedState {
     discovered: Vec<(TaskRef, Cpu)>,
     /// Tasks that ran from the start on, named when they were switched out.
     named: Vec<TaskRef>,
-    /// Tasks that executed a program before anything named them.
-    executed: Vec<Pid>,
     /// Tasks first seen being switched in that cannot have waited since the start.
     newcomers: u64,
     spans: Vec<Span>,
@@ -287,7 +285,7 @@ impl SchedState {
         let slot = match self.tasks.find(pid) {
             Some(slot) => slot,
             None => {
-                let task = TaskRef { pid, prio: 0, comm: Comm::EMPTY };
+                let task = TaskRef { pid, prio: Task::NO_PRIO, comm: Comm::EMPTY };
                 self.birth(task, TaskState::Unknown, self.first_moment(pid))
             }
         };
@@ -416,7 +414,7 @@ impl SchedState {
         }
         if let Some(slot) = self.cpus[cpu.index()].running {
             if self.cpus[cpu.index()].comm.is_empty() {
-                self.name(cpu, prev);
+                self.name(cpu, slot, prev);
             }
             self.rename(slot, prev);
             let after = match state.class {
@@ -524,8 +522,9 @@ impl SchedState {
     fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm) {
         let name = self.task_of(old_pid).map_or(Comm::EMPTY, |t| t.comm);
         self.lineage.exec(pid, old_pid, program, name);
-        if name.is_empty() {
-            self.executed.push(pid);
+        if let Some(slot) = self.tasks.find(old_pid).filter(|_| !program.is_empty()) {
+            // The kernel names the task just before (`begin_new_exec`); the next switch would tell only later.
+            self.tasks.entry(slot).comm = program;
         }
         if pid == old_pid {
             return;
@@ -547,8 +546,7 @@ impl SchedState {
             self.change(slot, state, self.now, begun, begun);
             self.tasks.renumber(slot, pid);
             if let TaskState::Running(cpu) = self.tasks.entry(slot).state {
-                let comm = self.tasks.entry(slot).comm;
-                self.set_current(cpu, Current::Task(pid), Some(slot), comm, self.now);
+                self.set_current(cpu, Current::Task(pid), Some(slot), name, self.now);
             }
         }
     }

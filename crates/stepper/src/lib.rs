@@ -47,7 +47,7 @@ pub struct Who {
 
 impl Who {
     fn of(task: &Task) -> Who {
-        Who { pid: task.pid, command: task.comm, prio: task.prio }
+        Who { pid: task.pid, command: task.comm, prio: task.known_prio().unwrap_or(0) }
     }
 }
 

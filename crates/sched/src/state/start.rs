@@ -1,6 +1,6 @@
 //! The first instant: what is known of it, and what is found out later.
 
-use super::SchedState;
+use super::{SchedState, Slot};
 use crate::event::{Cpu, Pid, TaskRef, Ts};
 use crate::span::{Current, TaskState};
 
@@ -67,12 +67,12 @@ impl SchedState {
     }
 
     /// Who ran on `cpu` without a name is named, as it is switched out. If it ran from the start on it had that name
-    /// then, unless it executed a program since.
+    /// then, unless it executed a program since, which names it too.
     #[cold]
-    pub(super) fn name(&mut self, cpu: Cpu, task: TaskRef) {
+    pub(super) fn name(&mut self, cpu: Cpu, slot: Slot, task: TaskRef) {
         let c = &mut self.cpus[cpu.index()];
         c.comm = task.comm;
-        if c.since == self.start && !task.comm.is_empty() && !self.executed.contains(&task.pid) {
+        if c.since == self.start && !task.comm.is_empty() && self.tasks.entry(slot).comm.is_empty() {
             self.named.push(task);
         }
     }

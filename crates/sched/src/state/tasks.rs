@@ -62,9 +62,12 @@ impl Task {
         self.id
     }
 
+    /// The priority of a task that only `common_pid` told of; none that a kernel gives.
+    pub(super) const NO_PRIO: i32 = i32::MIN;
+
     /// Its priority, if an event has told it: of a task that only `common_pid` told of nothing else is known.
     pub fn known_prio(&self) -> Option<i32> {
-        (!self.comm.is_empty()).then_some(self.prio)
+        (self.prio != Task::NO_PRIO).then_some(self.prio)
     }
 }
 
