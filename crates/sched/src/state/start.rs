@@ -39,7 +39,9 @@ impl SchedState {
                 Current::Offline => state.go_offline(*cpu, start.ts),
                 Current::Idle => state.settle(*cpu, Pid::IDLE, start.ts),
                 Current::Task(pid) => {
-                    if let Some(task) = start.named.iter().find(|task| task.pid == *pid) {
+                    // Where events are missing, the first ones of two CPUs can tell of the same task.
+                    let named = start.named.iter().find(|task| task.pid == *pid);
+                    if let Some(task) = named.filter(|_| state.tasks.find(*pid).is_none()) {
                         state.birth(*task, TaskState::Unknown, start.ts);
                     }
                     state.settle(*cpu, *pid, start.ts);

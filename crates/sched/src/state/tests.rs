@@ -125,6 +125,13 @@ fn who_ran_from_the_start_on_is_named_by_its_switch() {
     let named = again.running(Cpu(0)).expect("it runs");
     assert_eq!((named.pid, named.comm, named.known_prio()), (Pid(7), task(7).comm, Some(task(7).prio)));
     assert_eq!(again.running(Cpu(1)).map(|t| t.comm), Some(Comm::EMPTY));
+    let twice = Start {
+        cpus: vec![(Cpu(0), Current::Task(Pid(7))), (Cpu(1), Current::Task(Pid(7)))],
+        named: vec![task(7)],
+        ..Start::default()
+    };
+    let twice = SchedState::new(&twice);
+    assert_eq!([Cpu(0), Cpu(1)].map(|cpu| twice.running(cpu).is_some()), [false, true], "a task runs in one place");
 }
 
 #[test]
