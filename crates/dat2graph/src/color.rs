@@ -6,7 +6,7 @@
 use draw::Color;
 use regex::Regex;
 use rustc_hash::FxHashMap;
-use sched::kthread::{command, is_kernel_thread};
+use sched::kthread::{command, is_any_stopper, is_kernel_thread};
 use sched::lineage::LineageHistory;
 use sched::{Comm, CpuSpan, Current, Pid, Ts};
 use std::collections::BTreeMap;
@@ -139,7 +139,7 @@ impl Coloring {
                 None => OTHERS,
             },
             ColorBy::Node => self.homes.get(&pid).map_or(OTHERS, |node| palette(*node as usize)),
-            ColorBy::Class if comm.as_bytes().starts_with(b"migration/") => STOPPER,
+            ColorBy::Class if is_any_stopper(comm) => STOPPER,
             ColorBy::Class if self.is_application(pid, ts) => APPLICATION,
             ColorBy::Class if is_kernel_thread(comm) || self.lineage.of(pid, ts).parent == Some(Pid::KTHREADD) => {
                 KERNEL

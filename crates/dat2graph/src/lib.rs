@@ -22,7 +22,7 @@ pub struct DrawArgs {
     /// What a colour stands for
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub color_by: ColorBy,
-    /// Only this command in colour, all others dark grey
+    /// Only this command in colour, all others dark grey; migration/N is that of every CPU
     #[arg(long, value_name = "COMMAND")]
     pub target: Option<String>,
     /// Mark these events: SYSTEM:NAME, with * for any part; several with commas

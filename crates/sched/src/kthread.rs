@@ -2,10 +2,19 @@
 
 use crate::event::{Comm, Cpu};
 
-/// Whether this is the name of the stopper of `cpu`, the thread that runs before all others.
+/// What follows in the name of a stopper: the number of its CPU.
+fn stopper_number(comm: &Comm) -> Option<&[u8]> {
+    comm.as_bytes().strip_prefix(b"migration/")
+}
+
+/// Whether this is the name of some CPU's stopper, the thread that runs before all others.
+pub fn is_any_stopper(comm: Comm) -> bool {
+    stopper_number(&comm).is_some()
+}
+
+/// Whether this is the name of the stopper of `cpu`.
 pub fn is_stopper(comm: Comm, cpu: Cpu) -> bool {
-    let number = comm.as_bytes().strip_prefix(b"migration/");
-    number.and_then(|n| std::str::from_utf8(n).ok()?.parse().ok()) == Some(cpu.0)
+    stopper_number(&comm).and_then(|n| std::str::from_utf8(n).ok()?.parse().ok()) == Some(cpu.0)
 }
 
 /// Whether this is the name of a thread that runs a CPU's softirqs.

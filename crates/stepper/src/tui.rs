@@ -183,7 +183,7 @@ impl<S: EventSource> App<S> {
             step.event.as_ref().map_or("the trace ends here".into(), |e| format!("next, {}: {}", e.name, e.text));
         let (first, rest) = text.split_at(text.char_indices().nth(width).map_or(text.len(), |(at, _)| at));
         let lines = [first.to_owned(), cut(rest, width)].map(|line| Line::styled(line, bold));
-        frame.render_widget(Paragraph::new(lines.to_vec()), next);
+        frame.render_widget(Paragraph::new(Vec::from(lines)), next);
         let bottom = match &self.prompt {
             Some((Prompt::Find { back: false }, typed)) => format!("find an event, pid or command: {typed}\u{2588}"),
             Some((Prompt::Find { back: true }, typed)) => {

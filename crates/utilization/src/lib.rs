@@ -15,7 +15,7 @@ pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, Ut
 use grid::Grid;
 use sched::causes::Herds;
 use sched::episodes::{Amount, Episodes};
-use sched::kthread::is_kernel_thread;
+use sched::kthread::{is_any_stopper, is_kernel_thread};
 use sched::state::Task;
 use sched::{
     Analysis, ChosenCpus, Counts, Cpu, Current, Dur, Kind, PartCounts, Pid, SchedEvent, SchedState, TaskState,
@@ -214,7 +214,7 @@ impl<'o> Utilization<'o> {
             None => task.kin.is_traced(state.root()),
         };
         match () {
-            () if task.comm.as_bytes().starts_with(b"migration/") => Class::Stopper,
+            () if is_any_stopper(task.comm) => Class::Stopper,
             () if task.known_prio().is_some_and(|prio| prio < 100) => Class::RealTime,
             () if application => Class::Application,
             () if is_kernel_thread(task.comm) || task.kin.parent == Some(Pid::KTHREADD) => Class::Kernel,
