@@ -50,6 +50,11 @@ pub const BANDS: [Color; 6] = [
     Color::rgb(0x58, 0x12, 0x57),
 ];
 
+/// What is not a task, in figures that show tasks as well: the three of the space that stand
+/// farthest from the palette, from the greys and from each other, to all four sights.
+pub const BESIDE_TASKS: [Color; 3] =
+    [Color::rgb(0x00, 0x00, 0x00), Color::rgb(0x00, 0x50, 0x80), Color::rgb(0xf0, 0x50, 0x10)];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,6 +121,18 @@ mod tests {
                 };
                 let d = least_distance(*a, *b);
                 assert!(d >= least, "{a:?} and {b:?}, {apart} apart: {d:.3}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_task_looks_like_none() {
+        for (i, a) in BESIDE_TASKS.iter().enumerate() {
+            for b in PALETTE.iter().chain([&Color::WHITE, &OTHER, &MIXED]) {
+                assert!(least_distance(*a, *b) > 0.06, "{a:?} and {b:?}: {:.3}", least_distance(*a, *b));
+            }
+            for b in &BESIDE_TASKS[i + 1..] {
+                assert!(least_distance(*a, *b) > 0.2, "{a:?} and {b:?}: {:.3}", least_distance(*a, *b));
             }
         }
     }

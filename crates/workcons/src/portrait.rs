@@ -7,7 +7,7 @@ use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use sched::Ts;
 use timeline::TimeScale;
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch, time_axis};
-use timeline::palette::{FAINT, INK};
+use timeline::palette::{BESIDE_TASKS, FAINT, INK};
 use timeline::strips::Strips;
 
 /// A closer look at an episode: its window, and whoever draws the cores in it.
@@ -25,9 +25,9 @@ const WIDTH: Unit = 842 * PT;
 const AXIS: Unit = 26 * PT;
 const TITLE: Unit = 24 * PT;
 
-const WAITING: Color = Color::rgb(0xc8, 0x38, 0x30);
-const IDLE: Color = Color::rgb(0x40, 0x80, 0xc0);
-const BOTH: Color = Color::rgb(0x68, 0x18, 0x60);
+const BOTH: Color = BESIDE_TASKS[0];
+const IDLE: Color = BESIDE_TASKS[1];
+const WAITING: Color = BESIDE_TASKS[2];
 
 /// The figure of a report that was made with strips. `looks` are at the first of its longest
 /// episodes, in their order; `lane_height` is that of all cores in one of them; `legend` tells what
