@@ -295,6 +295,64 @@ fn a_thread_that_executes_is_chosen_by_the_number_it_had() {
     assert_eq!(got(10), [(5, 1)]);
 }
 
+/// A task that executes a program, or names itself, ran by two names, by each for as long as it had it.
+#[test]
+fn what_ran_by_which_name_is_the_same_wherever_it_is_told() {
+    use sched::Comm;
+    let mut renamed = 0;
+    for path in recordings() {
+        let trace = Trace::open(&path, parse::Options::default()).expect("a recording");
+        let (Ok(events), Some((from, to))) = (trace.events(), trace.extent()) else { continue };
+        let drawn = dat2graph::Options {
+            from,
+            to,
+            zero: from,
+            cpus: trace.observed().into_iter().map(|cpu| (cpu, None)).collect(),
+            group_name: String::new(),
+            marks: Vec::new(),
+            frequency: false,
+            coloring: dat2graph::Coloring::by(dat2graph::ColorBy::Command, std::iter::empty()),
+        };
+        let shares = fairness::Options { by: fairness::GroupBy::Command, ..fairness::Options::new(from, to) };
+        let Ok(outcome) = Pass::over(events).run(|| (Fairness::new(&shares), dat2graph::Timeline::new(&drawn))) else {
+            continue;
+        };
+        let (shares, lanes) = outcome.output;
+        let members: BTreeMap<String, u64> = shares.members.iter().map(|m| (m.name.clone(), m.run_ns.0)).collect();
+        let mut shown: BTreeMap<String, u64> = BTreeMap::new();
+        let mut names: BTreeMap<Pid, BTreeSet<Comm>> = BTreeMap::new();
+        for task in dat2graph::report(&lanes, &drawn).tasks {
+            let name = sched::kthread::command(task.command);
+            let name = if name.is_empty() { "?".to_owned() } else { name.to_string() };
+            *shown.entry(name).or_default() += task.run_ns;
+            names.entry(task.pid).or_default().insert(task.command);
+        }
+        renamed += names.values().filter(|names| names.len() > 1).count();
+        let ran = |of: BTreeMap<String, u64>| of.into_iter().filter(|(_, ns)| *ns > 0).collect::<BTreeMap<_, _>>();
+        assert_eq!(ran(members), ran(shown), "{}", path.display());
+    }
+    assert!(renamed > 30, "only {renamed} tasks had two names");
+
+    // By the events of the recording: `taskset` names itself, `soak` is executed.
+    let trace = fixture("affine.dat");
+    let trace = trace.to_str().expect("a path");
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let text = schedviz(&[arguments, &["-q", "--json", trace]].concat()).success().text();
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let shares = json(&["fairness", "--group-by", "command"]);
+    for name in ["sh", "taskset", "soak"] {
+        let alone = json(&["running-waiting", "--tasks", &format!("^{name}$")]);
+        let member = shares["members"].as_array().and_then(|all| all.iter().find(|m| m["name"] == name));
+        let member = member.expect("it ran");
+        assert_eq!(
+            (&member["run_ns"], &member["wait_ns"]),
+            (&alone["panels"][0]["running_ns"], &alone["panels"][0]["waiting_ns"]),
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn losses_are_told_by_whatever_follows_the_state() {
     let folder = scratch("losses");

@@ -133,6 +133,7 @@ impl Coloring {
         let palette = |n: usize| FIRST + (n % PALETTE.len()) as Class;
         match self.by {
             ColorBy::Pid => palette(pid.0.rem_euclid(PALETTE.len() as i32) as usize),
+            ColorBy::Command if comm.is_empty() => OTHERS,
             ColorBy::Command => palette(self.command_index(command(comm))),
             ColorBy::Parent => match self.lineage.of(pid, ts).parent {
                 Some(parent) => palette(parent.0.rem_euclid(PALETTE.len() as i32) as usize),
@@ -175,10 +176,16 @@ impl Coloring {
 
     /// What the legend lists: name, class and time, the longest first, for tasks with these times.
     pub(crate) fn entries(&self, tasks: &[crate::TaskTime]) -> Vec<(String, Class, u64)> {
+        let shown = || tasks.iter().filter(|t| t.class != OTHERS);
+        let mut latest: FxHashMap<Pid, (Ts, Comm)> = FxHashMap::default();
+        for task in shown() {
+            let name = latest.entry(task.pid).or_insert((task.last, task.comm));
+            *name = (*name).max((task.last, task.comm));
+        }
         let mut sums: BTreeMap<String, (Class, u64)> = BTreeMap::new();
-        for task in tasks.iter().filter(|t| t.class != OTHERS) {
+        for task in shown() {
             let name = match self.by {
-                ColorBy::Pid => format!("{} {}", name_of(task.comm), task.pid),
+                ColorBy::Pid => format!("{} {}", name_of(latest[&task.pid].1), task.pid),
                 ColorBy::Command => name_of(command(task.comm)),
                 ColorBy::Parent => {
                     let parent = self.lineage.of(task.pid, Ts::MAX).parent;

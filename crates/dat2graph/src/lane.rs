@@ -7,19 +7,19 @@ use sched::{Analysis, Comm, Cpu, CpuFold, CpuSpan, Current, Kind, Pid, SchedEven
 use std::collections::BTreeMap;
 use timeline::{Class, Columns, Piece, Rows};
 
-/// How long a task ran.
+/// How long a task ran by one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskTime {
     /// Its number.
     pub pid: Pid,
-    /// Its latest name.
+    /// Its name; empty where none was seen.
     pub comm: Comm,
-    /// Its class, when it had that name.
+    /// Its class by that name.
     pub class: Class,
     /// The time.
     pub ns: u64,
     /// When it was last seen.
-    last: Ts,
+    pub(crate) last: Ts,
 }
 
 /// The occurrences of one marked event on a lane: where it occurred, as far as places can be told
@@ -57,7 +57,10 @@ struct Builder<'o> {
     options: &'o Options,
     columns: Columns,
     report: LaneReport,
+    /// Who ran, by the name each has now,
     tasks: FxHashMap<Pid, TaskTime>,
+    /// and by those it had before.
+    earlier: FxHashMap<(Pid, Comm), TaskTime>,
     /// Up to here the current span was pushed already, by an interrupt.
     covered: Ts,
 }
@@ -66,7 +69,8 @@ impl<'o> Builder<'o> {
     fn new(cpu: Cpu, options: &'o Options) -> Builder<'o> {
         let report = LaneReport { cpu, busy_ns: 0, idle_ns: 0, unknown_ns: 0, offline_ns: 0, switches: 0, gaps: 0 };
         let columns = Columns::new(options.from, options.to, options.columns());
-        Builder { options, columns, report, tasks: FxHashMap::default(), covered: options.from }
+        let (tasks, earlier) = Default::default();
+        Builder { options, columns, report, tasks, earlier, covered: options.from }
     }
 
     fn span(&mut self, span: &CpuSpan) {
@@ -78,13 +82,14 @@ impl<'o> Builder<'o> {
             Current::Offline => self.report.offline_ns += ns,
             Current::Task(pid) => {
                 self.report.busy_ns += ns;
-                let task =
-                    self.tasks.entry(pid).or_insert(TaskTime { pid, comm: span.comm, class, ns: 0, last: span.end });
-                task.ns += ns;
-                task.last = span.end;
-                if !span.comm.is_empty() {
-                    (task.comm, task.class) = (span.comm, class);
+                let now = TaskTime { pid, comm: span.comm, class, ns: 0, last: span.end };
+                let task = self.tasks.entry(pid).or_insert(now);
+                if task.comm != span.comm {
+                    let before = std::mem::replace(task, self.earlier.remove(&(pid, span.comm)).unwrap_or(now));
+                    self.earlier.insert((pid, before.comm), before);
                 }
+                task.ns += ns;
+                (task.class, task.last) = (class, span.end);
             }
         }
         self.columns.push(class, span.start.max(self.covered), span.end);
@@ -101,8 +106,8 @@ impl<'o> Builder<'o> {
     }
 
     fn finish(self) -> Lane {
-        let mut tasks: Vec<TaskTime> = self.tasks.into_values().collect();
-        tasks.sort_unstable_by_key(|t| t.pid);
+        let mut tasks: Vec<TaskTime> = self.tasks.into_values().chain(self.earlier.into_values()).collect();
+        tasks.sort_unstable_by_key(|t| (t.pid, t.comm));
         let pieces = self.columns.finish();
         Lane { report: self.report, pieces, tasks, marks: Vec::new(), frequencies: Vec::new() }
     }
@@ -254,21 +259,26 @@ impl Analysis for Timeline<'_> {
     }
 }
 
-/// The times of all lanes together, the longest first.
+/// The times of all lanes together, the longest first. What a task ran without a name counts by its latest, if that
+/// looks the same.
 pub(crate) fn total(lanes: &[Lane]) -> Vec<TaskTime> {
-    let mut tasks: BTreeMap<Pid, TaskTime> = BTreeMap::new();
+    let mut tasks: BTreeMap<(Pid, Comm), TaskTime> = BTreeMap::new();
     for task in lanes.iter().flat_map(|l| &l.tasks) {
-        match tasks.get_mut(&task.pid) {
-            None => drop(tasks.insert(task.pid, *task)),
-            Some(sum) => {
-                sum.ns = sum.ns.saturating_add(task.ns);
-                if task.last >= sum.last && !task.comm.is_empty() {
-                    (sum.comm, sum.class, sum.last) = (task.comm, task.class, task.last);
-                }
-            }
+        let sum = tasks.entry((task.pid, task.comm)).or_insert(TaskTime { ns: 0, ..*task });
+        sum.ns = sum.ns.saturating_add(task.ns);
+        if task.last >= sum.last {
+            (sum.class, sum.last) = (task.class, task.last);
+        }
+    }
+    let nameless: Vec<TaskTime> = tasks.values().filter(|task| task.comm.is_empty()).copied().collect();
+    for TaskTime { pid, comm, class, ns, .. } in nameless {
+        let by_name = tasks.range_mut((pid, comm)..).skip(1).take_while(|((other, _), _)| *other == pid);
+        if let Some((_, latest)) = by_name.filter(|(_, task)| task.class == class).max_by_key(|(_, task)| task.last) {
+            latest.ns = latest.ns.saturating_add(ns);
+            tasks.remove(&(pid, comm));
         }
     }
     let mut tasks: Vec<TaskTime> = tasks.into_values().collect();
-    tasks.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.pid.cmp(&b.pid)));
+    tasks.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| (a.pid, a.comm).cmp(&(b.pid, b.comm))));
     tasks
 }

@@ -85,7 +85,7 @@ pub struct Report {
     pub start_ns: Ts,
     /// One for each CPU, in display order.
     pub lanes: Vec<LaneReport>,
-    /// All tasks that ran, the longest first.
+    /// All tasks that ran, the longest first. One that executed a program has an entry for each name.
     pub tasks: Vec<TaskReport>,
     /// The marked events.
     pub events: Vec<EventReport>,
@@ -110,12 +110,12 @@ pub struct LaneReport {
     pub gaps: u64,
 }
 
-/// The time of one task.
+/// The time of one task by one name.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskReport {
     /// Its number.
     pub pid: sched::Pid,
-    /// Its latest name.
+    /// Its name.
     pub command: sched::Comm,
     /// How long it ran.
     pub run_ns: u64,

@@ -7,6 +7,9 @@
 //! * Jain's index: (Σ xᵢ)² / (n Σ xᵢ²); 1 where all have the same, 1/n where one has all;
 //! * Lorenz curve: what share of the time the members that ran least have together.
 //!
+//! A task that executes a program ran by two names, by each as long as it had it. One that names itself without that
+//! has its new name from the next switch on, which is the first event to tell it; a slice counts by the latest.
+//!
 //! The run times of members that never wanted a CPU are no sign of unfairness: beside what a member got
 //! stands what it wanted, its time runnable (running or waiting).
 
@@ -24,7 +27,7 @@ use idling::IdleTimes;
 use rustc_hash::FxHashMap;
 use sched::event::escape;
 use sched::kthread::command;
-use sched::state::Task;
+use sched::state::{Task, TaskId};
 use sched::{
     Analysis, Chosen, Comm, CpuSpan, Dur, Kind, Lengths, PerTask, Pid, SchedEvent, SchedState, Span, TaskState, Ts,
 };
@@ -109,6 +112,8 @@ pub struct Fairness<'o> {
     /// The member of each task, and what makes it one of it.
     homes: PerTask<(Traits, usize)>,
     intervals: Division,
+    /// Runs in which a task took another name: until then they are accounted for, by the name of before.
+    renamed: Vec<(TaskId, Ts)>,
     /// What the expression catches in a name.
     caught: FxHashMap<Comm, Option<String>>,
     waits: Waits,
@@ -136,6 +141,7 @@ impl<'o> Fairness<'o> {
             members: Vec::new(),
             homes: PerTask::default(),
             intervals: Division::of_width(options.from, options.to, options.interval.0),
+            renamed: Vec::new(),
             caught: FxHashMap::default(),
             waits: Waits::new(options.zero, options.worst),
             idle: IdleTimes::default(),
@@ -184,6 +190,38 @@ impl<'o> Fairness<'o> {
         sums.weight = sums.weight.max(weight_of(task.prio));
         Some(index)
     }
+
+    /// A task takes another name: what it ran until now counts by the one that it had.
+    fn rename(&mut self, task: &Task, ts: Ts, state: &SchedState) {
+        let TaskState::Running(_) = task.state else { return };
+        let start = self.renamed_in(task.id()).unwrap_or(task.since.max(self.options.from));
+        if let Some(member) = self.member(task, state) {
+            self.members[member].1.add(true, start, ts, &mut self.intervals);
+        }
+        self.renamed.push((task.id(), ts));
+    }
+
+    /// When the task took its name, if it did so since it was switched in; asked for once.
+    fn renamed_in(&mut self, task: TaskId) -> Option<Ts> {
+        let place = self.renamed.iter().position(|(other, _)| *other == task)?;
+        Some(self.renamed.swap_remove(place).1)
+    }
+}
+
+impl Sums {
+    /// It ran, or waited, from `start` to `end`.
+    fn add(&mut self, runs: bool, start: Ts, end: Ts, intervals: &mut Division) {
+        let total = if runs { &mut self.run_ns } else { &mut self.wait_ns };
+        *total = total.saturating_add(end.since(start).0);
+        intervals.split(start, end, |interval, start, end| {
+            if interval >= self.intervals.len() {
+                self.intervals.resize(interval + 1, (0, 0));
+            }
+            let (run, wait) = &mut self.intervals[interval];
+            let sum = if runs { run } else { wait };
+            *sum = sum.saturating_add(end.since(start).0);
+        });
+    }
 }
 
 impl Analysis for Fairness<'_> {
@@ -197,6 +235,17 @@ impl Analysis for Fairness<'_> {
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
         self.waits.pass(event.ts, state.counts().idle > 0);
+        let renamed = match event.kind {
+            Kind::Exec { old_pid, .. } => state.task_of(old_pid),
+            // It named itself at some moment of its run. That began by the name which was known.
+            Kind::Switch { prev, .. } => state.running(event.cpu).filter(|task| {
+                task.comm != prev.comm && task.pid == prev.pid && !task.comm.is_empty() && !prev.comm.is_empty()
+            }),
+            _ => None,
+        };
+        if let Some(task) = renamed {
+            self.rename(task, event.ts, state);
+        }
     }
 
     fn span(&mut self, span: &Span, state: &SchedState) {
@@ -206,6 +255,7 @@ impl Analysis for Fairness<'_> {
             TaskState::Waiting(cpu) if state.is_observed(cpu) => false,
             _ => return,
         };
+        let renamed = if runs { self.renamed_in(span.task) } else { None };
         let Some(task) = state.task(span.task) else { return };
         // A thread that executes takes another number: this is the one that it had meanwhile.
         let before = (task.pid != span.pid).then(|| {
@@ -219,23 +269,10 @@ impl Analysis for Fairness<'_> {
         let Some(member) = self.member(task, state) else { return };
         let Fairness { members, intervals, .. } = self;
         let sums = &mut members[member].1;
-        let length = span.duration();
-        if runs {
-            sums.run_ns = sums.run_ns.saturating_add(length.0);
-            if whole {
-                sums.slices.add(length);
-            }
-        } else {
-            sums.wait_ns = sums.wait_ns.saturating_add(length.0);
+        if runs && whole {
+            sums.slices.add(span.duration());
         }
-        intervals.split(span.start, span.end, |interval, start, end| {
-            if interval >= sums.intervals.len() {
-                sums.intervals.resize(interval + 1, (0, 0));
-            }
-            let (run, wait) = &mut sums.intervals[interval];
-            let sum = if runs { run } else { wait };
-            *sum = sum.saturating_add(end.since(start).0);
-        });
+        sums.add(runs, renamed.unwrap_or(span.start), span.end, intervals);
     }
 
     fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {

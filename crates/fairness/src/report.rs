@@ -99,6 +99,8 @@ pub(crate) fn jain(amounts: &[f64]) -> f64 {
 fn name(key: &Key, comm: Comm) -> String {
     match key {
         Key::Task(pid) => pid.named(comm),
+        // Who ran at first, until it executed a program.
+        Key::Command(comm) if comm.is_empty() => "?".into(),
         Key::Command(comm) => comm.to_string(),
         Key::Parent(None) => "parent unknown".into(),
         Key::Parent(Some(pid)) => format!("children of {pid}"),

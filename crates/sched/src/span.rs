@@ -64,14 +64,15 @@ pub struct Span {
     pub ended: bool,
 }
 
-/// A stretch of one CPU with one current task. The spans of a CPU tile the window.
+/// A stretch of one CPU with one current task of one name: one that executes a program begins another stretch. The
+/// spans of a CPU tile the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuSpan {
     /// The CPU.
     pub cpu: Cpu,
     /// What it ran throughout.
     pub current: Current,
-    /// The task's name when it was switched in; empty where none was seen.
+    /// The task's name, since it was switched in or executed its program; empty where none was seen.
     pub comm: Comm,
     /// From this instant,
     pub start: Ts,

@@ -7,7 +7,7 @@
 //! | `sched_wakeup` p, target | `Running` → nothing (an *early wakeup*). `Waiting` → corrected to `target`. Otherwise → `Waiting(target)`. |
 //! | `sched_wakeup_new` p, target | a new life of p → `Waiting(target)`. |
 //! | `sched_migrate_task` p, orig, dest | `Waiting` → `Waiting(dest)`. `Running` → a contradiction, nothing else. Otherwise only its last CPU changes. |
-//! | `sched_process_fork`, `_exit` | lineage only. `_exec`: a thread that is not the leader takes the leader's number. |
+//! | `sched_process_fork`, `_exit` | lineage only. `_exec`: the program's name from then on; a thread that is not the leader takes the leader's number. |
 //! | loss on e | current of e and the tasks `Running(e)` or `Waiting(e)` → `Unknown` |
 //! | offline e | current of e becomes `Offline`; its stopper is `Blocked(e)`, who was `Waiting(e)` is `Unknown` |
 //! | any event on e | its `common_pid` settles an `Unknown` or `Offline` current |
@@ -370,10 +370,15 @@ impl SchedState {
         }
     }
 
-    /// Finds a task that an event is about, and takes over its name.
+    /// Finds a task that an event is about, and takes over its name; while it runs, only the first one: that it has
+    /// named itself counts from its next switch on, whoever wakes it early.
     fn find(&mut self, task: TaskRef) -> Option<Slot> {
         let slot = self.tasks.find(task.pid)?;
-        self.rename(slot, task);
+        let entry = self.tasks.entry(slot);
+        match entry.state {
+            TaskState::Running(_) if !entry.comm.is_empty() => entry.prio = task.prio,
+            _ => self.rename(slot, task),
+        }
         Some(slot)
     }
 
@@ -437,13 +442,14 @@ impl SchedState {
     }
 
     fn switch_in(&mut self, cpu: Cpu, next: TaskRef) -> Slot {
-        let Some(slot) = self.find(next) else {
+        let Some(slot) = self.tasks.find(next.pid) else {
             let since = self.first_moment(next.pid);
             if since == self.start {
                 self.come(next, cpu, self.cpus[cpu.index()].emptied);
             }
             return self.birth(next, TaskState::Unknown, since);
         };
+        self.rename(slot, next);
         let Task { state, undecided, .. } = *self.tasks.entry(slot);
         match (state, undecided) {
             (TaskState::Waiting(other), _) if other != cpu => self.repair(Repair::UnseenMigration),
@@ -522,14 +528,26 @@ impl SchedState {
     fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm) {
         let name = self.task_of(old_pid).map_or(Comm::EMPTY, |t| t.comm);
         self.lineage.exec(pid, old_pid, program, name);
-        if let Some(slot) = self.tasks.find(old_pid).filter(|_| !program.is_empty()) {
+        if pid != old_pid {
+            self.hand_over(old_pid, pid);
+        }
+        let Some(slot) = self.tasks.find(pid) else { return };
+        let task = self.tasks.entry(slot);
+        if !program.is_empty() {
             // The kernel names the task just before (`begin_new_exec`); the next switch would tell only later.
-            self.tasks.entry(slot).comm = program;
+            task.comm = program;
         }
-        if pid == old_pid {
-            return;
+        if let TaskState::Running(cpu) = task.state {
+            let c = &self.cpus[cpu.index()];
+            let comm = if program.is_empty() { c.comm } else { program };
+            if (c.current, c.comm) != (Current::Task(pid), comm) {
+                self.set_current(cpu, Current::Task(pid), Some(slot), comm, self.now);
+            }
         }
-        // The leader is dead by now, or about to be; its number goes to the thread that executes.
+    }
+
+    /// A thread executes a program: the leader is dead by now, or about to be, and its number goes to the thread.
+    fn hand_over(&mut self, old_pid: Pid, pid: Pid) {
         if let Some(leader) = self.tasks.find(pid) {
             if let TaskState::Running(_) = self.tasks.entry(leader).state {
                 // A switch between the exchange and this event used the new number already.
@@ -545,9 +563,6 @@ impl SchedState {
             let Task { state, begun, .. } = *self.tasks.entry(slot);
             self.change(slot, state, self.now, begun, begun);
             self.tasks.renumber(slot, pid);
-            if let TaskState::Running(cpu) = self.tasks.entry(slot).state {
-                self.set_current(cpu, Current::Task(pid), Some(slot), name, self.now);
-            }
         }
     }
 

@@ -114,8 +114,12 @@ impl CpuFold {
                 }
                 self.turn(Current::of(next.pid), next.comm, event.ts, emit);
             }
-            Kind::Exec { pid, old_pid, .. } if pid != old_pid && self.current == Some(Current::Task(old_pid)) => {
-                self.turn(Current::Task(pid), self.comm, event.ts, emit);
+            // A switch between the exchange of numbers and this event used the new one already.
+            Kind::Exec { pid, old_pid, program } if self.current.is_some_and(|c| c.is_one_of(pid, old_pid)) => {
+                let comm = if program.is_empty() { self.comm } else { program };
+                if (self.current, self.comm) != (Some(Current::Task(pid)), comm) {
+                    self.turn(Current::Task(pid), comm, event.ts, emit);
+                }
             }
             _ => {}
         }
@@ -132,6 +136,10 @@ impl CpuFold {
 }
 
 impl Current {
+    fn is_one_of(self, a: Pid, b: Pid) -> bool {
+        self.pid().is_some_and(|pid| pid == a || pid == b)
+    }
+
     /// The number of the task that runs, if one is known to.
     pub fn pid(self) -> Option<Pid> {
         match self {

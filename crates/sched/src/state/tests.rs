@@ -119,6 +119,9 @@ fn who_ran_from_the_start_on_is_named_by_its_switch() {
     let make = Comm::new(b"make");
     d.at(1, 1, 8, Kind::Exec { pid: Pid(8), old_pid: Pid(8), program: make });
     assert_eq!(d.0.running(Cpu(1)).map(|t| (t.comm, t.known_prio())), Some((make, None)), "an exec tells no priority");
+    let [span] = d.0.cpu_spans() else { panic!("what ran under two names is two spans: {:?}", d.0.cpu_spans()) };
+    assert_eq!((span.comm, span.start, span.end), (Comm::EMPTY, Ts(0), Ts(1)));
+    assert!(d.0.spans().is_empty(), "its run goes on");
     d.switch(2, 0, 7, R, 0).switch(3, 1, 8, R, 0).switch(4, 0, 0, R, 7).switch(5, 0, 7, R, 0);
     assert_eq!(d.0.named(), [task(7)]);
     let again = SchedState::new(&Start { named: d.0.named().to_vec(), ..start });
