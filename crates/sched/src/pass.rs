@@ -2,9 +2,9 @@
 
 use crate::analysis::Analysis;
 use crate::diag::Diagnostics;
-use crate::event::{Cpu, Kind, SchedEvent, Ts};
+use crate::event::{Comm, Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
 use crate::span::Current;
-use crate::state::{SchedState, Start};
+use crate::state::{SchedState, Start, Task};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
@@ -81,6 +81,11 @@ pub trait EventSource {
         true
     }
 
+    /// What the recorder called a task at the end, where the source keeps that; empty if not.
+    fn saved_name(&self, _: Pid) -> Comm {
+        Comm::EMPTY
+    }
+
     /// How many threads it may use.
     fn threads(&self) -> usize {
         1
@@ -115,6 +120,10 @@ impl<S: EventSource> EventSource for &mut S {
 
     fn births(&mut self) -> bool {
         (**self).births()
+    }
+
+    fn saved_name(&self, pid: Pid) -> Comm {
+        (**self).saved_name(pid)
     }
 
     fn threads(&self) -> usize {
@@ -275,12 +284,26 @@ impl<S: EventSource> Pass<S> {
         let (from, to) = self.window.within(extent.start, extent.end);
         let early = self.look_ahead(&start)?;
         learn(&mut start, &early, &mut self.source);
+        self.name(&mut start, &early);
         let end = match self.window.to {
             None => End::Open,
             Some(_) if to >= extent.end => End::Inclusive,
             Some(_) => End::Exclusive,
         };
         Ok(Plan { start, from, to, end, late: Diagnostics::default() })
+    }
+
+    /// Who runs at first and throughout the prologue is called what the recorder called it at the end: no event
+    /// tells more. With a window in a large trace that is who matters most.
+    fn name(&self, start: &mut Start, early: &SchedState) {
+        for pid in start.cpus.iter().filter_map(|(_, current)| current.pid()) {
+            // It has a name once it was switched out, or executed a program.
+            let is_nameless = early.task_of(pid).is_some_and(|task| task.comm.is_empty());
+            if is_nameless && start.named.iter().all(|other| other.pid != pid) {
+                let comm = self.source.saved_name(pid);
+                start.named.push(TaskRef { pid, prio: Task::NO_PRIO, comm });
+            }
+        }
     }
 
     /// The state after the prologue.
@@ -301,7 +324,7 @@ impl<S: EventSource> Pass<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Comm, Pid, PrevState, TaskRef};
+    use crate::event::PrevState;
 
     /// Who runs on CPU 0 when the window begins.
     struct AtFirst(Comm);
@@ -318,6 +341,25 @@ mod tests {
         }
     }
 
+    /// Events of a recorder that saved names.
+    struct Saved<'e>(&'e [SchedEvent]);
+
+    impl EventSource for Saved<'_> {
+        type Error = Infallible;
+
+        fn extent(&mut self) -> Result<Extent, Infallible> {
+            self.0.extent()
+        }
+
+        fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Infallible> {
+            self.0.events(sink)
+        }
+
+        fn saved_name(&self, _: Pid) -> Comm {
+            Comm::new(b"at the end")
+        }
+    }
+
     #[test]
     fn who_runs_at_first_has_the_name_that_its_switch_tells() {
         let [softirq, idle] = [(7, "ksoftirqd/0"), (0, "swapper/0")].map(|(pid, name)| TaskRef {
@@ -331,7 +373,15 @@ mod tests {
             at(1, Kind::Waking { task: woken, target: Cpu(0) }),
             at(2, Kind::Switch { prev: softirq, state: PrevState::blocked(1), next: idle }),
         ];
-        let outcome = Pass::over(&events[..]).run(|| AtFirst(Comm::EMPTY)).unwrap_or_else(|never| match never {});
-        assert_eq!(outcome.output, softirq.comm);
+        let at_first = |events, prologue| {
+            let pass = Pass::over(Saved(events)).prologue(prologue);
+            pass.run(|| AtFirst(Comm::EMPTY)).unwrap_or_else(|never| match never {}).output
+        };
+        assert_eq!(at_first(&events[..], Pass::<Saved<'_>>::PROLOGUE), softirq.comm);
+        // Nothing but the recorder tells it.
+        assert_eq!(at_first(&events[..1], 200), Comm::new(b"at the end"));
+        // It had another name before.
+        let exec = Kind::Exec { pid: Pid(7), old_pid: Pid(7), program: Comm::new(b"at the end") };
+        assert_eq!(at_first(&[events[0], at(2, exec)], 200), Comm::EMPTY);
     }
 }

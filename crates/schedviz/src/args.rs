@@ -258,7 +258,8 @@ impl TraceArgs {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct BeginArgs {
     /// Read from shortly before --min on, not from the start of the trace: at once, however long that is.
-    /// A task that waited all the while unseen is missing then, and --forked is not known
+    /// A task that waited all the while unseen is missing then, one that ran all the while is called what it was
+    /// at the end of the recording, and --forked is not known
     #[arg(long, requires = "min", help_heading = "Window")]
     pub(crate) fast_window: bool,
 }

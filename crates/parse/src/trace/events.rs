@@ -13,7 +13,7 @@ use crate::seam::Timed;
 use crate::states::{Evidence, States};
 use crate::stream::{self, CpuPages, Unit, Visitor, join_losses};
 use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
-use sched::{Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
+use sched::{Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
 
 mod near;
@@ -375,6 +375,10 @@ impl EventSource for EventStream<'_> {
 
     fn births(&mut self) -> bool {
         self.trace.has("sched_wakeup_new") || self.trace.has("sched_process_fork")
+    }
+
+    fn saved_name(&self, pid: Pid) -> Comm {
+        self.trace.saved_name(pid)
     }
 
     fn threads(&self) -> usize {

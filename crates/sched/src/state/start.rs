@@ -11,7 +11,8 @@ pub struct Start {
     pub ts: Ts,
     /// The CPUs that have events, each with what its first one tells of who ran until then.
     pub cpus: Vec<(Cpu, Current)>,
-    /// Tasks of `cpus` by what they were called when they were switched out: their numbers alone tell no name.
+    /// Tasks of `cpus` by what they were called when they were switched out, or else by the recorder: their numbers
+    /// alone tell no name.
     pub named: Vec<TaskRef>,
     /// Tasks known to wait from the first instant, and where.
     pub waiting: Vec<(TaskRef, Cpu)>,

@@ -63,7 +63,7 @@ impl Task {
     }
 
     /// The priority of a task that only `common_pid` told of; none that a kernel gives.
-    pub(super) const NO_PRIO: i32 = i32::MIN;
+    pub(crate) const NO_PRIO: i32 = i32::MIN;
 
     /// Its priority, if an event has told it: of a task that only `common_pid` told of nothing else is known.
     pub fn known_prio(&self) -> Option<i32> {
