@@ -41,13 +41,13 @@ pub struct Who {
     pub pid: Pid,
     /// Its name; empty where none was seen.
     pub command: Comm,
-    /// The kernel's priority: 0–99 real time, 100–139 fair.
-    pub prio: i32,
+    /// The kernel's priority: below 0 deadline, 0–99 real time, 100–139 fair; nothing where no event has told it.
+    pub prio: Option<i32>,
 }
 
 impl Who {
     fn of(task: &Task) -> Who {
-        Who { pid: task.pid, command: task.comm, prio: task.known_prio().unwrap_or(0) }
+        Who { pid: task.pid, command: task.comm, prio: task.known_prio() }
     }
 }
 

@@ -72,6 +72,7 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
             format!("{} {how} from CPU {orig} to CPU {dest}; CPU {cpu} does it", task.pid.named(task.comm))
         }
         Kind::Fork { child, child_comm, .. } => format!("{} forks {}", current(), child.named(child_comm)),
+        Kind::Exec { program, .. } if !program.is_empty() => format!("{} executes {program}", current()),
         Kind::Exec { .. } => format!("{} executes a program", current()),
         Kind::Exit { .. } => format!("{} exits", current()),
         Kind::Lost { count } => {
