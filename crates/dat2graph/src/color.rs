@@ -204,6 +204,18 @@ impl Coloring {
         entries
     }
 
+    /// What tasks without a colour are, and whether that was asked for.
+    pub(crate) fn others(&self) -> (&'static str, bool) {
+        let all = self.target.is_none() && self.tasks.is_none() && self.exclude.is_none();
+        match self.by {
+            _ if !all || !self.pids.is_empty() || self.forked => ("other tasks", true),
+            ColorBy::Command => ("name not seen", false),
+            ColorBy::Parent => ("parent not seen", false),
+            ColorBy::Node => ("first CPU not seen", false),
+            ColorBy::Pid | ColorBy::Class => ("other tasks", true),
+        }
+    }
+
     /// What a colour stands for, in words.
     pub(crate) fn caption(&self) -> String {
         let by = match self.by {

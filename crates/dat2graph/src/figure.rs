@@ -129,10 +129,11 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
         });
     }
     let others = tasks.iter().filter(|t| t.class == crate::color::OTHERS).map(|t| t.ns).fold(0, u64::saturating_add);
-    if others > 0 {
+    let (name, asked) = options.coloring.others();
+    if others > 0 && (asked || share(others) >= 0.05) {
         legend.push(LegendEntry {
             swatch: area(timeline::palette::OTHER),
-            label: format!("other tasks {:.1} %", share(others)),
+            label: format!("{name} {:.1} %", share(others)),
         });
     }
     legend
