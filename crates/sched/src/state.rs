@@ -12,7 +12,7 @@
 //! | offline e | current of e becomes `Offline`; its stopper is `Blocked(e)`, who was `Waiting(e)` is `Unknown` |
 //! | any event on e | its `common_pid` settles an `Unknown` or `Offline` current |
 //!
-//! Contradictions are repaired, and counted by kind ([`Repair`]):
+//! Contradictions are repaired, and counted by kind ([`SchedState::repaired`]):
 //!
 //! * switch whose `prev` is not e's known current: the old current → `Unknown`; go on from `prev`;
 //! * switch-in of a task that is `Waiting` elsewhere: it moves at the switch;
@@ -32,6 +32,7 @@
 //! then is `Unknown`. Who runs at first is known by number; the name, which decides what it counts as, comes with the
 //! switch that ends that, and likewise goes into the [`Start`] of the pass ([`SchedState::named`]).
 
+use crate::diag::{Diagnostic, Diagnostics};
 use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use crate::lineage::{Kin, Lineage};
 use crate::span::{CpuSpan, Current, Span, TaskState};
@@ -39,7 +40,6 @@ use rustc_hash::FxHashMap;
 
 mod counts;
 mod current;
-mod repair;
 mod seen;
 mod silence;
 mod start;
@@ -47,7 +47,6 @@ mod tasks;
 
 pub use counts::{Counts, Load, PartCounts};
 pub use current::CpuFold;
-pub use repair::Repair;
 pub use start::Start;
 pub use tasks::{Task, TaskId};
 
@@ -81,7 +80,7 @@ pub struct SchedState {
     tasks: Tasks,
     lineage: Lineage,
     seen: Seen,
-    repairs: [u64; Repair::ALL.len()],
+    repairs: Diagnostics,
     gaps: FxHashMap<Cpu, (u64, u64)>,
     discovered: Vec<(TaskRef, Cpu)>,
     /// Tasks that ran from the start on, named when they were switched out.
@@ -177,8 +176,8 @@ impl SchedState {
     }
 
     /// How often a rule for contradictions was used.
-    pub fn repaired(&self, what: Repair) -> u64 {
-        self.repairs[what as usize]
+    pub fn repaired(&self, what: Diagnostic) -> u64 {
+        self.repairs.count(what)
     }
 
     /// Gaps of each CPU so far: how many, and their total length in nanoseconds.
@@ -248,8 +247,8 @@ impl SchedState {
         self.tasks.bury();
     }
 
-    fn repair(&mut self, what: Repair) {
-        self.repairs[what as usize] += 1;
+    fn repair(&mut self, what: Diagnostic) {
+        self.repairs.add(what);
     }
 
     fn cpu(&mut self, cpu: Cpu) -> &mut CpuState {
@@ -309,7 +308,7 @@ impl SchedState {
         if let TaskState::Running(other) = state
             && other != cpu
         {
-            self.repair(Repair::RunningElsewhere);
+            self.repair(Diagnostic::RunningElsewhere);
             self.set_current(other, Current::Unknown, None, Comm::EMPTY, ts);
         }
         // Who slept had been woken before; who ran elsewhere had left.
@@ -411,7 +410,7 @@ impl SchedState {
     fn switch(&mut self, cpu: Cpu, prev: TaskRef, state: PrevState, next: TaskRef) {
         let now = self.now;
         if self.cpus[cpu.index()].current != Current::of(prev.pid) {
-            self.repair(Repair::SwitchPrevMismatch);
+            self.repair(Diagnostic::SwitchPrevMismatch);
             if let Some(old) = self.cpus[cpu.index()].running {
                 self.turn_out(old, TaskState::Unknown, now);
             }
@@ -452,9 +451,9 @@ impl SchedState {
         self.rename(slot, next);
         let Task { state, undecided, .. } = *self.tasks.entry(slot);
         match (state, undecided) {
-            (TaskState::Waiting(other), _) if other != cpu => self.repair(Repair::UnseenMigration),
+            (TaskState::Waiting(other), _) if other != cpu => self.repair(Diagnostic::UnseenMigration),
             (TaskState::Blocked(_) | TaskState::Unknown, Some((orig, emptied))) => self.come(next, orig, emptied),
-            (TaskState::Blocked(_), None) if !self.without_wakeups => self.repair(Repair::UnseenWakeup),
+            (TaskState::Blocked(_), None) if !self.without_wakeups => self.repair(Diagnostic::UnseenWakeup),
             _ => {}
         }
         slot
@@ -477,13 +476,13 @@ impl SchedState {
         };
         match self.tasks.entry(slot).state {
             TaskState::Running(_) => {
-                self.repair(Repair::EarlyWakeup);
+                self.repair(Diagnostic::EarlyWakeup);
                 self.tasks.entry(slot).waking = None;
             }
             TaskState::Waiting(cpu) if cpu == target => {}
             TaskState::Waiting(_) => {
                 // It has slept meanwhile, or this would be where it waits.
-                self.repair(Repair::WakeupTargetCorrected);
+                self.repair(Diagnostic::WakeupTargetCorrected);
                 self.change(slot, TaskState::Waiting(target), self.now, false, true);
             }
             _ => self.enter(slot, TaskState::Waiting(target), self.now),
@@ -492,7 +491,7 @@ impl SchedState {
 
     fn wakeup_new(&mut self, task: TaskRef, target: Cpu) {
         if let Some(old) = self.tasks.find(task.pid) {
-            self.repair(Repair::UnseenExit);
+            self.repair(Diagnostic::UnseenExit);
             self.end(old);
         }
         let slot = self.birth(task, TaskState::Unknown, self.now);
@@ -512,11 +511,11 @@ impl SchedState {
         match entry.state {
             TaskState::Waiting(cpu) => {
                 if cpu != orig {
-                    self.repair(Repair::MigrateOrigMismatch);
+                    self.repair(Diagnostic::MigrateOrigMismatch);
                 }
                 self.enter(slot, TaskState::Waiting(dest), self.now);
             }
-            TaskState::Running(_) => self.repair(Repair::MigrateRunning),
+            TaskState::Running(_) => self.repair(Diagnostic::MigrateRunning),
             TaskState::Blocked(_) => {
                 entry.state = TaskState::Blocked(dest);
                 entry.undecided = undecided;

@@ -5,7 +5,7 @@ use crate::strips::Strip;
 use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::topology::{Distance, shorten_cpu_list};
-use sched::{Cpu, Dur, Repair, SchedState, Topology, Ts};
+use sched::{Cpu, Diagnostic, Dur, SchedState, Topology, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::Drawable;
@@ -299,8 +299,8 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
             unknown_percent: percent(integrals.unknown, whole.cpu_time),
             gaps,
             missing_events: state.missing(),
-            unseen_queues: state.repaired(Repair::UnseenQueue),
-            unseen_switches: state.repaired(Repair::SwitchPrevMismatch),
+            unseen_queues: state.repaired(Diagnostic::UnseenQueue),
+            unseen_switches: state.repaired(Diagnostic::SwitchPrevMismatch),
             unwritten_percent: 0.0,
         },
         strips: strips.map_or_else(Vec::new, crate::strips::Gatherer::finish),

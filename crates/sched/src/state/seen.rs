@@ -1,6 +1,6 @@
 //! What was not recorded, as far as what was recorded shows.
 
-use super::{Repair, SchedState};
+use super::SchedState;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::event::{Cpu, Kind, TaskRef};
 
@@ -42,7 +42,7 @@ impl SchedState {
     pub fn missing(&self) -> Vec<&'static str> {
         let Seen(seen) = self.seen;
         let none = |kind: usize, shown_by: u64| seen[kind] == 0 && shown_by >= ENOUGH;
-        let moved = self.repaired(Repair::UnseenMigration);
+        let moved = self.repaired(Diagnostic::UnseenMigration);
         let missing = [
             ("sched_wakeup", self.without_wakeups && none(WAKEUP, seen[SWITCH])),
             ("sched_wakeup_new", none(WAKEUP_NEW, seen[FORK].max(self.unseen_births()))),
@@ -60,7 +60,7 @@ impl SchedState {
         }
         if emptied {
             self.newcomers += 1;
-            self.repair(Repair::UnseenWakeup);
+            self.repair(Diagnostic::UnseenWakeup);
         } else if !self.incomplete {
             self.discovered.push((task, cpu));
         }
@@ -68,21 +68,18 @@ impl SchedState {
 
     /// Tasks that came unseen, and not from a CPU without events, where the beginning of none was recorded.
     fn unseen_births(&self) -> u64 {
-        if self.seen.0[FORK] == 0 && self.repaired(Repair::UnseenQueue) == 0 { self.newcomers } else { 0 }
+        if self.seen.0[FORK] == 0 && self.repaired(Diagnostic::UnseenQueue) == 0 { self.newcomers } else { 0 }
     }
 
     /// Whether events that wake tasks or begin them are missing: some came unseen, and `births` were not recorded; or
     /// tasks were queued on CPUs of which there is no event, where others may have been woken.
     pub(crate) fn is_incomplete(&self, births: impl FnOnce() -> bool) -> bool {
-        self.repaired(Repair::UnseenQueue) > 0 || self.newcomers > 0 && !births()
+        self.repaired(Diagnostic::UnseenQueue) > 0 || self.newcomers > 0 && !births()
     }
 
     /// What is missing and what was repaired, as diagnostics.
     pub fn diagnostics(&self) -> Diagnostics {
-        let mut diagnostics = Diagnostics::default();
-        for repair in Repair::ALL {
-            diagnostics.add_many(repair.diagnostic(), self.repaired(repair));
-        }
+        let mut diagnostics = self.repairs.clone();
         let missing = self.missing();
         diagnostics.add_many_at(Diagnostic::MissingEvents, missing.len() as u64, || missing.join(", "));
         diagnostics

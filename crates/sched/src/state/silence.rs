@@ -1,6 +1,7 @@
 //! What becomes of a CPU of which no event tells for a while.
 
-use super::{Repair, SchedState};
+use super::SchedState;
+use crate::diag::Diagnostic;
 use crate::event::{Comm, Cpu, Dur, PrevState, Ts};
 use crate::span::{Current, TaskState};
 
@@ -42,7 +43,7 @@ impl SchedState {
         c.emptied = true;
         let left = c.queue.len;
         if left > 0 && !prev.is_runnable() && !self.is_start_known() {
-            (0..left).for_each(|_| self.repair(Repair::UnseenDeparture));
+            (0..left).for_each(|_| self.repair(Diagnostic::UnseenDeparture));
             self.forget_queue(cpu, self.now);
         }
     }
@@ -52,7 +53,7 @@ impl SchedState {
     /// come to it.
     pub(super) fn leave_unseen(&mut self, waited: Dur, moves: bool) {
         if !moves || waited >= LONG {
-            self.repair(Repair::UnseenQueue);
+            self.repair(Diagnostic::UnseenQueue);
         }
     }
 
