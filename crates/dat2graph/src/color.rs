@@ -6,7 +6,7 @@
 use draw::Color;
 use regex::Regex;
 use rustc_hash::FxHashMap;
-use sched::kthread::{command, is_any_stopper, is_kernel_thread};
+use sched::kthread::{command, is_any_stopper};
 use sched::lineage::LineageHistory;
 use sched::{Comm, CpuSpan, Current, Pid, Ts};
 use std::collections::BTreeMap;
@@ -111,8 +111,7 @@ impl Coloring {
     /// The traced command and its descendants; where no exec shows which command was traced, all
     /// tasks forked since the start.
     fn is_application(&self, pid: Pid, ts: Ts) -> bool {
-        let kin = self.lineage.of(pid, ts);
-        if self.lineage.root().is_some() { kin.descends } else { kin.forked }
+        self.lineage.of(pid, ts).is_traced(self.lineage.root())
     }
 
     /// The class of a CPU's span.
@@ -142,9 +141,7 @@ impl Coloring {
             ColorBy::Node => self.homes.get(&pid).map_or(OTHERS, |node| palette(*node as usize)),
             ColorBy::Class if is_any_stopper(comm) => STOPPER,
             ColorBy::Class if self.is_application(pid, ts) => APPLICATION,
-            ColorBy::Class if is_kernel_thread(comm) || self.lineage.of(pid, ts).parent == Some(Pid::KTHREADD) => {
-                KERNEL
-            }
+            ColorBy::Class if self.lineage.of(pid, ts).is_of_kernel(comm) => KERNEL,
             ColorBy::Class => TASKS,
         }
     }

@@ -10,6 +10,7 @@ use crate::stream::{Unit, Visitor, join_losses, walk};
 use crate::symbols::Named;
 use crate::trace::Trace;
 use sched::{Comm, Cpu, Diagnostic, Pid, PrevState, Ts};
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -108,7 +109,7 @@ impl Kept {
 }
 
 /// One record.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Record<'t> {
     trace: &'t Trace,
     item: &'t Item,
@@ -121,6 +122,17 @@ pub struct Record<'t> {
     pub buffer: usize,
     /// Events were lost before it on its CPU; how many, if the kernel counted them.
     pub lost: Option<Option<u64>>,
+}
+
+/// What it is, without the trace that it is a part of.
+impl fmt::Debug for Record<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Record { ts, cpu, buffer, lost, payload, .. } = self;
+        let mut it = f.debug_struct("Record");
+        it.field("event", &self.format().map_or_else(|| self.id().to_string(), |format| format.name.clone()));
+        it.field("ts", ts).field("cpu", cpu).field("buffer", buffer).field("lost", lost);
+        it.field("payload", payload).finish()
+    }
 }
 
 impl<'t> Record<'t> {

@@ -1,6 +1,7 @@
 //! Who forked whom, and who descends from the traced command.
 
 use crate::event::{Comm, Kind, Pid, SchedEvent, Ts};
+use crate::kthread::is_kernel_thread;
 use rustc_hash::FxHashMap;
 
 /// What is known of a task's origin.
@@ -19,6 +20,11 @@ impl Kin {
     /// whether it was forked while the trace ran.
     pub fn is_traced(self, root: Option<Pid>) -> bool {
         if root.is_some() { self.descends } else { self.forked }
+    }
+
+    /// Whether it is a thread of the kernel, by its name or by who forked it.
+    pub fn is_of_kernel(self, comm: Comm) -> bool {
+        is_kernel_thread(comm) || self.parent == Some(Pid::KTHREADD)
     }
 }
 

@@ -15,11 +15,10 @@ pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, Ut
 use grid::Grid;
 use sched::causes::Herds;
 use sched::episodes::{Amount, Episodes};
-use sched::kthread::{is_any_stopper, is_kernel_thread};
+use sched::kthread::is_any_stopper;
 use sched::state::Task;
 use sched::{
-    Analysis, ChosenCpus, Counts, Cpu, Current, Dur, Kind, PartCounts, Pid, SchedEvent, SchedState, TaskState,
-    Topology, Ts,
+    Analysis, ChosenCpus, Counts, Cpu, Current, Dur, Kind, PartCounts, SchedEvent, SchedState, TaskState, Topology, Ts,
 };
 use serde::Serialize;
 use timeline::Rows;
@@ -217,7 +216,7 @@ impl<'o> Utilization<'o> {
             () if is_any_stopper(task.comm) => Class::Stopper,
             () if task.known_prio().is_some_and(|prio| prio < 100) => Class::RealTime,
             () if application => Class::Application,
-            () if is_kernel_thread(task.comm) || task.kin.parent == Some(Pid::KTHREADD) => Class::Kernel,
+            () if task.kin.is_of_kernel(task.comm) => Class::Kernel,
             () => Class::Other,
         }
     }
