@@ -14,7 +14,7 @@
 //! A migration on the way does not end a wait. An interval counts if it begins and ends in the
 //! window; what was under way at its start, or still is at its end, has an unknown length and is
 //! only numbered. Where events were lost, what the loss cut is not counted; nor is a wait some of which was
-//! on a CPU without events, where the task may have run.
+//! on a CPU without events, where the task may have run. An interval counts by the name that the task had when it ended.
 
 mod figure;
 mod report;
