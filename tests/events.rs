@@ -242,3 +242,46 @@ fn migrations_of_chosen_tasks() {
         (total(&[]), total(&["--tasks", "^hackbench$"]), total(&["--exclude-tasks", "^hackbench$"]));
     assert!(some > 0 && others > 0 && some + others == all, "{some} and {others} of {all}");
 }
+
+/// The recorder saves the last name of a task, and of a few tasks only; switches tell who was called what when.
+#[test]
+fn tasks_are_chosen_by_the_names_that_they_had() {
+    let trace = path("affine.dat");
+    let listed = |trace: &str, choice: &[&str]| -> Vec<String> {
+        let text = schedviz(&[&["events", "--list", "-q", trace], choice].concat()).success().text();
+        text.lines().map(str::to_owned).collect()
+    };
+    // By `trace-cmd report`: two tasks named taskset let their CPU go, and come back as soak.
+    let taskset = listed(&trace, &["--tasks", "^taskset$"]);
+    assert_eq!(taskset.len(), 2, "{taskset:?}");
+    assert!(taskset.iter().all(|line| line.contains("soak-91") && line.contains("sched_switch: ")), "{taskset:?}");
+    assert!(taskset.iter().all(|line| line.contains(" taskset:91")), "{taskset:?}");
+    let [all, others] = [&[][..], &["--exclude-tasks", "^taskset$"]].map(|choice| listed(&trace, choice).len());
+    assert_eq!(others + 2, all);
+    let folder = scratch("events-names");
+    let csv = folder.join("e.csv");
+    schedviz(&["events", &trace, "--tasks", "^taskset$", "--events", "*", "-q", "-o", csv.to_str().expect("a path")])
+        .success();
+    let rows = std::fs::read_to_string(&csv).expect("written");
+    assert_eq!(rows.lines().filter(|row| row.contains(",taskset,sched_switch,")).count(), 2, "{rows}");
+
+    // No name was saved.
+    let events = testkit::Simulation::run(3, 4, 400).events;
+    let nameless = folder.join("nameless.dat");
+    std::fs::write(&nameless, testkit::TraceBuilder::default().events(&events).build()).expect("written");
+    let nameless = nameless.to_str().expect("a path");
+    let called: Vec<(i32, String)> = (events.iter())
+        .filter_map(|event| match event.kind {
+            sched::Kind::Switch { next, .. } if !next.pid.is_idle() => Some((next.pid.0, next.comm.to_string())),
+            _ => None,
+        })
+        .collect();
+    let (_, name) = called.first().expect("a switch");
+    let mut pids: Vec<String> = called.iter().filter(|(_, n)| n == name).map(|(pid, _)| pid.to_string()).collect();
+    pids.sort();
+    pids.dedup();
+    let by_number = listed(nameless, &["--pid", &pids.join(",")]);
+    assert!(by_number.len() > 3 && by_number.iter().all(|line| line.contains("<...>-")), "{by_number:?}");
+    assert_eq!(listed(nameless, &["--tasks", &format!("^{name}$")]), by_number);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

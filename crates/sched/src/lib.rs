@@ -29,6 +29,7 @@ pub mod event;
 pub mod kthread;
 pub mod lengths;
 pub mod lineage;
+pub mod names;
 pub mod pass;
 pub mod per_task;
 pub mod replay;

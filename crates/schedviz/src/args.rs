@@ -347,6 +347,11 @@ impl TaskArgs {
         subject.needs_task(&options.join(" "), |pid, name| filter.takes(pid, || name.to_string()))
     }
 
+    /// Whether names decide which.
+    pub(crate) fn is_by_name(&self) -> bool {
+        self.tasks.is_some() || self.exclude_tasks.is_some()
+    }
+
     /// Whether only some tasks were asked for.
     pub(crate) fn is_any(&self) -> bool {
         self.chooses() || self.exclude_tasks.is_some()

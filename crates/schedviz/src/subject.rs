@@ -5,7 +5,8 @@ use crate::page::{self, Loss};
 use crate::progress;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
-use parse::{EventStream, Trace};
+use parse::{EventStream, Trace, Want};
+use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
 use sched::{
     Analysis, Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Outcome, Pass, Pid, SchedEvent, Topology, Ts,
@@ -138,6 +139,23 @@ impl Subject {
             }
         }
         Ok(())
+    }
+
+    /// What the tasks of the window were called, as far as switches tell.
+    pub(crate) fn names(&self) -> Result<NameHistory> {
+        let mut names = NameHistory::default();
+        if self.trace.has("sched_switch") {
+            let events = self.trace.events_of(Want::Lineage)?;
+            let mut events = if self.from > self.start { events.near(self.from) } else { events };
+            self.watched(|| {
+                events.events(&mut |events| {
+                    events.iter().for_each(|event| names.learn(event));
+                    let is_behind = events.last().is_some_and(|last| last.ts > self.to);
+                    if is_behind { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })
+            })?;
+        }
+        Ok(names)
     }
 
     /// Whether the machine had fewer CPUs. Where their number is not in the file, it is zero.

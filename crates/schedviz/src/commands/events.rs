@@ -18,7 +18,8 @@ use draw::{Figure, Unit};
 use events::{Balance, BalanceReport, Gather};
 use funnel::Funnel;
 use parse::{EventFormat, Record, Want};
-use sched::{Diagnostics, Migration};
+use sched::names::NameHistory;
+use sched::{Comm, Diagnostics, Migration};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -39,7 +40,8 @@ pub(crate) struct EventsArgs {
     /// Only these events: SYSTEM:NAME, with * for any part; several with commas
     #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',')]
     events: Vec<String>,
-    /// The events as text, one a line, as trace-cmd report has them
+    /// The events as text, one a line, as trace-cmd report has them: each task by its last name. (--tasks
+    /// goes by the name at the time)
     #[arg(long, conflicts_with_all = ["by", "match", "value"])]
     list: bool,
     /// Split kinds by the value of this field
@@ -111,6 +113,9 @@ pub(crate) struct Choice {
     /// The CPUs shown.
     rows: Rows,
     tasks: TaskFilter,
+    /// What tasks were called when, as far as that decides: the recorder saved one name of each, the last, and those
+    /// of a few tasks only.
+    called: NameHistory,
     by: Option<String>,
     pattern: Option<Pattern>,
     value: Option<Value>,
@@ -135,6 +140,7 @@ impl Choice {
             names,
             rows: Rows::new(&subject.shown.cpus),
             tasks: args.tasks.filter()?,
+            called: if args.tasks.is_by_name() { subject.names()? } else { NameHistory::default() },
             by: args.by.clone(),
             pattern,
             value,
@@ -144,7 +150,12 @@ impl Choice {
     pub(crate) fn takes(&self, record: &Record<'_>) -> bool {
         (self.all || self.name(record).is_some())
             && self.rows.of(record.cpu).is_some()
-            && self.tasks.takes(record.pid(), || record.command().to_string())
+            && self.tasks.takes(record.pid(), || self.command(record).to_string())
+    }
+
+    /// What the task was called that was current.
+    fn command(&self, record: &Record<'_>) -> Comm {
+        self.called.of(record.pid(), record.ts).unwrap_or_else(|| record.command())
     }
 
     fn name(&self, record: &Record<'_>) -> Option<&str> {
@@ -255,9 +266,11 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
 /// The events as a table, written as they are read.
 fn table(subject: &Subject, choice: &Choice, out: &mut dyn io::Write) -> Result<()> {
     writeln!(out, "ts_ns,cpu,pid,command,event,text")?;
+    let called = subject.names()?;
     let row = |rows: &mut String, record: &Record<'_>| {
         let name = record.format().map_or("", |f| f.name.as_str());
-        let (command, text) = (quoted(&record.command().to_string()), quoted(&record.printed()));
+        let command = called.of(record.pid(), record.ts).unwrap_or_else(|| record.command());
+        let (command, text) = (quoted(&command.to_string()), quoted(&record.printed()));
         // Writing to a string cannot fail.
         let _ = writeln!(rows, "{},{},{},{command},{name},{text}", record.ts.0, record.cpu, record.pid());
     };

@@ -1,0 +1,83 @@
+//! What tasks are called, over time.
+
+use crate::event::{Comm, Kind, Pid, SchedEvent, Ts};
+use rustc_hash::FxHashMap;
+
+/// The names of tasks at any time of a trace, as its switches, forks and execs tell them: who is first seen was called
+/// so before, unless it takes the name just then; one that names itself counts by that from its next switch on.
+#[derive(Clone, Debug, Default)]
+pub struct NameHistory {
+    changes: FxHashMap<Pid, Vec<(Ts, Comm)>>,
+}
+
+impl NameHistory {
+    /// Learns from the next event of a trace. Of others than those it learns nothing.
+    pub fn learn(&mut self, event: &SchedEvent) {
+        match event.kind {
+            Kind::Switch { prev, next, .. } => {
+                self.is_called(prev.pid, prev.comm, event.ts);
+                self.is_called(next.pid, next.comm, event.ts);
+            }
+            Kind::Fork { child, child_comm, .. } => self.is_called(child, child_comm, event.ts),
+            Kind::Exec { pid, program, .. } => {
+                self.changes.entry(pid).or_insert_with(|| vec![(Ts::MIN, Comm::EMPTY)]);
+                self.is_called(pid, program, event.ts);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_called(&mut self, pid: Pid, comm: Comm, ts: Ts) {
+        // All CPUs' idle tasks have one number.
+        if pid.is_idle() || comm.is_empty() {
+            return;
+        }
+        let changes = self.changes.entry(pid).or_default();
+        match changes.last() {
+            None => changes.push((Ts::MIN, comm)),
+            Some((_, last)) if *last != comm => changes.push((ts, comm)),
+            Some(_) => {}
+        }
+    }
+
+    /// What the task with this number was called at `ts`; nothing where no event told it.
+    pub fn of(&self, pid: Pid, ts: Ts) -> Option<Comm> {
+        let changes = self.changes.get(&pid)?;
+        let after = changes.partition_point(|(at, _)| *at <= ts);
+        Some(changes.get(after.checked_sub(1)?)?.1).filter(|comm| !comm.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Cpu, PrevState, TaskRef};
+
+    #[test]
+    fn names_are_those_of_the_time() {
+        let name = |name: &str| Comm::new(name.as_bytes());
+        let task = |pid, comm| TaskRef { pid: Pid(pid), prio: 120, comm: name(comm) };
+        let switch = |prev, next| Kind::Switch { prev, state: PrevState::blocked(1), next };
+        let exec = |pid, program| Kind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: name(program) };
+        let mut history = NameHistory::default();
+        for (ts, kind) in [
+            (1, exec(8, "make")),
+            (2, switch(task(7, "sh"), task(0, "swapper/0"))),
+            (3, exec(7, "chrt")),
+            (5, switch(task(7, "soak"), task(9, "spmd"))),
+            (6, Kind::Fork { parent: Pid(9), child: Pid(8), child_comm: name("spmd") }),
+        ] {
+            history.learn(&SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(1), flags: 0, kind });
+        }
+        let of = |pid, ts| history.of(Pid(pid), Ts(ts));
+        assert_eq!(
+            [0, 2, 3, 4, 5, 9].map(|ts| of(7, ts)),
+            ["sh", "sh", "chrt", "chrt", "soak", "soak"].map(|n| Some(name(n)))
+        );
+        assert_eq!(
+            [0, 1, 5, 6].map(|ts| of(8, ts)),
+            [None, Some(name("make")), Some(name("make")), Some(name("spmd"))]
+        );
+        assert_eq!([of(9, 0), of(0, 9), of(1, 9)], [Some(name("spmd")), None, None]);
+    }
+}
