@@ -74,10 +74,14 @@ pub fn is_kernel_thread(comm: Comm) -> bool {
 }
 
 /// The command that a task of this name runs: the name, but where the kernel has such a thread for each CPU, or
-/// several, every number in it is `N`. So `ksoftirqd/12` is `ksoftirqd/N`, `kworker/3:1H` is `kworker/N:NH` and
-/// `kworker/u33:2` is `kworker/uN:N`; otherwise a machine of 256 CPUs would have a thousand commands.
+/// several, or for each NUMA node, every number in it is `N`. So `ksoftirqd/12` is `ksoftirqd/N`, `kworker/3:1H` is
+/// `kworker/N:NH`, `kworker/u33:2` is `kworker/uN:N` and `kswapd1` is `kswapdN`; otherwise a machine of 256 CPUs would
+/// have a thousand commands.
 pub fn command(comm: Comm) -> Comm {
-    if !comm.contains(b'/') || !is_kernel_thread(comm) {
+    if !comm.contains(b'/') {
+        return of_each_node(&comm).unwrap_or(comm);
+    }
+    if !is_kernel_thread(comm) {
         return comm;
     }
     let name = comm.as_bytes();
@@ -93,6 +97,15 @@ pub fn command(comm: Comm) -> Comm {
         command.push(if run[0].is_ascii_digit() { b'N' } else { run[0] });
     }
     Comm::new(&command)
+}
+
+fn of_each_node(comm: &Comm) -> Option<Comm> {
+    let is = |kind: &str| {
+        let number = comm.as_bytes().strip_prefix(kind.as_bytes());
+        number.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
+    };
+    let kind = ["kcompactd", "kswapd"].into_iter().find(|kind| is(kind))?;
+    Some(Comm::new(format!("{kind}N").as_bytes()))
 }
 
 /// Whether a thread of this name is bound to `cpu`: its name ends in `/N`, before a `:` for
@@ -135,12 +148,22 @@ mod tests {
             ("kworker/255:17", "kworker/N:N"),
             ("kworker/u33:2", "kworker/uN:N"),
             ("rcuop/7", "rcuop/N"),
+            ("kcompactd12", "kcompactdN"),
+            ("kswapd0", "kswapdN"),
         ];
         for (name, expected) in commands {
             assert_eq!(command(Comm::new(name.as_bytes())).to_string(), expected);
         }
-        let others =
-            ["hackbench", "pool/3", "irq/25-virtio0-", "jbd2/sda1-8", "kworker/R-ext4-", "kworker/", "kcompactd0"];
+        let others = [
+            "hackbench",
+            "pool/3",
+            "irq/25-virtio0-",
+            "jbd2/sda1-8",
+            "kworker/R-ext4-",
+            "kworker/",
+            "kswapd",
+            "kswapd_x",
+        ];
         for name in others {
             assert_eq!(command(Comm::new(name.as_bytes())).to_string(), name);
         }
