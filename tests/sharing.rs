@@ -333,6 +333,18 @@ fn what_ran_by_which_name_is_the_same_wherever_it_is_told() {
     }
     assert!(renamed > 30, "only {renamed} tasks had two names");
 
+    // By a reckoning over the lines of `trace-cmd report`: the shell executes itself, and goes on as an applet, of which
+    // only `task_rename` tells.
+    let trace = fixture("every-7.2.dat");
+    let shares = schedviz(&["fairness", "--group-by", "command", "-q", "--json", trace.to_str().expect("a path")]);
+    let shares: serde_json::Value = serde_json::from_slice(&shares.success().stdout).expect("JSON");
+    for (name, ns) in
+        [("trace-cmd", 96_648_287), ("sh", 78_354_970), ("exe", 35_504_764), ("nc", 105_317_146), ("sleep", 7_224_542)]
+    {
+        let member = shares["members"].as_array().and_then(|all| all.iter().find(|m| m["name"] == name));
+        assert_eq!(member.and_then(|m| m["run_ns"].as_u64()), Some(ns), "{name}");
+    }
+
     // By the events of the recording: `taskset` names itself, `soak` is executed.
     let trace = fixture("affine.dat");
     let trace = trace.to_str().expect("a path");

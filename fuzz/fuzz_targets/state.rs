@@ -40,7 +40,7 @@ impl Input<'_> {
     }
 
     fn kind(&mut self) -> Kind {
-        match self.byte() % 14 {
+        match self.byte() % 15 {
             0 | 1 => {
                 let class = match self.byte() % 4 {
                     0 => StateClass::Runnable,
@@ -64,6 +64,10 @@ impl Input<'_> {
             }
             11 => Kind::Interrupt { id: 2, entry: self.byte() > 100 },
             12 => Kind::Offline,
+            13 => {
+                let [before, after] = [0; 2].map(|_| if self.byte() > 100 { Comm::new(b"task") } else { Comm::EMPTY });
+                Kind::Rename { pid: self.pid(), before, after }
+            }
             _ => Kind::Other { id: 1 },
         }
     }

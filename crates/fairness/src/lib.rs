@@ -8,7 +8,8 @@
 //! * Lorenz curve: what share of the time the members that ran least have together.
 //!
 //! A task that executes a program ran by two names, by each as long as it had it. One that names itself without that
-//! has its new name from the next switch on, which is the first event to tell it; a slice counts by the latest.
+//! has its new name from the next switch on, unless `task_rename` was recorded, which tells it at once. A slice counts
+//! by the latest.
 //!
 //! The run times of members that never wanted a CPU are no sign of unfairness: beside what a member got
 //! stands what it wanted, its time runnable (running or waiting).
@@ -237,6 +238,7 @@ impl Analysis for Fairness<'_> {
         self.waits.pass(event.ts, state.counts().idle > 0);
         let renamed = match event.kind {
             Kind::Exec { old_pid, .. } => state.task_of(old_pid),
+            Kind::Rename { pid, .. } => state.running(event.cpu).filter(|task| task.pid == pid),
             // It named itself at some moment of its run. That began by the name which was known.
             Kind::Switch { prev, .. } => state.running(event.cpu).filter(|task| {
                 task.comm != prev.comm && task.pid == prev.pid && !task.comm.is_empty() && !prev.comm.is_empty()

@@ -165,6 +165,7 @@ enum Decode {
     Migrate { task: TaskAt, orig: At, dest: At },
     Fork { parent: At, child: At, child_comm: CommAt },
     Exec { pid: At, old_pid: Option<At>, program: CommAt },
+    Rename { pid: At, before: CommAt, after: CommAt },
     Exit { pid: At },
     Frequency { state: At, cpu: At },
     Interrupt { entry: bool },
@@ -205,6 +206,11 @@ impl Decode {
                 Decode::Exec { pid: at("pid")?, old_pid: at("old_pid"), program: CommAt::of(format, "filename") }
             }
             ("sched", "sched_process_exit") => Decode::Exit { pid: at("pid")? },
+            ("task", "task_rename") => Decode::Rename {
+                pid: at("pid")?,
+                before: CommAt::of(format, "oldcomm"),
+                after: CommAt::of(format, "newcomm"),
+            },
             // Before 5.10 a sched_stick_numa had the fields of a move.
             ("sched", "sched_move_numa" | "sched_swap_numa" | "sched_stick_numa") => Decode::Numa {
                 pid: at("src_pid").or_else(|| at("pid"))?,
@@ -239,9 +245,9 @@ pub enum Want {
     /// All, the unknown ones as [`Kind::Other`]: what the state needs.
     #[default]
     Everything,
-    /// Switches and execs; other events only as [`Kind::Other`], and frequencies and interrupts.
+    /// Switches, execs and renames; other events only as [`Kind::Other`], and frequencies and interrupts.
     Switches,
-    /// Forks and execs, and switches for the names.
+    /// Forks and execs, and for the names switches and renames.
     Lineage,
 }
 
@@ -345,10 +351,13 @@ impl Plan {
         match self.want {
             Want::Everything => true,
             Want::Switches => {
-                use Decode::{Exec, Frequency, Interrupt, Switch};
-                matches!(decode, Switch { .. } | Exec { .. } | Frequency { .. } | Interrupt { .. })
+                use Decode::{Exec, Frequency, Interrupt, Rename, Switch};
+                matches!(decode, Switch { .. } | Exec { .. } | Rename { .. } | Frequency { .. } | Interrupt { .. })
             }
-            Want::Lineage => matches!(decode, Decode::Fork { .. } | Decode::Exec { .. } | Decode::Switch { .. }),
+            Want::Lineage => {
+                use Decode::{Exec, Fork, Rename, Switch};
+                matches!(decode, Fork { .. } | Exec { .. } | Rename { .. } | Switch { .. })
+            }
         }
     }
 
@@ -456,6 +465,9 @@ impl Plan {
                 let pid = Pid(pid.int(p, e)?);
                 let old_pid = old_pid.and_then(|at| at.int(p, e)).map_or(pid, Pid);
                 Kind::Exec { pid, old_pid, program: program.program(p, e) }
+            }
+            Decode::Rename { pid, before, after } => {
+                Kind::Rename { pid: Pid(pid.int(p, e)?), before: before.comm(p, e), after: after.comm(p, e) }
             }
             Decode::Exit { pid } => Kind::Exit { pid: Pid(pid.int(p, e)?) },
             Decode::Frequency { state, cpu: at } => Kind::Frequency { khz: state.uint(p, e)? as u32, target: cpu(at)? },

@@ -247,6 +247,7 @@ impl Causes {
             Kind::Offline
             | Kind::Frequency { .. }
             | Kind::Fork { .. }
+            | Kind::Rename { .. }
             | Kind::Interrupt { .. }
             | Kind::Other { .. } => {}
         }

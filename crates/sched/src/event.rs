@@ -320,6 +320,8 @@ pub enum Kind {
     /// `sched_process_exec`; `old_pid` differs when a thread that is not the leader executes. `program` is what the
     /// task has been called since shortly before: the last part of the file's name, as the kernel cuts it.
     Exec { pid: Pid, old_pid: Pid, program: Comm },
+    /// `task_rename`: a task takes another name, by itself, from `/proc`, or on its way to an exec.
+    Rename { pid: Pid, before: Comm, after: Comm },
     /// `sched_process_exit`.
     Exit { pid: Pid },
     /// Events were lost on this CPU, between this instant and its next event. `ts` is that of the

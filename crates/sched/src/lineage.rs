@@ -40,6 +40,8 @@ impl Kin {
 pub struct Lineage {
     kin: FxHashMap<Pid, Kin>,
     root: Option<Pid>,
+    /// What tasks were called before their latest names, where that was told, until the traced command is known.
+    before: FxHashMap<Pid, Comm>,
 }
 
 impl Lineage {
@@ -59,6 +61,13 @@ impl Lineage {
         self.kin.insert(child, Kin { parent: Some(parent), forked: true, descends });
     }
 
+    /// A `task_rename`: this is what it was called until then.
+    pub fn rename(&mut self, pid: Pid, before: Comm) {
+        if self.root.is_none() {
+            self.before.insert(pid, before);
+        }
+    }
+
     /// A `sched_process_exec` of this program. `name` is what the task was called before, if that is known.
     pub fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm, name: Comm) {
         if pid != old_pid {
@@ -66,6 +75,8 @@ impl Lineage {
             let leader = self.kin.entry(pid).or_default();
             leader.descends |= kin.descends;
         }
+        // An exec takes its name before it is told.
+        let name = self.before.remove(&old_pid).unwrap_or(name);
         let traced = name.is_empty() || name == program || name == Comm::new(b"trace-cmd");
         if self.root.is_none() && traced && !self.of(pid).forked {
             self.root = Some(pid);
@@ -97,6 +108,7 @@ impl LineageHistory {
                 self.now.exec(pid, old_pid, program, self.names.get(&old_pid).copied().unwrap_or_default());
                 pid
             }
+            Kind::Rename { pid, before, .. } => return self.now.rename(pid, before),
             Kind::Switch { next, .. } => return self.name(next.pid, next.comm),
             _ => return,
         };

@@ -3,8 +3,9 @@
 use crate::event::{Comm, Kind, Pid, SchedEvent, Ts};
 use rustc_hash::FxHashMap;
 
-/// The names of tasks at any time of a trace, as its switches, forks and execs tell them: who is first seen was called
-/// so before, unless it takes the name just then; one that names itself counts by that from its next switch on.
+/// The names of tasks at any time of a trace, as its switches, forks, execs and `task_rename` tell them: who is first
+/// seen was called so before, unless it takes the name just then. Where `task_rename` was not recorded, one that names
+/// itself counts by that from its next switch on.
 #[derive(Clone, Debug, Default)]
 pub struct NameHistory {
     changes: FxHashMap<Pid, Vec<(Ts, Comm)>>,
@@ -19,6 +20,10 @@ impl NameHistory {
                 self.is_called(next.pid, next.comm, event.ts);
             }
             Kind::Fork { child, child_comm, .. } => self.is_called(child, child_comm, event.ts),
+            Kind::Rename { pid, before, after } => {
+                self.is_called(pid, before, event.ts);
+                self.is_called(pid, after, event.ts);
+            }
             Kind::Exec { pid, program, .. } => {
                 self.changes.entry(pid).or_insert_with(|| vec![(Ts::MIN, Comm::EMPTY)]);
                 self.is_called(pid, program, event.ts);
@@ -65,6 +70,7 @@ mod tests {
             (2, switch(task(7, "sh"), task(0, "swapper/0"))),
             (3, exec(7, "chrt")),
             (5, switch(task(7, "soak"), task(9, "spmd"))),
+            (5, Kind::Rename { pid: Pid(10), before: name("exe"), after: name("nc") }),
             (6, Kind::Fork { parent: Pid(9), child: Pid(8), child_comm: name("spmd") }),
         ] {
             history.learn(&SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(1), flags: 0, kind });
@@ -78,6 +84,7 @@ mod tests {
             [0, 1, 5, 6].map(|ts| of(8, ts)),
             [None, Some(name("make")), Some(name("make")), Some(name("spmd"))]
         );
+        assert_eq!([of(10, 4), of(10, 5)], [Some(name("exe")), Some(name("nc"))]);
         assert_eq!([of(9, 0), of(0, 9), of(1, 9)], [Some(name("spmd")), None, None]);
     }
 }

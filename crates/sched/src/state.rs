@@ -8,6 +8,7 @@
 //! | `sched_wakeup_new` p, target | a new life of p → `Waiting(target)`. |
 //! | `sched_migrate_task` p, orig, dest | `Waiting` → `Waiting(dest)`. `Running` → a contradiction, nothing else. Otherwise only its last CPU changes. |
 //! | `sched_process_fork`, `_exit` | lineage only. `_exec`: the program's name from then on; a thread that is not the leader takes the leader's number. |
+//! | `task_rename` | another name from then on, if the task runs on e or nowhere |
 //! | loss on e | current of e and the tasks `Running(e)` or `Waiting(e)` → `Unknown` |
 //! | offline e | current of e becomes `Offline`; its stopper is `Blocked(e)`, who was `Waiting(e)` is `Unknown` |
 //! | any event on e | its `common_pid` settles an `Unknown` or `Offline` current |
@@ -215,6 +216,10 @@ impl SchedState {
             Kind::Fork { parent, child, .. } => {
                 self.lineage.fork(parent, child);
                 self.relate(child);
+            }
+            Kind::Rename { pid, before, after } => {
+                self.lineage.rename(pid, before);
+                self.take_name(event.cpu, pid, before, after);
             }
             Kind::Exec { pid, old_pid, program } => {
                 self.exec(pid, old_pid, program);
@@ -530,15 +535,37 @@ impl SchedState {
         if pid != old_pid {
             self.hand_over(old_pid, pid);
         }
-        let Some(slot) = self.tasks.find(pid) else { return };
-        let task = self.tasks.entry(slot);
-        if !program.is_empty() {
+        if let Some(slot) = self.tasks.find(pid) {
             // The kernel names the task just before (`begin_new_exec`); the next switch would tell only later.
-            task.comm = program;
+            self.go_on(slot, program);
         }
-        if let TaskState::Running(cpu) = task.state {
+    }
+
+    /// A task that does not run, or runs on `cpu`, takes another name. On another CPU its next switch tells.
+    fn take_name(&mut self, cpu: Cpu, pid: Pid, before: Comm, after: Comm) {
+        let Some(slot) = self.tasks.find(pid) else { return };
+        let Task { prio, state, .. } = *self.tasks.entry(slot);
+        match state {
+            TaskState::Running(other) if other != cpu => return,
+            TaskState::Running(_) if self.cpus[cpu.index()].comm.is_empty() => {
+                self.name(cpu, slot, TaskRef { pid, prio, comm: before });
+            }
+            _ => {}
+        }
+        self.go_on(slot, after);
+    }
+
+    /// The task in `slot` has this name now, if one is known, and perhaps another number; if it runs, a stretch of its
+    /// CPU begins.
+    fn go_on(&mut self, slot: Slot, name: Comm) {
+        let task = self.tasks.entry(slot);
+        if !name.is_empty() {
+            task.comm = name;
+        }
+        let (pid, state) = (task.pid, task.state);
+        if let TaskState::Running(cpu) = state {
             let c = &self.cpus[cpu.index()];
-            let comm = if program.is_empty() { c.comm } else { program };
+            let comm = if name.is_empty() { c.comm } else { name };
             if (c.current, c.comm) != (Current::Task(pid), comm) {
                 self.set_current(cpu, Current::Task(pid), Some(slot), comm, self.now);
             }

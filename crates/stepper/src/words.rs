@@ -74,6 +74,7 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
         Kind::Fork { child, child_comm, .. } => format!("{} forks {}", current(), child.named(child_comm)),
         Kind::Exec { program, .. } if !program.is_empty() => format!("{} executes {program}", current()),
         Kind::Exec { .. } => format!("{} executes a program", current()),
+        Kind::Rename { pid, after, .. } => format!("{} is called {after} from now on", whom(pid)),
         Kind::Exit { .. } => format!("{} exits", current()),
         Kind::Lost { count } => {
             let n = count.map_or(String::new(), |n| format!("{n} "));
@@ -102,9 +103,8 @@ impl Coming {
             Kind::Waking { task, .. } => (Some(task.pid), None, None),
             Kind::Wakeup { task, target } | Kind::WakeupNew { task, target } => (Some(task.pid), None, Some(target)),
             Kind::Migrate { task, orig, dest } => (Some(task.pid), Some(orig), Some(dest)),
-            Kind::Fork { parent: pid, .. } | Kind::Exec { pid, .. } | Kind::Exit { pid } | Kind::Numa { pid, .. } => {
-                (Some(pid), None, None)
-            }
+            Kind::Fork { parent: pid, .. } | Kind::Exec { pid, .. } | Kind::Exit { pid } => (Some(pid), None, None),
+            Kind::Rename { pid, .. } | Kind::Numa { pid, .. } => (Some(pid), None, None),
             Kind::Other { .. } => (Some(event.pid), None, None),
             Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } | Kind::Interrupt { .. } => (None, None, None),
         };
@@ -128,6 +128,7 @@ fn named(kind: &Kind) -> Vec<(Pid, Comm)> {
         Kind::Migrate { task, .. } => vec![(task.pid, task.comm)],
         Kind::Fork { parent, child, child_comm } => vec![(parent, Comm::EMPTY), (child, child_comm)],
         Kind::Exec { pid, old_pid, .. } if pid != old_pid => vec![(pid, Comm::EMPTY), (old_pid, Comm::EMPTY)],
+        Kind::Rename { pid, before, after } => vec![(pid, before), (pid, after)],
         Kind::Exec { pid, .. } | Kind::Exit { pid } => vec![(pid, Comm::EMPTY)],
         Kind::Numa { pid, with, .. } => [Some(pid), with].into_iter().flatten().map(|p| (p, Comm::EMPTY)).collect(),
         Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => Vec::new(),
@@ -158,6 +159,7 @@ impl Tracepoint {
             Kind::Migrate { .. } => known("sched_migrate_task"),
             Kind::Fork { .. } => known("sched_process_fork"),
             Kind::Exec { .. } => known("sched_process_exec"),
+            Kind::Rename { .. } => Tracepoint::Known("task", "task_rename"),
             Kind::Exit { .. } => known("sched_process_exit"),
             Kind::Numa { stuck: true, .. } => known("sched_stick_numa"),
             Kind::Numa { with: Some(_), .. } => known("sched_swap_numa"),

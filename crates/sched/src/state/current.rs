@@ -114,6 +114,14 @@ impl CpuFold {
                 }
                 self.turn(Current::of(next.pid), next.comm, event.ts, emit);
             }
+            Kind::Rename { pid, before, after } if self.current == Some(Current::Task(pid)) => {
+                if self.comm.is_empty() {
+                    self.comm = before;
+                }
+                if !after.is_empty() && self.comm != after {
+                    self.turn(Current::Task(pid), after, event.ts, emit);
+                }
+            }
             // A switch between the exchange of numbers and this event used the new one already.
             Kind::Exec { pid, old_pid, program } if self.current.is_some_and(|c| c.is_one_of(pid, old_pid)) => {
                 let comm = if program.is_empty() { self.comm } else { program };

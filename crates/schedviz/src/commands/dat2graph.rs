@@ -103,6 +103,7 @@ pub(crate) fn read_lanes(
             Kind::Other { id } | Kind::Interrupt { id, .. } => marks.iter().position(|m| m.id == Some(id)),
             Kind::Switch { .. } => marks.iter().position(|m| m.name == "sched:sched_switch"),
             Kind::Exec { .. } => marks.iter().position(|m| m.name == "sched:sched_process_exec"),
+            Kind::Rename { .. } => marks.iter().position(|m| m.name == "task:task_rename"),
             Kind::Frequency { .. } => marks.iter().position(|m| m.name == "power:cpu_frequency"),
             _ => None,
         }
