@@ -203,9 +203,9 @@ impl Coloring {
 
     /// What tasks without a colour are, and whether that was asked for.
     pub(crate) fn others(&self) -> (&'static str, bool) {
-        let all = self.target.is_none() && self.tasks.is_none() && self.exclude.is_none();
+        let by_name = self.target.is_some() || self.tasks.is_some() || self.exclude.is_some();
         match self.by {
-            _ if !all || !self.pids.is_empty() || self.forked => ("other tasks", true),
+            _ if by_name || !self.pids.is_empty() || self.forked => ("other tasks", true),
             ColorBy::Command => ("name not seen", false),
             ColorBy::Parent => ("parent not seen", false),
             ColorBy::Node => ("first CPU not seen", false),

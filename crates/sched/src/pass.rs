@@ -296,12 +296,12 @@ impl<S: EventSource> Pass<S> {
     /// Who runs at first and throughout the prologue is called what the recorder called it at the end: no event
     /// tells more. With a window in a large trace that is who matters most.
     fn name(&self, start: &mut Start, early: &SchedState) {
-        for pid in start.cpus.iter().filter_map(|(_, current)| current.pid()) {
+        let at_first: Vec<Pid> = start.cpus.iter().filter_map(|(_, current)| current.pid()).collect();
+        for pid in at_first {
             // It has a name once it was switched out, or executed a program.
             let is_nameless = early.task_of(pid).is_some_and(|task| task.comm.is_empty());
-            if is_nameless && start.named.iter().all(|other| other.pid != pid) {
-                let comm = self.source.saved_name(pid);
-                start.named.push(TaskRef { pid, prio: Task::NO_PRIO, comm });
+            if is_nameless {
+                start.name(TaskRef { pid, prio: Task::NO_PRIO, comm: self.source.saved_name(pid) });
             }
         }
     }

@@ -9,11 +9,7 @@ use std::ops::ControlFlow;
 
 /// Takes over what was discovered; whether any of it was new.
 pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl EventSource) -> bool {
-    for task in state.named() {
-        if !start.named.iter().any(|other| other.pid == task.pid) {
-            start.named.push(*task);
-        }
-    }
+    state.named().iter().for_each(|task| start.name(*task));
     if !start.incomplete && state.is_incomplete(|| source.births()) {
         (start.incomplete, start.waiting) = (true, Vec::new());
         return true;

@@ -72,6 +72,14 @@ impl CpuFold {
         (self.current, self.comm, self.since) = (Some(current), comm, ts);
     }
 
+    /// Who runs has this name now, if one is known, and perhaps another number.
+    fn go_on(&mut self, pid: Pid, name: Comm, ts: Ts, emit: &mut impl FnMut(&CpuSpan)) {
+        let comm = if name.is_empty() { self.comm } else { name };
+        if (self.current, self.comm) != (Some(Current::Task(pid)), comm) {
+            self.turn(Current::Task(pid), comm, ts, emit);
+        }
+    }
+
     /// Emits the span that ends at `ts`, as far as it is inside the window.
     fn close(&self, ts: Ts, emit: &mut impl FnMut(&CpuSpan)) {
         let current = self.current.unwrap_or_default();
@@ -118,16 +126,11 @@ impl CpuFold {
                 if self.comm.is_empty() {
                     self.comm = before;
                 }
-                if !after.is_empty() && self.comm != after {
-                    self.turn(Current::Task(pid), after, event.ts, emit);
-                }
+                self.go_on(pid, after, event.ts, emit);
             }
             // A switch between the exchange of numbers and this event used the new one already.
             Kind::Exec { pid, old_pid, program } if self.current.is_some_and(|c| c.is_one_of(pid, old_pid)) => {
-                let comm = if program.is_empty() { self.comm } else { program };
-                if (self.current, self.comm) != (Some(Current::Task(pid)), comm) {
-                    self.turn(Current::Task(pid), comm, event.ts, emit);
-                }
+                self.go_on(pid, program, event.ts, emit);
             }
             _ => {}
         }

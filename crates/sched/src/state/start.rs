@@ -23,6 +23,15 @@ pub struct Start {
     pub incomplete: bool,
 }
 
+impl Start {
+    /// One of those who run at first is called so, unless it has a name already.
+    pub(crate) fn name(&mut self, task: TaskRef) {
+        if self.named.iter().all(|other| other.pid != task.pid) {
+            self.named.push(task);
+        }
+    }
+}
+
 impl SchedState {
     /// The state at the first instant.
     pub fn new(start: &Start) -> SchedState {

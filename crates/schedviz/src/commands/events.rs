@@ -113,9 +113,8 @@ pub(crate) struct Choice {
     /// The CPUs shown.
     rows: Rows,
     tasks: TaskFilter,
-    /// What tasks were called when, as far as that decides: the recorder saved one name of each, the last, and those
-    /// of a few tasks only.
-    called: NameHistory,
+    /// What tasks were called when, if that decides.
+    called: Option<NameHistory>,
     by: Option<String>,
     pattern: Option<Pattern>,
     value: Option<Value>,
@@ -140,7 +139,7 @@ impl Choice {
             names,
             rows: Rows::new(&subject.shown.cpus),
             tasks: args.tasks.filter()?,
-            called: if args.tasks.is_by_name() { subject.names()? } else { NameHistory::default() },
+            called: args.tasks.is_by_name().then(|| subject.names()).transpose()?,
             by: args.by.clone(),
             pattern,
             value,
@@ -150,12 +149,7 @@ impl Choice {
     pub(crate) fn takes(&self, record: &Record<'_>) -> bool {
         (self.all || self.name(record).is_some())
             && self.rows.of(record.cpu).is_some()
-            && self.tasks.takes(record.pid(), || self.command(record).to_string())
-    }
-
-    /// What the task was called that was current.
-    fn command(&self, record: &Record<'_>) -> Comm {
-        self.called.of(record.pid(), record.ts).unwrap_or_else(|| record.command())
+            && self.tasks.takes(record.pid(), || command(record, self.called.as_ref()).to_string())
     }
 
     fn name(&self, record: &Record<'_>) -> Option<&str> {
@@ -198,6 +192,12 @@ impl Choice {
         self.pattern.as_ref().map_or(Ok(()), |pattern| pattern.was_of_use(events))?;
         self.value.as_ref().map_or(Ok(()), |value| value.was_of_use(events))
     }
+}
+
+/// What the task was called that was current: the recorder saved one name of each, the last, and from many kernels those
+/// of a few tasks only.
+fn command(record: &Record<'_>, called: Option<&NameHistory>) -> Comm {
+    called.and_then(|called| called.of(record.pid(), record.ts)).unwrap_or_else(|| record.command())
 }
 
 /// The formats of the events asked for.
@@ -266,11 +266,11 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
 /// The events as a table, written as they are read.
 fn table(subject: &Subject, choice: &Choice, out: &mut dyn io::Write) -> Result<()> {
     writeln!(out, "ts_ns,cpu,pid,command,event,text")?;
-    let called = subject.names()?;
+    let read = if choice.called.is_none() { Some(subject.names()?) } else { None };
+    let called = choice.called.as_ref().or(read.as_ref());
     let row = |rows: &mut String, record: &Record<'_>| {
         let name = record.format().map_or("", |f| f.name.as_str());
-        let command = called.of(record.pid(), record.ts).unwrap_or_else(|| record.command());
-        let (command, text) = (quoted(&command.to_string()), quoted(&record.printed()));
+        let (command, text) = (quoted(&command(record, called).to_string()), quoted(&record.printed()));
         // Writing to a string cannot fail.
         let _ = writeln!(rows, "{},{},{},{command},{name},{text}", record.ts.0, record.cpu, record.pid());
     };
