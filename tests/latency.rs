@@ -80,8 +80,8 @@ fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
                 (Some((What::New, since)), (true, _)) => take(Measure::New, since),
                 (Some((What::Preempted, since)), (true, _)) => take(Measure::Preempted, since),
                 (Some((What::Woken { waking }, since)), (true, _)) => {
-                    take(Measure::Wakeup, waking.unwrap_or(since));
                     take(Measure::UntilRun, since);
+                    waking.into_iter().for_each(|waking| take(Measure::Wakeup, waking));
                     waking.into_iter().for_each(|waking| found[Measure::UntilQueued as usize].push(since - waking));
                 }
                 _ => {}
@@ -238,12 +238,38 @@ fn a_waking_is_of_one_wakeup() {
     // Announced while it sleeps; while it is about to sleep; and, in vain, while it ran.
     assert_eq!(measured(&[switch(100, 0, 7, asleep, 0), announced(300), woken(400)]), (700, 100, 0));
     assert_eq!(measured(&[announced(90), switch(100, 0, 7, asleep, 0), woken(400)]), (900, 300, 0));
-    assert_eq!(measured(&[announced(80), woken(90), switch(100, 0, 7, asleep, 0), woken(400)]), (600, 0, 1));
+    // This one began unseen.
+    assert_eq!(measured(&[announced(80), woken(90), switch(100, 0, 7, asleep, 0), woken(400)]), (0, 0, 1));
     // It may have been of another wakeup, in the loss.
     let lost = at(200, 0, 0, Kind::Lost { count: None });
     let idle = at(300, 0, 0, Kind::Other { id: 1 });
-    assert_eq!(measured(&[announced(90), lost, idle, woken(400)]), (600, 0, 1));
+    assert_eq!(measured(&[announced(90), lost, idle, woken(400)]), (0, 0, 1));
     assert_eq!(measured(&[lost, idle, announced(350), woken(400)]), (650, 50, 0));
+    // Where none was recorded it begins when it is queued.
+    assert_eq!(measured(&[switch(100, 0, 7, asleep, 0), woken(400)]), (600, 0, 1));
+}
+
+#[test]
+fn a_wakeup_that_began_before_the_window_counts_from_its_queue_alone() {
+    let announced = at(300, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) });
+    let events = [
+        at(0, 1, 9, Kind::Other { id: 1 }),
+        switch(100, 0, 7, PrevState::blocked(1), 0),
+        announced,
+        at(400, 1, 9, Kind::Wakeup { task: task(7), target: Cpu(0) }),
+        switch(1000, 0, 0, PrevState::RUNNABLE, 7),
+    ];
+    let from = |ts| {
+        let options = Options { worst: 5, ..Options::default() };
+        let window = sched::Window { from: Some(Ts(ts)), to: None };
+        let pass = Pass::over(&events[..]).window(window).run(|| Latency::new(&options));
+        let report = pass.unwrap_or_else(|never| match never {}).output;
+        let of = |measure| (report.of(measure).count, report.of(measure).max_ns.0);
+        let placed: u64 = report.by_placement.iter().map(|split| split.summary.count).sum();
+        (of(Measure::Wakeup), of(Measure::UntilQueued), of(Measure::UntilRun), placed, report.worst.len())
+    };
+    assert_eq!(from(300), ((1, 700), (1, 100), (1, 600), 1, 1));
+    assert_eq!(from(301), ((0, 0), (0, 0), (1, 600), 0, 0));
 }
 
 #[test]
@@ -312,7 +338,7 @@ fn reported(path: &Path) -> Option<Vec<i64>> {
     let output = Command::new("trace-cmd").args(["report", "-t", "-R", "-i"]).arg(path).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut waking: BTreeMap<i64, i64> = BTreeMap::new();
-    let mut queued: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut queued: BTreeSet<i64> = BTreeSet::new();
     let mut slept: BTreeMap<i64, i64> = BTreeMap::new();
     let mut running: BTreeSet<i64> = BTreeSet::new();
     let mut found = Vec::new();
@@ -330,14 +356,14 @@ fn reported(path: &Path) -> Option<Vec<i64>> {
             "waking" => drop(waking.insert(field("pid")?, ts)),
             // Who runs is awake: it comes to nothing.
             "wakeup" if running.contains(&field("pid")?) => drop(waking.remove(&field("pid")?)),
-            // An awake task can be woken again; only the first one queues it.
-            "wakeup" => drop(queued.entry(field("pid")?).or_insert(ts)),
+            "wakeup" => drop(queued.insert(field("pid")?)),
             "switch" => {
                 let (prev, next) = (field("prev_pid")?, field("next_pid")?);
                 let waking = waking.remove(&next);
-                if let Some(queued) = queued.remove(&next) {
+                if queued.remove(&next) {
                     let since = slept.get(&next).copied().unwrap_or(i64::MIN);
-                    found.push(ts - waking.map_or(queued, |waking| waking.max(since)));
+                    // One without was under way when the trace began.
+                    found.extend(waking.map(|waking| ts - waking.max(since)));
                 }
                 running.remove(&prev);
                 running.insert(next);

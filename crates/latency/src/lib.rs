@@ -13,7 +13,8 @@
 //! A task can be announced while it still runs, about to sleep: its wakeup latency begins when it is switched out.
 //! A migration on the way does not end a wait. An interval counts if it begins and ends in the
 //! window; what was under way at its start, or still is at its end, has an unknown length and is
-//! only numbered. Where events were lost, what the loss cut is not counted; nor is a wait some of which was
+//! only numbered. So has a wakeup of which no `sched_waking` was seen although they were recorded: it began before the
+//! trace, or in a loss, and only its second part counts. Where events were lost, what the loss cut is not counted; nor is a wait some of which was
 //! on a CPU without events, where the task may have run. An interval counts by the name that the task had when it ended.
 
 mod figure;
@@ -209,6 +210,8 @@ pub struct Case {
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     measure: Measure,
+    /// Where it began; nothing for a wakeup of which that is not known.
+    start: Option<Ts>,
     waking: Option<(Pid, Ts)>,
     waker_command: Comm,
     queued_on: Cpu,
@@ -344,7 +347,6 @@ impl<'o> Latency<'o> {
                     // One before the loss need not be of this wakeup.
                     _ => task.waking.filter(|(_, ts)| *ts >= span.start),
                 };
-                let waking = waking.filter(|(_, ts)| *ts >= self.start);
                 Some(self.wait(Measure::Wakeup, waking, slept_on, cpu, state))
             }
             _ => None,
@@ -359,10 +361,16 @@ impl<'o> Latency<'o> {
         cpu: Cpu,
         state: &SchedState,
     ) -> Wait {
+        let start = match waking {
+            Some((_, announced)) => Some(announced).filter(|ts| *ts >= self.start),
+            None if measure == Measure::Wakeup && state.has_wakings() => None,
+            None => Some(state.now()),
+        };
         let idle_cpus = state.counts().idle;
         let alone = state.load(cpu) == Load::Reacting && state.queue_length(cpu) == 1;
         Wait {
             measure,
+            start,
             waking,
             waker_command: waking.and_then(|(waker, _)| state.task_of(waker)).map_or(Comm::EMPTY, |task| task.comm),
             queued_on: cpu,
@@ -396,19 +404,19 @@ impl<'o> Latency<'o> {
     }
 
     fn waited(&mut self, task: &Task, wait: &Wait, queued: Ts, cpu: Cpu, now: Ts) {
-        let start = match wait.waking {
-            Some((_, waking)) if wait.measure == Measure::Wakeup => waking,
-            _ => queued,
-        };
+        let is_wakeup = wait.measure == Measure::Wakeup;
+        if is_wakeup {
+            self.row(task).measures[Measure::UntilRun as usize].add(now.since(queued));
+            self.without_waking += u64::from(wait.waking.is_none());
+        }
+        let Some(start) = wait.start else { return };
         let length = now.since(start);
         let measures = &mut self.row(task).measures;
         measures[wait.measure as usize].add(length);
-        if wait.measure == Measure::Wakeup {
-            measures[Measure::UntilRun as usize].add(now.since(queued));
+        if is_wakeup {
             if wait.waking.is_some() {
                 measures[Measure::UntilQueued as usize].add(queued.since(start));
             }
-            self.without_waking += u64::from(wait.waking.is_none());
             self.woken[wait.placement as usize][wait.idleness as usize].add(length);
         }
         if self.least[wait.measure as usize].is_none_or(|least| length > least) {

@@ -62,7 +62,9 @@ pub struct LatencyReport {
     pub rows: Vec<Row>,
     /// The longest waits.
     pub worst: Vec<Case>,
-    /// Wakeups without a `sched_waking`: their latency begins when they were queued.
+    /// Whether `sched_waking` was recorded. If not, wakeup latencies begin when tasks were queued.
+    pub from_waking: bool,
+    /// Wakeups of which no `sched_waking` was seen; where they were recorded they count from queued to run alone.
     pub without_waking: u64,
     /// Waits under way at the end of the window, not counted above,
     pub still_waiting: u64,
@@ -151,6 +153,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         by: options.by,
         rows: rows.into_iter().map(|(_, row)| row).collect(),
         worst,
+        from_waking: state.has_wakings(),
         without_waking,
         still_waiting: unfinished.len() as u64,
         longest_still_waiting,
@@ -212,10 +215,9 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize)
         w.max_ns.human(),
         w.count
     );
-    let _ = writeln!(
-        out,
-        "  (from sched_waking to the switch; what was under way at the edges of the window is not counted)"
-    );
+    let from = if report.from_waking { "sched_waking" } else { "sched_wakeup, as sched_waking was not recorded," };
+    let _ =
+        writeln!(out, "  (from {from} to the switch; what was under way at the edges of the window is not counted)");
     head(&mut out, "all tasks");
     for m in &report.measures {
         line(&mut out, m.measure.name(), &m.summary);
@@ -260,12 +262,12 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize)
             trace.part(wait.start_in_trace_ns, wait.duration_ns)
         );
     }
-    if report.without_waking > 0 {
-        let _ = writeln!(
-            out,
-            "\n{} wakeups without a recorded sched_waking: their latency begins when they were queued",
-            report.without_waking
-        );
+    if report.from_waking && report.without_waking > 0 {
+        let which = match report.without_waking {
+            1 => "1 wakeup of which no sched_waking was seen counts".to_owned(),
+            n => format!("{n} wakeups of which no sched_waking was seen count"),
+        };
+        let _ = writeln!(out, "\n{which} from queued to run alone");
     }
     out
 }

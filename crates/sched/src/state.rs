@@ -75,6 +75,7 @@ pub struct SchedState {
     start: Ts,
     now: Ts,
     without_wakeups: bool,
+    without_wakings: bool,
     incomplete: bool,
     any_loss: bool,
     cpus: Vec<CpuState>,

@@ -52,6 +52,11 @@ impl SchedState {
         missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| name).collect()
     }
 
+    /// Whether `sched_waking` was recorded. Then a wakeup without one began before what was read, or in a loss.
+    pub fn has_wakings(&self) -> bool {
+        !self.without_wakings
+    }
+
     /// A task is switched in of which it was not known that it waits: on `cpu` since the start, unless that was
     /// `emptied` before it left. After a loss its wakeup may be among what is missing.
     pub(super) fn come(&mut self, task: TaskRef, cpu: Cpu, emptied: bool) {

@@ -18,6 +18,8 @@ pub struct Start {
     pub waiting: Vec<(TaskRef, Cpu)>,
     /// Wakeups are not in the trace: a task first seen being switched in may have slept until then.
     pub without_wakeups: bool,
+    /// Wakings are not in the trace: when a wakeup began is not known.
+    pub without_wakings: bool,
     /// Some of the events that wake tasks or begin them are not in the trace, as others show: neither does a task's
     /// first event tell then what it did before.
     pub incomplete: bool,
@@ -39,6 +41,7 @@ impl SchedState {
             start: start.ts,
             now: start.ts,
             without_wakeups: start.without_wakeups,
+            without_wakings: start.without_wakings,
             incomplete: start.incomplete,
             ..SchedState::default()
         };
