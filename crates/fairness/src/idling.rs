@@ -1,12 +1,8 @@
 //! When each CPU idled with nobody waiting for it, as far back as a wait may reach.
 
+use crate::past::{Content, Past};
 use sched::{Cpu, Dur, Load, SchedState, Ts};
 use serde::Serialize;
-use std::collections::VecDeque;
-
-/// Stretches of a CPU that are remembered as they were; of older ones two are joined to one, so many of
-/// these are kept, then two of them are joined, and so on: the past becomes coarser, not shorter.
-const REMEMBERED: usize = 256;
 
 /// A CPU that idled during a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -17,58 +13,32 @@ pub struct IdleCpu {
     pub idle_ns: Dur,
 }
 
-/// A stretch of time, in which a CPU idled so long.
-#[derive(Clone, Copy, Debug)]
-struct Stretch {
-    from: Ts,
-    to: Ts,
-    idle: u64,
-}
-
-impl Stretch {
-    /// How long it idled between two instants: of a joined stretch that an instant cuts, what must lie
-    /// there.
-    fn within(&self, from: Ts, to: Ts) -> u64 {
-        let outside = self.to.since(self.from).0 - self.to.min(to).since(self.from.max(from)).0;
-        self.idle.saturating_sub(outside)
+impl Content for u64 {
+    fn join(&mut self, later: u64) {
+        *self = self.saturating_add(later);
     }
 }
 
+/// A CPU: since when it idles, and how long it did in each stretch before.
 #[derive(Clone, Debug, Default)]
-struct Past {
+struct Idling {
     since: Option<Ts>,
-    /// The latest ones first, each level of twice as many joined as the one before.
-    levels: Vec<VecDeque<Stretch>>,
+    past: Past<u64>,
 }
 
-impl Past {
-    fn add(&mut self, from: Ts, to: Ts) {
-        if from >= to {
-            return;
-        }
-        let mut next = Stretch { from, to, idle: to.since(from).0 };
-        for level in &mut self.levels {
-            level.push_back(next);
-            if level.len() <= REMEMBERED {
-                return;
-            }
-            let (Some(a), Some(b)) = (level.pop_front(), level.pop_front()) else { return };
-            next = Stretch { from: a.from, to: b.to, idle: a.idle.saturating_add(b.idle) };
-        }
-        self.levels.push(VecDeque::from([next]));
-    }
-
+impl Idling {
+    /// For how long between two instants: of a joined stretch that an instant cuts, what must lie there.
     fn within(&self, from: Ts, to: Ts) -> u64 {
         let now = self.since.map_or(0, |since| to.since(since.max(from)).0);
-        let past = self.levels.iter().flat_map(|level| level.iter().rev()).take_while(|stretch| stretch.to > from);
-        past.fold(now, |sum, stretch| sum.saturating_add(stretch.within(from, to)))
+        let past = self.past.since(from).map(|stretch| stretch.held.saturating_sub(stretch.outside(from, to)));
+        past.fold(now, u64::saturating_add)
     }
 }
 
 /// Follows all CPUs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IdleTimes {
-    cpus: Vec<Past>,
+    cpus: Vec<Idling>,
 }
 
 impl IdleTimes {
@@ -80,14 +50,14 @@ impl IdleTimes {
     /// A CPU may have changed.
     pub(crate) fn follow(&mut self, cpu: Cpu, load: Load, ts: Ts) {
         if cpu.index() >= self.cpus.len() {
-            self.cpus.resize_with(cpu.index() + 1, Past::default);
+            self.cpus.resize_with(cpu.index() + 1, Idling::default);
         }
-        let past = &mut self.cpus[cpu.index()];
-        match (past.since, load) {
-            (None, Load::Idle) => past.since = Some(ts),
+        let idling = &mut self.cpus[cpu.index()];
+        match (idling.since, load) {
+            (None, Load::Idle) => idling.since = Some(ts),
             (Some(since), load) if load != Load::Idle => {
-                past.since = None;
-                past.add(since, ts);
+                idling.since = None;
+                idling.past.add(since, ts, ts.since(since).0);
             }
             _ => {}
         }
@@ -95,7 +65,7 @@ impl IdleTimes {
 
     /// The CPUs that idled between two instants, the second of which is now; the longest first.
     pub(crate) fn between(&self, from: Ts, to: Ts) -> Vec<IdleCpu> {
-        let idle = |(cpu, past): (Cpu, &Past)| IdleCpu { cpu, idle_ns: Dur(past.within(from, to)) };
+        let idle = |(cpu, idling): (Cpu, &Idling)| IdleCpu { cpu, idle_ns: Dur(idling.within(from, to)) };
         let mut found: Vec<IdleCpu> =
             (0..).map(Cpu).zip(&self.cpus).map(idle).filter(|idle| idle.idle_ns > Dur(0)).collect();
         found.sort_by(|a, b| b.idle_ns.cmp(&a.idle_ns).then(a.cpu.cmp(&b.cpu)));

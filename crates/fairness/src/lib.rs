@@ -16,7 +16,9 @@
 
 mod figure;
 mod idling;
+mod past;
 mod report;
+mod runs;
 mod waits;
 
 pub use figure::figure;
@@ -297,9 +299,6 @@ impl Analysis for Fairness<'_> {
                 (_, TaskState::Waiting(_)) if task.begun => self.waits.begins(task, event.ts),
                 _ => self.waits.forget(task),
             }
-        }
-        if let Kind::Lost { .. } = event.kind {
-            self.waits.lost(event.cpu);
         }
     }
 

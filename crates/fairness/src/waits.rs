@@ -1,16 +1,18 @@
 //! The longest waits: who ran meanwhile, and whether a CPU idled.
 
 use crate::idling::{IdleCpu, IdleTimes};
+use crate::runs::Runs;
 use sched::state::Task;
 use sched::{Comm, Cpu, CpuSpan, Current, Dur, PerTask, Pid, SchedState, TaskState, Ts};
 use serde::Serialize;
-use std::collections::VecDeque;
 
-/// Runs of each CPU that are remembered, to tell who ran during a wait.
-const REMEMBERED: usize = 256;
+/// How many joinings of runs later it is looked again since when somebody waits.
+const LOOK: u32 = 256;
 
 /// So many of the CPUs that idled during a wait are named.
 const MOST_IDLE: usize = 16;
+/// So many of the commands that ran are.
+const MOST_ANTAGONISTS: usize = 3;
 
 /// One of the longest waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -29,7 +31,7 @@ pub struct Starved {
     pub still_waits: bool,
     /// Where it ran in the end, or still waited.
     pub cpu: Cpu,
-    /// Who ran there meanwhile, by command: the longest first, at most three.
+    /// Who ran there meanwhile, by command, and for how long, at least: the longest first, at most three.
     pub antagonists: Vec<(Comm, Dur)>,
     /// How long some CPU idled meanwhile, with nobody waiting for it.
     pub could_have_run_ns: Dur,
@@ -53,8 +55,12 @@ struct Open {
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
     open: PerTask<Open>,
-    /// By CPU: who ran, until when.
-    runs: Vec<VecDeque<(Comm, Ts, Ts)>>,
+    /// By CPU: who ran,
+    runs: Vec<Runs>,
+    /// since all who wait began to, at the latest looking,
+    oldest: Ts,
+    /// which was so many joinings of runs ago.
+    joined: u32,
     /// How long some CPU has idled.
     idled: u64,
     last: Ts,
@@ -67,7 +73,17 @@ pub(crate) struct Waits {
 
 impl Waits {
     pub(crate) fn new(zero: Ts, most: usize) -> Waits {
-        Waits { open: PerTask::default(), runs: Vec::new(), idled: 0, last: Ts(0), zero, most, longest: Vec::new() }
+        Waits {
+            open: PerTask::default(),
+            runs: Vec::new(),
+            oldest: Ts(0),
+            joined: 0,
+            idled: 0,
+            last: Ts(0),
+            zero,
+            most,
+            longest: Vec::new(),
+        }
     }
 
     /// The window begins; who is known to wait has done so before.
@@ -90,13 +106,17 @@ impl Waits {
     pub(crate) fn ran(&mut self, span: &CpuSpan) {
         let Current::Task(_) = span.current else { return };
         if span.cpu.index() >= self.runs.len() {
-            self.runs.resize(span.cpu.index() + 1, VecDeque::new());
+            self.runs.resize_with(span.cpu.index() + 1, Runs::default);
         }
         let runs = &mut self.runs[span.cpu.index()];
-        if runs.len() >= REMEMBERED {
-            runs.pop_front();
+        runs.add(span.comm, span.start, span.end);
+        if runs.are_full() {
+            if self.joined.is_multiple_of(LOOK) {
+                self.oldest = self.open.iter().map(|(_, open)| open.since).fold(span.end, Ts::min);
+            }
+            self.joined = self.joined.wrapping_add(1);
+            runs.join(self.oldest);
         }
-        runs.push_back((span.comm, span.start, span.end));
     }
 
     pub(crate) fn begins(&mut self, task: &Task, ts: Ts) {
@@ -105,13 +125,6 @@ impl Waits {
 
     pub(crate) fn forget(&mut self, task: &Task) {
         self.open.take(task.id());
-    }
-
-    /// What is remembered of a CPU has a hole.
-    pub(crate) fn lost(&mut self, cpu: Cpu) {
-        if let Some(runs) = self.runs.get_mut(cpu.index()) {
-            runs.clear();
-        }
     }
 
     /// A task that waited runs; how long it waited, if it began to in the window.
@@ -143,6 +156,8 @@ impl Waits {
         let mut idle_cpus = idle.between(open.since, now);
         let idle_cpu_count = idle_cpus.len();
         idle_cpus.truncate(MOST_IDLE);
+        let mut antagonists = self.runs.get(cpu.index()).map_or(Vec::new(), |runs| runs.between(open.since, now));
+        antagonists.truncate(MOST_ANTAGONISTS);
         let starved = Starved {
             pid: task.pid,
             command: task.comm,
@@ -151,7 +166,7 @@ impl Waits {
             waited_before: open.cut,
             still_waits: matches!(task.state, TaskState::Waiting(_)),
             cpu,
-            antagonists: self.antagonists(cpu, open.since, now),
+            antagonists,
             could_have_run_ns: Dur(self.idled.saturating_sub(open.idled)),
             idle_cpus,
             idle_cpu_count,
@@ -159,23 +174,5 @@ impl Waits {
         let at = self.longest.partition_point(|l| l.duration_ns >= duration_ns);
         self.longest.insert(at, starved);
         self.longest.truncate(self.most);
-    }
-
-    /// Who ran on a CPU from one instant to another, the longest first.
-    fn antagonists(&self, cpu: Cpu, from: Ts, to: Ts) -> Vec<(Comm, Dur)> {
-        let mut sums: Vec<(Comm, Dur)> = Vec::new();
-        for (comm, start, end) in self.runs.get(cpu.index()).into_iter().flatten() {
-            let time = (*end).min(to).since((*start).max(from));
-            if time == Dur(0) {
-                continue;
-            }
-            match sums.iter_mut().find(|(other, _)| other == comm) {
-                Some((_, sum)) => *sum += time,
-                None => sums.push((*comm, time)),
-            }
-        }
-        sums.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-        sums.truncate(3);
-        sums
     }
 }

@@ -212,7 +212,7 @@ struct Wait {
     measure: Measure,
     /// Where it began; nothing for a wakeup of which that is not known.
     start: Option<Ts>,
-    waking: Option<(Pid, Ts)>,
+    waker: Option<Pid>,
     waker_command: Comm,
     queued_on: Cpu,
     placement: Placement,
@@ -371,7 +371,7 @@ impl<'o> Latency<'o> {
         Wait {
             measure,
             start,
-            waking,
+            waker: waking.map(|(waker, _)| waker),
             waker_command: waking.and_then(|(waker, _)| state.task_of(waker)).map_or(Comm::EMPTY, |task| task.comm),
             queued_on: cpu,
             placement: Placement::of(slept_on, cpu, &self.options.topology),
@@ -405,18 +405,18 @@ impl<'o> Latency<'o> {
 
     fn waited(&mut self, task: &Task, wait: &Wait, queued: Ts, cpu: Cpu, now: Ts) {
         let is_wakeup = wait.measure == Measure::Wakeup;
+        self.without_waking += u64::from(is_wakeup && wait.waker.is_none());
+        let measures = &mut self.row(task).measures;
         if is_wakeup {
-            self.row(task).measures[Measure::UntilRun as usize].add(now.since(queued));
-            self.without_waking += u64::from(wait.waking.is_none());
+            measures[Measure::UntilRun as usize].add(now.since(queued));
         }
         let Some(start) = wait.start else { return };
         let length = now.since(start);
-        let measures = &mut self.row(task).measures;
         measures[wait.measure as usize].add(length);
+        if wait.waker.is_some() {
+            measures[Measure::UntilQueued as usize].add(queued.since(start));
+        }
         if is_wakeup {
-            if wait.waking.is_some() {
-                measures[Measure::UntilQueued as usize].add(queued.since(start));
-            }
             self.woken[wait.placement as usize][wait.idleness as usize].add(length);
         }
         if self.least[wait.measure as usize].is_none_or(|least| length > least) {
@@ -454,7 +454,7 @@ impl<'o> Latency<'o> {
             duration_ns: length,
             pid: task.pid,
             command: task.comm,
-            waker: wait.waking.map(|(waker, _)| waker),
+            waker: wait.waker,
             waker_command: wait.waker_command,
             queued_on: wait.queued_on,
             ran_on: cpu,

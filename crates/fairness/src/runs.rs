@@ -1,0 +1,110 @@
+//! Who ran on a CPU, as far back as a wait may reach.
+
+use crate::past::{Content, Past};
+use sched::{Comm, Dur, Ts};
+use std::collections::VecDeque;
+
+/// So many runs are remembered as they were.
+const REMEMBERED: usize = 256;
+/// Then the first of them are joined to one stretch of the past, so many at a time.
+const JOINED: usize = 8;
+
+/// How long each command ran.
+pub(crate) type Times = Vec<(Comm, u64)>;
+
+fn add(times: &mut Times, comm: Comm, ns: u64) {
+    match times.iter_mut().find(|(other, _)| *other == comm) {
+        Some((_, sum)) => *sum = sum.saturating_add(ns),
+        None => times.push((comm, ns)),
+    }
+}
+
+impl Content for Times {
+    fn join(&mut self, later: Times) {
+        later.into_iter().for_each(|(comm, ns)| add(self, comm, ns));
+    }
+}
+
+/// The runs of a CPU.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Runs {
+    recent: VecDeque<(Comm, Ts, Ts)>,
+    older: Past<Times>,
+}
+
+impl Runs {
+    /// A run ended.
+    pub(crate) fn add(&mut self, comm: Comm, start: Ts, end: Ts) {
+        self.recent.push_back((comm, start, end));
+    }
+
+    /// Whether some of them must be joined.
+    pub(crate) fn are_full(&self) -> bool {
+        self.recent.len() >= REMEMBERED
+    }
+
+    /// Joins the first ones, as far as they are not `before` all that will be asked for.
+    pub(crate) fn join(&mut self, before: Ts) {
+        self.older.forget(before);
+        let (mut edges, mut times) = (None, Times::new());
+        for (comm, start, end) in self.recent.drain(..JOINED).filter(|(_, _, end)| *end > before) {
+            edges = Some((edges.map_or(start, |(from, _)| from), end));
+            add(&mut times, comm, end.since(start).0);
+        }
+        if let Some((from, to)) = edges {
+            self.older.add(from, to, times);
+        }
+    }
+
+    /// Who ran between two instants, the longest first: of runs that were joined and that an instant cuts, what must
+    /// lie there.
+    pub(crate) fn between(&self, from: Ts, to: Ts) -> Vec<(Comm, Dur)> {
+        let mut sums = Times::new();
+        for (comm, start, end) in self.recent.iter().rev().take_while(|(_, _, end)| *end > from) {
+            add(&mut sums, *comm, (*end).min(to).since((*start).max(from)).0);
+        }
+        for stretch in self.older.since(from) {
+            let outside = stretch.outside(from, to);
+            stretch.held.iter().for_each(|(comm, ns)| add(&mut sums, *comm, ns.saturating_sub(outside)));
+        }
+        sums.retain(|(_, ns)| *ns > 0);
+        sums.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        sums.into_iter().map(|(comm, ns)| (comm, Dur(ns))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recent_past_is_exact_and_the_distant_one_a_lower_bound() {
+        let names = ["ab", "ba", "c"].map(|name| Comm::new(name.as_bytes()));
+        // One to seven of ten for the two, by turns; at last one for a third.
+        let runs = |i: i64| (Ts(i * 10), Ts(i * 10 + 1 + i % 7), if i < 4_999 { (i % 2) as usize } else { 2 });
+        let mut past = Runs::default();
+        for (start, end, name) in (0..5_000).map(runs) {
+            past.add(names[name], start, end);
+            // Nobody will ask for the first quarter.
+            if past.are_full() {
+                past.join(Ts(12_500));
+            }
+        }
+        assert!(past.between(Ts(0), Ts(12_500)).is_empty());
+        for since in (12_500..50_000).step_by(333) {
+            let mut exact = [0; 3];
+            for (start, end, name) in (0..5_000).map(runs) {
+                exact[name] += end.since(start.max(Ts(since))).0;
+            }
+            let age = 50_000 - since as u64;
+            let found = past.between(Ts(since), Ts(50_000));
+            assert!(found.is_sorted_by_key(|(_, time)| std::cmp::Reverse(*time)), "{found:?}");
+            for (name, exact) in names.iter().zip(exact) {
+                let found = found.iter().find(|(other, _)| other == name).map_or(0, |(_, time)| time.0);
+                assert!(found <= exact && exact - found <= age / 32, "{found} of {exact} by {name} since {since}");
+                assert!(age > 2_480 || found == exact, "{found} of {exact} by {name} since {since}");
+            }
+        }
+        assert_eq!(Runs::default().between(Ts(0), Ts(50_000)), []);
+    }
+}
