@@ -136,20 +136,44 @@ fn a_herd_is_followed_until_it_has_run() {
     use sched::{Comm, PrevState, TaskRef};
     let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"t") };
     let on = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
-    let mut events = vec![on(0, 0, 9, Kind::Other { id: 1 }), on(0, 1, 8, Kind::Other { id: 1 })];
-    let wake = |pid| on(1, 0, 9, Kind::Wakeup { task: task(pid), target: Cpu(0) });
-    events.extend((1..=4).map(wake));
-    let moved = |pid| on(10 + i64::from(pid), 1, 8, Kind::Migrate { task: task(pid), orig: Cpu(0), dest: Cpu(1) });
-    events.extend((1..=4).map(moved));
-    let run = |pid: i32| {
-        let (prev, next) = (task(if pid == 1 { 8 } else { pid - 1 }), task(pid));
-        on(100 * i64::from(pid), 1, prev.pid.0, Kind::Switch { prev, state: PrevState::blocked(1), next })
+    // Each pair of CPUs has ten tasks of its own, the last two of which run at first.
+    let herd = |pair: u32| {
+        let (from, to) = (Cpu(2 * pair), Cpu(2 * pair + 1));
+        let pid = |n: i32| 10 * pair as i32 + n;
+        let mut events =
+            vec![on(0, from.0, pid(10), Kind::Other { id: 1 }), on(0, to.0, pid(9), Kind::Other { id: 1 })];
+        let wake = |n| on(1, from.0, pid(10), Kind::Wakeup { task: task(pid(n)), target: from });
+        events.extend((1..=4).map(wake));
+        let moved = |n| Kind::Migrate { task: task(pid(n)), orig: from, dest: to };
+        events.extend((1..=4).map(|n| on(10 + i64::from(n), to.0, pid(9), moved(n))));
+        let run = |n: i32| {
+            let (prev, next) = (task(pid(if n == 1 { 9 } else { n - 1 })), task(pid(n)));
+            on(100 * i64::from(n), to.0, prev.pid.0, Kind::Switch { prev, state: PrevState::blocked(1), next })
+        };
+        events.extend((1..=4).map(run));
+        events
     };
-    events.extend((1..=4).map(run));
+    // As many at a time as there may be.
+    for pairs in [1, 40] {
+        let mut events: Vec<SchedEvent> = (0..pairs).flat_map(herd).collect();
+        events.sort_by_key(|event| event.ts);
+        let report = measure(&events, &options(&events, 1));
+        assert_eq!(report.herds.len(), pairs as usize);
+        for herd in &report.herds {
+            // The fourth came at 14; at 300 the third ran, and one was left.
+            assert_eq!((herd.herd.tasks, herd.queue, herd.drained_after_ns), (4, 4, Some(Dur(286))));
+        }
+    }
+    // Another one comes when they have nearly all run: it waits for them, and is of the herd.
+    let mut events = herd(0);
+    let late = Kind::Wakeup { task: task(5), target: Cpu(0) };
+    let moved = Kind::Migrate { task: task(5), orig: Cpu(0), dest: Cpu(1) };
+    let waker = Kind::Wakeup { task: task(6), target: Cpu(1) };
+    events.extend([on(310, 0, 10, late), on(320, 1, 3, waker), on(330, 1, 3, moved)]);
+    events.sort_by_key(|event| event.ts);
     let report = measure(&events, &options(&events, 1));
     let [herd] = report.herds.as_slice() else { panic!("one herd: {:?}", report.herds) };
-    // The fourth came at 14; at 300 the third ran, and one was left.
-    assert_eq!((herd.herd.tasks, herd.queue, herd.drained_after_ns), (4, 4, Some(Dur(286))));
+    assert_eq!((herd.herd.tasks, herd.herd.end, herd.queue, herd.drained_after_ns), (5, Ts(330), 4, None));
 }
 
 #[test]

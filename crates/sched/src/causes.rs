@@ -384,30 +384,46 @@ pub struct Herd {
     pub tasks: u32,
 }
 
+/// Those who left one CPU for one other lately.
+#[derive(Clone, Debug, Default)]
+struct Leaving {
+    /// When, the last ones within [`HERD_TIME`].
+    at: Vec<Ts>,
+    /// The latest herd of this pair, by its place.
+    herd: Option<usize>,
+}
+
 /// Finds herd migrations.
 #[derive(Clone, Debug, Default)]
 pub struct Herds {
-    /// The latest departures for each pair of CPUs, of which each is within the time of the next
-    /// but [`HERD`].
-    recent: FxHashMap<(Cpu, Cpu), Vec<Ts>>,
+    leaving: FxHashMap<(Cpu, Cpu), Leaving>,
     found: Vec<Herd>,
 }
 
 impl Herds {
-    /// Takes the next migration of a queued task, in time order.
-    pub fn migrate(&mut self, ts: Ts, orig: Cpu, dest: Cpu) {
-        let recent = self.recent.entry((orig, dest)).or_default();
-        recent.retain(|earlier| ts.since(*earlier) <= HERD_TIME);
-        recent.push(ts);
-        if recent.len() < HERD {
-            return;
+    /// Takes the next migration of a queued task, in time order. Returns the herd that it makes or enlarges, by its
+    /// place in [`Herds::found`].
+    pub fn migrate(&mut self, ts: Ts, orig: Cpu, dest: Cpu) -> Option<usize> {
+        let Leaving { at, herd } = self.leaving.entry((orig, dest)).or_default();
+        at.retain(|earlier| ts.since(*earlier) <= HERD_TIME);
+        at.push(ts);
+        if at.len() < HERD {
+            return None;
         }
-        let (start, tasks) = (recent[0], recent.len() as u32);
-        let last = self.found.iter_mut().rev().take(64).find(|h| (h.orig, h.dest) == (orig, dest));
-        match last.filter(|herd| herd.end >= start) {
-            Some(herd) => (herd.end, herd.tasks) = (ts, herd.tasks + 1),
-            None => self.found.push(Herd { start, end: ts, orig, dest, tasks }),
-        }
+        let (start, tasks) = (at[0], at.len() as u32);
+        let place = match herd.filter(|place| self.found[*place].end >= start) {
+            Some(place) => {
+                let grown = &mut self.found[place];
+                (grown.end, grown.tasks) = (ts, grown.tasks + 1);
+                place
+            }
+            None => {
+                self.found.push(Herd { start, end: ts, orig, dest, tasks });
+                self.found.len() - 1
+            }
+        };
+        *herd = Some(place);
+        Some(place)
     }
 
     /// Those found so far, in the order in which they became herds; the latest may still grow.
@@ -428,9 +444,11 @@ mod tests {
     #[test]
     fn herds() {
         let mut herds = Herds::default();
+        let mut made = Vec::new();
         for (ts, dest) in [(0, 1), (1, 1), (2, 2), (3, 1), (4, 1), (900_000, 1), (1_900_001, 1), (1_900_002, 2)] {
-            herds.migrate(Ts(ts), Cpu(0), Cpu(dest));
+            made.push(herds.migrate(Ts(ts), Cpu(0), Cpu(dest)));
         }
+        assert_eq!(made, [None, None, None, None, Some(0), Some(0), None, None]);
         let herd = Herd { start: Ts(0), end: Ts(900_000), orig: Cpu(0), dest: Cpu(1), tasks: 5 };
         assert_eq!(herds.into_found(), [herd]);
     }

@@ -13,6 +13,7 @@ pub use figure::figure;
 pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
 
 use grid::Grid;
+use rustc_hash::FxHashMap;
 use sched::causes::Herds;
 use sched::episodes::{Amount, Episodes};
 use sched::kthread::is_any_stopper;
@@ -164,8 +165,10 @@ pub struct Utilization<'o> {
     part: Option<PartCounts>,
     idling: Episodes<(u32, u32)>,
     herds: Herds,
-    /// What became of each herd, in the same order.
+    /// What became of each herd, in the same order;
     followed: Vec<Followed>,
+    /// those whose tasks still wait, by where they came.
+    waiting_herds: FxHashMap<Cpu, Vec<usize>>,
     interrupts: bool,
 }
 
@@ -193,6 +196,7 @@ impl<'o> Utilization<'o> {
             idling: Episodes::new(&[Dur(0), options.balance_interval], 10),
             herds: Herds::default(),
             followed: Vec::new(),
+            waiting_herds: FxHashMap::default(),
             interrupts: false,
         }
     }
@@ -275,16 +279,32 @@ impl<'o> Utilization<'o> {
         }
     }
 
-    /// Looks at what becomes of the herds whose tasks still wait. The latest ones are enough: a herd
-    /// waits for as long as a queue of its size takes to run.
+    /// A queued task is moved.
+    fn moved(&mut self, ts: Ts, orig: Cpu, dest: Cpu) {
+        let Some(place) = self.herds.migrate(ts, orig, dest) else { return };
+        self.followed.resize(self.herds.found().len(), Followed::default());
+        self.followed[place].drained = None;
+        let waiting = self.waiting_herds.entry(dest).or_default();
+        if !waiting.contains(&place) {
+            waiting.push(place);
+        }
+    }
+
+    /// Looks at what becomes of the herds whose tasks still wait, where a queue has changed.
     fn follow_herds(&mut self, ts: Ts, state: &SchedState) {
-        let found = self.herds.found();
-        self.followed.resize(found.len(), Followed::default());
-        for (followed, herd) in self.followed.iter_mut().zip(found).rev().take(16) {
-            if followed.drained.is_none() {
-                let queue = state.queue_length(herd.dest);
+        let queues = state.spans().iter().flat_map(|span| [span.state, span.next]);
+        for queue in queues {
+            let TaskState::Waiting(cpu) = queue else { continue };
+            let Some(waiting) = self.waiting_herds.get_mut(&cpu) else { continue };
+            let queue = state.queue_length(cpu);
+            waiting.retain(|place| {
+                let followed = &mut self.followed[*place];
                 followed.queue = followed.queue.max(queue);
                 followed.drained = (queue <= 1).then_some(ts);
+                followed.drained.is_none()
+            });
+            if waiting.is_empty() {
+                self.waiting_herds.remove(&cpu);
             }
         }
     }
@@ -322,14 +342,14 @@ impl Analysis for Utilization<'_> {
             Kind::Migrate { orig, dest, .. } => {
                 let queued = |s: &sched::Span| matches!(s.state, TaskState::Waiting(_));
                 if state.spans().iter().any(queued) {
-                    self.herds.migrate(event.ts, orig, dest);
+                    self.moved(event.ts, orig, dest);
                 }
             }
             // Who runs there may turn out to be the traced command.
             Kind::Exec { .. } => self.turn(event.cpu, event.ts, state),
             _ => {}
         }
-        if !self.herds.found().is_empty() {
+        if !self.waiting_herds.is_empty() {
             self.follow_herds(event.ts, state);
         }
         for span in state.cpu_spans() {
