@@ -335,7 +335,7 @@ fn what_ran_by_which_name_is_the_same_wherever_it_is_told() {
             group_name: String::new(),
             marks: Vec::new(),
             frequency: false,
-            coloring: dat2graph::Coloring::by(dat2graph::ColorBy::Command, std::iter::empty()),
+            coloring: dat2graph::Coloring { by: dat2graph::ColorBy::Command, ..Default::default() },
         };
         let shares = fairness::Options { by: fairness::GroupBy::Command, ..fairness::Options::new(from, to) };
         let Ok(outcome) = Pass::over(events).run(|| (Fairness::new(&shares), dat2graph::Timeline::new(&drawn))) else {

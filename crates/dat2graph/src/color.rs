@@ -8,7 +8,7 @@ use regex::Regex;
 use rustc_hash::FxHashMap;
 use sched::kthread::{command, is_any_stopper};
 use sched::lineage::LineageHistory;
-use sched::{Comm, CpuSpan, Current, Pid, Ts};
+use sched::{Comm, CpuSpan, Current, Dur, Pid, Ts};
 use std::collections::BTreeMap;
 use timeline::Class;
 use timeline::palette::{OTHER, PALETTE};
@@ -36,6 +36,8 @@ pub struct Needs {
     pub lineage: bool,
     /// The CPU that each task first ran on.
     pub homes: bool,
+    /// Which commands ran longest.
+    pub commands: bool,
 }
 
 /// The classes of a lane's intervals.
@@ -73,8 +75,8 @@ pub struct Coloring {
     pub forked: bool,
     /// Every task in the same pale grey: a ground for what is drawn over it.
     pub pale: bool,
-    /// The commands whose names the recorder saved, in order: what is listed has a colour of its own.
-    pub commands: Vec<Comm>,
+    /// The commands that ran, by their places in the palette.
+    pub commands: FxHashMap<Comm, usize>,
     /// Who forked whom.
     pub lineage: LineageHistory,
     /// The NUMA node that each task first ran on.
@@ -82,12 +84,28 @@ pub struct Coloring {
 }
 
 impl Coloring {
-    /// Colours that stand for this, in a trace whose recorder saved these command names.
-    pub fn by(by: ColorBy, saved: impl Iterator<Item = Comm>) -> Coloring {
-        let mut commands: Vec<Comm> = saved.map(command).collect();
-        commands.sort_unstable();
-        commands.dedup();
-        Coloring { by, commands, ..Coloring::default() }
+    /// Gives colours to commands that ran so long. As many as there are colours have one of their own: the one that
+    /// the name stands for in every trace, or, if one that ran longer has that, the next that is left. The next ones
+    /// share each of these with one.
+    pub fn know(&mut self, commands: impl IntoIterator<Item = (Comm, Dur)>) {
+        let mut times: BTreeMap<Comm, u64> = BTreeMap::new();
+        for (comm, time) in commands {
+            let sum = times.entry(command(comm)).or_default();
+            *sum = sum.saturating_add(time.0);
+        }
+        let mut longest: Vec<(Comm, u64)> = times.into_iter().collect();
+        longest.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        for as_many in longest.chunks(PALETTE.len()) {
+            let mut taken = [false; PALETTE.len()];
+            for (comm, _) in as_many {
+                let mut place = place_of(*comm);
+                while taken[place] {
+                    place = (place + 1) % PALETTE.len();
+                }
+                taken[place] = true;
+                self.commands.insert(*comm, place);
+            }
+        }
     }
 
     /// What must be found out first.
@@ -95,6 +113,7 @@ impl Coloring {
         Needs {
             lineage: self.forked || matches!(self.by, ColorBy::Parent | ColorBy::Class),
             homes: self.by == ColorBy::Node,
+            commands: self.by == ColorBy::Command,
         }
     }
 
@@ -133,7 +152,10 @@ impl Coloring {
         match self.by {
             ColorBy::Pid => palette(pid.0.rem_euclid(PALETTE.len() as i32) as usize),
             ColorBy::Command if comm.is_empty() => OTHERS,
-            ColorBy::Command => palette(self.command_index(command(comm))),
+            ColorBy::Command => {
+                let command = command(comm);
+                palette(self.commands.get(&command).copied().unwrap_or_else(|| place_of(command)))
+            }
             ColorBy::Parent => match self.lineage.of(pid, ts).parent {
                 Some(parent) => palette(parent.0.rem_euclid(PALETTE.len() as i32) as usize),
                 None => OTHERS,
@@ -143,17 +165,6 @@ impl Coloring {
             ColorBy::Class if self.is_application(pid, ts) => APPLICATION,
             ColorBy::Class if self.lineage.of(pid, ts).is_of_kernel(comm) => KERNEL,
             ColorBy::Class => TASKS,
-        }
-    }
-
-    fn command_index(&self, command: Comm) -> usize {
-        match self.commands.binary_search(&command) {
-            Ok(index) => index,
-            // FNV-1a: the same on every machine and in every version.
-            Err(_) => {
-                command.as_bytes().iter().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193))
-                    as usize
-            }
         }
     }
 
@@ -239,6 +250,13 @@ impl Coloring {
     }
 }
 
+/// The place in the palette that a command's name stands for. FNV-1a: the same on every machine and in every version;
+/// names that differ in a last digit have different ones. It begins where hackbench is blue, as in the documents.
+fn place_of(command: Comm) -> usize {
+    let hash = command.as_bytes().iter().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193));
+    (hash as usize).wrapping_add(10) % PALETTE.len()
+}
+
 fn name_of(comm: Comm) -> String {
     if comm.is_empty() { "?".into() } else { comm.to_string() }
 }
@@ -256,8 +274,16 @@ mod tests {
         let c = Coloring::default();
         assert_ne!(class(&c, 318, "a"), class(&c, 319, "a"));
         assert_eq!(class(&c, 318, "a"), class(&c, 318, "b"));
-        let saved = ["kworker/9:0", "ksoftirqd/1", "b", "a", "ksoftirqd/0"];
-        let c = Coloring::by(ColorBy::Command, saved.iter().map(|name| Comm::new(name.as_bytes())));
+        let mut c = Coloring { by: ColorBy::Command, ..Coloring::default() };
+        // All that differ in a last letter of the same half byte would have one colour.
+        let names = ["kworker/9:0", "ksoftirqd/1", "b", "a", "ksoftirqd/0", "q", "1", "A", "Q", "aa", "ab"];
+        c.know(names.iter().map(|name| (Comm::new(name.as_bytes()), Dur(if *name == "q" { 2 } else { 1 }))));
+        let distinct: std::collections::BTreeSet<Class> = names.iter().map(|name| class(&c, 1, name)).collect();
+        assert_eq!(distinct.len(), names.len() - 1, "the two of ksoftirqd are one");
+        // Who runs longest has the colour that it has in every trace.
+        let unknown = Coloring { by: ColorBy::Command, ..Coloring::default() };
+        assert_eq!(class(&c, 1, "q"), class(&unknown, 1, "q"));
+        assert_eq!(class(&unknown, 1, "a"), class(&unknown, 1, "q"));
         assert_eq!(class(&c, 1, "b"), class(&c, 2, "b"));
         assert_ne!(class(&c, 1, "a"), class(&c, 1, "b"));
         assert_eq!(class(&c, 30, "kworker/3:1"), class(&c, 40, "kworker/12:0"));

@@ -112,8 +112,10 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
         // What would show as 0.0 % is listed only among a few, and if nobody else has its colour.
         let alone = listed.iter().all(|(_, other, _)| *other != class);
         let takes = if share(ns) >= 0.05 { listed.len() < most } else { listed.len() < most.min(4) && alone };
-        if takes { listed.push((name, class, ns)) } else { more.push(ns) }
+        if takes { listed.push((name, class, ns)) } else { more.push((class, ns)) }
     }
+    let has_a_listed_color = |class: &Class| listed.iter().any(|(_, other, _)| other == class);
+    let colors = if more.iter().all(|(class, _)| has_a_listed_color(class)) { ", in these colours" } else { "" };
     let mut legend: Vec<LegendEntry> = listed
         .into_iter()
         .map(|(name, class, ns)| LegendEntry {
@@ -122,10 +124,10 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
         })
         .collect();
     if !more.is_empty() {
-        let ns = more.iter().copied().fold(0, u64::saturating_add);
+        let ns = more.iter().map(|(_, ns)| *ns).fold(0, u64::saturating_add);
         legend.push(LegendEntry {
             swatch: Swatch::Blank,
-            label: format!("and {} more, {:.1} %, in these colours", more.len(), share(ns)),
+            label: format!("and {} more, {:.1} %{colors}", more.len(), share(ns)),
         });
     }
     let others = tasks.iter().filter(|t| t.class == crate::color::OTHERS).map(|t| t.ns).fold(0, u64::saturating_add);

@@ -20,6 +20,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+mod commands;
 mod cpu;
 mod events;
 mod misnumbered;

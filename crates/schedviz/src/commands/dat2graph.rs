@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
         subject.needs_task(&format!("--target {target}"), |_, name| name.as_bytes() == target.as_bytes())?;
     }
     let marks = marks(trace, &args.tool.events)?;
-    let mut coloring = coloring(args, trace, &subject.topology)?;
+    let mut coloring = coloring(args, &subject.topology)?;
     let (lanes, options, mut diagnostics) = subject.watched(|| {
         learn(&mut coloring, trace, &subject.topology)?;
         let options = Options {
@@ -143,7 +143,7 @@ fn marks(trace: &Trace, wanted: &[String]) -> Result<Vec<Mark>> {
     Ok(marks)
 }
 
-fn coloring(args: &Dat2graphArgs, trace: &Trace, topology: &Topology) -> Result<Coloring> {
+fn coloring(args: &Dat2graphArgs, topology: &Topology) -> Result<Coloring> {
     if args.tool.color_by == ColorBy::Node {
         needs_groups(topology, Order::Node, "--color-by node")?;
     }
@@ -153,13 +153,17 @@ fn coloring(args: &Dat2graphArgs, trace: &Trace, topology: &Topology) -> Result<
         exclude: args.tasks.exclude()?,
         pids: args.tasks.pids(),
         forked: args.tasks.forked,
-        ..Coloring::by(args.tool.color_by, trace.saved_names().values().copied())
+        by: args.tool.color_by,
+        ..Coloring::default()
     })
 }
 
 /// Finds out what the colours depend on, from the whole trace: a window must not change a colour.
 fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), parse::Error> {
-    let Needs { lineage, homes } = coloring.needs();
+    let Needs { lineage, homes, commands } = coloring.needs();
+    if commands {
+        coloring.know(trace.sampled_commands());
+    }
     if lineage {
         trace.events_of(Want::Lineage)?.events(&mut |events| {
             events.iter().for_each(|event| coloring.lineage.learn(event));

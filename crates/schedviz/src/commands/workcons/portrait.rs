@@ -16,6 +16,8 @@ const LOOKS: usize = 3;
 /// The figure of a report that was made with strips.
 pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnostics) -> Result<Figure> {
     let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
+    let mut coloring = Coloring { by: ColorBy::Command, ..Coloring::default() };
+    coloring.know(subject.trace.sampled_commands());
     let views: Vec<(Vec<Lane>, dat2graph::Options)> = report
         .violation
         .longest
@@ -24,7 +26,8 @@ pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnos
         .map(|episode| {
             // Some of what was before and after shows how it began and what ended it.
             let margin = (episode.duration_ns.0 / 4).max(1_000);
-            let options = options(subject, episode.start_ns, episode.duration_ns, margin);
+            let (from, to) = around(subject, episode.start_ns, episode.duration_ns, margin);
+            let options = subject.lanes(from, to, coloring.clone());
             (read_lanes(&subject.trace, &reader, &options, &[]).0, options)
         })
         .collect();
@@ -51,9 +54,9 @@ pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnos
     Ok(workcons::portrait(report, subject.start, &looks, lane_height, legend, &heading))
 }
 
-/// The lanes around an episode; a colour is a command.
-fn options(subject: &Subject, start: Ts, duration: Dur, margin: u64) -> dat2graph::Options {
+/// The time around an episode.
+fn around(subject: &Subject, start: Ts, duration: Dur, margin: u64) -> (Ts, Ts) {
     let from = Ts(start.0.saturating_sub_unsigned(margin)).max(subject.from);
     let to = start.after(duration).after(Dur(margin)).min(subject.to);
-    subject.lanes(from, to, Coloring::by(ColorBy::Command, subject.trace.saved_names().values().copied()))
+    (from, to)
 }
