@@ -88,7 +88,8 @@ impl Funnel {
                 1 => "1 task".to_owned(),
                 n => format!("{n} tasks"),
             };
-            let _ = writeln!(out, "  {n:>8} attempts moved {what}");
+            let attempts = if *n == 1 { "attempt" } else { "attempts" };
+            let _ = writeln!(out, "  {n:>8} {attempts} moved {what}");
         }
         if let Some(n) = self.active_balance {
             let _ = writeln!(out, "  {n:>8} times the stopper was sent (active balance)");
