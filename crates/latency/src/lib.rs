@@ -10,12 +10,12 @@
 //! | run | it is switched in | it is switched out |
 //! | sleep | it is switched out to sleep | it stands in a run queue again |
 //!
-//! A task can be announced while it still runs, about to sleep: its wakeup latency begins when it is switched out.
-//! A migration on the way does not end a wait. An interval counts if it begins and ends in the
-//! window; what was under way at its start, or still is at its end, has an unknown length and is
-//! only numbered. So has a wakeup of which no `sched_waking` was seen although they were recorded: it began before the
-//! trace, or in a loss, and only its second part counts. Where events were lost, what the loss cut is not counted; nor is a wait some of which was
-//! on a CPU without events, where the task may have run. An interval counts by the name that the task had when it ended.
+//! A task can be announced while it still runs, about to sleep: its wakeup latency begins when it is switched out. A
+//! migration on the way does not end a wait. An interval counts if it begins and ends in the window; what was under way
+//! at its start, or still is at its end, has an unknown length and is only numbered. So has a wakeup of which no
+//! `sched_waking` was seen although they were recorded: it began before the trace, or in a loss, and only its second
+//! part counts. Where events were lost, what the loss cut is not counted; nor is a wait some of which was on a CPU
+//! without events, where the task may have run. An interval counts by the name that the task had when it ended.
 
 mod figure;
 mod report;

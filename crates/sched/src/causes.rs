@@ -11,10 +11,10 @@
 //! | real-time push or pull | p's priority is below 100, and none of the above |
 //! | unknown | anything else |
 //!
-//! A waking that is not in the trace is taken from the wakeup that follows. Being woken is not ended by p's own switching out: a waker announces a task that is about to
-//! sleep, and waits for it to be off its CPU. New-idle balancing is the fair class's: a task of
-//! real-time priority that is pulled the same way was pulled by its own class. Several tasks pulled
-//! in one go are each a pull.
+//! A waking that is not in the trace is taken from the wakeup that follows. Being woken is not ended by p's own
+//! switching out: a waker announces a task that is about to sleep, and waits for it to be off its CPU. New-idle
+//! balancing is the fair class's: a task of real-time priority that is pulled the same way was pulled by its own
+//! class. Several tasks pulled in one go are each a pull.
 
 use crate::event::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, TaskRef, Ts};
 use crate::kthread::{is_ksoftirqd, is_stopper};
