@@ -5,6 +5,7 @@ use dat2graph::{LaneFold, Options, Timeline};
 use parse::{Trace, Want};
 use sched::analysis::RunTime;
 use sched::{Cpu, Diagnostic, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use testkit::{Rng, TraceBuilder};
 
@@ -120,6 +121,38 @@ fn a_colour_is_listed_for_whom_it_shows() {
     };
     assert_eq!(times(100), ["work 20 100.0 %", "work 21 0.0 %", "and 1 more, 0.0 %, in these colours"]);
     assert_eq!(times(1_000_000), ["work 20 50.0 %", &format!("work {same} 50.0 %"), "work 21 0.0 %"]);
+}
+
+#[test]
+fn commands_that_run_longest_have_colours_of_their_own() {
+    let paths = recordings();
+    let paths = if paths.is_empty() { vec![fixture("hackbench.dat"), fixture("marker.dat")] } else { paths };
+    for path in paths {
+        let name = path.display();
+        let samples = |threads| {
+            let options = parse::Options { threads, ..Default::default() };
+            Trace::open(&path, options).map_or_else(|error| panic!("{name}: {error}"), |t| t.sampled_commands())
+        };
+        let commands = samples(1);
+        assert_eq!(commands, samples(2), "{name}");
+        let mut coloring = dat2graph::Coloring::default();
+        coloring.know(commands);
+        let places: BTreeSet<usize> = coloring.commands.values().copied().collect();
+        assert!(coloring.commands.len() > 1, "{name}");
+        assert_eq!(places.len(), coloring.commands.len().min(timeline::PALETTE.len()), "{name}");
+    }
+    // A window changes no colour.
+    let trace = fixture("hackbench.dat");
+    let colors = |window: &[&str]| {
+        let folder = crate::support::scratch("commands");
+        let args = ["dat2graph", trace.to_str().expect("a path"), "--color-by", "command", "--json", "-o", "w.svg"];
+        let ran = schedviz_in(&folder, &[&args, window].concat()).success().text();
+        let report: serde_json::Value = serde_json::from_str(&ran).expect("JSON");
+        let of = |task: &serde_json::Value| (task["command"].to_string(), task["color"].to_string());
+        report["tasks"].as_array().expect("tasks").iter().map(of).collect::<BTreeSet<_>>()
+    };
+    let (all, some) = (colors(&[]), colors(&["--min", "0.1", "--max", "0.2"]));
+    assert!(some.len() > 2 && some.is_subset(&all), "{some:?} of {all:?}");
 }
 
 /// Switches that follow one another at random on every CPU: nothing to merge, nothing to compress.
