@@ -61,6 +61,12 @@ impl Lineage {
         self.kin.insert(child, Kin { parent: Some(parent), forked: true, descends });
     }
 
+    /// A task is dead, and its number free: in a long trace more die than there is room for.
+    pub fn forget(&mut self, pid: Pid) {
+        self.kin.remove(&pid);
+        self.before.remove(&pid);
+    }
+
     /// A `task_rename`: this is what it was called until then.
     pub fn rename(&mut self, pid: Pid, before: Comm) {
         if self.root.is_none() {

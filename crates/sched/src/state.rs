@@ -434,6 +434,9 @@ impl SchedState {
             };
             self.enter(slot, after, now);
         }
+        if state.class == StateClass::Dead {
+            self.lineage.forget(prev.pid);
+        }
         if next.pid.is_idle() {
             self.become_idle(cpu, state);
             self.set_current(cpu, Current::Idle, None, next.comm, now);
