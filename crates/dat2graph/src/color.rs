@@ -3,6 +3,7 @@
 //! A colour follows from the task and the trace alone, never from the window or the lanes shown:
 //! the same task has the same colour in every figure of a trace.
 
+use crate::tasks::TaskTime;
 use draw::Color;
 use regex::Regex;
 use rustc_hash::FxHashMap;
@@ -57,6 +58,15 @@ pub(crate) const INTERRUPT: Class = FIRST + 4;
 /// The colours of the five classes of [`ColorBy::Class`], as places in the palette.
 const CLASS_COLORS: [usize; 5] = [0, 14, 10, 12, 6];
 const CLASS_NAMES: [&str; 5] = ["application", "other tasks", "kernel threads", "stopper (migration/N)", "interrupts"];
+
+/// What a legend lists: a task, or several that stand together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    comm: Comm,
+    number: Option<i64>,
+    pub(crate) class: Class,
+    pub(crate) ns: u64,
+}
 
 /// How tasks are coloured.
 #[derive(Clone, Debug, Default)]
@@ -182,34 +192,55 @@ impl Coloring {
         }
     }
 
-    /// What the legend lists: name, class and time, the longest first, for tasks with these times.
-    pub(crate) fn entries(&self, tasks: &[crate::TaskTime]) -> Vec<(String, Class, u64)> {
-        let shown = || tasks.iter().filter(|t| t.class != OTHERS);
-        let mut latest: FxHashMap<Pid, (Ts, Comm)> = FxHashMap::default();
-        for task in shown() {
-            let name = latest.entry(task.pid).or_insert((task.last, task.comm));
-            *name = (*name).max((task.last, task.comm));
-        }
-        let mut sums: BTreeMap<String, (Class, u64)> = BTreeMap::new();
-        for task in shown() {
-            let name = match self.by {
-                ColorBy::Pid => format!("{} {}", name_of(latest[&task.pid].1), task.pid),
-                ColorBy::Command => name_of(command(task.comm)),
-                ColorBy::Parent => {
-                    let parent = self.lineage.of(task.pid, Ts::MAX).parent;
-                    parent.map_or("unknown parent".into(), |p| format!("forked by {p}"))
-                }
-                ColorBy::Node => {
-                    self.homes.get(&task.pid).map_or("unknown".into(), |n| format!("first ran on node {n}"))
-                }
-                ColorBy::Class => CLASS_NAMES.get(usize::from(task.class - FIRST)).copied().unwrap_or("?").to_owned(),
+    /// What the legend lists, the longest first, for tasks with these times.
+    pub(crate) fn entries(&self, tasks: &[TaskTime]) -> Vec<Entry> {
+        let mut shown: Vec<TaskTime> = tasks.iter().filter(|t| t.class != OTHERS).copied().collect();
+        let mut entries: Vec<Entry> = if self.by == ColorBy::Pid {
+            // A task goes by its latest name.
+            shown.sort_unstable_by_key(|t| (t.pid, t.last, t.comm));
+            let entry = |task: &[TaskTime]| {
+                let latest = task.last()?;
+                let ns = task.iter().map(|t| t.ns).fold(0, u64::saturating_add);
+                Some(Entry { comm: latest.comm, number: Some(i64::from(latest.pid.0)), class: latest.class, ns })
             };
-            let sum = sums.entry(name).or_insert((task.class, 0));
-            sum.1 += task.ns;
-        }
-        let mut entries: Vec<_> = sums.into_iter().map(|(name, (class, ns))| (name, class, ns)).collect();
-        entries.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+            shown.chunk_by(|a, b| a.pid == b.pid).filter_map(entry).collect()
+        } else {
+            let mut sums: FxHashMap<(Comm, Option<i64>), Entry> = FxHashMap::default();
+            for task in &shown {
+                let (comm, number) = self.group(task);
+                let sum = sums.entry((comm, number)).or_insert(Entry { comm, number, class: task.class, ns: 0 });
+                sum.ns = sum.ns.saturating_add(task.ns);
+            }
+            sums.into_values().collect()
+        };
+        entries.sort_unstable_by_key(|e| (std::cmp::Reverse(e.ns), e.comm, e.number));
         entries
+    }
+
+    /// With whom a task stands in the legend.
+    fn group(&self, task: &TaskTime) -> (Comm, Option<i64>) {
+        match self.by {
+            ColorBy::Pid | ColorBy::Command => (command(task.comm), None),
+            ColorBy::Parent => {
+                let parent = self.lineage.of(task.pid, Ts::MAX).parent;
+                (Comm::EMPTY, parent.map(|parent| i64::from(parent.0)))
+            }
+            ColorBy::Node => (Comm::EMPTY, self.homes.get(&task.pid).map(|node| i64::from(*node))),
+            ColorBy::Class => (Comm::EMPTY, Some(i64::from(task.class))),
+        }
+    }
+
+    /// What an entry is called.
+    pub(crate) fn name(&self, entry: &Entry) -> String {
+        match (self.by, entry.number) {
+            (ColorBy::Pid, Some(pid)) => format!("{} {pid}", name_of(entry.comm)),
+            (ColorBy::Pid | ColorBy::Command, _) => name_of(entry.comm),
+            (ColorBy::Parent, Some(parent)) => format!("forked by {parent}"),
+            (ColorBy::Parent, None) => "unknown parent".into(),
+            (ColorBy::Node, Some(node)) => format!("first ran on node {node}"),
+            (ColorBy::Node, None) => "unknown".into(),
+            (ColorBy::Class, _) => CLASS_NAMES.get(usize::from(entry.class - FIRST)).copied().unwrap_or("?").to_owned(),
+        }
     }
 
     /// What tasks without a colour are, and whether that was asked for.

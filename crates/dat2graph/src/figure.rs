@@ -1,5 +1,6 @@
 //! The figure: lanes as marks on a page.
 
+use crate::color::Entry;
 use crate::lane::{Lane, total};
 use crate::{Options, Report};
 use draw::{Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
@@ -108,23 +109,23 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
     let share = |ns: u64| if busy == 0 { 0.0 } else { 100.0 * ns as f64 / busy as f64 };
     let area = |color| Swatch::Area(Paint::Solid(color));
     let (mut listed, mut more) = (Vec::new(), Vec::new());
-    for (name, class, ns) in options.coloring.entries(&tasks) {
+    for entry in options.coloring.entries(&tasks) {
         // What would show as 0.0 % is listed only among a few, and if nobody else has its colour.
-        let alone = listed.iter().all(|(_, other, _)| *other != class);
-        let takes = if share(ns) >= 0.05 { listed.len() < most } else { listed.len() < most.min(4) && alone };
-        if takes { listed.push((name, class, ns)) } else { more.push((class, ns)) }
+        let alone = listed.iter().all(|other: &Entry| other.class != entry.class);
+        let takes = if share(entry.ns) >= 0.05 { listed.len() < most } else { listed.len() < most.min(4) && alone };
+        if takes { listed.push(entry) } else { more.push(entry) }
     }
-    let has_a_listed_color = |class: &Class| listed.iter().any(|(_, other, _)| other == class);
-    let colors = if more.iter().all(|(class, _)| has_a_listed_color(class)) { ", in these colours" } else { "" };
+    let has_a_listed_color = |entry: &Entry| listed.iter().any(|other| other.class == entry.class);
+    let colors = if more.iter().all(has_a_listed_color) { ", in these colours" } else { "" };
     let mut legend: Vec<LegendEntry> = listed
-        .into_iter()
-        .map(|(name, class, ns)| LegendEntry {
-            swatch: area(options.coloring.paint(class)),
-            label: format!("{name} {:.1} %", share(ns)),
+        .iter()
+        .map(|entry| LegendEntry {
+            swatch: area(options.coloring.paint(entry.class)),
+            label: format!("{} {:.1} %", options.coloring.name(entry), share(entry.ns)),
         })
         .collect();
     if !more.is_empty() {
-        let ns = more.iter().map(|(_, ns)| *ns).fold(0, u64::saturating_add);
+        let ns = more.iter().map(|entry| entry.ns).fold(0, u64::saturating_add);
         legend.push(LegendEntry {
             swatch: Swatch::Blank,
             label: format!("and {} more, {:.1} %{colors}", more.len(), share(ns)),

@@ -1,26 +1,10 @@
 //! One CPU's lane: its pieces, its times, its marks.
 
 use crate::color::INTERRUPT;
+use crate::tasks::{self, TaskTime, TaskTimes};
 use crate::{ColorBy, LaneReport, Options};
-use rustc_hash::FxHashMap;
-use sched::{Analysis, Comm, Cpu, CpuFold, CpuSpan, Current, Kind, Pid, SchedEvent, SchedState, Ts};
-use std::collections::BTreeMap;
+use sched::{Analysis, Cpu, CpuFold, CpuSpan, Current, Kind, SchedEvent, SchedState, Ts};
 use timeline::{Class, Columns, Piece, Rows};
-
-/// How long a task ran by one name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskTime {
-    /// Its number.
-    pub pid: Pid,
-    /// Its name; empty where none was seen.
-    pub comm: Comm,
-    /// Its class by that name.
-    pub class: Class,
-    /// The time.
-    pub ns: u64,
-    /// When it was last seen.
-    pub(crate) last: Ts,
-}
 
 /// The occurrences of one marked event on a lane: where it occurred, as far as places can be told
 /// apart on the page.
@@ -57,10 +41,7 @@ struct Builder<'o> {
     options: &'o Options,
     columns: Columns,
     report: LaneReport,
-    /// Who ran, by the name each has now,
-    tasks: FxHashMap<Pid, TaskTime>,
-    /// and by those it had before.
-    earlier: FxHashMap<(Pid, Comm), TaskTime>,
+    tasks: TaskTimes,
     /// Up to here the current span was pushed already, by an interrupt.
     covered: Ts,
 }
@@ -69,8 +50,7 @@ impl<'o> Builder<'o> {
     fn new(cpu: Cpu, options: &'o Options) -> Builder<'o> {
         let report = LaneReport { cpu, busy_ns: 0, idle_ns: 0, unknown_ns: 0, offline_ns: 0, switches: 0, gaps: 0 };
         let columns = Columns::new(options.from, options.to, options.columns());
-        let (tasks, earlier) = Default::default();
-        Builder { options, columns, report, tasks, earlier, covered: options.from }
+        Builder { options, columns, report, tasks: TaskTimes::default(), covered: options.from }
     }
 
     fn span(&mut self, span: &CpuSpan) {
@@ -82,14 +62,10 @@ impl<'o> Builder<'o> {
             Current::Offline => self.report.offline_ns += ns,
             Current::Task(pid) => {
                 self.report.busy_ns += ns;
-                let now = TaskTime { pid, comm: span.comm, class, ns: 0, last: span.end };
-                let task = self.tasks.entry(pid).or_insert(now);
-                if task.comm != span.comm {
-                    let before = std::mem::replace(task, self.earlier.remove(&(pid, span.comm)).unwrap_or(now));
-                    self.earlier.insert((pid, before.comm), before);
+                // On pale ground nobody is told from another.
+                if !self.options.coloring.pale {
+                    self.tasks.add(pid, class, span);
                 }
-                task.ns += ns;
-                (task.class, task.last) = (class, span.end);
             }
         }
         self.columns.push(class, span.start.max(self.covered), span.end);
@@ -106,9 +82,7 @@ impl<'o> Builder<'o> {
     }
 
     fn finish(self) -> Lane {
-        let mut tasks: Vec<TaskTime> = self.tasks.into_values().chain(self.earlier.into_values()).collect();
-        tasks.sort_unstable_by_key(|t| (t.pid, t.comm));
-        let pieces = self.columns.finish();
+        let (pieces, tasks) = (self.columns.finish(), self.tasks.finish());
         Lane { report: self.report, pieces, tasks, marks: Vec::new(), frequencies: Vec::new() }
     }
 }
@@ -259,26 +233,7 @@ impl Analysis for Timeline<'_> {
     }
 }
 
-/// The times of all lanes together, the longest first. What a task ran without a name counts by its latest, if that
-/// looks the same.
+/// The times of all lanes together, the longest first.
 pub(crate) fn total(lanes: &[Lane]) -> Vec<TaskTime> {
-    let mut tasks: BTreeMap<(Pid, Comm), TaskTime> = BTreeMap::new();
-    for task in lanes.iter().flat_map(|l| &l.tasks) {
-        let sum = tasks.entry((task.pid, task.comm)).or_insert(TaskTime { ns: 0, ..*task });
-        sum.ns = sum.ns.saturating_add(task.ns);
-        if task.last >= sum.last {
-            (sum.class, sum.last) = (task.class, task.last);
-        }
-    }
-    let nameless: Vec<TaskTime> = tasks.values().filter(|task| task.comm.is_empty()).copied().collect();
-    for TaskTime { pid, comm, class, ns, .. } in nameless {
-        let by_name = tasks.range_mut((pid, comm)..).skip(1).take_while(|((other, _), _)| *other == pid);
-        if let Some((_, latest)) = by_name.filter(|(_, task)| task.class == class).max_by_key(|(_, task)| task.last) {
-            latest.ns = latest.ns.saturating_add(ns);
-            tasks.remove(&(pid, comm));
-        }
-    }
-    let mut tasks: Vec<TaskTime> = tasks.into_values().collect();
-    tasks.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| (a.pid, a.comm).cmp(&(b.pid, b.comm))));
-    tasks
+    tasks::total(lanes.iter().map(|lane| &lane.tasks[..]))
 }

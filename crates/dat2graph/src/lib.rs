@@ -8,13 +8,16 @@
 mod color;
 mod figure;
 mod lane;
+mod tasks;
 
 pub use color::{ColorBy, Coloring, Needs};
 pub use figure::{area_legend, draw_lanes, figure};
-pub use lane::{Lane, LaneFold, Marks, TaskTime, Timeline};
+pub use lane::{Lane, LaneFold, Marks, Timeline};
+pub use tasks::TaskTime;
 
+use draw::Color;
 use sched::{Cpu, Ts};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Options of this tool alone. Those that all tools share are the binary's.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -120,7 +123,12 @@ pub struct TaskReport {
     /// How long it ran.
     pub run_ns: u64,
     /// Its colour.
-    pub color: String,
+    #[serde(serialize_with = "hex")]
+    pub color: Color,
+}
+
+fn hex<S: Serializer>(color: &Color, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&color.hex())
 }
 
 /// How often a marked event occurred.
@@ -144,12 +152,7 @@ pub fn report(lanes: &[Lane], options: &Options) -> Report {
         lanes: lanes.iter().map(|l| l.report.clone()).collect(),
         tasks: tasks
             .iter()
-            .map(|t| TaskReport {
-                pid: t.pid,
-                command: t.comm,
-                run_ns: t.ns,
-                color: options.coloring.paint(t.class).hex(),
-            })
+            .map(|t| TaskReport { pid: t.pid, command: t.comm, run_ns: t.ns, color: options.coloring.paint(t.class) })
             .collect(),
         events: options
             .marks

@@ -1,6 +1,6 @@
 //! Who forked whom, and who descends from the traced command.
 
-use crate::event::{Comm, Kind, Pid, SchedEvent, Ts};
+use crate::event::{Comm, Kind, Pid, SchedEvent, StateClass, Ts};
 use crate::kthread::is_kernel_thread;
 use rustc_hash::FxHashMap;
 
@@ -91,11 +91,18 @@ impl Lineage {
     }
 }
 
+/// When what was known of a number changed: of most but once.
+#[derive(Clone, Debug)]
+struct Changes {
+    first: (Ts, Kin),
+    others: Vec<(Ts, Kin)>,
+}
+
 /// The lineage at any time of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct LineageHistory {
     now: Lineage,
-    changes: FxHashMap<Pid, Vec<(Ts, Kin)>>,
+    changes: FxHashMap<Pid, Changes>,
     /// Who was called what, as long as that helps to find the traced command.
     names: FxHashMap<Pid, Comm>,
 }
@@ -115,13 +122,18 @@ impl LineageHistory {
                 pid
             }
             Kind::Rename { pid, before, .. } => return self.now.rename(pid, before),
-            Kind::Switch { next, .. } => return self.name(next.pid, next.comm),
+            Kind::Switch { prev, state, next } => {
+                if state.class == StateClass::Dead {
+                    self.now.forget(prev.pid);
+                }
+                return self.name(next.pid, next.comm);
+            }
             _ => return,
         };
-        let kin = self.now.of(changed);
-        let changes = self.changes.entry(changed).or_default();
-        if changes.last().is_none_or(|(_, last)| *last != kin) {
-            changes.push((event.ts, kin));
+        let change = (event.ts, self.now.of(changed));
+        let changes = self.changes.entry(changed).or_insert(Changes { first: change, others: Vec::new() });
+        if changes.others.last().unwrap_or(&changes.first).1 != change.1 {
+            changes.others.push(change);
         }
     }
 
@@ -138,12 +150,13 @@ impl LineageHistory {
 
     /// What is known of the task that had this number at `ts`.
     pub fn of(&self, pid: Pid, ts: Ts) -> Kin {
-        let Some(changes) = self.changes.get(&pid) else { return Kin::default() };
-        match changes.partition_point(|(at, _)| *at <= ts) {
+        let Some(Changes { first, others }) = self.changes.get(&pid) else { return Kin::default() };
+        if ts < first.0 {
             // Before its exec the traced command is known already: it is the same task.
-            0 => changes.first().filter(|(_, kin)| !kin.forked).map(|(_, kin)| *kin).unwrap_or_default(),
-            n => changes.get(n - 1).map(|(_, kin)| *kin).unwrap_or_default(),
+            return if first.1.forked { Kin::default() } else { first.1 };
         }
+        let passed = others.partition_point(|(at, _)| *at <= ts);
+        passed.checked_sub(1).and_then(|last| others.get(last)).unwrap_or(first).1
     }
 }
 

@@ -1,0 +1,138 @@
+//! Who ran for how long.
+//!
+//! In a long trace tasks come and go by the million: those that are no longer at hand are kept in a list, without
+//! the room that a table keeps free.
+
+use rustc_hash::FxHashMap;
+use sched::{Comm, CpuSpan, Pid, Ts};
+use timeline::Class;
+
+/// How long a task ran by one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskTime {
+    /// Its number.
+    pub pid: Pid,
+    /// Its name; empty where none was seen.
+    pub comm: Comm,
+    /// Its class by that name.
+    pub class: Class,
+    /// The time.
+    pub ns: u64,
+    /// When it was last seen.
+    pub(crate) last: Ts,
+}
+
+/// So many tasks are at hand, at most.
+const AT_HAND: usize = 4096;
+
+/// Gathers the times of tasks.
+#[derive(Debug, Default)]
+pub(crate) struct TaskTimes {
+    /// Those that ran lately, by the names they have.
+    at_hand: FxHashMap<Pid, TaskTime>,
+    /// What they ran by other names, and what others ran.
+    aside: Vec<TaskTime>,
+    /// So many of these were left when they were last added up.
+    added_up: usize,
+}
+
+impl TaskTimes {
+    /// A task ran.
+    #[inline]
+    pub(crate) fn add(&mut self, pid: Pid, class: Class, span: &CpuSpan) {
+        let none = TaskTime { pid, comm: span.comm, class, ns: 0, last: span.end };
+        let task = self.at_hand.entry(pid).or_insert(none);
+        let renamed = (task.comm != span.comm).then(|| std::mem::replace(task, none));
+        task.ns += span.duration().0;
+        (task.class, task.last) = (class, span.end);
+        if renamed.is_some() || self.at_hand.len() > AT_HAND {
+            self.set_aside(renamed);
+        }
+    }
+
+    #[cold]
+    fn set_aside(&mut self, renamed: Option<TaskTime>) {
+        self.aside.extend(renamed);
+        if self.at_hand.len() > AT_HAND {
+            self.aside.extend(self.at_hand.drain().map(|(_, task)| task));
+        }
+        if self.aside.len() > 2 * self.added_up.max(AT_HAND) {
+            add_up(&mut self.aside);
+            self.added_up = self.aside.len();
+        }
+    }
+
+    /// All of them, by number and name.
+    pub(crate) fn finish(self) -> Vec<TaskTime> {
+        let mut tasks = self.aside;
+        tasks.extend(self.at_hand.into_values());
+        add_up(&mut tasks);
+        tasks.shrink_to_fit();
+        tasks
+    }
+}
+
+/// Puts them in the order of numbers and names, and makes one of those that have the same.
+fn add_up(tasks: &mut Vec<TaskTime>) {
+    tasks.sort_unstable_by_key(|t| (t.pid, t.comm, t.last, t.class));
+    tasks.dedup_by(|later, sum| {
+        let same = (later.pid, later.comm) == (sum.pid, sum.comm);
+        if same {
+            *sum = TaskTime { ns: sum.ns.saturating_add(later.ns), ..*later };
+        }
+        same
+    });
+}
+
+/// The times of several together, the longest first. What a task ran without a name counts by its latest, if that
+/// looks the same.
+pub(crate) fn total<'t>(parts: impl Iterator<Item = &'t [TaskTime]> + Clone) -> Vec<TaskTime> {
+    let mut tasks = Vec::with_capacity(parts.clone().map(<[TaskTime]>::len).sum());
+    parts.for_each(|part| tasks.extend_from_slice(part));
+    add_up(&mut tasks);
+    for task in tasks.chunk_by_mut(|a, b| a.pid == b.pid) {
+        // The empty name is the first.
+        if let Some((nameless, named)) = task.split_first_mut()
+            && nameless.comm.is_empty()
+            && let Some(latest) = named.iter_mut().filter(|t| t.class == nameless.class).max_by_key(|t| t.last)
+        {
+            latest.ns = latest.ns.saturating_add(std::mem::take(&mut nameless.ns));
+            // It goes.
+            nameless.pid = Pid::IDLE;
+        }
+    }
+    tasks.retain(|task| !task.pid.is_idle());
+    tasks.sort_unstable_by(|a, b| b.ns.cmp(&a.ns).then_with(|| (a.pid, a.comm).cmp(&(b.pid, b.comm))));
+    tasks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched::{Cpu, Current};
+
+    #[test]
+    fn no_time_gets_lost_among_many() {
+        let mut times = TaskTimes::default();
+        let names = ["", "make", "cc1"].map(|name| Comm::new(name.as_bytes()));
+        let mut at = 0;
+        // Each comes three times, far apart, and changes its name meanwhile.
+        for (round, name) in [(0, 1), (1, 2), (2, 1)] {
+            for pid in 1..=20_000 {
+                let (start, end) = (Ts(at), Ts(at + i64::from(pid)));
+                let comm = if pid % 1000 == 0 && round == 0 { names[0] } else { names[name] };
+                times.add(Pid(pid), 7, &CpuSpan { cpu: Cpu(0), current: Current::Task(Pid(pid)), comm, start, end });
+                at = end.0;
+            }
+        }
+        let lane = times.finish();
+        assert!(lane.is_sorted_by_key(|t| (t.pid, t.comm)));
+        assert_eq!(lane.len(), 40_000 + 20);
+        let all = total([&lane[..], &lane[..]].into_iter());
+        assert_eq!(all.len(), 40_000, "who had no name at first has one");
+        let of = |pid, name: usize| all.iter().find(|t| (t.pid, t.comm) == (Pid(pid), names[name])).map(|t| t.ns);
+        assert_eq!((of(999, 1), of(999, 2)), (Some(4 * 999), Some(2 * 999)));
+        assert_eq!((of(1000, 1), of(1000, 2)), (Some(4000), Some(2000)));
+        assert!(all.is_sorted_by(|a, b| a.ns >= b.ns));
+    }
+}
