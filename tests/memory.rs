@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::scratch;
-use sched::{SchedEvent, Ts};
+use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::path::Path;
 use std::process::Command;
 use testkit::{Simulation, TraceBuilder, timed};
@@ -50,6 +50,52 @@ fn no_command_holds_a_trace() {
         let (_, peak) = timed(command.args(*arguments).args(["-q", "trace.dat"]).current_dir(&folder));
         assert!(peak > 1 << 20 && peak < SIZE as u64 * 3 / 4, "{arguments:?}: {} MB", peak >> 20);
         println!("{:>4} MB {arguments:?}", peak >> 20);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// So many tasks, each of which is forked, executes a program, and dies soon.
+fn forks(path: &Path, tasks: i32) {
+    const CPUS: u32 = 4;
+    let task = |pid, name: &str| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) };
+    let at = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
+    let mut events: Vec<SchedEvent> = (0..CPUS).map(|cpu| at(0, cpu, 0, Kind::Other { id: 1 })).collect();
+    let idle = task(0, "swapper");
+    for n in 0..tasks {
+        let (pid, cpu, ts) = (1000 + n, n as u32 % CPUS, 1000 + i64::from(n) * 1000);
+        let (child, compiler) = (task(pid, "make"), task(pid, "cc1"));
+        let exec = Kind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: compiler.comm };
+        events.extend([
+            at(ts, cpu, 0, Kind::Fork { parent: Pid(7), child: Pid(pid), child_comm: child.comm }),
+            at(ts + 1, cpu, 0, Kind::WakeupNew { task: child, target: Cpu(cpu) }),
+            at(ts + 2, cpu, 0, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: child }),
+            at(ts + 500, cpu, pid, exec),
+            at(ts + 900, cpu, pid, Kind::Exit { pid: Pid(pid) }),
+            at(ts + 901, cpu, pid, Kind::Switch { prev: compiler, state: PrevState::DEAD, next: idle }),
+        ]);
+    }
+    std::fs::write(path, TraceBuilder::default().events(&events).build()).expect("written");
+}
+
+#[test]
+fn tasks_that_come_and_go_take_no_room() {
+    let folder = scratch("forks");
+    forks(&folder.join("trace.dat"), 200_000);
+    let commands: &[&[&str]] = &[
+        &["running-waiting", "-o", "x.svg"],
+        &["workcons", "-o", "x.svg"],
+        &["latency"],
+        &["utilization"],
+        &["fairness", "--group-by", "command"],
+        &["stepper", "--at", "0.1", "--text"],
+        &["events", "-o", "x.svg"],
+        &["events", "--balance", "-o", "x.svg"],
+    ];
+    for arguments in commands {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        let (_, peak) = timed(command.args(*arguments).args(["-q", "trace.dat"]).current_dir(&folder));
+        println!("{:>4} MB {arguments:?}", peak >> 20);
+        assert!(peak > 1 << 20 && peak < 32 << 20, "{arguments:?}: {} MB", peak >> 20);
     }
     std::fs::remove_dir_all(&folder).expect("removed");
 }
