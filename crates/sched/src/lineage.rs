@@ -55,6 +55,11 @@ impl Lineage {
         self.kin.get(&pid).copied().unwrap_or_default()
     }
 
+    /// About how many bytes a copy takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.kin.len() * size_of::<(Pid, Kin)>() + self.before.len() * size_of::<(Pid, Comm)>()
+    }
+
     /// A `sched_process_fork`.
     pub fn fork(&mut self, parent: Pid, child: Pid) {
         let descends = self.of(parent).descends;

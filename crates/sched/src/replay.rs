@@ -1,7 +1,7 @@
 //! Any moment of a trace, soon: checkpoints of the state, and replaying from the nearest one.
 //!
 //! One pass over the trace leaves at most [`Replay::CHECKPOINTS`] copies of the state, at distances
-//! that double whenever there would be more. The events between two of them are held while one
+//! that double whenever there would be more, or they would take too much room. The events between two of them are held while one
 //! moves about there. So a step back costs the replay of one such segment, and a jump to anywhere
 //! its reading: in 80 million events some 300,000, a tenth of a second.
 
@@ -41,6 +41,8 @@ pub struct Replay<S> {
 struct Recorder {
     every: u64,
     most: usize,
+    /// So many bytes may all checkpoints take, or as many as the events between two of them do.
+    room: usize,
     last: Ts,
     count: u64,
     checkpoints: Vec<Checkpoint>,
@@ -66,7 +68,7 @@ impl Analysis for Recorder {
         // Reading begins at an instant: all events of the same instant are behind it.
         if passed >= self.every && event.ts > self.last {
             self.checkpoints.push(Checkpoint { ts: event.ts, index: self.count, state: state.uncounted() });
-            if self.checkpoints.len() > self.most {
+            if self.checkpoints.len() > self.most || self.takes_too_much() {
                 let mut nth = 0;
                 self.checkpoints.retain(|_| {
                     nth += 1;
@@ -92,6 +94,11 @@ impl Analysis for Recorder {
 }
 
 impl Recorder {
+    fn takes_too_much(&self) -> bool {
+        let bytes: usize = self.checkpoints.iter().map(|checkpoint| checkpoint.state.bytes()).sum();
+        bytes > self.room.max((self.every as usize).saturating_mul(size_of::<SchedEvent>()))
+    }
+
     fn look(&mut self, state: &SchedState) {
         let violated = self.part.as_ref().map_or_else(|| state.counts(), PartCounts::counts).is_violated();
         if violated && !self.violated {
@@ -106,6 +113,8 @@ impl<S: EventSource> Replay<S> {
     pub const CHECKPOINTS: usize = 256;
     /// The least distance between two of them, in events.
     const EVERY: u64 = 20_000;
+    /// What all of them may take, in bytes: of thousands of tasks on hundreds of CPUs a copy takes megabytes.
+    const ROOM: usize = 96 << 20;
 
     /// Reads the source once and keeps checkpoints.
     pub fn new(source: S) -> Result<Replay<S>, S::Error> {
@@ -114,18 +123,19 @@ impl<S: EventSource> Replay<S> {
 
     /// The same; violations are those among these CPUs.
     pub fn of(source: S, cpus: &ChosenCpus) -> Result<Replay<S>, S::Error> {
-        Replay::build(source, cpus, Self::EVERY, Self::CHECKPOINTS)
+        Replay::build(source, cpus, Self::EVERY, Self::CHECKPOINTS, Self::ROOM)
     }
 
     /// The same with other distances.
     pub fn with(source: S, every: u64, most: usize) -> Result<Replay<S>, S::Error> {
-        Replay::build(source, &ChosenCpus::default(), every, most)
+        Replay::build(source, &ChosenCpus::default(), every, most, Self::ROOM)
     }
 
-    fn build(mut source: S, cpus: &ChosenCpus, every: u64, most: usize) -> Result<Replay<S>, S::Error> {
+    fn build(mut source: S, cpus: &ChosenCpus, every: u64, most: usize, room: usize) -> Result<Replay<S>, S::Error> {
         let recorder = || Recorder {
             every: every.max(1),
             most: most.max(2),
+            room,
             last: Ts::MIN,
             count: 0,
             checkpoints: Vec::new(),
@@ -291,5 +301,37 @@ impl<S: EventSource> Replay<S> {
     pub fn previous_violation(&self) -> Option<u64> {
         let before = self.violations.partition_point(|step| *step < self.at);
         self.violations.get(before.checked_sub(1)?).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Comm, Cpu, Kind, Pid, PrevState, TaskRef};
+
+    #[test]
+    fn checkpoints_take_no_more_room_than_there_is() {
+        let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"t") };
+        // A thousand tasks run by turns.
+        let switch = |n: i32| {
+            let (prev, next) = (task(1 + n % 1000), task(1 + (n + 1) % 1000));
+            let kind = Kind::Switch { prev, state: PrevState::blocked(1), next };
+            SchedEvent { ts: Ts(i64::from(n)), cpu: Cpu(0), pid: prev.pid, flags: 0, kind }
+        };
+        let events: Vec<SchedEvent> = (0..20_000).map(switch).collect();
+        let replay = |room| {
+            let replay = Replay::build(&events[..], &ChosenCpus::default(), 100, 64, room);
+            replay.unwrap_or_else(|never| match never {})
+        };
+        let size = |replay: &Replay<_>| replay.checkpoints.iter().map(|c| c.state.bytes()).sum::<usize>();
+        let (mut free, mut tight) = (replay(usize::MAX), replay(1 << 20));
+        assert!(free.checkpoints() > 32 && size(&free) > 2 << 20, "{} in {}", free.checkpoints(), size(&free));
+        assert!(tight.checkpoints() > 3 && size(&tight) <= 1 << 20, "{} in {}", tight.checkpoints(), size(&tight));
+        for step in [0, 1, 777, 12_345, 20_000, 3] {
+            free.go(step).unwrap_or_else(|never| match never {});
+            tight.go(step).unwrap_or_else(|never| match never {});
+            assert_eq!(free.state().running(Cpu(0)).map(|t| t.pid), tight.state().running(Cpu(0)).map(|t| t.pid));
+            assert_eq!((free.at(), free.event()), (tight.at(), tight.event()));
+        }
     }
 }

@@ -76,6 +76,11 @@ impl SchedState {
         SchedState { tally: None, ..self.clone() }
     }
 
+    /// About how many bytes such a copy takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<SchedState>() + self.cpus.len() * size_of::<CpuState>() + self.tasks.bytes() + self.lineage.bytes()
+    }
+
     /// How many CPUs are what; known only once [`SchedState::count`] was called. [`Counts::of`] counts anew.
     ///
     /// A reference, since they have just been written one by one: whoever copies all of them waits for that.

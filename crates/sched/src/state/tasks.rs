@@ -106,6 +106,11 @@ impl Tasks {
         self.by_pid.get(&pid).copied()
     }
 
+    /// About how many bytes a copy takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.slab.len() * size_of::<Task>() + self.by_pid.len() * size_of::<(Pid, Slot)>()
+    }
+
     pub(super) fn at(&self, slot: Slot) -> Option<&Task> {
         self.slab.get(slot as usize)
     }
