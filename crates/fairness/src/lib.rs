@@ -14,6 +14,7 @@
 //! The run times of members that never wanted a CPU are no sign of unfairness: beside what a member got
 //! stands what it wanted, its time runnable (running or waiting).
 
+mod by_interval;
 mod figure;
 mod idling;
 mod past;
@@ -26,6 +27,7 @@ pub use idling::IdleCpu;
 pub use report::{FairnessReport, IntervalReport, Member, text};
 pub use waits::Starved;
 
+use by_interval::ByInterval;
 use idling::IdleTimes;
 use rustc_hash::FxHashMap;
 use sched::event::escape;
@@ -103,8 +105,7 @@ struct Sums {
     slices: Lengths,
     waits: Lengths,
     weight: u64,
-    /// By interval: run and wait.
-    intervals: Vec<(u64, u64)>,
+    intervals: ByInterval,
 }
 
 /// The analysis.
@@ -216,14 +217,7 @@ impl Sums {
     fn add(&mut self, runs: bool, start: Ts, end: Ts, intervals: &mut Division) {
         let total = if runs { &mut self.run_ns } else { &mut self.wait_ns };
         *total = total.saturating_add(end.since(start).0);
-        intervals.split(start, end, |interval, start, end| {
-            if interval >= self.intervals.len() {
-                self.intervals.resize(interval + 1, (0, 0));
-            }
-            let (run, wait) = &mut self.intervals[interval];
-            let sum = if runs { run } else { wait };
-            *sum = sum.saturating_add(end.since(start).0);
-        });
+        intervals.split(start, end, |interval, start, end| self.intervals.add(interval, runs, end.since(start).0));
     }
 }
 

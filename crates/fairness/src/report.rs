@@ -148,34 +148,40 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
         weighted_jain: jain(&by_weight),
         weights: options.weights,
         members,
-        intervals: intervals(&all, options.from, options.zero, options.to, options.interval),
+        intervals: intervals(all, options.from, options.zero, options.to, options.interval),
         starved: f.waits.longest,
         slices,
         waits,
     }
 }
 
-fn intervals(all: &[(String, Sums)], from: Ts, zero: Ts, to: Ts, interval: Dur) -> Vec<IntervalReport> {
+fn intervals(all: Vec<(String, Sums)>, from: Ts, zero: Ts, to: Ts, interval: Dur) -> Vec<IntervalReport> {
     let count = to.since(from).0.div_ceil(interval.0.max(1));
-    let report = |i: u64| {
-        let here = |(name, s): &(String, Sums)| {
-            let (run, wait) = s.intervals.get(i as usize).copied().filter(|(run, wait)| *run > 0 || *wait > 0)?;
-            Some((name.clone(), run as f64, 100.0 * run as f64 / (run as f64 + wait as f64)))
-        };
-        let found: Vec<(String, f64, f64)> = all.iter().filter_map(here).collect();
-        let runs: Vec<f64> = found.iter().map(|(_, run, _)| *run).collect();
+    // By interval: who was runnable, how long it ran, and which part of its runnable time that is.
+    let mut found: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); count as usize];
+    let mut names = Vec::with_capacity(all.len());
+    for (member, (name, sums)) in all.into_iter().enumerate() {
+        names.push(name);
+        for (interval, [run, wait]) in sums.intervals.finish() {
+            if let Some(here) = found.get_mut(interval).filter(|_| run > 0 || wait > 0) {
+                here.push((member, run as f64, 100.0 * run as f64 / (run as f64 + wait as f64)));
+            }
+        }
+    }
+    let report = |(i, here): (u64, Vec<(usize, f64, f64)>)| {
+        let runs: Vec<f64> = here.iter().map(|(_, run, _)| *run).collect();
         // Of equals the first by name.
-        let least = found.iter().min_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
+        let least = here.iter().min_by(|a, b| a.2.total_cmp(&b.2).then_with(|| names[a.0].cmp(&names[b.0])));
         IntervalReport {
             start_in_trace_ns: from.since(zero).0.saturating_add(i.saturating_mul(interval.0)),
-            members: found.len(),
+            members: here.len(),
             gini: gini(&runs),
             jain: jain(&runs),
-            starved: least.map_or(String::new(), |(name, ..)| name.clone()),
+            starved: least.map_or(String::new(), |(member, ..)| names[*member].clone()),
             starved_got_percent: least.map_or(0.0, |(_, _, got)| *got),
         }
     };
-    (0..count).map(report).collect()
+    (0..).zip(found).map(report).collect()
 }
 
 /// Who could have taken a task that waited.
