@@ -98,13 +98,12 @@ impl Coloring {
     /// the name stands for in every trace, or, if one that ran longer has that, the next that is left. The next ones
     /// share each of these with one.
     pub fn know(&mut self, commands: impl IntoIterator<Item = (Comm, Dur)>) {
-        let mut times: BTreeMap<Comm, u64> = BTreeMap::new();
+        let mut times: BTreeMap<Comm, Dur> = BTreeMap::new();
         for (comm, time) in commands {
-            let sum = times.entry(command(comm)).or_default();
-            *sum = sum.saturating_add(time.0);
+            *times.entry(command(comm)).or_default() += time;
         }
-        let mut longest: Vec<(Comm, u64)> = times.into_iter().collect();
-        longest.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        let mut longest: Vec<(Comm, Dur)> = times.into_iter().collect();
+        longest.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
         for as_many in longest.chunks(PALETTE.len()) {
             let mut taken = [false; PALETTE.len()];
             for (comm, _) in as_many {

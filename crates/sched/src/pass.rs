@@ -37,8 +37,6 @@ pub struct Extent {
     /// Whether `sched_wakeup` was recorded. Without it a task's first switch-in does not tell that
     /// it had waited.
     pub wakeups: bool,
-    /// Whether `sched_waking` was recorded.
-    pub wakings: bool,
 }
 
 /// What takes items in batches, until it breaks.
@@ -151,7 +149,6 @@ impl EventSource for &[SchedEvent] {
         }
         for event in *self {
             extent.wakeups |= matches!(event.kind, Kind::Wakeup { .. });
-            extent.wakings |= matches!(event.kind, Kind::Waking { .. });
             if !extent.firsts.iter().any(|f| f.cpu == event.cpu) {
                 let current = match event.kind {
                     Kind::Lost { .. } => Current::Unknown,
@@ -281,7 +278,7 @@ impl<S: EventSource> Pass<S> {
             named: Vec::new(),
             waiting: Vec::new(),
             without_wakeups: !extent.wakeups,
-            without_wakings: !extent.wakings,
+            without_wakings: true,
             incomplete: false,
         };
         start.cpus.sort_unstable_by_key(|(cpu, _)| *cpu);

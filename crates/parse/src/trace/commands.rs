@@ -3,42 +3,38 @@
 use super::Trace;
 use crate::plan::{Plan, Want};
 use crate::stream::CpuPages;
-use rustc_hash::FxHashMap;
 use sched::{Comm, Dur, Kind};
-use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// So many units of all CPUs together are looked at, or two of each.
 const SAMPLES: usize = 128;
 
 impl Trace {
-    /// The commands that ran, each with its time in samples that lie at equal distances in the data of each CPU: those
-    /// that ran longest come first. Of a small trace that is all of it.
-    pub fn sampled_commands(&self) -> Vec<(Comm, Dur)> {
+    /// The commands that ran, each with its time in samples that lie at equal distances in the data of each CPU. Of a
+    /// small trace that is all of it.
+    pub fn sampled_commands(&self) -> BTreeMap<Comm, Dur> {
         let plan = self.plan(Want::Switches);
         let lanes = self.selected_lanes();
         let each = SAMPLES.checked_div(lanes.len()).unwrap_or(0).max(2);
         let samples = lanes.iter().flat_map(|(_, pages)| places(pages.units(), each).map(|unit| (*pages, unit)));
-        let mut times: FxHashMap<Comm, u64> = FxHashMap::default();
+        let mut times: BTreeMap<Comm, Dur> = BTreeMap::new();
         for sampled in self.in_parallel(samples.collect(), |(pages, unit)| self.sample(pages, unit, &plan)) {
-            for (comm, ns) in sampled {
-                let sum = times.entry(comm).or_default();
-                *sum = sum.saturating_add(ns);
+            for (comm, time) in sampled {
+                *times.entry(comm).or_default() += time;
             }
         }
-        let mut found: Vec<(Comm, Dur)> = times.into_iter().map(|(comm, ns)| (comm, Dur(ns))).collect();
-        found.sort_unstable_by_key(|(comm, time)| (Reverse(*time), *comm));
-        found
+        times
     }
 
     /// Who ran in a unit until somebody else did.
-    fn sample(&self, pages: &CpuPages, unit: usize, plan: &Plan) -> Vec<(Comm, u64)> {
+    fn sample(&self, pages: &CpuPages, unit: usize, plan: &Plan) -> Vec<(Comm, Dur)> {
         let items = self.decode(pages, unit, plan, &[], Vec::new()).items;
         let mut since = items.first().map(|event| event.ts);
         let mut ran = Vec::new();
         for event in &items {
             let (Kind::Switch { prev, .. }, Some(start)) = (&event.kind, since) else { continue };
             if !prev.pid.is_idle() && !prev.comm.is_empty() {
-                ran.push((prev.comm, event.ts.since(start).0));
+                ran.push((prev.comm, event.ts.since(start)));
             }
             since = Some(event.ts);
         }

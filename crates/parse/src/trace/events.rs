@@ -362,8 +362,8 @@ impl EventSource for EventStream<'_> {
         let (Some(start), Some(end)) = (start, end) else {
             return Err(Error::NoEvents { why: String::new() });
         };
-        let [wakeups, wakings] = ["sched_wakeup", "sched_waking"].map(|name| trace.has(name));
-        Ok(Extent { start, end: end.max(start), firsts, wakeups, wakings })
+        let wakeups = trace.has("sched_wakeup");
+        Ok(Extent { start, end: end.max(start), firsts, wakeups })
     }
 
     fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {

@@ -10,6 +10,8 @@ use std::ops::ControlFlow;
 /// Takes over what was discovered; whether any of it was new.
 pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl EventSource) -> bool {
     state.named().iter().for_each(|task| start.name(*task));
+    let learns_of_wakings = start.without_wakings && state.has_wakings();
+    start.without_wakings &= !learns_of_wakings;
     if !start.incomplete && state.is_incomplete(|| source.births()) {
         (start.incomplete, start.waiting) = (true, Vec::new());
         return true;
@@ -20,7 +22,7 @@ pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl Eve
             start.waiting.push((*task, *cpu));
         }
     }
-    start.waiting.len() > known
+    learns_of_wakings || start.waiting.len() > known
 }
 
 /// Analyses, or groups of them, that can follow a pass side by side: tuples, of which all but the first can be

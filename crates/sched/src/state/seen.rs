@@ -54,7 +54,7 @@ impl SchedState {
 
     /// Whether `sched_waking` was recorded. Then a wakeup without one began before what was read, or in a loss.
     pub fn has_wakings(&self) -> bool {
-        !self.without_wakings
+        !self.without_wakings || self.seen.0[WAKING] > 0
     }
 
     /// A task is switched in of which it was not known that it waits: on `cpu` since the start, unless that was

@@ -159,7 +159,7 @@ fn coloring(args: &Dat2graphArgs, topology: &Topology) -> Result<Coloring> {
 }
 
 /// Finds out what the colours depend on, from the whole trace: a window must not change a colour.
-fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), parse::Error> {
+pub(crate) fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), parse::Error> {
     let Needs { lineage, homes, commands } = coloring.needs();
     if commands {
         coloring.know(trace.sampled_commands());

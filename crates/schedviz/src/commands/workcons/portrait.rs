@@ -1,6 +1,6 @@
 //! The figure of `schedviz workcons` for one run: strips, and a closer look at the longest episodes.
 
-use crate::commands::dat2graph::read_lanes;
+use crate::commands::dat2graph::{learn, read_lanes};
 use crate::page::Loss;
 use crate::subject::Subject;
 use anyhow::Result;
@@ -17,7 +17,7 @@ const LOOKS: usize = 3;
 pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnostics) -> Result<Figure> {
     let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
     let mut coloring = Coloring { by: ColorBy::Command, ..Coloring::default() };
-    coloring.know(subject.trace.sampled_commands());
+    learn(&mut coloring, &subject.trace, &subject.topology).map_err(|e| subject.named(e))?;
     let views: Vec<(Vec<Lane>, dat2graph::Options)> = report
         .violation
         .longest
