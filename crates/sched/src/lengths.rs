@@ -2,6 +2,7 @@
 
 use crate::event::Dur;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// Steps in each doubling of the length: a percentile is at most a 128th (0.8 %) above the true one.
 const STEPS: u64 = 128;
@@ -16,21 +17,31 @@ pub struct Lengths {
     total: u64,
     min: u64,
     max: u64,
-    /// The steps that occur, in order, each with how often; empty where the table is used.
-    few: Vec<(u16, u64)>,
-    /// How often each step occurs, from `first` on; empty where the list is used.
-    table: Vec<u64>,
-    first: u16,
+    counts: Counts,
+    /// The steps of the latest, not yet counted. What is kept of a task that did not run for long is in
+    /// no near cache, and each step of a search waits for it: this way one search in 32 does.
+    latest: Vec<u16>,
+}
+
+/// How often each step occurs.
+#[derive(Clone, Debug)]
+enum Counts {
+    /// Those that do, in order.
+    List(Vec<(u16, u64)>),
+    /// All from the first one on.
+    Table { first: u16, counts: Vec<u64> },
 }
 
 /// The list is searched, which is slow once it is long.
 const FEW: usize = 48;
+/// So many are counted at a time.
+const LATEST: usize = 32;
 
 /// Equal are those that say the same, in whatever form.
 impl PartialEq for Lengths {
     fn eq(&self, other: &Lengths) -> bool {
         (self.count, self.total, self.min, self.max) == (other.count, other.total, other.min, other.max)
-            && self.steps().eq(other.steps())
+            && self.counted().steps().eq(other.counted().steps())
     }
 }
 
@@ -85,51 +96,27 @@ impl Lengths {
         self.max = self.max.max(ns);
         self.count += 1;
         self.total = self.total.saturating_add(ns);
-        self.count_step(step_of(ns), 1);
-    }
-
-    /// The steps that occur, in order, each with how often.
-    fn steps(&self) -> impl Iterator<Item = (u16, u64)> {
-        let table = (self.first..).zip(&self.table).map(|(step, n)| (step, *n));
-        self.few.iter().copied().chain(table).filter(|(_, n)| *n > 0)
-    }
-
-    #[inline]
-    fn count_step(&mut self, step: u16, n: u64) {
-        match self.table.get_mut(usize::from(step.wrapping_sub(self.first))) {
-            Some(count) => *count += n,
-            None => self.count_elsewhere(step, n),
+        let step = step_of(ns);
+        match &mut self.counts {
+            Counts::Table { first, counts } if usize::from(step.wrapping_sub(*first)) < counts.len() => {
+                counts[usize::from(step - *first)] += 1;
+            }
+            _ => self.later(step),
         }
     }
 
-    /// Counts a step that the table does not reach, or that stands in the list.
-    fn count_elsewhere(&mut self, step: u16, n: u64) {
-        if !self.table.is_empty() {
-            return self.count_in_table(step, n);
-        }
-        match self.few.binary_search_by_key(&step, |(step, _)| *step) {
-            Ok(at) => self.few[at].1 += n,
-            Err(at) => self.few.insert(at, (step, n)),
-        }
-        if self.few.len() > FEW {
-            let few = std::mem::take(&mut self.few);
-            self.first = few[0].0;
-            self.table = vec![0; usize::from(few[few.len() - 1].0 - self.first) + 1];
-            few.iter().for_each(|(step, n)| self.count_in_table(*step, *n));
+    fn later(&mut self, step: u16) {
+        self.latest.push(step);
+        if self.latest.len() == LATEST {
+            self.latest.drain(..).for_each(|step| self.counts.add(step, 1));
         }
     }
 
-    fn count_in_table(&mut self, step: u16, n: u64) {
-        if step < self.first {
-            let more = usize::from(self.first - step);
-            self.table.splice(0..0, std::iter::repeat_n(0, more));
-            self.first = step;
-        }
-        let at = usize::from(step - self.first);
-        if at >= self.table.len() {
-            self.table.resize(at + 1, 0);
-        }
-        self.table[at] += n;
+    /// How often each step occurs, the latest included.
+    fn counted(&self) -> Cow<'_, Counts> {
+        let mut counts = Cow::Borrowed(&self.counts);
+        self.latest.iter().for_each(|step| counts.to_mut().add(*step, 1));
+        counts
     }
 
     /// Takes all of `other`.
@@ -141,7 +128,8 @@ impl Lengths {
         self.max = self.max.max(other.max);
         self.count += other.count;
         self.total = self.total.saturating_add(other.total);
-        other.steps().for_each(|(step, n)| self.count_step(step, n));
+        other.counts.steps().for_each(|(step, n)| self.counts.add(step, n));
+        other.latest.iter().for_each(|step| self.counts.add(*step, 1));
     }
 
     /// How many.
@@ -162,9 +150,13 @@ impl Lengths {
     /// The length that so many of `of` are at most as long as: the nearest rank. Zero where there is
     /// none.
     pub fn rank(&self, many: u64, of: u64) -> Dur {
+        self.rank_in(&self.counted(), many, of)
+    }
+
+    fn rank_in(&self, counted: &Counts, many: u64, of: u64) -> Dur {
         let rank = (u128::from(self.count) * u128::from(many)).div_ceil(u128::from(of.max(1))).max(1);
         let mut below = 0u128;
-        for (step, n) in self.steps() {
+        for (step, n) in counted.steps() {
             below += u128::from(n);
             if below >= rank {
                 return Dur(edges(step).1.clamp(self.min, self.max));
@@ -175,15 +167,16 @@ impl Lengths {
 
     /// What a table says of it.
     pub fn summary(&self) -> Summary {
+        let counted = self.counted();
         Summary {
             count: self.count,
             total_ns: Dur(self.total),
             mean_ns: Dur(self.total / self.count.max(1)),
             min_ns: Dur(self.min),
-            p50_ns: self.rank(1, 2),
-            p90_ns: self.rank(9, 10),
-            p99_ns: self.rank(99, 100),
-            p999_ns: self.rank(999, 1000),
+            p50_ns: self.rank_in(&counted, 1, 2),
+            p90_ns: self.rank_in(&counted, 9, 10),
+            p99_ns: self.rank_in(&counted, 99, 100),
+            p999_ns: self.rank_in(&counted, 999, 1000),
             max_ns: Dur(self.max),
         }
     }
@@ -193,7 +186,7 @@ impl Lengths {
     /// part `k` begins at 2^(k / `per_octave`) ns, roughly: parts of an octave are equally wide.
     pub fn parts(&self, per_octave: u32) -> Vec<(u32, u64)> {
         let mut parts: Vec<(u32, u64)> = Vec::new();
-        for (step, n) in self.steps() {
+        for (step, n) in self.counted().steps() {
             let low = edges(step).0.max(1);
             let octave = low.ilog2();
             let within = (u128::from(low - (1 << octave)) * u128::from(per_octave)) >> octave;
@@ -204,6 +197,55 @@ impl Lengths {
             }
         }
         parts
+    }
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts::List(Vec::new())
+    }
+}
+
+impl Counts {
+    /// The steps that occur, in order, each with how often.
+    fn steps(&self) -> impl Iterator<Item = (u16, u64)> {
+        let (list, first, table) = match self {
+            Counts::List(list) => (list.as_slice(), 0, [].as_slice()),
+            Counts::Table { first, counts } => ([].as_slice(), *first, counts.as_slice()),
+        };
+        let table = (first..).zip(table).map(|(step, n)| (step, *n));
+        list.iter().copied().chain(table).filter(|(_, n)| *n > 0)
+    }
+
+    /// Counts so many of a step.
+    fn add(&mut self, step: u16, n: u64) {
+        match self {
+            Counts::List(list) => match list.binary_search_by_key(&step, |(step, _)| *step) {
+                Ok(at) => list[at].1 += n,
+                Err(at) if list.len() < FEW => list.insert(at, (step, n)),
+                Err(_) => {
+                    *self = Counts::table(list);
+                    self.add(step, n);
+                }
+            },
+            Counts::Table { first, counts } => {
+                if step < *first {
+                    counts.splice(0..0, std::iter::repeat_n(0, usize::from(*first - step)));
+                    *first = step;
+                }
+                let at = usize::from(step - *first);
+                if at >= counts.len() {
+                    counts.resize(at + 1, 0);
+                }
+                counts[at] += n;
+            }
+        }
+    }
+
+    fn table(list: &[(u16, u64)]) -> Counts {
+        let mut table = Counts::Table { first: list.first().map_or(0, |(step, _)| *step), counts: Vec::new() };
+        list.iter().for_each(|(step, n)| table.add(*step, *n));
+        table
     }
 }
 
@@ -227,14 +269,22 @@ mod tests {
     fn ranks_are_those_of_the_sorted_lengths_to_a_128th() {
         let mut rng = 1u64;
         let mut all = Vec::new();
-        let (mut one, mut two) = (Lengths::default(), Lengths::default());
+        let (mut one, mut two, mut both) = (Lengths::default(), Lengths::default(), Lengths::default());
         for i in 0..5000u64 {
             rng = rng.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let ns = (rng >> 33) >> (i % 31);
             all.push(ns);
             if i % 3 == 0 { &mut one } else { &mut two }.add(Dur(ns));
+            both.add(Dur(ns));
+            // Few and many, in any order.
+            if [10, 100, 1000].contains(&i) {
+                let mut merged = two.clone();
+                merged.merge(&one);
+                assert!(merged == both && one != both);
+            }
         }
         one.merge(&two);
+        assert_eq!(one, both);
         all.sort_unstable();
         for (many, of) in [(0, 1), (1, 2), (9, 10), (99, 100), (999, 1000), (1, 1)] {
             let rank = (5000 * many as usize).div_ceil(of as usize).max(1);
