@@ -93,8 +93,8 @@ enum Key {
     Matched(String),
 }
 
-/// What a task is a member by: its number, name and parent.
-type Traits = (Pid, Comm, Option<Pid>);
+/// What a task is a member by, its number, name and parent, and what it tells of that member, its priority.
+type Traits = (Pid, Comm, Option<Pid>, i32);
 
 /// What a member got.
 #[derive(Clone, Debug, Default)]
@@ -173,21 +173,18 @@ impl<'o> Fairness<'o> {
         if self.options.tasks.is_some_and(|chosen| !chosen(task, state)) {
             return None;
         }
-        let traits = (task.pid, task.comm, task.kin.parent);
+        let traits = (task.pid, task.comm, task.kin.parent, task.prio);
         let home = self.homes.get(task.id()).filter(|(other, _)| *other == traits);
-        let index = match home.map(|(_, index)| *index) {
-            Some(index) => index,
-            None => {
-                let key = self.key(task)?;
-                let members = &mut self.members;
-                let index = *self.keys.entry(key).or_insert_with_key(|key| {
-                    members.push((key.clone(), Sums::default()));
-                    members.len() - 1
-                });
-                self.homes.insert(task.id(), (traits, index));
-                index
-            }
-        };
+        if let Some((_, index)) = home {
+            return Some(*index);
+        }
+        let key = self.key(task)?;
+        let members = &mut self.members;
+        let index = *self.keys.entry(key).or_insert_with_key(|key| {
+            members.push((key.clone(), Sums::default()));
+            members.len() - 1
+        });
+        self.homes.insert(task.id(), (traits, index));
         let sums = &mut self.members[index].1;
         sums.name = task.comm;
         // Of a group, its strongest task's.

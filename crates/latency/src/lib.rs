@@ -259,8 +259,8 @@ pub struct Latency<'o> {
     tracks: PerTask<Track>,
     rows: Vec<Named>,
     places: FxHashMap<Key, usize>,
-    /// The row of each task, and what it has that row for.
-    homes: PerTask<(Key, usize)>,
+    /// The row of each task, and the number and the name that it has that row for.
+    homes: PerTask<((Pid, Comm), usize)>,
     /// Wakeup latencies by where the task was placed, and what idled then.
     woken: [[Lengths; Idleness::ALL.len()]; Placement::ALL.len()],
     worst: Vec<Case>,
@@ -426,20 +426,21 @@ impl<'o> Latency<'o> {
 
     /// The row of a task, which takes its name.
     fn row(&mut self, task: &Task) -> &mut Named {
+        let traits = (task.pid, task.comm);
+        let home = self.homes.get(task.id()).filter(|(other, _)| *other == traits);
+        if let Some((_, row)) = home {
+            return &mut self.rows[*row];
+        }
         let key = match self.options.by {
             By::Command => Key::Command(command(task.comm)),
             By::Task => Key::Task(task.pid),
         };
-        let home = self.homes.get(task.id()).filter(|(other, _)| *other == key);
-        let index = home.map(|(_, index)| *index).unwrap_or_else(|| {
-            let rows = &mut self.rows;
-            let index = *self.places.entry(key).or_insert_with(|| {
-                rows.push(Named { key, name: task.comm, measures: Measures::default() });
-                rows.len() - 1
-            });
-            self.homes.insert(task.id(), (key, index));
-            index
+        let rows = &mut self.rows;
+        let index = *self.places.entry(key).or_insert_with(|| {
+            rows.push(Named { key, name: task.comm, measures: Measures::default() });
+            rows.len() - 1
         });
+        self.homes.insert(task.id(), (traits, index));
         let row = &mut self.rows[index];
         row.name = task.comm;
         row
