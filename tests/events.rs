@@ -206,6 +206,7 @@ fn what_is_near_an_event_is_on_its_core_and_within_the_time() {
     let near =
         |ms: &str| schedviz(&["events", &trace, "--events", "lb:detach_task", "--near", ms, "-q"]).success().text();
     let text = near("0.5");
+    assert_eq!(near("500us"), text);
     assert_eq!(
         text.lines().filter(|l| l.starts_with('>')).count(),
         near("0").lines().filter(|l| !l.is_empty()).count()

@@ -6,7 +6,7 @@ use parse::{Options, Trace, Where};
 use regex::Regex;
 use sched::state::Task;
 use sched::topology::{Order, format_cpu_list, parse_cpu_list};
-use sched::{ChosenCpus, Cpu, Dur, Pid, SchedState, Topology, Ts, Window};
+use sched::{ChosenCpus, Comm, Cpu, Dur, Pid, SchedState, Topology, Ts, Window};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
@@ -306,12 +306,17 @@ pub(crate) struct TaskFilter {
     pids: Vec<Pid>,
 }
 
+/// Whether a name, as it is shown, matches.
+pub(crate) fn is_match(expression: &Regex, name: Comm) -> bool {
+    expression.is_match(&sched::event::escape(name.as_bytes()))
+}
+
 impl TaskFilter {
     /// Whether a task of this number and name is chosen.
-    pub(crate) fn takes(&self, pid: Pid, name: impl Fn() -> String) -> bool {
+    pub(crate) fn takes(&self, pid: Pid, name: impl Fn() -> Comm) -> bool {
         (self.pids.is_empty() || self.pids.contains(&pid))
-            && self.tasks.as_ref().is_none_or(|r| r.is_match(&name()))
-            && self.exclude.as_ref().is_none_or(|r| !r.is_match(&name()))
+            && self.tasks.as_ref().is_none_or(|r| is_match(r, name()))
+            && self.exclude.as_ref().is_none_or(|r| !is_match(r, name()))
     }
 }
 
@@ -325,7 +330,7 @@ impl TaskArgs {
     pub(crate) fn chooser(&self) -> Result<impl Fn(&Task, &SchedState) -> bool> {
         let (filter, forked) = (self.filter()?, self.forked);
         Ok(move |task: &Task, state: &SchedState| {
-            filter.takes(task.pid, || task.comm.to_string()) && (!forked || task.kin.is_traced(state.root()))
+            filter.takes(task.pid, || task.comm) && (!forked || task.kin.is_traced(state.root()))
         })
     }
 
@@ -344,7 +349,7 @@ impl TaskArgs {
             return Ok(());
         }
         let filter = self.filter()?;
-        subject.needs_task(&options.join(" "), |pid, name| filter.takes(pid, || name.to_string()))
+        subject.needs_task(&options.join(" "), |pid, name| filter.takes(pid, || name))
     }
 
     /// Whether names decide which.
@@ -374,7 +379,7 @@ impl TaskArgs {
     /// Whether a task is left out; nothing where none is.
     pub(crate) fn excluder(&self) -> Result<Option<impl Fn(&Task, &SchedState) -> bool>> {
         let exclude = self.exclude()?;
-        Ok(exclude.map(|exclude| move |task: &Task, _: &SchedState| exclude.is_match(&task.comm.to_string())))
+        Ok(exclude.map(|exclude| move |task: &Task, _: &SchedState| is_match(&exclude, task.comm)))
     }
 
     /// The expression of `--tasks`.

@@ -17,9 +17,9 @@ use details::{Pattern, Value};
 use draw::{Figure, Unit};
 use events::{Balance, BalanceReport, Gather};
 use funnel::Funnel;
-use parse::{EventFormat, Record, Want};
+use parse::{EventFormat, Record, Want, Where};
 use sched::names::NameHistory;
-use sched::{Comm, Diagnostics, Migration};
+use sched::{Comm, Diagnostics, Dur, Migration};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -53,9 +53,9 @@ pub(crate) struct EventsArgs {
     /// Summarise this value, a field or FIELD=NUMBER in a text, and draw it over time
     #[arg(long, value_name = "FIELD")]
     value: Option<String>,
-    /// List what happened on the same core within so many milliseconds around each event
-    #[arg(long, value_name = "MS", conflicts_with_all = ["by", "match", "value"])]
-    near: Option<f64>,
+    /// List what happened on the same core around each event: within so many milliseconds, or within 50us
+    #[arg(long, value_name = "MS", value_parser = near, conflicts_with_all = ["by", "match", "value"])]
+    near: Option<Dur>,
     /// Draw events per second over time
     #[arg(long, conflicts_with_all = ["list", "value"])]
     rate: bool,
@@ -149,7 +149,7 @@ impl Choice {
     pub(crate) fn takes(&self, record: &Record<'_>) -> bool {
         (self.all || self.name(record).is_some())
             && self.rows.of(record.cpu).is_some()
-            && self.tasks.takes(record.pid(), || command(record, self.called.as_ref()).to_string())
+            && self.tasks.takes(record.pid(), || command(record, self.called.as_ref()))
     }
 
     fn name(&self, record: &Record<'_>) -> Option<&str> {
@@ -198,6 +198,15 @@ impl Choice {
 /// of a few tasks only.
 fn command(record: &Record<'_>, called: Option<&NameHistory>) -> Comm {
     called.and_then(|called| called.of(record.pid(), record.ts)).unwrap_or_else(|| record.command())
+}
+
+/// The time of `--near`: a number of milliseconds, or a length with its unit.
+fn near(text: &str) -> Result<Dur, String> {
+    match (text.parse::<f64>(), Where::parse(text)) {
+        (Ok(ms), _) if (0.0..=1e9).contains(&ms) => Ok(Dur((ms * 1e6) as u64)),
+        (Err(_), Ok(Where::FromStart(ns))) if ns >= 0 => Ok(Dur(ns.unsigned_abs())),
+        _ => Err("this is no length of time; write 1 or 0.05 for milliseconds, or 50us".into()),
+    }
 }
 
 /// The formats of the events asked for.
@@ -371,7 +380,7 @@ fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
         bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", subject.name());
     }
     let tasks = args.tasks.filter()?;
-    let wanted = |m: &Migration| tasks.takes(m.pid, || m.command.to_string());
+    let wanted = |m: &Migration| tasks.takes(m.pid, || m.command);
     let analysis = || Balance::new(&subject.topology, &subject.shown.chosen, subject.from, subject.to).only(&wanted);
     let outcome = subject.follow(&BeginArgs::default(), subject.page(), analysis)?;
     let (report, found) = (outcome.output, outcome.diagnostics);

@@ -142,9 +142,7 @@ impl<'t> Filter<'t> {
     }
 
     fn wants(&self, event: &SchedEvent, state: &sched::SchedState, names: &dyn Names) -> bool {
-        let about = |filter: &TaskFilter| {
-            stepper::tasks_of(event, state).any(|(pid, comm)| filter.takes(pid, || comm.to_string()))
-        };
+        let about = |filter: &TaskFilter| stepper::tasks_of(event, state).any(|(pid, comm)| filter.takes(pid, || comm));
         let on = || {
             let coming = stepper::Coming::of(event, state, names);
             self.cpus.named().any(|cpu| coming.concerns(cpu))

@@ -1,6 +1,6 @@
 //! `schedviz utilization`: what CPUs spend their time on, interval by interval.
 
-use crate::args::{BeginArgs, TraceArgs, length};
+use crate::args::{BeginArgs, TraceArgs, is_match, length};
 use crate::output::{Format, Forms, OutputArgs};
 use crate::page::Loss;
 use crate::present::Document;
@@ -85,7 +85,7 @@ fn options(subject: &Subject, args: &UtilizationArgs) -> Result<Options> {
     }
     let tasks = args.tasks.as_deref().map(Regex::new).transpose().context("--tasks")?;
     if let Some(tasks) = &tasks {
-        subject.needs_task(&format!("--tasks {tasks}"), |_, name| tasks.is_match(&name.to_string()))?;
+        subject.needs_task(&format!("--tasks {tasks}"), |_, name| is_match(tasks, name))?;
     }
     Ok(Options { interval, tasks, balance_interval: length("balance-interval", &args.balance_interval)?, ..plain })
 }

@@ -4,7 +4,7 @@ use super::{Choice, with_those_of, write_each};
 use crate::sink::Lines;
 use crate::subject::Subject;
 use crate::trust;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use parse::{Kept, Record, Trace};
 use sched::{Cpu, Dur, Ts};
 use std::collections::{BTreeMap, VecDeque};
@@ -169,13 +169,9 @@ impl Around {
     }
 }
 
-/// Around each chosen event, what happened on its core within `ms` milliseconds. The event itself
+/// Around each chosen event, what happened on its core within this time. The event itself
 /// is marked with `>`; those that are near one another share a block.
-pub(crate) fn near(subject: &Subject, choice: &Choice, ms: f64, mut out: Lines) -> Result<()> {
-    if !(0.0..=1e9).contains(&ms) {
-        bail!("--near: {ms} is not a number of milliseconds");
-    }
-    let near = Dur((ms * 1e6) as u64);
+pub(crate) fn near(subject: &Subject, choice: &Choice, near: Dur, mut out: Lines) -> Result<()> {
     let mut cores: BTreeMap<Cpu, Around> = BTreeMap::new();
     let words = Words::of(subject);
     let mut write = |block: Vec<Near>| -> std::io::Result<()> {
