@@ -4,7 +4,8 @@
 //! the room that a table keeps free.
 
 use rustc_hash::FxHashMap;
-use sched::{Comm, CpuSpan, Pid, Ts};
+use sched::{Comm, CpuSpan, Part, Pid, Summed, Ts};
+use std::cmp::Ordering;
 use timeline::Class;
 
 /// How long a task ran by one name.
@@ -31,9 +32,23 @@ pub(crate) struct TaskTimes {
     /// Those that ran lately, by the names they have.
     at_hand: FxHashMap<Pid, TaskTime>,
     /// What they ran by other names, and what others ran.
-    aside: Vec<TaskTime>,
-    /// So many of these were left when they were last added up.
-    added_up: usize,
+    aside: Summed<TaskTime>,
+}
+
+/// The time of one number and name; its latest class.
+impl Part for TaskTime {
+    fn order(&self, other: &TaskTime) -> Ordering {
+        let key = |t: &TaskTime| (t.pid, t.comm, t.last, t.class);
+        key(self).cmp(&key(other))
+    }
+
+    fn join(&mut self, later: &TaskTime) -> bool {
+        let same = (self.pid, self.comm) == (later.pid, later.comm);
+        if same {
+            *self = TaskTime { ns: self.ns.saturating_add(later.ns), ..*later };
+        }
+        same
+    }
 }
 
 impl TaskTimes {
@@ -56,40 +71,22 @@ impl TaskTimes {
         if self.at_hand.len() > AT_HAND {
             self.aside.extend(self.at_hand.drain().map(|(_, task)| task));
         }
-        if self.aside.len() > 2 * self.added_up.max(AT_HAND) {
-            add_up(&mut self.aside);
-            self.added_up = self.aside.len();
-        }
     }
 
     /// All of them, by number and name.
     pub(crate) fn finish(self) -> Vec<TaskTime> {
-        let mut tasks = self.aside;
-        tasks.extend(self.at_hand.into_values());
-        add_up(&mut tasks);
+        let mut all = self.aside;
+        all.extend(self.at_hand.into_values());
+        let mut tasks = all.finish();
         tasks.shrink_to_fit();
         tasks
     }
 }
 
-/// Puts them in the order of numbers and names, and makes one of those that have the same.
-fn add_up(tasks: &mut Vec<TaskTime>) {
-    tasks.sort_unstable_by_key(|t| (t.pid, t.comm, t.last, t.class));
-    tasks.dedup_by(|later, sum| {
-        let same = (later.pid, later.comm) == (sum.pid, sum.comm);
-        if same {
-            *sum = TaskTime { ns: sum.ns.saturating_add(later.ns), ..*later };
-        }
-        same
-    });
-}
-
 /// The times of several together, the longest first. What a task ran without a name counts by its latest, if that
 /// looks the same.
-pub(crate) fn total<'t>(parts: impl Iterator<Item = &'t [TaskTime]> + Clone) -> Vec<TaskTime> {
-    let mut tasks = Vec::with_capacity(parts.clone().map(<[TaskTime]>::len).sum());
-    parts.for_each(|part| tasks.extend_from_slice(part));
-    add_up(&mut tasks);
+pub(crate) fn total<'t>(parts: impl Iterator<Item = &'t [TaskTime]>) -> Vec<TaskTime> {
+    let mut tasks = parts.flatten().copied().collect::<Summed<TaskTime>>().finish();
     for task in tasks.chunk_by_mut(|a, b| a.pid == b.pid) {
         // The empty name is the first.
         if let Some((nameless, named)) = task.split_first_mut()

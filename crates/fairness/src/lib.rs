@@ -14,7 +14,6 @@
 //! The run times of members that never wanted a CPU are no sign of unfairness: beside what a member got
 //! stands what it wanted, its time runnable (running or waiting).
 
-mod by_interval;
 mod figure;
 mod idling;
 mod past;
@@ -27,15 +26,16 @@ pub use idling::IdleCpu;
 pub use report::{FairnessReport, IntervalReport, Member, text};
 pub use waits::Starved;
 
-use by_interval::ByInterval;
 use idling::IdleTimes;
 use rustc_hash::FxHashMap;
 use sched::event::escape;
 use sched::kthread::command;
 use sched::state::{Task, TaskId};
 use sched::{
-    Analysis, Chosen, Comm, CpuSpan, Dur, Kind, Lengths, PerTask, Pid, SchedEvent, SchedState, Span, TaskState, Ts,
+    Analysis, Chosen, Comm, CpuSpan, Dur, Kind, Lengths, Part, PerTask, Pid, SchedEvent, SchedState, Span, Summed,
+    TaskState, Ts,
 };
+use std::cmp::Ordering;
 use timeline::Division;
 use waits::Waits;
 
@@ -105,7 +105,30 @@ struct Sums {
     slices: Lengths,
     waits: Lengths,
     weight: u64,
-    intervals: ByInterval,
+    intervals: Summed<InInterval>,
+}
+
+/// What a member got in an interval: a task of a few intervals takes the room of these.
+#[derive(Clone, Copy, Debug)]
+struct InInterval {
+    interval: usize,
+    run_ns: u64,
+    wait_ns: u64,
+}
+
+impl Part for InInterval {
+    fn order(&self, other: &InInterval) -> Ordering {
+        self.interval.cmp(&other.interval)
+    }
+
+    fn join(&mut self, later: &InInterval) -> bool {
+        let same = self.interval == later.interval;
+        if same {
+            self.run_ns = self.run_ns.saturating_add(later.run_ns);
+            self.wait_ns = self.wait_ns.saturating_add(later.wait_ns);
+        }
+        same
+    }
 }
 
 /// The analysis.
@@ -214,7 +237,11 @@ impl Sums {
     fn add(&mut self, runs: bool, start: Ts, end: Ts, intervals: &mut Division) {
         let total = if runs { &mut self.run_ns } else { &mut self.wait_ns };
         *total = total.saturating_add(end.since(start).0);
-        intervals.split(start, end, |interval, start, end| self.intervals.add(interval, runs, end.since(start).0));
+        intervals.split(start, end, |interval, start, end| {
+            let ns = end.since(start).0;
+            let (run_ns, wait_ns) = if runs { (ns, 0) } else { (0, ns) };
+            self.intervals.add(InInterval { interval, run_ns, wait_ns });
+        });
     }
 }
 

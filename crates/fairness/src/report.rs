@@ -1,6 +1,6 @@
 //! What was found: as numbers, and as a text.
 
-use crate::{Fairness, IdleCpu, Key, Starved, Sums};
+use crate::{Fairness, IdleCpu, InInterval, Key, Starved, Sums};
 use sched::lengths::Summary;
 use sched::{Comm, Dur, Lengths, Ts};
 use serde::Serialize;
@@ -162,9 +162,9 @@ fn intervals(all: Vec<(String, Sums)>, from: Ts, zero: Ts, to: Ts, interval: Dur
     let mut names = Vec::with_capacity(all.len());
     for (member, (name, sums)) in all.into_iter().enumerate() {
         names.push(name);
-        for (interval, [run, wait]) in sums.intervals.finish() {
-            if let Some(here) = found.get_mut(interval).filter(|_| run > 0 || wait > 0) {
-                here.push((member, run as f64, 100.0 * run as f64 / (run as f64 + wait as f64)));
+        for InInterval { interval, run_ns, wait_ns } in sums.intervals.finish() {
+            if let Some(here) = found.get_mut(interval).filter(|_| run_ns > 0 || wait_ns > 0) {
+                here.push((member, run_ns as f64, 100.0 * run_ns as f64 / (run_ns as f64 + wait_ns as f64)));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Who forked whom, and who descends from the traced command.
 
 use crate::event::{Comm, Kind, Pid, SchedEvent, StateClass, Ts};
+use crate::history::History;
 use crate::kthread::is_kernel_thread;
 use rustc_hash::FxHashMap;
 
@@ -96,18 +97,11 @@ impl Lineage {
     }
 }
 
-/// When what was known of a number changed: of most but once.
-#[derive(Clone, Debug)]
-struct Changes {
-    first: (Ts, Kin),
-    others: Vec<(Ts, Kin)>,
-}
-
 /// The lineage at any time of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct LineageHistory {
     now: Lineage,
-    changes: FxHashMap<Pid, Changes>,
+    changes: FxHashMap<Pid, History<Kin>>,
     /// Who was called what, as long as that helps to find the traced command.
     names: FxHashMap<Pid, Comm>,
 }
@@ -135,11 +129,8 @@ impl LineageHistory {
             }
             _ => return,
         };
-        let change = (event.ts, self.now.of(changed));
-        let changes = self.changes.entry(changed).or_insert(Changes { first: change, others: Vec::new() });
-        if changes.others.last().unwrap_or(&changes.first).1 != change.1 {
-            changes.others.push(change);
-        }
+        let kin = self.now.of(changed);
+        self.changes.entry(changed).or_insert_with(|| History::new(event.ts, kin)).learn(event.ts, kin);
     }
 
     fn name(&mut self, pid: Pid, comm: Comm) {
@@ -155,13 +146,10 @@ impl LineageHistory {
 
     /// What is known of the task that had this number at `ts`.
     pub fn of(&self, pid: Pid, ts: Ts) -> Kin {
-        let Some(Changes { first, others }) = self.changes.get(&pid) else { return Kin::default() };
-        if ts < first.0 {
-            // Before its exec the traced command is known already: it is the same task.
-            return if first.1.forked { Kin::default() } else { first.1 };
-        }
-        let passed = others.partition_point(|(at, _)| *at <= ts);
-        passed.checked_sub(1).and_then(|last| others.get(last)).unwrap_or(first).1
+        let Some(changes) = self.changes.get(&pid) else { return Kin::default() };
+        // Before its exec the traced command is known already: it is the same task.
+        let before = || Some(changes.first()).filter(|kin| !kin.forked);
+        changes.at(ts).or_else(before).unwrap_or_default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What tasks are called, over time.
 
 use crate::event::{Comm, Kind, Pid, SchedEvent, Ts};
+use crate::history::History;
 use rustc_hash::FxHashMap;
 
 /// The names of tasks at any time of a trace, as its switches, forks, execs and `task_rename` tell them: who is first
@@ -8,7 +9,7 @@ use rustc_hash::FxHashMap;
 /// itself counts by that from its next switch on.
 #[derive(Clone, Debug, Default)]
 pub struct NameHistory {
-    changes: FxHashMap<Pid, Vec<(Ts, Comm)>>,
+    changes: FxHashMap<Pid, History<Comm>>,
 }
 
 impl NameHistory {
@@ -25,7 +26,7 @@ impl NameHistory {
                 self.is_called(pid, after, event.ts);
             }
             Kind::Exec { pid, program, .. } => {
-                self.changes.entry(pid).or_insert_with(|| vec![(Ts::MIN, Comm::EMPTY)]);
+                self.changes.entry(pid).or_insert_with(|| History::new(Ts::MIN, Comm::EMPTY));
                 self.is_called(pid, program, event.ts);
             }
             _ => {}
@@ -37,19 +38,12 @@ impl NameHistory {
         if pid.is_idle() || comm.is_empty() {
             return;
         }
-        let changes = self.changes.entry(pid).or_default();
-        match changes.last() {
-            None => changes.push((Ts::MIN, comm)),
-            Some((_, last)) if *last != comm => changes.push((ts, comm)),
-            Some(_) => {}
-        }
+        self.changes.entry(pid).or_insert_with(|| History::new(Ts::MIN, comm)).learn(ts, comm);
     }
 
     /// What the task with this number was called at `ts`; nothing where no event told it.
     pub fn of(&self, pid: Pid, ts: Ts) -> Option<Comm> {
-        let changes = self.changes.get(&pid)?;
-        let after = changes.partition_point(|(at, _)| *at <= ts);
-        Some(changes.get(after.checked_sub(1)?)?.1).filter(|comm| !comm.is_empty())
+        self.changes.get(&pid)?.at(ts).filter(|comm| !comm.is_empty())
     }
 }
 

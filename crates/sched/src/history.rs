@@ -1,0 +1,52 @@
+//! What was so at any time of a trace.
+
+use crate::event::Ts;
+
+/// A value over time, learned in the order of time: of most tasks it changes but once, or never.
+#[derive(Clone, Debug)]
+pub(crate) struct History<T> {
+    first: (Ts, T),
+    others: Vec<(Ts, T)>,
+}
+
+impl<T: Copy + PartialEq> History<T> {
+    /// So it is from `ts` on.
+    pub(crate) fn new(ts: Ts, value: T) -> History<T> {
+        History { first: (ts, value), others: Vec::new() }
+    }
+
+    /// So it is from `ts` on, if it was not so before.
+    pub(crate) fn learn(&mut self, ts: Ts, value: T) {
+        if self.others.last().unwrap_or(&self.first).1 != value {
+            self.others.push((ts, value));
+        }
+    }
+
+    /// What was so first.
+    pub(crate) fn first(&self) -> T {
+        self.first.1
+    }
+
+    /// What was so at `ts`; nothing before the first.
+    pub(crate) fn at(&self, ts: Ts) -> Option<T> {
+        let passed = self.others.partition_point(|(at, _)| *at <= ts);
+        let latest = passed.checked_sub(1).and_then(|last| self.others.get(last));
+        Some(latest.unwrap_or(&self.first)).filter(|(at, _)| *at <= ts).map(|(_, value)| *value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_is_that_of_the_time() {
+        let mut history = History::new(Ts(5), 'a');
+        for (ts, value) in [(6, 'a'), (7, 'b'), (7, 'c'), (9, 'c'), (9, 'a')] {
+            history.learn(Ts(ts), value);
+        }
+        let at = [4, 5, 6, 7, 8, 9, 99].map(|ts| history.at(Ts(ts)));
+        assert_eq!(at, [None, Some('a'), Some('a'), Some('c'), Some('c'), Some('a'), Some('a')]);
+        assert_eq!((history.first(), history.others.len()), ('a', 3));
+    }
+}
