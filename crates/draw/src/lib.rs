@@ -24,4 +24,4 @@ pub mod text;
 pub use figure::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 pub use pdf::pdf;
 pub use png::{PngError, png};
-pub use svg::svg;
+pub use svg::{svg, svg_among};

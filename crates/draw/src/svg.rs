@@ -1,12 +1,21 @@
 //! The SVG device: one path per group of marks, relative moves, integer coordinates.
 
-use crate::figure::{Anchor, Figure, Item, Paint, Point};
+use crate::figure::{Anchor, Figure, Item, Paint, Point, Unit};
 use std::fmt::Write;
 
 const FONTS: &str = "Helvetica, Arial, 'Liberation Sans', sans-serif";
 
 /// The figure as an SVG document.
 pub fn svg(figure: &Figure) -> String {
+    document(figure, "h")
+}
+
+/// The same, to stand as the `nth` beside others in one HTML page: the names in it are its own.
+pub fn svg_among(figure: &Figure, nth: usize) -> String {
+    document(figure, &format!("h{nth}"))
+}
+
+fn document(figure: &Figure, hatch: &str) -> String {
     let mut out = String::new();
     let (w, h) = (figure.width, figure.height);
     // Writing to a string cannot fail.
@@ -17,33 +26,48 @@ pub fn svg(figure: &Figure) -> String {
         f64::from(h) / 100.0,
         escape(&figure.title)
     );
-    out.push_str(
-        "<defs><pattern id=\"h\" width=\"300\" height=\"300\" patternUnits=\"userSpaceOnUse\"><path d=\"M0 0h300v300h-300z\" fill=\"#ededed\"/><path d=\"M-100 400l500-500M-100 100l200-200M200 400l200-200\" stroke=\"#737373\" stroke-width=\"40\"/></pattern></defs>\n",
+    let _ = writeln!(
+        out,
+        "<defs><pattern id=\"{hatch}\" width=\"300\" height=\"300\" patternUnits=\"userSpaceOnUse\"><path d=\"M0 0h300v300h-300z\" fill=\"#ededed\"/><path d=\"M-100 400l500-500M-100 100l200-200M200 400l200-200\" stroke=\"#737373\" stroke-width=\"40\"/></pattern></defs>",
     );
     let _ = writeln!(out, "<path d=\"M0 0h{w}v{h}h-{w}z\" fill=\"#fff\"/>");
     for item in &figure.items {
-        write_item(&mut out, item);
+        write_item(&mut out, item, hatch);
     }
     out.push_str("</svg>\n");
     out
 }
 
-fn write_item(out: &mut String, item: &Item) {
+/// A letter of a path, and its numbers.
+fn path(out: &mut String, letter: char, numbers: &[Unit]) {
+    out.push(letter);
+    for (i, number) in numbers.iter().enumerate() {
+        if i > 0 {
+            out.push(' ');
+        }
+        out.push_str(itoa::Buffer::new().format(*number));
+    }
+}
+
+fn write_item(out: &mut String, item: &Item, hatch: &str) {
     match item {
         Item::Rects { fill, rects } => {
             let fill = match fill {
                 Paint::Solid(color) => color.hex(),
-                Paint::Hatch => "url(#h)".to_owned(),
+                Paint::Hatch => format!("url(#{hatch})"),
             };
             let _ = write!(out, "<path fill=\"{fill}\" shape-rendering=\"crispEdges\" d=\"");
             let mut at = Point { x: 0, y: 0 };
             for (i, r) in rects.iter().enumerate() {
                 let (x, y) = (r.x, r.y);
-                let _ = match i {
-                    0 => write!(out, "M{x} {y}"),
-                    _ => write!(out, "m{} {}", x - at.x, y - at.y),
-                };
-                let _ = write!(out, "h{}v{}h-{}z", r.w, r.h, r.w);
+                match i {
+                    0 => path(out, 'M', &[x, y]),
+                    _ => path(out, 'm', &[x - at.x, y - at.y]),
+                }
+                path(out, 'h', &[r.w]);
+                path(out, 'v', &[r.h]);
+                path(out, 'h', &[-r.w]);
+                out.push('z');
                 at = Point { x, y };
             }
             out.push_str("\"/>\n");
@@ -52,7 +76,8 @@ fn write_item(out: &mut String, item: &Item) {
             let dashes = if *dash > 0 { format!(" stroke-dasharray=\"{dash}\"") } else { String::new() };
             let _ = write!(out, "<path stroke=\"{}\" stroke-width=\"{width}\"{dashes} d=\"", stroke.hex());
             for l in lines {
-                let _ = write!(out, "M{} {}l{} {}", l.from.x, l.from.y, l.to.x - l.from.x, l.to.y - l.from.y);
+                path(out, 'M', &[l.from.x, l.from.y]);
+                path(out, 'l', &[l.to.x - l.from.x, l.to.y - l.from.y]);
             }
             out.push_str("\"/>\n");
         }
@@ -60,7 +85,7 @@ fn write_item(out: &mut String, item: &Item) {
             let _ = write!(out, "<path fill=\"{}\" stroke=\"#fff\" stroke-width=\"{}\" d=\"", fill.hex(), size / 10);
             for point in at {
                 for (i, p) in shape.corners(*point, *size).iter().enumerate() {
-                    let _ = write!(out, "{}{} {}", if i == 0 { 'M' } else { 'L' }, p.x, p.y);
+                    path(out, if i == 0 { 'M' } else { 'L' }, &[p.x, p.y]);
                 }
                 out.push('z');
             }

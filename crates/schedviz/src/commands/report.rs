@@ -65,20 +65,31 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let sections = sections(&subject, &questions, &found)?;
     trust::warn(&found.diagnostics, &subject.read);
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    for section in &sections {
-        for (nth, figure) in (1..).zip(&section.figures) {
-            let number = if section.figures.len() > 1 { format!("-{nth}") } else { String::new() };
+    let drawn = drawings(&sections);
+    for (section, figures) in sections.iter().zip(&drawn) {
+        for (nth, figure) in (1..).zip(figures) {
+            let number = if figures.len() > 1 { format!("-{nth}") } else { String::new() };
             let path = folder.join(format!("{}{number}.svg", section.name));
-            sink::replace(&path, draw::svg(figure).as_bytes())?;
+            sink::replace(&path, figure.as_bytes())?;
         }
         sink::replace(&folder.join(format!("{}.json", section.name)), &section.json)?;
     }
     let index = folder.join("index.html");
-    sink::replace(&index, html(&subject, &sections).as_bytes())?;
+    sink::replace(&index, html(&subject, &sections, &drawn).as_bytes())?;
     if !subject.read.quiet {
         eprintln!("schedviz: wrote {}", index.display());
     }
     Ok(())
+}
+
+/// The figures of each section, as they stand in files and in the page.
+fn drawings(sections: &[Section]) -> Vec<Vec<String>> {
+    let mut numbers = 1..;
+    let drawn = |section: &Section| {
+        let figures = section.figures.iter().zip(&mut numbers);
+        figures.map(|(figure, nth)| draw::svg_among(figure, nth)).collect()
+    };
+    sections.iter().map(drawn).collect()
 }
 
 /// What each analysis is asked.
@@ -259,7 +270,7 @@ nav a{margin-right:1.2em}svg{max-width:100%;height:auto;border:1px solid #d0d0d0
 pre{font-size:12px;overflow-x:auto;background:#f6f6f6;padding:.8em}h2{margin-top:2.2em}";
 
 /// The page: all figures and texts in one file.
-fn html(subject: &Subject, sections: &[Section]) -> String {
+fn html(subject: &Subject, sections: &[Section], drawn: &[Vec<String>]) -> String {
     let name = escaped(&subject.name());
     // Writing to a string cannot fail.
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -273,14 +284,10 @@ fn html(subject: &Subject, sections: &[Section]) -> String {
         let _ = writeln!(out, "<a href=\"#{}\">{}</a>", section.name, section.title);
     }
     out.push_str("</nav>\n");
-    let mut figures = 0;
-    for section in sections {
+    for (section, figures) in sections.iter().zip(drawn) {
         let _ = writeln!(out, "<h2 id=\"{}\">{}</h2>", section.name, section.title);
-        for figure in &section.figures {
-            figures += 1;
-            // Each figure's hatching has a name of its own: all are in one document now.
-            let svg = draw::svg(figure).replace("id=\"h\"", &format!("id=\"h{figures}\""));
-            let _ = writeln!(out, "<figure>\n{}</figure>", svg.replace("url(#h)", &format!("url(#h{figures})")));
+        for figure in figures {
+            let _ = writeln!(out, "<figure>\n{figure}</figure>");
         }
         if !section.text.is_empty() {
             let _ = writeln!(out, "<pre>{}</pre>", escaped(&section.text));
