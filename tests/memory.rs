@@ -92,10 +92,12 @@ fn tasks_that_come_and_go_take_no_room() {
         &["events", "--balance", "-o", "x.svg"],
     ];
     for arguments in commands {
+        // With two, how much is read ahead depends on what else the machine does: by up to 10 MB.
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
-        let (_, peak) = timed(command.args(*arguments).args(["-q", "trace.dat"]).current_dir(&folder));
+        let (_, peak) =
+            timed(command.args(*arguments).args(["-q", "--threads", "1", "trace.dat"]).current_dir(&folder));
         println!("{:>4} MB {arguments:?}", peak >> 20);
-        assert!(peak > 1 << 20 && peak < 32 << 20, "{arguments:?}: {} MB", peak >> 20);
+        assert!(peak > 1 << 20 && peak < 27 << 20, "{arguments:?}: {} MB", peak >> 20);
     }
     std::fs::remove_dir_all(&folder).expect("removed");
 }
