@@ -5,11 +5,10 @@
 
 use crate::tasks::TaskTime;
 use draw::Color;
-use regex::Regex;
 use rustc_hash::FxHashMap;
 use sched::kthread::{command, is_any_stopper};
 use sched::lineage::LineageHistory;
-use sched::{Comm, CpuSpan, Current, Dur, Pid, Ts};
+use sched::{Comm, CpuSpan, Current, Dur, Pid, TaskFilter, Ts};
 use std::collections::BTreeMap;
 use timeline::Class;
 use timeline::palette::{OTHER, PALETTE};
@@ -75,12 +74,8 @@ pub struct Coloring {
     pub by: ColorBy,
     /// Only this command in colour.
     pub target: Option<String>,
-    /// Only commands that match in colour,
-    pub tasks: Option<Regex>,
-    /// but not those that match this.
-    pub exclude: Option<Regex>,
     /// Only these tasks in colour.
-    pub pids: Vec<Pid>,
+    pub tasks: TaskFilter,
     /// Only the traced command and its descendants in colour.
     pub forked: bool,
     /// Every task in the same pale grey: a ground for what is drawn over it.
@@ -128,11 +123,8 @@ impl Coloring {
 
     /// Whether this task is in question.
     fn is_shown(&self, pid: Pid, comm: Comm, ts: Ts) -> bool {
-        let name = || sched::event::escape(comm.as_bytes());
         self.target.as_ref().is_none_or(|t| t.as_bytes() == comm.as_bytes() || t.as_bytes() == command(comm).as_bytes())
-            && (self.pids.is_empty() || self.pids.contains(&pid))
-            && self.tasks.as_ref().is_none_or(|r| r.is_match(&name()))
-            && self.exclude.as_ref().is_none_or(|r| !r.is_match(&name()))
+            && self.tasks.takes(pid, || comm)
             && (!self.forked || self.is_application(pid, ts))
     }
 
@@ -244,9 +236,8 @@ impl Coloring {
 
     /// What tasks without a colour are, and whether that was asked for.
     pub(crate) fn others(&self) -> (&'static str, bool) {
-        let by_name = self.target.is_some() || self.tasks.is_some() || self.exclude.is_some();
         match self.by {
-            _ if by_name || !self.pids.is_empty() || self.forked => ("other tasks", true),
+            _ if self.target.is_some() || !self.tasks.takes_all() || self.forked => ("other tasks", true),
             ColorBy::Command => ("name not seen", false),
             ColorBy::Parent => ("parent not seen", false),
             ColorBy::Node => ("first CPU not seen", false),
@@ -271,9 +262,7 @@ impl Coloring {
             () if self.forked => {
                 ", tasks forked since the start only (the trace does not show the traced command)".into()
             }
-            () if self.tasks.is_some() || self.exclude.is_some() || !self.pids.is_empty() => {
-                ", chosen tasks only".into()
-            }
+            () if !self.tasks.takes_all() => ", chosen tasks only".into(),
             () => String::new(),
         };
         format!("{by}{only}")
@@ -326,12 +315,8 @@ mod tests {
         assert_eq!((class(&c, 5, "ua") == OTHERS, class(&c, 5, "uab")), (false, OTHERS));
         let c = Coloring { target: Some("migration/N".into()), ..c };
         assert_eq!((class(&c, 5, "migration/7") == OTHERS, class(&c, 5, "ksoftirqd/7")), (false, OTHERS));
-        let c = Coloring { tasks: Regex::new("^k").ok(), exclude: Regex::new("1$").ok(), ..Coloring::default() };
-        assert_eq!(
-            [class(&c, 5, "k0") == OTHERS, class(&c, 5, "k1") == OTHERS, class(&c, 5, "x") == OTHERS],
-            [false, true, true]
-        );
-        let c = Coloring { pids: vec![Pid(5)], ..Coloring::default() };
+        let tasks = TaskFilter { pids: vec![Pid(5)], ..TaskFilter::default() };
+        let c = Coloring { tasks, ..Coloring::default() };
         assert_eq!([class(&c, 5, "a") == OTHERS, class(&c, 6, "a") == OTHERS], [false, true]);
     }
 

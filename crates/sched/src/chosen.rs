@@ -1,10 +1,41 @@
 //! What is looked at, of all that a trace has.
 
-use crate::event::Cpu;
+use crate::event::{Comm, Cpu, Pid, escape};
 use crate::state::{SchedState, Task};
+use regex::Regex;
 
 /// Which tasks are meant: whether this one is, in this state.
 pub type Chosen<'c> = dyn Fn(&Task, &SchedState) -> bool + Sync + 'c;
+
+/// The tasks that are chosen by what is known of each alone; by default all.
+#[derive(Clone, Debug, Default)]
+pub struct TaskFilter {
+    /// Only those whose names match,
+    pub tasks: Option<Regex>,
+    /// not those whose names match this,
+    pub exclude: Option<Regex>,
+    /// and only those with these numbers; none for all.
+    pub pids: Vec<Pid>,
+}
+
+impl TaskFilter {
+    /// Whether all tasks are chosen.
+    pub fn takes_all(&self) -> bool {
+        self.tasks.is_none() && self.exclude.is_none() && self.pids.is_empty()
+    }
+
+    /// Whether a task of this number and name is chosen; the name is asked for where it matters.
+    pub fn takes(&self, pid: Pid, name: impl Fn() -> Comm) -> bool {
+        (self.pids.is_empty() || self.pids.contains(&pid))
+            && self.tasks.as_ref().is_none_or(|expression| is_match(expression, name()))
+            && self.exclude.as_ref().is_none_or(|expression| !is_match(expression, name()))
+    }
+}
+
+/// Whether a name matches, as it is shown.
+pub fn is_match(expression: &Regex, name: Comm) -> bool {
+    expression.is_match(&escape(name.as_bytes()))
+}
 
 /// Which CPUs are meant: all of them by default, or some. Telling takes the same time however many they are: it is
 /// asked at every event, of hundreds of CPUs.
@@ -45,6 +76,19 @@ impl ChosenCpus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tasks_by_number_and_name() {
+        let name = |name: &str| Comm::new(name.as_bytes());
+        let takes = |filter: &TaskFilter| {
+            [(5, "k0"), (5, "k1"), (6, "k0"), (5, "\x1b0")].map(|(pid, of)| filter.takes(Pid(pid), || name(of)))
+        };
+        assert_eq!(takes(&TaskFilter::default()), [true; 4]);
+        let (tasks, exclude) = (Regex::new("^k").ok(), Regex::new("1$").ok());
+        assert_eq!(takes(&TaskFilter { tasks, exclude, pids: vec![Pid(5)] }), [true, false, false, false]);
+        let tasks = Regex::new(r"^\\x1b0$").ok();
+        assert_eq!(takes(&TaskFilter { tasks, ..TaskFilter::default() }), [false, false, false, true]);
+    }
 
     #[test]
     fn some_cpus_or_all() {

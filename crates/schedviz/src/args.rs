@@ -4,9 +4,10 @@ use crate::subject::Subject;
 use anyhow::{Context, Result, bail};
 use parse::{Options, Trace, Where};
 use regex::Regex;
+use sched::chosen::is_match;
 use sched::state::Task;
 use sched::topology::{Order, format_cpu_list, parse_cpu_list};
-use sched::{ChosenCpus, Comm, Cpu, Dur, Pid, SchedState, Topology, Ts, Window};
+use sched::{ChosenCpus, Cpu, Dur, Pid, SchedState, TaskFilter, Topology, Ts, Window};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
@@ -299,31 +300,12 @@ pub(crate) struct TaskArgs {
     pub(crate) forked: bool,
 }
 
-/// The tasks that are chosen by what is known of each alone.
-pub(crate) struct TaskFilter {
-    tasks: Option<Regex>,
-    exclude: Option<Regex>,
-    pids: Vec<Pid>,
-}
-
-/// Whether a name, as it is shown, matches.
-pub(crate) fn is_match(expression: &Regex, name: Comm) -> bool {
-    expression.is_match(&sched::event::escape(name.as_bytes()))
-}
-
-impl TaskFilter {
-    /// Whether a task of this number and name is chosen.
-    pub(crate) fn takes(&self, pid: Pid, name: impl Fn() -> Comm) -> bool {
-        (self.pids.is_empty() || self.pids.contains(&pid))
-            && self.tasks.as_ref().is_none_or(|r| is_match(r, name()))
-            && self.exclude.as_ref().is_none_or(|r| !is_match(r, name()))
-    }
-}
-
 impl TaskArgs {
     /// `--tasks`, `--exclude-tasks` and `--pid` together.
     pub(crate) fn filter(&self) -> Result<TaskFilter> {
-        Ok(TaskFilter { tasks: self.tasks()?, exclude: self.exclude()?, pids: self.pids() })
+        let tasks = self.tasks.as_deref().map(Regex::new).transpose().context("--tasks")?;
+        let pids = self.pid.iter().copied().map(Pid).collect();
+        Ok(TaskFilter { tasks, exclude: self.exclude()?, pids })
     }
 
     /// Whether a task is chosen, by any of these.
@@ -382,11 +364,6 @@ impl TaskArgs {
         Ok(exclude.map(|exclude| move |task: &Task, _: &SchedState| is_match(&exclude, task.comm)))
     }
 
-    /// The expression of `--tasks`.
-    pub(crate) fn tasks(&self) -> Result<Option<Regex>> {
-        self.tasks.as_deref().map(Regex::new).transpose().context("--tasks")
-    }
-
     /// The expression of `--exclude-tasks`.
     pub(crate) fn exclude(&self) -> Result<Option<Regex>> {
         self.exclude_tasks.as_deref().map(Regex::new).transpose().context("--exclude-tasks")
@@ -398,11 +375,6 @@ impl TaskArgs {
             bail!("{command} does not know --forked; choose tasks with --tasks, --exclude-tasks or --pid");
         }
         Ok(())
-    }
-
-    /// The numbers of `--pid`.
-    pub(crate) fn pids(&self) -> Vec<Pid> {
-        self.pid.iter().copied().map(Pid).collect()
     }
 }
 

@@ -15,6 +15,7 @@ pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, Ut
 use grid::Grid;
 use rustc_hash::FxHashMap;
 use sched::causes::Herds;
+use sched::chosen::is_match;
 use sched::episodes::{Amount, Episodes};
 use sched::kthread::is_any_stopper;
 use sched::state::Task;
@@ -213,7 +214,7 @@ impl<'o> Utilization<'o> {
 
     fn class_of_task(&self, task: &Task, state: &SchedState) -> Class {
         let application = match &self.options.tasks {
-            Some(tasks) => tasks.is_match(&sched::event::escape(task.comm.as_bytes())),
+            Some(tasks) => is_match(tasks, task.comm),
             None => task.kin.is_traced(state.root()),
         };
         match () {

@@ -149,9 +149,7 @@ fn coloring(args: &Dat2graphArgs, topology: &Topology) -> Result<Coloring> {
     }
     Ok(Coloring {
         target: args.tool.target.clone(),
-        tasks: args.tasks.tasks()?,
-        exclude: args.tasks.exclude()?,
-        pids: args.tasks.pids(),
+        tasks: args.tasks.filter()?,
         forked: args.tasks.forked,
         by: args.tool.color_by,
         ..Coloring::default()

@@ -4,7 +4,7 @@ mod details;
 mod funnel;
 mod listing;
 
-use crate::args::{BeginArgs, TaskArgs, TaskFilter, TraceArgs};
+use crate::args::{BeginArgs, TaskArgs, TraceArgs};
 use crate::commands::dat2graph::read_lanes;
 use crate::output::{Format, Forms, OutputArgs};
 use crate::page::Loss;
@@ -19,7 +19,7 @@ use events::{Balance, BalanceReport, Gather};
 use funnel::Funnel;
 use parse::{EventFormat, Record, Want, Where};
 use sched::names::NameHistory;
-use sched::{Comm, Diagnostics, Dur, Migration};
+use sched::{Comm, Diagnostics, Dur, Migration, TaskFilter};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,13 +1,13 @@
 //! `schedviz stepper`: pages, a text, or the terminal.
 
-use crate::args::{TaskArgs, TaskFilter, TraceArgs, terminal_width};
+use crate::args::{TaskArgs, TraceArgs, terminal_width};
 use crate::output::{Format, Forms, OutputArgs};
 use crate::present::Document;
 use crate::subject::Subject;
 use crate::{patterns, trust};
 use anyhow::{Result, bail};
 use parse::{EventFormat, EventStream, Where};
-use sched::{ChosenCpus, Replay, SchedEvent, Ts, Window};
+use sched::{ChosenCpus, Replay, SchedEvent, TaskFilter, Ts, Window};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::io::IsTerminal;

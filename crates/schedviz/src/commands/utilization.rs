@@ -1,12 +1,13 @@
 //! `schedviz utilization`: what CPUs spend their time on, interval by interval.
 
-use crate::args::{BeginArgs, TraceArgs, is_match, length};
+use crate::args::{BeginArgs, TraceArgs, length};
 use crate::output::{Format, Forms, OutputArgs};
 use crate::page::Loss;
 use crate::present::Document;
 use crate::subject::Subject;
 use anyhow::{Context, Result, bail};
 use regex::Regex;
+use sched::chosen::is_match;
 use sched::{Diagnostic, Diagnostics, Dur};
 use timeline::page::Heading;
 use timeline::scale::round_step;
