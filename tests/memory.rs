@@ -92,7 +92,7 @@ fn tasks_that_come_and_go_take_no_room() {
         &["events", "--balance", "-o", "x.svg"],
     ];
     for arguments in commands {
-        // With two, how much is read ahead depends on what else the machine does: by up to 10 MB.
+        // With two threads, how much is read ahead depends on what else the machine does: by up to 7 MB.
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
         let (_, peak) =
             timed(command.args(*arguments).args(["-q", "--threads", "1", "trace.dat"]).current_dir(&folder));

@@ -1,5 +1,6 @@
 //! What a program takes.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,11 +14,19 @@ pub fn timed(command: &mut Command) -> (Duration, u64) {
     let begin = Instant::now();
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a program");
     let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy();
+    // The kernel keeps 15 bytes of a name.
+    let program: String = program.chars().take(15).collect();
+    let (mut is_itself, mut peak) = (false, 0);
     loop {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let kilobytes = text.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
-        peak = peak.max(kilobytes.unwrap_or(0) << 10);
+        let of = |key: &str| text.lines().find_map(|line| Some(line.strip_prefix(key)?.trim()));
+        if is_itself {
+            let kilobytes = of("VmHWM:").and_then(|size| size.strip_suffix(" kB")?.parse().ok());
+            peak = peak.max(kilobytes.unwrap_or(0) << 10);
+        }
+        // A new process has our memory, and our name, until it runs the program: `spawn` returns a little before.
+        is_itself = is_itself || of("Name:").is_some_and(|name| name == program);
         if let Some(status) = child.try_wait().expect("a child") {
             assert!(status.success(), "{command:?}: {status}");
             return (begin.elapsed(), peak);
