@@ -283,6 +283,7 @@ fn name_of(comm: Comm) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use regex::Regex;
 
     fn class(coloring: &Coloring, pid: i32, name: &str) -> Class {
         coloring.class_of(Pid(pid), Comm::new(name.as_bytes()), Ts(0))
@@ -315,6 +316,12 @@ mod tests {
         assert_eq!((class(&c, 5, "ua") == OTHERS, class(&c, 5, "uab")), (false, OTHERS));
         let c = Coloring { target: Some("migration/N".into()), ..c };
         assert_eq!((class(&c, 5, "migration/7") == OTHERS, class(&c, 5, "ksoftirqd/7")), (false, OTHERS));
+        let (tasks, exclude) = (Regex::new("^k").ok(), Regex::new("1$").ok());
+        let c = Coloring { tasks: TaskFilter { tasks, exclude, pids: Vec::new() }, ..Coloring::default() };
+        assert_eq!(
+            [class(&c, 5, "k0") == OTHERS, class(&c, 5, "k1") == OTHERS, class(&c, 5, "x") == OTHERS],
+            [false, true, true]
+        );
         let tasks = TaskFilter { pids: vec![Pid(5)], ..TaskFilter::default() };
         let c = Coloring { tasks, ..Coloring::default() };
         assert_eq!([class(&c, 5, "a") == OTHERS, class(&c, 6, "a") == OTHERS], [false, true]);

@@ -328,3 +328,21 @@ impl Analysis for Fairness<'_> {
         report::build(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_a_group_come_in_any_order() {
+        let mut group = Summed::default();
+        for task in 0..10 {
+            let (run_ns, wait_ns) = if task % 2 == 0 { (3, 0) } else { (0, 3) };
+            group.extend((task..1000).chain([500, 500]).map(|interval| InInterval { interval, run_ns, wait_ns }));
+        }
+        let found = group.finish();
+        assert!(found.is_sorted_by_key(|of| of.interval) && found.len() == 1000);
+        let of = |interval: usize| [found[interval].run_ns, found[interval].wait_ns];
+        assert_eq!([0, 1, 500, 999].map(of), [[3, 0], [3, 3], [45, 45], [15, 15]]);
+    }
+}
