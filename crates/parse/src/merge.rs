@@ -60,21 +60,31 @@ struct Lane<'t, T> {
     stride: i64,
 }
 
-/// A decoded unit that waits to be merged, from its item `next` on.
+/// A decoded unit that waits to be merged, from its item `next` on; up to `until` in this round.
 struct Ready<T> {
     items: Vec<T>,
     next: usize,
+    until: usize,
 }
 
 impl<T: Timed> Ready<T> {
-    /// What of it is earlier than `watermark`.
-    fn before(&self, watermark: Ts) -> &[T] {
+    fn new(items: Vec<T>) -> Ready<T> {
+        Ready { items, next: 0, until: 0 }
+    }
+
+    /// Takes what of it is earlier than `watermark` into this round.
+    fn take_before(&mut self, watermark: Ts) {
         let rest = self.items.get(self.next..).unwrap_or_default();
         let is_before = |item: &T| item.ts() < watermark;
         // Most often all of it, or the first few that will be needed anyway: halving would wait for others.
         let all = rest.last().is_none_or(is_before);
         let count = if all { rest.len() } else { rest.iter().take_while(|item| is_before(item)).count() };
-        rest.get(..count).unwrap_or_default()
+        self.until = self.next.saturating_add(count);
+    }
+
+    /// What was taken into this round.
+    fn taken(&self) -> &[T] {
+        self.items.get(self.next..self.until).unwrap_or_default()
     }
 }
 
@@ -89,14 +99,25 @@ impl<T: Timed> Lane<'_, T> {
         self.ready.iter().rev().take_while(|unit| unit.items.last().is_some_and(|item| item.ts() >= watermark)).count()
     }
 
-    /// All before `watermark` is done with. The memory of units of which nothing is left goes to `spare`.
-    fn pass(&mut self, watermark: Ts, spare: &mut Vec<Vec<T>>) {
-        while let Some(mut unit) = self.ready.pop_front() {
-            unit.next = unit.next.saturating_add(unit.before(watermark).len());
-            if unit.next < unit.items.len() {
-                return self.ready.push_front(unit);
+    /// Takes all before `watermark` into this round.
+    fn take_before(&mut self, watermark: Ts) {
+        for unit in &mut self.ready {
+            unit.take_before(watermark);
+            if unit.until < unit.items.len() {
+                // What follows is not earlier.
+                return;
             }
-            spare.push(unit.items);
+        }
+    }
+
+    /// What was taken is done with. The memory of units of which nothing is left goes to `spare`.
+    fn pass(&mut self, spare: &mut Vec<Vec<T>>) {
+        while let Some(unit) = self.ready.front_mut() {
+            unit.next = unit.until;
+            if unit.next < unit.items.len() {
+                return;
+            }
+            spare.extend(self.ready.pop_front().map(|unit| unit.items));
         }
     }
 
@@ -108,7 +129,7 @@ impl<T: Timed> Lane<'_, T> {
         self.add(lost);
         if unit.last.is_some() {
             self.stride = self.seam.frontier().0.saturating_sub(before.0);
-            self.ready.push_back(Ready { items: unit.items, next: 0 });
+            self.ready.push_back(Ready::new(unit.items));
         }
         if self.is_exhausted() {
             let behind = self.seam.end();
@@ -117,7 +138,7 @@ impl<T: Timed> Lane<'_, T> {
     }
 
     fn add(&mut self, item: Option<T>) {
-        self.ready.extend(item.map(|item| Ready { items: vec![item], next: 0 }));
+        self.ready.extend(item.map(|item| Ready::new(vec![item])));
     }
 }
 
@@ -351,15 +372,16 @@ impl<'t, T: Timed> Merger<'t, T> {
     ) -> ControlFlow<()> {
         let watermark = watermark.unwrap_or(Ts(i64::MAX));
         let Merger { lanes, spare, order, batch, .. } = self;
+        lanes.iter_mut().for_each(|lane| lane.take_before(watermark));
         let units = lanes.iter().flat_map(|lane| &lane.ready);
-        let stretches: Vec<&[T]> = units.map(|unit| unit.before(watermark)).filter(|u| !u.is_empty()).collect();
+        let stretches: Vec<&[T]> = units.map(Ready::taken).filter(|taken| !taken.is_empty()).collect();
         for item in order.of(&stretches) {
             batch.push(item.clone());
             if batch.len() >= BATCH {
                 pass_on(batch)?;
             }
         }
-        lanes.iter_mut().for_each(|lane| lane.pass(watermark, spare));
+        lanes.iter_mut().for_each(|lane| lane.pass(spare));
         ControlFlow::Continue(())
     }
 }
