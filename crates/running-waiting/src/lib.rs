@@ -11,7 +11,7 @@ mod figure;
 pub use figure::figure;
 
 use sched::counted::CountedQueues;
-use sched::{Analysis, Chosen, Cpu, Current, Load, SchedEvent, SchedState, Task, Ts};
+use sched::{Analysis, Chosen, ChosenCpus, Counts, Cpu, Current, Load, PartCounts, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;
 use std::io;
 use timeline::strips::{BLANK, FIRST, OFFLINE, UNKNOWN};
@@ -191,15 +191,29 @@ struct Sum {
     most: (u32, u32),
 }
 
-/// The counts of a panel now, and its columns so far.
-#[derive(Clone, Debug)]
-struct Gather {
+/// How many tasks run and wait in a panel, and how many of its CPUs are what, at one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Now {
     running: u32,
     waiting: u32,
     idle: u32,
     overloaded: u32,
     unknown: u32,
     offline: u32,
+}
+
+impl Now {
+    /// Where every task counts.
+    fn of(counts: &Counts) -> Now {
+        let Counts { waiting, idle, overloaded, unknown, offline, .. } = *counts;
+        Now { running: counts.running(), waiting, idle, overloaded, unknown, offline }
+    }
+}
+
+/// The counts of a panel now, and its columns so far.
+#[derive(Clone, Debug)]
+struct Gather {
+    now: Now,
     since: Ts,
     columns: Division,
     sums: Vec<Sum>,
@@ -208,12 +222,7 @@ struct Gather {
 impl Gather {
     fn new(options: &Options<'_>) -> Gather {
         Gather {
-            running: 0,
-            waiting: 0,
-            idle: 0,
-            overloaded: 0,
-            unknown: 0,
-            offline: 0,
+            now: Now::default(),
             since: options.from,
             columns: Division::into_parts(options.from, options.to, options.columns() as usize),
             sums: vec![Sum::default(); options.columns() as usize],
@@ -223,9 +232,9 @@ impl Gather {
     /// Time passes up to `ts`, the counts being what they were.
     fn advance(&mut self, ts: Ts) {
         let from = std::mem::replace(&mut self.since, ts);
-        let (running, total) = (self.running, self.running + self.waiting);
-        let (violated, unknown) = (self.idle > 0 && self.overloaded > 0, self.unknown > 0);
-        let offline = u64::from(self.offline);
+        let Now { running, waiting, idle, overloaded, unknown, offline } = self.now;
+        let (total, violated, unknown) = (running + waiting, idle > 0 && overloaded > 0, unknown > 0);
+        let offline = u64::from(offline);
         let sums = &mut self.sums;
         self.columns.split(from, ts, |column, start, end| {
             let ns = end.since(start).0;
@@ -279,6 +288,12 @@ struct Place {
 }
 
 impl Place {
+    /// Where every task counts.
+    fn of(cpu: Cpu, state: &SchedState) -> Place {
+        let running = matches!(state.current(cpu), Current::Task(_));
+        Place { load: state.load(cpu), running, waiting: state.queue_length(cpu) }
+    }
+
     fn is_idle(self) -> bool {
         self.load == Load::Idle
     }
@@ -305,6 +320,8 @@ pub struct RunningWaiting<'o> {
     all: bool,
     queues: CountedQueues,
     panels: Vec<Gather>,
+    /// The counts of a single panel in which every task counts: what each CPU adds need not be known for that.
+    counts: Option<PartCounts>,
     /// By CPU: its panel, and what it adds to it.
     places: Vec<(Option<usize>, Place)>,
     /// By CPU: counted waiters, unless all are.
@@ -329,6 +346,7 @@ impl<'o> RunningWaiting<'o> {
             options,
             all: options.tasks.is_none(),
             queues: CountedQueues::default(),
+            counts: None,
             panels: options.panels.iter().map(|_| Gather::new(options)).collect(),
             places,
             waiting: vec![0; size],
@@ -337,27 +355,44 @@ impl<'o> RunningWaiting<'o> {
         }
     }
 
+    /// From `ts` on the single panel counts this.
+    fn turn(&mut self, now: Now, ts: Ts) {
+        if let Some(gather) = self.panels.first_mut().filter(|gather| gather.now != now) {
+            gather.advance(ts);
+            gather.now = now;
+        }
+    }
+
+    /// From `ts` on the row of a CPU, if it has one, shows its queue as it is, where every task counts.
+    fn turn_row(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
+        if let Some(Some(row)) = self.rows.get_mut(cpu.index()) {
+            row.turn(Place::of(cpu, state).class(), ts);
+        }
+    }
+
     /// Brings a CPU's place up to date.
     fn place(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
         let Some((Some(panel), old)) = self.places.get(cpu.index()).copied() else { return };
-        let running = matches!(state.current(cpu), Current::Task(_))
-            && (self.all || state.running(cpu).is_some_and(|t| self.options.counts(t, state)));
-        let waiting = if self.all { state.queue_length(cpu) } else { self.waiting[cpu.index()] };
-        let new = Place { load: state.load(cpu), running, waiting };
+        let mut new = Place::of(cpu, state);
+        if !self.all {
+            new.running &= state.running(cpu).is_some_and(|t| self.options.counts(t, state));
+            new.waiting = self.waiting[cpu.index()];
+        }
         if new == old {
             return;
         }
         self.places[cpu.index()].1 = new;
         let gather = &mut self.panels[panel];
         gather.advance(ts);
+        let now = &mut gather.now;
         let swap = |sum: &mut u32, new: u32, old: u32| *sum = *sum + new - old;
-        swap(&mut gather.running, new.running.into(), old.running.into());
-        swap(&mut gather.waiting, new.waiting, old.waiting);
-        swap(&mut gather.idle, new.is_idle().into(), old.is_idle().into());
-        swap(&mut gather.overloaded, new.is_overloaded().into(), old.is_overloaded().into());
+        swap(&mut now.running, new.running.into(), old.running.into());
+        swap(&mut now.waiting, new.waiting, old.waiting);
+        swap(&mut now.idle, new.is_idle().into(), old.is_idle().into());
+        swap(&mut now.overloaded, new.is_overloaded().into(), old.is_overloaded().into());
         let is = |p: Place, load: Load| u32::from(p.load == load);
-        swap(&mut gather.unknown, is(new, Load::Unknown), is(old, Load::Unknown));
-        swap(&mut gather.offline, is(new, Load::Offline), is(old, Load::Offline));
+        swap(&mut now.unknown, is(new, Load::Unknown), is(old, Load::Unknown));
+        swap(&mut now.offline, is(new, Load::Offline), is(old, Load::Offline));
         if let Some(Some(row)) = self.rows.get_mut(cpu.index()) {
             row.turn(new.class(), ts);
         }
@@ -368,6 +403,13 @@ impl Analysis for RunningWaiting<'_> {
     type Output = Report;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
+        if let ([panel], true) = (self.options.panels.as_slice(), self.all) {
+            let counts = PartCounts::of(&ChosenCpus::only(panel.cpus.iter().copied()), state);
+            self.turn(Now::of(counts.counts()), start);
+            self.counts = Some(counts);
+            panel.cpus.iter().for_each(|cpu| self.turn_row(*cpu, start, state));
+            return;
+        }
         let cpus: Vec<Cpu> = self.options.panels.iter().flat_map(|p| p.cpus.iter().copied()).collect();
         for cpu in cpus {
             if !self.all {
@@ -381,6 +423,17 @@ impl Analysis for RunningWaiting<'_> {
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.gaps += u64::from(matches!(event.kind, sched::Kind::Lost { .. }));
+        if let Some(counts) = &mut self.counts {
+            if state.touched().is_empty() {
+                return;
+            }
+            let now = Now::of(counts.follow(state));
+            self.turn(now, event.ts);
+            if self.options.per_cpu {
+                state.touched().iter().for_each(|cpu| self.turn_row(*cpu, event.ts, state));
+            }
+            return;
+        }
         if !self.all {
             let (options, waiting) = (self.options, &mut self.waiting);
             let count = |task: &Task, _| u8::from(options.counts(task, state));
@@ -388,7 +441,7 @@ impl Analysis for RunningWaiting<'_> {
             // Also without a change of state: who runs there may have a new name, or turn out to be a descendant.
             self.place(event.cpu, event.ts, state);
         }
-        state.touched(|cpu| self.place(cpu, event.ts, state));
+        state.touched().iter().for_each(|cpu| self.place(*cpu, event.ts, state));
     }
 
     fn finish(mut self, end: Ts, _: &SchedState) -> Report {

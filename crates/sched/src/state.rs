@@ -41,6 +41,7 @@ use rustc_hash::FxHashMap;
 
 mod counts;
 mod current;
+mod identity;
 mod seen;
 mod silence;
 mod start;
@@ -91,6 +92,8 @@ pub struct SchedState {
     newcomers: u64,
     spans: Vec<Span>,
     cpu_spans: Vec<CpuSpan>,
+    /// The CPUs whose current or queue the last event changed.
+    touched: Vec<Cpu>,
     /// Where the CPUs are counted from event to event.
     tally: Option<Box<Tally>>,
 }
@@ -192,6 +195,14 @@ impl SchedState {
     /// Moves the state over one event. What it closed is in [`SchedState::spans`] and
     /// [`SchedState::cpu_spans`] until the next call.
     pub fn apply(&mut self, event: &SchedEvent) {
+        self.step(event);
+    }
+
+    /// The same, compiled into the loop over many events. So is what it does at most of them: what a task and a CPU
+    /// become is known where it is called, and what cannot be is left out there, a fifth of the instructions. What is
+    /// rare stands in functions of its own, out of the way.
+    #[inline(always)]
+    pub(crate) fn step(&mut self, event: &SchedEvent) {
         self.forget_facts();
         self.now = event.ts;
         match event.kind {
@@ -199,12 +210,12 @@ impl SchedState {
             Kind::Offline => self.go_offline(event.cpu, event.ts),
             _ => self.happen(event),
         }
-        if let Some(mut tally) = self.tally.take() {
-            tally.follow(self);
-            self.tally = Some(tally);
+        if self.tally.is_some() {
+            self.follow_counts();
         }
     }
 
+    #[inline(always)]
     fn happen(&mut self, event: &SchedEvent) {
         self.notice(event);
         self.seen.note(&event.kind);
@@ -250,6 +261,7 @@ impl SchedState {
     fn forget_facts(&mut self) {
         self.spans.clear();
         self.cpu_spans.clear();
+        self.touched.clear();
         self.tasks.bury();
     }
 
@@ -257,31 +269,47 @@ impl SchedState {
         self.repairs.add(what);
     }
 
+    #[inline(always)]
     fn cpu(&mut self, cpu: Cpu) -> &mut CpuState {
-        let index = cpu.index();
-        if index >= self.cpus.len() {
-            let since = self.start;
-            self.cpus.resize_with(index + 1, || CpuState { since, ..CpuState::default() });
+        if cpu.index() >= self.cpus.len() {
+            self.grow(cpu);
         }
-        &mut self.cpus[index]
+        &mut self.cpus[cpu.index()]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, cpu: Cpu) {
+        let since = self.start;
+        self.cpus.resize_with(cpu.index() + 1, || CpuState { since, ..CpuState::default() });
     }
 
     /// Any event ends a gap, and shows who runs.
+    #[inline(always)]
     fn notice(&mut self, event: &SchedEvent) {
-        let (cpu, ts) = (event.cpu, event.ts);
-        let c = self.cpu(cpu);
+        let c = self.cpu(event.cpu);
         c.observed = true;
-        let (lost_since, current) = (c.lost_since, c.current);
-        if let Some(since) = lost_since {
-            self.cpu(cpu).lost_since = None;
+        if c.lost_since.is_some() || matches!(c.current, Current::Unknown | Current::Offline) {
+            self.notice_again(event);
+        }
+    }
+
+    /// Of this CPU nothing was known for a while.
+    #[cold]
+    #[inline(never)]
+    fn notice_again(&mut self, event: &SchedEvent) {
+        let (cpu, ts) = (event.cpu, event.ts);
+        if let Some(since) = self.cpu(cpu).lost_since.take() {
             self.gaps.entry(cpu).or_default().1 += ts.since(since).0;
         }
-        if matches!(current, Current::Unknown | Current::Offline) {
+        if matches!(self.current(cpu), Current::Unknown | Current::Offline) {
             self.settle(cpu, event.pid, ts);
         }
     }
 
     /// A current that nobody knew turns out to be `pid`.
+    #[cold]
+    #[inline(never)]
     fn settle(&mut self, cpu: Cpu, pid: Pid, ts: Ts) {
         if pid.is_idle() {
             self.set_current(cpu, Current::Idle, None, Comm::EMPTY, ts);
@@ -298,15 +326,27 @@ impl SchedState {
         self.run(cpu, slot, comm, ts, false);
     }
 
+    #[inline(always)]
     fn set_current(&mut self, cpu: Cpu, current: Current, running: Option<Slot>, comm: Comm, ts: Ts) {
         let c = self.cpu(cpu);
         let span = CpuSpan { cpu, current: c.current, comm: c.comm, start: c.since, end: ts };
         (c.current, c.running, c.comm, c.since) = (current, running, comm, ts);
         self.cpu_spans.push(span);
+        self.touch(cpu);
+    }
+
+    /// The current or the queue of `cpu` changes.
+    #[inline]
+    fn touch(&mut self, cpu: Cpu) {
+        // Most often all that an event changes concerns one CPU.
+        if self.touched.last() != Some(&cpu) {
+            self.touched.push(cpu);
+        }
     }
 
     /// The task in `slot` runs on `cpu` from `ts`, by the name `comm`, whatever it did before; `seen`: it was
     /// switched in just then.
+    #[inline(always)]
     fn run(&mut self, cpu: Cpu, slot: Slot, comm: Comm, ts: Ts, seen: bool) {
         let task = self.tasks.entry(slot);
         let (state, pid) = (task.state, task.pid);
@@ -324,21 +364,26 @@ impl SchedState {
     }
 
     /// An event takes the task in `slot` to a state.
+    #[inline(always)]
     fn enter(&mut self, slot: Slot, state: TaskState, ts: Ts) {
         self.change(slot, state, ts, true, true);
     }
 
     /// The task in `slot` turns out to be in a state, since some moment that was not seen.
+    #[cold]
+    #[inline(never)]
     fn turn_out(&mut self, slot: Slot, state: TaskState, ts: Ts) {
         self.change(slot, state, ts, false, false);
     }
 
     /// Closes the span of the task in `slot`, which an event `ended` or not, and begins the next.
+    #[inline(always)]
     fn change(&mut self, slot: Slot, state: TaskState, ts: Ts, mut ended: bool, mut begins: bool) {
         if let TaskState::Waiting(cpu) = self.tasks.entry(slot).state {
             let c = &mut self.cpus[cpu.index()];
             let observed = c.observed;
             self.tasks.leave(&mut c.queue, slot);
+            self.touch(cpu);
             if !observed {
                 let moves = matches!(state, TaskState::Waiting(_));
                 let waited = ts.since(self.tasks.entry(slot).since);
@@ -358,6 +403,7 @@ impl SchedState {
             // Nothing may have told of it yet.
             self.cpu(cpu);
             self.tasks.join(&mut self.cpus[cpu.index()].queue, slot);
+            self.touch(cpu);
         }
         if state == TaskState::Dead {
             self.tasks.die(slot);
@@ -377,6 +423,7 @@ impl SchedState {
 
     /// Finds a task that an event is about, and takes over its name; while it runs, only the first one: that it has
     /// named itself counts from its next switch on, whoever wakes it early.
+    #[inline(always)]
     fn find(&mut self, task: TaskRef) -> Option<Slot> {
         let slot = self.tasks.find(task.pid)?;
         let entry = self.tasks.entry(slot);
@@ -413,14 +460,11 @@ impl SchedState {
         !self.any_loss && !self.without_wakeups && !self.incomplete
     }
 
+    #[inline(never)]
     fn switch(&mut self, cpu: Cpu, prev: TaskRef, state: PrevState, next: TaskRef) {
         let now = self.now;
         if self.cpus[cpu.index()].current != Current::of(prev.pid) {
-            self.repair(Diagnostic::SwitchPrevMismatch);
-            if let Some(old) = self.cpus[cpu.index()].running {
-                self.turn_out(old, TaskState::Unknown, now);
-            }
-            self.settle(cpu, prev.pid, now);
+            self.go_on_from(cpu, prev.pid);
         }
         if let Some(slot) = self.cpus[cpu.index()].running {
             if self.cpus[cpu.index()].comm.is_empty() {
@@ -449,6 +493,18 @@ impl SchedState {
         }
     }
 
+    /// Another task is switched out than the one that was thought to run.
+    #[cold]
+    #[inline(never)]
+    fn go_on_from(&mut self, cpu: Cpu, prev: Pid) {
+        self.repair(Diagnostic::SwitchPrevMismatch);
+        if let Some(old) = self.cpus[cpu.index()].running {
+            self.turn_out(old, TaskState::Unknown, self.now);
+        }
+        self.settle(cpu, prev, self.now);
+    }
+
+    #[inline(always)]
     fn switch_in(&mut self, cpu: Cpu, next: TaskRef) -> Slot {
         let Some(slot) = self.tasks.find(next.pid) else {
             let since = self.first_moment(next.pid);
@@ -531,77 +587,6 @@ impl SchedState {
             }
             TaskState::Unknown | TaskState::Dead => {}
         }
-    }
-
-    fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm) {
-        let name = self.task_of(old_pid).map_or(Comm::EMPTY, |t| t.comm);
-        self.lineage.exec(pid, old_pid, program, name);
-        if pid != old_pid {
-            self.hand_over(old_pid, pid);
-        }
-        if let Some(slot) = self.tasks.find(pid) {
-            // The kernel names the task just before (`begin_new_exec`); the next switch would tell only later.
-            self.go_on(slot, program);
-        }
-    }
-
-    /// A task that does not run, or runs on `cpu`, takes another name. On another CPU its next switch tells.
-    fn take_name(&mut self, cpu: Cpu, pid: Pid, before: Comm, after: Comm) {
-        let Some(slot) = self.tasks.find(pid) else { return };
-        let Task { prio, state, .. } = *self.tasks.entry(slot);
-        match state {
-            TaskState::Running(other) if other != cpu => return,
-            TaskState::Running(_) if self.cpus[cpu.index()].comm.is_empty() => {
-                self.name(cpu, slot, TaskRef { pid, prio, comm: before });
-            }
-            _ => {}
-        }
-        self.go_on(slot, after);
-    }
-
-    /// The task in `slot` has this name now, if one is known, and perhaps another number; if it runs, a stretch of its
-    /// CPU begins.
-    fn go_on(&mut self, slot: Slot, name: Comm) {
-        let task = self.tasks.entry(slot);
-        if !name.is_empty() {
-            task.comm = name;
-        }
-        let (pid, state) = (task.pid, task.state);
-        if let TaskState::Running(cpu) = state {
-            let c = &self.cpus[cpu.index()];
-            let comm = if name.is_empty() { c.comm } else { name };
-            if (c.current, c.comm) != (Current::Task(pid), comm) {
-                self.set_current(cpu, Current::Task(pid), Some(slot), comm, self.now);
-            }
-        }
-    }
-
-    /// A thread executes a program: the leader is dead by now, or about to be, and its number goes to the thread.
-    fn hand_over(&mut self, old_pid: Pid, pid: Pid) {
-        if let Some(leader) = self.tasks.find(pid) {
-            if let TaskState::Running(_) = self.tasks.entry(leader).state {
-                // A switch between the exchange and this event used the new number already.
-                if let Some(old) = self.tasks.find(old_pid) {
-                    self.end(old);
-                }
-                return;
-            }
-            self.turn_out(leader, TaskState::Dead, self.now);
-        }
-        if let Some(slot) = self.tasks.find(old_pid) {
-            // Each span has one number.
-            let Task { state, begun, .. } = *self.tasks.entry(slot);
-            self.change(slot, state, self.now, begun, begun);
-            self.tasks.renumber(slot, pid);
-        }
-    }
-
-    /// A task turns out to be dead, whatever it did. Who runs in its place, if it ran, is not known.
-    fn end(&mut self, slot: Slot) {
-        if let TaskState::Running(cpu) = self.tasks.entry(slot).state {
-            self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, self.now);
-        }
-        self.turn_out(slot, TaskState::Dead, self.now);
     }
 }
 

@@ -134,8 +134,9 @@ fn recount(state: &SchedState) -> Counts {
         assert!(state.waiting(cpu).all(|t| t.state == TaskState::Waiting(cpu)));
         counts.waiting += waiting;
         match state.load(cpu) {
-            Load::Unobserved | Load::Offline => {}
+            Load::Unobserved => {}
             Load::Unknown => counts.unknown += 1,
+            Load::Offline => counts.offline += 1,
             Load::Idle => counts.idle += 1,
             Load::Reacting => counts.reacting += 1,
             Load::Busy => counts.busy += 1,

@@ -58,7 +58,7 @@ impl Counts {
 
     /// From `ts` on this holds, for each way; whether for one that is violated and what held was not, or the other
     /// way round. `quiet` if nothing does, for no way, so that it need not be looked at.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn change(&mut self, ts: Ts, quiet: bool, situations: impl Fn() -> [Situation; WAYS]) -> bool {
         if std::mem::replace(&mut self.quiet, quiet) && quiet {
             return false;

@@ -164,24 +164,30 @@ impl<'o> WorkConservation<'o> {
         let (sets, options) = (&mut self.sets, self.options);
         let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
         self.queues.follow(state, |task, cpu| flags(options, task, cpu, state), change);
-        state.touched(|cpu| self.settle(cpu, event.ts, state));
-        self.commit(event.ts);
+        let mut changed = false;
+        for cpu in state.touched() {
+            changed |= self.settle(*cpu, event.ts, state);
+        }
+        if changed {
+            self.judge(event.ts);
+        }
     }
 
-    /// Finds what became of a CPU.
-    #[inline]
-    fn settle(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
+    /// Finds what became of a CPU; whether that changes the sets. The time until now is accounted for before.
+    #[inline(always)]
+    fn settle(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) -> bool {
         let load = load(self.options, cpu, state);
-        let was = self.sets.settle(cpu, load);
+        let (was, change) = self.sets.settle(cpu, load);
         self.reactions.follow(cpu, was, load, ts, state);
+        let Some(change) = change else { return false };
+        self.account(ts);
+        self.sets.commit(cpu, &change);
+        true
     }
 
-    /// Takes over what was changed, after the time until now has been accounted for.
-    #[inline]
-    fn commit(&mut self, ts: Ts) {
-        let Some(change) = self.sets.change() else { return };
-        self.account(ts);
-        self.sets.commit(&change);
+    /// Looks at what holds from now on.
+    #[inline(always)]
+    fn judge(&mut self, ts: Ts) {
         // While an episode lasts, it is due for a note when it was.
         if self.counts.change(ts, self.sets.are_quiet(), || self.sets.situations()) {
             self.note_at = self.counts.note_due();
@@ -189,7 +195,7 @@ impl<'o> WorkConservation<'o> {
     }
 
     /// Accounts for the time since the last change, in which the sets were what they are.
-    #[inline]
+    #[inline(always)]
     fn account(&mut self, ts: Ts) {
         let ns = ts.since(self.last).0;
         if ns == 0 {
@@ -289,7 +295,7 @@ impl Analysis for WorkConservation<'_> {
             self.queues.begin(cpu, state, |task, cpu| flags(options, task, cpu, state), change);
             self.settle(cpu, start, state);
         }
-        self.commit(start);
+        self.judge(start);
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {

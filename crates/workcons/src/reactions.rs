@@ -78,6 +78,7 @@ impl Reactions {
         }
     }
 
+    #[inline(never)]
     fn change(&mut self, cpu: Cpu, new: Load, ts: Ts, state: &SchedState) {
         if cpu.index() >= self.open.len() {
             self.open.resize(cpu.index() + 1, None);

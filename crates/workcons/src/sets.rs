@@ -183,17 +183,20 @@ impl Level {
 /// The CPUs, and how many are what for each way of counting waiters.
 ///
 /// An event changes a CPU several times over: a task leaves its queue, another joins, its current
-/// changes. [`Sets::settle`] finds what that comes to, and [`Sets::change`] what it comes to for all of them;
-/// the sums follow with [`Sets::commit`], once the time until then has been accounted for.
+/// changes. [`Sets::settle`] finds what that comes to; the sums follow with [`Sets::commit`], once the time until
+/// then has been accounted for.
 #[derive(Clone, Debug)]
 pub(crate) struct Sets {
     places: Vec<Place>,
     sums: Sums,
-    /// By how much they are to change.
-    change: Sums,
-    /// CPUs that turn, what they were and what they will be; only where there are levels.
-    moved: Vec<(Cpu, Cpus, Cpus)>,
     levels: Option<[Level; 3]>,
+}
+
+/// What a CPU added to the sums, and what it adds from now on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change {
+    old: Sums,
+    new: Sums,
 }
 
 impl Sets {
@@ -201,64 +204,53 @@ impl Sets {
         let level = |f: fn(&sched::topology::Place) -> Option<u32>| Level::new(topology, f);
         let levels =
             (!topology.is_empty()).then(|| [level(|p| p.core), level(|p| p.llc), level(|p| p.node.or(p.socket))]);
-        let (sums, change) = Default::default();
-        Sets { places: Vec::new(), sums, change, moved: Vec::new(), levels }
+        Sets { places: Vec::new(), sums: Sums::default(), levels }
     }
 
     #[cold]
+    #[inline(never)]
     fn grow(&mut self, cpu: Cpu) {
         self.places.resize(cpu.index() + 1, Place::default());
     }
 
     /// A waiter that counts for these ways joins (1) or leaves (-1).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn waiter(&mut self, cpu: Cpu, ways: Flags, by: i32) {
-        let Some(place) = self.places.get_mut(cpu.index()) else {
+        if cpu.index() >= self.places.len() {
             self.grow(cpu);
-            return self.waiter(cpu, ways, by);
-        };
+        }
+        let place = &mut self.places[cpu.index()];
         let one = Waiters::one(ways);
         place.waiters = if by < 0 { place.waiters.less(one) } else { place.waiters.add(one) };
     }
 
-    /// The CPU is this now, and its waiters have come and gone; returns what it was.
-    #[inline]
-    pub(crate) fn settle(&mut self, cpu: Cpu, load: Load) -> Load {
-        let Some(place) = self.places.get_mut(cpu.index()) else {
+    /// The CPU is this now, and its waiters have come and gone; returns what it was, and by how much that changes the
+    /// sums, if it does.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, cpu: Cpu, load: Load) -> (Load, Option<Change>) {
+        if cpu.index() >= self.places.len() {
             self.grow(cpu);
-            return self.settle(cpu, load);
-        };
-        let was = std::mem::replace(&mut place.load, load);
-        let share = place.share();
-        let old = std::mem::replace(&mut place.share, share);
-        self.change = self.change.add(&share).less(&old);
-        if self.levels.is_some() && share.cpus != old.cpus {
-            self.moved.push((cpu, old.cpus, share.cpus));
         }
-        was
-    }
-
-    /// By how much the sums change, of all that was settled since they were asked for; nothing if nothing did.
-    #[inline]
-    pub(crate) fn change(&mut self) -> Option<Sums> {
-        let change = std::mem::take(&mut self.change);
-        (change != Sums::default() || !self.moved.is_empty()).then_some(change)
+        let place = &mut self.places[cpu.index()];
+        let was = std::mem::replace(&mut place.load, load);
+        let new = place.share();
+        let old = std::mem::replace(&mut place.share, new);
+        (was, (new != old).then_some(Change { old, new }))
     }
 
     /// Brings the sums up to date with what was found to change.
-    #[inline]
-    pub(crate) fn commit(&mut self, change: &Sums) {
-        self.sums = self.sums.add(change);
-        if !self.moved.is_empty() {
-            self.change_levels();
+    #[inline(always)]
+    pub(crate) fn commit(&mut self, cpu: Cpu, change: &Change) {
+        self.sums = self.sums.add(&change.new).less(&change.old);
+        if self.levels.is_some() && change.new.cpus != change.old.cpus {
+            self.change_levels(cpu, change);
         }
     }
 
     #[inline(never)]
-    fn change_levels(&mut self) {
-        for (cpu, old, new) in self.moved.drain(..) {
-            self.levels.iter_mut().flatten().for_each(|level| level.change(cpu, old, new));
-        }
+    fn change_levels(&mut self, cpu: Cpu, change: &Change) {
+        let (old, new) = (change.old.cpus, change.new.cpus);
+        self.levels.iter_mut().flatten().for_each(|level| level.change(cpu, old, new));
     }
 
     /// How many CPUs run a task, and are unknown; how many tasks wait.
@@ -350,10 +342,9 @@ mod tests {
         let mut sets = Sets::new(&Topology::parse(topology).unwrap_or_default());
         for (cpu, (load, waiters)) in (0..).zip(loads) {
             (0..*waiters).for_each(|_| sets.waiter(Cpu(cpu), 7, 1));
-            sets.settle(Cpu(cpu), *load);
+            let (_, change) = sets.settle(Cpu(cpu), *load);
+            change.iter().for_each(|change| sets.commit(Cpu(cpu), change));
         }
-        let change = sets.change();
-        sets.commit(&change.unwrap_or_default());
         sets
     }
 

@@ -147,7 +147,7 @@ impl<A: Analysis> Fold<A> {
                 _ => {}
             }
             self.analysis.before(event, &self.state);
-            self.state.apply(event);
+            self.state.step(event);
             self.report();
             self.analysis.after(event, &self.state);
         }
@@ -161,15 +161,22 @@ impl<A: Analysis> Fold<A> {
         }
     }
 
+    /// Tells of the spans that the last event closed, as far as they are inside the window: nearly all are whole.
+    #[inline(always)]
     fn report(&mut self) {
+        let (from, to) = (self.from, self.to);
         for span in self.state.spans() {
-            if let Some(span) = span.clip(self.from, self.to) {
-                self.analysis.span(&span, &self.state);
+            if from <= span.start && span.end <= to {
+                self.analysis.span(span, &self.state);
+            } else if let Some(part) = span.clip(from, to) {
+                self.analysis.span(&part, &self.state);
             }
         }
         for span in self.state.cpu_spans() {
-            if let Some(span) = span.clip(self.from, self.to) {
-                self.analysis.cpu_span(&span, &self.state);
+            if from <= span.start && span.end <= to {
+                self.analysis.cpu_span(span, &self.state);
+            } else if let Some(part) = span.clip(from, to) {
+                self.analysis.cpu_span(&part, &self.state);
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::{CpuState, SchedState};
 use crate::chosen::ChosenCpus;
 use crate::event::Cpu;
-use crate::span::{Current, TaskState};
+use crate::span::Current;
 use serde::Serialize;
 
 /// What a CPU is, for the figures (`definitions.md`, section 3).
@@ -31,6 +31,8 @@ pub enum Load {
 pub struct Counts {
     /// CPUs with [`Load::Unknown`].
     pub unknown: u32,
+    /// CPUs with [`Load::Offline`].
+    pub offline: u32,
     /// CPUs with [`Load::Idle`].
     pub idle: u32,
     /// CPUs with [`Load::Reacting`].
@@ -46,8 +48,16 @@ pub struct Counts {
 }
 
 impl Counts {
-    const NONE: Counts =
-        Counts { unknown: 0, idle: 0, reacting: 0, busy: 0, overloaded: 0, waiting: 0, waiting_overloaded: 0 };
+    const NONE: Counts = Counts {
+        unknown: 0,
+        offline: 0,
+        idle: 0,
+        reacting: 0,
+        busy: 0,
+        overloaded: 0,
+        waiting: 0,
+        waiting_overloaded: 0,
+    };
 
     /// Counts the CPUs of a state, and their queues.
     pub fn of(state: &SchedState) -> Counts {
@@ -90,25 +100,18 @@ impl SchedState {
         self.tally.as_ref().map_or(&Counts::NONE, |tally| &tally.counts)
     }
 
-    /// Tells of the CPUs whose current or queue the last event may have changed; of one perhaps more than once.
+    /// The CPUs whose current or queue the last event changed; one perhaps more than once.
     #[inline]
-    pub fn touched(&self, mut tell: impl FnMut(Cpu)) {
-        // Most often all of it concerns one CPU.
-        let mut told = None;
-        let mut touched = |cpu: Cpu| {
-            if told.replace(cpu) != Some(cpu) {
-                tell(cpu);
-            }
-        };
-        for span in &self.spans {
-            if let TaskState::Waiting(cpu) = span.state {
-                touched(cpu);
-            }
-            if let TaskState::Waiting(cpu) = span.next {
-                touched(cpu);
-            }
+    pub fn touched(&self) -> &[Cpu] {
+        &self.touched
+    }
+
+    /// Brings the counts up to date with the event that was applied last.
+    pub(super) fn follow_counts(&mut self) {
+        if let Some(mut tally) = self.tally.take() {
+            tally.follow(self);
+            self.tally = Some(tally);
         }
-        self.cpu_spans.iter().for_each(|span| touched(span.cpu));
     }
 
     /// The CPUs that became something else at the last event, and what; known only once [`SchedState::count`] was
@@ -156,7 +159,7 @@ impl Tally {
     /// Brings the counts up to date with the event that the state applied last.
     pub(super) fn follow(&mut self, state: &SchedState) {
         self.turned.clear();
-        state.touched(|cpu| self.look(cpu, state));
+        state.touched().iter().for_each(|cpu| self.look(*cpu, state));
     }
 
     fn look(&mut self, cpu: Cpu, state: &SchedState) {
@@ -216,11 +219,11 @@ impl PartCounts {
     /// The same after the event that the state applied last.
     pub fn follow(&mut self, state: &SchedState) -> &Counts {
         self.tally.turned.clear();
-        state.touched(|cpu| {
-            if self.part.has(cpu) {
-                self.tally.look(cpu, state);
+        for cpu in state.touched() {
+            if self.part.has(*cpu) {
+                self.tally.look(*cpu, state);
             }
-        });
+        }
         &self.tally.counts
     }
 }
@@ -228,8 +231,9 @@ impl PartCounts {
 impl Counts {
     fn number(&mut self, load: Load) -> Option<&mut u32> {
         match load {
-            Load::Unobserved | Load::Offline => None,
+            Load::Unobserved => None,
             Load::Unknown => Some(&mut self.unknown),
+            Load::Offline => Some(&mut self.offline),
             Load::Idle => Some(&mut self.idle),
             Load::Reacting => Some(&mut self.reacting),
             Load::Busy => Some(&mut self.busy),

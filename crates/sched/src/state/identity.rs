@@ -1,0 +1,78 @@
+//! Who a task is: the name and the number that it takes while it runs, and the end of a life.
+
+use super::{SchedState, Slot, Task};
+use crate::event::{Comm, Cpu, Pid, TaskRef};
+use crate::span::{Current, TaskState};
+
+impl SchedState {
+    pub(super) fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm) {
+        let name = self.task_of(old_pid).map_or(Comm::EMPTY, |t| t.comm);
+        self.lineage.exec(pid, old_pid, program, name);
+        if pid != old_pid {
+            self.hand_over(old_pid, pid);
+        }
+        if let Some(slot) = self.tasks.find(pid) {
+            // The kernel names the task just before (`begin_new_exec`); the next switch would tell only later.
+            self.go_on(slot, program);
+        }
+    }
+
+    /// A task that does not run, or runs on `cpu`, takes another name. On another CPU its next switch tells.
+    pub(super) fn take_name(&mut self, cpu: Cpu, pid: Pid, before: Comm, after: Comm) {
+        let Some(slot) = self.tasks.find(pid) else { return };
+        let Task { prio, state, .. } = *self.tasks.entry(slot);
+        match state {
+            TaskState::Running(other) if other != cpu => return,
+            TaskState::Running(_) if self.cpus[cpu.index()].comm.is_empty() => {
+                self.name(cpu, slot, TaskRef { pid, prio, comm: before });
+            }
+            _ => {}
+        }
+        self.go_on(slot, after);
+    }
+
+    /// The task in `slot` has this name now, if one is known, and perhaps another number; if it runs, a stretch of its
+    /// CPU begins.
+    fn go_on(&mut self, slot: Slot, name: Comm) {
+        let task = self.tasks.entry(slot);
+        if !name.is_empty() {
+            task.comm = name;
+        }
+        let (pid, state) = (task.pid, task.state);
+        if let TaskState::Running(cpu) = state {
+            let c = &self.cpus[cpu.index()];
+            let comm = if name.is_empty() { c.comm } else { name };
+            if (c.current, c.comm) != (Current::Task(pid), comm) {
+                self.set_current(cpu, Current::Task(pid), Some(slot), comm, self.now);
+            }
+        }
+    }
+
+    /// A thread executes a program: the leader is dead by now, or about to be, and its number goes to the thread.
+    fn hand_over(&mut self, old_pid: Pid, pid: Pid) {
+        if let Some(leader) = self.tasks.find(pid) {
+            if let TaskState::Running(_) = self.tasks.entry(leader).state {
+                // A switch between the exchange and this event used the new number already.
+                if let Some(old) = self.tasks.find(old_pid) {
+                    self.end(old);
+                }
+                return;
+            }
+            self.turn_out(leader, TaskState::Dead, self.now);
+        }
+        if let Some(slot) = self.tasks.find(old_pid) {
+            // Each span has one number.
+            let Task { state, begun, .. } = *self.tasks.entry(slot);
+            self.change(slot, state, self.now, begun, begun);
+            self.tasks.renumber(slot, pid);
+        }
+    }
+
+    /// A task turns out to be dead, whatever it did. Who runs in its place, if it ran, is not known.
+    pub(super) fn end(&mut self, slot: Slot) {
+        if let TaskState::Running(cpu) = self.tasks.entry(slot).state {
+            self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, self.now);
+        }
+        self.turn_out(slot, TaskState::Dead, self.now);
+    }
+}
