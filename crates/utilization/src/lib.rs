@@ -247,11 +247,13 @@ impl<'o> Utilization<'o> {
         self.heat[row].add(look, from, to);
     }
 
-    /// From `ts` on a CPU does something else, perhaps.
+    /// From `ts` on a CPU does something else, perhaps of another class.
     fn turn(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
-        if let Some(row) = self.rows.of(cpu) {
+        let Some(row) = self.rows.of(cpu) else { return };
+        let class = self.class_of(cpu, state);
+        if class != self.cpus[row].class {
             self.account(row, ts);
-            self.cpus[row].class = self.class_of(cpu, state);
+            self.cpus[row].class = class;
         }
     }
 
