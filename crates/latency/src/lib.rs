@@ -226,7 +226,8 @@ enum Phase {
     Run,
     /// After it ran there.
     Sleep(Cpu),
-    Wait(Wait),
+    /// What is kept of it stands apart: runs and sleeps, which are more, do not move it about.
+    Wait,
 }
 
 /// A task's phase, whose beginning was seen.
@@ -257,6 +258,8 @@ pub struct Latency<'o> {
     options: &'o Options<'o>,
     start: Ts,
     tracks: PerTask<Track>,
+    /// Of tasks that wait.
+    waits: PerTask<Wait>,
     rows: Vec<Named>,
     places: FxHashMap<Key, usize>,
     /// The row of each task, and the number and the name that it has that row for.
@@ -279,6 +282,7 @@ impl<'o> Latency<'o> {
             options,
             start: Ts(0),
             tracks: PerTask::default(),
+            waits: PerTask::default(),
             rows: Vec::new(),
             places: FxHashMap::default(),
             homes: PerTask::default(),
@@ -305,24 +309,29 @@ impl<'o> Latency<'o> {
         let before = self.tracks.take(task.id());
         let now = event.ts;
         // What a loss cut has an unknown length.
-        if let Some(track) = before.as_ref().filter(|_| span.begun && span.ended) {
+        if let Some(track) = before.filter(|_| span.begun && span.ended) {
             match (span.state, span.next) {
                 (Running(cpu), _) | (Waiting(_), Running(cpu)) | (Blocked(_), Waiting(cpu)) => {
-                    self.ends(task, track, cpu, now, state);
+                    self.ends(task, &track, cpu, now, state);
                 }
                 _ => {}
             }
         }
         let phase = match (span.state, span.next) {
-            (_, Running(_)) => Some(Phase::Run),
-            (Running(_), Blocked(last)) => Some(Phase::Sleep(last)),
-            (Running(_), Waiting(cpu)) => Some(Phase::Wait(self.wait(Measure::Preempted, None, None, cpu, state))),
-            (_, Waiting(cpu)) => self.queued(task, before.as_ref(), cpu, span, event, state).map(Phase::Wait),
-            (_, Blocked(_) | Dead | TaskState::Unknown) => None,
+            (_, Running(_)) => Phase::Run,
+            (Running(_), Blocked(last)) => Phase::Sleep(last),
+            (from, Waiting(cpu)) => {
+                let wait = match from {
+                    Running(_) => Some(self.wait(Measure::Preempted, None, None, cpu, state)),
+                    _ => self.queued(task, before.as_ref(), cpu, span, event, state),
+                };
+                let Some(wait) = wait else { return };
+                self.waits.insert(task.id(), wait);
+                Phase::Wait
+            }
+            (_, Blocked(_) | Dead | TaskState::Unknown) => return,
         };
-        if let Some(phase) = phase {
-            self.tracks.insert(task.id(), Track { since: now, phase });
-        }
+        self.tracks.insert(task.id(), Track { since: now, phase });
     }
 
     /// A task that slept, or was born, is queued by this event; nothing if it is not known why.
@@ -399,11 +408,12 @@ impl<'o> Latency<'o> {
         match &track.phase {
             Phase::Run => self.row(task).measures[Measure::Run as usize].add(length),
             Phase::Sleep(_) => self.row(task).measures[Measure::Sleep as usize].add(length),
-            Phase::Wait(wait) => self.waited(task, wait, track.since, cpu, now),
+            Phase::Wait => self.waited(task, track.since, cpu, now),
         }
     }
 
-    fn waited(&mut self, task: &Task, wait: &Wait, queued: Ts, cpu: Cpu, now: Ts) {
+    fn waited(&mut self, task: &Task, queued: Ts, cpu: Cpu, now: Ts) {
+        let Some(wait) = self.waits.get(task.id()).copied() else { return };
         let is_wakeup = wait.measure == Measure::Wakeup;
         self.without_waking += u64::from(is_wakeup && wait.waker.is_none());
         let measures = &mut self.row(task).measures;
@@ -420,7 +430,7 @@ impl<'o> Latency<'o> {
             self.woken[wait.placement as usize][wait.idleness as usize].add(length);
         }
         if self.least[wait.measure as usize].is_none_or(|least| length > least) {
-            self.keep(task, wait, start, length, cpu);
+            self.keep(task, &wait, start, length, cpu);
         }
     }
 

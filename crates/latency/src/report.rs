@@ -119,7 +119,7 @@ fn splits<'l, K: Copy>(kinds: &[K], parts: impl Fn(K) -> Vec<&'l Lengths>) -> Ve
 
 pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> LatencyReport {
     let unfinished = |(id, track): (TaskId, &Track)| {
-        let task = state.task(id).filter(|_| matches!(track.phase, Phase::Wait(_)))?;
+        let task = state.task(id).filter(|_| matches!(track.phase, Phase::Wait))?;
         let TaskState::Waiting(cpu) = task.state else { return None };
         let (start_in_trace_ns, duration_ns) = (track.since.since(latency.options.zero).0, end.since(track.since));
         let wait = Unfinished { start_in_trace_ns, duration_ns, pid: task.pid, command: task.comm, cpu };
