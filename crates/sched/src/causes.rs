@@ -138,12 +138,12 @@ struct Open {
 }
 
 /// What is kept in mind of a task.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Mind {
     /// It is being woken: the CPU that announced it.
     waking: Option<Cpu>,
-    /// Its latest migration, while that can change.
-    open: Option<Open>,
+    /// Its latest migration, while that can change. Apart, since most that is asked of a task is not about it.
+    open: Option<Box<Open>>,
 }
 
 /// Finds the causes. A migration is told of when nothing can change it any more: its task has run
@@ -209,7 +209,9 @@ impl Causes {
                 }
             }
             Kind::Switch { prev, state: left, next } => {
-                if let Some(mind) = self.minds.get_mut(&next.pid) {
+                if !next.pid.is_idle()
+                    && let Some(mind) = self.minds.get_mut(&next.pid)
+                {
                     mind.runs(event.ts).into_iter().for_each(&mut tell);
                 }
                 if left.is_runnable()
@@ -239,7 +241,7 @@ impl Causes {
                 open.into_iter().for_each(|open| tell(open.migration));
             }
             Kind::Migrate { task, orig, dest } => {
-                let latest = self.migrate(event, task, orig, dest, state);
+                let latest = Box::new(self.migrate(event, task, orig, dest, state));
                 let earlier = self.minds.entry(task.pid).or_default().open.replace(latest);
                 earlier.into_iter().for_each(|open| tell(open.migration));
             }
@@ -273,7 +275,7 @@ impl Causes {
 
     /// A task's latest migration, while it can change.
     fn open(&mut self, pid: Pid) -> Option<&mut Open> {
-        self.minds.get_mut(&pid)?.open.as_mut()
+        self.minds.get_mut(&pid)?.open.as_deref_mut()
     }
 
     /// A task that the stopper moved executes a program: that is why it was moved.
@@ -348,7 +350,7 @@ impl Causes {
         match state.running(cpu) {
             Some(current) => {
                 let pulled = |pid| {
-                    let open = self.minds.get(&pid).and_then(|mind| mind.open);
+                    let open = self.minds.get(&pid).and_then(|mind| mind.open.as_deref());
                     open.is_some_and(|open| (open.migration.on, open.migration.cause) == (cpu, Cause::Idle))
                 };
                 is_ksoftirqd(current.comm) && state.waiting(cpu).all(|task| pulled(task.pid))
