@@ -69,6 +69,7 @@ pub struct Summary {
 }
 
 /// The step of a length: below 128 its own, above it by its eight leading bits.
+#[inline]
 fn step_of(ns: u64) -> u16 {
     if ns < STEPS {
         return ns as u16;
@@ -90,6 +91,7 @@ fn edges(step: u16) -> (u64, u64) {
 
 impl Lengths {
     /// Takes one more.
+    #[inline]
     pub fn add(&mut self, length: Dur) {
         let ns = length.0;
         self.min = if self.count == 0 { ns } else { self.min.min(ns) };
@@ -97,14 +99,16 @@ impl Lengths {
         self.count += 1;
         self.total = self.total.saturating_add(ns);
         let step = step_of(ns);
-        match &mut self.counts {
-            Counts::Table { first, counts } if usize::from(step.wrapping_sub(*first)) < counts.len() => {
-                counts[usize::from(step - *first)] += 1;
-            }
-            _ => self.later(step),
+        if let Counts::Table { first, counts } = &mut self.counts
+            && let Some(n) = counts.get_mut(usize::from(step.wrapping_sub(*first)))
+        {
+            *n += 1;
+        } else {
+            self.later(step);
         }
     }
 
+    #[inline(never)]
     fn later(&mut self, step: u16) {
         self.latest.push(step);
         if self.latest.len() == LATEST {
