@@ -91,11 +91,17 @@ impl Conversion {
         self.scale.is_none() && self.hz.is_none() && self.shift_ns == 0
     }
 
+    /// The instant of a raw stamp that is one as it is, at most [`Ts::MAX`].
+    #[inline]
+    pub(crate) fn as_is(raw: u64) -> Ts {
+        Ts(raw.min(Ts::MAX.0.cast_unsigned()).cast_signed())
+    }
+
     /// The instant of a raw stamp, kept within [`Ts::MIN`] and [`Ts::MAX`].
     #[inline]
     pub(crate) fn ts(&self, raw: u64) -> Ts {
         if self.is_identity() {
-            return Ts(raw.min(Ts::MAX.0.cast_unsigned()).cast_signed());
+            return Conversion::as_is(raw);
         }
         let mut ns = i128::from(raw);
         if let Some((mult, shift)) = self.scale {

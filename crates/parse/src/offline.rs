@@ -110,12 +110,9 @@ impl<'p> Watch<'p> {
 
 /// Whether the first event of `cpu` is that of one that comes online. `plan` decodes everything.
 pub(crate) fn comes_online(cpu: Cpu, payload: &[u8], plan: &Plan) -> bool {
-    let mut comes = false;
-    plan.decode(payload, &mut Oddities::default(), |pid, _, kind| {
-        let wakes = |task: TaskRef, target| target == cpu && is_stopper(task.comm, cpu);
-        comes = pid.is_idle() && matches!(kind, Kind::Waking { task, target } if wakes(task, target));
-    });
-    comes
+    let wakes = |task: TaskRef, target| target == cpu && is_stopper(task.comm, cpu);
+    let event = plan.decode_any(plan.endian(), payload, &mut Oddities::default());
+    matches!(event, Some((Pid::IDLE, _, Kind::Waking { task, target })) if wakes(task, target))
 }
 
 /// `cpu` is offline from `ts` until its next event.

@@ -98,11 +98,12 @@ impl<'p> Page<'p> {
     }
 }
 
-/// A record: its raw stamp and its payload. Offset 0 of the payload is `common_type`.
+/// A record: its raw stamp and its payload, of which offset 0 is `common_type`; and its byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Raw<'p> {
     pub(crate) ts: u64,
     pub(crate) payload: &'p [u8],
+    pub(crate) endian: Endian,
 }
 
 /// The records of a page; ends at the first bad one.
@@ -115,10 +116,16 @@ pub(crate) struct Records<'p> {
 
 impl<'p> Records<'p> {
     /// The next record with a payload.
-    #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<Option<Raw<'p>>, BadRecord> {
+        self.next_as(self.endian)
+    }
+
+    /// The same, of the page's byte order: whoever reads many records chooses it once for all of them, so that the
+    /// compiler knows it in all that is done with them.
+    #[inline(always)]
+    pub(crate) fn next_as(&mut self, endian: Endian) -> Result<Option<Raw<'p>>, BadRecord> {
         while !self.rest.is_empty() {
-            match self.step() {
+            match self.step(endian) {
                 Ok(Some(raw)) => return Ok(Some(raw)),
                 Ok(None) => {}
                 Err(BadRecord) => {
@@ -130,17 +137,8 @@ impl<'p> Records<'p> {
         Ok(None)
     }
 
-    /// The byte order is chosen here, once for all that a record is read with.
-    #[inline]
-    fn step(&mut self) -> Result<Option<Raw<'p>>, BadRecord> {
-        match self.endian {
-            Endian::Little => self.step_as(Endian::Little),
-            Endian::Big => self.step_as(Endian::Big),
-        }
-    }
-
     #[inline(always)]
-    fn step_as(&mut self, endian: Endian) -> Result<Option<Raw<'p>>, BadRecord> {
+    fn step(&mut self, endian: Endian) -> Result<Option<Raw<'p>>, BadRecord> {
         let second = |rest: &[u8]| endian.u32(rest, 4).ok_or(BadRecord);
         let word = endian.u32(self.rest, 0).ok_or(BadRecord)?;
         // The bit fields of the header are laid out from the other end on big-endian machines.
@@ -152,7 +150,7 @@ impl<'p> Records<'p> {
             1..=28 => {
                 self.ts = self.ts.wrapping_add(delta);
                 let payload = self.advance(4, 4 * kind as usize)?;
-                Ok(Some(Raw { ts: self.ts, payload }))
+                Ok(Some(Raw { ts: self.ts, payload, endian }))
             }
             0 => {
                 let length = second(self.rest)? as usize;
@@ -160,7 +158,7 @@ impl<'p> Records<'p> {
                 // The length includes its own word. It need not be a multiple of 4; records are.
                 let payload = length.checked_sub(4).ok_or(BadRecord)?;
                 let payload = self.advance(8, payload.checked_next_multiple_of(4).ok_or(BadRecord)?)?;
-                Ok(Some(Raw { ts: self.ts, payload }))
+                Ok(Some(Raw { ts: self.ts, payload, endian }))
             }
             29 if delta == 0 => {
                 self.rest = &[];

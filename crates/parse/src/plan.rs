@@ -128,10 +128,18 @@ struct WakeupAt {
     success: Option<At>,
 }
 
+/// A `sched_migrate_task`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MigrateAt {
+    task: TaskAt,
+    orig: At,
+    dest: At,
+}
+
 /// Where 64-bit kernels have the fields of the events that most events are. A record that is so is read by the
 /// same code, in which the compiler then knows every place, and asks for the length once.
 mod usual {
-    use super::{At, CommAt, CommonAt, SwitchAt, TaskAt, WakeupAt};
+    use super::{At, CommAt, CommonAt, MigrateAt, SwitchAt, TaskAt, WakeupAt};
 
     const fn task(offset: usize) -> TaskAt {
         TaskAt {
@@ -147,22 +155,49 @@ mod usual {
         pid: At { offset: 4, size: 4 },
         usual: true,
     };
+    pub(super) const COMMON_SIZE: usize = 8;
 
     pub(super) const SWITCH: SwitchAt = SwitchAt { prev: task(8), state: At { offset: 32, size: 8 }, next: task(40) };
     pub(super) const SWITCH_SIZE: usize = 64;
 
     pub(super) const WAKEUP: WakeupAt = WakeupAt { task: task(8), target: At { offset: 32, size: 4 }, success: None };
     pub(super) const WAKEUP_SIZE: usize = 36;
+
+    pub(super) const MIGRATE: MigrateAt =
+        MigrateAt { task: task(8), orig: At { offset: 32, size: 4 }, dest: At { offset: 36, size: 4 } };
+    pub(super) const MIGRATE_SIZE: usize = 40;
+}
+
+/// Which of the events that most events are, if the fields are where [`usual`] has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Usual {
+    None,
+    Switch,
+    Waking,
+    Wakeup,
+    Migrate,
+}
+
+impl Usual {
+    fn of(decode: &Decode) -> Usual {
+        match decode {
+            Decode::Switch(at) if *at == usual::SWITCH => Usual::Switch,
+            Decode::Waking(at) if *at == usual::WAKEUP => Usual::Waking,
+            Decode::Wakeup(at) if *at == usual::WAKEUP => Usual::Wakeup,
+            Decode::Migrate(at) if *at == usual::MIGRATE => Usual::Migrate,
+            _ => Usual::None,
+        }
+    }
 }
 
 /// How to decode one kind of event.
 #[derive(Clone, Copy, Debug)]
 enum Decode {
-    Switch { at: SwitchAt, usual: bool },
-    Waking { at: WakeupAt, usual: bool },
-    Wakeup { at: WakeupAt, usual: bool },
+    Switch(SwitchAt),
+    Waking(WakeupAt),
+    Wakeup(WakeupAt),
     WakeupNew { task: TaskAt, target: At },
-    Migrate { task: TaskAt, orig: At, dest: At },
+    Migrate(MigrateAt),
     Fork { parent: At, child: At, child_comm: CommAt },
     Exec { pid: At, old_pid: Option<At>, program: CommAt },
     Rename { pid: At, before: CommAt, after: CommAt },
@@ -182,21 +217,16 @@ impl Decode {
         Some(match (format.system.as_str(), format.name.as_str()) {
             ("sched", "sched_switch") => {
                 let (prev, next) = (TaskAt::of(format, "prev_")?, TaskAt::of(format, "next_")?);
-                let at = SwitchAt { prev, state: at("prev_state")?, next };
-                Decode::Switch { at, usual: at == usual::SWITCH }
+                Decode::Switch(SwitchAt { prev, state: at("prev_state")?, next })
             }
-            ("sched", "sched_waking") => {
-                let at = wakeup()?;
-                Decode::Waking { at, usual: at == usual::WAKEUP }
-            }
-            ("sched", "sched_wakeup") => {
-                let at = wakeup()?;
-                Decode::Wakeup { at, usual: at == usual::WAKEUP }
-            }
+            ("sched", "sched_waking") => Decode::Waking(wakeup()?),
+            ("sched", "sched_wakeup") => Decode::Wakeup(wakeup()?),
             ("sched", "sched_wakeup_new") => Decode::WakeupNew { task: TaskAt::of(format, "")?, target: target()? },
-            ("sched", "sched_migrate_task") => {
-                Decode::Migrate { task: TaskAt::of(format, "")?, orig: at("orig_cpu")?, dest: at("dest_cpu")? }
-            }
+            ("sched", "sched_migrate_task") => Decode::Migrate(MigrateAt {
+                task: TaskAt::of(format, "")?,
+                orig: at("orig_cpu")?,
+                dest: at("dest_cpu")?,
+            }),
             ("sched", "sched_process_fork") => Decode::Fork {
                 parent: at("parent_pid")?,
                 child: at("child_pid")?,
@@ -264,6 +294,8 @@ pub(crate) struct Oddities {
 pub(crate) struct Plan {
     endian: Endian,
     entries: Vec<Option<Decode>>,
+    /// By event number as well; empty where the common fields are not the usual ones.
+    usual: Vec<Usual>,
     states: States,
     /// [`States::table`].
     small_states: Vec<(StateClass, bool)>,
@@ -322,11 +354,18 @@ fn usual_wakeup(e: Endian, p: &[u8; usual::WAKEUP_SIZE]) -> Option<(TaskRef, Cpu
     Some((usual::WAKEUP.task.task(p, e)?, usual::WAKEUP.target.cpu(p, e)?))
 }
 
+/// The task of a migration, and its CPUs.
+#[inline(always)]
+fn usual_migrate(e: Endian, p: &[u8; usual::MIGRATE_SIZE]) -> Option<(TaskRef, Cpu, Cpu)> {
+    Some((usual::MIGRATE.task.task(p, e)?, usual::MIGRATE.orig.cpu(p, e)?, usual::MIGRATE.dest.cpu(p, e)?))
+}
+
 impl Plan {
     /// Compiles the plan for `formats`.
     pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> Plan {
         let (small_states, common) = (states.table(), CommonAt::of(formats.first()));
-        let mut plan = Plan { endian, entries: Vec::new(), states, small_states, common, want, unwanted: Vec::new() };
+        let (entries, usual, unwanted) = Default::default();
+        let mut plan = Plan { endian, entries, usual, states, small_states, common, want, unwanted };
         for format in formats {
             let Some(decode) = Decode::of(format) else { continue };
             if !plan.wants(&decode) {
@@ -344,6 +383,9 @@ impl Plan {
                 entry.get_or_insert(decode);
             }
         }
+        if common.usual {
+            plan.usual = plan.entries.iter().map(|entry| entry.as_ref().map_or(Usual::None, Usual::of)).collect();
+        }
         plan
     }
 
@@ -352,11 +394,11 @@ impl Plan {
             Want::Everything => true,
             Want::Switches => {
                 use Decode::{Exec, Frequency, Interrupt, Rename, Switch};
-                matches!(decode, Switch { .. } | Exec { .. } | Rename { .. } | Frequency { .. } | Interrupt { .. })
+                matches!(decode, Switch(_) | Exec { .. } | Rename { .. } | Frequency { .. } | Interrupt { .. })
             }
             Want::Lineage => {
                 use Decode::{Exec, Fork, Rename, Switch};
-                matches!(decode, Fork { .. } | Exec { .. } | Rename { .. } | Switch { .. })
+                matches!(decode, Fork { .. } | Exec { .. } | Rename { .. } | Switch(_))
             }
         }
     }
@@ -365,60 +407,68 @@ impl Plan {
         &self.common
     }
 
+    pub(crate) fn endian(&self) -> Endian {
+        self.endian
+    }
+
     /// The numbers of the state's events that come as [`Kind::Other`].
     pub(crate) fn unwanted(&self) -> &[u16] {
         &self.unwanted
     }
 
-    /// Decodes a record that stands in a page of `cpu`; `emit` gets who was current, the flags, what
-    /// happened.
+    /// Decodes a record of this byte order; `emit` gets who was current, the flags, what happened.
     ///
-    /// The byte order is chosen here, once, and each kind of event is emitted where it is decoded:
-    /// that lets the compiler read the fields without asking again, and write the event where it will
-    /// stand.
-    #[inline]
-    pub(crate) fn decode(&self, payload: &[u8], odd: &mut Oddities, emit: impl FnMut(Pid, u8, Kind)) {
-        match self.endian {
-            Endian::Little => self.decode_as(Endian::Little, payload, odd, emit),
-            Endian::Big => self.decode_as(Endian::Big, payload, odd, emit),
-        }
-    }
-
+    /// Each kind of event is emitted where it is decoded: that lets the compiler write it where it will stand.
     #[inline(always)]
-    fn decode_as(&self, e: Endian, p: &[u8], odd: &mut Oddities, mut emit: impl FnMut(Pid, u8, Kind)) {
-        let (id, pid, flags) = self.common.all(p, e);
-        let Some(id) = id else { return };
-        let decode = match self.entries.get(usize::from(id)).and_then(Option::as_ref) {
-            Some(decode) => decode,
-            None if self.want == Want::Lineage => return,
-            None => return emit(pid, flags, Kind::Other { id }),
-        };
-        // Nine of ten events are one of these, and whole.
-        match decode {
-            Decode::Switch { usual: true, .. } => {
+    pub(crate) fn decode(&self, e: Endian, p: &[u8], odd: &mut Oddities, mut emit: impl FnMut(Pid, u8, Kind)) {
+        let common = p.first_chunk::<{ usual::COMMON_SIZE }>();
+        let (id, pid, flags) = common.map_or((None, Pid(-1), 0), |p| usual::COMMON.here(p, e));
+        // Nine of ten events or more are one of these, and whole.
+        match id.and_then(|id| self.usual.get(usize::from(id))) {
+            Some(Usual::Switch) => {
                 if let Some(p) = p.first_chunk::<{ usual::SWITCH_SIZE }>()
                     && let Some(kind) = self.switch(e, p, &usual::SWITCH, odd)
                 {
                     return emit(pid, flags, kind);
                 }
             }
-            Decode::Waking { usual: true, .. } => {
+            Some(Usual::Waking) => {
                 if let Some((task, target)) = p.first_chunk().and_then(|p| usual_wakeup(e, p)) {
                     return emit(pid, flags, Kind::Waking { task, target });
                 }
             }
-            Decode::Wakeup { usual: true, .. } => {
+            Some(Usual::Wakeup) => {
                 if let Some((task, target)) = p.first_chunk().and_then(|p| usual_wakeup(e, p)) {
                     return emit(pid, flags, Kind::Wakeup { task, target });
                 }
             }
-            _ => {}
+            Some(Usual::Migrate) => {
+                if let Some((task, orig, dest)) = p.first_chunk().and_then(|p| usual_migrate(e, p)) {
+                    return emit(pid, flags, Kind::Migrate { task, orig, dest });
+                }
+            }
+            Some(Usual::None) | None => {}
         }
-        let kind = self.kind(e, decode, p, odd);
-        if kind.is_none() {
-            odd.short_records = odd.short_records.saturating_add(1);
+        if let Some((pid, flags, kind)) = self.decode_any(e, p, odd) {
+            emit(pid, flags, kind);
         }
-        emit(pid, flags, kind.unwrap_or(Kind::Other { id }));
+    }
+
+    /// The same of any record.
+    #[inline(never)]
+    pub(crate) fn decode_any(&self, e: Endian, p: &[u8], odd: &mut Oddities) -> Option<(Pid, u8, Kind)> {
+        let (id, pid, flags) = self.common.all(p, e);
+        let id = id?;
+        let kind = match self.entries.get(usize::from(id)).and_then(Option::as_ref) {
+            Some(decode) => {
+                let kind = self.kind(e, decode, p, odd);
+                odd.short_records = odd.short_records.saturating_add(u64::from(kind.is_none()));
+                kind
+            }
+            None if self.want == Want::Lineage => return None,
+            None => None,
+        };
+        Some((pid, flags, kind.unwrap_or(Kind::Other { id })))
     }
 
     #[inline(always)]
@@ -442,19 +492,18 @@ impl Plan {
             cpu
         };
         Some(match decode {
-            Decode::Switch { at, .. } => self.switch(e, p, at, odd)?,
+            Decode::Switch(at) => self.switch(e, p, at, odd)?,
             // Kernels before 4.3 report wakeups of tasks that were awake with success = 0.
-            Decode::Waking { at: WakeupAt { success: Some(s), .. }, .. }
-            | Decode::Wakeup { at: WakeupAt { success: Some(s), .. }, .. }
+            Decode::Waking(WakeupAt { success: Some(s), .. }) | Decode::Wakeup(WakeupAt { success: Some(s), .. })
                 if s.uint(p, e)? == 0 =>
             {
                 Kind::Other { id: self.common.id(p, e)? }
             }
-            Decode::Waking { at, .. } => Kind::Waking { task: at.task.task(p, e)?, target: cpu(&at.target)? },
-            Decode::Wakeup { at, .. } => Kind::Wakeup { task: at.task.task(p, e)?, target: cpu(&at.target)? },
+            Decode::Waking(at) => Kind::Waking { task: at.task.task(p, e)?, target: cpu(&at.target)? },
+            Decode::Wakeup(at) => Kind::Wakeup { task: at.task.task(p, e)?, target: cpu(&at.target)? },
             Decode::WakeupNew { task, target } => Kind::WakeupNew { task: task.task(p, e)?, target: cpu(target)? },
-            Decode::Migrate { task, orig, dest } => {
-                Kind::Migrate { task: task.task(p, e)?, orig: cpu(orig)?, dest: cpu(dest)? }
+            Decode::Migrate(at) => {
+                Kind::Migrate { task: at.task.task(p, e)?, orig: cpu(&at.orig)?, dest: cpu(&at.dest)? }
             }
             Decode::Fork { parent, child, child_comm } => Kind::Fork {
                 parent: Pid(parent.int(p, e)?),
@@ -486,7 +535,7 @@ impl Plan {
     pub(crate) fn raw_state(&self, payload: &[u8]) -> Option<(u64, bool)> {
         let id = self.common.id(payload, self.endian)?;
         match self.entries.get(usize::from(id))?.as_ref()? {
-            Decode::Switch { at, .. } => {
+            Decode::Switch(at) => {
                 Some((at.state.uint(payload, self.endian)?, at.prev.pid.int(payload, self.endian)? == 0))
             }
             _ => None,

@@ -3,6 +3,7 @@
 //! A *unit* is a run of pages, or in a compressed file a chunk. Units decode independently of one
 //! another, so several are decoded in parallel; [`crate::merge`] puts them in order.
 
+use crate::bytes::Endian;
 use crate::chunk::{self, Chunk, Codec};
 use crate::map::Source;
 use crate::page::{Loss, Page, PageLayout, Raw};
@@ -169,6 +170,16 @@ pub(crate) trait Visitor {
 /// Shows all records of a unit to a visitor. Pages are independent: a bad one costs itself.
 #[inline]
 pub(crate) fn walk(bytes: &[u8], layout: &PageLayout, visitor: &mut impl Visitor) {
+    match layout.endian {
+        Endian::Little => walk_as::<false>(bytes, layout, visitor),
+        Endian::Big => walk_as::<true>(bytes, layout, visitor),
+    }
+}
+
+/// The same of one byte order: what the compiler makes of each has the processor's registers for itself.
+#[inline(never)]
+fn walk_as<const BIG: bool>(bytes: &[u8], layout: &PageLayout, visitor: &mut impl Visitor) {
+    let endian = if BIG { Endian::Big } else { Endian::Little };
     visitor.begin(bytes.len());
     for page in bytes.chunks(layout.size.max(1)) {
         let page = match Page::parse(page, layout) {
@@ -188,7 +199,7 @@ pub(crate) fn walk(bytes: &[u8], layout: &PageLayout, visitor: &mut impl Visitor
         }
         let mut records = page.records();
         loop {
-            match records.next() {
+            match records.next_as(endian) {
                 Ok(Some(raw)) => visitor.record(&raw),
                 Ok(None) => break,
                 Err(_) => {

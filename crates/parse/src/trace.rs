@@ -395,6 +395,11 @@ impl Trace {
         &self.pool
     }
 
+    /// Whether raw stamps are instants as they are.
+    pub(crate) fn stamps_are_instants(&self) -> bool {
+        self.conversion.as_ref().map_or(true, Conversion::is_identity)
+    }
+
     /// The instant of a raw stamp. Of a clock without a unit, the stamp itself.
     #[inline]
     pub(crate) fn ts(&self, raw: u64) -> Ts {

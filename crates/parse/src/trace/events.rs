@@ -2,6 +2,7 @@
 
 use super::{AHEAD, Trace};
 use crate::bytes::Endian;
+use crate::clock::Conversion;
 use crate::error::Error;
 use crate::format::EventFormat;
 use crate::lock_sleep::{LockSleeps, Search};
@@ -51,12 +52,15 @@ struct Decoder<'d> {
     plan: &'d Plan,
     /// Events of these numbers come from another buffer.
     skip: &'d [bool],
-    endian: Endian,
+    /// Stamps are instants as they are.
+    is_instant: bool,
     cpu: Cpu,
     /// The CPU's very first record is yet to come.
     at_start: bool,
     watch: Watch<'d>,
     unit: Unit<SchedEvent>,
+    /// The instant of the last record; before the first one that of none.
+    last: Ts,
     odd: Oddities,
     backwards: u64,
     out_of_range: u64,
@@ -67,32 +71,21 @@ impl Visitor for Decoder<'_> {
         self.unit.items.reserve(bytes / 64);
     }
 
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, raw: &Raw<'_>) {
-        let mut ts = self.trace.ts(raw.ts);
+        let mut ts = if self.is_instant { Conversion::as_is(raw.ts) } else { self.trace.ts(raw.ts) };
         self.unit.records = self.unit.records.wrapping_add(1);
-        match self.unit.last {
-            Some(last) if ts < last => {
-                self.backwards = self.backwards.saturating_add(1);
-                ts = last;
-            }
-            None if self.at_start => self.start(raw, ts),
-            _ => {}
+        if ts < self.last || ts == Ts::MAX || (!self.is_instant && ts == Ts::MIN) {
+            ts = self.mend(raw, ts);
         }
-        if ts == Ts::MAX || ts == Ts::MIN {
-            self.out_of_range = self.out_of_range.saturating_add(1);
-        }
-        self.unit.last = Some(ts);
-        if !self.skip.is_empty() {
-            let id = self.plan.common().id(raw.payload, self.endian).unwrap_or(0);
-            if self.skip.get(usize::from(id)).copied().unwrap_or(false) {
-                return;
-            }
+        self.last = ts;
+        if !self.skip.is_empty() && self.is_skipped(raw) {
+            return;
         }
         let (cpu, items) = (self.cpu, &mut self.unit.items);
         let (place, mut look) = (items.len(), false);
         let watched = self.watch.is_awake();
-        self.plan.decode(raw.payload, &mut self.odd, |pid, flags, kind| {
+        self.plan.decode(raw.endian, raw.payload, &mut self.odd, |pid, flags, kind| {
             // Each kind of event is emitted where it is decoded: of all but one this is known to be false there.
             look = watched || Watch::awakes(&kind);
             items.push(SchedEvent { ts, cpu, pid, flags, kind });
@@ -104,9 +97,9 @@ impl Visitor for Decoder<'_> {
 
     fn gap(&mut self, loss: Loss) {
         self.watch.lose();
-        match self.unit.last {
-            Some(last) => self.unit.items.push(lost(self.cpu, last, loss)),
-            None => self.unit.lead = Some(join_losses(self.unit.lead.take(), loss)),
+        match self.unit.records {
+            1.. => self.unit.items.push(lost(self.cpu, self.last, loss)),
+            0 => self.unit.lead = Some(join_losses(self.unit.lead.take(), loss)),
         }
     }
 
@@ -117,6 +110,29 @@ impl Visitor for Decoder<'_> {
 }
 
 impl Decoder<'_> {
+    /// The instant of a record that is the first of a unit, that steps back, or that no clock shows.
+    #[cold]
+    #[inline(never)]
+    fn mend(&mut self, raw: &Raw<'_>, mut ts: Ts) -> Ts {
+        match self.unit.records {
+            1 if self.at_start => self.start(raw, ts),
+            1 => {}
+            _ if ts < self.last => {
+                self.backwards = self.backwards.saturating_add(1);
+                ts = self.last;
+            }
+            _ => {}
+        }
+        self.out_of_range = self.out_of_range.saturating_add(u64::from(ts == Ts::MAX || ts == Ts::MIN));
+        ts
+    }
+
+    /// Whether an event comes from another buffer.
+    fn is_skipped(&self, raw: &Raw<'_>) -> bool {
+        let id = self.plan.common().id(raw.payload, raw.endian).unwrap_or(0);
+        self.skip.get(usize::from(id)).copied().unwrap_or(false)
+    }
+
     /// A CPU whose first record is that of one that comes online was offline until then.
     #[cold]
     fn start(&mut self, raw: &Raw<'_>, ts: Ts) {
@@ -171,18 +187,20 @@ impl Trace {
             trace: self,
             plan,
             skip,
-            endian: self.endian(),
+            is_instant: self.stamps_are_instants(),
             cpu: pages.cpu,
             at_start: unit == 0,
             watch: Watch::new(pages.cpu, plan.unwanted()),
             unit: Unit { items: space, ..Unit::default() },
+            last: Ts(i64::MAX),
             odd: Oddities::default(),
             backwards: 0,
             out_of_range: 0,
         };
         pages.walk(self.source(), unit, &mut decoder);
         self.release(pages, unit);
-        let Decoder { mut unit, watch, odd, backwards, out_of_range, .. } = decoder;
+        let Decoder { mut unit, last, watch, odd, backwards, out_of_range, .. } = decoder;
+        unit.last = (unit.records > 0).then_some(last);
         unit.stopper = watch.stopper();
         unit.diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
         unit.diagnostics.add_many(Diagnostic::TimeOutOfRange, out_of_range);
