@@ -93,11 +93,11 @@ struct Counter<'c> {
 }
 
 impl Visitor for Counter<'_> {
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, raw: &Raw<'_>) {
         let t = &mut self.tally;
         t.events = t.events.wrapping_add(1);
-        if let Some(id) = self.common.id(raw.payload, self.trace.endian()) {
+        if let Some(id) = self.common.id(raw.payload, raw.endian) {
             match t.by_id.get_mut(usize::from(id)) {
                 Some(n) => *n = n.wrapping_add(1),
                 None => t.first_of(usize::from(id)),

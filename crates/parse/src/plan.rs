@@ -171,20 +171,25 @@ mod usual {
 /// Which of the events that most events are, if the fields are where [`usual`] has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Usual {
+    /// None of them.
     None,
     Switch,
     Waking,
     Wakeup,
     Migrate,
+    /// One that is not decoded: it is just another.
+    Other,
 }
 
 impl Usual {
-    fn of(decode: &Decode) -> Usual {
+    fn of(decode: Option<&Decode>, want: Want) -> Usual {
         match decode {
-            Decode::Switch(at) if *at == usual::SWITCH => Usual::Switch,
-            Decode::Waking(at) if *at == usual::WAKEUP => Usual::Waking,
-            Decode::Wakeup(at) if *at == usual::WAKEUP => Usual::Wakeup,
-            Decode::Migrate(at) if *at == usual::MIGRATE => Usual::Migrate,
+            Some(Decode::Switch(at)) if *at == usual::SWITCH => Usual::Switch,
+            Some(Decode::Waking(at)) if *at == usual::WAKEUP => Usual::Waking,
+            Some(Decode::Wakeup(at)) if *at == usual::WAKEUP => Usual::Wakeup,
+            Some(Decode::Migrate(at)) if *at == usual::MIGRATE => Usual::Migrate,
+            // Who wants to know of forks is not told of other events.
+            None if want != Want::Lineage => Usual::Other,
             _ => Usual::None,
         }
     }
@@ -384,9 +389,15 @@ impl Plan {
             }
         }
         if common.usual {
-            plan.usual = plan.entries.iter().map(|entry| entry.as_ref().map_or(Usual::None, Usual::of)).collect();
+            let last = formats.iter().map(|format| format.id).max().unwrap_or(0);
+            plan.usual = (0..=last).map(|id| Usual::of(plan.entry(id), want)).collect();
         }
         plan
+    }
+
+    /// How events of this number are decoded, if they are.
+    fn entry(&self, id: u16) -> Option<&Decode> {
+        self.entries.get(usize::from(id))?.as_ref()
     }
 
     fn wants(&self, decode: &Decode) -> bool {
@@ -447,6 +458,7 @@ impl Plan {
                     return emit(pid, flags, Kind::Migrate { task, orig, dest });
                 }
             }
+            Some(Usual::Other) => return emit(pid, flags, Kind::Other { id: id.unwrap_or_default() }),
             Some(Usual::None) | None => {}
         }
         if let Some((pid, flags, kind)) = self.decode_any(e, p, odd) {
@@ -459,7 +471,7 @@ impl Plan {
     pub(crate) fn decode_any(&self, e: Endian, p: &[u8], odd: &mut Oddities) -> Option<(Pid, u8, Kind)> {
         let (id, pid, flags) = self.common.all(p, e);
         let id = id?;
-        let kind = match self.entries.get(usize::from(id)).and_then(Option::as_ref) {
+        let kind = match self.entry(id) {
             Some(decode) => {
                 let kind = self.kind(e, decode, p, odd);
                 odd.short_records = odd.short_records.saturating_add(u64::from(kind.is_none()));
@@ -534,7 +546,7 @@ impl Plan {
     /// The number in `prev_state`, and whether the idle task switched out, of a `sched_switch`.
     pub(crate) fn raw_state(&self, payload: &[u8]) -> Option<(u64, bool)> {
         let id = self.common.id(payload, self.endian)?;
-        match self.entries.get(usize::from(id))?.as_ref()? {
+        match self.entry(id)? {
             Decode::Switch(at) => {
                 Some((at.state.uint(payload, self.endian)?, at.prev.pid.int(payload, self.endian)? == 0))
             }

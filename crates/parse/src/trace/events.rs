@@ -1,7 +1,6 @@
 //! The scheduler's events: decoding a unit, and the merged stream of them.
 
 use super::{AHEAD, Trace};
-use crate::bytes::Endian;
 use crate::clock::Conversion;
 use crate::error::Error;
 use crate::format::EventFormat;
@@ -280,7 +279,7 @@ impl Trace {
     pub fn has(&self, name: &str) -> bool {
         let Some(format) = self.format_named("sched", name) else { return false };
         for (_, pages) in self.selected_lanes() {
-            let mut finder = Finder { id: format.id, common: *self.common(), endian: self.endian(), found: false };
+            let mut finder = Finder { id: format.id, common: *self.common(), found: false };
             pages.walk(self.source(), 0, &mut finder);
             if finder.found {
                 return true;
@@ -310,13 +309,12 @@ impl Visitor for Sampler<'_> {
 struct Finder {
     id: u16,
     common: crate::plan::CommonAt,
-    endian: Endian,
     found: bool,
 }
 
 impl Visitor for Finder {
     fn record(&mut self, raw: &Raw<'_>) {
-        self.found = self.found || self.common.id(raw.payload, self.endian) == Some(self.id);
+        self.found = self.found || self.common.id(raw.payload, raw.endian) == Some(self.id);
     }
 
     fn gap(&mut self, _: Loss) {}
