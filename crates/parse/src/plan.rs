@@ -390,7 +390,10 @@ impl Plan {
         }
         if common.usual {
             let last = formats.iter().map(|format| format.id).max().unwrap_or(0);
-            plan.usual = (0..=last).map(|id| Usual::of(plan.entry(id), want)).collect();
+            plan.usual = vec![Usual::of(None, want); usize::from(last).saturating_add(1)];
+            for (usual, entry) in plan.usual.iter_mut().zip(&plan.entries) {
+                *usual = Usual::of(entry.as_ref(), want);
+            }
         }
         plan
     }
