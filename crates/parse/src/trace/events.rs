@@ -58,7 +58,7 @@ struct Decoder<'d> {
     at_start: bool,
     watch: Watch<'d>,
     unit: Unit<SchedEvent>,
-    /// The instant of the last record; before the first one that of none.
+    /// The instant of the last record; before the first one later than any, so that this one is mended.
     last: Ts,
     odd: Oddities,
     backwards: u64,
