@@ -199,7 +199,7 @@ impl SchedState {
     }
 
     /// The same, compiled into the loop over many events. So is what it does at most of them: what a task and a CPU
-    /// become is known where it is called, and what cannot be is left out there, a fifth of the instructions. What is
+    /// become is known where it is called, and what cannot be is left out there, a sixth of the instructions. What is
     /// rare stands in functions of its own, out of the way.
     #[inline(always)]
     pub(crate) fn step(&mut self, event: &SchedEvent) {

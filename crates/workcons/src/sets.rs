@@ -207,6 +207,14 @@ impl Sets {
         Sets { places: Vec::new(), sums: Sums::default(), levels }
     }
 
+    #[inline(always)]
+    fn place(&mut self, cpu: Cpu) -> &mut Place {
+        if cpu.index() >= self.places.len() {
+            self.grow(cpu);
+        }
+        &mut self.places[cpu.index()]
+    }
+
     #[cold]
     #[inline(never)]
     fn grow(&mut self, cpu: Cpu) {
@@ -216,10 +224,7 @@ impl Sets {
     /// A waiter that counts for these ways joins (1) or leaves (-1).
     #[inline(always)]
     pub(crate) fn waiter(&mut self, cpu: Cpu, ways: Flags, by: i32) {
-        if cpu.index() >= self.places.len() {
-            self.grow(cpu);
-        }
-        let place = &mut self.places[cpu.index()];
+        let place = self.place(cpu);
         let one = Waiters::one(ways);
         place.waiters = if by < 0 { place.waiters.less(one) } else { place.waiters.add(one) };
     }
@@ -228,10 +233,7 @@ impl Sets {
     /// sums, if it does.
     #[inline(always)]
     pub(crate) fn settle(&mut self, cpu: Cpu, load: Load) -> (Load, Option<Change>) {
-        if cpu.index() >= self.places.len() {
-            self.grow(cpu);
-        }
-        let place = &mut self.places[cpu.index()];
+        let place = self.place(cpu);
         let was = std::mem::replace(&mut place.load, load);
         let new = place.share();
         let old = std::mem::replace(&mut place.share, new);
