@@ -375,11 +375,11 @@ impl<'t, T: Timed> Merger<'t, T> {
         lanes.iter_mut().for_each(|lane| lane.take_before(watermark));
         let units = lanes.iter().flat_map(|lane| &lane.ready);
         let stretches: Vec<&[T]> = units.map(Ready::taken).filter(|taken| !taken.is_empty()).collect();
-        for item in order.of(&stretches) {
-            batch.push(item.clone());
-            if batch.len() >= BATCH {
-                pass_on(batch)?;
-            }
+        let mut ordered = order.of(&stretches);
+        batch.reserve_exact(BATCH.saturating_sub(batch.len()));
+        while ordered.fill(batch) {
+            pass_on(batch)?;
+            batch.reserve_exact(BATCH);
         }
         lanes.iter_mut().for_each(|lane| lane.pass(spare));
         ControlFlow::Continue(())
