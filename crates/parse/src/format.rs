@@ -8,6 +8,7 @@ use crate::bytes::Endian;
 use crate::expr::Number;
 use crate::print::Form;
 use sched::event::escaped;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// What a field holds.
@@ -209,14 +210,23 @@ pub(crate) fn sign_extend(raw: u64, size: usize) -> i64 {
 
 /// What a `__data_loc` word at `at` points to.
 pub(crate) fn dynamic(payload: &[u8], at: usize, size: usize, relative: bool, endian: Endian) -> Option<&[u8]> {
-    if size == 2 {
-        // Before 2.6.3x: an offset only.
-        return payload.get(usize::from(endian.u16(payload, at)?)..).map(crate::bytes::until_nul);
-    }
-    let word = endian.u32(payload, at)?;
-    let base = if relative { at.checked_add(4)? } else { 0 };
-    let start = base.checked_add((word & 0xffff) as usize)?;
-    payload.get(start..start.checked_add((word >> 16) as usize)?)
+    let bytes = payload.get(place(payload, at, size, relative, endian)?)?;
+    // Before 2.6.3x: an offset only.
+    Some(if size == 2 { crate::bytes::until_nul(bytes) } else { bytes })
+}
+
+/// Where that stands in `payload`.
+#[inline(always)]
+pub(crate) fn place(payload: &[u8], at: usize, size: usize, relative: bool, endian: Endian) -> Option<Range<usize>> {
+    let (start, end) = if size == 2 {
+        (usize::from(endian.u16(payload, at)?), payload.len())
+    } else {
+        let word = endian.u32(payload, at)?;
+        let base = if relative { at.checked_add(4)? } else { 0 };
+        let start = base.checked_add((word & 0xffff) as usize)?;
+        (start, start.checked_add((word >> 16) as usize)?)
+    };
+    (start <= end && end <= payload.len()).then_some(start..end)
 }
 
 /// Takes a declaration apart: name, type, shape.

@@ -4,6 +4,11 @@ use crate::bytes::Endian;
 use crate::format::{self, EventFormat, Field, Shape};
 use crate::states::States;
 use sched::{Comm, Cpu, Kind, Pid, PrevState, StateClass, TaskRef};
+use std::ops::Range;
+
+mod usual;
+
+use usual::Usual;
 
 /// A number at a fixed place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +71,10 @@ impl CommAt {
             let raw = payload.get(offset..).and_then(<[u8]>::first_chunk);
             return raw.map_or(Comm::EMPTY, |raw| Comm::from_array(*raw));
         }
-        self.bytes(payload, endian).map_or(Comm::EMPTY, Comm::new)
+        let CommAt::Dynamic { offset, size, relative } = self else {
+            return self.bytes(payload, endian).map_or(Comm::EMPTY, Comm::new);
+        };
+        format::place(payload, offset, size, relative, endian).map_or(Comm::EMPTY, |place| comm_in(payload, place))
     }
 
     /// What a task is called that executes the file whose name stands here.
@@ -83,6 +91,22 @@ impl CommAt {
             CommAt::Dynamic { offset, size, relative } => format::dynamic(payload, offset, size, relative, endian),
         }
     }
+}
+
+/// The name that stands there. It is short, and most often the record's last field: read in one go, with what is
+/// before or behind it, and not byte for byte.
+#[inline(always)]
+fn comm_in(payload: &[u8], place: Range<usize>) -> Comm {
+    let rest = payload.get(place.start..).unwrap_or_default();
+    let word = match (rest.first_chunk(), payload.last_chunk()) {
+        (Some(raw), _) => u128::from_le_bytes(*raw),
+        (None, Some(raw)) => {
+            u128::from_le_bytes(*raw).checked_shr(128u32.saturating_sub(8 * rest.len() as u32)).unwrap_or(0)
+        }
+        (None, None) => return Comm::new(payload.get(place).unwrap_or_default()),
+    };
+    let beyond = 128u32.saturating_sub((place.len() as u32).saturating_mul(8));
+    Comm::from_array((word & u128::MAX.checked_shr(beyond).unwrap_or(0)).to_le_bytes())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +144,7 @@ struct SwitchAt {
     next: TaskAt,
 }
 
-/// A `sched_waking` or `sched_wakeup`.
+/// A `sched_waking`, `sched_wakeup` or `sched_wakeup_new`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct WakeupAt {
     task: TaskAt,
@@ -136,63 +160,12 @@ struct MigrateAt {
     dest: At,
 }
 
-/// Where 64-bit kernels have the fields of the events that most events are. A record that is so is read by the
-/// same code, in which the compiler then knows every place, and asks for the length once.
-mod usual {
-    use super::{At, CommAt, CommonAt, MigrateAt, SwitchAt, TaskAt, WakeupAt};
-
-    const fn task(offset: usize) -> TaskAt {
-        TaskAt {
-            comm: CommAt::Array16(offset),
-            pid: At { offset: offset.wrapping_add(16), size: 4 },
-            prio: Some(At { offset: offset.wrapping_add(20), size: 4 }),
-        }
-    }
-
-    pub(super) const COMMON: CommonAt = CommonAt {
-        kind: At { offset: 0, size: 2 },
-        flags: At { offset: 2, size: 1 },
-        pid: At { offset: 4, size: 4 },
-        usual: true,
-    };
-    pub(super) const COMMON_SIZE: usize = 8;
-
-    pub(super) const SWITCH: SwitchAt = SwitchAt { prev: task(8), state: At { offset: 32, size: 8 }, next: task(40) };
-    pub(super) const SWITCH_SIZE: usize = 64;
-
-    pub(super) const WAKEUP: WakeupAt = WakeupAt { task: task(8), target: At { offset: 32, size: 4 }, success: None };
-    pub(super) const WAKEUP_SIZE: usize = 36;
-
-    pub(super) const MIGRATE: MigrateAt =
-        MigrateAt { task: task(8), orig: At { offset: 32, size: 4 }, dest: At { offset: 36, size: 4 } };
-    pub(super) const MIGRATE_SIZE: usize = 40;
-}
-
-/// Which of the events that most events are, if the fields are where [`usual`] has them.
+/// A `sched_process_fork`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Usual {
-    /// None of them.
-    None,
-    Switch,
-    Waking,
-    Wakeup,
-    Migrate,
-    /// One that is not decoded: it is just another.
-    Other,
-}
-
-impl Usual {
-    fn of(decode: Option<&Decode>, want: Want) -> Usual {
-        match decode {
-            Some(Decode::Switch(at)) if *at == usual::SWITCH => Usual::Switch,
-            Some(Decode::Waking(at)) if *at == usual::WAKEUP => Usual::Waking,
-            Some(Decode::Wakeup(at)) if *at == usual::WAKEUP => Usual::Wakeup,
-            Some(Decode::Migrate(at)) if *at == usual::MIGRATE => Usual::Migrate,
-            // Who wants to know of forks is not told of other events.
-            None if want != Want::Lineage => Usual::Other,
-            _ => Usual::None,
-        }
-    }
+struct ForkAt {
+    parent: At,
+    child: At,
+    child_comm: CommAt,
 }
 
 /// How to decode one kind of event.
@@ -201,9 +174,9 @@ enum Decode {
     Switch(SwitchAt),
     Waking(WakeupAt),
     Wakeup(WakeupAt),
-    WakeupNew { task: TaskAt, target: At },
+    WakeupNew(WakeupAt),
     Migrate(MigrateAt),
-    Fork { parent: At, child: At, child_comm: CommAt },
+    Fork(ForkAt),
     Exec { pid: At, old_pid: Option<At>, program: CommAt },
     Rename { pid: At, before: CommAt, after: CommAt },
     Exit { pid: At },
@@ -226,17 +199,17 @@ impl Decode {
             }
             ("sched", "sched_waking") => Decode::Waking(wakeup()?),
             ("sched", "sched_wakeup") => Decode::Wakeup(wakeup()?),
-            ("sched", "sched_wakeup_new") => Decode::WakeupNew { task: TaskAt::of(format, "")?, target: target()? },
+            ("sched", "sched_wakeup_new") => Decode::WakeupNew(wakeup()?),
             ("sched", "sched_migrate_task") => Decode::Migrate(MigrateAt {
                 task: TaskAt::of(format, "")?,
                 orig: at("orig_cpu")?,
                 dest: at("dest_cpu")?,
             }),
-            ("sched", "sched_process_fork") => Decode::Fork {
+            ("sched", "sched_process_fork") => Decode::Fork(ForkAt {
                 parent: at("parent_pid")?,
                 child: at("child_pid")?,
                 child_comm: CommAt::of(format, "child_comm"),
-            },
+            }),
             ("sched", "sched_process_exec") => {
                 Decode::Exec { pid: at("pid")?, old_pid: at("old_pid"), program: CommAt::of(format, "filename") }
             }
@@ -287,7 +260,7 @@ pub enum Want {
 }
 
 /// Something a decoder met that is worth counting.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Oddities {
     pub(crate) unknown_states: u64,
     pub(crate) bad_cpus: u64,
@@ -353,18 +326,6 @@ impl CommonAt {
     }
 }
 
-/// The task and the target of a waking or a wakeup.
-#[inline(always)]
-fn usual_wakeup(e: Endian, p: &[u8; usual::WAKEUP_SIZE]) -> Option<(TaskRef, Cpu)> {
-    Some((usual::WAKEUP.task.task(p, e)?, usual::WAKEUP.target.cpu(p, e)?))
-}
-
-/// The task of a migration, and its CPUs.
-#[inline(always)]
-fn usual_migrate(e: Endian, p: &[u8; usual::MIGRATE_SIZE]) -> Option<(TaskRef, Cpu, Cpu)> {
-    Some((usual::MIGRATE.task.task(p, e)?, usual::MIGRATE.orig.cpu(p, e)?, usual::MIGRATE.dest.cpu(p, e)?))
-}
-
 impl Plan {
     /// Compiles the plan for `formats`.
     pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> Plan {
@@ -412,7 +373,7 @@ impl Plan {
             }
             Want::Lineage => {
                 use Decode::{Exec, Fork, Rename, Switch};
-                matches!(decode, Fork { .. } | Exec { .. } | Rename { .. } | Switch(_))
+                matches!(decode, Fork(_) | Exec { .. } | Rename { .. } | Switch(_))
             }
         }
     }
@@ -437,7 +398,7 @@ impl Plan {
     pub(crate) fn decode(&self, e: Endian, p: &[u8], odd: &mut Oddities, mut emit: impl FnMut(Pid, u8, Kind)) {
         let common = p.first_chunk::<{ usual::COMMON_SIZE }>();
         let (id, pid, flags) = common.map_or((None, Pid(-1), 0), |p| usual::COMMON.here(p, e));
-        // Nine of ten events or more are one of these, and whole.
+        // Nearly all events are one of these, and whole.
         match id.and_then(|id| self.usual.get(usize::from(id))) {
             Some(Usual::Switch) => {
                 if let Some(p) = p.first_chunk::<{ usual::SWITCH_SIZE }>()
@@ -447,18 +408,38 @@ impl Plan {
                 }
             }
             Some(Usual::Waking) => {
-                if let Some((task, target)) = p.first_chunk().and_then(|p| usual_wakeup(e, p)) {
+                if let Some((task, target)) = usual::wakeup(e, p) {
                     return emit(pid, flags, Kind::Waking { task, target });
                 }
             }
             Some(Usual::Wakeup) => {
-                if let Some((task, target)) = p.first_chunk().and_then(|p| usual_wakeup(e, p)) {
+                if let Some((task, target)) = usual::wakeup(e, p) {
                     return emit(pid, flags, Kind::Wakeup { task, target });
                 }
             }
+            Some(Usual::WakeupNew) => {
+                if let Some((task, target)) = usual::wakeup(e, p) {
+                    return emit(pid, flags, Kind::WakeupNew { task, target });
+                }
+            }
             Some(Usual::Migrate) => {
-                if let Some((task, orig, dest)) = p.first_chunk().and_then(|p| usual_migrate(e, p)) {
+                if let Some((task, orig, dest)) = usual::migrate(e, p) {
                     return emit(pid, flags, Kind::Migrate { task, orig, dest });
+                }
+            }
+            Some(Usual::DynamicMigrate) => {
+                if let Some((task, orig, dest)) = usual::dynamic_migrate(e, p) {
+                    return emit(pid, flags, Kind::Migrate { task, orig, dest });
+                }
+            }
+            Some(Usual::DynamicFork) => {
+                if let Some((parent, child, child_comm)) = usual::dynamic_fork(e, p) {
+                    return emit(pid, flags, Kind::Fork { parent, child, child_comm });
+                }
+            }
+            Some(Usual::Exit) => {
+                if let Some(left) = usual::exit(e, p) {
+                    return emit(pid, flags, Kind::Exit { pid: left });
                 }
             }
             Some(Usual::Other) => return emit(pid, flags, Kind::Other { id: id.unwrap_or_default() }),
@@ -516,14 +497,14 @@ impl Plan {
             }
             Decode::Waking(at) => Kind::Waking { task: at.task.task(p, e)?, target: cpu(&at.target)? },
             Decode::Wakeup(at) => Kind::Wakeup { task: at.task.task(p, e)?, target: cpu(&at.target)? },
-            Decode::WakeupNew { task, target } => Kind::WakeupNew { task: task.task(p, e)?, target: cpu(target)? },
+            Decode::WakeupNew(at) => Kind::WakeupNew { task: at.task.task(p, e)?, target: cpu(&at.target)? },
             Decode::Migrate(at) => {
                 Kind::Migrate { task: at.task.task(p, e)?, orig: cpu(&at.orig)?, dest: cpu(&at.dest)? }
             }
-            Decode::Fork { parent, child, child_comm } => Kind::Fork {
-                parent: Pid(parent.int(p, e)?),
-                child: Pid(child.int(p, e)?),
-                child_comm: child_comm.comm(p, e),
+            Decode::Fork(at) => Kind::Fork {
+                parent: Pid(at.parent.int(p, e)?),
+                child: Pid(at.child.int(p, e)?),
+                child_comm: at.child_comm.comm(p, e),
             },
             Decode::Exec { pid, old_pid, program } => {
                 let pid = Pid(pid.int(p, e)?);

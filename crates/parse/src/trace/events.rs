@@ -1,6 +1,7 @@
 //! The scheduler's events: decoding a unit, and the merged stream of them.
 
 use super::{AHEAD, Trace};
+use crate::bytes::Endian;
 use crate::clock::Conversion;
 use crate::error::Error;
 use crate::format::EventFormat;
@@ -75,10 +76,10 @@ impl Visitor for Decoder<'_> {
         let mut ts = if self.is_instant { Conversion::as_is(raw.ts) } else { self.trace.ts(raw.ts) };
         self.unit.records = self.unit.records.wrapping_add(1);
         if ts < self.last || ts == Ts::MAX || (!self.is_instant && ts == Ts::MIN) {
-            ts = self.mend(raw, ts);
+            ts = self.mend(raw.payload, ts);
         }
         self.last = ts;
-        if !self.skip.is_empty() && self.is_skipped(raw) {
+        if !self.skip.is_empty() && self.is_skipped(raw.payload, raw.endian) {
             return;
         }
         let (cpu, items) = (self.cpu, &mut self.unit.items);
@@ -112,9 +113,9 @@ impl Decoder<'_> {
     /// The instant of a record that is the first of a unit, that steps back, or that no clock shows.
     #[cold]
     #[inline(never)]
-    fn mend(&mut self, raw: &Raw<'_>, mut ts: Ts) -> Ts {
+    fn mend(&mut self, payload: &[u8], mut ts: Ts) -> Ts {
         match self.unit.records {
-            1 if self.at_start => self.start(raw, ts),
+            1 if self.at_start => self.start(payload, ts),
             1 => {}
             _ if ts < self.last => {
                 self.backwards = self.backwards.saturating_add(1);
@@ -127,17 +128,17 @@ impl Decoder<'_> {
     }
 
     /// Whether an event comes from another buffer.
-    fn is_skipped(&self, raw: &Raw<'_>) -> bool {
-        let id = self.plan.common().id(raw.payload, raw.endian).unwrap_or(0);
+    fn is_skipped(&self, payload: &[u8], endian: Endian) -> bool {
+        let id = self.plan.common().id(payload, endian).unwrap_or(0);
         self.skip.get(usize::from(id)).copied().unwrap_or(false)
     }
 
     /// A CPU whose first record is that of one that comes online was offline until then.
     #[cold]
-    fn start(&mut self, raw: &Raw<'_>, ts: Ts) {
+    fn start(&mut self, payload: &[u8], ts: Ts) {
         self.at_start = false;
         let start = self.trace.start().unwrap_or(ts);
-        if self.unit.lead.is_none() && start < ts && self.trace.shows_offline(self.cpu, raw.payload) {
+        if self.unit.lead.is_none() && start < ts && self.trace.shows_offline(self.cpu, payload) {
             self.unit.items.push(offline(self.cpu, start));
         }
     }
