@@ -437,7 +437,8 @@ impl SchedState {
     fn rename(&mut self, slot: Slot, task: TaskRef) {
         let entry = self.tasks.entry(slot);
         entry.prio = task.prio;
-        if !task.comm.is_empty() {
+        // Nearly always it is the same. Written again, in parts, it would be waited for by who reads it as a whole.
+        if task.comm != entry.comm && !task.comm.is_empty() {
             entry.comm = task.comm;
         }
     }
