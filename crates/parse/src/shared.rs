@@ -20,11 +20,13 @@ struct Desk<I, O> {
     todo: VecDeque<(usize, I)>,
     at_work: usize,
     done: Vec<(usize, O)>,
+    /// Somebody sleeps until none is at work. To wake nobody takes a call of the kernel as well.
+    is_awaited: bool,
 }
 
 impl<I, O> Shared<I, O> {
     pub(crate) fn new(helper: Thread) -> Shared<I, O> {
-        let desk = Desk { todo: VecDeque::new(), at_work: 0, done: Vec::new() };
+        let desk = Desk { todo: VecDeque::new(), at_work: 0, done: Vec::new(), is_awaited: false };
         Shared { desk: Mutex::new(desk), finished: Condvar::new(), helper }
     }
 
@@ -54,8 +56,10 @@ impl<I, O> Shared<I, O> {
         while self.one(&work) {}
         let mut desk = self.desk();
         while desk.at_work > 0 {
+            desk.is_awaited = true;
             desk = self.finished.wait(desk).unwrap_or_else(PoisonError::into_inner);
         }
+        desk.is_awaited = false;
         let mut done = std::mem::take(&mut desk.done);
         drop(desk);
         done.sort_unstable_by_key(|(place, _)| *place);
@@ -89,8 +93,11 @@ impl<I, O> Drop for Finish<'_, I, O> {
         let mut desk = self.shared.desk();
         desk.at_work = desk.at_work.saturating_sub(1);
         desk.done.extend(self.output.take());
+        let last_is_awaited = desk.is_awaited && desk.at_work == 0;
         drop(desk);
-        self.shared.finished.notify_one();
+        if last_is_awaited {
+            self.shared.finished.notify_one();
+        }
     }
 }
 
