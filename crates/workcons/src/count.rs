@@ -1,6 +1,6 @@
 //! What comes together, as time passes, for one way of counting the waiters.
 
-use crate::sets::WAYS;
+use crate::sets::{Sets, WAYS};
 use crate::{KEPT, Scene};
 use sched::episodes::{Amount, Episodes};
 use sched::topology::Distance;
@@ -39,11 +39,13 @@ pub(crate) struct Counts {
     pub(crate) ways: [Count; WAYS],
     /// Nothing holds, for no way.
     quiet: bool,
+    /// What holds are amounts alone: there is no doubt, and nothing is near.
+    bare: bool,
 }
 
 impl Counts {
     pub(crate) fn new(thresholds: &[Dur]) -> Counts {
-        Counts { ways: [(); WAYS].map(|()| Count::new(thresholds)), quiet: true }
+        Counts { ways: [(); WAYS].map(|()| Count::new(thresholds)), quiet: true, bare: true }
     }
 
     /// Nothing holds, from `start` on.
@@ -56,19 +58,41 @@ impl Counts {
         self.ways.iter_mut().for_each(|count| count.pass(ts));
     }
 
-    /// From `ts` on this holds, for each way; whether for one that is violated and what held was not, or the other
-    /// way round. `quiet` if nothing does, for no way, so that it need not be looked at.
+    /// From `ts` on holds what the sets say; whether for a way that is violated and what held was not, or the other
+    /// way round.
     #[inline(always)]
-    pub(crate) fn change(&mut self, ts: Ts, quiet: bool, situations: impl Fn() -> [Situation; WAYS]) -> bool {
+    pub(crate) fn change(&mut self, ts: Ts, sets: &Sets) -> bool {
+        let (quiet, bare) = (sets.are_quiet(), sets.are_bare());
         if std::mem::replace(&mut self.quiet, quiet) && quiet {
             return false;
         }
+        // Nearly always there are but numbers to compare.
+        if std::mem::replace(&mut self.bare, bare) && bare {
+            self.change_amounts(ts, sets)
+        } else {
+            self.change_all(ts, sets)
+        }
+    }
+
+    #[inline(always)]
+    fn change_amounts(&mut self, ts: Ts, sets: &Sets) -> bool {
         let mut turned = false;
-        for (count, new) in self.ways.iter_mut().zip(situations()) {
+        for (way, count) in self.ways.iter_mut().enumerate() {
+            let amount = sets.violation(way);
+            if amount != count.situation.amount {
+                turned |= count.change(ts, Situation { amount, ..Situation::default() });
+            }
+        }
+        turned
+    }
+
+    #[inline(never)]
+    fn change_all(&mut self, ts: Ts, sets: &Sets) -> bool {
+        let mut turned = false;
+        for (way, count) in self.ways.iter_mut().enumerate() {
+            let new = sets.situation(way);
             if new != count.situation {
-                count.pass(ts);
-                turned |= new.amount.holds() != count.situation.amount.holds();
-                count.situation = new;
+                turned |= count.change(ts, new);
             }
         }
         turned
@@ -91,6 +115,13 @@ impl Count {
             situation: Situation::default(),
             since: Ts(0),
         }
+    }
+
+    /// From `ts` on this holds; whether it is violated and was not, or the other way round.
+    fn change(&mut self, ts: Ts, new: Situation) -> bool {
+        self.pass(ts);
+        let old = std::mem::replace(&mut self.situation, new);
+        old.amount.holds() != new.amount.holds()
     }
 
     /// Accounts for the time until `to`.

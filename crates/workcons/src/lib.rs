@@ -189,7 +189,7 @@ impl<'o> WorkConservation<'o> {
     #[inline(always)]
     fn judge(&mut self, ts: Ts) {
         // While an episode lasts, it is due for a note when it was.
-        if self.counts.change(ts, self.sets.are_quiet(), || self.sets.situations()) {
+        if self.counts.change(ts, &self.sets) {
             self.note_at = self.counts.note_due();
         }
     }

@@ -273,14 +273,14 @@ impl Sets {
         self.sums.cpus.unknown() == 0 && (self.sums.cpus.idle() == 0 || self.sums.waiters.at(0) == 0)
     }
 
-    /// What holds, for each way of counting.
-    #[inline]
-    pub(crate) fn situations(&self) -> [Situation; WAYS] {
-        [0, 1, 2].map(|way| self.situation(way))
+    /// Whether all there is to tell of what holds is its amount.
+    pub(crate) fn are_bare(&self) -> bool {
+        self.sums.cpus.unknown() == 0 && self.levels.is_none()
     }
 
+    /// What holds, for a way of counting.
     #[inline(always)]
-    fn situation(&self, way: usize) -> Situation {
+    pub(crate) fn situation(&self, way: usize) -> Situation {
         let amount = self.violation(way);
         // In a trace that lost nothing there is none.
         let doubt = if self.sums.cpus.unknown() > 0 { self.possible_capacity(way) - amount.capacity } else { 0 };
