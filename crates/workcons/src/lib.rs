@@ -261,6 +261,7 @@ fn load(options: &Options<'_>, cpu: Cpu, state: &SchedState) -> Load {
 }
 
 /// For which ways of counting a task counts where it waits: bit by index.
+#[inline(never)]
 fn flags(options: &Options<'_>, task: &Task, cpu: Cpu, state: &SchedState) -> Flags {
     if options.excluded.is_some_and(|excluded| excluded(task, state)) {
         return 0;

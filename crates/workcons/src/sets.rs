@@ -192,12 +192,9 @@ pub(crate) struct Sets {
     levels: Option<[Level; 3]>,
 }
 
-/// What a CPU added to the sums, and what it adds from now on.
+/// By how much what a CPU adds to the sums changes them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Change {
-    old: Sums,
-    new: Sums,
-}
+pub(crate) struct Change(Sums);
 
 impl Sets {
     pub(crate) fn new(topology: &Topology) -> Sets {
@@ -236,22 +233,24 @@ impl Sets {
         let place = self.place(cpu);
         let was = std::mem::replace(&mut place.load, load);
         let new = place.share();
-        let old = std::mem::replace(&mut place.share, new);
-        (was, (new != old).then_some(Change { old, new }))
+        let change = new.less(&std::mem::replace(&mut place.share, new));
+        (was, (change != Sums::default()).then_some(Change(change)))
     }
 
     /// Brings the sums up to date with what was found to change.
     #[inline(always)]
     pub(crate) fn commit(&mut self, cpu: Cpu, change: &Change) {
-        self.sums = self.sums.add(&change.new).less(&change.old);
-        if self.levels.is_some() && change.new.cpus != change.old.cpus {
-            self.change_levels(cpu, change);
+        let Change(change) = change;
+        self.sums = self.sums.add(change);
+        if self.levels.is_some() && change.cpus != Cpus::ZEROS {
+            self.change_levels(cpu, change.cpus);
         }
     }
 
     #[inline(never)]
-    fn change_levels(&mut self, cpu: Cpu, change: &Change) {
-        let (old, new) = (change.old.cpus, change.new.cpus);
+    fn change_levels(&mut self, cpu: Cpu, change: Cpus) {
+        let new = self.place(cpu).share.cpus;
+        let old = new.less(change);
         self.levels.iter_mut().flatten().for_each(|level| level.change(cpu, old, new));
     }
 
