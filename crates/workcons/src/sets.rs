@@ -37,6 +37,10 @@ impl<const BITS: usize> Packed<BITS> {
         Packed(self.0.wrapping_add(other.0))
     }
 
+    const fn and(self, other: Self) -> Self {
+        Packed(self.0 & other.0)
+    }
+
     const fn less(self, other: Self) -> Self {
         Packed(self.0.wrapping_sub(other.0))
     }
@@ -79,11 +83,11 @@ impl Cpus {
         self.at(Cpus::OVERLOADED + way)
     }
 
-    /// One CPU that runs a task while these wait.
+    /// One CPU that is overloaded where these wait.
     #[inline]
-    fn one_running(waiters: Waiters) -> Cpus {
+    fn where_any(waiters: Waiters) -> Cpus {
         let over = |way| Cpus::of(Cpus::OVERLOADED + way, u32::from(waiters.at(way) > 0));
-        (0..WAYS).fold(Cpus::of(Cpus::RUNNING, 1), |sum, way| sum.add(over(way)))
+        (0..WAYS).fold(Cpus::ZEROS, |sum, way| sum.add(over(way)))
     }
 }
 
@@ -115,18 +119,37 @@ struct Place {
     share: Sums,
 }
 
+/// What a CPU with a load adds to the sums: itself, whether it is overloaded if tasks wait, and which of these count.
+#[derive(Clone, Copy, Debug)]
+struct Role {
+    cpus: Cpus,
+    overloaded: Cpus,
+    waiters: Waiters,
+}
+
+impl Role {
+    /// By load.
+    const ALL: [Role; 7] = {
+        let none = Role { cpus: Cpus::ZEROS, overloaded: Cpus::ZEROS, waiters: Waiters::ZEROS };
+        let any = Role { waiters: Waiters::of(WAYS, u32::MAX), ..none };
+        let runs = Role { cpus: Cpus::of(Cpus::RUNNING, 1), overloaded: Packed(u128::MAX), waiters: Packed(u128::MAX) };
+        let mut all = [none; 7];
+        all[Load::Unknown as usize] = Role { cpus: Cpus::of(Cpus::UNKNOWN, 1), ..any };
+        all[Load::Idle as usize] = Role { cpus: Cpus::of(Cpus::IDLE, 1), ..any };
+        all[Load::Reacting as usize] = any;
+        all[Load::Busy as usize] = runs;
+        all[Load::Overloaded as usize] = runs;
+        all
+    };
+}
+
 impl Place {
     /// What it adds to the sums.
     #[inline]
     fn share(&self) -> Sums {
-        let idle = |cpus| Sums { cpus, waiters: Waiters::of(WAYS, self.waiters.at(WAYS)) };
-        match self.load {
-            Load::Unobserved | Load::Offline => Sums::default(),
-            Load::Unknown => idle(Cpus::of(Cpus::UNKNOWN, 1)),
-            Load::Idle => idle(Cpus::of(Cpus::IDLE, 1)),
-            Load::Reacting => idle(Cpus::ZEROS),
-            Load::Busy | Load::Overloaded => Sums { cpus: Cpus::one_running(self.waiters), waiters: self.waiters },
-        }
+        let role = &Role::ALL[self.load as usize];
+        let overloaded = Cpus::where_any(self.waiters).and(role.overloaded);
+        Sums { cpus: role.cpus.add(overloaded), waiters: self.waiters.and(role.waiters) }
     }
 }
 

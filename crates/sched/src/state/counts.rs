@@ -123,16 +123,25 @@ impl SchedState {
 }
 
 impl CpuState {
+    #[inline]
     pub(super) fn load(&self) -> Load {
-        match (self.observed, self.current, self.queue.len) {
-            (false, ..) => Load::Unobserved,
-            (_, Current::Unknown, _) => Load::Unknown,
-            (_, Current::Offline, _) => Load::Offline,
-            (_, Current::Idle, 0) => Load::Idle,
-            (_, Current::Idle, _) => Load::Reacting,
-            (_, Current::Task(_), 0) => Load::Busy,
-            (_, Current::Task(_), _) => Load::Overloaded,
+        if !self.observed {
+            return Load::Unobserved;
         }
+        // Read from a table: nobody can guess which it is, and jumps would be guesses.
+        const LOADS: [[Load; 2]; 4] = [
+            [Load::Unknown, Load::Unknown],
+            [Load::Offline, Load::Offline],
+            [Load::Idle, Load::Reacting],
+            [Load::Busy, Load::Overloaded],
+        ];
+        let row = match self.current {
+            Current::Unknown => 0,
+            Current::Offline => 1,
+            Current::Idle => 2,
+            Current::Task(_) => 3,
+        };
+        LOADS[row][usize::from(self.queue.len > 0)]
     }
 }
 
