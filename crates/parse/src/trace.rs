@@ -14,6 +14,7 @@ use crate::states::States;
 use crate::stream::{self, CpuPages, Pool, Store};
 use crate::symbols::{self, Symbols};
 use rustc_hash::FxHashMap;
+use sched::pass::FirstEvent;
 use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Severity, Ts};
 use std::ops::Range;
 use std::path::Path;
@@ -113,7 +114,10 @@ pub struct Trace {
     options: Options,
     diagnostics: Diagnostics,
     read: AtomicU64,
-    start: OnceLock<Option<Ts>>,
+    /// The first event of each of the lanes that are read,
+    firsts: OnceLock<Vec<Option<FirstEvent>>>,
+    /// and when the last is.
+    lasts: OnceLock<Vec<Option<Ts>>>,
     states: OnceLock<States>,
     /// A plan that decodes everything, but for `prev_state`.
     full_plan: OnceLock<Plan>,
@@ -167,7 +171,8 @@ impl Trace {
             diagnostics,
             header,
             read: AtomicU64::new(0),
-            start: OnceLock::new(),
+            firsts: OnceLock::new(),
+            lasts: OnceLock::new(),
             states: OnceLock::new(),
             full_plan: OnceLock::new(),
             counts: OnceLock::new(),
@@ -326,10 +331,7 @@ impl Trace {
 
     /// The instant of the earliest event of the buffers that are read.
     pub fn start(&self) -> Option<Ts> {
-        *self.start.get_or_init(|| {
-            let firsts = self.selected.iter().filter_map(|b| Some((*b, self.lanes.get(*b)?)));
-            firsts.flat_map(|(_, lanes)| lanes.iter().filter_map(|l| Some(self.first_of(l)?.ts))).min()
-        })
+        self.firsts().iter().flatten().map(|first| first.ts).min()
     }
 
     /// The command name that the recorder saved for a pid; empty if none. It is that of the end of

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::page::{Loss, Page, Raw};
 use crate::plan::{Plan, Want};
 use crate::seam::Seam;
-use crate::stream::{CpuPages, Visitor, walk};
+use crate::stream::{CpuPages, Visitor, parallel, walk};
 use sched::pass::FirstEvent;
 use sched::{Cpu, Current, Diagnostic, Diagnostics, SchedEvent, Ts};
 use std::ops::ControlFlow;
@@ -69,6 +69,18 @@ impl Trace {
         ends
     }
 
+    /// The first event of each of the lanes that are read.
+    pub(super) fn firsts(&self) -> &[Option<FirstEvent>] {
+        let first = |(_, pages): (usize, &CpuPages)| self.first_of(pages);
+        self.firsts.get_or_init(|| parallel(self.pool(), self.selected_lanes(), first))
+    }
+
+    /// The time of the last event of each of these.
+    pub(super) fn lasts(&self) -> &[Option<Ts>] {
+        let last = |(_, pages): (usize, &CpuPages)| self.last_of(pages);
+        self.lasts.get_or_init(|| parallel(self.pool(), self.selected_lanes(), last))
+    }
+
     /// A CPU's first event.
     pub(crate) fn first_of(&self, pages: &CpuPages) -> Option<FirstEvent> {
         let mut lost = false;
@@ -112,8 +124,7 @@ impl Trace {
 
     /// The CPUs that have events in the buffers that are read.
     pub fn observed(&self) -> Vec<Cpu> {
-        let with_events = self.selected_lanes().into_iter().filter(|(_, pages)| self.first_of(pages).is_some());
-        let mut cpus: Vec<Cpu> = with_events.map(|(_, pages)| pages.cpu).collect();
+        let mut cpus: Vec<Cpu> = self.firsts().iter().flatten().map(|first| first.cpu).collect();
         cpus.sort_unstable();
         cpus.dedup();
         cpus
@@ -122,9 +133,7 @@ impl Trace {
     /// The first and the last instant of the buffers that are read.
     pub fn extent(&self) -> Option<(Ts, Ts)> {
         let start = self.start()?;
-        let lanes = self.selected_lanes();
-        let lasts = crate::stream::parallel(self.pool(), lanes, |(_, pages)| self.last_of(pages));
-        Some((start, lasts.into_iter().flatten().max()?.max(start)))
+        Some((start, self.lasts().iter().flatten().max().copied()?.max(start)))
     }
 
     /// A reader of single CPUs. Refused if the clock tells no time.

@@ -368,13 +368,14 @@ impl EventSource for EventStream<'_> {
 
     fn extent(&mut self) -> Result<Extent, Error> {
         let trace = self.trace;
-        let lanes = trace.selected_lanes();
-        let ends = stream::parallel(trace.pool(), lanes, |(buffer, pages)| match self.begin {
-            Some(begin) => (self.evidence_of(buffer, pages, begin), trace.last_of(pages)),
-            None => (trace.first_of(pages), trace.last_of(pages)),
-        });
-        let end = ends.iter().filter_map(|(_, last)| *last).max();
-        let firsts = each_cpu(ends.into_iter().filter_map(|(first, _)| first), self.begin.unwrap_or(Ts::MIN));
+        let told = match self.begin {
+            Some(begin) => stream::parallel(trace.pool(), trace.selected_lanes(), |(buffer, pages)| {
+                self.evidence_of(buffer, pages, begin)
+            }),
+            None => trace.firsts().to_vec(),
+        };
+        let end = trace.lasts().iter().flatten().max().copied();
+        let firsts = each_cpu(told.into_iter().flatten(), self.begin.unwrap_or(Ts::MIN));
         let start = self.begin.or_else(|| firsts.iter().map(|first| first.ts).min());
         let (Some(start), Some(end)) = (start, end) else {
             return Err(Error::NoEvents { why: String::new() });
