@@ -222,9 +222,13 @@ pub struct Pass<S> {
 }
 
 impl<S: EventSource> Pass<S> {
-    /// How many events the prologue reads to find who waited at the start. Nearly every task shows
+    /// How many events the prologue reads at most to find who waited at the start. Nearly every task shows
     /// itself within them; for one that does not, the pass is made again.
     pub const PROLOGUE: usize = 200_000;
+
+    /// How many it reads at least. From there on it ends once nothing new has come to light for as long as it took to
+    /// find all that is known; if something does after all, within so many events as it could have read, it reads them.
+    const LEAST: usize = 16_384;
 
     /// A pass over all of `source`.
     pub fn over(source: S) -> Pass<S> {
@@ -237,7 +241,7 @@ impl<S: EventSource> Pass<S> {
         self
     }
 
-    /// Reads so many events first. The result is the same with any number.
+    /// Reads so many events first, at most. The result is the same with any number.
     pub fn prologue(mut self, events: usize) -> Pass<S> {
         self.prologue = events;
         self
@@ -245,13 +249,14 @@ impl<S: EventSource> Pass<S> {
 
     /// Makes the pass. `analysis` is called once, or once more for each repetition.
     pub fn run<A: Analysis>(mut self, analysis: impl Fn() -> A) -> Result<Outcome<A::Output>, S::Error> {
-        let mut plan = self.plan()?;
+        let mut plan = self.plan(Self::LEAST)?;
         loop {
             let mut fold = plan.fold(analysis());
             self.source.events(&mut |events| fold.feed(events))?;
-            if plan.was_right(&fold.state, &mut self.source) {
+            if plan.was_right(&fold, &mut self.source) {
                 return Ok(fold.outcome(&plan, &self.source));
             }
+            self.look_further(&mut plan)?;
         }
     }
 
@@ -262,15 +267,25 @@ impl<S: EventSource> Pass<S> {
         if self.source.threads() < 2 {
             return self.run(analyses);
         }
-        let mut plan = self.plan()?;
+        let mut plan = self.plan(Self::LEAST)?;
         loop {
             if let Some(outcome) = analyses().side_by_side(&mut plan, &mut self.source)? {
                 return Ok(outcome);
             }
+            self.look_further(&mut plan)?;
         }
     }
 
-    fn plan(&mut self) -> Result<Plan, S::Error> {
+    /// Plans anew after all of the prologue, if something came to light that it would have found.
+    fn look_further(&mut self, plan: &mut Plan) -> Result<(), S::Error> {
+        if plan.was_hasty {
+            *plan = self.plan(self.prologue)?;
+        }
+        Ok(())
+    }
+
+    /// Plans after a prologue of at least so many events.
+    fn plan(&mut self, least: usize) -> Result<Plan, S::Error> {
         let extent = self.source.extent()?;
         let mut start = Start {
             ts: extent.start,
@@ -283,7 +298,7 @@ impl<S: EventSource> Pass<S> {
         };
         start.cpus.sort_unstable_by_key(|(cpu, _)| *cpu);
         let (from, to) = self.window.within(extent.start, extent.end);
-        let early = self.look_ahead(&start)?;
+        let (early, doubtful) = self.look_ahead(&start, least)?;
         learn(&mut start, &early, &mut self.source);
         self.name(&mut start, &early);
         let end = match self.window.to {
@@ -291,7 +306,9 @@ impl<S: EventSource> Pass<S> {
             Some(_) if to >= extent.end => End::Inclusive,
             Some(_) => End::Exclusive,
         };
-        Ok(Plan { start, from, to, end, late: Diagnostics::default() })
+        // What it was told of and did not need to learn it will be told of again.
+        let known = usize::from(!start.incomplete && early.shows_gaps());
+        Ok(Plan { start, from, to, end, doubtful, known, was_hasty: false, late: Diagnostics::default() })
     }
 
     /// Who runs at first and throughout the prologue is called what the recorder called it at the end: no event
@@ -307,24 +324,31 @@ impl<S: EventSource> Pass<S> {
         }
     }
 
-    /// The state after the prologue.
-    fn look_ahead(&mut self, start: &Start) -> Result<SchedState, S::Error> {
+    /// The state after the prologue; and if that has ended early, how many events it could have had.
+    fn look_ahead(&mut self, start: &Start, least: usize) -> Result<(SchedState, usize), S::Error> {
         let mut state = SchedState::new(start);
-        let mut left = self.prologue;
+        let most = self.prologue;
+        let (mut seen, mut enough, mut is_early) = (0, least.min(most), false);
         self.source.events(&mut |events| {
-            for event in events.iter().take(left) {
+            let known = state.revelations();
+            for event in events.iter().take(most - seen) {
                 state.apply(event);
             }
-            left = left.saturating_sub(events.len());
-            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            seen = most.min(seen + events.len());
+            if state.revelations() > known {
+                enough = most.min(enough.max(2 * seen));
+            }
+            is_early = seen < most && seen >= enough && start.cpus.iter().all(|(_, at_first)| state.names(*at_first));
+            if seen == most || is_early { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        Ok(state)
+        Ok((state, if is_early { most } else { 0 }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diag::Diagnostic;
     use crate::event::PrevState;
 
     /// Who runs on CPU 0 when the window begins.
@@ -384,5 +408,65 @@ mod tests {
         // It had another name before.
         let exec = Kind::Exec { pid: Pid(7), old_pid: Pid(7), program: Comm::new(b"at the end") };
         assert_eq!(at_first(&[events[0], at(2, exec)], 200), Comm::EMPTY);
+    }
+
+    /// Delivers events in batches, and counts how often it is asked to.
+    struct Batches<'e>(&'e [SchedEvent], u32);
+
+    impl EventSource for Batches<'_> {
+        type Error = Infallible;
+
+        fn extent(&mut self) -> Result<Extent, Infallible> {
+            (&mut self.0).extent()
+        }
+
+        fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Infallible> {
+            self.1 += 1;
+            let _ = self.0.chunks(1000).try_for_each(|batch| sink(batch));
+            Ok(())
+        }
+    }
+
+    /// How many wait on CPU 1 when the window begins.
+    struct Waiting(usize);
+
+    impl Analysis for Waiting {
+        type Output = usize;
+
+        fn begin(&mut self, _: Ts, state: &SchedState) {
+            self.0 = state.waiting(Cpu(1)).count();
+        }
+
+        fn finish(self, _: Ts, _: &SchedState) -> usize {
+            self.0
+        }
+    }
+
+    #[test]
+    fn a_prologue_that_was_too_short_is_read_on() {
+        let task =
+            |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(if pid == 0 { b"idle" } else { b"task" }) };
+        let switch = |ts, cpu, prev, next| {
+            let (prev, next) = (task(prev), task(next));
+            let kind = Kind::Switch { prev, state: PrevState::blocked(1), next };
+            SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: prev.pid, flags: 0, kind }
+        };
+        // On CPU 1 a task waits behind another that ends at the event `late`.
+        let found = |late: usize| {
+            let quick = |n: i64| switch(n, 0, if n % 2 == 0 { 0 } else { 7 }, if n % 2 == 0 { 7 } else { 0 });
+            let mut events: Vec<SchedEvent> = (0..300_000).map(quick).collect();
+            events[0] = SchedEvent { kind: Kind::Other { id: 1 }, ..switch(0, 1, 8, 9) };
+            events[9] = switch(9, 1, 8, 10);
+            events[10] = switch(10, 1, 10, 8);
+            let woken = Kind::Wakeup { task: task(11), target: Cpu(1) };
+            events[11] = SchedEvent { kind: woken, ..switch(11, 1, 8, 9) };
+            events[late] = switch(late as i64, 1, 8, 9);
+            let mut source = Batches(&events, 0);
+            let outcome = Pass::over(&mut source).run(|| Waiting(0)).unwrap_or_else(|never| match never {});
+            (outcome.output, outcome.diagnostics.count(Diagnostic::LateStart), source.1)
+        };
+        assert_eq!(found(3_000), (2, 0, 2), "the prologue and the pass");
+        assert_eq!(found(40_000), (2, 0, 4), "each once more");
+        assert_eq!(found(250_000), (2, 1, 3), "the pass once more");
     }
 }

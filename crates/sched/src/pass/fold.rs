@@ -49,7 +49,7 @@ macro_rules! groups {
                 let mut $a = plan.fold($a);
                 $(let mut $b = plan.fold($b);)+
                 source.events_to_all(&mut |events| $a.feed(events), &mut [$(&mut |events| $b.feed(events)),+])?;
-                Ok(plan.was_right(&$a.state, source).then(|| {
+                Ok(plan.was_right(&$a, source).then(|| {
                     $a.outcome(plan, source).map(|output| (output, $($b.close()),+))
                 }))
             }
@@ -67,22 +67,33 @@ pub struct Plan {
     pub(super) from: Ts,
     pub(super) to: Ts,
     pub(super) end: End,
+    /// So many of the first events could have been in the prologue, and were not all.
+    pub(super) doubtful: usize,
+    /// So much will come to light in any case.
+    pub(super) known: usize,
+    /// More came to light within these.
+    pub(super) was_hasty: bool,
     /// What earlier attempts found too late.
     pub(super) late: Diagnostics,
 }
 
 impl Plan {
     pub(super) fn fold<A: Analysis>(&self, analysis: A) -> Fold<A> {
-        let Plan { from, to, end, .. } = *self;
+        let Plan { from, to, end, doubtful, known, .. } = *self;
         let mut state = SchedState::new(&self.start);
         if A::COUNTS {
             state.count();
         }
-        Fold { state, analysis, from, to, end, inside: false, lost: 0, offlines: 0 }
+        Fold { state, analysis, from, to, end, doubtful, known, was_hasty: false, inside: false, lost: 0, offlines: 0 }
     }
 
     /// Whether the start was known, as it turns out; if not, it is now, and all is to be read again.
-    pub(super) fn was_right(&mut self, state: &SchedState, source: &mut impl EventSource) -> bool {
+    pub(super) fn was_right<A>(&mut self, fold: &Fold<A>, source: &mut impl EventSource) -> bool {
+        let state = &fold.state;
+        self.was_hasty = fold.was_hasty;
+        if self.was_hasty {
+            return false;
+        }
         let learned = learn(&mut self.start, state, source);
         if learned && !self.start.incomplete {
             self.late.add_many(Diagnostic::LateStart, state.discovered().len() as u64);
@@ -109,6 +120,12 @@ pub(super) struct Fold<A> {
     from: Ts,
     to: Ts,
     end: End,
+    /// See [`Plan::doubtful`]: so many of them are left.
+    doubtful: usize,
+    /// See [`Plan::known`],
+    known: usize,
+    /// and [`Plan::was_hasty`].
+    was_hasty: bool,
     inside: bool,
     /// Losses within the window.
     lost: u64,
@@ -151,7 +168,18 @@ impl<A: Analysis> Fold<A> {
             self.report();
             self.analysis.after(event, &self.state);
         }
-        if late.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if late.is_empty() && !self.is_hasty(early.len() + events.len()) {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    }
+
+    /// Whether the last so many events told something of the start that the prologue could have found.
+    fn is_hasty(&mut self, events: usize) -> bool {
+        self.was_hasty |= self.doubtful > 0 && self.state.revelations() > self.known;
+        self.doubtful = self.doubtful.saturating_sub(events);
+        self.was_hasty
     }
 
     fn enter(&mut self) {

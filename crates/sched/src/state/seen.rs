@@ -82,6 +82,11 @@ impl SchedState {
         self.repaired(Diagnostic::UnseenQueue) > 0 || self.newcomers > 0 && !births()
     }
 
+    /// Whether they may be: where no births were recorded, they are.
+    pub(crate) fn shows_gaps(&self) -> bool {
+        self.is_incomplete(|| false)
+    }
+
     /// What is missing and what was repaired, as diagnostics.
     pub fn diagnostics(&self) -> Diagnostics {
         let mut diagnostics = self.repairs.clone();

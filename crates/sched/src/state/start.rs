@@ -81,6 +81,19 @@ impl SchedState {
         &self.named
     }
 
+    /// How much has come to light of the start, or of what was not recorded, that was not known.
+    pub(crate) fn revelations(&self) -> usize {
+        let wakings = self.without_wakings && self.has_wakings();
+        let gaps = !self.incomplete && self.shows_gaps();
+        self.discovered.len() + self.named.len() + usize::from(wakings) + usize::from(gaps)
+    }
+
+    /// Whether who ran at first has a name, or is no task.
+    pub(crate) fn names(&self, at_first: Current) -> bool {
+        let task = at_first.pid().and_then(|pid| self.task_of(pid));
+        task.is_none_or(|task| !task.comm.is_empty())
+    }
+
     /// Who ran on `cpu` without a name is named, as it is switched out. If it ran from the start on it had that name
     /// then, unless it executed a program since, which names it too.
     #[cold]
