@@ -228,6 +228,7 @@ impl<S: EventSource> Pass<S> {
 
     /// How many it reads at least. From there on it ends once nothing new has come to light for as long as it took to
     /// find all that is known; if something does after all, within so many events as it could have read, it reads them.
+    /// A pass over a window that ends before the trace would not see that, and reads all of the prologue at once.
     const LEAST: usize = 16_384;
 
     /// A pass over all of `source`.
@@ -298,6 +299,7 @@ impl<S: EventSource> Pass<S> {
         };
         start.cpus.sort_unstable_by_key(|(cpu, _)| *cpu);
         let (from, to) = self.window.within(extent.start, extent.end);
+        let least = if self.window.to.is_some() { self.prologue } else { least };
         let (early, doubtful) = self.look_ahead(&start, least)?;
         learn(&mut start, &early, &mut self.source);
         self.name(&mut start, &early);
@@ -422,7 +424,7 @@ mod tests {
 
         fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Infallible> {
             self.1 += 1;
-            let _ = self.0.chunks(1000).try_for_each(|batch| sink(batch));
+            let _ = self.0.chunks(1000).try_for_each(sink);
             Ok(())
         }
     }
@@ -452,7 +454,7 @@ mod tests {
             SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: prev.pid, flags: 0, kind }
         };
         // On CPU 1 a task waits behind another that ends at the event `late`.
-        let found = |late: usize| {
+        let found = |late: usize, to: Option<Ts>| {
             let quick = |n: i64| switch(n, 0, if n % 2 == 0 { 0 } else { 7 }, if n % 2 == 0 { 7 } else { 0 });
             let mut events: Vec<SchedEvent> = (0..300_000).map(quick).collect();
             events[0] = SchedEvent { kind: Kind::Other { id: 1 }, ..switch(0, 1, 8, 9) };
@@ -462,11 +464,13 @@ mod tests {
             events[11] = SchedEvent { kind: woken, ..switch(11, 1, 8, 9) };
             events[late] = switch(late as i64, 1, 8, 9);
             let mut source = Batches(&events, 0);
-            let outcome = Pass::over(&mut source).run(|| Waiting(0)).unwrap_or_else(|never| match never {});
+            let pass = Pass::over(&mut source).window(Window { from: None, to });
+            let outcome = pass.run(|| Waiting(0)).unwrap_or_else(|never| match never {});
             (outcome.output, outcome.diagnostics.count(Diagnostic::LateStart), source.1)
         };
-        assert_eq!(found(3_000), (2, 0, 2), "the prologue and the pass");
-        assert_eq!(found(40_000), (2, 0, 4), "each once more");
-        assert_eq!(found(250_000), (2, 1, 3), "the pass once more");
+        assert_eq!(found(3_000, None), (2, 0, 2), "the prologue and the pass");
+        assert_eq!(found(40_000, None), (2, 0, 4), "each once more");
+        assert_eq!(found(250_000, None), (2, 1, 3), "the pass once more");
+        assert_eq!(found(40_000, Some(Ts(100))), (2, 0, 2), "behind the window");
     }
 }
