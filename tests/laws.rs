@@ -2,7 +2,12 @@
 
 use crate::support;
 use parse::{Options, Trace};
-use sched::{Analysis, Current, Dur, Kind, Pass, SchedEvent, SchedState, Severity, TaskState, Ts, Window};
+use sched::pass::{Extent, Sink};
+use sched::{
+    Analysis, Comm, Current, Diagnostics, Dur, EventSource, Kind, Pass, Pid, SchedEvent, SchedState, Severity,
+    TaskState, Ts, Window,
+};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use testkit::{LawReport, Laws, Simulation, Truth};
 
@@ -170,6 +175,74 @@ fn who_was_forked_unseen_has_not_waited_from_the_start() {
         }
     }
     assert!(claims > 10_000 && told > 60, "too little to prove anything: {claims} claims in {told} runs");
+}
+
+/// A source that delivers the same in batches of a few events, so that whoever wants no more can say so soon.
+struct Piecemeal<S>(S);
+
+impl<S: EventSource> EventSource for Piecemeal<S> {
+    type Error = S::Error;
+
+    fn extent(&mut self) -> Result<Extent, S::Error> {
+        self.0.extent()
+    }
+
+    fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), S::Error> {
+        self.0.events(&mut |events| events.chunks(8).try_for_each(&mut *sink))
+    }
+
+    fn births(&mut self) -> bool {
+        self.0.births()
+    }
+
+    fn saved_name(&self, pid: Pid) -> Comm {
+        self.0.saved_name(pid)
+    }
+
+    fn diagnostics(&self) -> Diagnostics {
+        self.0.diagnostics()
+    }
+}
+
+/// What passes find with a prologue of all events, and with one that ends as soon as it may; and whether the latter,
+/// or any after it, had to be broken off.
+fn with_and_without_haste<S: EventSource>(mut source: S) -> Result<([String; 2], bool), S::Error> {
+    let options = workcons::Options::default();
+    let begun = Cell::new(0);
+    let analyses = || {
+        begun.set(begun.get() + 1);
+        (Laws::default(), workcons::WorkConservation::new(&options))
+    };
+    let patient = Pass::over(&mut source).prologue(usize::MAX).hasty(usize::MAX).run(analyses)?;
+    let before = begun.replace(0);
+    let hasty = Pass::over(Piecemeal(source)).prologue(usize::MAX).hasty(8).run(analyses)?;
+    Ok(([format!("{patient:?}"), format!("{hasty:?}")], begun.get() > before))
+}
+
+#[test]
+fn a_short_prologue_finds_the_same() {
+    let mut broken_off = 0;
+    let mut check = |name: String, [patient, hasty]: [String; 2], again: bool| {
+        assert_eq!(patient, hasty, "{name}");
+        broken_off += usize::from(again);
+    };
+    let is_birth = |kind: &Kind| matches!(kind, Kind::WakeupNew { .. } | Kind::Fork { .. });
+    for (seed, sim) in simulations().enumerate() {
+        let unborn: Vec<SchedEvent> = sim.events.iter().filter(|event| !is_birth(&event.kind)).copied().collect();
+        for events in [&sim.events, &unborn] {
+            let (found, again) = with_and_without_haste(events.as_slice()).unwrap_or_else(|never| match never {});
+            check(format!("seed {seed}"), found, again);
+        }
+    }
+    for path in support::recordings() {
+        let trace = Trace::open(&path, Options::default()).expect("a readable recording");
+        if trace.has_time().is_ok() {
+            let found = with_and_without_haste(trace.events().expect("events"));
+            let (found, again) = found.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            check(path.display().to_string(), found, again);
+        }
+    }
+    assert!(broken_off > 60, "too few to prove anything: {broken_off}");
 }
 
 #[test]

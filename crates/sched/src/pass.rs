@@ -219,6 +219,8 @@ pub struct Pass<S> {
     source: S,
     window: Window,
     prologue: usize,
+    /// See [`Pass::LEAST`].
+    least: usize,
 }
 
 impl<S: EventSource> Pass<S> {
@@ -233,7 +235,7 @@ impl<S: EventSource> Pass<S> {
 
     /// A pass over all of `source`.
     pub fn over(source: S) -> Pass<S> {
-        Pass { source, window: Window::default(), prologue: Self::PROLOGUE }
+        Pass { source, window: Window::default(), prologue: Self::PROLOGUE, least: Self::LEAST }
     }
 
     /// Reports only this window.
@@ -248,9 +250,16 @@ impl<S: EventSource> Pass<S> {
         self
     }
 
+    /// Ends the prologue after so many events, if nothing new comes to light for long enough. The result is the same
+    /// with any number.
+    pub fn hasty(mut self, events: usize) -> Pass<S> {
+        self.least = events;
+        self
+    }
+
     /// Makes the pass. `analysis` is called once, or once more for each repetition.
     pub fn run<A: Analysis>(mut self, analysis: impl Fn() -> A) -> Result<Outcome<A::Output>, S::Error> {
-        let mut plan = self.plan(Self::LEAST)?;
+        let mut plan = self.plan(self.least)?;
         loop {
             let mut fold = plan.fold(analysis());
             self.source.events(&mut |events| fold.feed(events))?;
@@ -268,7 +277,7 @@ impl<S: EventSource> Pass<S> {
         if self.source.threads() < 2 {
             return self.run(analyses);
         }
-        let mut plan = self.plan(Self::LEAST)?;
+        let mut plan = self.plan(self.least)?;
         loop {
             if let Some(outcome) = analyses().side_by_side(&mut plan, &mut self.source)? {
                 return Ok(outcome);
