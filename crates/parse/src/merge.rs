@@ -376,10 +376,12 @@ impl<'t, T: Timed> Merger<'t, T> {
         let units = lanes.iter().flat_map(|lane| &lane.ready);
         let stretches: Vec<&[T]> = units.map(Ready::taken).filter(|taken| !taken.is_empty()).collect();
         let mut ordered = order.of(&stretches);
-        batch.reserve_exact(BATCH.saturating_sub(batch.len()));
-        while ordered.fill(batch) {
+        loop {
+            batch.reserve_exact(BATCH.saturating_sub(batch.len()));
+            if !ordered.fill(batch) {
+                break;
+            }
             pass_on(batch)?;
-            batch.reserve_exact(BATCH);
         }
         lanes.iter_mut().for_each(|lane| lane.pass(spare));
         ControlFlow::Continue(())

@@ -103,15 +103,15 @@ impl Order {
         }
         // One move costs as much as some eight keys of a pass.
         let few = self.keys.len() / 8;
-        match self.put_right() {
-            Some(moves) if moves <= few => self.coarse = self.coarse.max(left.saturating_add(1)),
-            Some(_) => self.coarse = left.saturating_sub(1),
-            None => {
-                // A key of the same time and the same stretch as another is the same.
-                self.keys.sort_unstable();
-                self.coarse = left.saturating_sub(1);
-            }
+        let moves = self.put_right();
+        if moves.is_none() {
+            // A key of the same time and the same stretch as another is the same.
+            self.keys.sort_unstable();
         }
+        self.coarse = match moves {
+            Some(moves) if moves <= few => self.coarse.max(left.saturating_add(1)),
+            _ => left.saturating_sub(1),
+        };
     }
 
     /// Puts in order what nearly is, and tells by how many places keys were moved; gives up where it turns out not

@@ -423,12 +423,12 @@ impl Plan {
                 }
             }
             Some(Usual::Migrate) => {
-                if let Some((task, orig, dest)) = usual::migrate(e, p) {
+                if let Some((task, orig, dest)) = usual::migrate(&usual::MIGRATE, e, p) {
                     return emit(pid, flags, Kind::Migrate { task, orig, dest });
                 }
             }
             Some(Usual::DynamicMigrate) => {
-                if let Some((task, orig, dest)) = usual::dynamic_migrate(e, p) {
+                if let Some((task, orig, dest)) = usual::migrate(&usual::DYNAMIC_MIGRATE, e, p) {
                     return emit(pid, flags, Kind::Migrate { task, orig, dest });
                 }
             }

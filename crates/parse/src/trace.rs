@@ -114,6 +114,7 @@ pub struct Trace {
     options: Options,
     diagnostics: Diagnostics,
     read: AtomicU64,
+    start: OnceLock<Option<Ts>>,
     /// The first event of each of the lanes that are read,
     firsts: OnceLock<Vec<Option<FirstEvent>>>,
     /// and when the last is.
@@ -171,6 +172,7 @@ impl Trace {
             diagnostics,
             header,
             read: AtomicU64::new(0),
+            start: OnceLock::new(),
             firsts: OnceLock::new(),
             lasts: OnceLock::new(),
             states: OnceLock::new(),
@@ -331,7 +333,8 @@ impl Trace {
 
     /// The instant of the earliest event of the buffers that are read.
     pub fn start(&self) -> Option<Ts> {
-        self.firsts().iter().flatten().map(|first| first.ts).min()
+        // Each lane's first unit asks for it, and a damaged file can have lanes by the ten thousand.
+        *self.start.get_or_init(|| self.firsts().iter().flatten().map(|first| first.ts).min())
     }
 
     /// The command name that the recorder saved for a pid; empty if none. It is that of the end of

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 mod fold;
 
 pub use fold::Groups;
-use fold::{End, Plan, learn};
+use fold::{End, Haste, Plan, learn};
 
 /// The first event of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,7 +288,7 @@ impl<S: EventSource> Pass<S> {
 
     /// Plans anew after all of the prologue, if something came to light that it would have found.
     fn look_further(&mut self, plan: &mut Plan) -> Result<(), S::Error> {
-        if plan.was_hasty {
+        if plan.haste.was_wrong {
             *plan = self.plan(self.prologue)?;
         }
         Ok(())
@@ -309,7 +309,7 @@ impl<S: EventSource> Pass<S> {
         start.cpus.sort_unstable_by_key(|(cpu, _)| *cpu);
         let (from, to) = self.window.within(extent.start, extent.end);
         let least = if self.window.to.is_some() { self.prologue } else { least };
-        let (early, doubtful) = self.look_ahead(&start, least)?;
+        let (early, left) = self.look_ahead(&start, least)?;
         learn(&mut start, &early, &mut self.source);
         self.name(&mut start, &early);
         let end = match self.window.to {
@@ -319,19 +319,16 @@ impl<S: EventSource> Pass<S> {
         };
         // What it was told of and did not need to learn it will be told of again.
         let known = usize::from(!start.incomplete && early.shows_gaps());
-        Ok(Plan { start, from, to, end, doubtful, known, was_hasty: false, late: Diagnostics::default() })
+        let haste = Haste { left, known, was_wrong: false };
+        Ok(Plan { start, from, to, end, haste, late: Diagnostics::default() })
     }
 
     /// Who runs at first and throughout the prologue is called what the recorder called it at the end: no event
     /// tells more. With a window in a large trace that is who matters most.
     fn name(&self, start: &mut Start, early: &SchedState) {
-        let at_first: Vec<Pid> = start.cpus.iter().filter_map(|(_, current)| current.pid()).collect();
-        for pid in at_first {
-            // It has a name once it was switched out, or executed a program.
-            let is_nameless = early.task_of(pid).is_some_and(|task| task.comm.is_empty());
-            if is_nameless {
-                start.name(TaskRef { pid, prio: Task::NO_PRIO, comm: self.source.saved_name(pid) });
-            }
+        let nameless: Vec<Pid> = early.nameless(start).collect();
+        for pid in nameless {
+            start.name(TaskRef { pid, prio: Task::NO_PRIO, comm: self.source.saved_name(pid) });
         }
     }
 
@@ -349,7 +346,7 @@ impl<S: EventSource> Pass<S> {
             if state.revelations() > known {
                 enough = most.min(enough.max(2 * seen));
             }
-            is_early = seen < most && seen >= enough && start.cpus.iter().all(|(_, at_first)| state.names(*at_first));
+            is_early = seen < most && seen >= enough && state.nameless(start).next().is_none();
             if seen == most || is_early { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok((state, if is_early { most } else { 0 }))

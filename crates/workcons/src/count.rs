@@ -39,13 +39,11 @@ pub(crate) struct Counts {
     pub(crate) ways: [Count; WAYS],
     /// Nothing holds, for no way.
     quiet: bool,
-    /// What holds are amounts alone: there is no doubt, and nothing is near.
-    bare: bool,
 }
 
 impl Counts {
     pub(crate) fn new(thresholds: &[Dur]) -> Counts {
-        Counts { ways: [(); WAYS].map(|()| Count::new(thresholds)), quiet: true, bare: true }
+        Counts { ways: [(); WAYS].map(|()| Count::new(thresholds)), quiet: true }
     }
 
     /// Nothing holds, from `start` on.
@@ -62,35 +60,29 @@ impl Counts {
     /// way round.
     #[inline(always)]
     pub(crate) fn change(&mut self, ts: Ts, sets: &Sets) -> bool {
-        let (quiet, bare) = (sets.are_quiet(), sets.are_bare());
+        let quiet = sets.are_quiet();
         if std::mem::replace(&mut self.quiet, quiet) && quiet {
             return false;
         }
         // Nearly always there are but numbers to compare.
-        if std::mem::replace(&mut self.bare, bare) && bare {
-            self.change_amounts(ts, sets)
+        if sets.are_bare() {
+            self.turn(ts, |way| Situation { amount: sets.violation(way), ..Situation::default() })
         } else {
             self.change_all(ts, sets)
         }
     }
 
-    #[inline(always)]
-    fn change_amounts(&mut self, ts: Ts, sets: &Sets) -> bool {
-        let mut turned = false;
-        for (way, count) in self.ways.iter_mut().enumerate() {
-            let amount = sets.violation(way);
-            if amount != count.situation.amount {
-                turned |= count.change(ts, Situation { amount, ..Situation::default() });
-            }
-        }
-        turned
-    }
-
     #[inline(never)]
     fn change_all(&mut self, ts: Ts, sets: &Sets) -> bool {
+        self.turn(ts, |way| sets.situation(way))
+    }
+
+    /// The same, where this is what they say of a way.
+    #[inline(always)]
+    fn turn(&mut self, ts: Ts, situation: impl Fn(usize) -> Situation) -> bool {
         let mut turned = false;
         for (way, count) in self.ways.iter_mut().enumerate() {
-            let new = sets.situation(way);
+            let new = situation(way);
             if new != count.situation {
                 turned |= count.change(ts, new);
             }

@@ -66,15 +66,12 @@ pub(super) const SWITCH_SIZE: usize = 64;
 const WAKEUP: WakeupAt = WakeupAt { task: task(8), target: number(32), success: None };
 const WAKEUP_SIZE: usize = 36;
 
-const MIGRATE: MigrateAt = MigrateAt { task: task(8), orig: number(32), dest: number(36) };
-const MIGRATE_SIZE: usize = 40;
-
-const DYNAMIC_MIGRATE: MigrateAt = MigrateAt {
+pub(super) const MIGRATE: MigrateAt = MigrateAt { task: task(8), orig: number(32), dest: number(36) };
+pub(super) const DYNAMIC_MIGRATE: MigrateAt = MigrateAt {
     task: TaskAt { comm: dynamic(8), pid: number(12), prio: Some(number(16)) },
     orig: number(20),
     dest: number(24),
 };
-const DYNAMIC_MIGRATE_SIZE: usize = 28;
 
 const DYNAMIC_FORK: ForkAt = ForkAt { parent: number(12), child: number(20), child_comm: dynamic(16) };
 const DYNAMIC_FORK_SIZE: usize = 24;
@@ -89,20 +86,12 @@ pub(super) fn wakeup(e: Endian, p: &[u8]) -> Option<(TaskRef, Cpu)> {
     Some((WAKEUP.task.task(p, e)?, WAKEUP.target.cpu(p, e)?))
 }
 
-/// The task of a migration, and its CPUs.
+/// The task of a migration with one of these layouts, and its CPUs.
 #[inline(always)]
-pub(super) fn migrate(e: Endian, p: &[u8]) -> Option<(TaskRef, Cpu, Cpu)> {
-    let p = p.first_chunk::<MIGRATE_SIZE>()?;
-    Some((MIGRATE.task.task(p, e)?, MIGRATE.orig.cpu(p, e)?, MIGRATE.dest.cpu(p, e)?))
-}
-
-/// The same of one whose name is dynamic.
-#[inline(always)]
-pub(super) fn dynamic_migrate(e: Endian, p: &[u8]) -> Option<(TaskRef, Cpu, Cpu)> {
-    let fixed = p.first_chunk::<DYNAMIC_MIGRATE_SIZE>()?;
-    let at = &DYNAMIC_MIGRATE;
-    let (pid, prio) = (Pid(at.task.pid.int(fixed, e)?), at.task.prio?.int(fixed, e)?);
-    Some((TaskRef { pid, prio, comm: at.task.comm.comm(p, e) }, at.orig.cpu(fixed, e)?, at.dest.cpu(fixed, e)?))
+pub(super) fn migrate(at: &MigrateAt, e: Endian, p: &[u8]) -> Option<(TaskRef, Cpu, Cpu)> {
+    // The last field: what is before it is there as well, and is not asked for again.
+    let dest = at.dest.cpu(p, e)?;
+    Some((at.task.task(p, e)?, at.orig.cpu(p, e)?, dest))
 }
 
 /// The parent of a fork, the child, and its name.

@@ -67,31 +67,26 @@ pub struct Plan {
     pub(super) from: Ts,
     pub(super) to: Ts,
     pub(super) end: End,
-    /// So many of the first events could have been in the prologue, and were not all.
-    pub(super) doubtful: usize,
-    /// So much will come to light in any case.
-    pub(super) known: usize,
-    /// More came to light within these.
-    pub(super) was_hasty: bool,
+    pub(super) haste: Haste,
     /// What earlier attempts found too late.
     pub(super) late: Diagnostics,
 }
 
 impl Plan {
     pub(super) fn fold<A: Analysis>(&self, analysis: A) -> Fold<A> {
-        let Plan { from, to, end, doubtful, known, .. } = *self;
+        let Plan { from, to, end, haste, .. } = *self;
         let mut state = SchedState::new(&self.start);
         if A::COUNTS {
             state.count();
         }
-        Fold { state, analysis, from, to, end, doubtful, known, was_hasty: false, inside: false, lost: 0, offlines: 0 }
+        Fold { state, analysis, from, to, end, haste, inside: false, lost: 0, offlines: 0 }
     }
 
     /// Whether the start was known, as it turns out; if not, it is now, and all is to be read again.
     pub(super) fn was_right<A>(&mut self, fold: &Fold<A>, source: &mut impl EventSource) -> bool {
         let state = &fold.state;
-        self.was_hasty = fold.was_hasty;
-        if self.was_hasty {
+        self.haste = fold.haste;
+        if self.haste.was_wrong {
             return false;
         }
         let learned = learn(&mut self.start, state, source);
@@ -99,6 +94,26 @@ impl Plan {
             self.late.add_many(Diagnostic::LateStart, state.discovered().len() as u64);
         }
         !learned
+    }
+}
+
+/// What a prologue that ended early may have missed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Haste {
+    /// So many of the next events could have been in it, or were.
+    pub(super) left: usize,
+    /// So much will come to light in any case.
+    pub(super) known: usize,
+    /// More did, within these events.
+    pub(super) was_wrong: bool,
+}
+
+impl Haste {
+    /// Whether `state` was told more, by now, in the next so many events.
+    fn was_wrong_within(&mut self, events: usize, state: &SchedState) -> bool {
+        self.was_wrong |= self.left > 0 && state.revelations() > self.known;
+        self.left = self.left.saturating_sub(events);
+        self.was_wrong
     }
 }
 
@@ -120,12 +135,7 @@ pub(super) struct Fold<A> {
     from: Ts,
     to: Ts,
     end: End,
-    /// See [`Plan::doubtful`]: so many of them are left.
-    doubtful: usize,
-    /// See [`Plan::known`],
-    known: usize,
-    /// and [`Plan::was_hasty`].
-    was_hasty: bool,
+    haste: Haste,
     inside: bool,
     /// Losses within the window.
     lost: u64,
@@ -168,18 +178,11 @@ impl<A: Analysis> Fold<A> {
             self.report();
             self.analysis.after(event, &self.state);
         }
-        if late.is_empty() && !self.is_hasty(early.len() + events.len()) {
+        if late.is_empty() && !self.haste.was_wrong_within(early.len() + events.len(), &self.state) {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())
         }
-    }
-
-    /// Whether the last so many events told something of the start that the prologue could have found.
-    fn is_hasty(&mut self, events: usize) -> bool {
-        self.was_hasty |= self.doubtful > 0 && self.state.revelations() > self.known;
-        self.doubtful = self.doubtful.saturating_sub(events);
-        self.was_hasty
     }
 
     fn enter(&mut self) {
@@ -193,15 +196,16 @@ impl<A: Analysis> Fold<A> {
     #[inline(always)]
     fn report(&mut self) {
         let (from, to) = (self.from, self.to);
+        let is_whole = |start: Ts, end: Ts| from <= start && end <= to;
         for span in self.state.spans() {
-            if from <= span.start && span.end <= to {
+            if is_whole(span.start, span.end) {
                 self.analysis.span(span, &self.state);
             } else if let Some(part) = span.clip(from, to) {
                 self.analysis.span(&part, &self.state);
             }
         }
         for span in self.state.cpu_spans() {
-            if from <= span.start && span.end <= to {
+            if is_whole(span.start, span.end) {
                 self.analysis.cpu_span(span, &self.state);
             } else if let Some(part) = span.clip(from, to) {
                 self.analysis.cpu_span(&part, &self.state);

@@ -125,23 +125,15 @@ impl SchedState {
 impl CpuState {
     #[inline]
     pub(super) fn load(&self) -> Load {
-        if !self.observed {
-            return Load::Unobserved;
-        }
-        // Read from a table: nobody can guess which it is, and jumps would be guesses.
-        const LOADS: [[Load; 2]; 4] = [
-            [Load::Unknown, Load::Unknown],
-            [Load::Offline, Load::Offline],
-            [Load::Idle, Load::Reacting],
-            [Load::Busy, Load::Overloaded],
-        ];
-        let row = match self.current {
-            Current::Unknown => 0,
-            Current::Offline => 1,
-            Current::Idle => 2,
-            Current::Task(_) => 3,
+        let [alone, waited_for] = match self.current {
+            _ if !self.observed => [Load::Unobserved; 2],
+            Current::Unknown => [Load::Unknown; 2],
+            Current::Offline => [Load::Offline; 2],
+            Current::Idle => [Load::Idle, Load::Reacting],
+            Current::Task(_) => [Load::Busy, Load::Overloaded],
         };
-        LOADS[row][usize::from(self.queue.len > 0)]
+        // Chosen from two, not found by jumps: nobody can guess which it is.
+        if self.queue.len > 0 { waited_for } else { alone }
     }
 }
 

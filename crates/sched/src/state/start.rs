@@ -88,10 +88,10 @@ impl SchedState {
         self.discovered.len() + self.named.len() + usize::from(wakings) + usize::from(gaps)
     }
 
-    /// Whether who ran at first has a name, or is no task.
-    pub(crate) fn names(&self, at_first: Current) -> bool {
-        let task = at_first.pid().and_then(|pid| self.task_of(pid));
-        task.is_none_or(|task| !task.comm.is_empty())
+    /// Who ran at first and has no name yet: it has one once it was switched out, or executed a program.
+    pub(crate) fn nameless(&self, start: &Start) -> impl Iterator<Item = Pid> {
+        let at_first = start.cpus.iter().filter_map(|(_, current)| current.pid());
+        at_first.filter(|pid| self.task_of(*pid).is_some_and(|task| task.comm.is_empty()))
     }
 
     /// Who ran on `cpu` without a name is named, as it is switched out. If it ran from the start on it had that name
