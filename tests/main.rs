@@ -14,6 +14,7 @@ mod laws;
 mod lock_sleep;
 mod memory;
 mod near;
+mod output;
 mod second;
 mod sharing;
 mod stepper;

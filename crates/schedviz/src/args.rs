@@ -38,6 +38,12 @@ pub(crate) struct ReadArgs {
 impl ReadArgs {
     /// Opens a trace.
     pub(crate) fn open(&self, path: &Path) -> Result<Trace> {
+        if path.as_os_str() == "-" {
+            bail!(
+                "a trace is not read from standard input, since its parts are looked up by their places; \
+                 save it to a file first (a file named - is ./-)"
+            );
+        }
         let options = Options {
             threads: self.threads,
             budget: 0,

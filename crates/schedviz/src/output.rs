@@ -1,8 +1,9 @@
 //! In what form a command gives what it found, and where to.
 
-use crate::sink::{Lines, print, save, stream};
-use anyhow::{Result, anyhow, bail};
+use crate::sink::{Lines, print, save, stream, verb};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
+use clap::builder::TypedValueParser;
 use draw::Figure;
 use serde::Serialize;
 use std::io::Write;
@@ -19,20 +20,13 @@ pub(crate) enum Format {
     Png,
     /// The numbers
     Json,
-    /// The series as a table, where the command has series
+    /// A table
     Csv,
-    /// What the command tells, where it tells something
+    /// The text report
     Txt,
 }
 
 impl Format {
-    /// Those of a figure,
-    pub(crate) const FIGURE: &[Format] = &[Format::Pdf, Format::Svg, Format::Png];
-    /// of a table,
-    pub(crate) const TABLE: &[Format] = &[Format::Csv];
-    /// of a text.
-    pub(crate) const TEXT: &[Format] = &[Format::Txt];
-
     /// The ending of its files' names.
     fn ending(self) -> &'static str {
         match self {
@@ -42,6 +36,87 @@ impl Format {
             Format::Json => "json",
             Format::Csv => "csv",
             Format::Txt => "txt",
+        }
+    }
+
+    /// The format that a file's name asks for, if it has such an ending.
+    fn of_name(path: &Path) -> Option<Format> {
+        let ending = path.extension()?.to_string_lossy().to_ascii_lowercase();
+        Format::value_variants().iter().copied().find(|format| format.ending() == ending)
+    }
+}
+
+/// The forms of output that a command has besides JSON, which all have. Its help lists these formats alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gives {
+    figure: bool,
+    table: bool,
+    text: bool,
+    /// The middle of the name of the figure that is written where no file is asked for.
+    unasked: Option<&'static str>,
+}
+
+impl Gives {
+    /// Text alone.
+    pub(crate) const TEXT: Gives = Gives { figure: false, table: false, text: true, unasked: None };
+    /// A figure on request, and text.
+    pub(crate) const FIGURE_AND_TEXT: Gives = Gives { figure: true, ..Gives::TEXT };
+
+    /// A figure that is written to `<trace>.<command>.pdf` where no file is asked for.
+    pub(crate) const fn figure_of(command: &'static str) -> Gives {
+        Gives { figure: true, table: false, text: false, unasked: Some(command) }
+    }
+
+    /// The same, and text.
+    pub(crate) const fn and_text(self) -> Gives {
+        Gives { text: true, ..self }
+    }
+
+    /// The same, and a table.
+    pub(crate) const fn and_table(self) -> Gives {
+        Gives { table: true, ..self }
+    }
+
+    fn has(self, format: Format) -> bool {
+        match format {
+            Format::Pdf | Format::Svg | Format::Png => self.figure,
+            Format::Json => true,
+            Format::Csv => self.table,
+            Format::Txt => self.text,
+        }
+    }
+
+    fn formats(self) -> impl Iterator<Item = Format> {
+        Format::value_variants().iter().copied().filter(move |format| self.has(*format))
+    }
+
+    /// The formats as endings: `.pdf, .svg, .png and .json`.
+    fn endings(self, last: &str) -> String {
+        let mut endings: Vec<String> = self.formats().map(|format| format!(".{}", format.ending())).collect();
+        let end = endings.pop().unwrap_or_default();
+        if endings.is_empty() { end } else { format!("{} {last} {end}", endings.join(", ")) }
+    }
+
+    /// An output argument whose help fits the command.
+    pub(crate) fn fit(self, argument: clap::Arg) -> clap::Arg {
+        match argument.get_id().as_str() {
+            "output" => {
+                let default = match self.unasked {
+                    Some(command) => format!(
+                        "Default: `<trace>.{command}.pdf` in the current directory, with the window where one is given"
+                    ),
+                    None => "Default: the text on standard output alone".to_owned(),
+                };
+                let endings = self.endings("or");
+                argument.help(format!("File to write: {endings} by its ending; - for standard output. {default}"))
+            }
+            "format" => {
+                let possible = self.formats().filter_map(|format| format.to_possible_value());
+                let parser = clap::builder::PossibleValuesParser::new(possible);
+                argument.value_parser(parser.try_map(|name| Format::from_str(&name, false)))
+            }
+            "dpi" => argument.hide(!self.figure),
+            _ => argument,
         }
     }
 }
@@ -98,14 +173,13 @@ impl<'f> Forms<'f> {
 /// What to write, and where
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct OutputArgs {
-    /// The file to write: .pdf, .svg, .png, .json, .csv or .txt by its ending; - for standard output.
-    /// Where a figure is drawn without it: the trace's name with the command's and .pdf, in this folder
+    /// File to write, by its ending; - for standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// The format, where the file's ending does not say
+    /// Format of the file, where its name has no such ending
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     format: Option<Format>,
-    /// The numbers as JSON on standard output; with -o the figure as well
+    /// The numbers as JSON on standard output; with -o the file as well
     #[arg(long, help_heading = "Output")]
     json: bool,
     /// Dots per inch of a PNG
@@ -113,27 +187,92 @@ pub(crate) struct OutputArgs {
     dpi: f64,
 }
 
+/// The trace, or other file, that an output file without a name is called after, and the part of it that is shown.
+pub(crate) struct Origin<'p> {
+    path: &'p Path,
+    part: Option<String>,
+}
+
+impl<'p> Origin<'p> {
+    /// All of a file.
+    pub(crate) fn whole(path: &'p Path) -> Origin<'p> {
+        Origin { path, part: None }
+    }
+
+    /// A part of a trace.
+    pub(crate) fn part(path: &'p Path, part: Option<String>) -> Origin<'p> {
+        Origin { path, part }
+    }
+
+    /// The name of a file or folder of this kind: `trace.dat2graph.3s-3.2s.pdf`. The folder's name stands in front
+    /// where a folder beside it has a file of the same name, so that their outputs do not share a name.
+    pub(crate) fn named(&self, kind: &str, ending: &str) -> PathBuf {
+        let stem = self.path.file_stem().map_or("trace".into(), |stem| stem.to_string_lossy().into_owned());
+        let words = [shared_folder(self.path), Some(stem), Some(kind.to_owned()), self.part.clone()];
+        let words = words.into_iter().flatten().chain((!ending.is_empty()).then(|| ending.to_owned()));
+        PathBuf::from(words.collect::<Vec<_>>().join("."))
+    }
+}
+
+/// Folders beside a trace's own that are looked through for a file of the same name.
+const NEIGHBOURS: usize = 4096;
+
+/// The name of the folder of a file, if a folder beside it has a file of the same name and the file is not in the
+/// current folder.
+fn shared_folder(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty())?.canonicalize().ok()?;
+    if std::env::current_dir().and_then(|here| here.canonicalize()).is_ok_and(|here| here == folder) {
+        return None;
+    }
+    let (name, own) = (path.file_name()?, folder.file_name()?);
+    let mut beside = folder.parent()?.read_dir().ok()?.take(NEIGHBOURS).flatten();
+    let shared = beside.any(|entry| entry.file_name() != own && entry.path().join(name).is_file());
+    shared.then(|| own.to_string_lossy().into_owned())
+}
+
+/// Refuses a file where a command writes a folder.
+pub(crate) fn folder(named: &Path) -> Result<&Path> {
+    let name = named.display();
+    if named.exists() && !named.is_dir() {
+        bail!("{name} is a file; --output names a folder");
+    }
+    if let Some(format) = Format::of_name(named).filter(|_| !named.is_dir()) {
+        let folder = named.with_extension("");
+        bail!(
+            "{name} is the name of a file, but --output names a folder, such as {}; \
+             a single .{} is written by the command of one analysis, such as schedviz workcons -o {name}",
+            folder.display(),
+            format.ending()
+        );
+    }
+    Ok(named)
+}
+
 impl OutputArgs {
     /// The format of the output file.
     fn format(&self, path: &Path) -> Result<Format> {
-        if let Some(format) = self.format {
-            return Ok(format);
+        let (named, asked, name) = (Format::of_name(path), self.format, path.display());
+        match (named, asked) {
+            (Some(named), Some(asked)) if named != asked => bail!(
+                "--format {} contradicts the name {name}; leave out --format, or name the file .{0}",
+                asked.ending()
+            ),
+            (_, Some(format)) | (Some(format), None) => Ok(format),
+            (None, None) if name.to_string() == "-" => bail!("-o - needs --format, such as --format json"),
+            (None, None) => {
+                bail!("{name}: the name ends in none of .pdf, .svg, .png, .json, .csv and .txt; add --format")
+            }
         }
-        let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-        let found = Format::value_variants().iter().find(|format| format.ending() == ending);
-        found.copied().ok_or_else(|| {
-            let name = path.display();
-            anyhow!("{name}: the name ends in none of .pdf, .svg, .png, .json, .csv and .txt; say --format")
-        })
     }
 
-    /// Checks, before any work is done, that the output is of a format that the command gives besides JSON.
-    pub(crate) fn check(&self, gives: &[&[Format]]) -> Result<()> {
+    /// Checks, before any work is done, that the command has the format that is asked for.
+    pub(crate) fn check(&self, gives: Gives) -> Result<()> {
         let asked = self.output.as_deref().map_or(Ok(self.format), |path| self.format(path).map(Some))?;
-        let given = gives.concat();
-        if let Some(asked) = asked.filter(|asked| *asked != Format::Json && !given.contains(asked)) {
-            let others: Vec<String> = given.iter().map(|format| format!(".{}", format.ending())).collect();
-            bail!("there is no .{} of this; use {} or .json", asked.ending(), others.join(", "));
+        if let Some(asked) = asked.filter(|asked| !gives.has(*asked)) {
+            bail!("this command cannot write .{}; use {}", asked.ending(), gives.endings("or"));
+        }
+        if self.json && self.is_standard_output() {
+            bail!("--json and -o - both write to standard output; use one of them");
         }
         Ok(())
     }
@@ -158,7 +297,7 @@ impl OutputArgs {
     /// name is called.
     pub(crate) fn give(
         &self,
-        of: &Path,
+        of: &Origin<'_>,
         command: &str,
         document: &impl Serialize,
         mut forms: Forms<'_>,
@@ -174,10 +313,11 @@ impl OutputArgs {
         if !self.wants_file() && (self.json || !forms.is_drawn) {
             return Ok(());
         }
-        let path = self.path(of, command);
+        let unnamed = || of.named(command, self.format.unwrap_or(Format::Pdf).ending());
+        let path = self.output.clone().unwrap_or_else(unnamed);
         let written = self.write(&path, document, forms)?;
         if let (Some(written), false) = (written, quiet) {
-            eprintln!("schedviz: wrote {written}");
+            eprintln!("schedviz: {written}");
         }
         Ok(())
     }
@@ -203,13 +343,10 @@ impl OutputArgs {
         save(path, &files)
     }
 
-    /// The file to write: as named, or by the trace and the command.
-    fn path(&self, trace: &Path, command: &str) -> PathBuf {
-        if let Some(path) = &self.output {
-            return path.clone();
-        }
-        let stem = trace.file_stem().map_or("trace".into(), |s| s.to_string_lossy());
-        PathBuf::from(format!("{stem}.{command}.{}", self.format.unwrap_or(Format::Pdf).ending()))
+    /// What is said of the file once it is written, as long as it is not yet: whether it is there already.
+    pub(crate) fn announced(&self) -> Option<String> {
+        let path = self.output.as_ref().filter(|_| !self.is_standard_output())?;
+        Some(format!("{} {}", verb(path.is_file()), path.display()))
     }
 
     /// Where a text goes that is too long to be held: standard output, or a file.

@@ -29,6 +29,6 @@ impl<'d, R: Serialize> Document<'d, R> {
     /// Says what is not to be overlooked, and gives what `command` was asked for.
     pub(crate) fn give(&self, command: &str, subject: &Subject, output: &OutputArgs, forms: Forms<'_>) -> Result<()> {
         trust::warn(self.trust, &subject.read);
-        output.give(subject.path(), command, self, forms, subject.read.quiet)
+        output.give(&subject.origin(), command, self, forms, subject.read.quiet)
     }
 }

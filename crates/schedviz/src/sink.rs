@@ -20,7 +20,12 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(whole.finish()?)
 }
 
-/// Saves files under a name, several with numbers; what was written to a file, in words.
+/// `wrote`, or `replaced` where a file was there before.
+pub(crate) fn verb(replaced: bool) -> &'static str {
+    if replaced { "replaced" } else { "wrote" }
+}
+
+/// Saves files under a name, several with numbers; what was written to a file, in words: `wrote trace.pdf (12 kB)`.
 pub(crate) fn save(path: &Path, files: &[Vec<u8>]) -> Result<Option<String>> {
     if path.as_os_str() == "-" {
         if files.len() > 1 {
@@ -31,26 +36,29 @@ pub(crate) fn save(path: &Path, files: &[Vec<u8>]) -> Result<Option<String>> {
     }
     let size = files.iter().map(Vec::len).sum::<usize>().div_ceil(1000);
     if let [bytes] = files {
+        let verb = verb(path.is_file());
         replace(path, bytes)?;
-        return Ok(Some(format!("{} ({size} kB)", path.display())));
+        return Ok(Some(format!("{verb} {} ({size} kB)", path.display())));
     }
     let paths: Vec<PathBuf> = (1..=files.len()).map(|nth| numbered(path, nth, files.len())).collect();
+    let verb = verb(paths.iter().any(|path| path.is_file()));
     for (path, bytes) in paths.iter().zip(files) {
         replace(path, bytes)?;
     }
     let [first, .., last] = paths.as_slice() else { return Ok(None) };
-    Ok(Some(format!("{} to {} ({size} kB)", first.display(), last.display())))
+    Ok(Some(format!("{verb} {} to {} ({size} kB)", first.display(), last.display())))
 }
 
 /// Saves under a name what `write` writes, as it comes; in words as [`save`].
 pub(crate) fn stream(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<Option<String>> {
     let path = Some(path).filter(|path| path.as_os_str() != "-");
+    let verb = verb(path.is_some_and(Path::is_file));
     let mut out = Lines::open(path)?;
     write(&mut out)?;
     out.finish()?;
     let Some(path) = path else { return Ok(None) };
     let size = std::fs::metadata(path).map_or(0, |written| written.len()).div_ceil(1000);
-    Ok(Some(format!("{} ({size} kB)", path.display())))
+    Ok(Some(format!("{verb} {} ({size} kB)", path.display())))
 }
 
 /// `figure.svg` as `figure-07.svg`, with as many digits as the last one has.

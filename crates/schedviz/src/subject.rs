@@ -1,6 +1,7 @@
 //! A trace that was opened, and the part of it that is asked for.
 
 use crate::args::{BeginArgs, Lanes, ReadArgs, WindowArgs, name_of, named, repeatable};
+use crate::output::Origin;
 use crate::page::{self, Loss};
 use crate::progress;
 use anyhow::{Result, bail};
@@ -90,6 +91,21 @@ impl Subject {
     /// The file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The trace and the window, for the names of output files.
+    pub(crate) fn origin(&self) -> Origin<'_> {
+        let seconds = |ts: Ts| {
+            let ns = ts.since(self.start).0;
+            let text = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+            format!("{}s", text.trim_end_matches('0').trim_end_matches('.'))
+        };
+        let part = match (self.window.from, self.window.to) {
+            (None, None) => None,
+            (_, None) => Some(format!("{}-end", seconds(self.from))),
+            (_, Some(_)) => Some(format!("{}-{}", seconds(self.from), seconds(self.to))),
+        };
+        Origin::part(&self.path, part)
     }
 
     /// The file's name, fit to be printed.

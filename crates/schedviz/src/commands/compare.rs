@@ -3,7 +3,7 @@
 mod measures;
 
 use crate::args::{ReadArgs, WindowArgs, repeatable};
-use crate::output::{Format, Forms, OutputArgs};
+use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::{groups, trust};
 use anyhow::{Result, anyhow, bail};
 use compare::{Group, Limit, Metric, Outcome, Row, Run};
@@ -20,7 +20,7 @@ use timeline::page::Texts;
 /// noise, three hardly. For each metric: the medians (± half the range), the change, the range of
 /// changes that a permutation test does not refuse, and its p.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct CompareArgs {
     /// The runs to compare with; * in a file name stands for anything
     #[arg(long, num_args = 1.., value_name = "FILES", required_unless_present = "group", requires = "new")]
@@ -52,6 +52,9 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     output: OutputArgs,
 }
+
+/// The forms of its output.
+const GIVES: Gives = Gives::FIGURE_AND_TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -93,7 +96,7 @@ struct Comparison {
 
 /// Measures all, compares, judges.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
-    args.output.check(&[Format::FIGURE, Format::TEXT])?;
+    args.output.check(GIVES)?;
     if !(args.alpha > 0.0 && args.alpha < 1.0) {
         bail!("--alpha: a number between 0 and 1 is needed");
     }
@@ -154,7 +157,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         verdicts,
     };
     let forms = Forms::told(|| text(args, &document), || Ok(figures(&document, &all)));
-    args.output.give(Path::new("runs"), "compare", &document, forms, args.read.quiet)?;
+    args.output.give(&Origin::whole(Path::new("runs")), "compare", &document, forms, args.read.quiet)?;
     Ok(verdict(&document.verdicts))
 }
 

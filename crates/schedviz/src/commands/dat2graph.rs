@@ -1,7 +1,7 @@
 //! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
 
 use crate::args::{TaskArgs, TraceArgs, needs_groups};
-use crate::output::{Format, Forms, OutputArgs};
+use crate::output::{Forms, Gives, OutputArgs};
 use crate::page::Loss;
 use crate::patterns;
 use crate::present::Document;
@@ -20,7 +20,7 @@ use timeline::page::Heading;
 /// Time runs from left to right, each core has a lane. Colour tells the task, a gap is an idle core,
 /// hatching a time of which nothing is known because events were lost, a line a time that it was offline.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct Dat2graphArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -31,6 +31,9 @@ pub(crate) struct Dat2graphArgs {
     #[command(flatten)]
     output: OutputArgs,
 }
+
+/// The forms of its output.
+const GIVES: Gives = Gives::figure_of("dat2graph");
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,7 +51,7 @@ pub(crate) struct Mark {
 
 /// Reads, draws and writes.
 pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
-    args.output.check(&[Format::FIGURE])?;
+    args.output.check(GIVES)?;
     let subject = args.trace.open()?;
     let trace = &subject.trace;
     if trace.format_named("sched", "sched_switch").is_none() {

@@ -6,7 +6,7 @@ mod listing;
 
 use crate::args::{BeginArgs, TaskArgs, TraceArgs};
 use crate::commands::dat2graph::read_lanes;
-use crate::output::{Format, Forms, OutputArgs};
+use crate::output::{Forms, Gives, OutputArgs};
 use crate::page::Loss;
 use crate::present::Document;
 use crate::subject::Subject;
@@ -33,7 +33,7 @@ use timeline::{Rows, TimeScale};
 /// texts (each kind of text by its words up to its first value), functions. Where there are no
 /// others, all.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct EventsArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -70,6 +70,9 @@ pub(crate) struct EventsArgs {
     #[command(flatten)]
     output: OutputArgs,
 }
+
+/// The forms of its output.
+const GIVES: Gives = Gives::figure_of("events").and_text().and_table();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -227,11 +230,11 @@ fn formats<'s>(args: &EventsArgs, subject: &'s Subject) -> Result<Vec<&'s EventF
 
 /// Counts or lists, draws and writes.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
+    let announced = args.output.announced();
     let lines = if args.list || args.near.is_some() {
         Some(args.output.lines()?)
     } else {
-        let table = if args.balance { &[] } else { Format::TABLE };
-        args.output.check(&[Format::FIGURE, Format::TEXT, table])?;
+        args.output.check(GIVES)?;
         None
     };
     args.tasks.without_forked("events")?;
@@ -243,10 +246,14 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     }
     let choice = Choice::of(args, &subject)?;
     if let Some(lines) = lines {
-        return match args.near {
-            Some(near) => listing::near(&subject, &choice, near, lines),
-            None => listing::list(&subject, &choice, lines),
-        };
+        match args.near {
+            Some(near) => listing::near(&subject, &choice, near, lines)?,
+            None => listing::list(&subject, &choice, lines)?,
+        }
+        if let (Some(announced), false) = (announced, subject.read.quiet) {
+            eprintln!("schedviz: {announced}");
+        }
+        return Ok(());
     }
     let mut gather = Gather::new(subject.from, subject.to, args.rate);
     let found = progress::watched(&subject.trace, subject.read.quiet, || {

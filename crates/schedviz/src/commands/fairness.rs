@@ -1,7 +1,7 @@
 //! `schedviz fairness`: how evenly CPU time is shared.
 
 use crate::args::{BeginArgs, TaskArgs, TraceArgs, length};
-use crate::output::{Format, Forms, OutputArgs};
+use crate::output::{Forms, Gives, OutputArgs};
 use crate::present::Document;
 use anyhow::{Context, Result, bail};
 use fairness::{Fairness, GroupBy, Options};
@@ -15,7 +15,7 @@ use timeline::scale::round_step;
 /// for all together the Gini coefficient, Jain's index and the Lorenz curve; for each interval who got
 /// the least; the longest waits with who ran meanwhile, and for how long which CPUs idled.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct FairnessArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -43,6 +43,9 @@ pub(crate) struct FairnessArgs {
     output: OutputArgs,
 }
 
+/// The forms of its output.
+const GIVES: Gives = Gives::FIGURE_AND_TEXT;
+
 const EXAMPLES: &str = "\
 Examples:
   schedviz fairness trace.dat --forked                  the tasks of the traced command
@@ -52,7 +55,7 @@ Examples:
 
 /// Measures and prints.
 pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
-    args.output.check(&[Format::FIGURE, Format::TEXT])?;
+    args.output.check(GIVES)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.group_by == "parent", "--group-by parent")?;
     let by = match args.group_by.as_str() {

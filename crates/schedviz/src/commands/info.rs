@@ -1,7 +1,7 @@
 //! `schedviz info`: what is in a file.
 
 use crate::args::{ReadArgs, name_of};
-use crate::output::{Format, Forms, OutputArgs};
+use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::page::places;
 use crate::trust::grouped;
 use crate::{progress, trust};
@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 /// What is in a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
 #[derive(Clone, Debug, clap::Args)]
+#[command(mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct InfoArgs {
     /// The recording: a trace.dat of version 6 or 7
     trace: PathBuf,
@@ -23,6 +24,9 @@ pub(crate) struct InfoArgs {
     #[command(flatten)]
     output: OutputArgs,
 }
+
+/// The forms of its output.
+const GIVES: Gives = Gives::TEXT;
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -107,10 +111,16 @@ const WANTED: [(&str, &str, &str, &str); 9] = [
 
 /// Reads and prints.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
-    args.output.check(&[Format::TEXT])?;
+    args.output.check(GIVES)?;
     let trace = args.read.open(&args.trace)?;
     let report = progress::watched(&trace, args.read.quiet, || report(args, &trace));
-    args.output.give(&args.trace, "info", &report, Forms::words(|| text(&report, &trace)), args.read.quiet)
+    args.output.give(
+        &Origin::whole(&args.trace),
+        "info",
+        &report,
+        Forms::words(|| text(&report, &trace)),
+        args.read.quiet,
+    )
 }
 
 fn report(args: &InfoArgs, trace: &Trace) -> Report {

@@ -1,7 +1,7 @@
 //! `schedviz latency`: how long tasks wait until they run.
 
 use crate::args::{BeginArgs, TaskArgs, TraceArgs};
-use crate::output::{Format, Forms, OutputArgs};
+use crate::output::{Forms, Gives, OutputArgs};
 use crate::present::Document;
 use anyhow::Result;
 use latency::{By, Latency, Options};
@@ -12,7 +12,7 @@ use latency::{By, Latency, Options};
 /// until the task is switched in. Percentiles are at most 0.8 % above the true ones; numbers, sums
 /// and extremes are exact. An interval counts if it begins and ends in the window.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct LatencyArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -33,6 +33,9 @@ pub(crate) struct LatencyArgs {
     output: OutputArgs,
 }
 
+/// The forms of its output.
+const GIVES: Gives = Gives::FIGURE_AND_TEXT;
+
 const EXAMPLES: &str = "\
 Examples:
   schedviz latency trace.dat                           the table, and the longest waits
@@ -42,7 +45,7 @@ Examples:
 
 /// Measures and prints.
 pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
-    args.output.check(&[Format::FIGURE, Format::TEXT])?;
+    args.output.check(GIVES)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     let subject = args.trace.open()?;
     args.tasks.check(&subject)?;

@@ -29,10 +29,16 @@ use utilization::UtilizationReport;
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     trace: TraceArgs,
-    /// The folder to write into; it is made where it does not exist. Default: the trace's name with
-    /// .report
+    /// The folder to write into; it is made where it does not exist. Default:
+    /// `<trace>.report` in the current directory, with the window where one is given
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
+    /// Refused: the numbers are in the folder
+    #[arg(long, hide = true)]
+    json: bool,
+    /// Refused: the folder has its formats
+    #[arg(long, hide = true, value_name = "FORMAT")]
+    format: Option<String>,
 }
 
 const EXAMPLES: &str = "\
@@ -52,14 +58,16 @@ struct Section {
 
 /// Measures, draws and writes.
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
-    let folder = args.output.clone().unwrap_or_else(|| {
-        let stem = args.trace.path.file_stem().map_or("trace".into(), |s| s.to_string_lossy());
-        PathBuf::from(format!("{stem}.report"))
-    });
-    if folder.exists() && !folder.is_dir() {
-        bail!("{}: this is a file; --output names a folder", folder.display());
+    if args.json || args.format.is_some() {
+        bail!(
+            "report writes a folder: the figures as SVG, the numbers as JSON, and index.html; for one analysis in \
+             another form use its command, such as schedviz workcons --json"
+        );
     }
+    args.output.as_deref().map_or(Ok(()), |named| output::folder(named).map(drop))?;
     let subject = args.trace.open()?;
+    let folder = args.output.clone().unwrap_or_else(|| subject.origin().named("report", ""));
+    output::folder(&folder)?;
     let questions = Questions::new(&subject)?;
     let found = questions.ask(&subject)?;
     let sections = sections(&subject, &questions, &found)?;
@@ -75,9 +83,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         sink::replace(&folder.join(format!("{}.json", section.name)), &section.json)?;
     }
     let index = folder.join("index.html");
+    let verb = sink::verb(index.is_file());
     sink::replace(&index, html(&subject, &sections, &drawn).as_bytes())?;
     if !subject.read.quiet {
-        eprintln!("schedviz: wrote {}", index.display());
+        eprintln!("schedviz: {verb} {}", index.display());
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `schedviz running-waiting`: running and waiting tasks over time.
 
 use crate::args::{BeginArgs, TaskArgs, TraceArgs, needs_groups};
-use crate::output::{Format, Forms, OutputArgs};
+use crate::output::{Forms, Gives, OutputArgs};
 use crate::page;
 use crate::present::Document;
 use crate::subject::Subject;
@@ -16,7 +16,7 @@ use timeline::page::Heading;
 /// A green line shows the tasks that run, a red one those that run or wait, a dotted one the cores
 /// that are online. Red above green below the dotted line: tasks wait while cores idle.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct RunningWaitingArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -30,6 +30,9 @@ pub(crate) struct RunningWaitingArgs {
     output: OutputArgs,
 }
 
+/// The forms of its output.
+const GIVES: Gives = Gives::figure_of("running-waiting").and_table();
+
 const EXAMPLES: &str = "\
 Examples:
   schedviz running-waiting trace.dat                        the whole run, as trace.running-waiting.pdf
@@ -39,7 +42,7 @@ Examples:
 
 /// Reads, draws and writes.
 pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
-    args.output.check(&[Format::FIGURE, Format::TABLE])?;
+    args.output.check(GIVES)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     let subject = args.trace.open()?;
     args.tasks.check(&subject)?;

@@ -1,7 +1,7 @@
 //! `schedviz schedstat`: what happened between two copies of /proc/schedstat.
 
 use crate::args::{BeginArgs, ReadArgs, WindowArgs, read_text};
-use crate::output::{Format, Forms, OutputArgs};
+use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::subject::Subject;
 use crate::trust;
 use anyhow::{Context, Result, anyhow, bail};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Reads versions 15, 16 and 17, and those with the fields of the series. Statistics must have been on
 /// (sysctl kernel.sched_schedstats=1). The elapsed time is not in the file: --time gives it.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct SchedstatArgs {
     /// /proc/schedstat before the run
     before: PathBuf,
@@ -44,6 +44,9 @@ pub(crate) struct SchedstatArgs {
     read: ReadArgs,
 }
 
+/// The forms of its output.
+const GIVES: Gives = Gives::TEXT;
+
 const EXAMPLES: &str = "\
 Examples:
   cat /proc/schedstat >before; time ./benchmark; cat /proc/schedstat >after
@@ -72,7 +75,7 @@ fn of_trace(path: &Path, read: &ReadArgs) -> Result<TraceColumns> {
 
 /// Reads, subtracts, prints.
 pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
-    args.output.check(&[Format::TEXT])?;
+    args.output.check(GIVES)?;
     for (name, value) in [("--time", args.time), ("--base-time", args.base_time), ("--hz", args.hz)] {
         if value.is_some_and(|v| !(v.is_finite() && v > 0.0)) {
             bail!("{name}: a number above zero is needed");
@@ -109,7 +112,7 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
         warnings,
     };
     let forms = Forms::words(|| text(args, &report, &delta, trace.as_ref()));
-    args.output.give(&args.after, "schedstat", &report, forms, args.read.quiet)
+    args.output.give(&Origin::whole(&args.after), "schedstat", &report, forms, args.read.quiet)
 }
 
 fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&TraceColumns>) -> String {

@@ -1,7 +1,7 @@
 //! `schedviz stepper`: pages, a text, or the terminal.
 
 use crate::args::{TaskArgs, TraceArgs, terminal_width};
-use crate::output::{Format, Forms, OutputArgs};
+use crate::output::{Forms, Gives, OutputArgs};
 use crate::present::Document;
 use crate::subject::Subject;
 use crate::{patterns, trust};
@@ -20,7 +20,7 @@ use stepper::{Names, Options, Step, Tracepoint};
 /// A row for each core: its running task, a bar, and the tasks that wait there in the order they came.
 /// Under it what is about to happen. Each further event is a page of its own.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct StepperArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -37,6 +37,9 @@ pub(crate) struct StepperArgs {
     #[command(flatten)]
     output: OutputArgs,
 }
+
+/// The forms of its output.
+const GIVES: Gives = Gives::figure_of("stepper").and_text();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,7 +78,7 @@ struct Report {
 
 /// Goes there, and shows.
 pub(crate) fn run(args: &StepperArgs) -> Result<()> {
-    args.output.check(&[Format::FIGURE, Format::TEXT])?;
+    args.output.check(GIVES)?;
     args.tasks.without_forked("stepper")?;
     let subject = args.trace.open()?;
     args.tasks.check(&subject)?;

@@ -1,7 +1,7 @@
 //! `schedviz utilization`: what CPUs spend their time on, interval by interval.
 
 use crate::args::{BeginArgs, TraceArgs, length};
-use crate::output::{Format, Forms, OutputArgs};
+use crate::output::{Forms, Gives, OutputArgs};
 use crate::page::Loss;
 use crate::present::Document;
 use crate::subject::Subject;
@@ -21,7 +21,7 @@ use utilization::{Options, Utilization, UtilizationReport};
 /// Two situations are pointed out: CPUs that idle beside overloaded ones for longer than the load
 /// balancer should need, and herds of tasks that leave one CPU for one other.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct UtilizationArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -43,6 +43,9 @@ pub(crate) struct UtilizationArgs {
     output: OutputArgs,
 }
 
+/// The forms of its output.
+const GIVES: Gives = Gives::FIGURE_AND_TEXT;
+
 const EXAMPLES: &str = "\
 Examples:
   schedviz utilization trace.dat
@@ -51,7 +54,7 @@ Examples:
 
 /// Measures and prints.
 pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
-    args.output.check(&[Format::FIGURE, Format::TEXT])?;
+    args.output.check(GIVES)?;
     args.begin.without_descent(args.tasks.is_none(), "the application's share")?;
     let subject = args.trace.open()?;
     let options = options(&subject, args)?;

@@ -3,7 +3,7 @@
 mod portrait;
 
 use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, repeatable};
-use crate::output::{Format, Forms, OutputArgs};
+use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::subject::Subject;
 use crate::{groups, trust};
 use anyhow::{Result, bail};
@@ -22,7 +22,7 @@ use workcons::{Bounds, Judge, Limits, Options, Report, Verdict, Waiters, WorkCon
 /// CPU that is busy a task waits. Affinity is not in a trace: a task that may not run elsewhere
 /// counts as well, unless --exclude-tasks leaves it out.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct WorkconsArgs {
     /// The recordings: one is reported in full, several in a table
     #[arg(required_unless_present = "group")]
@@ -57,6 +57,9 @@ pub(crate) struct WorkconsArgs {
     #[command(flatten)]
     output: OutputArgs,
 }
+
+/// The forms of its output.
+const GIVES: Gives = Gives::FIGURE_AND_TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -144,7 +147,7 @@ impl WorkconsArgs {
 
 /// Measures, prints, judges.
 pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
-    args.output.check(&[Format::FIGURE, Format::TEXT])?;
+    args.output.check(GIVES)?;
     let min_episode = match Where::parse(&args.min_episode) {
         Ok(Where::FromStart(ns)) if ns >= 0 => Dur(ns.unsigned_abs()),
         _ => bail!("--min-episode: {:?} is not a length of time; write 100us or 1ms", args.min_episode),
@@ -178,8 +181,9 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         _ => Ok(vec![figure(&document)]),
     };
     let forms = Forms::told(|| text(&document), figure);
-    let path = files.first().map_or(Path::new("workcons"), |(_, path)| path);
-    args.output.give(path, "workcons", &document, forms, args.read.quiet)?;
+    let first = files.first().map_or(Path::new("workcons"), |(_, path)| path);
+    let origin = subject.as_ref().map_or_else(|| Origin::whole(first), Subject::origin);
+    args.output.give(&origin, "workcons", &document, forms, args.read.quiet)?;
     Ok(match document.verdict {
         None => ExitCode::SUCCESS,
         Some(verdict) => {
