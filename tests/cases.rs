@@ -1,4 +1,4 @@
-//! The cases that a correct reader must survive, by their numbers in docs/cases.md. Files are
+//! The cases that a correct reader must survive, by their numbers in `docs/cases.md`. Files are
 //! written by the test kit, from the format and not from the parser.
 
 mod pages;

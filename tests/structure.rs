@@ -70,20 +70,42 @@ fn dependencies_point_one_way() {
     }
 }
 
-/// Paths in backquotes that look like files of the repository exist.
+/// Paths in backquotes that look like files of the repository exist, and so do the documents that comments cite.
 #[test]
 fn documents_name_files_that_exist() {
-    for document in ["README.md", "ARCHITECTURE.md", "docs/cases.md", "tests/fixtures/README.md"] {
-        let text = std::fs::read_to_string(root().join(document)).unwrap_or_else(|e| panic!("{document}: {e}"));
-        for word in
-            text.split('`').skip(1).step_by(2).filter(|w| w.contains('/') && !w.contains([' ', '*', '<', '$', '(']))
-        {
-            let looks_like_ours = ["crates/", "tests/", "docs/", "fuzz/", "examples/", "benches/", ".ci/"];
-            if looks_like_ours.iter().any(|p| word.starts_with(p)) {
-                assert!(root().join(word).exists(), "{document} names {word}, which is not there");
+    let prefixes = ["crates/", "tests/", "docs/", "fuzz/", "examples/", "benches/", ".ci/"];
+    for document in tracked(&["*.md"]) {
+        let text = std::fs::read_to_string(root().join(&document)).unwrap_or_else(|e| panic!("{document}: {e}"));
+        let words = text.split('`').skip(1).step_by(2).filter(|w| !w.contains([' ', '*', '<', '$', '(']));
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        for word in words.filter(|w| w.contains('/') && prefixes.iter().any(|p| w.starts_with(p))) {
+            assert!(root().join(word).exists(), "{document} names {word}, which is not there");
+        }
+        let folder = root().join(&document).parent().expect("a folder").to_owned();
+        for link in links.filter(|link| !link.is_empty() && !link.contains("://")) {
+            assert!(folder.join(link).exists(), "{document} links to {link}, which is not there");
+        }
+    }
+    for source in tracked(&["*.rs"]) {
+        let text = std::fs::read_to_string(root().join(&source)).unwrap_or_else(|e| panic!("{source}: {e}"));
+        for comment in text.lines().filter_map(|line| line.split_once("//").map(|(_, comment)| comment)) {
+            let cited = comment.split([' ', '`', '(', ')', ',', ';', '[', ']']).filter(|w| w.ends_with(".md"));
+            for word in cited.filter(|w| w.len() > ".md".len()) {
+                let near = root().join(&source).parent().expect("a folder").join(word);
+                assert!(root().join(word).exists() || near.exists(), "{source} cites {word}, which is not there");
             }
         }
     }
+}
+
+/// The files of the repository that match.
+fn tracked(patterns: &[&str]) -> Vec<String> {
+    let listed = Command::new("git").args(["ls-files", "--"]).args(patterns).current_dir(root()).output();
+    let listed = listed.expect("git");
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    let files: Vec<String> = String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect();
+    assert!(files.len() > 5, "{patterns:?}: {files:?}");
+    files
 }
 
 #[test]

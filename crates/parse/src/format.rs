@@ -2,7 +2,7 @@
 //!
 //! Layouts differ between kernels, vendors and builds (`__data_loc` names since 6.16, `success`
 //! until 5.14, fields inserted by vendors, more than four common fields on some), so a field is
-//! always looked up by its name (`trace-dat.md`, section 10).
+//! always looked up by its name (`docs/trace-dat.md`, section 10).
 
 use crate::bytes::Endian;
 use crate::expr::Number;

@@ -1,7 +1,7 @@
 //! One page of the kernel's ring buffer.
 //!
 //! A page is self-contained: its own start time, a commit word with the length and the loss
-//! flags, then records with time deltas (`trace-dat.md`, section 6). Nothing here allocates.
+//! flags, then records with time deltas (`docs/trace-dat.md`, section 6). Nothing here allocates.
 
 use crate::bytes::Endian;
 

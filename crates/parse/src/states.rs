@@ -1,4 +1,4 @@
-//! `prev_state` of a `sched_switch`: one number, five meanings (`trace-dat.md`, 11.1).
+//! `prev_state` of a `sched_switch`: one number, five meanings (`docs/trace-dat.md`, 11.1).
 
 use crate::expr;
 use sched::{PrevState, StateClass};

@@ -271,7 +271,7 @@ pub enum StateClass {
 }
 
 /// The `prev_state` of a `sched_switch`, decoded by the event's own format text: the number alone
-/// means five different things on different kernels (`trace-dat.md` 11.1).
+/// means five different things on different kernels (`docs/trace-dat.md`, 11.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PrevState {
     /// What it comes to.

@@ -4,7 +4,7 @@ use crate::event::{Comm, Cpu, Dur, Pid, Ts};
 use crate::state::TaskId;
 use serde::Serialize;
 
-/// The state of a task. See `definitions.md`, section 1.
+/// The state of a task. See `docs/definitions.md`, section 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum TaskState {
     /// Nothing certain is known.

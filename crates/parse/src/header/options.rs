@@ -1,4 +1,4 @@
-//! The options: small facts with numbers, in both versions (`trace-dat.md`, section 5).
+//! The options: small facts with numbers, in both versions (`docs/trace-dat.md`, section 5).
 
 use super::Reader;
 use crate::bytes::{Bytes, Eof, number, until_nul};

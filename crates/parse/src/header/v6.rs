@@ -1,4 +1,4 @@
-//! Version 6: parts in a fixed order, without sections (`trace-dat.md`, section 2).
+//! Version 6: parts in a fixed order, without sections (`docs/trace-dat.md`, section 2).
 
 use super::options::current_clock;
 use super::{BufferHeader, CpuData, Header, Initial, Part, Reader};

@@ -1,4 +1,4 @@
-//! Version 7: sections, and a chain of options that point to them (`trace-dat.md`, section 3).
+//! Version 7: sections, and a chain of options that point to them (`docs/trace-dat.md`, section 3).
 
 use super::{BufferHeader, Header, Initial, Part, Reader, Untabled};
 use crate::bytes::{Bytes, Endian};

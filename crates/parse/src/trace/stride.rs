@@ -1,4 +1,4 @@
-//! The true size of a buffer's pages, where its label is wrong (`trace-dat.md`, section 6).
+//! The true size of a buffer's pages, where its label is wrong (`docs/trace-dat.md`, section 6).
 //!
 //! trace-cmd 3.1.6 on a kernel with 16 KiB sub-buffers labels a buffer 16384 and fills it with
 //! 4 KiB pages; older writers label whole 16 KiB sub-buffers 4096. Either way the pages

@@ -6,7 +6,7 @@ use crate::event::Cpu;
 use crate::span::Current;
 use serde::Serialize;
 
-/// What a CPU is, for the figures (`definitions.md`, section 3).
+/// What a CPU is, for the figures (`docs/definitions.md`, section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub enum Load {
     /// It has no event at all, and takes no part.

@@ -5,7 +5,7 @@ use crate::diag::Diagnostic;
 use crate::event::{Comm, Cpu, Dur, PrevState, Ts};
 use crate::span::{Current, TaskState};
 
-/// No CPU needs so long to come to a task that is queued there (as in `definitions.md`, section 3).
+/// No CPU needs so long to come to a task that is queued there (as in `docs/definitions.md`, section 3).
 const LONG: Dur = Dur(1_000_000);
 
 impl SchedState {
