@@ -11,6 +11,7 @@ mod figures;
 mod hotplug;
 mod latency;
 mod laws;
+mod listing;
 mod lock_sleep;
 mod memory;
 mod near;

@@ -111,6 +111,9 @@ impl EventFormat {
                 format.print_fmt = text;
             }
         }
+        if let Some(last) = format.fields.last_mut() {
+            last.extend_to_the_end();
+        }
         format.id = id?;
         (!format.name.is_empty()).then_some(format)
     }
@@ -156,6 +159,15 @@ impl Field {
         let (name, kind, shape) = declared(declaration, size);
         let is_text = is_text(&kind, shape);
         (!name.is_empty()).then_some(Field { name: escaped(name), kind, offset, size, signed, shape, is_text })
+    }
+
+    /// Makes the last field of a format the rest of the record if it has no size. Kernels before 5.5 declare
+    /// the text of `print` as `char buf` with size 0, without the brackets of later ones.
+    fn extend_to_the_end(&mut self) {
+        if self.size == 0 && !matches!(self.shape, Shape::Tail { .. } | Shape::Dynamic { .. }) {
+            self.shape = Shape::Tail { element: element(&self.kind, 1) };
+            self.is_text = is_text(&self.kind, self.shape) && !self.kind.ends_with('*');
+        }
     }
 
     /// Whether it is text: characters, whatever their place.
@@ -362,6 +374,22 @@ print fmt: \"comm=%s\", __get_str(comm)
         assert_eq!(old.number(&[0xff; 4], Endian::Little), Some(0xffff_ffff));
         let new = Field { signed: true, ..old };
         assert_eq!(new.number(&[0xff; 4], Endian::Little), Some(-1));
+    }
+
+    #[test]
+    fn a_last_field_without_size_is_the_rest_of_the_record() {
+        let of = |fields: &str| EventFormat::parse("ftrace", &format!("name: x\nID: 5\n{fields}")).unwrap();
+        let ip = "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n";
+        let print = of(&format!("{ip}\tfield:char buf;\toffset:16;\tsize:0;\tsigned:1;\n"));
+        let buf = print.field("buf").unwrap();
+        assert_eq!((buf.shape, buf.is_text()), (Shape::Tail { element: 1 }, true));
+        assert_eq!(buf.bytes(b"0123456789abcdefhello\n\0", Endian::Little), b"hello\n\0");
+        let bprint = of(&format!("{ip}\tfield:u32 buf;\toffset:16;\tsize:0;\tsigned:0;\n"));
+        let buf = bprint.field("buf").unwrap();
+        assert_eq!((buf.shape, buf.is_text()), (Shape::Tail { element: 4 }, false));
+        assert_eq!(buf.bytes(&[1; 24], Endian::Little), [1; 8]);
+        let inner = of(&format!("\tfield:struct empty e;\toffset:8;\tsize:0;\tsigned:0;\n{ip}"));
+        assert_eq!(inner.field("e").unwrap().shape, Shape::Opaque, "another field follows");
     }
 
     #[test]
