@@ -7,6 +7,7 @@ mod compare;
 mod damage;
 mod differential;
 mod events;
+mod facts;
 mod figures;
 mod hotplug;
 mod latency;

@@ -2,7 +2,7 @@
 
 use crate::page::{Loss, Raw};
 use crate::plan::CommonAt;
-use crate::stream::{CpuPages, Visitor, join_losses};
+use crate::stream::{CpuPages, Marked, Visitor, join_losses};
 use crate::trace::Trace;
 use sched::{Cpu, Diagnostic, Diagnostics, Dur, Ts};
 use serde::Serialize;
@@ -27,9 +27,10 @@ pub struct CpuCounts {
     pub events: u64,
     /// Places where events were lost.
     pub gaps: u64,
-    /// Of these, places without a count.
+    /// Of these, places whose events neither the mark nor the recorder's statistics count.
     pub gaps_uncounted: u64,
-    /// Events lost, as far as the kernel counted them.
+    /// Events lost at these places, as far as the marks count them; where a mark has no number, the recorder's
+    /// statistics complete the sum.
     pub lost: u64,
     /// The total length of the gaps: from the last event before to the first event after each.
     pub gap_ns: Dur,
@@ -74,9 +75,7 @@ pub struct Counts {
 struct Tally {
     by_id: Vec<u64>,
     events: u64,
-    gaps: u64,
-    uncounted: u64,
-    lost: u64,
+    marked: Marked,
     gap_ns: u64,
     lead: Option<Loss>,
     pending: Option<Loss>,
@@ -135,24 +134,35 @@ impl Tally {
             if self.first.is_none() {
                 self.lead = Some(loss);
             } else {
-                self.note(loss);
+                self.marked.note(loss);
                 let gap = trace.ts(ts).since(trace.ts(self.last));
                 self.gap_ns = self.gap_ns.saturating_add(gap.0);
             }
         }
         self.first.get_or_insert(ts);
     }
-
-    fn note(&mut self, loss: Loss) {
-        self.gaps = self.gaps.saturating_add(1);
-        match loss.count {
-            Some(n) => self.lost = self.lost.saturating_add(n),
-            None => self.uncounted = self.uncounted.saturating_add(1),
-        }
-    }
 }
 
 impl CpuCounts {
+    fn marked(&self) -> Marked {
+        Marked { places: self.gaps, uncounted: self.gaps_uncounted, events: self.lost }
+    }
+
+    fn add(&mut self, more: Marked) {
+        let mut marked = self.marked();
+        marked.add(more);
+        Marked { places: self.gaps, uncounted: self.gaps_uncounted, events: self.lost } = marked;
+    }
+
+    /// Completes the events lost at places whose mark has no number, by the recorder's statistics.
+    fn complete(&mut self, pages: &CpuPages) {
+        let more = pages.overwritten_beyond(self.marked());
+        if self.gaps_uncounted > 0 && more > 0 {
+            self.lost = self.lost.saturating_add(more);
+            self.gaps_uncounted = 0;
+        }
+    }
+
     /// Adds the stretch that follows. `pending` is a loss that no event has ended yet.
     fn join(&mut self, t: &Tally, pending: &mut Option<Loss>, trace: &Trace) {
         let ts = |raw: u64| trace.ts(raw);
@@ -160,11 +170,9 @@ impl CpuCounts {
             let lead = t.lead.map(|lead| join_losses(*pending, lead)).or(*pending);
             *pending = None;
             if let Some(loss) = lead {
-                let mut one = Tally::default();
+                let mut one = Marked::default();
                 one.note(loss);
-                self.gaps = self.gaps.saturating_add(1);
-                self.lost = self.lost.saturating_add(one.lost);
-                self.gaps_uncounted = self.gaps_uncounted.saturating_add(one.uncounted);
+                self.add(one);
                 let from = self.last.unwrap_or_else(|| trace.start().unwrap_or_else(|| ts(first)));
                 self.gap_ns += ts(first).since(from);
             }
@@ -172,9 +180,7 @@ impl CpuCounts {
             self.last = Some(ts(t.last));
         }
         self.events = self.events.saturating_add(t.events);
-        self.gaps = self.gaps.saturating_add(t.gaps);
-        self.gaps_uncounted = self.gaps_uncounted.saturating_add(t.uncounted);
-        self.lost = self.lost.saturating_add(t.lost);
+        self.add(t.marked);
         self.gap_ns += Dur(t.gap_ns);
         if let Some(loss) = t.pending {
             *pending = Some(join_losses(*pending, loss));
@@ -234,10 +240,13 @@ impl Trace {
         for cpu in counts.buffers.iter().flat_map(|b| &b.cpus) {
             counts.diagnostics.add_many(Diagnostic::EventsLost, cpu.gaps);
         }
-        for (index, (buffer, lanes)) in counts.buffers.iter().zip(self.lanes()).enumerate() {
-            for (counted, pages) in buffer.cpus.iter().zip(lanes) {
+        for (index, (buffer, lanes)) in counts.buffers.iter_mut().zip(self.lanes()).enumerate() {
+            for (counted, pages) in buffer.cpus.iter_mut().zip(lanes) {
                 let is_damaged = damaged.contains(&(index, pages.cpu));
-                pages.note_unwritten(counted.events, is_damaged, &mut counts.diagnostics);
+                pages.note_unwritten(counted.events, counted.marked(), is_damaged, &mut counts.diagnostics);
+                if !is_damaged && !pages.is_cut {
+                    counted.complete(pages);
+                }
             }
         }
         counts

@@ -66,6 +66,7 @@ impl Visitor for Collector<'_> {
     }
 
     fn gap(&mut self, loss: Loss) {
+        self.unit.marked.note(loss);
         self.pending = Some(join_losses(self.pending.take(), loss));
     }
 

@@ -1,7 +1,7 @@
 //! What holds between the units of a CPU: they decode independently of one another, and are joined here.
 
 use crate::page::Loss;
-use crate::stream::{CpuPages, Unit, join_losses};
+use crate::stream::{CpuPages, Marked, Unit, join_losses};
 use sched::{Cpu, Diagnostic, Diagnostics, Pid, Severity, Ts};
 
 /// Something with a time that a CPU recorded.
@@ -48,6 +48,8 @@ pub(crate) struct Seam<'p> {
     stopper: Option<Pid>,
     /// The records so far.
     records: u64,
+    /// The losses that the pages marked so far.
+    marked: Marked,
     /// Some could not be read.
     is_damaged: bool,
 }
@@ -64,6 +66,7 @@ impl<'p> Seam<'p> {
             pending: None,
             stopper: None,
             records: 0,
+            marked: Marked::default(),
             is_damaged: false,
         }
     }
@@ -78,6 +81,7 @@ impl<'p> Seam<'p> {
     pub(crate) fn join<T: Timed>(&mut self, unit: &mut Unit<T>, diagnostics: &mut Diagnostics) -> Option<T> {
         diagnostics.merge(&unit.diagnostics);
         self.records = self.records.saturating_add(unit.records);
+        self.marked.add(unit.marked);
         self.is_damaged |= unit.diagnostics.iter().any(|(what, ..)| what.severity() == Severity::DataLoss);
         if let Some(lead) = unit.lead.take() {
             self.pending = Some(join_losses(self.pending.take(), lead));
@@ -116,7 +120,7 @@ impl<'p> Seam<'p> {
     /// Behind the last unit: whether the recorder counted more records than there were.
     pub(crate) fn note_unwritten(&self, diagnostics: &mut Diagnostics) {
         if !self.from_middle {
-            self.pages.note_unwritten(self.records, self.is_damaged, diagnostics);
+            self.pages.note_unwritten(self.records, self.marked, self.is_damaged, diagnostics);
         }
     }
 

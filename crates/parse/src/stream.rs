@@ -27,6 +27,37 @@ pub(crate) struct CpuPages {
     pub(crate) is_cut: bool,
     /// How many events the recorder counted (see [`crate::CpuStat::recorded`]).
     pub(crate) recorded: Option<u64>,
+    /// How many events the kernel overwrote, by the recorder's statistics.
+    pub(crate) overwritten: u64,
+}
+
+/// The losses that a CPU's pages mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marked {
+    /// Places where events were lost.
+    pub(crate) places: u64,
+    /// Places whose mark has no number of events.
+    pub(crate) uncounted: u64,
+    /// Events lost, as far as the marks count them.
+    pub(crate) events: u64,
+}
+
+impl Marked {
+    /// Adds a mark.
+    pub(crate) fn note(&mut self, loss: Loss) {
+        self.places = self.places.saturating_add(1);
+        match loss.count {
+            Some(events) => self.events = self.events.saturating_add(events),
+            None => self.uncounted = self.uncounted.saturating_add(1),
+        }
+    }
+
+    /// Adds the marks of the data that follow.
+    pub(crate) fn add(&mut self, other: Marked) {
+        self.places = self.places.saturating_add(other.places);
+        self.uncounted = self.uncounted.saturating_add(other.uncounted);
+        self.events = self.events.saturating_add(other.events);
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -42,11 +73,20 @@ pub(crate) fn note_unwritten(cpu: u32, events: u64, diagnostics: &mut Diagnostic
 }
 
 impl CpuPages {
-    /// Notes what the recorder counted beyond the `events` that are here. Where the file is damaged that is the reason.
-    pub(crate) fn note_unwritten(&self, events: u64, is_damaged: bool, diagnostics: &mut Diagnostics) {
+    /// Notes the events that the recorder's statistics count beyond the `events` that are here and the losses that
+    /// are marked. Where the file is damaged that is the reason.
+    pub(crate) fn note_unwritten(&self, events: u64, marked: Marked, is_damaged: bool, diagnostics: &mut Diagnostics) {
         if !self.is_cut && !is_damaged {
-            note_unwritten(self.cpu.0, self.recorded.unwrap_or(0).saturating_sub(events), diagnostics);
+            let unwritten = self.recorded.unwrap_or(0).saturating_sub(events);
+            // The further losses of a CPU with marks without a number are at these marks.
+            let unmarked = if marked.uncounted == 0 { self.overwritten_beyond(marked) } else { 0 };
+            note_unwritten(self.cpu.0, unwritten.saturating_add(unmarked), diagnostics);
         }
+    }
+
+    /// How many more events the kernel overwrote, by the recorder's statistics, than the marks count.
+    pub(crate) fn overwritten_beyond(&self, marked: Marked) -> u64 {
+        self.overwritten.saturating_sub(marked.events)
     }
 
     fn stride(&self) -> u64 {
@@ -219,6 +259,8 @@ pub(crate) struct Unit<T> {
     pub(crate) lead: Option<Loss>,
     /// A loss behind its last record, that no item tells of.
     pub(crate) tail: Option<Loss>,
+    /// The losses that its pages mark.
+    pub(crate) marked: Marked,
     /// The time of its last record, item or not.
     pub(crate) last: Option<Ts>,
     /// How many records it has, items or not.
@@ -231,7 +273,16 @@ pub(crate) struct Unit<T> {
 impl<T> Default for Unit<T> {
     fn default() -> Unit<T> {
         let diagnostics = Diagnostics::default();
-        Unit { items: Vec::new(), lead: None, tail: None, last: None, records: 0, stopper: None, diagnostics }
+        Unit {
+            items: Vec::new(),
+            lead: None,
+            tail: None,
+            marked: Marked::default(),
+            last: None,
+            records: 0,
+            stopper: None,
+            diagnostics,
+        }
     }
 }
 

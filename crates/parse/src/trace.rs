@@ -21,6 +21,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+mod clocks;
 mod commands;
 mod cpu;
 mod events;
@@ -184,6 +185,7 @@ impl Trace {
         };
         trace.select()?;
         trace.dropped();
+        trace.note_clocks_apart();
         Ok(trace)
     }
 
@@ -221,29 +223,6 @@ impl Trace {
         Ok(())
     }
 
-    /// The clock label of an instance is not to be trusted. Buffers of one recording overlap in
-    /// time; one that does not has another clock, whatever its label says.
-    fn leave_out_disjoint(&mut self) {
-        let span = |buffer: usize| {
-            let spans: Vec<(Ts, Ts)> =
-                self.lanes.get(buffer)?.iter().filter_map(|l| Some((self.first_of(l)?.ts, self.last_of(l)?))).collect();
-            Some((spans.iter().map(|s| s.0).min()?, spans.iter().map(|s| s.1).max()?))
-        };
-        if self.selected.len() < 2 {
-            return;
-        }
-        let spans: Vec<_> = self.selected.iter().map(|b| (*b, span(*b))).collect();
-        let Some((from, to)) = spans.iter().find_map(|(_, s)| *s) else { return };
-        // An hour apart is no recording; tsc and local are ages apart.
-        let slack = sched::Dur(3_600_000_000_000);
-        let apart = |s: &(Ts, Ts)| s.0 > to.after(slack) || from > s.1.after(slack);
-        for (buffer, _) in spans.iter().filter(|(_, s)| s.as_ref().is_some_and(apart)) {
-            let name = self.header.buffers.get(*buffer).map_or(String::new(), |b| b.name.clone());
-            self.diagnostics.add_at(Diagnostic::OtherClock, || name);
-            self.selected.retain(|b| b != buffer);
-        }
-    }
-
     /// Events that the recorder counted as dropped leave no mark in the pages, nor do those of a CPU without data.
     fn dropped(&mut self) {
         let is_whole = self.diagnostics.iter().all(|(what, ..)| what.severity() != Severity::DataLoss);
@@ -253,15 +232,17 @@ impl Trace {
             let buffers = self.header.buffers.iter().zip(&self.lanes);
             let mut lanes = buffers.filter(|(buffer, _)| buffer.name == stat.buffer).flat_map(|(_, lanes)| lanes);
             if is_whole && lanes.all(|pages| pages.cpu.0 != stat.cpu) {
-                stream::note_unwritten(stat.cpu, stat.recorded.unwrap_or(0), &mut self.diagnostics);
+                let events = stat.recorded.unwrap_or(0).saturating_add(stat.overrun);
+                stream::note_unwritten(stat.cpu, events, &mut self.diagnostics);
             }
         }
     }
 
-    /// How many events the recorder counted, dropped ones included; none where it did not.
+    /// How many events the recorder counted, dropped and overwritten ones included; none where it did not.
     pub fn recorded(&self) -> u64 {
         let count = |stat: &CpuStat| {
-            stat.recorded.unwrap_or(0).saturating_add(stat.dropped).saturating_add(stat.commit_overrun)
+            let lost = stat.overrun.saturating_add(stat.dropped).saturating_add(stat.commit_overrun);
+            stat.recorded.unwrap_or(0).saturating_add(lost)
         };
         self.header.options.stats.iter().map(count).fold(0, u64::saturating_add)
     }
@@ -560,8 +541,8 @@ fn cpu_pages(
             Store::Plain { at: row.at, size: row.size, unit }
         };
         let stat = header.options.stats.iter().find(|stat| stat.cpu == row.cpu && stat.buffer == buffer.name);
-        let recorded = stat.and_then(|stat| stat.recorded);
-        (CpuPages { cpu: Cpu(row.cpu), layout, store, is_cut, recorded }, diagnostics)
+        let (recorded, overwritten) = (stat.and_then(|stat| stat.recorded), stat.map_or(0, |stat| stat.overrun));
+        (CpuPages { cpu: Cpu(row.cpu), layout, store, is_cut, recorded, overwritten }, diagnostics)
     });
     let mut lanes = Vec::new();
     for (pages, found) in rows {

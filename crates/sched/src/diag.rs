@@ -41,6 +41,7 @@ pub enum Diagnostic {
     LargerStride,
     DuplicateEvents,
     OtherClock,
+    ClocksApart,
     TimeBackwards,
     TimeOutOfRange,
     BadCpu,
@@ -80,6 +81,7 @@ impl Diagnostic {
             | MissingSection
             | MissingDecoder
             | OtherClock
+            | ClocksApart
             | MissingEvents
             | FastWindow
             | UnseenQueue
@@ -162,6 +164,9 @@ impl Diagnostic {
                 "{event|events} that another buffer of this trace records as well; {that one was|those were} used. Choose with --buffer"
             }
             OtherClock => "{buffer|buffers} with another clock than the first; left out. Choose with --buffer",
+            ClocksApart => {
+                "{CPU whose events lie|CPUs whose events lie} more than a minute from all events of the others: {its clock is|their clocks are} not in step, and the order of events between CPUs is unknown. Record with -C mono"
+            }
             TimeBackwards => {
                 "{event stamped earlier than its|events stamped earlier than their} predecessor on the same CPU; moved to its time. The clock stepped back: record with -C mono"
             }

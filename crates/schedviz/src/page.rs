@@ -71,6 +71,11 @@ pub(crate) fn general_warnings(subject: &Subject, diagnostics: &Diagnostics) -> 
     if diagnostics.count(Diagnostic::OverlappingData) > 0 {
         warnings.push("The file's table of CPUs is damaged: the data of some are missing.".into());
     }
+    if let Some(cpus) = diagnostics.detail(Diagnostic::ClocksApart) {
+        warnings.push(format!(
+            "The clocks of CPUs {cpus} are not in step with the others: the order of events between CPUs is unknown."
+        ));
+    }
     if let Some(names) = diagnostics.detail(Diagnostic::MissingEvents) {
         warnings.push(format!("Not recorded: {names}. Who waited where is known in part."));
     }

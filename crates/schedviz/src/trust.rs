@@ -39,7 +39,9 @@ pub(crate) fn line(what: Diagnostic, count: u64, first: Option<&str>) -> String 
     let place = match (what, first) {
         (_, None) => String::new(),
         // There is no other, or those are names.
+        (Diagnostic::ClocksApart, Some(cpu)) if count == 1 => format!(" [CPU {cpu}]"),
         (_, Some(place)) if count == 1 => format!(" [{place}]"),
+        (Diagnostic::ClocksApart, Some(cpus)) => format!(" [CPUs {cpus}]"),
         (Diagnostic::MissingEvents | Diagnostic::FastWindow, Some(names)) => format!(" [{names}]"),
         (_, Some(place)) => format!(" [first: {place}]"),
     };

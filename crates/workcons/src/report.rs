@@ -115,6 +115,9 @@ pub struct Unknown {
     /// lossy ones included, none has any: others are filtered.
     #[serde(skip_serializing_if = "is_none")]
     pub unseen_switches: u64,
+    /// Number of CPUs whose clock is not in step with that of the others.
+    #[serde(skip_serializing_if = "is_none")]
+    pub clocks_apart: u64,
     /// Events that the recorder counted but that are missing without a mark, in percent of all it counted.
     #[serde(skip_serializing_if = "is_nothing")]
     pub unwritten_percent: f64,
@@ -130,13 +133,14 @@ fn is_nothing(share: &f64) -> bool {
 
 impl Unknown {
     /// Why it is not known who waits where, though no time is unknown: a kind of event was not recorded, or a CPU, or
-    /// only what a filter let pass, or more than `most` percent of the events are missing without a mark.
+    /// only what a filter let pass, or clocks are not in step, or more than `most` percent of the events are missing without a mark.
     pub fn why_untrusted(&self, most: f64) -> Option<String> {
         let missing = self.missing_events.iter().find(|name| **name != "sched_waking");
         let what = match missing {
             Some(name) => format!("{name} was not recorded"),
             None if self.unseen_queues > 0 => "tasks were queued on CPUs that were not recorded".to_owned(),
             None if self.unseen_switches > 0 => "switches were not recorded, by a filter perhaps".to_owned(),
+            None if self.clocks_apart > 0 => "the clocks of some CPUs are not in step".to_owned(),
             None if self.unwritten_percent > most => {
                 format!("{:.2} % of the events are missing without a mark", self.unwritten_percent)
             }
@@ -301,6 +305,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
             missing_events: state.missing(),
             unseen_queues: state.repaired(Diagnostic::UnseenQueue),
             unseen_switches: state.repaired(Diagnostic::SwitchPrevMismatch),
+            clocks_apart: 0,
             unwritten_percent: 0.0,
         },
         strips: strips.map_or_else(Vec::new, crate::strips::Gatherer::finish),

@@ -97,6 +97,7 @@ impl Visitor for Decoder<'_> {
 
     fn gap(&mut self, loss: Loss) {
         self.watch.lose();
+        self.unit.marked.note(loss);
         match self.unit.records {
             1.. => self.unit.items.push(lost(self.cpu, self.last, loss)),
             0 => self.unit.lead = Some(join_losses(self.unit.lead.take(), loss)),

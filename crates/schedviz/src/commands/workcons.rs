@@ -8,7 +8,7 @@ use crate::subject::Subject;
 use crate::{groups, trust};
 use anyhow::{Result, bail};
 use parse::Where;
-use sched::{Chosen, Cpu, Diagnostics, Dur, Ts};
+use sched::{Chosen, Cpu, Diagnostic, Diagnostics, Dur, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -265,6 +265,7 @@ impl Run {
             report.violation.bounds = Some(subject.follow(begin, subject.window, || Bounds::new(options))?.output);
         }
         report.unknown.unwritten_percent = trust::unwritten_percent(&subject.trace, &diagnostics);
+        report.unknown.clocks_apart = diagnostics.count(Diagnostic::ClocksApart);
         let unobserved = subject.silent();
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
         let trust = Trust { unknown: report.unknown.clone(), unobserved, diagnostics };

@@ -6,7 +6,7 @@ use crate::trust;
 use anyhow::Result;
 use compare::{Better, Metric};
 use latency::{Latency, LatencyReport, Measure};
-use sched::{Cause, Diagnostics, Dur, Pass, Ts};
+use sched::{Cause, Diagnostic, Diagnostics, Dur, Pass, Ts};
 use schedstat::{FromTrace, TraceColumns};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -54,6 +54,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs, most: f
         subject.watched(|| Pass::over(subject.trace.events()?).window(subject.window).run_side_by_side(analyses))?;
     let (mut workcons, (latency, columns)) = outcome.output;
     workcons.unknown.unwritten_percent = trust::unwritten_percent(&subject.trace, &outcome.diagnostics);
+    workcons.unknown.clocks_apart = outcome.diagnostics.count(Diagnostic::ClocksApart);
     let info = subject.trace.info();
     let events: BTreeSet<String> =
         subject.trace.event_counts().into_iter().filter(|e| e.count > 0).map(|e| e.name).collect();
