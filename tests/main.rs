@@ -15,6 +15,7 @@ mod laws;
 mod listing;
 mod lock_sleep;
 mod memory;
+mod migrations;
 mod near;
 mod output;
 mod second;

@@ -1,21 +1,25 @@
 //! Steal and balance: who was moved where, and why.
 
 use crate::Density;
-use crate::figure::{Options, WIDTH, behind, draw_densities, lanes_height};
+use crate::figure::{Options, WIDTH, behind, draw_bars, fullest, lanes_height, scale_of_bars};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use rustc_hash::FxHashMap;
 use sched::causes::{Herd, Herds};
+use sched::topology::Distance;
 use sched::{
-    Analysis, Cause, Causes, ChosenCpus, Cpu, Dur, Kind, Lengths, Migration, SchedEvent, SchedState, TaskState,
-    Topology, Ts,
+    Analysis, Cause, Causes, ChosenCpus, Comm, Cpu, Dur, Kind, Lengths, Migration, Pid, SchedEvent, SchedState,
+    TaskState, Topology, Ts,
 };
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::{LaneLayout, TimeScale};
 
-/// More arrows than this do not fit a page.
-const ARROWS: usize = 1500;
+/// Maximum number of arrows on a page. Rare causes get theirs first.
+const ARROWS: u64 = 1500;
+
+/// Maximum number of migrations that are listed one by one, which takes some 80 MB.
+const LISTED: usize = 1_000_000;
 
 /// The migrations of one cause.
 #[derive(Clone, Debug, Serialize)]
@@ -38,6 +42,32 @@ pub struct Cell {
     pub first_run_max_ns: Dur,
 }
 
+/// A migration, as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// Time of the migration on the trace's clock.
+    pub ts_ns: Ts,
+    /// The CPU that did it.
+    pub cpu: Cpu,
+    /// The migrated task.
+    pub pid: Pid,
+    /// Its command name in the event.
+    pub command: Comm,
+    /// The CPU that the task leaves.
+    pub from_cpu: Cpu,
+    /// The CPU that the task goes to.
+    pub to_cpu: Cpu,
+    /// The cause.
+    pub cause: Cause,
+    /// Whether the task waited on a run queue; otherwise it slept, or was being woken.
+    pub queued: bool,
+    /// How far apart the two CPUs are; nothing without a topology that gives this distance.
+    pub distance: Option<Distance>,
+    /// Time from the migration to the task's next run; nothing if it was moved again before, did not run, or events
+    /// were lost meanwhile.
+    pub until_run_ns: Option<Dur>,
+}
+
 /// What was found.
 #[derive(Clone, Debug, Serialize)]
 pub struct BalanceReport {
@@ -53,9 +83,18 @@ pub struct BalanceReport {
     pub causes: Vec<Cell>,
     /// At least four queued tasks left one CPU for one other within a millisecond.
     pub herds: Vec<Herd>,
-    /// Those between the CPUs shown, while they fit the page.
+    /// The migrations one by one in order of time, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub migrations: Option<Vec<Listed>>,
+    /// Migrations that are counted but not listed, since there are more than a million.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unlisted: Option<u64>,
+    /// Those of the rarer causes, as many as fit the page.
     #[serde(skip)]
     pub(crate) arrows: Vec<Migration>,
+    /// The causes whose migrations are drawn as arrows.
+    #[serde(skip)]
+    pub(crate) arrowed: Vec<Cause>,
     /// By cause and by the CPU that they went to.
     #[serde(skip)]
     pub(crate) densities: FxHashMap<(Cause, Cpu), Density>,
@@ -68,6 +107,8 @@ struct Sums {
     by_distance: [u64; 4],
     /// From each migration to the first run.
     delays: Lengths,
+    /// The migrations themselves, while an arrow each fits the page.
+    arrows: Vec<Migration>,
 }
 
 /// Finds all migrations of a window. A migration that only wakes a task is one as well; how much of
@@ -84,7 +125,7 @@ pub struct Balance<'o> {
     causes: Causes,
     herds: Herds,
     sums: Vec<Sums>,
-    arrows: Vec<Migration>,
+    listed: Option<Vec<Listed>>,
     densities: FxHashMap<(Cause, Cpu), Density>,
 }
 
@@ -101,13 +142,18 @@ impl<'o> Balance<'o> {
             causes: Causes::default(),
             herds: Herds::default(),
             sums: vec![Sums::default(); Cause::ALL.len()],
-            arrows: Vec::new(),
+            listed: None,
             densities: FxHashMap::default(),
         }
     }
 }
 
 impl<'o> Balance<'o> {
+    /// Lists the migrations one by one as well.
+    pub fn listing(self, wanted: bool) -> Balance<'o> {
+        Balance { listed: wanted.then(Vec::new), ..self }
+    }
+
     /// Only those migrations for which `wanted` holds. Herds are found among all.
     pub fn only(self, wanted: &'o dyn Fn(&Migration) -> bool) -> Balance<'o> {
         Balance { wanted: Some(wanted), ..self }
@@ -156,16 +202,26 @@ impl Analysis for Balance<'_> {
         };
         let causes: Vec<Cell> =
             Cause::ALL.iter().zip(&self.sums).filter(|(_, sums)| sums.count > 0).map(cell).collect();
-        self.arrows.sort_unstable_by_key(|m| (m.ts, m.on, m.pid));
+        let arrowed = arrowed(&causes);
+        let of_arrowed = arrowed.iter().flat_map(|cause| std::mem::take(&mut self.sums[*cause as usize].arrows));
+        let mut arrows: Vec<Migration> = of_arrowed.collect();
+        arrows.sort_unstable_by_key(|m| (m.ts, m.on, m.pid));
+        let total = causes.iter().map(|c| c.count).sum();
+        if let Some(listed) = &mut self.listed {
+            listed.sort_by_key(|m| (m.ts_ns, m.cpu, m.pid));
+        }
         let shown = |herd: &Herd| self.cpus.has(herd.orig) || self.cpus.has(herd.dest);
         BalanceReport {
             schema: "schedviz/balance/1",
             from_ns: self.start,
             to_ns: end,
-            total: causes.iter().map(|c| c.count).sum(),
+            total,
             causes,
             herds: self.herds.into_found().into_iter().filter(shown).collect(),
-            arrows: self.arrows,
+            unlisted: self.listed.as_ref().map(|listed| total - listed.len() as u64).filter(|n| *n > 0),
+            migrations: self.listed,
+            arrows,
+            arrowed,
             densities: self.densities,
         }
     }
@@ -176,17 +232,45 @@ impl Balance<'_> {
         let sums = &mut self.sums[m.cause as usize];
         sums.count += 1;
         sums.queued += u64::from(m.queued);
-        if let Some(distance) = self.topology.distance(m.orig, m.dest) {
+        let distance = self.topology.distance(m.orig, m.dest);
+        if let Some(distance) = distance {
             sums.by_distance[distance as usize] += 1;
         }
         if let Some(delay) = m.first_run {
             sums.delays.add(delay);
         }
-        if self.arrows.len() <= ARROWS {
-            self.arrows.push(m);
+        if sums.count <= ARROWS {
+            sums.arrows.push(m);
+        }
+        if let Some(listed) = self.listed.as_mut().filter(|listed| listed.len() < LISTED) {
+            let told = self.topology.distances();
+            listed.push(Listed {
+                ts_ns: m.ts,
+                cpu: m.on,
+                pid: m.pid,
+                command: m.command,
+                from_cpu: m.orig,
+                to_cpu: m.dest,
+                cause: m.cause,
+                queued: m.queued,
+                distance: distance.filter(|distance| told[*distance as usize]),
+                until_run_ns: m.first_run,
+            });
         }
         self.densities.entry((m.cause, m.dest)).or_default().add(m.ts, self.from, self.to);
     }
+}
+
+/// The causes whose migrations are drawn as arrows: the rarest ones, as many as fit the page together.
+fn arrowed(causes: &[Cell]) -> Vec<Cause> {
+    let mut by_count: Vec<&Cell> = causes.iter().collect();
+    by_count.sort_by_key(|cell| cell.count);
+    let mut sum = 0;
+    let fits = |cell: &&Cell| {
+        sum += cell.count;
+        sum <= ARROWS
+    };
+    by_count.into_iter().take_while(fits).map(|cell| cell.cause).collect()
 }
 
 /// The table for people.
@@ -242,20 +326,31 @@ fn color(cause: Cause) -> Color {
 /// Behind the arrows of a herd.
 const HERD: Color = Color::rgb(0xff, 0xd9, 0x66);
 
-/// The figure: arrows from core to core where they fit, else densities on the core they go to.
+/// The figure: arrows from core to core for the causes whose migrations fit the page, bars on the core that the task
+/// goes to for the others.
 pub fn balance_figure(
     report: &BalanceReport,
     options: &Options,
     heading: &Heading,
     background: Option<&DrawLanes<'_>>,
 ) -> Figure {
-    let fits = report.total <= ARROWS as u64;
+    let is_arrowed = |cell: &&Cell| report.arrowed.contains(&cell.cause);
+    let (mut arrowed, barred): (Vec<&Cell>, Vec<&Cell>) = report.causes.iter().partition(is_arrowed);
+    let lanes: Vec<Vec<(Option<&Density>, Color)>> = (options.cpus.iter())
+        .map(|(cpu, _)| {
+            let part = |cell: &&Cell| (report.densities.get(&(cell.cause, *cpu)), color(cell.cause));
+            barred.iter().map(part).collect()
+        })
+        .collect();
+    let full = fullest(&lanes);
     let height = lanes_height(options.cpus.len());
     let span = report.to_ns.since(report.from_ns).seconds();
-    let how = if fits {
-        "an arrow from the core that a task leaves to the one it goes to"
-    } else {
-        "too many for arrows: bars of how many go to a core; the rarer causes in front"
+    let arrow = "an arrow from the core that a task leaves to the one it goes to";
+    let bars = scale_of_bars(full, "migrations to that core", span);
+    let how = match (arrowed.is_empty(), barred.is_empty()) {
+        (_, true) => arrow.to_owned(),
+        (true, false) => bars,
+        (false, false) => format!("{arrow}; frequent causes as bars: {bars}"),
     };
     let texts = heading.texts(
         format!("{}: {} migrations, and why", heading.trace, report.total),
@@ -265,7 +360,10 @@ pub fn balance_figure(
         .causes
         .iter()
         .map(|c| LegendEntry {
-            swatch: Swatch::Area(Paint::Solid(color(c.cause))),
+            swatch: match is_arrowed(&c) {
+                true => Swatch::Marker(Shape::Triangle, color(c.cause)),
+                false => Swatch::Area(Paint::Solid(color(c.cause))),
+            },
             label: format!("{} ({}, {:.1} %)", c.cause.name(), c.count, 100.0 * c.count as f64 / report.total as f64),
         })
         .collect();
@@ -282,15 +380,11 @@ pub fn balance_figure(
     }
     let layout = LaneLayout::new(options.cpus.clone(), page.top, page.height);
     draw_herds(&mut page.figure, report, options, &scale, &layout);
-    let mut by_count: Vec<&Cell> = report.causes.iter().collect();
-    by_count.sort_by_key(|c| std::cmp::Reverse(c.count));
-    for cell in by_count {
-        if fits {
-            draw_arrows(&mut page.figure, report, cell.cause, options, &scale, &layout);
-        } else {
-            let lanes = options.cpus.iter().map(|(cpu, _)| report.densities.get(&(cell.cause, *cpu)));
-            draw_densities(&mut page.figure, lanes, &scale, &layout, color(cell.cause));
-        }
+    draw_bars(&mut page.figure, &lanes, full, &scale, &layout);
+    // The rarest in front.
+    arrowed.sort_by_key(|cell| std::cmp::Reverse(cell.count));
+    for cell in arrowed {
+        draw_arrows(&mut page.figure, report, cell.cause, options, &scale, &layout);
     }
     page.figure
 }
@@ -337,4 +431,63 @@ fn draw_arrows(
     figure.push(Item::Lines { stroke: color(cause), width: 50, dash: 0, lines });
     figure.push(Item::Markers { shape: Shape::Peak, fill: color(cause), size, at: up });
     figure.push(Item::Markers { shape: Shape::Triangle, fill: color(cause), size, at: down });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn migration(ts: i64, cause: Cause, first_run: Option<Dur>) -> Migration {
+        let (pid, command) = (Pid(7), Comm::new(b"task"));
+        let (orig, dest) = (Cpu(0), Cpu(1));
+        Migration { ts: Ts(ts), on: Cpu(1), pid, command, orig, dest, cause, queued: false, first_run }
+    }
+
+    #[test]
+    fn rare_causes_keep_their_arrows_above_the_bars_of_frequent_ones() {
+        let (topology, cpus) = (Topology::default(), ChosenCpus::default());
+        let (from, to) = (Ts(0), Ts(4_000_000));
+        let mut balance = Balance::new(&topology, &cpus, from, to).listing(true);
+        // Five wakeup placements in each column, and two steals.
+        (0..2000).for_each(|n| balance.take(migration(n * 2000, Cause::Wakeup, Some(Dur(10)))));
+        (0..2).for_each(|n| balance.take(migration(n * 5001, Cause::NewIdle, None)));
+        let report = balance.finish(to, &SchedState::default());
+        assert_eq!((report.total, report.arrowed.as_slice(), report.unlisted), (2002, &[Cause::NewIdle][..], None));
+        let listed = report.migrations.as_ref().expect("a list");
+        assert!(listed.len() == 2002 && listed.is_sorted_by_key(|m| m.ts_ns));
+        let options = Options { zero: from, cpus: vec![(Cpu(0), None), (Cpu(1), None)] };
+        let figure = balance_figure(&report, &options, &Heading::default(), None);
+        let of = |wanted: Color, items: &[Item]| {
+            let (mut lines, mut bars, mut heads) = (0, Vec::new(), 0);
+            for item in items {
+                match item {
+                    Item::Lines { stroke, lines: these, .. } if *stroke == wanted => lines += these.len(),
+                    Item::Rects { fill: Paint::Solid(fill), rects } if *fill == wanted => bars.extend(rects.clone()),
+                    Item::Markers { fill, at, .. } if *fill == wanted => heads += at.len(),
+                    _ => {}
+                }
+            }
+            (lines, bars, heads)
+        };
+        // One head is in the legend.
+        let (lines, bars, heads) = of(color(Cause::NewIdle), &figure.items);
+        assert_eq!((lines, bars.len(), heads), (2, 0, 3));
+        let (lines, mut bars, heads) = of(color(Cause::Wakeup), &figure.items);
+        bars.retain(|bar| bar.w < 3 * PT);
+        assert_eq!((lines, bars.len(), heads), (0, 400, 0));
+        assert!(bars.iter().all(|bar| bar.h == bars[0].h), "five in each column");
+        let says =
+            |words: &str| figure.items.iter().any(|i| matches!(i, Item::Text { text, .. } if text.contains(words)));
+        assert!(says("a bar as high as its lane is 5 migrations to that core in 10.0 \u{b5}s"));
+    }
+
+    #[test]
+    fn parts_of_a_bar_are_visible_and_no_higher_than_the_lane() {
+        use crate::figure::heights;
+        assert_eq!(heights(&[50, 50], 100, 1600), [800, 800]);
+        assert_eq!(heights(&[0, 25], 100, 1600), [0, 400]);
+        // One of ten thousand is seen, and the other leaves it room.
+        assert_eq!(heights(&[9_999, 1], 10_000, 1600), [1500, 100]);
+        assert_eq!(heights(&[1], 1, 0), [1], "lanes without a height");
+    }
 }

@@ -1,8 +1,8 @@
-//! The figure: run intervals, and over them a marker for each event, or densities.
+//! The figure: run intervals, and over them a marker for each event of the rarer kinds, and bars for the others.
 
-use crate::{COLUMNS, Density, Report};
+use crate::{COLUMNS, Density, KindReport, Report};
 use draw::{Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
-use sched::{Cpu, Ts};
+use sched::{Cpu, Dur, Ts};
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::INK;
 use timeline::{LaneLayout, TimeScale};
@@ -28,10 +28,17 @@ pub(crate) const COLORS: [Color; 5] = [
     Color::rgb(0x90, 0x30, 0x90),
     INK,
 ];
-const DENSITY: Color = Color::rgb(0xc0, 0x10, 0x20);
+/// Bars differ in colour from every marker.
+const DENSITY: Color = Color::rgb(0xd0, 0x80, 0x10);
 
-/// How the kind in this place looks: neighbours differ in colour and in shape.
+/// Kinds that the legend does not list.
+const UNLISTED: (Shape, Color) = (Shape::ALL[0], Color::grey(0x80));
+
+/// How the marked kind in this place looks: neighbours differ in colour and in shape.
 fn look(index: usize) -> (Shape, Color) {
+    if index >= LISTED {
+        return UNLISTED;
+    }
     (Shape::ALL[index % Shape::ALL.len()], COLORS[(index + index / Shape::ALL.len()) % COLORS.len()])
 }
 
@@ -50,61 +57,73 @@ pub(crate) fn behind(background: Option<&DrawLanes<'_>>) -> &'static str {
 pub fn figure(report: &Report, options: &Options, heading: &Heading, background: Option<&DrawLanes<'_>>) -> Figure {
     let height = lanes_height(options.cpus.len());
     let span = report.to_ns.since(report.from_ns).seconds();
-    let how = if report.is_marked() {
-        "a marker each".to_owned()
-    } else {
-        format!("too many for markers: a bar is how many there are in {:.3} ms", span * 1e3 / COLUMNS as f64)
+    let density = |cpu: Cpu| report.densities.iter().find(|(c, _)| *c == cpu).map(|(_, density)| density);
+    let lanes: Vec<Vec<_>> = options.cpus.iter().map(|(cpu, _)| vec![(density(*cpu), DENSITY)]).collect();
+    let full = fullest(&lanes);
+    let (barred, marked) = report.kinds.split_at(report.barred);
+    let bars = scale_of_bars(full, "events", span);
+    let how = match (barred.len(), marked.len()) {
+        (0, _) => "a marker each".to_owned(),
+        (_, 0) => bars,
+        (1, _) => format!("a marker each, but for {} as bars: {bars}", barred[0].name),
+        (n, _) => format!("a marker each, but for the {n} most frequent kinds as bars: {bars}"),
     };
     let texts = heading.texts(
         format!("{}: {} events", heading.trace, report.total),
         format!("{span:.6} s shown; {how}.{}", behind(background)),
     );
-    let mut page = Page::new(WIDTH, height, &texts, &legend(report));
+    let mut page = Page::new(WIDTH, height, &texts, &legend(barred, marked));
     let scale = page.scale(report.from_ns, report.to_ns, options.zero);
     page.time_axis(&scale);
     if let Some(draw) = background {
         draw(&mut page.figure, &scale, page.top, page.height);
     }
     let layout = LaneLayout::new(options.cpus.clone(), page.top, page.height);
-    if report.is_marked() {
-        draw_markers(&mut page.figure, report, options, &scale, &layout);
-    } else {
-        let lanes = options.cpus.iter().map(|(cpu, _)| report.densities.iter().find(|(c, _)| c == cpu).map(|(_, d)| d));
-        draw_densities(&mut page.figure, lanes, &scale, &layout, DENSITY);
+    if !barred.is_empty() {
+        draw_bars(&mut page.figure, &lanes, full, &scale, &layout);
     }
+    draw_markers(&mut page.figure, marked, options, &scale, &layout);
     page.figure
 }
 
-fn legend(report: &Report) -> Vec<LegendEntry> {
-    let mut legend: Vec<LegendEntry> = report
-        .kinds
-        .iter()
-        .take(LISTED)
-        .enumerate()
-        .map(|(i, kind)| {
-            let (shape, color) = look(i);
-            let swatch = if report.is_marked() { Swatch::Marker(shape, color) } else { Swatch::Blank };
-            LegendEntry { swatch, label: format!("{} ({}, {:.1} %)", kind.name, kind.count, kind.percent) }
-        })
-        .collect();
-    if !report.is_marked() {
-        let label = "events of all kinds".to_owned();
-        legend.insert(0, LegendEntry { swatch: Swatch::Area(Paint::Solid(DENSITY)), label });
+/// The kinds in bars, which share a colour, and those with markers.
+fn legend(barred: &[KindReport], marked: &[KindReport]) -> Vec<LegendEntry> {
+    let label = |kind: &KindReport| format!("{} ({}, {:.1} %)", kind.name, kind.count, kind.percent);
+    let bars = Swatch::Area(Paint::Solid(DENSITY));
+    let mut legend = Vec::new();
+    match barred {
+        [] => {}
+        [kind] => legend.push(LegendEntry { swatch: bars, label: label(kind) }),
+        kinds => {
+            legend.push(LegendEntry { swatch: bars, label: format!("bars: {} kinds together", kinds.len()) });
+            // Kinds with a marker must be listed to be told apart; those in bars get the room that is left.
+            let room = LISTED.saturating_sub(marked.len()).max(6);
+            legend.extend(kinds.iter().take(room).map(|k| LegendEntry { swatch: Swatch::Blank, label: label(k) }));
+            if let Some(more) = kinds.len().checked_sub(room).filter(|more| *more > 0) {
+                let label = format!("and {more} more kinds in bars");
+                legend.push(LegendEntry { swatch: Swatch::Blank, label });
+            }
+        }
     }
-    if report.kinds.len() > LISTED {
-        let label = format!("and {} more kinds", report.kinds.len() - LISTED);
-        legend.push(LegendEntry { swatch: Swatch::Blank, label });
+    let entry = |(i, kind): (usize, &KindReport)| {
+        let (shape, color) = look(i);
+        LegendEntry { swatch: Swatch::Marker(shape, color), label: label(kind) }
+    };
+    legend.extend(marked.iter().take(LISTED).enumerate().map(entry));
+    if marked.len() > LISTED {
+        let label = format!("and {} more kinds", marked.len() - LISTED);
+        legend.push(LegendEntry { swatch: Swatch::Marker(UNLISTED.0, UNLISTED.1), label });
     }
     legend
 }
 
-fn draw_markers(figure: &mut Figure, report: &Report, options: &Options, scale: &TimeScale, layout: &LaneLayout) {
+fn draw_markers(figure: &mut Figure, kinds: &[KindReport], options: &Options, scale: &TimeScale, layout: &LaneLayout) {
     let place = |cpu: Cpu| options.cpus.iter().position(|(c, _)| *c == cpu);
     // What follows one another within microseconds stands one below the other.
-    let rows = (report.kinds.len().clamp(1, 4) as Unit).min((layout.bar() / (3 * PT)).max(1));
+    let rows = (kinds.len().clamp(1, 4) as Unit).min((layout.bar() / (3 * PT)).max(1));
     let size = (layout.pitch() * 8 / 10 / rows).clamp(2 * PT, 6 * PT);
     // The rare ones in front.
-    for (i, kind) in report.kinds.iter().enumerate() {
+    for (i, kind) in kinds.iter().enumerate() {
         let (shape, fill) = look(i);
         let row = i as Unit % rows;
         let at = kind.marks.iter().filter_map(|(ts, cpu)| {
@@ -116,26 +135,56 @@ fn draw_markers(figure: &mut Figure, report: &Report, options: &Options, scale: 
     }
 }
 
-/// A bar for each column in which there were any; the most in any column is as high as a lane, and
-/// one is never nothing.
-pub(crate) fn draw_densities<'d>(
-    figure: &mut Figure,
-    lanes: impl Iterator<Item = Option<&'d Density>> + Clone,
-    scale: &TimeScale,
-    layout: &LaneLayout,
-    color: Color,
-) {
-    let most = lanes.clone().flatten().flat_map(|d| &d.0).max().copied().unwrap_or(0).max(1);
-    let mut rects = Vec::new();
-    for (index, density) in lanes.enumerate() {
-        let Some(Density(columns)) = density else { continue };
-        let (top, bar) = (layout.top_of(index), layout.bar());
-        for (column, n) in columns.iter().enumerate().filter(|(_, n)| **n > 0) {
-            let x = scale.x + (i64::from(scale.width) * column as i64 / COLUMNS as i64) as Unit;
-            let right = scale.x + (i64::from(scale.width) * (column as i64 + 1) / COLUMNS as i64) as Unit;
-            let h = (i64::from(bar) * i64::from(*n) / i64::from(most)).max(i64::from(bar / 16).max(1)) as Unit;
-            rects.push(Rect { x, y: top + bar - h, w: right - x, h });
+/// Lanes of bars: for each lane the parts that are stacked there, from below to above.
+type Bars<'d> = [Vec<(Option<&'d Density>, Color)>];
+
+/// The most that any column of any lane has of all parts together; this is drawn as high as a lane.
+pub(crate) fn fullest(lanes: &Bars<'_>) -> u64 {
+    let sum = |lane: &Vec<(Option<&Density>, Color)>, column: usize| -> u64 {
+        lane.iter().flat_map(|(density, _)| density).map(|density| u64::from(density.0[column])).sum()
+    };
+    lanes.iter().flat_map(|lane| (0..COLUMNS).map(|column| sum(lane, column))).max().unwrap_or(0)
+}
+
+/// The scale of bars in words: what a bar as high as a lane stands for.
+pub(crate) fn scale_of_bars(full: u64, what: &str, span: f64) -> String {
+    let column = Dur((span * 1e9 / COLUMNS as f64) as u64);
+    format!("a bar as high as its lane is {full} {what} in {}", column.human())
+}
+
+/// A bar for each column in which a lane has any; `full` is as high as a lane, and one is never nothing.
+pub(crate) fn draw_bars(figure: &mut Figure, lanes: &Bars<'_>, full: u64, scale: &TimeScale, layout: &LaneLayout) {
+    let parts = lanes.iter().map(Vec::len).max().unwrap_or(0);
+    let mut rects: Vec<(Color, Vec<Rect>)> = vec![(DENSITY, Vec::new()); parts];
+    let edge = |column: usize| scale.x + (i64::from(scale.width) * column as i64 / COLUMNS as i64) as Unit;
+    for (index, lane) in lanes.iter().enumerate() {
+        let (bottom, bar) = (layout.top_of(index) + layout.bar(), layout.bar());
+        for column in 0..COLUMNS {
+            let counts: Vec<u32> = lane.iter().map(|(density, _)| density.map_or(0, |d| d.0[column])).collect();
+            let (x, mut y) = (edge(column), bottom);
+            for (part, h) in heights(&counts, full, bar).into_iter().enumerate().filter(|(_, h)| *h > 0) {
+                y -= h;
+                rects[part].0 = lane[part].1;
+                rects[part].1.push(Rect { x, y, w: edge(column + 1) - x, h });
+            }
         }
     }
-    figure.push(Item::Rects { fill: Paint::Solid(color), rects });
+    for (color, rects) in rects.into_iter().filter(|(_, rects)| !rects.is_empty()) {
+        figure.push(Item::Rects { fill: Paint::Solid(color), rects });
+    }
+}
+
+/// How high the parts of a bar are: none that is something becomes nothing, and all together are at most `bar`.
+pub(crate) fn heights(counts: &[u32], full: u64, bar: Unit) -> Vec<Unit> {
+    let least = (bar / 16).max(1);
+    let height = |n: &u32| match n {
+        0 => 0,
+        n => ((i64::from(bar) * i64::from(*n) / full.max(1) as i64) as Unit).max(least),
+    };
+    let mut heights: Vec<Unit> = counts.iter().map(height).collect();
+    let excess = heights.iter().sum::<Unit>() - bar;
+    if let Some(highest) = heights.iter_mut().max().filter(|_| excess > 0) {
+        *highest = (*highest - excess).max(1);
+    }
+    heights
 }

@@ -1,8 +1,8 @@
 //! When events happen, and how they relate to scheduling.
 //!
-//! [`Gather`] counts occurrences by kind and by place: a marker each while they fit the page, a
-//! density for each core where they do not; the counts are exact either way. [`Balance`] does the
-//! same for migrations, each with its cause.
+//! [`Gather`] counts occurrences by kind and by place: a marker each for the kinds whose markers fit the page, bars on
+//! each core for the more frequent ones; the counts are exact either way. [`Balance`] does the same for migrations,
+//! each with its cause.
 
 mod balance;
 mod figure;
@@ -10,7 +10,7 @@ mod kinds;
 mod rate;
 mod values;
 
-pub use balance::{Balance, BalanceReport, Cell, balance_figure, balance_text};
+pub use balance::{Balance, BalanceReport, Cell, Listed, balance_figure, balance_text};
 pub use figure::{Options, figure};
 pub use kinds::shortened;
 pub use rate::{rate_figure, value_figure};
@@ -19,12 +19,13 @@ pub use values::Summary;
 use rustc_hash::FxHashMap;
 use sched::{Cpu, Ts};
 use serde::Serialize;
+use std::cmp::Ordering;
 
 /// Columns of a density.
 pub(crate) const COLUMNS: usize = 400;
 
-/// More markers than this are drawn as densities.
-const MARKERS: usize = 4000;
+/// Maximum number of markers on a page. Rare kinds get theirs first.
+const MARKERS: u64 = 4000;
 
 /// More kinds than this are no kinds: the rest is gathered in one.
 const KINDS: usize = 200;
@@ -68,7 +69,7 @@ pub struct KindReport {
     /// The mean of the values in each of 400 columns of the window; empty without values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub course: Vec<Option<f64>>,
-    /// Where each occurred, while they fit the page.
+    /// Where each occurred, unless they are too many for markers.
     #[serde(skip)]
     pub(crate) marks: Vec<(Ts, Cpu)>,
     /// Over time, if rates were asked for: how many in each of 400 columns of the window.
@@ -89,16 +90,12 @@ pub struct Report {
     pub total: u64,
     /// By kind, the most frequent first.
     pub kinds: Vec<KindReport>,
-    /// By core.
+    /// How many kinds, from the first one on, are drawn as bars; the others have a marker for each event.
+    #[serde(skip)]
+    pub(crate) barred: usize,
+    /// The events in bars by core.
     #[serde(skip)]
     pub(crate) densities: Vec<(Cpu, Density)>,
-}
-
-impl Report {
-    /// Whether every occurrence has a marker.
-    pub fn is_marked(&self) -> bool {
-        self.total <= MARKERS as u64
-    }
 }
 
 /// Counts occurrences.
@@ -158,9 +155,11 @@ impl Gather {
         if let Some(rate) = &mut kind.rate {
             rate.add(ts, self.from, self.to);
         }
-        // Beyond that there will be densities, and no markers.
-        if self.total <= MARKERS as u64 {
-            kind.marks.push((ts, cpu));
+        // A kind with more of them gets no markers.
+        match kind.count.cmp(&(MARKERS + 1)) {
+            Ordering::Less => kind.marks.push((ts, cpu)),
+            Ordering::Equal => kind.marks = Vec::new(),
+            Ordering::Greater => {}
         }
         self.densities.entry(cpu).or_default().add(ts, self.from, self.to);
     }
@@ -179,9 +178,21 @@ impl Gather {
         };
         let mut kinds: Vec<KindReport> = self.kinds.into_iter().map(report).collect();
         kinds.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
-        let mut densities: Vec<(Cpu, Density)> = self.densities.into_iter().collect();
+        let mut sum = 0;
+        let rare = kinds.iter().rev().take_while(|kind| {
+            sum += kind.count;
+            sum <= MARKERS
+        });
+        let barred = kinds.len() - rare.count();
+        let mut all = self.densities;
+        for (ts, cpu) in kinds[barred..].iter().flat_map(|kind| &kind.marks) {
+            if let Some(density) = all.get_mut(cpu) {
+                density.0[column_of(*ts, self.from, self.to)] -= 1;
+            }
+        }
+        let mut densities: Vec<(Cpu, Density)> = all.into_iter().collect();
         densities.sort_by_key(|(cpu, _)| *cpu);
-        Report { schema: "schedviz/events/1", from_ns: self.from, to_ns: self.to, total, kinds, densities }
+        Report { schema: "schedviz/events/1", from_ns: self.from, to_ns: self.to, total, kinds, barred, densities }
     }
 }
 
@@ -214,9 +225,19 @@ mod tests {
         let report = gather.finish();
         let counts: Vec<_> = report.kinds.iter().map(|k| (k.name.as_str(), k.count, k.percent)).collect();
         assert_eq!(counts, [("b", 7500, 75.0), ("a", 2500, 25.0)]);
-        assert!(!report.is_marked() && report.kinds.iter().map(|k| k.marks.len()).sum::<usize>() <= MARKERS);
+        // The rarer kind has its markers, and only the other stands in the bars.
+        assert_eq!((report.barred, report.kinds[0].marks.len(), report.kinds[1].marks.len()), (1, 0, 2500));
         let columns: u64 = report.densities.iter().flat_map(|(_, d)| &d.0).map(|n| u64::from(*n)).sum();
-        assert_eq!(columns, 10_000);
+        assert_eq!(columns, 7500);
+        let options = Options { zero: Ts(0), cpus: (0..3).map(|cpu| (Cpu(cpu), None)).collect() };
+        let figure = figure(&report, &options, &timeline::page::Heading::default(), None);
+        let marked = |item: &draw::Item| if let draw::Item::Markers { at, .. } = item { at.len() } else { 0 };
+        assert_eq!(figure.items.iter().map(marked).sum::<usize>(), 2501, "one of them in the legend");
+        let text =
+            |item: &draw::Item| if let draw::Item::Text { text, .. } = item { text.clone() } else { String::new() };
+        let texts: Vec<String> = figure.items.iter().map(text).collect();
+        let scale = "a marker each, but for b as bars: a bar as high as its lane is 8 events in 2 ns";
+        assert!(texts.iter().any(|text| text.contains(scale)), "{texts:?}");
         let rates: u32 = report.kinds.iter().filter_map(|k| k.columns.as_ref()).flatten().sum();
         assert_eq!(rates, 10_000);
         let mut gather = Gather::new(Ts(0), Ts(1), false);

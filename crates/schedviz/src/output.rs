@@ -282,6 +282,11 @@ impl OutputArgs {
         self.output.is_some() || self.format.is_some()
     }
 
+    /// Whether single entries are wanted: in JSON, or in a table.
+    pub(crate) fn wants_entries(&self) -> bool {
+        self.json || self.wants(Format::Json) || self.wants(Format::Csv)
+    }
+
     /// Whether the file is standard output.
     fn is_standard_output(&self) -> bool {
         self.output.as_ref().is_some_and(|path| path.as_os_str() == "-")
@@ -330,7 +335,8 @@ impl OutputArgs {
             Format::Pdf => vec![draw::pdf(&figures()?)],
             Format::Svg => figures()?.iter().map(|figure| draw::svg(figure).into_bytes()).collect(),
             Format::Png => figures()?.iter().map(|figure| draw::png(figure, self.dpi)).collect::<Result<_, _>>()?,
-            Format::Json => vec![json(document)?],
+            // It can be too long to be held.
+            Format::Json => return stream(path, |out| write_json(out, document)),
             Format::Csv => match csv {
                 Some(csv) => return stream(path, csv),
                 None => bail!("there is no table of this"),
@@ -369,7 +375,16 @@ pub(crate) fn json(report: &impl Serialize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Writes a document.
+fn write_json(out: &mut dyn Write, report: &impl Serialize) -> Result<()> {
+    // As what it was, so that a closed pipe shows.
+    serde_json::to_writer_pretty(&mut *out, report).map_err(std::io::Error::from)?;
+    Ok(out.write_all(b"\n")?)
+}
+
 /// Prints a report.
 fn print_json(report: &impl Serialize) -> Result<()> {
-    print(&json(report)?)
+    let mut out = Lines::open(None)?;
+    write_json(&mut out, report)?;
+    out.finish()
 }

@@ -388,7 +388,11 @@ fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
     }
     let tasks = args.tasks.filter()?;
     let wanted = |m: &Migration| tasks.takes(m.pid, || m.command);
-    let analysis = || Balance::new(&subject.topology, &subject.shown.chosen, subject.from, subject.to).only(&wanted);
+    let listing = args.output.wants_entries();
+    let analysis = || {
+        let all = Balance::new(&subject.topology, &subject.shown.chosen, subject.from, subject.to);
+        all.listing(listing).only(&wanted)
+    };
     let outcome = subject.follow(&BeginArgs::default(), subject.page(), analysis)?;
     let (report, found) = (outcome.output, outcome.diagnostics);
     let report = WithProbes { report: &report, probes: Funnel::of(subject) };
@@ -402,5 +406,23 @@ fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
         })
     };
     let document = Document::of(subject, &report, &found);
-    document.give("balance", subject, &args.output, Forms::told(text, figure).and_drawn())
+    if let (Some(left_out), false) = (report.report.unlisted, subject.read.quiet) {
+        eprintln!("schedviz: {left_out} migrations are not listed; --min, --max and --tasks choose a part of them");
+    }
+    let table = |out: &mut dyn io::Write| migrations(report.report, out);
+    document.give("balance", subject, &args.output, Forms::told(text, figure).and_drawn().with_csv(table))
+}
+
+/// The migrations one by one as a table, with the words of the JSON document.
+fn migrations(report: &BalanceReport, out: &mut dyn io::Write) -> Result<()> {
+    writeln!(out, "ts_ns,cpu,pid,command,from_cpu,to_cpu,cause,queued,distance,until_run_ns")?;
+    for m in report.migrations.iter().flatten() {
+        let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let (cause, distance) = (word(serde_json::to_value(m.cause)?), word(serde_json::to_value(m.distance)?));
+        let command = quoted(&m.command.to_string());
+        let until_run = m.until_run_ns.map_or_else(String::new, |until| until.0.to_string());
+        let (ts, cpu, pid, from, to) = (m.ts_ns.0, m.cpu, m.pid, m.from_cpu, m.to_cpu);
+        writeln!(out, "{ts},{cpu},{pid},{command},{from},{to},{cause},{},{distance},{until_run}", m.queued)?;
+    }
+    Ok(())
 }
