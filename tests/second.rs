@@ -17,11 +17,9 @@ const OFFLINE: i32 = -2;
 struct Slow {
     current: BTreeMap<u32, Option<i32>>,
     waiting: BTreeMap<i32, u32>,
-    /// Tasks forked in the trace,
-    forked: BTreeSet<i32>,
-    /// the traced command's first task, which is the first to execute a program of those that were not,
+    /// The traced command's first task, where the trace shows it,
     root: Option<i32>,
-    /// and what descends from it, itself included.
+    /// and what descends from it, itself included from its exec on.
     traced: BTreeSet<i32>,
     /// Tasks were queued where there is no event, and left: others may have been woken there.
     queued_unseen: bool,
@@ -59,8 +57,7 @@ impl Slow {
         let mut slow = Slow {
             current: BTreeMap::new(),
             waiting,
-            forked: BTreeSet::new(),
-            root: None,
+            root: Slow::root(events),
             traced: BTreeSet::new(),
             queued_unseen: false,
             incomplete,
@@ -204,9 +201,21 @@ impl Slow {
         Some(waiting)
     }
 
-    /// Where it is not known which command was traced, what was forked is the application.
+    /// The traced command's first task: the first to execute a program of those that were not forked in the trace.
+    fn root(events: &[SchedEvent]) -> Option<i32> {
+        let mut forked = BTreeSet::new();
+        events.iter().find_map(|event| match event.kind {
+            Kind::Fork { child, .. } => {
+                forked.insert(child);
+                None
+            }
+            Kind::Exec { pid, .. } if !forked.contains(&pid) => Some(pid.0),
+            _ => None,
+        })
+    }
+
     fn is_application(&self, pid: i32) -> bool {
-        if self.root.is_some() { self.traced.contains(&pid) } else { self.forked.contains(&pid) }
+        self.traced.contains(&pid)
     }
 
     /// The CPUs that idle, those that are overloaded by tasks that count, and how many of these wait there.
@@ -316,8 +325,9 @@ impl Slow {
                 }
             }
             Kind::Fork { parent, child, .. } => {
-                self.forked.insert(child.0);
                 self.traced.remove(&child.0);
+                // Its number is another task's now.
+                self.root = self.root.filter(|root| *root != child.0);
                 if self.traced.contains(&parent.0) {
                     self.traced.insert(child.0);
                 }
@@ -332,8 +342,7 @@ impl Slow {
                         self.traced.insert(pid.0);
                     }
                 }
-                if self.root.is_none() && !self.forked.contains(&pid.0) {
-                    self.root = Some(pid.0);
+                if self.root == Some(pid.0) {
                     self.traced.insert(pid.0);
                 }
             }

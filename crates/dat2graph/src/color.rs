@@ -128,10 +128,9 @@ impl Coloring {
             && (!self.forked || self.is_application(pid, ts))
     }
 
-    /// The traced command and its descendants; where no exec shows which command was traced, all
-    /// tasks forked since the start.
+    /// The traced command and its descendants; no task where no exec shows which command was traced.
     fn is_application(&self, pid: Pid, ts: Ts) -> bool {
-        self.lineage.of(pid, ts).is_traced(self.lineage.root())
+        self.lineage.of(pid, ts).descends
     }
 
     /// The class of a CPU's span.
@@ -252,6 +251,7 @@ impl Coloring {
             ColorBy::Command => "coloured by command",
             ColorBy::Parent => "coloured by parent",
             ColorBy::Node => "coloured by the NUMA node a task first ran on",
+            ColorBy::Class if self.lineage.root().is_none() => "coloured by class of task, the application unknown",
             ColorBy::Class => "coloured by class of task",
         };
         let only = match () {
@@ -260,7 +260,7 @@ impl Coloring {
                 ", the traced command and its descendants only".into()
             }
             () if self.forked => {
-                ", tasks forked since the start only (the trace does not show the traced command)".into()
+                ", the application only, which is unknown: the exec of the traced command is not in the trace".into()
             }
             () if !self.tasks.takes_all() => ", chosen tasks only".into(),
             () => String::new(),

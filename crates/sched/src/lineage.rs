@@ -12,17 +12,12 @@ pub struct Kin {
     pub parent: Option<Pid>,
     /// It was forked while the trace ran.
     pub forked: bool,
-    /// It is the traced command, or descends from it.
+    /// It is the traced command, or descends from it: a task of the application. False for every task where the trace
+    /// does not show the traced command.
     pub descends: bool,
 }
 
 impl Kin {
-    /// Whether it belongs to the traced command, whose first task is `root`; where that is not known,
-    /// whether it was forked while the trace ran.
-    pub fn is_traced(self, root: Option<Pid>) -> bool {
-        if root.is_some() { self.descends } else { self.forked }
-    }
-
     /// Whether it is a thread of the kernel, by its name or by who forked it.
     pub fn is_of_kernel(self, comm: Comm) -> bool {
         is_kernel_thread(comm) || self.parent == Some(Pid::KTHREADD)
@@ -41,12 +36,28 @@ impl Kin {
 pub struct Lineage {
     kin: FxHashMap<Pid, Kin>,
     root: Option<Pid>,
+    /// The root was given, not found among the events seen so far.
+    given: bool,
+    /// The root has executed its program.
+    executed: bool,
     /// What tasks were called before their latest names, where that was told, until the traced command is known.
     before: FxHashMap<Pid, Comm>,
 }
 
 impl Lineage {
-    /// The traced command's first task, once its exec was seen.
+    /// The lineage at the start of a trace, before its first event. `root` is the traced command's first task, where a
+    /// look ahead has found it.
+    pub(crate) fn with_root(root: Option<Pid>) -> Lineage {
+        Lineage { root, given: root.is_some(), ..Lineage::default() }
+    }
+
+    /// Whether the events seen so far have shown the traced command, where it was not given.
+    pub(crate) fn has_found_root(&self) -> bool {
+        self.root.is_some() && !self.given
+    }
+
+    /// The traced command's first task: given, or known since its exec was seen. It belongs to the application from that
+    /// exec on; before, it is a part of the recorder.
     pub fn root(&self) -> Option<Pid> {
         self.root
     }
@@ -75,7 +86,7 @@ impl Lineage {
 
     /// A `task_rename`: this is what it was called until then.
     pub fn rename(&mut self, pid: Pid, before: Comm) {
-        if self.root.is_none() {
+        if !self.executed {
             self.before.insert(pid, before);
         }
     }
@@ -90,8 +101,9 @@ impl Lineage {
         // An exec takes its name before it is told.
         let name = self.before.remove(&old_pid).unwrap_or(name);
         let traced = name.is_empty() || name == program || name == Comm::new(b"trace-cmd");
-        if self.root.is_none() && traced && !self.of(pid).forked {
+        if self.root.is_none_or(|root| root == pid) && traced && !self.of(pid).forked {
             self.root = Some(pid);
+            self.executed = true;
             self.kin.entry(pid).or_default().descends = true;
         }
     }

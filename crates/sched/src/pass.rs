@@ -305,6 +305,7 @@ impl<S: EventSource> Pass<S> {
             without_wakeups: !extent.wakeups,
             without_wakings: true,
             incomplete: false,
+            root: None,
         };
         start.cpus.sort_unstable_by_key(|(cpu, _)| *cpu);
         let (from, to) = self.window.within(extent.start, extent.end);
@@ -391,6 +392,77 @@ mod tests {
         fn saved_name(&self, _: Pid) -> Comm {
             Comm::new(b"at the end")
         }
+    }
+
+    /// How long the application's tasks ran in the window, and since when so many of them run.
+    #[derive(Default)]
+    struct Application {
+        ns: u64,
+        since: Ts,
+        running: u64,
+    }
+
+    impl Application {
+        fn pass(&mut self, ts: Ts) {
+            self.ns += self.running * ts.since(self.since).0;
+            self.since = ts;
+        }
+    }
+
+    impl Analysis for Application {
+        type Output = (u64, Option<Pid>);
+
+        fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+            self.pass(event.ts);
+            let running = state.observed().filter_map(|cpu| state.running(cpu));
+            self.running = running.filter(|task| task.kin.descends).count() as u64;
+        }
+
+        fn finish(mut self, end: Ts, state: &SchedState) -> (u64, Option<Pid>) {
+            self.pass(end);
+            (self.ns, state.root())
+        }
+    }
+
+    /// The traced command, 5, runs on CPU 0 and executes its program at 40. Before that another task forks 9, which
+    /// runs on CPU 1 from 10 to 50; the command forks 6, which runs there from 60 to 70. The trace ends at 100.
+    fn command_and_stranger() -> Vec<SchedEvent> {
+        let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::EMPTY };
+        let switch = |prev, next| Kind::Switch { prev: task(prev), state: PrevState::blocked(1), next: task(next) };
+        let fork = |parent, child| Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
+        let program = Comm::new(b"make");
+        let at = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
+        vec![
+            at(0, 0, 5, Kind::Other { id: 1 }),
+            at(5, 1, 1, fork(1, 9)),
+            at(10, 1, 1, switch(1, 9)),
+            at(40, 0, 5, Kind::Exec { pid: Pid(5), old_pid: Pid(5), program }),
+            at(50, 1, 9, switch(9, 0)),
+            at(55, 0, 5, fork(5, 6)),
+            at(60, 1, 0, switch(0, 6)),
+            at(70, 1, 6, switch(6, 0)),
+            at(100, 0, 5, Kind::Other { id: 1 }),
+        ]
+    }
+
+    #[test]
+    fn the_application_has_no_task_forked_by_others_before_the_exec() {
+        let events = command_and_stranger();
+        let measure = |events: &[SchedEvent], prologue, window| {
+            let pass = Pass::over(events).prologue(prologue).hasty(prologue).window(window);
+            pass.run(Application::default).unwrap_or_else(|never| match never {}).output
+        };
+        let all = Window::default();
+        // 5 from 40 to 100 and 6 from 60 to 70, wherever the look ahead ends.
+        for prologue in [0, 1, 4, 200_000] {
+            assert_eq!(measure(&events, prologue, all), (70, Some(Pid(5))), "{prologue}");
+        }
+        // A window before the exec has the command already: 9 is not taken for it.
+        let before = Window { from: None, to: Some(Ts(30)) };
+        assert_eq!(measure(&events, 200_000, before), (0, Some(Pid(5))));
+        // Without the exec no task is known to be the application.
+        let unknown: Vec<_> = events.iter().filter(|e| !matches!(e.kind, Kind::Exec { .. })).copied().collect();
+        assert_eq!(measure(&unknown, 200_000, all), (0, None));
     }
 
     #[test]

@@ -160,7 +160,8 @@ impl SchedState {
         self.lineage.of(pid)
     }
 
-    /// The traced command's first task, once its exec was seen.
+    /// The traced command's first task; nothing where its exec is not in the trace. A [`crate::Pass`] finds it before
+    /// the first event; elsewhere it is known once its exec was seen.
     pub fn root(&self) -> Option<Pid> {
         self.lineage.root()
     }

@@ -317,8 +317,8 @@ impl TaskArgs {
     /// Whether a task is chosen, by any of these.
     pub(crate) fn chooser(&self) -> Result<impl Fn(&Task, &SchedState) -> bool> {
         let (filter, forked) = (self.filter()?, self.forked);
-        Ok(move |task: &Task, state: &SchedState| {
-            filter.takes(task.pid, || task.comm) && (!forked || task.kin.is_traced(state.root()))
+        Ok(move |task: &Task, _: &SchedState| {
+            filter.takes(task.pid, || task.comm) && (!forked || task.kin.descends)
         })
     }
 

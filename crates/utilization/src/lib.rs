@@ -207,15 +207,15 @@ impl<'o> Utilization<'o> {
         match (state.current(cpu), state.running(cpu)) {
             (Current::Idle, _) => Class::Idle,
             (Current::Offline, _) => Class::Offline,
-            (Current::Task(_), Some(task)) => self.class_of_task(task, state),
+            (Current::Task(_), Some(task)) => self.class_of_task(task),
             _ => Class::Unknown,
         }
     }
 
-    fn class_of_task(&self, task: &Task, state: &SchedState) -> Class {
+    fn class_of_task(&self, task: &Task) -> Class {
         let application = match &self.options.tasks {
             Some(tasks) => is_match(tasks, task.comm),
-            None => task.kin.is_traced(state.root()),
+            None => task.kin.descends,
         };
         match () {
             () if is_any_stopper(task.comm) => Class::Stopper,

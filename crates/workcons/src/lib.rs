@@ -268,7 +268,7 @@ fn flags(options: &Options<'_>, task: &Task, cpu: Cpu, state: &SchedState) -> Fl
     }
     let application = match options.application {
         Some(application) => application(task, state),
-        None => task.kin.is_traced(state.root()),
+        None => task.kin.descends,
     };
     1 | u8::from(!is_bound(task.comm, cpu)) << 1 | u8::from(application) << 2
 }

@@ -12,6 +12,8 @@ pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl Eve
     state.named().iter().for_each(|task| start.name(*task));
     let learns_of_wakings = start.without_wakings && state.has_wakings();
     start.without_wakings &= !learns_of_wakings;
+    let learns_of_root = start.root.is_none() && state.root().is_some();
+    start.root = start.root.or(state.root());
     if !start.incomplete && state.is_incomplete(|| source.births()) {
         (start.incomplete, start.waiting) = (true, Vec::new());
         return true;
@@ -22,7 +24,7 @@ pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl Eve
             start.waiting.push((*task, *cpu));
         }
     }
-    learns_of_wakings || start.waiting.len() > known
+    learns_of_wakings || learns_of_root || start.waiting.len() > known
 }
 
 /// Analyses, or groups of them, that can follow a pass side by side: tuples, of which all but the first can be

@@ -52,6 +52,17 @@ impl SchedState {
         missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| name).collect()
     }
 
+    /// Why it is unknown which tasks are the application, the traced command and what descends from it; nothing where it
+    /// is known.
+    pub fn why_application_is_unknown(&self) -> Option<&'static str> {
+        let Seen(seen) = self.seen;
+        match self.root() {
+            None => Some("the exec of the traced command is not in the trace"),
+            Some(_) if seen[FORK] == 0 && seen[WAKEUP_NEW] >= ENOUGH => Some("sched_process_fork was not recorded"),
+            Some(_) => None,
+        }
+    }
+
     /// Whether `sched_waking` was recorded. Then a wakeup without one began before what was read, or in a loss.
     pub fn has_wakings(&self) -> bool {
         !self.without_wakings || self.seen.0[WAKING] > 0

@@ -2,6 +2,7 @@
 
 use super::{SchedState, Slot};
 use crate::event::{Cpu, Pid, TaskRef, Ts};
+use crate::lineage::Lineage;
 use crate::span::{Current, TaskState};
 
 /// What is known of the first instant.
@@ -23,6 +24,8 @@ pub struct Start {
     /// Some of the events that wake tasks or begin them are not in the trace, as others show: neither does a task's
     /// first event tell then what it did before.
     pub incomplete: bool,
+    /// The traced command's first task, where its exec is in the trace.
+    pub root: Option<Pid>,
 }
 
 impl Start {
@@ -43,6 +46,7 @@ impl SchedState {
             without_wakeups: start.without_wakeups,
             without_wakings: start.without_wakings,
             incomplete: start.incomplete,
+            lineage: Lineage::with_root(start.root),
             ..SchedState::default()
         };
         for (cpu, current) in &start.cpus {
@@ -85,7 +89,8 @@ impl SchedState {
     pub(crate) fn revelations(&self) -> usize {
         let wakings = self.without_wakings && self.has_wakings();
         let gaps = !self.incomplete && self.shows_gaps();
-        self.discovered.len() + self.named.len() + usize::from(wakings) + usize::from(gaps)
+        let root = self.lineage.has_found_root();
+        self.discovered.len() + self.named.len() + usize::from(wakings) + usize::from(gaps) + usize::from(root)
     }
 
     /// Who ran at first and has no name yet: it has one once it was switched out, or executed a program.

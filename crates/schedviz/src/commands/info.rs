@@ -103,7 +103,7 @@ const WANTED: [(&str, &str, &str, &str); 9] = [
         "sched",
         "sched_process_exec",
         "--forked",
-        "approximate: all tasks forked since the start count as the application",
+        "impossible: nothing shows which task is the traced command",
     ),
     ("sched", "sched_process_exit", "life of tasks", "approximate: a task ends with its last switch"),
     ("power", "cpu_frequency", "dat2graph --frequency", "impossible"),
