@@ -205,7 +205,7 @@ fn intervals_are_those_of_the_simulators_run_queues() {
             assert_eq!(report.rows.iter().map(of).sum::<u64>(), report.of(measure).count, "the rows are all");
             let worst = report.worst.iter().find(|case| case.measure == measure);
             if let Some(worst) = worst {
-                assert_eq!(worst.duration_ns, report.of(measure).max_ns);
+                assert_eq!(Some(worst.duration_ns), report.of(measure).max_ns);
             }
         }
     }
@@ -232,7 +232,7 @@ fn a_waking_is_of_one_wakeup() {
     let start = [at(0, 1, 9, Kind::Other { id: 1 }), switch(10, 0, 0, PrevState::RUNNABLE, 7)];
     let measured = |events: &[SchedEvent]| {
         let report = measure(&[&start, events, &[switch(1000, 0, 0, PrevState::RUNNABLE, 7)]].concat());
-        let max = |measure| report.of(measure).max_ns.0;
+        let max = |measure| report.of(measure).max_ns.map_or(0, |max| max.0);
         (max(Measure::Wakeup), max(Measure::UntilQueued), report.without_waking)
     };
     // Announced while it sleeps; while it is about to sleep; and, in vain, while it ran.
@@ -264,7 +264,7 @@ fn a_wakeup_that_began_before_the_window_counts_from_its_queue_alone() {
         let window = sched::Window { from: Some(Ts(ts)), to: None };
         let pass = Pass::over(&events[..]).window(window).run(|| Latency::new(&options));
         let report = pass.unwrap_or_else(|never| match never {}).output;
-        let of = |measure| (report.of(measure).count, report.of(measure).max_ns.0);
+        let of = |measure| (report.of(measure).count, report.of(measure).max_ns.map_or(0, |max| max.0));
         let placed: u64 = report.by_placement.iter().map(|split| split.summary.count).sum();
         (of(Measure::Wakeup), of(Measure::UntilQueued), of(Measure::UntilRun), placed, report.worst.len())
     };
@@ -288,8 +288,8 @@ fn what_a_loss_cut_has_no_length() {
     ];
     let report = measure(&events);
     let of = |measure| (report.of(measure).count, report.of(measure).max_ns);
-    assert_eq!(of(Measure::Preempted), (1, Dur(50)));
-    assert_eq!(of(Measure::Run), (3, Dur(500)));
+    assert_eq!(of(Measure::Preempted), (1, Some(Dur(50))));
+    assert_eq!(of(Measure::Run), (3, Some(Dur(500))));
     let (shares, slice_ms) = shares(&events, fairness::GroupBy::Command, 1500);
     assert_eq!(shares.starved.iter().map(|wait| wait.duration_ns).collect::<Vec<_>>(), [Dur(50)]);
     assert_eq!(shares.members[0].slices.count, 3);
@@ -323,8 +323,8 @@ fn a_wait_that_was_not_recorded_to_its_end_has_no_length() {
     ];
     let report = measure(&events);
     let of = |measure| (report.of(measure).count, report.of(measure).max_ns);
-    assert_eq!(of(Measure::Wakeup), (1, Dur(10)), "of 8 alone");
-    assert_eq!((of(Measure::Preempted), of(Measure::Run)), ((0, Dur(0)), (2, Dur(300))));
+    assert_eq!(of(Measure::Wakeup), (1, Some(Dur(10))), "of 8 alone");
+    assert_eq!((of(Measure::Preempted), of(Measure::Run)), ((0, None), (2, Some(Dur(300)))));
     assert_eq!((report.still_waiting, report.longest_still_waiting), (0, None));
     let (shares, _) = shares(&events, fairness::GroupBy::Task, 1000);
     let waited: Vec<_> = shares.members.iter().map(|m| (&m.name[..], m.run_ns.0, m.wait_ns.0, m.waits.count)).collect();

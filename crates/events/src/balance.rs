@@ -38,8 +38,8 @@ pub struct Cell {
     pub ran: u64,
     /// the median of the time until then, at most 0.8 % above the true one; nothing if none ran.
     pub first_run_median_ns: Option<Dur>,
-    /// and the longest.
-    pub first_run_max_ns: Dur,
+    /// The longest of these times; nothing if none ran.
+    pub first_run_max_ns: Option<Dur>,
 }
 
 /// A migration, as it is listed.
@@ -197,7 +197,7 @@ impl Analysis for Balance<'_> {
             by_distance: (!topology.is_empty())
                 .then(|| std::array::from_fn(|at| told[at].then_some(sums.by_distance[at]))),
             ran: sums.delays.count(),
-            first_run_median_ns: (sums.delays.count() > 0).then(|| sums.delays.rank(1, 2)),
+            first_run_median_ns: sums.delays.rank(1, 2),
             first_run_max_ns: sums.delays.max(),
         };
         let causes: Vec<Cell> =
@@ -291,8 +291,11 @@ pub fn balance_text(report: &BalanceReport) -> String {
                 let _ = write!(out, " {:>8}", count.map_or("-".into(), |n| n.to_string()));
             }
         }
-        let median = c.first_run_median_ns.map_or("-".into(), Dur::human);
-        let _ = writeln!(out, " {:>22}", format!("{median} (max {})", c.first_run_max_ns.human()));
+        let until_it_ran = match (c.first_run_median_ns, c.first_run_max_ns) {
+            (Some(median), Some(max)) => format!("{} (max {})", median.human(), max.human()),
+            _ => "none ran".to_owned(),
+        };
+        let _ = writeln!(out, " {until_it_ran:>22}");
     }
     let _ = writeln!(out, "{:28} {:>8}", "all", report.total);
     let tasks: u32 = report.herds.iter().map(|h| h.tasks).sum();

@@ -1,7 +1,7 @@
 //! What was found: as numbers, and as a text.
 
 use crate::{Fairness, IdleCpu, InInterval, Key, Starved, Sums};
-use sched::lengths::Summary;
+use sched::lengths::{Summary, human};
 use sched::{Comm, Dur, Lengths, Ts};
 use serde::Serialize;
 use std::fmt::Write;
@@ -235,9 +235,9 @@ fn member_rows(out: &mut String, report: &FairnessReport, rows: usize) {
             m.expected_percent,
             m.got_percent,
             m.slices.count,
-            m.slices.p50_ns.human(),
-            m.waits.p99_ns.human(),
-            m.waits.max_ns.human()
+            human(m.slices.p50_ns),
+            human(m.waits.p99_ns),
+            human(m.waits.max_ns)
         );
     }
     if report.members.len() > rows {

@@ -1,7 +1,7 @@
 //! What was found: as numbers, and as a text.
 
 use crate::{By, Case, Idleness, Key, Latency, Measure, Measures, Phase, Placement, Track};
-use sched::lengths::Summary;
+use sched::lengths::{Summary, human};
 use sched::topology::Order;
 use sched::{Comm, Cpu, Dur, Lengths, Pid, SchedState, TaskId, TaskState, Ts};
 use serde::Serialize;
@@ -141,7 +141,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         let measures = named(&row.measures).filter(|m| m.summary.count > 0).collect();
         (row.measures[Measure::Wakeup as usize].max(), Row { pid, command, measures })
     };
-    let mut rows: Vec<(Dur, Row)> = rows.into_iter().map(row).collect();
+    let mut rows: Vec<(Option<Dur>, Row)> = rows.into_iter().map(row).collect();
     rows.sort_by(|(a, r), (b, s)| b.cmp(a).then(r.command.cmp(&s.command)).then(r.pid.cmp(&s.pid)));
     LatencyReport {
         schema: "schedviz/latency/1",
@@ -176,8 +176,10 @@ fn line(out: &mut String, name: &str, s: &Summary) {
     let _ = write!(out, "{name:<28} {:>9}", s.count);
     if s.count > 0 {
         for value in [s.mean_ns, s.p50_ns, s.p90_ns, s.p99_ns, s.p999_ns, s.max_ns] {
-            let _ = write!(out, " {:>9}", value.human());
+            let _ = write!(out, " {:>9}", human(value));
         }
+    } else {
+        let _ = write!(out, " {:>9}", human(None));
     }
     out.push('\n');
 }
@@ -207,14 +209,16 @@ fn idleness_name(idleness: Idleness) -> &'static str {
 pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize) -> String {
     let mut out = String::new();
     let w = report.of(Measure::Wakeup);
-    let _ = writeln!(
-        out,
-        "{trace}: woken tasks ran after {} (median), {} (99 %), {} (max); {} wakeups",
-        w.p50_ns.human(),
-        w.p99_ns.human(),
-        w.max_ns.human(),
-        w.count
-    );
+    let _ = match w.count {
+        0 => writeln!(out, "{trace}: no woken task ran"),
+        count => writeln!(
+            out,
+            "{trace}: woken tasks ran after {} (median), {} (99 %), {} (max); {count} wakeups",
+            human(w.p50_ns),
+            human(w.p99_ns),
+            human(w.max_ns)
+        ),
+    };
     let from = if report.from_waking { "sched_waking" } else { "sched_wakeup, as sched_waking was not recorded," };
     let _ =
         writeln!(out, "  (from {from} to the switch; what was under way at the edges of the window is not counted)");

@@ -45,27 +45,33 @@ impl PartialEq for Lengths {
     }
 }
 
-/// What a table says of a distribution, in nanoseconds.
+/// The figures that tables show of a distribution, in nanoseconds. Those that need at least one length are absent where
+/// there is none: the percentile of nothing is not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// How many.
+    /// The number of lengths.
     pub count: u64,
-    /// Their sum; it stays at the largest number where it would not fit.
+    /// Their sum; the largest number where the sum would not fit.
     pub total_ns: Dur,
     /// Their mean, rounded down.
-    pub mean_ns: Dur,
+    pub mean_ns: Option<Dur>,
     /// The least.
-    pub min_ns: Dur,
-    /// The median: half are at most so long.
-    pub p50_ns: Dur,
-    /// Nine of ten are at most so long.
-    pub p90_ns: Dur,
-    /// 99 of a hundred.
-    pub p99_ns: Dur,
-    /// 999 of a thousand.
-    pub p999_ns: Dur,
+    pub min_ns: Option<Dur>,
+    /// The median: half of the lengths are at most this long.
+    pub p50_ns: Option<Dur>,
+    /// The 90th percentile.
+    pub p90_ns: Option<Dur>,
+    /// The 99th percentile.
+    pub p99_ns: Option<Dur>,
+    /// The 99.9th percentile.
+    pub p999_ns: Option<Dur>,
     /// The greatest.
-    pub max_ns: Dur,
+    pub max_ns: Option<Dur>,
+}
+
+/// A length for people; `none` where there is none.
+pub fn human(length: Option<Dur>) -> String {
+    length.map_or("none".into(), Dur::human)
 }
 
 /// The step of a length: below 128 its own, above it by its eight leading bits.
@@ -146,42 +152,42 @@ impl Lengths {
         Dur(self.total)
     }
 
-    /// The greatest; zero where there is none.
-    pub fn max(&self) -> Dur {
-        Dur(self.max)
+    /// The greatest; nothing where there is no length.
+    pub fn max(&self) -> Option<Dur> {
+        (self.count > 0).then_some(Dur(self.max))
     }
 
-    /// The length that so many of `of` are at most as long as: the nearest rank. Zero where there is
-    /// none.
-    pub fn rank(&self, many: u64, of: u64) -> Dur {
+    /// The length that `many` of every `of` lengths are at most as long as: the nearest rank. Nothing where there is no
+    /// length.
+    pub fn rank(&self, many: u64, of: u64) -> Option<Dur> {
         self.rank_in(&self.counted(), many, of)
     }
 
-    fn rank_in(&self, counted: &Counts, many: u64, of: u64) -> Dur {
+    fn rank_in(&self, counted: &Counts, many: u64, of: u64) -> Option<Dur> {
         let rank = (u128::from(self.count) * u128::from(many)).div_ceil(u128::from(of.max(1))).max(1);
         let mut below = 0u128;
         for (step, n) in counted.steps() {
             below += u128::from(n);
             if below >= rank {
-                return Dur(edges(step).1.clamp(self.min, self.max));
+                return Some(Dur(edges(step).1.clamp(self.min, self.max)));
             }
         }
-        Dur(self.max)
+        self.max()
     }
 
-    /// What a table says of it.
+    /// The figures that tables show.
     pub fn summary(&self) -> Summary {
         let counted = self.counted();
         Summary {
             count: self.count,
             total_ns: Dur(self.total),
-            mean_ns: Dur(self.total / self.count.max(1)),
-            min_ns: Dur(self.min),
+            mean_ns: self.total.checked_div(self.count).map(Dur),
+            min_ns: (self.count > 0).then_some(Dur(self.min)),
             p50_ns: self.rank_in(&counted, 1, 2),
             p90_ns: self.rank_in(&counted, 9, 10),
             p99_ns: self.rank_in(&counted, 99, 100),
             p999_ns: self.rank_in(&counted, 999, 1000),
-            max_ns: Dur(self.max),
+            max_ns: self.max(),
         }
     }
 
@@ -292,13 +298,30 @@ mod tests {
         all.sort_unstable();
         for (many, of) in [(0, 1), (1, 2), (9, 10), (99, 100), (999, 1000), (1, 1)] {
             let rank = (5000 * many as usize).div_ceil(of as usize).max(1);
-            let (truth, found) = (all[rank - 1], one.rank(many, of).0);
+            let (truth, found) = (all[rank - 1], one.rank(many, of).expect("a length").0);
             assert!(found >= truth && found - truth <= truth / STEPS, "{many}/{of}: {found}, {truth}");
         }
         let s = one.summary();
-        assert_eq!((s.count, s.total_ns.0, s.min_ns.0, s.max_ns.0), (5000, all.iter().sum(), all[0], all[4999]));
+        assert_eq!((s.count, s.total_ns.0), (5000, all.iter().sum()));
+        assert_eq!((s.min_ns, s.max_ns), (Some(Dur(all[0])), Some(Dur(all[4999]))));
         assert_eq!(one.parts(4).iter().map(|(_, n)| n).sum::<u64>(), 5000);
-        assert_eq!(Lengths::default().summary(), Summary::default());
+    }
+
+    #[test]
+    fn nothing_has_no_percentile() {
+        let none = Lengths::default();
+        assert_eq!((none.summary(), none.rank(1, 2), none.max()), (Summary::default(), None, None));
+        let json = serde_json::to_value(none.summary()).expect("a document");
+        assert_eq!((&json["count"], &json["total_ns"]), (&0.into(), &0.into()));
+        for name in ["mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"] {
+            assert!(json[name].is_null(), "{name}: {}", json[name]);
+        }
+        assert_eq!((human(none.max()), human(Some(Dur(0)))), ("none".to_owned(), "0 ns".to_owned()));
+        // A length of zero is a length.
+        let mut zero = Lengths::default();
+        zero.add(Dur(0));
+        let s = zero.summary();
+        assert_eq!([s.mean_ns, s.min_ns, s.p50_ns, s.p999_ns, s.max_ns], [Some(Dur(0)); 5]);
     }
 
     #[test]

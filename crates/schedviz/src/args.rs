@@ -317,9 +317,7 @@ impl TaskArgs {
     /// Whether a task is chosen, by any of these.
     pub(crate) fn chooser(&self) -> Result<impl Fn(&Task, &SchedState) -> bool> {
         let (filter, forked) = (self.filter()?, self.forked);
-        Ok(move |task: &Task, _: &SchedState| {
-            filter.takes(task.pid, || task.comm) && (!forked || task.kin.descends)
-        })
+        Ok(move |task: &Task, _: &SchedState| filter.takes(task.pid, || task.comm) && (!forked || task.kin.descends))
     }
 
     /// Refuses what chooses no task of a trace.

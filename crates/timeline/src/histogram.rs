@@ -3,6 +3,7 @@
 use crate::page::{Page, Texts};
 use crate::palette::{FAINT, INK, PALETTE, RULE};
 use draw::{Anchor, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
+use sched::lengths::human;
 use sched::{Dur, Lengths};
 
 /// A histogram.
@@ -75,17 +76,23 @@ fn draw_panel(
     let share = 100.0 * most as f64 / s.count.max(1) as f64;
     let small = 7 * PT;
     figure.text(Point { x: Page::LEFT, y: top - 4 * PT }, 8 * PT, Anchor::Start, INK, panel.name.trim());
-    let numbers =
-        format!("{} in all; median {}, 99 % {}, max {}", s.count, s.p50_ns.human(), s.p99_ns.human(), s.max_ns.human());
+    let [median, most_of, longest] = [s.p50_ns, s.p99_ns, s.max_ns].map(human);
+    let numbers = match s.count {
+        0 => "none".to_owned(),
+        count => format!("{count} in all; median {median}, 99 % {most_of}, max {longest}"),
+    };
     let right = Page::LEFT + Page::plot_width(WIDTH);
     figure.text(Point { x: right, y: top - 4 * PT }, small, Anchor::End, FAINT, &numbers);
-    figure.text(Point { x: Page::LEFT - 4 * PT, y: top + 5 * PT }, small, Anchor::End, INK, &format!("{share:.1} %"));
+    if s.count > 0 {
+        let at = Point { x: Page::LEFT - 4 * PT, y: top + 5 * PT };
+        figure.text(at, small, Anchor::End, INK, &format!("{share:.1} %"));
+    }
     figure.text(Point { x: Page::LEFT - 4 * PT, y: floor }, small, Anchor::End, INK, "0");
     let upright = |length: Dur| {
         let x = place(length);
         Line { from: Point { x, y: top }, to: Point { x, y: floor } }
     };
-    let lines = [s.p50_ns, s.p99_ns, s.max_ns].map(upright).to_vec();
+    let lines = [s.p50_ns, s.p99_ns, s.max_ns].into_iter().flatten().map(upright).collect();
     figure.push(Item::Lines { stroke: INK, width: 60, dash: 200, lines });
 }
 

@@ -99,12 +99,7 @@ const WANTED: [(&str, &str, &str, &str); 9] = [
     ("sched", "sched_waking", "wakeup latency", "approximate: who woke whom, and when, is unknown"),
     ("sched", "sched_migrate_task", "run queues", "approximate: a waiting task seems to stay where it was queued"),
     ("sched", "sched_process_fork", "--forked, --color-by parent|class", "impossible: nothing tells who forked whom"),
-    (
-        "sched",
-        "sched_process_exec",
-        "--forked",
-        "impossible: nothing shows which task is the traced command",
-    ),
+    ("sched", "sched_process_exec", "--forked", "impossible: nothing shows which task is the traced command"),
     ("sched", "sched_process_exit", "life of tasks", "approximate: a task ends with its last switch"),
     ("power", "cpu_frequency", "dat2graph --frequency", "impossible"),
 ];

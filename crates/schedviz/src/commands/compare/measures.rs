@@ -85,11 +85,11 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
     fn ms(length: Dur) -> f64 {
         length.0 as f64 / 1e6
     }
-    fn wakeup(m: &Measured) -> Option<sched::lengths::Summary> {
-        Some(m.latency.of(Measure::Wakeup)).filter(|s| s.count > 0)
+    fn wakeup(m: &Measured) -> sched::lengths::Summary {
+        m.latency.of(Measure::Wakeup)
     }
-    fn wait(m: &Measured) -> Option<sched::lengths::Summary> {
-        Some(m.latency.of(Measure::Preempted)).filter(|s| s.count > 0)
+    fn wait(m: &Measured) -> sched::lengths::Summary {
+        m.latency.of(Measure::Preempted)
     }
     /// Not of a run in which nobody can tell who waited.
     fn violation(m: &Measured) -> Option<&workcons::Report> {
@@ -108,12 +108,12 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
             let from_1ms = violation(m)?.by_min_episode.iter().find(|row| row.totals.min_ns == Dur(1_000_000));
             from_1ms.map(|row| row.percent)
         }),
-        ("wakeup-p50", "", "wakeup p50, ms", Less, |m| wakeup(m).map(|s| ms(s.p50_ns))),
-        ("wakeup-p99", "wakeup", "p99, ms", Less, |m| wakeup(m).map(|s| ms(s.p99_ns))),
-        ("wakeup-max", "wakeup", "max, ms", Less, |m| wakeup(m).map(|s| ms(s.max_ns))),
-        ("wait-p50", "", "preempted p50, ms", Less, |m| wait(m).map(|s| ms(s.p50_ns))),
-        ("wait-p99", "preempted", "p99, ms", Less, |m| wait(m).map(|s| ms(s.p99_ns))),
-        ("wait-max", "preempted", "max, ms", Less, |m| wait(m).map(|s| ms(s.max_ns))),
+        ("wakeup-p50", "", "wakeup p50, ms", Less, |m| wakeup(m).p50_ns.map(ms)),
+        ("wakeup-p99", "wakeup", "p99, ms", Less, |m| wakeup(m).p99_ns.map(ms)),
+        ("wakeup-max", "wakeup", "max, ms", Less, |m| wakeup(m).max_ns.map(ms)),
+        ("wait-p50", "", "preempted p50, ms", Less, |m| wait(m).p50_ns.map(ms)),
+        ("wait-p99", "preempted", "p99, ms", Less, |m| wait(m).p99_ns.map(ms)),
+        ("wait-max", "preempted", "max, ms", Less, |m| wait(m).max_ns.map(ms)),
         ("busy", "", "%busy", Neither, |m| m.columns.columns.busy_percent),
         ("slice", "", "slice, ms", Neither, |m| m.columns.columns.slice_ms),
         ("sched", "", "sched per CPU", Neither, |m| Some(m.columns.columns.sched)),
