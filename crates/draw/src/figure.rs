@@ -85,6 +85,42 @@ impl Anchor {
     }
 }
 
+/// The direction in which a text reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub enum Turn {
+    /// From left to right.
+    #[default]
+    None,
+    /// From bottom to top.
+    Left,
+    /// From top to bottom.
+    Right,
+    /// Upside down, from right to left.
+    Over,
+}
+
+impl Turn {
+    /// The angle in degrees, clockwise.
+    pub(crate) fn degrees(self) -> i16 {
+        match self {
+            Turn::None => 0,
+            Turn::Left => -90,
+            Turn::Right => 90,
+            Turn::Over => 180,
+        }
+    }
+
+    /// The unit vector along the text, in the figure's coordinates.
+    pub(crate) fn along(self) -> (Unit, Unit) {
+        match self {
+            Turn::None => (1, 0),
+            Turn::Left => (0, -1),
+            Turn::Right => (0, 1),
+            Turn::Over => (-1, 0),
+        }
+    }
+}
+
 /// The form of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Shape {
@@ -135,10 +171,14 @@ pub enum Item {
     Rects { fill: Paint, rects: Vec<Rect> },
     /// Lines; `dash` is the length of dashes and of gaps, 0 for none.
     Lines { stroke: Color, width: Unit, dash: Unit, lines: Vec<Line> },
+    /// Connected lines with round joins, each through its points; `dash` as for `Lines`.
+    Polylines { stroke: Color, width: Unit, dash: Unit, polylines: Vec<Vec<Point>> },
+    /// Filled polygons, each by its corners; where one overlaps itself it is filled too.
+    Polygons { fill: Paint, polygons: Vec<Vec<Point>> },
     /// Markers, outlined in white so that they show on any ground.
     Markers { shape: Shape, fill: Color, size: Unit, at: Vec<Point> },
-    /// One line of text; `rotated`: it reads from below to above.
-    Text { at: Point, size: Unit, anchor: Anchor, rotated: bool, fill: Color, text: String },
+    /// One line of text, its baseline through `at`.
+    Text { at: Point, size: Unit, anchor: Anchor, turn: Turn, fill: Color, text: String },
 }
 
 /// A figure of one page.
@@ -165,6 +205,8 @@ impl Figure {
         let empty = match &item {
             Item::Rects { rects, .. } => rects.is_empty(),
             Item::Lines { lines, .. } => lines.is_empty(),
+            Item::Polylines { polylines, .. } => polylines.is_empty(),
+            Item::Polygons { polygons, .. } => polygons.is_empty(),
             Item::Markers { at, .. } => at.is_empty(),
             Item::Text { text, .. } => text.is_empty(),
         };
@@ -176,7 +218,7 @@ impl Figure {
     /// Puts a text in front. Characters beyond the standard PDF encoding are escaped.
     pub fn text(&mut self, at: Point, size: Unit, anchor: Anchor, fill: Color, text: &str) {
         let text = crate::text::printable(text);
-        self.push(Item::Text { at, size, anchor, rotated: false, fill, text });
+        self.push(Item::Text { at, size, anchor, turn: Turn::None, fill, text });
     }
 
     /// How many marks it has.
@@ -184,6 +226,8 @@ impl Figure {
         let count = |item: &Item| match item {
             Item::Rects { rects, .. } => rects.len(),
             Item::Lines { lines, .. } => lines.len(),
+            Item::Polylines { polylines, .. } => polylines.len(),
+            Item::Polygons { polygons, .. } => polygons.len(),
             Item::Markers { at, .. } => at.len(),
             Item::Text { .. } => 1,
         };

@@ -15,13 +15,15 @@
 //! assert!(draw::svg(&figure).starts_with("<svg "));
 //! ```
 
+mod chart;
 mod figure;
 mod pdf;
 mod png;
 mod svg;
 pub mod text;
 
-pub use figure::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
+pub use chart::{ChartArea, ChartError};
+pub use figure::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Turn, Unit};
 pub use pdf::pdf;
 pub use png::{PngError, png};
 pub use svg::{svg, svg_among};

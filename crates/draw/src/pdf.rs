@@ -2,7 +2,7 @@
 
 use crate::figure::{Color, Figure, Item, Paint, Point, Unit};
 use crate::text;
-use pdf_writer::types::{ColorSpaceOperand, PaintType, TilingType};
+use pdf_writer::types::{ColorSpaceOperand, LineJoinStyle, PaintType, TilingType};
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
 use std::io::Write;
 
@@ -72,12 +72,7 @@ fn content(figure: &Figure) -> Vec<u8> {
     for item in &figure.items {
         match item {
             Item::Rects { fill, rects } => {
-                match fill {
-                    Paint::Solid(color) => set_fill(&mut c, *color),
-                    Paint::Hatch => {
-                        c.set_fill_color_space(ColorSpaceOperand::Pattern).set_fill_pattern([], HATCH);
-                    }
-                }
+                set_paint(&mut c, *fill);
                 for r in rects {
                     c.rect(r.x as f32, r.y as f32, r.w as f32, r.h as f32);
                 }
@@ -85,13 +80,26 @@ fn content(figure: &Figure) -> Vec<u8> {
             }
             Item::Lines { stroke, width, dash, lines } => {
                 set_stroke(&mut c, *stroke);
-                c.set_line_width(*width as f32);
-                let pattern: &[f32] = if *dash > 0 { &[*dash as f32] } else { &[] };
-                c.set_dash_pattern(pattern.iter().copied(), 0.0);
+                set_pen(&mut c, *width, *dash);
                 for line in lines {
                     c.move_to(line.from.x as f32, line.from.y as f32).line_to(line.to.x as f32, line.to.y as f32);
                 }
                 c.stroke();
+            }
+            Item::Polylines { stroke, width, dash, polylines } => {
+                set_stroke(&mut c, *stroke);
+                set_pen(&mut c, *width, *dash);
+                c.set_line_join(LineJoinStyle::RoundJoin);
+                polylines.iter().for_each(|points| polygon(&mut c, points));
+                c.stroke().set_line_join(LineJoinStyle::MiterJoin);
+            }
+            Item::Polygons { fill, polygons } => {
+                set_paint(&mut c, *fill);
+                for corners in polygons {
+                    polygon(&mut c, corners);
+                    c.close_path();
+                }
+                c.fill_nonzero();
             }
             Item::Markers { shape, fill, size, at } => {
                 set_fill(&mut c, *fill);
@@ -101,13 +109,14 @@ fn content(figure: &Figure) -> Vec<u8> {
                     c.close_fill_nonzero_and_stroke();
                 }
             }
-            Item::Text { at, size, anchor, rotated, fill, text } => {
+            Item::Text { at, size, anchor, turn, fill, text } => {
                 let back = anchor.back(text::width(text, *size));
                 set_fill(&mut c, *fill);
-                let (x, y) = if *rotated { (at.x, at.y + back) } else { (at.x - back, at.y) };
-                let (x, y) = (x as f32, y as f32);
-                // The page is upside down here; text is turned back.
-                let matrix = if *rotated { [0.0, -1.0, -1.0, 0.0, x, y] } else { [1.0, 0.0, 0.0, -1.0, x, y] };
+                let (dx, dy) = turn.along();
+                let (x, y) = ((at.x - dx * back) as f32, (at.y - dy * back) as f32);
+                let (dx, dy) = (dx as f32, dy as f32);
+                // The page is upside down here; text is turned back. Adding zero makes no number -0.
+                let matrix = [dx, dy, dy, 0.0 - dx, x, y];
                 let bytes: Vec<u8> = text.chars().map(|c| text::win_ansi(c).unwrap_or(b'?')).collect();
                 c.begin_text().set_font(FONT, *size as f32).set_text_matrix(matrix).show(Str(&bytes)).end_text();
             }
@@ -115,6 +124,20 @@ fn content(figure: &Figure) -> Vec<u8> {
     }
     c.restore_state();
     c.finish().to_vec()
+}
+
+fn set_paint(c: &mut Content, fill: Paint) {
+    match fill {
+        Paint::Solid(color) => set_fill(c, color),
+        Paint::Hatch => {
+            c.set_fill_color_space(ColorSpaceOperand::Pattern).set_fill_pattern([], HATCH);
+        }
+    }
+}
+
+fn set_pen(c: &mut Content, width: Unit, dash: Unit) {
+    let pattern: &[f32] = if dash > 0 { &[dash as f32] } else { &[] };
+    c.set_line_width(width as f32).set_dash_pattern(pattern.iter().copied(), 0.0);
 }
 
 fn polygon(c: &mut Content, corners: &[Point]) {

@@ -1,10 +1,10 @@
 //! The PNG device: antialiased, at any resolution, with an embedded font.
 
-use crate::figure::{Color, Figure, Item, Paint, Point};
+use crate::figure::{Color, Figure, Item, Paint, Point, Unit};
 use crate::text;
 use tiny_skia::{
-    FillRule, FilterQuality, LineCap, Paint as Ink, Path, PathBuilder, Pattern, Pixmap, Rect, SpreadMode, Stroke,
-    StrokeDash, Transform,
+    FillRule, FilterQuality, LineCap, LineJoin, Paint as Ink, Path, PathBuilder, Pattern, Pixmap, Rect, SpreadMode,
+    Stroke, StrokeDash, Transform,
 };
 use ttf_parser::{Face, OutlineBuilder};
 
@@ -68,19 +68,7 @@ fn solid(color: Color) -> Ink<'static> {
 fn draw(canvas: &mut Pixmap, item: &Item, transform: Transform, tile: &Pixmap, font: &Face<'_>) {
     match item {
         Item::Rects { fill, rects } => {
-            let ink = match fill {
-                Paint::Solid(color) => solid(*color),
-                Paint::Hatch => Ink {
-                    shader: Pattern::new(
-                        tile.as_ref(),
-                        SpreadMode::Repeat,
-                        FilterQuality::Bilinear,
-                        1.0,
-                        Transform::from_scale(25.0, 25.0),
-                    ),
-                    ..Ink::default()
-                },
-            };
+            let ink = ink(*fill, tile);
             for r in rects {
                 if let Some(rect) = Rect::from_xywh(r.x as f32, r.y as f32, r.w as f32, r.h as f32) {
                     canvas.fill_rect(rect, &ink, transform, None);
@@ -93,10 +81,22 @@ fn draw(canvas: &mut Pixmap, item: &Item, transform: Transform, tile: &Pixmap, f
                 path.move_to(line.from.x as f32, line.from.y as f32);
                 path.line_to(line.to.x as f32, line.to.y as f32);
             }
-            let dash = if *dash > 0 { StrokeDash::new(vec![*dash as f32; 2], 0.0) } else { None };
-            let stroke_style = Stroke { width: *width as f32, line_cap: LineCap::Butt, dash, ..Stroke::default() };
             if let Some(path) = path.finish() {
-                canvas.stroke_path(&path, &solid(*stroke), &stroke_style, transform, None);
+                canvas.stroke_path(&path, &solid(*stroke), &pen(*width, *dash), transform, None);
+            }
+        }
+        Item::Polylines { stroke, width, dash, polylines } => {
+            let mut path = PathBuilder::new();
+            polylines.iter().for_each(|points| through(&mut path, points));
+            if let Some(path) = path.finish() {
+                let pen = Stroke { line_join: LineJoin::Round, ..pen(*width, *dash) };
+                canvas.stroke_path(&path, &solid(*stroke), &pen, transform, None);
+            }
+        }
+        Item::Polygons { fill, polygons } => {
+            let ink = ink(*fill, tile);
+            for path in polygons.iter().filter_map(|corners| polygon(corners)) {
+                canvas.fill_path(&path, &ink, FillRule::Winding, transform, None);
             }
         }
         Item::Markers { shape, fill, size, at } => {
@@ -108,10 +108,10 @@ fn draw(canvas: &mut Pixmap, item: &Item, transform: Transform, tile: &Pixmap, f
                 }
             }
         }
-        Item::Text { at, size, anchor, rotated, fill, text } => {
+        Item::Text { at, size, anchor, turn, fill, text } => {
             let back = anchor.back(text::width(text, *size));
             let place = Transform::from_translate(at.x as f32, at.y as f32);
-            let turned = if *rotated { place.pre_rotate(-90.0) } else { place };
+            let turned = place.pre_rotate(f32::from(turn.degrees()));
             let pen = turned.pre_translate(-back as f32, 0.0);
             if let Some(path) = outline(font, text, *size as f32) {
                 canvas.fill_path(&path, &solid(*fill), FillRule::Winding, transform.pre_concat(pen), None);
@@ -120,15 +120,35 @@ fn draw(canvas: &mut Pixmap, item: &Item, transform: Transform, tile: &Pixmap, f
     }
 }
 
-fn polygon(corners: &[Point]) -> Option<Path> {
-    let mut path = PathBuilder::new();
-    for (i, p) in corners.iter().enumerate() {
+fn ink(fill: Paint, tile: &Pixmap) -> Ink<'_> {
+    match fill {
+        Paint::Solid(color) => solid(color),
+        Paint::Hatch => {
+            let scale = Transform::from_scale(25.0, 25.0);
+            let shader = Pattern::new(tile.as_ref(), SpreadMode::Repeat, FilterQuality::Bilinear, 1.0, scale);
+            Ink { shader, ..Ink::default() }
+        }
+    }
+}
+
+fn pen(width: Unit, dash: Unit) -> Stroke {
+    let dash = if dash > 0 { StrokeDash::new(vec![dash as f32; 2], 0.0) } else { None };
+    Stroke { width: width as f32, line_cap: LineCap::Butt, dash, ..Stroke::default() }
+}
+
+fn through(path: &mut PathBuilder, points: &[Point]) {
+    for (i, p) in points.iter().enumerate() {
         if i == 0 {
             path.move_to(p.x as f32, p.y as f32);
         } else {
             path.line_to(p.x as f32, p.y as f32);
         }
     }
+}
+
+fn polygon(corners: &[Point]) -> Option<Path> {
+    let mut path = PathBuilder::new();
+    through(&mut path, corners);
     path.close();
     path.finish()
 }

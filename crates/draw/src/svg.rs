@@ -49,13 +49,28 @@ fn path(out: &mut String, letter: char, numbers: &[Unit]) {
     }
 }
 
+/// A path through points, with absolute coordinates.
+fn through(out: &mut String, points: &[Point]) {
+    for (i, p) in points.iter().enumerate() {
+        path(out, if i == 0 { 'M' } else { 'L' }, &[p.x, p.y]);
+    }
+}
+
+fn paint(fill: Paint, hatch: &str) -> String {
+    match fill {
+        Paint::Solid(color) => color.hex(),
+        Paint::Hatch => format!("url(#{hatch})"),
+    }
+}
+
+fn dashes(dash: Unit) -> String {
+    if dash > 0 { format!(" stroke-dasharray=\"{dash}\"") } else { String::new() }
+}
+
 fn write_item(out: &mut String, item: &Item, hatch: &str) {
     match item {
         Item::Rects { fill, rects } => {
-            let fill = match fill {
-                Paint::Solid(color) => color.hex(),
-                Paint::Hatch => format!("url(#{hatch})"),
-            };
+            let fill = paint(*fill, hatch);
             let _ = write!(out, "<path fill=\"{fill}\" shape-rendering=\"crispEdges\" d=\"");
             let mut at = Point { x: 0, y: 0 };
             for (i, r) in rects.iter().enumerate() {
@@ -73,7 +88,7 @@ fn write_item(out: &mut String, item: &Item, hatch: &str) {
             out.push_str("\"/>\n");
         }
         Item::Lines { stroke, width, dash, lines } => {
-            let dashes = if *dash > 0 { format!(" stroke-dasharray=\"{dash}\"") } else { String::new() };
+            let dashes = dashes(*dash);
             let _ = write!(out, "<path stroke=\"{}\" stroke-width=\"{width}\"{dashes} d=\"", stroke.hex());
             for l in lines {
                 path(out, 'M', &[l.from.x, l.from.y]);
@@ -81,24 +96,42 @@ fn write_item(out: &mut String, item: &Item, hatch: &str) {
             }
             out.push_str("\"/>\n");
         }
-        Item::Markers { shape, fill, size, at } => {
-            let _ = write!(out, "<path fill=\"{}\" stroke=\"#fff\" stroke-width=\"{}\" d=\"", fill.hex(), size / 10);
-            for point in at {
-                for (i, p) in shape.corners(*point, *size).iter().enumerate() {
-                    path(out, if i == 0 { 'M' } else { 'L' }, &[p.x, p.y]);
-                }
+        Item::Polylines { stroke, width, dash, polylines } => {
+            let (stroke, dashes) = (stroke.hex(), dashes(*dash));
+            let _ = write!(
+                out,
+                "<path fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{width}\" stroke-linejoin=\"round\"{dashes} d=\""
+            );
+            polylines.iter().for_each(|points| through(out, points));
+            out.push_str("\"/>\n");
+        }
+        Item::Polygons { fill, polygons } => {
+            let _ = write!(out, "<path fill=\"{}\" d=\"", paint(*fill, hatch));
+            for corners in polygons {
+                through(out, corners);
                 out.push('z');
             }
             out.push_str("\"/>\n");
         }
-        Item::Text { at, size, anchor, rotated, fill, text } => {
+        Item::Markers { shape, fill, size, at } => {
+            let _ = write!(out, "<path fill=\"{}\" stroke=\"#fff\" stroke-width=\"{}\" d=\"", fill.hex(), size / 10);
+            for point in at {
+                through(out, &shape.corners(*point, *size));
+                out.push('z');
+            }
+            out.push_str("\"/>\n");
+        }
+        Item::Text { at, size, anchor, turn, fill, text } => {
             let anchor = match anchor {
                 Anchor::Start => "",
                 Anchor::Middle => " text-anchor=\"middle\"",
                 Anchor::End => " text-anchor=\"end\"",
             };
             let (x, y) = (at.x, at.y);
-            let turn = if *rotated { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
+            let turn = match turn.degrees() {
+                0 => String::new(),
+                degrees => format!(" transform=\"rotate({degrees} {x} {y})\""),
+            };
             let fill = fill.hex();
             let _ = writeln!(
                 out,

@@ -1,7 +1,7 @@
 //! The figure: a panel for each group, strips under it, and rows of run queues.
 
 use crate::{Column, Options, Report, Series};
-use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
+use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Turn, Unit};
 use sched::Ts;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{self, BANDS, FAINT, INK, RULE};
@@ -168,7 +168,7 @@ fn draw_axis(figure: &mut Figure, series: &Series, y: &Vertical, most: u32, scal
         at,
         size: 7 * PT,
         anchor: Anchor::Middle,
-        rotated: true,
+        turn: Turn::Left,
         fill: INK,
         text: draw::text::printable(&name),
     });

@@ -1,6 +1,6 @@
 //! One lane for each CPU, group by group.
 
-use draw::{Anchor, Figure, Item, Line, PT, Point, Unit};
+use draw::{Anchor, Figure, Item, Line, PT, Point, Turn, Unit};
 use sched::Cpu;
 
 use crate::palette::{FAINT, INK, RULE};
@@ -101,7 +101,7 @@ impl LaneLayout {
                 let size = 7 * PT;
                 if draw::text::width(&text, size) < bottom - top {
                     let at = Point { x: x - 22 * PT, y: (top + bottom) / 2 };
-                    figure.push(Item::Text { at, size, anchor: Anchor::Middle, rotated: true, fill: FAINT, text });
+                    figure.push(Item::Text { at, size, anchor: Anchor::Middle, turn: Turn::Left, fill: FAINT, text });
                 }
             }
             if i < self.cpus.len() {

@@ -2,7 +2,7 @@
 
 use crate::palette::{FAINT, INK, RULE};
 use crate::scale::TimeScale;
-use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit, text};
+use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Turn, Unit, text};
 use sched::Ts;
 
 /// The left and right margin.
@@ -135,7 +135,7 @@ impl Page {
     pub fn lanes_title(&mut self, name: &str) {
         let at = Point { x: MARGIN - 6 * PT, y: self.top + self.height / 2 };
         let text = text::printable(name);
-        self.figure.push(Item::Text { at, size: SMALL, anchor: Anchor::Middle, rotated: true, fill: INK, text });
+        self.figure.push(Item::Text { at, size: SMALL, anchor: Anchor::Middle, turn: Turn::Left, fill: INK, text });
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs sorted by how long they took, a curve for each group; under it how much of the time each
 //! run was in violation, in the same order.
 
-use draw::{Anchor, Figure, Item, Line, PT, Point, Shape, Unit};
+use draw::{Anchor, Figure, Item, Line, PT, Point, Shape, Turn, Unit};
 use timeline::page::{LegendEntry, Page, Swatch, Texts};
 use timeline::palette::{FAINT, INK, PALETTE, RULE};
 use timeline::scale::round_step;
@@ -66,7 +66,7 @@ fn panel(figure: &mut Figure, top: Unit, name: &str, groups: &[Vec<(f64, f64)>],
     figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: rules });
     let text = draw::text::printable(name);
     let at = Point { x: left - 34 * PT, y: top + PLOT / 2 };
-    figure.push(Item::Text { at, size: 7 * PT, anchor: Anchor::Middle, rotated: true, fill: INK, text });
+    figure.push(Item::Text { at, size: 7 * PT, anchor: Anchor::Middle, turn: Turn::Left, fill: INK, text });
     let margin = width / 20;
     for (i, runs) in groups.iter().enumerate() {
         let x = |k: usize| left + margin + (width - 2 * margin) * k as Unit / (runs.len().max(2) - 1) as Unit;
