@@ -1,6 +1,6 @@
-//! Facts that a file holds beside its events: the recorder's statistics, and clocks.
+//! Facts that stand beside events: the recorder's statistics, clocks, and the kernel's counters.
 
-use crate::support::{schedviz, scratch};
+use crate::support::{fixture, schedviz, scratch};
 use parse::{Options, Trace, Want};
 use sched::{Cpu, Diagnostic, Pass, Ts};
 use std::ops::ControlFlow;
@@ -94,4 +94,20 @@ fn a_clock_out_of_step_takes_the_verdict_away() {
     assert_eq!((apart.as_deref(), code), (Some("2"), Some(3)), "{stderr}");
     assert!(stderr.contains("the clocks of some CPUs are not in step") && stderr.contains("[CPU 2]"), "{stderr}");
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// Vendors' kernels have lines of their own in /proc/schedstat: they are passed over, which is reported.
+#[test]
+fn schedstat_passes_over_lines_of_other_kinds() {
+    let [before, after] = ["eas.before", "eas.after"].map(|name| fixture(name).to_str().expect("a path").to_owned());
+    let text = schedviz(&["schedstat", &before, &after, "--per-cpu"]).success().text();
+    assert!(
+        text.contains("note: 3 lines of other kinds were passed over, the first one, \"eas\", in line 4"),
+        "{text}"
+    );
+    // The differences by hand: 9703 to 9713 is the first, unused counter.
+    let row = text.lines().find(|line| line.trim_start().starts_with("0 ")).expect("a row of CPU 0");
+    let counters: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(counters, ["0", "1000", "100", "1000", "500", "1000.000", "1000.000", "1000"]);
+    assert!(text.contains("domain0") && !text.contains("eas "), "{text}");
 }

@@ -1,6 +1,6 @@
 //! What happened between two snapshots.
 
-use crate::parse::{CpuStat, DomainStat, Layout, Snapshot};
+use crate::parse::{CpuStat, DomainStat, Layout, PassedOver, Snapshot};
 use sched::Cpu;
 use serde::Serialize;
 
@@ -91,6 +91,9 @@ impl Delta {
         delta.jiffies = before.jiffies.zip(after.jiffies).and_then(|(b, a)| a.checked_sub(b));
         if before.jiffies.zip(after.jiffies).is_some_and(|(b, a)| a < b) {
             return Err("the second snapshot is older than the first: give them as BEFORE AFTER".into());
+        }
+        if let Some(passed_over) = before.passed_over.as_ref().or(after.passed_over.as_ref()) {
+            delta.warnings.push(passed_over.to_string());
         }
         let find = |snapshot: &'_ Snapshot, cpu: Cpu| snapshot.cpus.iter().position(|c| c.cpu == cpu);
         let mut left = Vec::new();
@@ -194,6 +197,17 @@ impl Delta {
             d.nobusyq += at(6 + more);
             d.nobusyg += at(7 + more);
         }
+    }
+}
+
+impl std::fmt::Display for PassedOver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lines = if self.lines == 1 {
+            "1 line of another kind was".into()
+        } else {
+            format!("{} lines of other kinds were", self.lines)
+        };
+        write!(f, "{lines} passed over, the first one, {:?}, in line {}", self.word, self.first)
     }
 }
 

@@ -46,6 +46,27 @@ pub struct Snapshot {
     pub jiffies: Option<u64>,
     /// The CPUs that were online, in the order of the file.
     pub cpus: Vec<CpuStat>,
+    /// Lines of other kinds, which were passed over.
+    pub passed_over: Option<PassedOver>,
+}
+
+/// Lines that are neither of a CPU nor of a domain: vendors' kernels have more (`eas`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedOver {
+    /// The number of such lines.
+    pub lines: usize,
+    /// The number of the first one, from 1 on.
+    pub first: usize,
+    /// The first word of the first one.
+    pub word: String,
+}
+
+impl PassedOver {
+    fn note(passed_over: &mut Option<PassedOver>, line: usize, word: &str) {
+        let word = || sched::event::escape(word.as_bytes()).into_owned();
+        let passed_over = passed_over.get_or_insert_with(|| PassedOver { lines: 0, first: line, word: word() });
+        passed_over.lines += 1;
+    }
 }
 
 /// Why a text is no snapshot that can be read.
@@ -65,7 +86,7 @@ pub enum SchedstatError {
         /// What stands there.
         word: String,
     },
-    /// A line of another kind.
+    /// A line of a CPU without a valid number, or of a domain before any CPU.
     #[error("line {line}: expected cpuN or domainN, found {word:?}")]
     Line {
         /// The line, from 1 on.
@@ -108,7 +129,7 @@ impl Snapshot {
             return Err(SchedstatError::Version(version));
         }
         let mut layout = Layout { version, stealing: false, balance: 8, busy_first: version > 15 };
-        let mut jiffies = None;
+        let (mut jiffies, mut passed_over) = (None, None);
         let mut cpus: Vec<CpuStat> = Vec::new();
         let mut no_domain = true;
         for (line, text) in lines {
@@ -128,11 +149,12 @@ impl Snapshot {
                     fields => return Err(SchedstatError::Layout { line, version, what: "cpu", fields }),
                 };
                 cpus.push(CpuStat { cpu, fields, domains: Vec::new() });
-            } else if let (true, Some(cpu)) = (first.starts_with("domain"), cpus.last_mut()) {
+            } else if first.starts_with("domain") {
+                let cpu = cpus.last_mut().ok_or_else(|| SchedstatError::Line { line, word: (*first).to_owned() })?;
                 let is_first = std::mem::take(&mut no_domain);
                 cpu.domains.push(domain(rest, &mut layout, is_first, line)?);
             } else {
-                return Err(SchedstatError::Line { line, word: (*first).to_owned() });
+                PassedOver::note(&mut passed_over, line, first);
             }
         }
         // The series' own version 16 is that of kernels whose version was 15.
@@ -142,7 +164,7 @@ impl Snapshot {
         if cpus.is_empty() {
             return Err(SchedstatError::NoCpu);
         }
-        Ok(Snapshot { layout, jiffies, cpus })
+        Ok(Snapshot { layout, jiffies, cpus, passed_over })
     }
 }
 
@@ -178,6 +200,16 @@ mod tests {
         assert!(refused("version 15\ncpu0 1 2 3 4 5 6 7 8 9\ndomain0 ff 1 2\n").contains("domain"));
         assert!(refused("version 15\ndomain0 ff 1\n").contains("line 2"));
         assert!(refused("version 15\ncpu99999999 1 2 3 4 5 6 7 8 9\n").contains("cpu99999999"));
+    }
+
+    #[test]
+    fn lines_of_other_kinds_are_passed_over() {
+        let text = "version 15\ntimestamp 5\ncpu0 1 2 3 4 5 6 7 8 9\neas 1 x\x1b\nrt\ncpu1 1 2 3 4 5 6 7 8 9\neas 2\n";
+        let snapshot = Snapshot::parse(text).expect("a snapshot");
+        assert_eq!(snapshot.cpus.len(), 2);
+        assert_eq!(snapshot.passed_over, Some(PassedOver { lines: 3, first: 4, word: "eas".into() }));
+        let plain = Snapshot::parse("version 15\ncpu0 1 2 3 4 5 6 7 8 9\n").expect("a snapshot");
+        assert_eq!(plain.passed_over, None);
     }
 
     #[test]
