@@ -111,3 +111,54 @@ fn schedstat_passes_over_lines_of_other_kinds() {
     assert_eq!(counters, ["0", "1000", "100", "1000", "500", "1000.000", "1000.000", "1000"]);
     assert!(text.contains("domain0") && !text.contains("eas "), "{text}");
 }
+
+/// The text of `info` on a built trace.
+fn info_of(name: &str, trace: &TraceBuilder) -> String {
+    let folder = scratch(name);
+    let file = folder.join("built.dat");
+    std::fs::write(&file, trace.build()).expect("written");
+    let text = schedviz(&["info", file.to_str().expect("a path")]).success().text();
+    std::fs::remove_dir_all(&folder).expect("removed");
+    text
+}
+
+/// No run queue is approximate in a recording of other events alone.
+#[test]
+fn info_without_scheduler_events_names_no_run_queue() {
+    let mut trace = TraceBuilder::default();
+    let mut ring = trace.ring();
+    trace.formats.push(("lb".into(), trace.layout().format(500, "pull", "")));
+    ring.event(1_000, &trace.layout().bare(500, 7));
+    let cpus = vec![(0, ring.finish())];
+    trace.buffers = vec![Buffer { name: String::new(), clock: "local".into(), page_size: 0, cpus }];
+    let text = info_of("facts-none", &trace);
+    let can = text.split_once("What can be done with it:\n").expect("a list").1;
+    assert_eq!(
+        can,
+        "  all commands but events: impossible: there are no scheduler events (sched:sched_switch was not recorded)\n"
+    );
+}
+
+/// Each buffer has the clock that it names, where that is another; a file without data has its first buffer's.
+#[test]
+fn info_shows_the_clock_of_each_buffer() {
+    let mut trace = TraceBuilder { clock: "mono".into(), ..TraceBuilder::default() };
+    let layout = trace.layout();
+    let pages = |ts: u64| {
+        let mut ring = TraceBuilder::default().ring();
+        ring.event(ts, &layout.bare(999, 7));
+        vec![(0, ring.finish())]
+    };
+    let buffer = |name: &str, clock: &str, cpus| Buffer { name: name.into(), clock: clock.into(), page_size: 0, cpus };
+    trace.buffers = vec![buffer("", "mono", pages(1_000)), buffer("probes", "local global [boot] tai", pages(2_000))];
+    let text = info_of("facts-clocks-2", &trace);
+    assert!(text.contains("clock      mono, nanoseconds\n"), "{text}");
+    assert!(
+        text.contains("buffer     probes: 1 events, CPUs 0, pages of 4096 bytes, clock boot (not read)\n"),
+        "{text}"
+    );
+    assert!(text.contains("buffer     top: 1 events, CPUs 0, pages of 4096 bytes\n"), "{text}");
+    trace.buffers = vec![buffer("", "boot", Vec::new())];
+    let text = info_of("facts-clocks-0", &trace);
+    assert!(text.contains("clock      boot, nanoseconds\n"), "{text}");
+}

@@ -134,6 +134,9 @@ impl EventFormat {
     }
 }
 
+/// The lowest address of a 64-bit kernel, with page tables of five levels.
+const KERNEL_HALF: u64 = 0xff00_0000_0000_0000;
+
 /// Larger offsets and sizes than a ring-buffer page has are nonsense.
 const LARGEST: usize = 1 << 21;
 
@@ -173,6 +176,19 @@ impl Field {
     /// Whether it is text: characters, whatever their place.
     pub fn is_text(&self) -> bool {
         self.is_text
+    }
+
+    /// Whether it is the address of an instruction, by its name: function graphs and probes have such fields.
+    pub(crate) fn is_code(&self) -> bool {
+        let names = ["ip", "parent_ip", "func", "__probe_ip", "__probe_func", "__probe_ret_ip"];
+        names.contains(&self.name.as_str())
+    }
+
+    /// Whether this value of the field is an address: that of a pointer, or a word in the kernel's half of the address
+    /// space, since the formats declare many addresses as `unsigned long`.
+    pub(crate) fn is_address(&self, value: i64) -> bool {
+        let is_word = self.shape == Shape::Scalar && self.size == 8 && !self.signed;
+        self.shape == Shape::Pointer || (is_word && value.cast_unsigned() >= KERNEL_HALF)
     }
 
     /// The bytes of the field in a record, wherever they are. A dynamic one that points out of the

@@ -280,14 +280,21 @@ impl Record<'_> {
         }
     }
 
+    /// The value of the field of this name, as text: the symbol of the address of a function, other addresses in
+    /// hexadecimal, numbers in decimal.
+    pub fn field_text(&self, name: &str) -> Option<String> {
+        let field = self.format()?.field(name)?;
+        let mut text = String::new();
+        self.put_field(field, &mut text);
+        Some(text)
+    }
+
     fn put_field(&self, field: &Field, out: &mut String) {
-        // The addresses of functions, of function graphs above all.
-        let is_code = matches!(field.name.as_str(), "ip" | "parent_ip" | "func");
         let bytes = field.bytes(self.payload(), self.endian());
         // Writing to a string cannot fail.
         let _ = match field.number(self.payload(), self.endian()) {
-            Some(n) if is_code => return self.put_symbol(n, out),
-            Some(n) if field.shape == Shape::Pointer => write!(out, "{n:#x}"),
+            Some(n) if field.is_code() => return self.put_symbol(n, out),
+            Some(n) if field.is_address(n) => write!(out, "{:#x}", zero_extend(n.cast_unsigned(), field.size)),
             Some(n) if field.signed => write!(out, "{n}"),
             Some(n) => write!(out, "{}", n.cast_unsigned()),
             None if field.is_text() => write!(out, "{}", escape(until_nul(bytes))),

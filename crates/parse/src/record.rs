@@ -257,11 +257,15 @@ impl<'t> Record<'t> {
     /// The name that the recorder saved for the task that was current; `<idle>` for the idle task, `<...>` where
     /// there is none.
     pub fn command(&self) -> Comm {
+        self.saved_command().unwrap_or_else(|| Comm::new(b"<...>"))
+    }
+
+    /// The name that the recorder saved for the task that was current, if any; `<idle>` for the idle task.
+    pub fn saved_command(&self) -> Option<Comm> {
         if self.pid().is_idle() {
-            return Comm::new(b"<idle>");
+            return Some(Comm::new(b"<idle>"));
         }
-        let name = self.trace.saved_name(self.pid());
-        if name.is_empty() { Comm::new(b"<...>") } else { name }
+        Some(self.trace.saved_name(self.pid())).filter(|name| !name.is_empty())
     }
 
     fn printk_string(&self, field: &str) -> String {

@@ -204,7 +204,8 @@ impl Trace {
             let with_data = |i: &usize| self.lanes.get(*i).is_some_and(|l| !l.is_empty());
             self.selected = (0..buffers.len()).filter(with_data).collect();
         }
-        let first = self.selected.first().and_then(|i| buffers.get(*i));
+        // A file without data has a clock all the same.
+        let first = self.selected.first().map_or(buffers.first(), |i| buffers.get(*i));
         let label = first.map_or(String::new(), |b| b.clock.clone());
         for index in std::mem::take(&mut self.selected) {
             let buffer = buffers.get(index);

@@ -160,6 +160,11 @@ pub(crate) struct WindowArgs {
 }
 
 impl WindowArgs {
+    /// Whether a part of the time is asked for.
+    pub(crate) fn bounds_time(&self) -> bool {
+        self.min.is_some() || self.max.is_some()
+    }
+
     /// The window, in a trace from `start` to `end`.
     pub(crate) fn window(&self, start: Ts, end: Ts) -> Result<Window> {
         let at = |name: &str, text: &Option<String>| -> Result<Option<Ts>> {
@@ -258,6 +263,11 @@ impl TraceArgs {
     /// Opens it, whatever its events are.
     pub(crate) fn open_any(&self) -> Result<Subject> {
         Subject::of_any_events(&self.path, &self.read, &self.window)
+    }
+
+    /// Opens it to list its events, which needs no clock that counts time.
+    pub(crate) fn open_listed(&self) -> Result<Subject> {
+        Subject::of_listed_events(&self.path, &self.read, &self.window)
     }
 }
 

@@ -66,6 +66,19 @@ impl Subject {
     pub(crate) fn of_any_events(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Subject> {
         let trace = read.open(path)?;
         trace.has_time().map_err(|e| named(path, e))?;
+        Subject::of_trace(trace, path, read, window)
+    }
+
+    /// Opens a trace to list its events. Those of a clock that counts no time are listed by its ticks, all of them.
+    pub(crate) fn of_listed_events(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Subject> {
+        let trace = read.open(path)?;
+        if window.bounds_time() {
+            trace.has_time().map_err(|e| named(path, e))?;
+        }
+        Subject::of_trace(trace, path, read, window)
+    }
+
+    fn of_trace(trace: Trace, path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Subject> {
         let Some((start, end)) = trace.extent() else { bail!("{}: the trace holds no events", path.display()) };
         let asked = window.window(start, end)?;
         let (from, to) = asked.within(start, end);

@@ -139,7 +139,7 @@ impl Options {
         })
         .into_owned();
         let mut rows = |payload: &mut Bytes<'_>| {
-            let clock = escape(payload.cstr()?).into_owned();
+            let clock = current_clock(payload.cstr()?).unwrap_or_default();
             let (page_size, count) = (payload.u32()?, payload.u32()?);
             let mut rows = BufferRows { clock, page_size, cpus: Vec::new() };
             for _ in 0..count {

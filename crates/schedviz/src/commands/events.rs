@@ -171,11 +171,7 @@ impl Choice {
         }
         let mut kind = kind.into_owned();
         if let Some(by) = &self.by {
-            let value = match (record.number(by), record.bytes(by)) {
-                (Some(n), _) => n.to_string(),
-                (None, Some(bytes)) => sched::event::escape(bytes).into_owned(),
-                (None, None) => "?".to_owned(),
-            };
+            let value = record.field_text(by).unwrap_or_else(|| "?".to_owned());
             // Writing to a string cannot fail.
             let _ = write!(kind, " {by}={value}");
         }
@@ -238,7 +234,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         None
     };
     args.tasks.without_forked("events")?;
-    let subject = args.trace.open_any()?;
+    let subject = if args.list { args.trace.open_listed()? } else { args.trace.open_any()? };
     args.tasks.check(&subject)?;
     if args.balance {
         subject.needs_switches()?;
@@ -290,7 +286,8 @@ fn table(subject: &Subject, choice: &Choice, out: &mut dyn io::Write) -> Result<
         // Writing to a string cannot fail.
         let _ = writeln!(rows, "{},{},{},{command},{name},{text}", record.ts.0, record.cpu, record.pid());
     };
-    progress::watched(&subject.trace, subject.read.quiet, || write_each(subject, choice, out, row)).map(drop)
+    let mut write = |rows: &str| out.write_all(rows.as_bytes());
+    progress::watched(&subject.trace, subject.read.quiet, || write_each(subject, choice, &mut write, row)).map(drop)
 }
 
 /// A field of a table: quoted where it must be.
@@ -320,7 +317,7 @@ fn each(subject: &Subject, choice: &Choice, mut look: impl FnMut(&Record<'_>)) -
 fn write_each(
     subject: &Subject,
     choice: &Choice,
-    out: &mut dyn io::Write,
+    write: &mut dyn FnMut(&str) -> io::Result<()>,
     put: impl Fn(&mut String, &Record<'_>) + Sync,
 ) -> Result<Diagnostics> {
     let words_of = |records: &mut dyn Iterator<Item = Record<'_>>| {
@@ -337,7 +334,7 @@ fn write_each(
     };
     let mut written = Ok(());
     let found = subject.trace.records_mapped(subject.from, words_of, &mut |(words, flow)| {
-        written = out.write_all(words.as_bytes());
+        written = write(&words);
         if written.is_ok() { flow } else { ControlFlow::Break(()) }
     });
     written?;

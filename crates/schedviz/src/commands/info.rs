@@ -93,7 +93,7 @@ struct Missing {
 
 /// For each event that may be missing: which command or option wants it, and what is lost with it.
 const WANTED: [(&str, &str, &str, &str); 9] = [
-    ("sched", "sched_switch", "dat2graph", "impossible: nothing tells who runs"),
+    ("sched", "sched_switch", "dat2graph", "impossible: running tasks cannot be determined"),
     ("sched", "sched_wakeup", "run queues", "approximate: when a task began to wait is unknown"),
     ("sched", "sched_wakeup_new", "run queues", "approximate: new tasks are first seen when they run"),
     ("sched", "sched_waking", "wakeup latency", "approximate: who woke whom, and when, is unknown"),
@@ -103,6 +103,13 @@ const WANTED: [(&str, &str, &str, &str); 9] = [
     ("sched", "sched_process_exit", "life of tasks", "approximate: a task ends with its last switch"),
     ("power", "cpu_frequency", "dat2graph --frequency", "impossible"),
 ];
+
+/// What a recording without any scheduler event misses: no run queue is approximate where there is none.
+const NO_SCHEDULER_EVENT: Missing = Missing {
+    event: "sched:sched_switch",
+    affects: "all commands but events",
+    consequence: "impossible: there are no scheduler events",
+};
 
 /// Reads and prints.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
@@ -137,10 +144,10 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
     let unknown = events.iter().filter(|e| e.system.is_empty()).map(|e| e.count).sum();
     diagnostics.add_many(Diagnostic::UnknownEvent, unknown);
     let missing = missing(&events);
-    diagnostics.add_many(
-        Diagnostic::MissingEvents,
-        missing.iter().filter(|m| m.event != "power:cpu_frequency").count() as u64,
-    );
+    if has_scheduler_events(&events) {
+        let of_the_scheduler = missing.iter().filter(|m| m.event != "power:cpu_frequency");
+        diagnostics.add_many(Diagnostic::MissingEvents, of_the_scheduler.count() as u64);
+    }
     Report {
         schema: "schedviz/info/1",
         trace: name_of(&args.trace),
@@ -194,7 +201,16 @@ fn lost(trace: &Trace, diagnostics: &Diagnostics) -> Lost {
     }
 }
 
+/// Whether any event occurs that the state of the run queues follows from.
+fn has_scheduler_events(events: &[EventCount]) -> bool {
+    let is_followed = |e: &EventCount| WANTED.iter().any(|(_, name, ..)| e.name == *name);
+    events.iter().any(|e| e.system == "sched" && is_followed(e))
+}
+
 fn missing(events: &[EventCount]) -> Vec<Missing> {
+    if !has_scheduler_events(events) {
+        return vec![NO_SCHEDULER_EVENT];
+    }
     let names = ["sched:sched_switch", "sched:sched_wakeup", "sched:sched_wakeup_new", "sched:sched_waking"]
         .into_iter()
         .chain(["sched:sched_migrate_task", "sched:sched_process_fork", "sched:sched_process_exec"])
@@ -299,10 +315,9 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
         let cpus: Vec<Cpu> = b.info.cpus.iter().copied().map(Cpu).collect();
         let cpus = if cpus.is_empty() { "no data".into() } else { format!("CPUs {}", format_cpu_list(&cpus)) };
         let unread = if b.read || b.events == 0 { "" } else { " (not read)" };
-        line(
-            "buffer",
-            format!("{name}: {} events, {cpus}, pages of {} bytes{unread}", grouped(b.events), b.info.page_size),
-        );
+        let (named, pages) = (&b.info.clock, b.info.page_size);
+        let clock = if *named == r.clock || named.is_empty() { String::new() } else { format!(", clock {named}") };
+        line("buffer", format!("{name}: {} events, {cpus}, pages of {pages} bytes{clock}{unread}", grouped(b.events)));
     }
     line("events", grouped(r.total_events));
     let lost = match (r.lost.gaps, r.lost.unmarked) {

@@ -6,15 +6,18 @@ use crate::subject::Subject;
 use crate::trust;
 use anyhow::Result;
 use parse::{Kept, Record, Trace};
-use sched::{Cpu, Dur, Ts};
+use sched::names::NameHistory;
+use sched::{Comm, Cpu, Dur, Pid, Ts};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::Write as _;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 #[cfg(feature = "libtraceevent")]
 use std::sync::{Mutex, PoisonError};
 
 /// Puts events into words: with libtraceevent where the program was built with it.
 struct Words {
+    /// The clock counts no time: its ticks are shown as they are.
+    in_ticks: bool,
     /// One for all threads: it takes its time to prepare.
     #[cfg(feature = "libtraceevent")]
     printer: Option<Mutex<traceevent::Printer>>,
@@ -22,11 +25,10 @@ struct Words {
 
 impl Words {
     fn of(subject: &Subject) -> Words {
-        #[cfg(not(feature = "libtraceevent"))]
-        let _ = subject;
         #[cfg(feature = "libtraceevent")]
         let texts = subject.trace.texts();
         Words {
+            in_ticks: subject.trace.has_time().is_err(),
             #[cfg(feature = "libtraceevent")]
             printer: traceevent::Printer::new(traceevent::Setup {
                 formats: &texts.formats,
@@ -55,21 +57,83 @@ impl Words {
     }
 }
 
+/// Where the recorder saved no name of a task, this stands on both sides of its number and the time, until the name is
+/// known: no line holds it otherwise, since control characters are escaped.
+const UNNAMED: char = '\0';
+
+/// The lines on their way out: tasks whose name the recorder did not save get that of the switches, forks and execs in
+/// the trace, which are read when the first such task comes.
+struct Named<'s, W> {
+    subject: &'s Subject,
+    names: Option<NameHistory>,
+    out: W,
+}
+
+impl<'s, W: Write> Named<'s, W> {
+    fn new(subject: &'s Subject, out: W) -> Named<'s, W> {
+        Named { subject, names: None, out }
+    }
+
+    fn name(&mut self, key: &str) -> io::Result<String> {
+        let (pid, ts) = key.split_once(' ').unwrap_or_default();
+        let (pid, ts) = (Pid(pid.parse().unwrap_or_default()), Ts(ts.parse().unwrap_or_default()));
+        let names = match &mut self.names {
+            Some(names) => names,
+            // The ticks of a clock have no order between CPUs that names could follow.
+            none if self.subject.trace.has_time().is_err() => none.insert(NameHistory::default()),
+            none => none.insert(self.subject.names().map_err(io::Error::other)?),
+        };
+        let name = names.of(pid, ts).unwrap_or_else(|| Comm::new(b"<...>"));
+        let mut padded = String::new();
+        put_right(&sched::event::escape(name.as_bytes()), NAME_WIDTH, ' ', &mut padded);
+        Ok(padded)
+    }
+
+    fn put(&mut self, lines: &str) -> io::Result<()> {
+        for (nth, part) in lines.split(UNNAMED).enumerate() {
+            if nth % 2 == 0 {
+                self.out.write_all(part.as_bytes())?;
+            } else {
+                let name = self.name(part)?;
+                self.out.write_all(name.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Places of a task's name in a line.
+const NAME_WIDTH: usize = 16;
+
 /// Adds the line of a record, or several: a stack has one for each caller.
 fn put_line(record: &Record<'_>, words: &Words, out: &mut String) {
-    let (command, ts) = (record.command(), record.ts.0);
+    let ts = record.ts.0;
     let mut digits = itoa::Buffer::new();
-    put_right(&sched::event::escape(command.as_bytes()), 16, ' ', out);
+    match record.saved_command() {
+        Some(command) => put_right(&sched::event::escape(command.as_bytes()), NAME_WIDTH, ' ', out),
+        None => {
+            out.push(UNNAMED);
+            out.push_str(digits.format(record.pid().0));
+            out.push(' ');
+            out.push_str(digits.format(ts));
+            out.push(UNNAMED);
+        }
+    }
     out.push('-');
     let pid = digits.format(record.pid().0);
     out.push_str(pid);
     put_many(' ', 5usize.saturating_sub(pid.len()), out);
     out.push_str(" [");
     put_right(digits.format(record.cpu.0), 3, '0', out);
-    out.push_str("] ");
-    put_right(digits.format(ts.div_euclid(1_000_000_000)), 5, ' ', out);
-    out.push('.');
-    put_right(digits.format(ts.rem_euclid(1_000_000_000)), 9, '0', out);
+    out.push(']');
+    if words.in_ticks {
+        put_right(digits.format(ts), 12, ' ', out);
+    } else {
+        out.push(' ');
+        put_right(digits.format(ts.div_euclid(1_000_000_000)), 5, ' ', out);
+        out.push('.');
+        put_right(digits.format(ts.rem_euclid(1_000_000_000)), 9, '0', out);
+    }
     out.push_str(": ");
     let name = out.len();
     match record.format() {
@@ -111,7 +175,8 @@ pub(crate) fn list(subject: &Subject, choice: &Choice, mut out: Lines) -> Result
         }
         put_line(record, &words, lines);
     };
-    let found = write_each(subject, choice, &mut out, add)?;
+    let mut named = Named::new(subject, &mut out);
+    let found = write_each(subject, choice, &mut |lines| named.put(lines), add)?;
     out.finish()?;
     trust::warn(&found, &subject.read);
     Ok(())
@@ -174,11 +239,12 @@ impl Around {
 pub(crate) fn near(subject: &Subject, choice: &Choice, near: Dur, mut out: Lines) -> Result<()> {
     let mut cores: BTreeMap<Cpu, Around> = BTreeMap::new();
     let words = Words::of(subject);
-    let mut write = |block: Vec<Near>| -> std::io::Result<()> {
-        block.iter().try_for_each(|record| out.write_all(record.lines(&subject.trace, &words).as_bytes()))?;
-        writeln!(out)
+    let mut named = Named::new(subject, &mut out);
+    let mut write = |block: Vec<Near>| -> io::Result<()> {
+        block.iter().try_for_each(|record| named.put(&record.lines(&subject.trace, &words)))?;
+        named.put("\n")
     };
-    let mut failed: Option<std::io::Error> = None;
+    let mut failed: Option<io::Error> = None;
     let (from, end) = (Ts(subject.from.0.saturating_sub_unsigned(near.0)), subject.to.after(near));
     let found = subject.trace.records_from(from, &mut |record| {
         if record.ts > end {
