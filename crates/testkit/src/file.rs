@@ -1,4 +1,4 @@
-//! Whole files of version 6 and 7.
+//! Complete files of versions 6 and 7.
 
 use crate::{Age, Layout, Order, Ring};
 use sched::{Kind, SchedEvent};
@@ -6,76 +6,76 @@ use sched::{Kind, SchedEvent};
 /// How the data of a version 7 file are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not.
+    /// No compression.
     None,
-    /// RFC 1950 blocks.
+    /// Blocks as in RFC 1950.
     Zlib,
-    /// zstd frames without their content size.
+    /// zstd frames without a content size.
     Zstd,
 }
 
 /// The data of one buffer.
 #[derive(Clone, Debug, Default)]
 pub struct Buffer {
-    /// Its name; empty for the top one.
+    /// The name of the buffer; empty for the top-level buffer.
     pub name: String,
-    /// What the file says of its clock.
+    /// The name of its clock in the file.
     pub clock: String,
-    /// The page size in its label; the file's own if 0.
+    /// The page size in its header, in bytes; 0 for the page size of the file.
     pub page_size: u32,
-    /// For each CPU its pages.
+    /// The pages of each CPU.
     pub cpus: Vec<(u32, Vec<Vec<u8>>)>,
 }
 
-/// A trace.dat to be written. All fields can be set; the defaults are those of a 64-bit
-/// little-endian machine with version 7, uncompressed.
+/// A trace.dat to be written. The defaults are those of an uncompressed version 7 file from a 64-bit
+/// little-endian machine.
 #[derive(Clone, Debug)]
 pub struct TraceBuilder {
-    /// 6 or 7.
+    /// The version of the format: 6 or 7.
     pub version: u32,
-    /// The byte order.
+    /// The byte order of the file.
     pub order: Order,
-    /// `sizeof(long)` of the recording program.
+    /// `sizeof(long)` of the recording program, in bytes.
     pub user_long: u8,
-    /// `sizeof(long)` of the kernel.
+    /// `sizeof(long)` of the kernel, in bytes.
     pub kernel_long: usize,
-    /// The page size.
+    /// The page size, in bytes.
     pub page_size: usize,
-    /// The compression of version 7.
+    /// The compression of a version 7 file.
     pub compression: Compression,
-    /// The name of the compression, if it is to be another.
+    /// The name of the compression in the file, where it differs from that of `compression`.
     pub compression_name: Option<String>,
-    /// Pages in a chunk.
+    /// The number of pages in a chunk.
     pub chunk_pages: usize,
-    /// Bytes by which the data size of compressed CPUs is too small: 4 until trace-cmd 3.1.x.
+    /// The number of bytes by which the data size of a compressed CPU is too small; trace-cmd up to 3.1.x omits 4.
     pub size_short: u64,
-    /// Compress the header sections as well.
+    /// Whether the header sections are compressed as well.
     pub compress_sections: bool,
-    /// The kernel.
+    /// The kernel whose event layout is used.
     pub age: Age,
-    /// The clock.
+    /// The name of the clock.
     pub clock: String,
-    /// CPUs of the machine.
+    /// The number of CPUs of the machine.
     pub cpu_count: u32,
-    /// The buffers; the first one is the top one.
+    /// The buffers; the first one is the top-level buffer.
     pub buffers: Vec<Buffer>,
-    /// Additional event formats: system, text.
+    /// Additional event formats, each with its system and its text.
     pub formats: Vec<(String, String)>,
-    /// Additional options.
+    /// Additional options, each with its number and its payload.
     pub options: Vec<(u16, Vec<u8>)>,
-    /// Symbols.
+    /// The text of `/proc/kallsyms`.
     pub kallsyms: String,
-    /// printk formats.
+    /// The text of `printk_formats`.
     pub printk: String,
-    /// Command names.
+    /// The text of `saved_cmdlines`.
     pub cmdlines: String,
-    /// As `trace-cmd restore` writes it: nothing tells who recorded it.
+    /// Whether the file lacks the recorder's options, as a file written by `trace-cmd restore` does.
     pub restored: bool,
-    /// Version 6: write an options block at all.
+    /// Whether a version 6 file has a block of options.
     pub v6_options: bool,
-    /// Version 6: the clock behind the CPU table.
+    /// The clock behind the CPU table of a version 6 file, if there is one.
     pub v6_clock_trailer: Option<String>,
-    /// Version 7: sections to leave out, by number.
+    /// The numbers of the sections that a version 7 file lacks.
     pub omit: Vec<u16>,
 }
 
@@ -110,18 +110,18 @@ impl Default for TraceBuilder {
 }
 
 impl TraceBuilder {
-    /// The layout of the events.
+    /// Returns the layout of the events.
     pub fn layout(&self) -> Layout {
         Layout { age: self.age, order: self.order, long: self.kernel_long }
     }
 
-    /// An empty ring with this file's pages.
+    /// Returns an empty ring with the page layout of this file.
     pub fn ring(&self) -> Ring {
         Ring::new(self.order, self.kernel_long, self.page_size)
     }
 
-    /// The rings of events in trace order, by CPU. A [`Kind::Lost`] ends the page of its CPU and
-    /// marks the next.
+    /// Returns the pages of each CPU for `events`, which are in trace order. A [`Kind::Lost`] ends the page of its
+    /// CPU and marks the next one.
     pub fn rings(&self, events: &[SchedEvent]) -> Vec<(u32, Vec<Vec<u8>>)> {
         let layout = self.layout();
         let mut cpus: Vec<u32> = events.iter().map(|e| e.cpu.0).collect();
@@ -132,7 +132,7 @@ impl TraceBuilder {
             for event in events.iter().filter(|e| e.cpu.0 == cpu) {
                 match event.kind {
                     Kind::Lost { count } => ring.lost(count),
-                    // What a reader concludes from what is not in the file.
+                    // A reader concludes this from missing events: no record stands for it.
                     Kind::Offline => {}
                     Kind::Other { id } => ring.event(event.ts.0 as u64, &layout.bare(id, event.pid.0)),
                     _ => ring.event(event.ts.0 as u64, &layout.payload(event).expect("an event that can be written")),
@@ -234,7 +234,7 @@ impl TraceBuilder {
         out
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub fn build(&self) -> Vec<u8> {
         if self.version == 6 { self.build_v6() } else { self.build_v7() }
     }
@@ -282,7 +282,7 @@ impl TraceBuilder {
             if let Some(clock) = &self.v6_clock_trailer {
                 out.extend(self.text(clock, 8));
             }
-            // Data follow the tables of all buffers only in some writers; here each its own.
+            // Some writers put the data behind the tables of all buffers; here they follow the table of their buffer.
             for (cpu, pages) in &buffer.cpus {
                 out.resize(out.len().next_multiple_of(self.page_size), 0);
                 tables.push((table + 16 * *cpu as usize, out.len(), pages.iter().map(Vec::len).sum::<usize>()));
@@ -315,7 +315,7 @@ impl TraceBuilder {
         }
     }
 
-    /// Appends a section; its offset.
+    /// Appends a section and returns its offset.
     fn section(&self, out: &mut Vec<u8>, id: u16, body: &[u8]) -> u64 {
         let at = out.len() as u64;
         let compressed = self.compress_sections && self.compression != Compression::None && id != 0;
@@ -385,7 +385,7 @@ impl TraceBuilder {
         out
     }
 
-    /// Appends an options section; where the offset of the next belongs, and `at`, its own.
+    /// Appends an options section and its own offset to `at`. Returns the place for the offset of the next one.
     fn options_section(&self, out: &mut Vec<u8>, mut options: Vec<u8>, at: &mut Vec<u8>) -> usize {
         self.option(&mut options, 0, &[0; 8]);
         let offset = self.section(out, 0, &options);
@@ -393,7 +393,7 @@ impl TraceBuilder {
         out.len() - 8
     }
 
-    /// Appends the data of a buffer; the payload of its option.
+    /// Appends the data of a buffer and returns the payload of its option.
     fn buffer_section(&self, out: &mut Vec<u8>, buffer: &Buffer) -> Vec<u8> {
         let section = out.len();
         let compressed = self.compression != Compression::None;

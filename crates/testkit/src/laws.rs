@@ -1,18 +1,18 @@
-//! What must hold of any trace, as an analysis that checks it.
+//! The invariants of every trace, as an analysis that checks them.
 
 use sched::{
     Analysis, Counts, Cpu, CpuSpan, Current, Dur, Kind, Load, SchedEvent, SchedState, Span, TaskId, TaskState, Ts,
 };
 use std::collections::BTreeMap;
 
-/// Checks, and panics where a law is broken:
+/// Panics where one of these laws is broken:
 ///
-/// * the spans of a task tile its observed life, and each leads to the next, which begins with an event where the
-///   one before ends with one;
+/// * the spans of a task tile its observed life; each leads to the next, which begins with an event if the one
+///   before ended with one;
 /// * the spans of a CPU tile the window: running, idle and unknown time add up to it;
-/// * a CPU runs at most one task, and it is the one whose span says so;
-/// * the counts that are followed equal a recount, after every event, and it is told what turned;
-/// * nothing is guessed inside a loss.
+/// * a CPU runs at most one task, the one that has a running span on it;
+/// * the incremental counts equal a recount after every event, and every change of a CPU's load is reported;
+/// * nothing is claimed inside a loss.
 #[derive(Clone, Debug, Default)]
 pub struct Laws {
     start: Ts,
@@ -23,28 +23,28 @@ pub struct Laws {
     report: LawReport,
 }
 
-/// What was added up on the way.
+/// The sums over a pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LawReport {
-    /// Time that CPUs ran a task, by the spans of CPUs.
+    /// The time that CPUs ran a task, by the spans of CPUs.
     pub busy: Dur,
-    /// Time that CPUs idled.
+    /// The time that CPUs were idle.
     pub idle: Dur,
-    /// Time of which nothing is known.
+    /// The time for which the state of a CPU is unknown.
     pub unknown: Dur,
-    /// Time that CPUs were offline.
+    /// The time that CPUs were offline.
     pub offline: Dur,
-    /// Time that tasks ran, by the spans of tasks.
+    /// The time that tasks ran, by the spans of tasks.
     pub running: Dur,
-    /// Time that tasks waited.
+    /// The time that tasks waited.
     pub waiting: Dur,
-    /// Times that a task turned out to have left a state, and no event had told.
+    /// The number of times that a task turned out to have left a state without an event.
     pub unseen: u64,
-    /// The window.
+    /// The length of the window.
     pub window: Dur,
-    /// CPUs that were seen.
+    /// The number of CPUs that were observed.
     pub cpus: usize,
-    /// Events.
+    /// The number of events.
     pub events: u64,
 }
 
@@ -62,7 +62,7 @@ impl Analysis for Laws {
         if let Some(Span { end, next, ended, .. }) = self.tasks.insert(span.task, *span) {
             assert_eq!(end, span.start, "a gap or an overlap in the life of a task: {span:?}");
             assert!(span.begun || !ended, "an event ended the span before, and none began {span:?}");
-            // Where a sleeper last was may change without a span of its own.
+            // The last CPU of a sleeping task may change without a span of its own.
             let led =
                 next == span.state || matches!((next, span.state), (TaskState::Blocked(_), TaskState::Blocked(_)));
             assert!(led, "the span before led to {next:?}: {span:?}");
@@ -104,11 +104,11 @@ impl Analysis for Laws {
             }
             _ => drop(self.lost.remove(&event.cpu)),
         }
-        // A recount is expensive where there are many CPUs; every so often is often enough.
+        // A recount is expensive on many CPUs: there one in 64 events is enough.
         if self.report.events % 64 == 1 || state.observed().count() <= 8 {
             assert_eq!(recount(state), *state.counts());
             let loads: BTreeMap<Cpu, Load> = state.observed().map(|cpu| (cpu, state.load(cpu))).collect();
-            assert_eq!(self.loads, loads, "a CPU that turned, and nothing told");
+            assert_eq!(self.loads, loads, "the load of a CPU changed without a report");
         }
     }
 

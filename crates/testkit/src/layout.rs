@@ -1,33 +1,33 @@
-//! The sched events as kernels of several ages lay them out in their records.
+//! The sched events in the record layouts of kernels of several ages.
 
 use crate::Order;
 use sched::{Comm, Kind, SchedEvent, StateClass, TaskRef};
 
-/// Which kernel.
+/// The kernel whose layout is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Age {
-    /// 6.16 and later: dynamic names in most events.
+    /// 6.16 and later, with dynamic names in most events.
     Dynamic,
-    /// 5.14 to 6.15: `char comm[16]` everywhere.
+    /// 5.14 to 6.15, with `char comm[16]` everywhere.
     Modern,
-    /// 5.10 with PREEMPT_RT: two more common fields, `success` in wakeups.
+    /// 5.10 with PREEMPT_RT, with two more common fields and `success` in wakeups.
     RealTime,
-    /// 4.15 to 4.20: the state is shifted by its index.
+    /// 4.15 to 4.20, where the state is a bit shifted by its index.
     Shifted,
-    /// 4.14: the state is an index; `success` in wakeups.
+    /// 4.14, where the state is an index, with `success` in wakeups.
     Index,
-    /// 4.4: masks with another table, `success` in wakeups.
+    /// 4.4, with state masks of another table and `success` in wakeups.
     Legacy,
-    /// A vendor's: fields inserted between the known ones, and a fifth common field.
+    /// A vendor's kernel, with fields inserted between the usual ones and a fifth common field.
     Vendor,
 }
 
 impl Age {
-    /// All of them.
+    /// All ages.
     pub const ALL: [Age; 7] =
         [Age::Dynamic, Age::Modern, Age::RealTime, Age::Shifted, Age::Index, Age::Legacy, Age::Vendor];
 
-    /// A release that had this layout.
+    /// Returns a kernel release with this layout.
     pub fn release(self) -> &'static str {
         match self {
             Age::Dynamic => "7.2.13-amd64",
@@ -44,22 +44,22 @@ impl Age {
     }
 }
 
-/// A value of a field.
+/// The value of a field.
 enum Value {
     Int(i64),
     Comm(Comm),
-    /// A program of this name.
+    /// The path of a program of this name.
     Program(Comm),
 }
 
-/// How the events of one kernel are written.
+/// The layout of the events of one kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// Which kernel's.
+    /// The kernel.
     pub age: Age,
-    /// The byte order.
+    /// The byte order of the kernel.
     pub order: Order,
-    /// The kernel's `long`.
+    /// `sizeof(long)` of the kernel, in bytes.
     pub long: usize,
 }
 
@@ -67,7 +67,7 @@ struct Builder {
     order: Order,
     text: String,
     bytes: Vec<u8>,
-    /// Dynamic strings, to stand behind the fixed fields: the place of their word, and the text.
+    /// The dynamic strings, which follow the fixed fields: the place of the word that describes each, and its text.
     dynamic: Vec<(usize, Vec<u8>)>,
 }
 
@@ -92,7 +92,7 @@ impl Builder {
         let at = self.bytes.len();
         self.line(&format!("char {name}[16]"), at, 16, false);
         self.bytes.extend(comm.as_bytes());
-        // What follows the NUL is stale.
+        // As in the kernel, the bytes behind the NUL are stale.
         self.bytes.extend(b"\0stale stale stale"[..].iter().take((at + 16).saturating_sub(self.bytes.len())));
         self.bytes.resize(at + 16, 0);
     }
@@ -126,16 +126,16 @@ const NAMES: [&str; 8] = [
     "sched_process_exit",
 ];
 
-/// The number of the first event.
+/// The id of the first event.
 const FIRST_ID: u16 = 300;
 
 impl Layout {
-    /// The number of an event.
+    /// Returns the id of the event `name`.
     pub fn id(name: &str) -> u16 {
         FIRST_ID + NAMES.iter().position(|n| *n == name).expect("a known event") as u16
     }
 
-    /// The format texts of all events: system and text.
+    /// Returns the format texts of all events, each with its system.
     pub fn formats(&self) -> Vec<(String, String)> {
         let sample = TaskRef { pid: sched::Pid(1), prio: 120, comm: Comm::EMPTY };
         let cpu = sched::Cpu(0);
@@ -200,20 +200,20 @@ impl Layout {
         }
     }
 
-    /// The payload of an event.
+    /// Returns the payload of an event; `None` for a kind that has no layout here.
     pub fn payload(&self, event: &SchedEvent) -> Option<Vec<u8>> {
         self.build(event).map(|(_, bytes)| bytes)
     }
 
-    /// The payload of a record with the common fields alone.
+    /// Returns the payload of a record that has only the common fields.
     pub fn bare(&self, id: u16, pid: i32) -> Vec<u8> {
         let mut b = self.common(id, pid, 0);
         b.text.clear();
         b.bytes
     }
 
-    /// The format text of an event of which [`Layout::bare`] makes records; `fields` are declared behind the common
-    /// ones.
+    /// Returns the format text of an event whose records begin as those of [`Layout::bare`]; `fields` are declared
+    /// behind the common ones.
     pub fn format(&self, id: u16, name: &str, fields: &str) -> String {
         let common = self.common(id, 0, 0).text;
         format!("name: {name}\nID: {id}\nformat:\n{common}{fields}\nprint fmt: \"\"\n")
@@ -236,7 +236,7 @@ impl Layout {
         b
     }
 
-    /// What an event is called, and what is in it.
+    /// Returns the name of an event and its fields.
     fn contents(&self, event: &SchedEvent) -> Option<(&'static str, Vec<(&'static str, Value)>)> {
         let task = |task: &TaskRef| {
             [

@@ -1,13 +1,13 @@
-//! For tests only, never published: real trace.dat bytes, and schedules whose truth is known.
+//! For tests only, never published: real trace.dat bytes, and schedules whose true state is known.
 //!
 //! * [`TraceBuilder`] writes files of either version, any byte order, word size, page size and
 //!   compression. It is written from the description of the format (`trace-cmd.dat(5)`, the
 //!   kernel's ring-buffer documentation), and shares no code with the reader.
 //! * [`Layout`] describes the sched events as kernels of several ages lay them out.
-//! * [`Simulation`] runs CPUs and tasks at random, and knows who runs and waits where after each
-//!   event.
-//! * [`Laws`] is an analysis that checks what must hold of any trace.
-//! * [`timed`] runs a program and tells what it took.
+//! * [`Simulation`] runs CPUs and tasks at random, and records the running task and the run queue of
+//!   each CPU after each event.
+//! * [`Laws`] is an analysis that checks the invariants of every trace.
+//! * [`timed`] runs a program and returns its elapsed time and its peak memory.
 
 mod file;
 mod laws;
@@ -23,7 +23,7 @@ pub use peak::timed;
 pub use ring::Ring;
 pub use simulation::{Rng, Simulation, Truth, is_stopper};
 
-/// Byte order of a file to be written.
+/// The byte order of a file to be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// Least significant byte first.
@@ -34,7 +34,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Appends a number of `size` bytes.
+    /// Appends `value` in `size` bytes.
     pub fn put(self, to: &mut Vec<u8>, value: u64, size: usize) {
         match self {
             Order::Little => to.extend(&value.to_le_bytes()[..size]),

@@ -1,13 +1,13 @@
-//! The ring buffer of one CPU: records into pages.
+//! The ring buffer of one CPU: packs records into pages.
 
 use crate::Order;
 
-/// Pages being written. Time stamps are raw; the caller decides about page breaks only where it
-/// matters, a full page breaks by itself.
+/// The pages being written. Time stamps are raw. A full page ends by itself; a caller ends a page where a test
+/// needs it.
 #[derive(Clone, Debug)]
 pub struct Ring {
     order: Order,
-    /// `sizeof(long)` of the kernel: 4 or 8.
+    /// `sizeof(long)` of the kernel, in bytes: 4 or 8.
     long: usize,
     page_size: usize,
     pages: Vec<Vec<u8>>,
@@ -18,7 +18,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// An empty ring.
+    /// Returns an empty ring.
     pub fn new(order: Order, long: usize, page_size: usize) -> Ring {
         Ring { order, long, page_size, pages: Vec::new(), data: Vec::new(), begin: 0, now: 0, lost: None }
     }
@@ -49,7 +49,7 @@ impl Ring {
         }
     }
 
-    /// Appends a record. Steps back in time are written as absolute stamps.
+    /// Appends a record. A step back in time is written as an absolute time stamp.
     pub fn event(&mut self, ts: u64, payload: &[u8]) {
         let mut payload = payload.to_vec();
         payload.resize(payload.len().next_multiple_of(4), 0);
@@ -78,7 +78,7 @@ impl Ring {
         self.data.extend(payload);
     }
 
-    /// Appends a discarded record of this total size.
+    /// Appends a discarded record of `size` bytes in all.
     pub fn discarded(&mut self, ts: u64, size: usize) {
         self.room(size, ts);
         self.word(29, (ts - self.now) as u32);
@@ -87,13 +87,13 @@ impl Ring {
         self.data.resize(self.data.len() + size - 8, 0xee);
     }
 
-    /// Events are lost here: the next page says so, and how many if that is given.
+    /// Marks the next page: events were lost before it. The mark has `count`, if it is given.
     pub fn lost(&mut self, count: Option<u64>) {
         self.end_page();
         self.lost = Some(count);
     }
 
-    /// Ends the page.
+    /// Ends the current page.
     pub fn end_page(&mut self) {
         if self.data.is_empty() {
             return;
@@ -112,7 +112,7 @@ impl Ring {
             None => {}
         }
         if self.long == 8 && commit >> 31 != 0 {
-            // The flag is a sign-extended int.
+            // The kernel writes the flag as a sign-extended int.
             commit |= 0xffff_ffff << 32;
         }
         self.order.put(&mut page, commit, self.long);
@@ -122,7 +122,7 @@ impl Ring {
         self.pages.push(page);
     }
 
-    /// Appends a page as it is: zeroes, junk.
+    /// Appends a page without interpreting it, such as zeroes or junk.
     pub fn raw_page(&mut self, page: &[u8]) {
         self.end_page();
         let mut page = page.to_vec();
@@ -130,7 +130,7 @@ impl Ring {
         self.pages.push(page);
     }
 
-    /// The finished pages.
+    /// Returns the finished pages.
     pub fn finish(mut self) -> Vec<Vec<u8>> {
         self.end_page();
         self.pages

@@ -1,5 +1,5 @@
 //! A small scheduler: CPUs, tasks that run, sleep, wake one another, fork and exit, a balancer,
-//! bound tasks. It writes the events that a kernel would, and knows its run queues.
+//! bound tasks. It emits the events that a kernel would record, and keeps its true run queues.
 
 mod balancer;
 mod hotplug;
@@ -9,17 +9,17 @@ pub use balancer::is_stopper;
 use sched::{Cause, Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A small generator of random numbers (xorshift64*): the same seed, the same numbers, anywhere.
+/// A small generator of random numbers (xorshift64*). The same seed gives the same numbers on every machine.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// From a seed.
+    /// Returns a generator with this seed.
     pub fn new(seed: u64) -> Rng {
         Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A number below `n`.
+    /// Returns a number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -27,7 +27,7 @@ impl Rng {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % n.max(1)
     }
 
-    /// One of `items`.
+    /// Returns one of `items`.
     pub fn pick<'i, T>(&mut self, items: &'i [T]) -> Option<&'i T> {
         items.get(self.below(items.len()))
     }
@@ -36,29 +36,29 @@ impl Rng {
 /// The true state of the machine after an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
-    /// For each CPU the task that runs; 0 for the idle task, [`Truth::OFFLINE`] for nothing.
+    /// The PID of the running task of each CPU; 0 for the idle task, [`Truth::OFFLINE`] for an offline CPU.
     pub current: Vec<i32>,
-    /// For each CPU those that wait, in the order they came.
+    /// The PIDs of the waiting tasks of each CPU, in the order of their arrival.
     pub queues: Vec<Vec<i32>>,
 }
 
 impl Truth {
-    /// A CPU that is offline runs nothing.
+    /// Stands for the running task of a CPU that is offline.
     pub const OFFLINE: i32 = -2;
 }
 
 /// A simulated run.
 #[derive(Clone, Debug)]
 pub struct Simulation {
-    /// The events, in (time, CPU) order.
+    /// The events, in the order of time and CPU.
     pub events: Vec<SchedEvent>,
-    /// The truth before the first event.
+    /// The true state before the first event.
     pub initial: Truth,
-    /// The truth after each event.
+    /// The true state after each event.
     pub truth: Vec<Truth>,
-    /// CPUs of the machine.
+    /// The number of CPUs of the machine.
     pub cpus: u32,
-    /// For each event that is a migration why it happened; only of [`Simulation::balanced`].
+    /// The cause of each event that is a migration; only [`Simulation::balanced`] sets it.
     pub causes: Vec<Option<Cause>>,
 }
 
@@ -68,21 +68,22 @@ struct World {
     state: Truth,
     asleep: BTreeMap<i32, u32>,
     bound: BTreeSet<i32>,
-    /// Tasks whose state the events have shown. A migration alone does not: only for one of these
-    /// a wakeup while it waits tells nothing wrong about the start.
+    /// The tasks whose state the events have shown; a migration alone does not. A redundant wakeup of any other
+    /// waiting task would suggest that it slept at the start.
     seen: BTreeSet<i32>,
     next_pid: i32,
     events: Vec<SchedEvent>,
     truth: Vec<Truth>,
-    /// The balancers are those of a kernel, and tell why.
+    /// Whether tasks are balanced as a kernel does it, each migration with its cause.
     like_a_kernel: bool,
-    /// The flags of the next event, the cause of the next migration,
+    /// The `common_flags` of the next event.
     flags: u8,
+    /// The cause of the next migration.
     cause: Option<Cause>,
-    /// and no long time before the next events.
+    /// Whether the next events follow without long pauses.
     hurry: bool,
     causes: Vec<Option<Cause>>,
-    /// CPUs go offline and come back.
+    /// Whether CPUs go offline and come back.
     hotplug: bool,
 }
 
@@ -92,13 +93,13 @@ fn task(pid: i32) -> TaskRef {
 }
 
 impl Simulation {
-    /// Runs `cpus` CPUs and some tasks for about `steps` decisions.
+    /// Simulates `cpus` CPUs and some tasks for about `steps` decisions.
     pub fn run(seed: u64, cpus: u32, steps: usize) -> Simulation {
         Simulation::of(World::new(Rng::new(seed), cpus), cpus, steps)
     }
 
-    /// The same with the balancers of a kernel, in their contexts; [`Simulation::causes`] tells why
-    /// each task was migrated.
+    /// The same with the balancers of a kernel, in their contexts; [`Simulation::causes`] has the cause of each
+    /// migration.
     pub fn balanced(seed: u64, cpus: u32, steps: usize) -> Simulation {
         let world = World { like_a_kernel: true, ..World::new(Rng::new(seed), cpus) };
         Simulation::of(world, cpus, steps)
@@ -112,7 +113,7 @@ impl Simulation {
         Simulation { events: world.events, initial, truth: world.truth, cpus, causes: world.causes }
     }
 
-    /// The tasks and CPUs that the events tell of: of others nobody can know.
+    /// Returns the tasks and CPUs that occur in the events. No reader can infer anything about others.
     pub fn witnessed(&self) -> (BTreeSet<i32>, BTreeSet<u32>) {
         let mut tasks = BTreeSet::new();
         for event in &self.events {
@@ -129,16 +130,15 @@ impl Simulation {
         (tasks, self.events.iter().map(|e| e.cpu.0).collect())
     }
 
-    /// The same run with losses: on each CPU some stretches of events are gone, a mark in their
-    /// place at the time of the last event before each. With each event the place of the truth
-    /// after it.
+    /// Returns the same run with losses: on each CPU some stretches of events are replaced by a mark at the time of
+    /// the last event before them. With each event comes the index of the true state after it.
     pub fn lossy(&self, seed: u64) -> (Vec<SchedEvent>, Vec<Option<usize>>) {
         let mut rng = Rng::new(seed);
         let mut gone: BTreeMap<u32, u64> = BTreeMap::new();
         let mut last: BTreeMap<u32, Ts> = BTreeMap::new();
         let mut kept: Vec<(SchedEvent, Option<usize>)> = Vec::new();
         let mut losing: BTreeMap<u32, usize> = BTreeMap::new();
-        // A gap that no event follows leaves no mark: the last event of each CPU stays.
+        // A gap without a later event leaves no mark, so the last event of each CPU stays.
         let final_event: BTreeMap<u32, usize> = self.events.iter().enumerate().map(|(i, e)| (e.cpu.0, i)).collect();
         for (truth, event) in self.events.iter().enumerate() {
             let left = losing.entry(event.cpu.0).or_default();
@@ -163,7 +163,7 @@ impl Simulation {
         for (event, _) in &mut kept {
             event.ts = event.ts.max(start);
         }
-        // Marks stand behind the event they follow.
+        // The sort is stable: a mark stays behind the event that it follows.
         kept.sort_by_key(|(e, _)| (e.ts, e.cpu));
         kept.into_iter().unzip()
     }
@@ -206,10 +206,10 @@ impl World {
         }
     }
 
-    /// An event on `cpu`, after which the state is as it is now.
+    /// Emits an event on `cpu`. The current state is recorded as the state after it.
     fn emit(&mut self, cpu: usize, pid: i32, kind: Kind) {
         let same_cpu = self.events.last().is_some_and(|e| e.cpu.index() == cpu);
-        // Stamps tie within a CPU now and then; elsewhere time passes, sometimes much of it.
+        // Within a CPU some time stamps are equal; otherwise time passes, sometimes much of it.
         self.now += match self.rng.below(40) {
             0 if same_cpu => 0,
             1 if !self.hurry => 200_000_000,
@@ -222,7 +222,7 @@ impl World {
         self.truth.push(self.state.clone());
     }
 
-    /// One that is online.
+    /// Returns a CPU that is online.
     fn cpu(&mut self) -> usize {
         let online = self.online();
         online[self.rng.below(online.len())]
@@ -247,7 +247,7 @@ impl World {
         }
     }
 
-    /// An idle CPU takes the first of its queue.
+    /// An idle CPU runs the first task of its queue.
     fn dispatch(&mut self) {
         let cpu = self.cpu();
         if self.state.current[cpu] == 0 && !self.state.queues[cpu].is_empty() {
@@ -255,7 +255,7 @@ impl World {
         }
     }
 
-    /// Switches `cpu` to the first of its queue. `requeue`: the old task goes to its end.
+    /// Switches `cpu` to the first task of its queue. With `requeue` the previous task is put at the end of the queue.
     fn switch(&mut self, cpu: usize, how: PrevState, requeue: bool) {
         let prev = self.state.current[cpu];
         let next = if self.state.queues[cpu].is_empty() { 0 } else { self.state.queues[cpu].remove(0) };
@@ -294,7 +294,7 @@ impl World {
         }
     }
 
-    /// Wakes a sleeper: announced on one CPU, perhaps moved, placed on another, perhaps from there.
+    /// Wakes a sleeping task: the waking CPU announces it, may migrate it, and enqueues it on the target CPU.
     fn wake(&mut self) {
         let sleepers: Vec<(i32, u32)> = self.asleep.iter().map(|(p, c)| (*p, *c)).collect();
         let Some(&(pid, last)) = self.rng.pick(&sleepers) else { return };
@@ -303,13 +303,13 @@ impl World {
         self.place(waker, pid, last);
     }
 
-    /// A waker is about to wake a task that last ran on `last`.
+    /// The CPU `waker` is about to wake a task that last ran on `last`.
     fn announce(&mut self, waker: usize, pid: i32, last: u32) {
         self.seen.insert(pid);
         self.emit(waker, self.state.current[waker], Kind::Waking { task: task(pid), target: Cpu(last) });
     }
 
-    /// It does so.
+    /// Completes the wakeup that [`World::announce`] began.
     fn place(&mut self, waker: usize, pid: i32, last: u32) {
         let is_bound = self.bound.contains(&pid) && self.state.current[last as usize] != Truth::OFFLINE;
         let target = if is_bound { last as usize } else { self.cpu() };
@@ -326,7 +326,7 @@ impl World {
         self.emit(on, self.state.current[on], Kind::Wakeup { task: task(pid), target: Cpu(target as u32) });
     }
 
-    /// A CPU, idle or not, pulls a waiter from another; or a third one does it on its behalf.
+    /// A CPU, idle or not, pulls a waiting task from another one; or a third CPU does it on its behalf.
     fn balance(&mut self) {
         if self.like_a_kernel {
             return self.balance_like_a_kernel();
@@ -354,25 +354,26 @@ impl World {
         self.emit(cpu, parent, Kind::WakeupNew { task: task(child), target: Cpu(target as u32) });
     }
 
-    /// What is rare, and normal.
+    /// Emits one of the sequences that are rare but valid.
     fn oddity(&mut self) {
         let cpu = self.cpu();
         let current = self.state.current[cpu];
         match self.rng.below(5) {
-            // A task that runs, or waits, is woken.
+            // A running task is woken.
             0 if current != 0 => {
                 let on = self.cpu();
                 let by = self.state.current[on];
                 self.emit(on, by, Kind::Waking { task: task(current), target: Cpu(cpu as u32) });
                 self.emit(cpu, current, Kind::Wakeup { task: task(current), target: Cpu(cpu as u32) });
             }
+            // A waiting task is woken.
             1 => {
                 let seen = self.state.queues[cpu].iter().copied().find(|p| self.seen.contains(p));
                 if let Some(pid) = seen {
                     self.emit(cpu, current, Kind::Wakeup { task: task(pid), target: Cpu(cpu as u32) });
                 }
             }
-            // One is announced that is still about to sleep.
+            // A wakeup is announced while the task is still running, about to sleep.
             4 if current != 0 => {
                 let waker = self.cpu();
                 self.announce(waker, current, cpu as u32);
@@ -380,7 +381,7 @@ impl World {
                 self.switch(cpu, PrevState::blocked(1), false);
                 self.place(waker, current, cpu as u32);
             }
-            // A sleeper is moved (6.12 and later).
+            // A sleeping task is migrated (6.12 and later).
             2 => {
                 let sleepers: Vec<i32> = self.asleep.keys().copied().filter(|p| !self.bound.contains(p)).collect();
                 if let Some(&pid) = self.rng.pick(&sleepers) {
@@ -390,7 +391,7 @@ impl World {
                     self.emit(cpu, current, kind);
                 }
             }
-            // Something else happens.
+            // An event of another kind is recorded.
             _ => self.emit(cpu, current, Kind::Other { id: 999 }),
         }
     }

@@ -1,24 +1,25 @@
-//! The moves of a kernel's balancers: each in the context, and with the neighbours, that it has there.
+//! The migrations of a kernel's balancers, each in the context and between the events that it has in a kernel.
 
 use super::{World, task};
 use sched::{Cause, Cpu, Kind, Pid, PrevState, TaskRef};
 
-/// `common_flags`: interrupts off, softirq.
+/// The `common_flags` of an event with interrupts off.
 pub(super) const IRQS_OFF: u8 = 0x01;
+/// The `common_flags` of an event in a softirq, with interrupts off.
 const SOFTIRQ: u8 = 0x11;
 
-/// The number of the stopper of a CPU.
+/// Returns the PID of the stopper of a CPU.
 pub(super) fn stopper(cpu: usize) -> i32 {
     10_000 + cpu as i32
 }
 
-/// Whether this is the number of a simulated CPU's stopper.
+/// Whether this is the PID of a simulated CPU's stopper.
 pub fn is_stopper(pid: i32) -> bool {
     pid >= 10_000
 }
 
 impl World {
-    /// One of the moves.
+    /// Balances once, by one of the mechanisms of a kernel.
     pub(super) fn balance_like_a_kernel(&mut self) {
         match self.rng.below(8) {
             0 | 1 => self.new_idle(),
@@ -31,19 +32,19 @@ impl World {
         }
     }
 
-    /// A queued task that may be moved away from `from`.
+    /// Returns a queued task that may leave `from`.
     fn victim(&mut self, from: usize) -> Option<i32> {
         let free: Vec<i32> = self.state.queues[from].iter().copied().filter(|p| !self.bound.contains(p)).collect();
         self.rng.pick(&free).copied()
     }
 
-    /// Two CPUs that are not the same.
+    /// Returns two different CPUs.
     fn pair(&mut self) -> Option<(usize, usize)> {
         let (from, to) = (self.cpu(), self.cpu());
         (from != to).then_some((from, to))
     }
 
-    /// Moves a queued task; `on` does it.
+    /// Migrates a queued task; the event is recorded on CPU `on`.
     pub(super) fn moves(&mut self, on: usize, moved: TaskRef, from: usize, to: usize, flags: u8, cause: Cause) {
         let pid = moved.pid.0;
         self.state.queues[from].retain(|p| *p != pid);
@@ -55,7 +56,7 @@ impl World {
         self.flags = 0;
     }
 
-    /// A CPU whose task is about to sleep pulls some from another.
+    /// A CPU whose task is about to sleep pulls tasks from another one.
     fn new_idle(&mut self) {
         let Some((from, to)) = self.pair() else { return };
         let prev = self.state.current[to];
@@ -68,7 +69,7 @@ impl World {
             && let Some(pid) = self.victim(from)
         {
             self.moves(to, task(pid), from, to, IRQS_OFF, Cause::NewIdle);
-            // What is no event of the scheduler may stand between.
+            // Other events may stand between the migrations and the switch.
             if self.rng.below(3) == 0 {
                 self.emit(to, prev, Kind::Other { id: 999 });
             }
@@ -80,7 +81,7 @@ impl World {
         }
     }
 
-    /// From the softirq of one of the two CPUs, or of a third.
+    /// Migrates a task in the softirq of one of the two CPUs, or of a third one.
     fn softirq(&mut self) {
         let Some((from, to)) = self.pair() else { return };
         let on = if self.rng.below(3) == 0 { self.cpu() } else { to };
@@ -93,7 +94,7 @@ impl World {
         self.moves(on, task(pid), from, to, SOFTIRQ, cause);
     }
 
-    /// The stopper of a CPU interrupts what runs there; `then` moves a task; the next one runs.
+    /// The stopper of a CPU preempts the running task, `then` migrates a task, and the CPU runs the next one.
     pub(super) fn with_stopper(&mut self, cpu: usize, then: impl FnOnce(&mut World)) {
         let prev = self.state.current[cpu];
         let waiting = std::mem::take(&mut self.state.queues[cpu]);
@@ -104,13 +105,13 @@ impl World {
         self.switch(cpu, PrevState::blocked(1), false);
     }
 
-    /// A queued task is moved by the stopper: for active balance, for the task's exec, or for NUMA.
+    /// The stopper migrates a queued task: for active balance, for the task's exec, or for NUMA.
     fn stop(&mut self, reason: Option<Cause>) {
         let Some((from, to)) = self.pair() else { return };
         let Some(pid) = self.victim(from).filter(|_| self.state.current[to] == 0 || reason != Some(Cause::Exec)) else {
             return;
         };
-        // The reason is told before, or soon after.
+        // The NUMA event that gives the reason precedes the migration, or follows soon.
         let early = self.rng.below(3) > 0;
         let (src, dst) = (Cpu(from as u32), Cpu(to as u32));
         let numa = Kind::Numa { pid: Pid(pid), with: None, src, dst, stuck: false };
@@ -129,14 +130,14 @@ impl World {
             self.switch(to, PrevState::RUNNABLE, false);
             self.emit(to, pid, Kind::Exec { pid: Pid(pid), old_pid: Pid(pid), program: sched::Comm::new(b"program") });
         } else if reason == Some(Cause::Exec) {
-            // It does not come to it: the move is like any other of the stopper's.
+            // No exec follows, so the migration looks like any other by a stopper.
             let place = self.causes.iter().rposition(Option::is_some);
             place.into_iter().for_each(|place| self.causes[place] = Some(Cause::Stopper));
         }
         self.hurry = hurry;
     }
 
-    /// Two queued tasks change places; the stopper of the first CPU moves both.
+    /// Two queued tasks change places; the stopper of the first CPU migrates both.
     fn swap(&mut self) {
         let Some((one, other)) = self.pair() else { return };
         let (Some(a), Some(b)) = (self.victim(one), self.victim(other)) else { return };
@@ -151,7 +152,7 @@ impl World {
         self.hurry = false;
     }
 
-    /// A task of real-time priority is pushed or pulled.
+    /// A task with a real-time priority is pushed or pulled.
     fn real_time(&mut self) {
         let Some((from, to)) = self.pair() else { return };
         let Some(pid) = self.victim(from) else { return };
@@ -160,7 +161,7 @@ impl World {
     }
 }
 
-/// The name of a task by its number.
+/// Returns the command name of the task with this PID.
 pub(super) fn name_of(pid: i32) -> String {
     match pid {
         0 => "swapper".to_owned(),

@@ -1,11 +1,11 @@
-//! CPUs that go offline and come back, with the events that a kernel records of it, and without those that it does not.
+//! CPUs that go offline and come back, with exactly the events that a kernel records for it.
 
 use super::balancer::{IRQS_OFF, stopper};
 use super::{Rng, Simulation, Truth, World, task};
 use sched::{Cause, Cpu, Kind, Pid, PrevState, SchedEvent, Ts};
 
 impl Simulation {
-    /// With every fourth seed CPUs go offline and come back, if there are several.
+    /// Simulates a run; with every fourth seed CPUs go offline and come back, if there are several.
     pub fn any(seed: u64, cpus: u32, steps: usize) -> Simulation {
         if seed % 4 == 3 && cpus > 1 {
             Simulation::hotplug(seed, cpus, steps)
@@ -14,8 +14,8 @@ impl Simulation {
         }
     }
 
-    /// Runs `cpus` CPUs, two at least, of which some are offline at first, or go offline and come back. In `events` a
-    /// [`Kind::Offline`] says so, where a reader has to conclude it.
+    /// Simulates at least two CPUs, some of which are offline at first, or go offline and come back. `events` has a
+    /// [`Kind::Offline`] where a reader must conclude it.
     pub fn hotplug(seed: u64, cpus: u32, steps: usize) -> Simulation {
         let mut world = World { hotplug: true, ..World::new(Rng::new(seed), cpus) };
         let away: Vec<usize> = (0..cpus as usize - 1).filter(|_| world.rng.below(4) == 0).collect();
@@ -25,13 +25,13 @@ impl Simulation {
             let waiting = std::mem::take(&mut world.state.queues[*cpu]);
             world.state.queues[last].extend(waiting.into_iter().chain((current != 0).then_some(current)));
         }
-        // The first event is on the last CPU: the marks of the others stand before it.
+        // The first event is on the last CPU, so the marks of the others precede it.
         let start = Ts(world.now);
         away.iter().for_each(|cpu| world.mark_offline(*cpu, start));
         let current = world.state.current[last];
         world.push(last, current, Kind::Other { id: 999 }, start);
         let mut run = Simulation::of(world, cpus, steps);
-        // Of one that never comes nothing is recorded.
+        // A CPU that never comes online has no events, so its mark is removed.
         for place in (0..away.len()).rev() {
             let cpu = run.events[place].cpu;
             if run.events[away.len()..].iter().all(|event| event.cpu != cpu) {
@@ -45,7 +45,7 @@ impl Simulation {
 }
 
 impl World {
-    /// The reader's mark.
+    /// Adds the mark that a reader must conclude.
     fn mark_offline(&mut self, cpu: usize, ts: Ts) {
         self.push(cpu, 0, Kind::Offline, ts);
     }
@@ -56,7 +56,7 @@ impl World {
         self.truth.push(self.state.clone());
     }
 
-    /// A CPU comes online, or another goes offline.
+    /// A CPU comes online, or goes offline.
     pub(super) fn plug(&mut self) {
         let cpu = self.rng.below(self.state.current.len());
         match self.state.current[cpu] {
@@ -66,7 +66,7 @@ impl World {
         }
     }
 
-    /// All tasks are pushed away, the stopper runs for the last time, and that is the last one knows.
+    /// All tasks are migrated away, and the stopper runs for the last time; its last event is the last one of the CPU.
     fn go_offline(&mut self, cpu: usize) {
         if self.state.current[cpu] != 0 || !self.state.queues[cpu].is_empty() {
             self.with_stopper(cpu, |world| {
@@ -85,7 +85,7 @@ impl World {
         self.mark_offline(cpu, Ts(self.now));
     }
 
-    /// Its idle task wakes its stopper, which has nothing to do.
+    /// The idle task of the CPU wakes the stopper, which has nothing to do.
     fn come_online(&mut self, cpu: usize) {
         self.state.current[cpu] = 0;
         self.emit(cpu, 0, Kind::Waking { task: task(stopper(cpu)), target: Cpu(cpu as u32) });
