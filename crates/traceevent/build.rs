@@ -1,4 +1,4 @@
-//! Finds libtraceevent where it is asked for.
+//! Finds libtraceevent if the feature `system` is on.
 
 fn main() {
     #[cfg(feature = "system")]

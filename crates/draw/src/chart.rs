@@ -1,7 +1,7 @@
 //! Charts by plotters: a part of a [`Figure`] as a drawing backend.
 //!
-//! A chart that plotters draws on a [`ChartArea`] becomes marks of the figure, and is written by the same devices as
-//! all others. A coordinate of plotters is a hundredth of a point: sizes of text, margins and strokes are given in
+//! A chart that plotters draws on a [`ChartArea`] becomes marks of the figure, which the same devices write as all
+//! other marks. A coordinate of plotters is a hundredth of a point: sizes of text, margins and strokes are given in
 //! [`Unit`]s, such as `8 * PT`.
 //!
 //! ```
@@ -25,24 +25,25 @@ use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind, FontTransform,
 };
 
-/// No stroke is thinner than this, a quarter of a point: plotters' usual width is one coordinate, which no printer shows.
+/// The least width of a stroke, a quarter of a point. By default plotters' strokes are one coordinate wide, too thin
+/// for a printer.
 const HAIRLINE: Unit = 25;
 
-/// The height of a capital letter, in thousandths of the text's size (Helvetica).
+/// The height of a capital letter of Helvetica, in thousandths of the size of the text.
 const CAPITAL: i64 = 718;
 
-/// Corners of the polygon that stands for a circle.
+/// The number of corners of the polygon that stands for a circle.
 const CIRCLE: u32 = 48;
 
 /// A part of a figure on which plotters draws.
 ///
-/// Colours with an alpha below 1 are mixed with white, since marks are opaque; what lies behind them is hidden.
+/// Colours with an alpha below 1 are mixed with white, since marks are opaque and hide the marks behind them.
 pub struct ChartArea<'f> {
     figure: &'f mut Figure,
     area: Rect,
 }
 
-/// Why a chart cannot be drawn; drawing on a figure never fails by itself.
+/// The reason why a chart cannot be drawn: it has a bitmap. All other drawing succeeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChartError;
 
@@ -57,7 +58,7 @@ impl std::error::Error for ChartError {}
 type Drawn = Result<(), DrawingErrorKind<ChartError>>;
 
 impl<'f> ChartArea<'f> {
-    /// The part of the figure that `area` covers, in hundredths of a point from the figure's upper left.
+    /// Returns the part of the figure that `area` covers, in hundredths of a point from the figure's upper left corner.
     pub fn new(figure: &'f mut Figure, area: Rect) -> ChartArea<'f> {
         ChartArea { figure, area }
     }
@@ -70,7 +71,8 @@ impl<'f> ChartArea<'f> {
         path.into_iter().map(|at| self.point(at)).collect()
     }
 
-    /// Adds a connected line, and joins the one before if it looks alike: a series of segments is one item.
+    /// Adds a connected line. It becomes a part of the item before it if that has the same look, so that a series of
+    /// segments is one item.
     fn stroke(&mut self, style: &impl BackendStyle, points: Vec<Point>) {
         let Some(color) = opaque(style.color()) else { return };
         let thickness = Unit::try_from(style.stroke_width()).unwrap_or(Unit::MAX).max(HAIRLINE);
@@ -93,14 +95,14 @@ impl<'f> ChartArea<'f> {
     }
 }
 
-/// The colour on white; none where nothing shows.
+/// Returns the colour mixed with white; `None` if it is transparent.
 fn opaque(BackendColor { alpha, rgb: (r, g, b) }: BackendColor) -> Option<Color> {
     let alpha = alpha.clamp(0.0, 1.0);
     let mix = |level: u8| (255.0 - alpha * (255.0 - f64::from(level))).round() as u8;
     (alpha > 0.0).then(|| Color::rgb(mix(r), mix(g), mix(b)))
 }
 
-/// The size of a text in whole units.
+/// Returns the size of a text in whole units.
 fn size_of(style: &impl BackendTextStyle) -> Unit {
     style.size().round().clamp(0.0, 1e6) as Unit
 }
@@ -195,7 +197,7 @@ impl DrawingBackend for ChartArea<'_> {
             FontTransform::Rotate180 => Turn::Over,
             FontTransform::Rotate270 => Turn::Left,
         };
-        // From the anchor to the baseline, which is across the direction of reading.
+        // The step from the anchor to the baseline is perpendicular to the direction of reading.
         let (x, y) = turn.along();
         let corner = self.point(at);
         let at = Point { x: corner.x.saturating_sub(y * down), y: corner.y.saturating_add(x * down) };

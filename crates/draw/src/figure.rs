@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-/// Hundredths of a point (1/7200 inch): fine enough for print, and an integer, so that a figure is
-/// the same everywhere.
+/// A length in hundredths of a point (1/7200 inch). The unit is fine enough for print; an integer keeps a
+/// figure identical on every machine.
 pub type Unit = i32;
 
 /// One point.
 pub const PT: Unit = 100;
 
-/// A colour.
+/// A colour, as levels of red, green and blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Color(pub [u8; 3]);
 
@@ -19,33 +19,33 @@ impl Color {
     /// White.
     pub const WHITE: Color = Color([255, 255, 255]);
 
-    /// From red, green and blue.
+    /// Returns the colour with these levels of red, green and blue.
     pub const fn rgb(r: u8, g: u8, b: u8) -> Color {
         Color([r, g, b])
     }
 
-    /// A grey.
+    /// Returns the grey with this level.
     pub const fn grey(level: u8) -> Color {
         Color([level; 3])
     }
 
-    /// `#rrggbb`.
+    /// Returns the colour as `#rrggbb`.
     pub fn hex(self) -> String {
         let [r, g, b] = self.0;
         format!("#{r:02x}{g:02x}{b:02x}")
     }
 }
 
-/// What an area is filled with.
+/// The filling of an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Paint {
     /// One colour.
     Solid(Color),
-    /// Diagonal lines on a light ground: nothing is known here.
+    /// Diagonal lines on a light ground, for unknown values.
     Hatch,
 }
 
-/// A rectangle.
+/// A rectangle, by its upper left corner and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Rect {
@@ -63,19 +63,19 @@ pub struct Point {
     pub y: Unit,
 }
 
-/// Where a text's position is.
+/// The part of a text that is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Anchor {
-    /// At its left end.
+    /// The left end of the text is at its position.
     Start,
-    /// In its middle.
+    /// The middle of the text is at its position.
     Middle,
-    /// At its right end.
+    /// The right end of the text is at its position.
     End,
 }
 
 impl Anchor {
-    /// How far left of its position a text of this width begins.
+    /// Returns the distance from the beginning of a text of this width to its position.
     pub(crate) fn back(self, width: Unit) -> Unit {
         match self {
             Anchor::Start => 0,
@@ -100,7 +100,7 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// The angle in degrees, clockwise.
+    /// Returns the angle in degrees, clockwise.
     pub(crate) fn degrees(self) -> i16 {
         match self {
             Turn::None => 0,
@@ -110,7 +110,7 @@ impl Turn {
         }
     }
 
-    /// The unit vector along the text, in the figure's coordinates.
+    /// Returns the unit vector along the text, in the coordinates of the figure.
     pub(crate) fn along(self) -> (Unit, Unit) {
         match self {
             Turn::None => (1, 0),
@@ -124,23 +124,23 @@ impl Turn {
 /// The form of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Shape {
-    /// A triangle standing on its point.
+    /// A triangle that points down.
     Triangle,
-    /// A square on its corner.
+    /// A square that stands on a corner.
     Diamond,
     /// A square.
     Square,
     /// A vertical bar.
     Bar,
-    /// A triangle standing on its base.
+    /// A triangle that points up.
     Peak,
 }
 
 impl Shape {
-    /// All of them, in the order they are handed out.
+    /// All shapes, in the order of their use.
     pub const ALL: [Shape; 5] = [Shape::Triangle, Shape::Diamond, Shape::Square, Shape::Peak, Shape::Bar];
 
-    /// The corners of the shape around `at`.
+    /// Returns the corners of the shape around `at`.
     pub fn corners(self, at: Point, size: Unit) -> Vec<Point> {
         let r = size / 2;
         let offsets: &[(Unit, Unit)] = match self {
@@ -169,38 +169,38 @@ pub struct Line {
 pub enum Item {
     /// Filled rectangles.
     Rects { fill: Paint, rects: Vec<Rect> },
-    /// Lines; `dash` is the length of dashes and of gaps, 0 for none.
+    /// Lines; `dash` is the length of the dashes and of the gaps between them, 0 for a solid line.
     Lines { stroke: Color, width: Unit, dash: Unit, lines: Vec<Line> },
-    /// Connected lines with round joins, each through its points; `dash` as for `Lines`.
+    /// Connected lines with round joins, each through its points; `dash` is that of `Lines`.
     Polylines { stroke: Color, width: Unit, dash: Unit, polylines: Vec<Vec<Point>> },
-    /// Filled polygons, each by its corners; where one overlaps itself it is filled too.
+    /// Filled polygons, each by its corners; a part where a polygon overlaps itself is filled too.
     Polygons { fill: Paint, polygons: Vec<Vec<Point>> },
-    /// Markers, outlined in white so that they show on any ground.
+    /// Markers with a white outline, which makes them visible on any ground.
     Markers { shape: Shape, fill: Color, size: Unit, at: Vec<Point> },
-    /// One line of text, its baseline through `at`.
+    /// One line of text, with its baseline through `at`.
     Text { at: Point, size: Unit, anchor: Anchor, turn: Turn, fill: Color, text: String },
 }
 
 /// A figure of one page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Figure {
-    /// Its width.
+    /// The width of the page.
     pub width: Unit,
-    /// Its height.
+    /// The height of the page.
     pub height: Unit,
-    /// Its title, for the document's properties.
+    /// The title in the properties of the document.
     pub title: String,
-    /// Its marks, from back to front.
+    /// The marks, from back to front.
     pub items: Vec<Item>,
 }
 
 impl Figure {
-    /// An empty figure.
+    /// Returns an empty figure.
     pub fn new(width: Unit, height: Unit, title: &str) -> Figure {
         Figure { width, height, title: title.to_owned(), items: Vec::new() }
     }
 
-    /// Puts an item in front; one without marks is left out.
+    /// Adds an item in front of all others. An item without marks is left out.
     pub fn push(&mut self, item: Item) {
         let empty = match &item {
             Item::Rects { rects, .. } => rects.is_empty(),
@@ -215,13 +215,13 @@ impl Figure {
         }
     }
 
-    /// Puts a text in front. Characters beyond the standard PDF encoding are escaped.
+    /// Adds a text in front of all other items. Characters beyond the standard PDF encoding are escaped.
     pub fn text(&mut self, at: Point, size: Unit, anchor: Anchor, fill: Color, text: &str) {
         let text = crate::text::printable(text);
         self.push(Item::Text { at, size, anchor, turn: Turn::None, fill, text });
     }
 
-    /// How many marks it has.
+    /// Returns the number of marks.
     pub fn marks(&self) -> usize {
         let count = |item: &Item| match item {
             Item::Rects { rects, .. } => rects.len(),

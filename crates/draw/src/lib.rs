@@ -1,8 +1,8 @@
 //! Figures as data, and the devices that draw them.
 //!
-//! A [`Figure`] is a list of marks in hundredths of a point. It knows nothing of tasks, CPUs or
+//! A [`Figure`] is a list of marks in hundredths of a point, independent of tasks, CPUs and
 //! traces; it can be compared, counted and serialised. [`pdf`], [`svg`] and [`png`] are pure
-//! functions of it: the same figure gives the same bytes, anywhere.
+//! functions of it: the same figure gives the same bytes on every machine.
 //!
 //! ```
 //! use draw::{Color, Figure, Item, Paint, Rect};

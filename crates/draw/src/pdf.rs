@@ -1,4 +1,4 @@
-//! The PDF device: Helvetica from the viewer, no dates.
+//! The PDF device. It uses the viewer's Helvetica and writes no dates.
 
 use crate::figure::{Color, Figure, Item, Paint, Point, Unit};
 use crate::text;
@@ -9,7 +9,7 @@ use std::io::Write;
 const FONT: Name<'static> = Name(b"F");
 const HATCH: Name<'static> = Name(b"H");
 
-/// The figures as a PDF file, a page each; its title is that of the first.
+/// Returns the figures as a PDF file, one page per figure. Its title is that of the first figure.
 pub fn pdf(figures: &[Figure]) -> Vec<u8> {
     let [catalog, pages, font, hatch, info] = [1, 2, 3, 4, 5].map(Ref::new);
     let page_id = |nth: usize| Ref::new(6 + 2 * nth as i32);
@@ -48,7 +48,7 @@ fn deflate(bytes: &[u8]) -> Vec<u8> {
     out.finish().unwrap_or_default()
 }
 
-/// A light ground with dark diagonal lines, three points apart.
+/// Writes the hatch: a light ground with dark diagonal lines, three points apart.
 fn hatch_pattern(pdf: &mut Pdf, id: Ref) {
     let mut content = Content::new();
     content.set_fill_gray(0.93).rect(0.0, 0.0, 3.0, 3.0).fill_nonzero();
@@ -66,7 +66,7 @@ fn hatch_pattern(pdf: &mut Pdf, id: Ref) {
 
 fn content(figure: &Figure) -> Vec<u8> {
     let mut c = Content::new();
-    // Hundredths of a point, from the upper left: all numbers below are integers.
+    // This transformation makes all coordinates below integers: hundredths of a point from the upper left corner.
     c.save_state().transform([0.01, 0.0, 0.0, -0.01, 0.0, points(figure.height)]);
     c.set_fill_gray(1.0).rect(0.0, 0.0, figure.width as f32, figure.height as f32).fill_nonzero();
     for item in &figure.items {
@@ -115,7 +115,7 @@ fn content(figure: &Figure) -> Vec<u8> {
                 let (dx, dy) = turn.along();
                 let (x, y) = ((at.x - dx * back) as f32, (at.y - dy * back) as f32);
                 let (dx, dy) = (dx as f32, dy as f32);
-                // The page is upside down here; text is turned back. Adding zero makes no number -0.
+                // The transformation turns the page upside down, so text is turned back. Adding zero avoids -0.
                 let matrix = [dx, dy, dy, 0.0 - dx, x, y];
                 let bytes: Vec<u8> = text.chars().map(|c| text::win_ansi(c).unwrap_or(b'?')).collect();
                 c.begin_text().set_font(FONT, *size as f32).set_text_matrix(matrix).show(Str(&bytes)).end_text();
@@ -150,7 +150,7 @@ fn polygon(c: &mut Content, corners: &[Point]) {
     }
 }
 
-/// Three digits are enough for 256 levels, and short.
+/// Returns the levels with three digits, which are enough to distinguish 256 levels.
 fn levels(color: Color) -> [f32; 3] {
     color.0.map(|level| (f32::from(level) / 255.0 * 1000.0).round() / 1000.0)
 }

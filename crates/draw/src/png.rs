@@ -1,4 +1,4 @@
-//! The PNG device: antialiased, at any resolution, with an embedded font.
+//! The PNG device: antialiased drawing at any resolution, with an embedded font.
 
 use crate::figure::{Color, Figure, Item, Paint, Point, Unit};
 use crate::text;
@@ -8,21 +8,21 @@ use tiny_skia::{
 };
 use ttf_parser::{Face, OutlineBuilder};
 
-/// Liberation Sans, cut down to Latin-1; see fonts/README.md.
+/// Liberation Sans, reduced to Latin-1; see `crates/draw/fonts/README.md`.
 pub(crate) const FONT: &[u8] = include_bytes!("../fonts/sans.ttf");
 
-/// A picture has at most so many pixels.
+/// The maximum number of pixels of a picture.
 const MOST_PIXELS: f64 = 1e8;
 
-/// Why there is no picture.
+/// The reason why there is no picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PngError {
-    /// It would be larger than 100 megapixels, or have none.
+    /// The picture would have more than 100 million pixels, or none.
     Size {
-        /// The resolution asked for.
+        /// The requested resolution, in dots per inch.
         dpi: f64,
     },
-    /// It could not be encoded.
+    /// The picture could not be encoded.
     Encoding(String),
 }
 
@@ -39,7 +39,7 @@ impl std::fmt::Display for PngError {
 
 impl std::error::Error for PngError {}
 
-/// The figure as a PNG file of so many dots per inch.
+/// Returns the figure as a PNG file with a resolution of `dpi` dots per inch.
 pub fn png(figure: &Figure, dpi: f64) -> Result<Vec<u8>, PngError> {
     let scale = dpi / 7200.0;
     let size = |units: i32| (f64::from(units) * scale).ceil();
@@ -153,7 +153,7 @@ fn polygon(corners: &[Point]) -> Option<Path> {
     path.finish()
 }
 
-/// One tile of the hatch, twelve pixels for three points.
+/// Returns one tile of the hatch, twelve pixels for three points.
 fn hatch_tile() -> Pixmap {
     let Some(mut tile) = Pixmap::new(12, 12) else { unreachable!("twelve is not zero") };
     tile.fill(tiny_skia::Color::from_rgba8(0xed, 0xed, 0xed, 255));
@@ -169,8 +169,8 @@ fn hatch_tile() -> Pixmap {
     tile
 }
 
-/// The outline of a line of text, its baseline at the origin. Placed by the table of widths, as in
-/// the other devices.
+/// Returns the outline of a line of text with its baseline at the origin. The table of widths places the
+/// characters, as in the other devices.
 fn outline(font: &Face<'_>, text: &str, size: f32) -> Option<Path> {
     let mut pen = Pen { path: PathBuilder::new(), x: 0.0, scale: size / f32::from(font.units_per_em()) };
     let mut before = String::new();

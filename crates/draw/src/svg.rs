@@ -1,16 +1,16 @@
-//! The SVG device: one path per group of marks, relative moves, integer coordinates.
+//! The SVG device. A group of marks is one path with integer coordinates.
 
 use crate::figure::{Anchor, Figure, Item, Paint, Point, Unit};
 use std::fmt::Write;
 
 const FONTS: &str = "Helvetica, Arial, 'Liberation Sans', sans-serif";
 
-/// The figure as an SVG document.
+/// Returns the figure as an SVG document.
 pub fn svg(figure: &Figure) -> String {
     document(figure, "h")
 }
 
-/// The same, to stand as the `nth` beside others in one HTML page: the names in it are its own.
+/// The same for the `nth` figure of an HTML page: its identifiers differ from those of the others.
 pub fn svg_among(figure: &Figure, nth: usize) -> String {
     document(figure, &format!("h{nth}"))
 }
@@ -38,7 +38,7 @@ fn document(figure: &Figure, hatch: &str) -> String {
     out
 }
 
-/// A letter of a path, and its numbers.
+/// Adds a command of a path: a letter and its numbers.
 fn path(out: &mut String, letter: char, numbers: &[Unit]) {
     out.push(letter);
     for (i, number) in numbers.iter().enumerate() {
@@ -49,7 +49,7 @@ fn path(out: &mut String, letter: char, numbers: &[Unit]) {
     }
 }
 
-/// A path through points, with absolute coordinates.
+/// Adds a path through points, with absolute coordinates.
 fn through(out: &mut String, points: &[Point]) {
     for (i, p) in points.iter().enumerate() {
         path(out, if i == 0 { 'M' } else { 'L' }, &[p.x, p.y]);
@@ -142,8 +142,8 @@ fn write_item(out: &mut String, item: &Item, hatch: &str) {
     }
 }
 
-/// Markup and control characters as references, or not at all: a name in a trace cannot add
-/// elements to a figure.
+/// Escapes markup and replaces control characters, so that a name in a trace cannot add elements to a
+/// figure.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

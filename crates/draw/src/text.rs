@@ -1,12 +1,12 @@
-//! Text: its width, and which characters there are.
+//! The width of text, and its characters.
 //!
 //! Widths are those of Helvetica, one of the fonts that every PDF viewer has; Arial and Liberation
-//! Sans share them. One table lays out all devices, so that they agree.
+//! Sans share them. All devices use one table, so that their layouts agree.
 
 use crate::figure::Unit;
 
-/// Widths of the characters from blank to `~`, in thousandths of the size (Adobe's AFM file for
-/// Helvetica).
+/// The widths of the characters from blank to `~`, in thousandths of the size of the text, from
+/// Adobe's AFM file for Helvetica.
 const WIDTHS: [u16; 95] = [
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556, 556, 556,
     556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833,
@@ -15,7 +15,7 @@ const WIDTHS: [u16; 95] = [
     260, 334, 584,
 ];
 
-/// The width of `text` in a font of this size.
+/// Returns the width of `text` in a font of this size.
 pub fn width(text: &str, size: Unit) -> Unit {
     let thousandths: i64 = text.chars().map(|c| i64::from(advance(c))).sum();
     (thousandths * i64::from(size) / 1000) as Unit
@@ -29,7 +29,7 @@ fn advance(c: char) -> u16 {
     }
 }
 
-/// The text, cut with an ellipsis if it is wider than `most`.
+/// Returns the text, cut with an ellipsis if it is wider than `most`.
 pub fn fit(text: &str, size: Unit, most: Unit) -> String {
     if width(text, size) <= most {
         return text.to_owned();
@@ -46,7 +46,7 @@ pub fn fit(text: &str, size: Unit, most: Unit) -> String {
     kept
 }
 
-/// The byte of a character in WinAnsiEncoding, the standard one of PDF.
+/// Returns the byte of a character in WinAnsiEncoding, the standard encoding of PDF.
 pub(crate) fn win_ansi(c: char) -> Option<u8> {
     match c {
         ' '..='~' | '\u{a0}'..='\u{ff}' => Some(c as u8),
@@ -62,7 +62,7 @@ pub(crate) fn win_ansi(c: char) -> Option<u8> {
     }
 }
 
-/// The text with characters beyond the standard encoding, and control characters, escaped.
+/// Returns the text with control characters and characters beyond the standard encoding escaped.
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(printable("a\u{b5}\u{4e2d}\n"), "a\u{b5}\\u{4e2d}\\u{a}");
     }
 
-    /// The embedded font has the same widths, to a unit of rounding.
+    /// The embedded font has the same widths, but for rounding to a unit.
     #[test]
     fn the_embedded_font_agrees() {
         let font = ttf_parser::Face::parse(crate::png::FONT, 0).unwrap();

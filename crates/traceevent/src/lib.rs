@@ -1,10 +1,10 @@
-//! Any event in its own print format, by the system's libtraceevent: what `trace-cmd report` uses.
+//! Prints any event by its own print format, with the system's libtraceevent, as `trace-cmd report` does.
 //!
-//! Print formats are C expressions. `parse` follows those that only name fields; here the library
-//! that was written for them prints all. It is C code that reads bytes of the file, so it is not
-//! built unless asked for (the feature `system`, in the program `libtraceevent`).
+//! Print formats are C expressions. `parse` evaluates many of them; libtraceevent, which was written for
+//! them, evaluates all that `trace-cmd report` prints. It is C code that reads bytes of an untrusted file,
+//! so it is built only on request (the feature `system`; `libtraceevent` in the program).
 //!
-//! This and the mapping of files are the only places with `unsafe`. The declarations below follow
+//! Only this crate and the mapping of files contain `unsafe`. The declarations below follow
 //! `event-parse.h` and `trace-seq.h` of libtraceevent 1.1 to 1.8, whose structures are part of its
 //! stable interface.
 #![cfg(feature = "system")]
@@ -61,20 +61,20 @@ unsafe extern "C" {
     fn trace_seq_terminate(seq: *mut RawSeq);
 }
 
-/// What the library has to know of a trace.
+/// The properties of a trace that the library needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'s> {
     /// The format texts, each with its system.
     pub formats: &'s [(String, Vec<u8>)],
-    /// `/proc/kallsyms`, as the recorder saved it.
+    /// The text of `/proc/kallsyms` that the recorder saved.
     pub kallsyms: &'s [u8],
-    /// `printk_formats`, as the recorder saved it.
+    /// The text of `printk_formats` that the recorder saved.
     pub printk: &'s [u8],
-    /// Whether the file is of a big-endian machine.
+    /// Whether the recorded machine is big-endian.
     pub big_endian: bool,
-    /// The size of the kernel's `long`.
+    /// `sizeof(long)` of the kernel, in bytes.
     pub long: usize,
-    /// The size of a page of the buffer.
+    /// The size of a page of the ring buffer, in bytes.
     pub page: usize,
 }
 
@@ -86,8 +86,8 @@ pub struct Printer {
     seq: RawSeq,
 }
 
-// SAFETY: the library keeps what it knows behind the handle, the plugins' list and the sequence, which only the printer
-// has; nothing of it is tied to a thread.
+// SAFETY: the library keeps its state behind the handle, the list of plugins and the sequence, which only the printer
+// has; none of it is bound to a thread.
 unsafe impl Send for Printer {}
 
 impl std::fmt::Debug for RawSeq {
@@ -102,7 +102,7 @@ impl std::fmt::Debug for Handle {
     }
 }
 
-/// A C string of `text` up to its first NUL.
+/// Returns `text` up to its first NUL as a C string.
 fn c_string(text: &[u8]) -> CString {
     let end = text.iter().position(|b| *b == 0).unwrap_or(text.len());
     CString::new(&text[..end]).unwrap_or_default()
@@ -113,11 +113,11 @@ fn c_size(size: usize) -> c_int {
 }
 
 impl Printer {
-    /// Prepares the library; `None` if it has no memory. Formats that it does not understand are
-    /// left out, and print as nothing.
+    /// Prepares the library; returns `None` if it cannot allocate memory. A format that it cannot parse is
+    /// left out: its events print as empty text.
     pub fn new(setup: Setup<'_>) -> Option<Printer> {
         // SAFETY: the handle comes from tep_alloc and is freed once, in drop. Texts are
-        // NUL-terminated and live through the calls, which copy what they keep.
+        // NUL-terminated and outlive the calls, which copy the parts that they keep.
         unsafe {
             tep_set_loglevel(0);
             let tep = NonNull::new(tep_alloc())?;
@@ -140,9 +140,9 @@ impl Printer {
         }
     }
 
-    /// What `trace-cmd report` prints of a record behind its event's name.
+    /// Returns the text that `trace-cmd report` prints behind the event's name of a record.
     pub fn print(&mut self, ts: u64, cpu: u32, payload: &[u8]) -> String {
-        // The library takes data for its own: it gets a copy, with room behind it, since a text at
+        // The library may write to the data, so it gets a copy; with room behind it, since a text at
         // the end of a record may lack its NUL.
         let mut data = [payload, &[0; 16]].concat();
         let mut record = RawRecord {
@@ -157,14 +157,14 @@ impl Printer {
             locked: 0,
             private: std::ptr::null_mut(),
         };
-        // SAFETY: handle and seq are valid since new; record and data live through the call. The
-        // format takes one string, which is given. After trace_seq_terminate the buffer, where it
+        // SAFETY: handle and seq are valid since new; record and data outlive the call. The
+        // format takes one string, which is passed. After trace_seq_terminate the buffer, if it
         // is not null, is NUL-terminated.
         unsafe {
             trace_seq_reset(&raw mut self.seq);
             tep_print_event(self.tep.as_ptr(), &raw mut self.seq, &raw mut record, c"%s".as_ptr(), c"INFO".as_ptr());
             trace_seq_terminate(&raw mut self.seq);
-            // A sequence that could not grow has a poisoned buffer.
+            // The library poisons the buffer of a sequence that could not grow.
             if self.seq.state != 0 || self.seq.buffer.is_null() {
                 return String::new();
             }
@@ -175,7 +175,7 @@ impl Printer {
 
 impl Drop for Printer {
     fn drop(&mut self) {
-        // SAFETY: all three are valid since new and not used again.
+        // SAFETY: all three are valid since new and are not used again.
         unsafe {
             trace_seq_destroy(&raw mut self.seq);
             tep_unload_plugins(self.plugins, self.tep.as_ptr());
