@@ -1,4 +1,4 @@
-//! The columns of the series.
+//! The columns of the task-stealing series.
 
 use crate::delta::Delta;
 use serde::Serialize;
@@ -6,26 +6,26 @@ use serde::Serialize;
 /// One row of the table: a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Columns {
-    /// Elapsed time in seconds, where it is known.
+    /// The elapsed time in seconds, if known.
     pub time_s: Option<f64>,
-    /// Time that CPUs ran tasks, in percent.
+    /// The share of the CPU time in which tasks ran, in percent.
     pub busy_percent: Option<f64>,
-    /// The mean time slice in milliseconds.
+    /// The mean time slice, in milliseconds.
     pub slice_ms: Option<f64>,
-    /// Calls of schedule() (from a trace: switches) per CPU.
+    /// The number of calls of schedule() per CPU; from a trace, that of switches.
     pub sched: f64,
-    /// Those of them that chose the idle task.
+    /// The number of these calls or switches that chose the idle task, per CPU.
     pub idle: f64,
-    /// Wakeups done, per CPU.
+    /// The number of wakeups done by the CPU, per CPU.
     pub wake: f64,
-    /// Time spent to find tasks and CPUs, in percent.
+    /// The share of the CPU time spent searching for tasks and CPUs, in percent.
     pub find_percent: Option<f64>,
-    /// Tasks stolen (from a trace: new-idle pulls) per CPU.
+    /// The number of stolen tasks per CPU; from a trace, that of new-idle pulls.
     pub steal: Option<f64>,
 }
 
 impl Columns {
-    /// From two snapshots; `time_s`: what the run took, where that is known.
+    /// Returns the columns of two snapshots; `time_s` is the elapsed time of the run in seconds, if known.
     pub fn of(delta: &Delta, time_s: Option<f64>) -> Columns {
         let cpus = delta.cpus.len().max(1) as f64;
         let sum = |of: &dyn Fn(&crate::CpuDelta) -> u64| delta.cpus.iter().map(of).fold(0, u64::saturating_add) as f64;
@@ -45,7 +45,8 @@ impl Columns {
     }
 }
 
-/// By how many percent the new time is better than the base: 100 · (base / new − 1).
+/// Returns the speedup of the new time over the base in percent, 100 · (base / new − 1); `None` if the new time is
+/// zero.
 pub fn speedup(base_s: f64, new_s: f64) -> Option<f64> {
     (new_s > 0.0).then(|| 100.0 * (base_s / new_s - 1.0))
 }

@@ -1,88 +1,92 @@
-//! What happened between two snapshots.
+//! The differences between two snapshots.
 
 use crate::parse::{CpuStat, DomainStat, Layout, PassedOver, Snapshot};
 use sched::Cpu;
 use serde::Serialize;
 
-/// What a CPU did.
+/// The differences of the counters of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CpuDelta {
-    /// Which.
+    /// The CPU.
     pub cpu: Cpu,
-    /// Calls of schedule().
+    /// The number of calls of schedule().
     pub sched_count: u64,
-    /// Those of them that chose the idle task.
+    /// The number of calls of schedule() that chose the idle task.
     pub sched_goidle: u64,
-    /// Wakeups that this CPU did.
+    /// The number of wakeups done by this CPU.
     pub ttwu_count: u64,
-    /// Those of them onto itself.
+    /// The number of wakeups done by this CPU onto itself.
     pub ttwu_local: u64,
-    /// Time that tasks ran, in nanoseconds.
+    /// The time that tasks ran, in nanoseconds.
     pub cpu_time_ns: u64,
-    /// Time that tasks waited, in nanoseconds.
+    /// The time that tasks waited, in nanoseconds.
     pub run_delay_ns: u64,
-    /// Arrivals of tasks on the CPU.
+    /// The number of arrivals of tasks on the CPU.
     pub pcount: u64,
-    /// Time spent to find tasks and CPUs, in nanoseconds; of the task-stealing series.
+    /// The time spent searching for tasks and CPUs, in nanoseconds; only with the task-stealing series.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub find_ns: Option<u64>,
-    /// Tasks stolen.
+    /// The number of stolen tasks; only with the task-stealing series.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steal: Option<u64>,
-    /// Attempts that found nothing to steal.
+    /// The number of attempts that found nothing to steal; only with the task-stealing series.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steal_fail: Option<u64>,
 }
 
-/// Load balancing of one kind of idleness in one kind of domain, over all CPUs.
+/// The load balancing in one domain with one kind of idleness, summed over all CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DomainDelta {
-    /// The domain's name; where the file has none, its depth: `domain0`.
+    /// The name of the domain; its depth, as `domain0`, if the file has no names.
     pub domain: String,
-    /// `busy`, `idle` or `newidle`: what the CPU was that balanced.
+    /// The idleness of the balancing CPU: `busy`, `idle` or `newidle`.
     pub idleness: &'static str,
-    /// Attempts.
+    /// The number of attempts.
     pub count: u64,
-    /// Attempts that found the domain balanced.
+    /// The number of attempts that found the domain balanced.
     pub balanced: u64,
-    /// Attempts that moved nothing though it was not.
+    /// The number of attempts that found an imbalance and moved nothing.
     pub failed: u64,
-    /// The rest: attempts that moved something.
+    /// The number of attempts that moved tasks: all others.
     pub succeeded: u64,
-    /// Tasks pulled.
+    /// The number of tasks pulled.
     pub gained: u64,
-    /// Those of them that were cache hot.
+    /// The number of tasks pulled although they were cache hot.
     pub hot_gained: u64,
-    /// Attempts that found no busier queue.
+    /// The number of attempts that found no busier run queue.
     pub nobusyq: u64,
-    /// Attempts that found no busier group.
+    /// The number of attempts that found no busier group.
     pub nobusyg: u64,
 }
 
-/// Two snapshots' difference.
+/// The difference of two snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
-    /// CPUs that were online at both.
+    /// The CPUs that were online in both snapshots.
     pub cpus: Vec<CpuDelta>,
-    /// Domains that were the same at both, by name or depth.
+    /// The domains that were the same in both snapshots, by name or depth.
     pub domains: Vec<DomainDelta>,
-    /// Jiffies between them.
+    /// The number of jiffies between the snapshots.
     pub jiffies: Option<u64>,
-    /// What limits their use: CPUs that came or went, statistics that were off.
+    /// Circumstances that limit the use of the numbers, such as CPUs that came or went, or disabled statistics.
     pub warnings: Vec<String>,
 }
 
-/// The counters of 32 bits wrap: their difference is one modulo 2³².
+/// Counters of 32 bits wrap, so their difference is taken modulo 2³².
 fn wrapped(before: u64, after: u64) -> u64 {
     u64::from((after as u32).wrapping_sub(before as u32))
 }
 
 impl Delta {
-    /// What happened between `before` and `after`; why it cannot be said.
+    /// Returns the difference of `before` and `after`.
+    ///
+    /// # Errors
+    ///
+    /// If the snapshots are of different kernels or boots, or in the wrong order.
     pub fn between(before: &Snapshot, after: &Snapshot) -> Result<Delta, String> {
         if before.layout != after.layout {
             return Err(format!(
-                "the two snapshots are of different kernels: {} and {}",
+                "the two snapshots are from different kernels: {} and {}",
                 describe(&before.layout),
                 describe(&after.layout)
             ));
@@ -113,8 +117,8 @@ impl Delta {
         let sum = |of: fn(&CpuDelta) -> u64| delta.cpus.iter().map(of).fold(0, u64::saturating_add);
         if sum(|c| c.sched_count) == 0 && sum(|c| c.pcount) > 0 {
             delta.warnings.push(
-                "schedule() was counted on no CPU although tasks ran: the statistics were off \
-                 (sysctl kernel.sched_schedstats=1); sched, idle, wake and the domains say nothing"
+                "no CPU counted a call of schedule() although tasks ran: the statistics were off, so sched, idle, wake and \
+                 the domains are meaningless; set sysctl kernel.sched_schedstats=1 before the first snapshot"
                     .into(),
             );
         }
@@ -126,7 +130,7 @@ impl Delta {
         let large = |i: usize, name: &str| {
             a.fields[i].checked_sub(b.fields[i]).ok_or_else(|| {
                 format!(
-                    "{name} of CPU {} fell from {} to {}: the snapshots are in the wrong order, or of two boots",
+                    "{name} of CPU {} fell from {} to {}: the snapshots are in the wrong order, or from two boots",
                     b.cpu, b.fields[i], a.fields[i]
                 )
             })
@@ -160,7 +164,7 @@ impl Delta {
     fn add_domain(&mut self, depth: usize, b: &DomainStat, a: &DomainStat, layout: &Layout) {
         let name = b.name.clone().unwrap_or_else(|| format!("domain{depth}"));
         let order = if layout.busy_first { ["busy", "idle", "newidle"] } else { ["idle", "busy", "newidle"] };
-        // The imbalance is one counter, or four; what comes behind it moves.
+        // The imbalance is one counter or four, which shifts the counters behind it.
         let more = layout.balance - 8;
         for (block, idleness) in order.into_iter().enumerate() {
             let at = |i: usize| {
@@ -190,7 +194,8 @@ impl Delta {
             d.count += count;
             d.balanced += balanced;
             d.failed += failed;
-            // Each is read at another moment: of a few attempts the rest can come out below zero.
+            // The kernel reads the counters one after the other: with few attempts this difference can fall below
+            // zero.
             d.succeeded += count.saturating_sub(balanced.saturating_add(failed));
             d.gained += at(4 + more);
             d.hot_gained += at(5 + more);

@@ -1,8 +1,8 @@
-//! /proc/schedstat, and the columns that the task-stealing series made of it.
+//! /proc/schedstat, and the columns that the task-stealing series derived from it.
 //!
-//! The file's version number does not tell its layout: private series used 16 and 17 for others than
-//! the kernel does today. The layout is decided by the version, the number of fields of a CPU, and
-//! those of a domain; what fits none is refused ([`SchedstatError::Layout`]).
+//! The version number alone does not identify the layout: private series used 16 and 17 for layouts other than
+//! today's. The version, the number of fields of a CPU and the number of fields of a domain decide together;
+//! a file that fits no layout is refused ([`SchedstatError::Layout`]).
 //!
 //! | column | from two snapshots | from a trace |
 //! |---|---|---|

@@ -2,60 +2,60 @@
 
 use sched::Cpu;
 
-/// How the fields are laid out.
+/// The layout of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The number in the first line.
+    /// The version number in the first line.
     pub version: u32,
-    /// Whether a CPU has the seven fields more of the task-stealing series.
+    /// Whether a CPU has the seven additional fields of the task-stealing series.
     pub stealing: bool,
-    /// Counters of a domain for each kind of idleness: 8, or 11 where the imbalance is four.
+    /// The number of counters of a domain for each kind of idleness: 8, or 11 if the imbalance has four counters.
     pub balance: usize,
-    /// Whether the busy counters come first (since version 16), or the idle ones.
+    /// Whether the busy counters precede the idle ones, as they do since version 16.
     pub busy_first: bool,
 }
 
-/// Counters of a CPU, as they stand in the file from the first on.
+/// The counters of a CPU, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuStat {
-    /// Which.
+    /// The CPU.
     pub cpu: Cpu,
-    /// 9 counters, or 16.
+    /// The counters: 9, or 16 with the task-stealing series.
     pub fields: Vec<u64>,
-    /// Its domains, from the smallest on.
+    /// The domains of the CPU, from the smallest to the largest.
     pub domains: Vec<DomainStat>,
 }
 
-/// Counters of a scheduling domain of a CPU.
+/// The counters of a scheduling domain of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainStat {
-    /// Its name (`SMT`, `MC`, `NUMA`), where the file has it.
+    /// The name of the domain (`SMT`, `MC`, `NUMA`), if the file has it.
     pub name: Option<String>,
-    /// The CPUs in it, as a mask in hexadecimal.
+    /// The CPUs in the domain, as a hexadecimal mask.
     pub mask: String,
-    /// Three kinds of idleness, and twelve counters more.
+    /// The counters of three kinds of idleness, and twelve more counters.
     pub fields: Vec<u64>,
 }
 
 /// /proc/schedstat at one instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// How it is laid out.
+    /// The layout of the file.
     pub layout: Layout,
-    /// Its jiffies.
+    /// The time of the snapshot in jiffies, if the file has it.
     pub jiffies: Option<u64>,
     /// The CPUs that were online, in the order of the file.
     pub cpus: Vec<CpuStat>,
-    /// Lines of other kinds, which were passed over.
+    /// The lines of other kinds, which were skipped.
     pub passed_over: Option<PassedOver>,
 }
 
-/// Lines that are neither of a CPU nor of a domain: vendors' kernels have more (`eas`).
+/// The lines that describe neither a CPU nor a domain; vendors' kernels have such lines (`eas`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedOver {
     /// The number of such lines.
     pub lines: usize,
-    /// The number of the first one, from 1 on.
+    /// The line number of the first one, counted from 1.
     pub first: usize,
     /// The first word of the first one.
     pub word: String,
@@ -69,48 +69,48 @@ impl PassedOver {
     }
 }
 
-/// Why a text is no snapshot that can be read.
+/// The reason why a text is not a readable snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchedstatError {
-    /// It does not begin as one.
+    /// The text does not begin with a version.
     #[error("line 1: expected \"version N\"; is this a copy of /proc/schedstat?")]
     NoVersion,
-    /// A version from before or after those that are known.
-    #[error("line 1: version {0} is not known; 15, 16 and 17 are")]
+    /// The version is older or newer than the supported ones.
+    #[error("line 1: schedstat version {0} is not supported; versions 15, 16 and 17 are")]
     Version(u32),
-    /// Something that is not a number where one is expected.
+    /// A word that should be a number is none.
     #[error("line {line}: {word:?} is not a counter")]
     Number {
-        /// The line, from 1 on.
+        /// The line number, counted from 1.
         line: usize,
-        /// What stands there.
+        /// The word.
         word: String,
     },
-    /// A line of a CPU without a valid number, or of a domain before any CPU.
+    /// A line describes a CPU without a valid number, or a domain before any CPU.
     #[error("line {line}: expected cpuN or domainN, found {word:?}")]
     Line {
-        /// The line, from 1 on.
+        /// The line number, counted from 1.
         line: usize,
-        /// How it begins.
+        /// The first word of the line.
         word: String,
     },
-    /// So many fields that no known kernel has.
+    /// The number of fields fits no known kernel.
     #[error(
-        "line {line}: version {version} with {fields} fields in a {what} line: no kernel that is known writes that. \
-         CPUs have 9 fields (16 with the task-stealing series), domains 36 or 45"
+        "line {line}: unknown layout: version {version} with {fields} fields in a {what} line; known are \
+         9 fields of a CPU (16 with the task-stealing series) and 36 or 45 of a domain"
     )]
     Layout {
-        /// The line, from 1 on.
+        /// The line number, counted from 1.
         line: usize,
-        /// The file's version.
+        /// The version of the file.
         version: u32,
-        /// `cpu` or `domain`.
+        /// The kind of the line: `cpu` or `domain`.
         what: &'static str,
-        /// How many there are.
+        /// The number of fields in the line.
         fields: usize,
     },
-    /// No CPU at all.
-    #[error("there is no CPU in it")]
+    /// The text has no CPU.
+    #[error("there is no CPU in it; is this a complete copy of /proc/schedstat?")]
     NoCpu,
 }
 
@@ -141,7 +141,7 @@ impl Snapshot {
                 let cpu = number.parse().ok().filter(|n| *n < Cpu::LIMIT).map(Cpu);
                 let cpu = cpu.ok_or_else(|| SchedstatError::Line { line, word: (*first).to_owned() })?;
                 let fields = numbers(rest, line)?;
-                // All CPUs of a kernel have the same.
+                // All CPUs of a kernel have the same number of fields.
                 let others = cpus.first().is_none_or(|first| first.fields.len() == fields.len());
                 layout.stealing = match fields.len() {
                     9 if others => false,
@@ -157,7 +157,7 @@ impl Snapshot {
                 PassedOver::note(&mut passed_over, line, first);
             }
         }
-        // The series' own version 16 is that of kernels whose version was 15.
+        // The series' own version 16 has the order of blocks of the kernel's version 15.
         if version == 16 && layout.stealing && layout.balance == 8 {
             layout.busy_first = false;
         }

@@ -1,4 +1,4 @@
-//! The table, as the series printed it.
+//! The table, in the form of the task-stealing series.
 
 use crate::columns::{Columns, speedup};
 use crate::delta::{CpuDelta, DomainDelta};
@@ -8,42 +8,42 @@ use std::fmt::Write;
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// `base`, `new`, `trace`.
+    /// The name of the row: `base`, `new` or `trace`.
     pub name: String,
-    /// Its numbers.
+    /// The columns of the row.
     #[serde(flatten)]
     pub columns: Columns,
 }
 
-/// What two snapshots, or two pairs of them, come to.
+/// The report on two snapshots, or on two pairs of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// `schedviz/schedstat/1`.
+    /// The schema of the document: `schedviz/schedstat/1`.
     pub schema: &'static str,
-    /// The file's version number.
+    /// The version number of the snapshots.
     pub version: u32,
-    /// The rows.
+    /// The rows of the table.
     pub rows: Vec<Row>,
-    /// Of two pairs, in percent.
+    /// The speedup of the second of two pairs, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup_percent: Option<f64>,
-    /// What each CPU did.
+    /// The differences of each CPU's counters.
     pub cpus: Vec<CpuDelta>,
-    /// Load balancing by domain and kind of idleness.
+    /// The load balancing by domain and kind of idleness.
     pub domains: Vec<DomainDelta>,
-    /// What limits the use of all this.
+    /// Circumstances that limit the use of the numbers.
     pub warnings: Vec<String>,
 }
 
 impl Report {
-    /// The speedup of the second of two rows.
+    /// Returns the speedup of the row `new` over the row `base`, in percent.
     pub fn speedup_of(rows: &[Row]) -> Option<f64> {
         let time = |name: &str| rows.iter().find(|r| r.name == name).and_then(|r| r.columns.time_s);
         speedup(time("base")?, time("new")?)
     }
 }
 
-/// The table of these rows. Columns that no row has are left out.
+/// Returns the table of these rows. Columns without values are left out.
 pub fn table(rows: &[Row]) -> String {
     type Get = fn(&Columns) -> Option<f64>;
     let columns: [(&str, usize, Get); 8] = [
@@ -82,7 +82,7 @@ pub fn table(rows: &[Row]) -> String {
     out
 }
 
-/// The load balancer's counters, a line for each domain and kind of idleness.
+/// Returns the table of the load balancer's counters, with a line for each domain and kind of idleness.
 pub fn domains_text(domains: &[DomainDelta]) -> String {
     let mut out = format!(
         "{:10} {:8} {:>9} {:>9} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8}\n",

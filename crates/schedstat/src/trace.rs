@@ -1,4 +1,4 @@
-//! The same columns from a trace.
+//! The columns from a trace.
 
 use crate::columns::Columns;
 use sched::{
@@ -7,26 +7,26 @@ use sched::{
 };
 use serde::Serialize;
 
-/// What a trace gives.
+/// The columns from a trace, with the numbers behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TraceColumns {
-    /// The columns; the time is the window's.
+    /// The columns; the elapsed time is the length of the window.
     pub columns: Columns,
-    /// CPUs with events.
+    /// The number of CPUs with events.
     pub cpus: usize,
-    /// Time that CPUs ran tasks, in nanoseconds.
+    /// The time that CPUs ran tasks, in nanoseconds.
     pub busy_ns: u64,
-    /// Switches to a task on any CPU.
+    /// The number of switches to a task, on all CPUs.
     pub arrivals: u64,
-    /// CPU time of which nothing is known, in percent.
+    /// The share of the CPU time for which the running task is unknown, in percent.
     pub unknown_percent: f64,
-    /// Migrations by cause, in the order of [`Cause::ALL`].
+    /// The number of migrations by cause, in the order of [`Cause::ALL`].
     pub migrations: [u64; Cause::ALL.len()],
-    /// The name of the traced command, once its exec was seen.
+    /// The name of the traced command, if its exec was recorded.
     pub command: Option<Comm>,
 }
 
-/// The analysis.
+/// The analysis that gathers the columns.
 #[derive(Debug, Default)]
 pub struct FromTrace {
     start: Ts,
@@ -42,13 +42,13 @@ pub struct FromTrace {
     command: Option<Comm>,
 }
 
-/// Migrations from or to some CPUs.
+/// The migrations from or to the chosen CPUs.
 #[derive(Debug, Default)]
 struct Moves {
-    /// Only these.
+    /// The chosen CPUs.
     cpus: ChosenCpus,
     by_cause: [u64; Cause::ALL.len()],
-    /// New-idle pulls into them.
+    /// The number of new-idle pulls into the chosen CPUs.
     steals: u64,
 }
 
@@ -62,7 +62,7 @@ impl Moves {
 }
 
 impl FromTrace {
-    /// Of these CPUs alone: what happened on them, and migrations from or to them.
+    /// Returns an analysis of these CPUs alone: of the events on them, and of migrations from or to them.
     pub fn only(cpus: ChosenCpus) -> FromTrace {
         FromTrace { moves: Moves { cpus, ..Moves::default() }, ..FromTrace::default() }
     }
