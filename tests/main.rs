@@ -20,6 +20,7 @@ mod near;
 mod output;
 mod second;
 mod sharing;
+mod spans;
 mod stepper;
 mod structure;
 mod support;

@@ -1,10 +1,11 @@
 //! The figure: run intervals, and over them a marker for each event of the rarer kinds, and bars for the others.
 
-use crate::{COLUMNS, Density, KindReport, Report};
-use draw::{Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
+use crate::{COLUMNS, Density, KindReport, Report, Shown, SpanReport};
+use draw::{Anchor, Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
+use rustc_hash::FxHashMap;
 use sched::{Cpu, Dur, Ts};
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
-use timeline::palette::INK;
+use timeline::palette::{INK, PALETTE};
 use timeline::{LaneLayout, TimeScale};
 
 /// What to draw.
@@ -19,6 +20,10 @@ pub struct Options {
 pub(crate) const WIDTH: Unit = 842 * PT;
 /// Kinds that the legend lists.
 const LISTED: usize = 30;
+/// Kinds of spans that have colours of their own.
+const SPANS: usize = 12;
+/// Spans that have their names in them.
+const NAMES: usize = 400;
 
 /// Colours of markers, dark enough to stand out from pale lanes; each goes round the shapes.
 pub(crate) const COLORS: [Color; 5] = [
@@ -60,19 +65,25 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     let density = |cpu: Cpu| report.densities.iter().find(|(c, _)| *c == cpu).map(|(_, density)| density);
     let lanes: Vec<Vec<_>> = options.cpus.iter().map(|(cpu, _)| vec![(density(*cpu), DENSITY)]).collect();
     let full = fullest(&lanes);
-    let (barred, marked) = report.kinds.split_at(report.barred);
+    let of = |shown: Shown| report.kinds.iter().filter(|kind| kind.shown == shown).collect::<Vec<_>>();
+    let (barred, marked) = (of(Shown::Bars), of(Shown::Markers));
     let bars = scale_of_bars(full, "events", span);
-    let how = match (barred.len(), marked.len()) {
+    let mut how = match (barred.len(), marked.len()) {
+        (0, 0) if !report.spans.is_empty() => "spans".to_owned(),
         (0, _) => "a marker each".to_owned(),
         (_, 0) => bars,
         (1, _) => format!("a marker each, but for {} as bars: {bars}", barred[0].name),
         (n, _) => format!("a marker each, but for the {n} most frequent kinds as bars: {bars}"),
     };
+    if !report.spans.is_empty() {
+        how.push_str(if marked.len() + barred.len() > 0 { "; spans" } else { "" });
+        how.push_str(" stand on the core of their thread, those that begin inside others below them");
+    }
     let texts = heading.texts(
         format!("{}: {} events", heading.trace, report.total),
         format!("{span:.6} s shown; {how}.{}", behind(background)),
     );
-    let mut page = Page::new(WIDTH, height, &texts, &legend(barred, marked));
+    let mut page = Page::new(WIDTH, height, &texts, &legend(&barred, &marked, &report.spans));
     let scale = page.scale(report.from_ns, report.to_ns, options.zero);
     page.time_axis(&scale);
     if let Some(draw) = background {
@@ -82,12 +93,13 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     if !barred.is_empty() {
         draw_bars(&mut page.figure, &lanes, full, &scale, &layout);
     }
-    draw_markers(&mut page.figure, marked, options, &scale, &layout);
+    draw_spans(&mut page.figure, report, options, &scale, &layout);
+    draw_markers(&mut page.figure, &marked, options, &scale, &layout);
     page.figure
 }
 
-/// The kinds in bars, which share a colour, and those with markers.
-fn legend(barred: &[KindReport], marked: &[KindReport]) -> Vec<LegendEntry> {
+/// The kinds in bars, which share a colour, those with markers, and the spans.
+fn legend(barred: &[&KindReport], marked: &[&KindReport], spans: &[SpanReport]) -> Vec<LegendEntry> {
     let label = |kind: &KindReport| format!("{} ({}, {:.1} %)", kind.name, kind.count, kind.percent);
     let bars = Swatch::Area(Paint::Solid(DENSITY));
     let mut legend = Vec::new();
@@ -105,7 +117,7 @@ fn legend(barred: &[KindReport], marked: &[KindReport]) -> Vec<LegendEntry> {
             }
         }
     }
-    let entry = |(i, kind): (usize, &KindReport)| {
+    let entry = |(i, kind): (usize, &&KindReport)| {
         let (shape, color) = look(i);
         LegendEntry { swatch: Swatch::Marker(shape, color), label: label(kind) }
     };
@@ -114,10 +126,56 @@ fn legend(barred: &[KindReport], marked: &[KindReport]) -> Vec<LegendEntry> {
         let label = format!("and {} more kinds", marked.len() - LISTED);
         legend.push(LegendEntry { swatch: Swatch::Marker(UNLISTED.0, UNLISTED.1), label });
     }
+    let entry = |(kind, span): (usize, &SpanReport)| {
+        let median = span.median_ns.map_or_else(String::new, |median| format!(", median {}", median.human()));
+        let plural = if span.count == 1 { "span" } else { "spans" };
+        let label = format!("{} ({} {plural}{median})", span.name, span.count);
+        LegendEntry { swatch: Swatch::Area(Paint::Solid(span_color(kind))), label }
+    };
+    legend.extend(spans.iter().take(SPANS).enumerate().map(entry));
+    if spans.len() > SPANS {
+        let label = format!("and {} more kinds of spans", spans.len() - SPANS);
+        legend.push(LegendEntry { swatch: Swatch::Area(Paint::Solid(span_color(SPANS))), label });
+    }
     legend
 }
 
-fn draw_markers(figure: &mut Figure, kinds: &[KindReport], options: &Options, scale: &TimeScale, layout: &LaneLayout) {
+/// The colour of a kind of span.
+fn span_color(kind: usize) -> Color {
+    if kind < SPANS { PALETTE[kind] } else { Color::grey(0x70) }
+}
+
+/// Spans on their cores in rows, with their names where there is room.
+fn draw_spans(figure: &mut Figure, report: &Report, options: &Options, scale: &TimeScale, layout: &LaneLayout) {
+    let places: FxHashMap<Cpu, usize> = options.cpus.iter().enumerate().map(|(i, (cpu, _))| (*cpu, i)).collect();
+    let shown = || report.pieces.iter().filter_map(|piece| Some((piece, *places.get(&piece.cpu)?)));
+    let deepest = shown().map(|(piece, _)| piece.row + 1).max().unwrap_or(1);
+    let rows = deepest.min((layout.bar() / (2 * PT)).max(1) as usize);
+    let h = layout.bar() / rows as Unit;
+    let mut rects: Vec<Vec<Rect>> = vec![Vec::new(); SPANS + 1];
+    let mut names = Vec::new();
+    for (piece, lane) in shown() {
+        let row = piece.row.min(rows - 1) as Unit;
+        let (x, right) = (scale.at(piece.start), scale.at(piece.end));
+        let rect = Rect { x, y: layout.top_of(lane) + row * h, w: (right - x).max(PT / 10), h: h - h / 12 };
+        let color = piece.kind.min(SPANS);
+        rects[color].push(rect);
+        let (name, size) = (&report.spans[piece.kind].name, (rect.h * 7 / 10).min(7 * PT));
+        if size >= 3 * PT && names.len() < NAMES && draw::text::width(name, size) + 3 * PT < rect.w {
+            names.push((Point { x: x + 3 * PT / 2, y: rect.y + rect.h / 2 + size * 35 / 100 }, size, color, name));
+        }
+    }
+    for (kind, rects) in rects.into_iter().enumerate().filter(|(_, rects)| !rects.is_empty()) {
+        figure.push(Item::Rects { fill: Paint::Solid(span_color(kind)), rects });
+    }
+    for (at, size, kind, name) in names {
+        let [r, g, b] = span_color(kind).0.map(u32::from);
+        let ink = if 2 * r + 5 * g + b > 8 * 0x80 { INK } else { Color::WHITE };
+        figure.text(at, size, Anchor::Start, ink, name);
+    }
+}
+
+fn draw_markers(figure: &mut Figure, kinds: &[&KindReport], options: &Options, scale: &TimeScale, layout: &LaneLayout) {
     let place = |cpu: Cpu| options.cpus.iter().position(|(c, _)| *c == cpu);
     // What follows one another within microseconds stands one below the other.
     let rows = (kinds.len().clamp(1, 4) as Unit).min((layout.bar() / (3 * PT)).max(1));

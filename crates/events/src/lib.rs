@@ -8,12 +8,14 @@ mod balance;
 mod figure;
 mod kinds;
 mod rate;
+mod spans;
 mod values;
 
 pub use balance::{Balance, BalanceReport, Cell, Listed, balance_figure, balance_text};
 pub use figure::{Options, figure};
 pub use kinds::shortened;
 pub use rate::{rate_figure, value_figure};
+pub use spans::{Edge, SpanReport, Spans};
 pub use values::Summary;
 
 use rustc_hash::FxHashMap;
@@ -75,6 +77,20 @@ pub struct KindReport {
     /// Over time, if rates were asked for: how many in each of 400 columns of the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<u32>>,
+    /// How the events of this kind are drawn.
+    #[serde(skip)]
+    pub(crate) shown: Shown,
+}
+
+/// How the events of a kind are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// A marker each.
+    Markers,
+    /// How many there are in each column.
+    Bars,
+    /// As the ends of spans.
+    Spans,
 }
 
 /// What was counted.
@@ -90,9 +106,12 @@ pub struct Report {
     pub total: u64,
     /// By kind, the most frequent first.
     pub kinds: Vec<KindReport>,
-    /// How many kinds, from the first one on, are drawn as bars; the others have a marker for each event.
+    /// Spans of time between two events, by kind, the longest in all first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<SpanReport>,
+    /// What is drawn of them.
     #[serde(skip)]
-    pub(crate) barred: usize,
+    pub(crate) pieces: Vec<spans::Piece>,
     /// The events in bars by core.
     #[serde(skip)]
     pub(crate) densities: Vec<(Cpu, Density)>,
@@ -119,6 +138,8 @@ struct Kind {
     course: Vec<(u32, f64)>,
     marks: Vec<(Ts, Cpu)>,
     rate: Option<Density>,
+    /// They are the ends of spans.
+    spanned: bool,
 }
 
 impl Gather {
@@ -130,6 +151,16 @@ impl Gather {
 
     /// An event of this kind occurred inside the window, perhaps with a value.
     pub fn add(&mut self, ts: Ts, cpu: Cpu, kind: &str, value: Option<f64>) {
+        self.count(ts, kind, value, Some(cpu));
+    }
+
+    /// The same of one that begins or ends a span, as which it is drawn.
+    pub fn add_edge(&mut self, ts: Ts, kind: &str) {
+        self.count(ts, kind, None, None);
+    }
+
+    /// Counts an event, which is drawn by itself on `cpu`, or not.
+    fn count(&mut self, ts: Ts, kind: &str, value: Option<f64>, cpu: Option<Cpu>) {
         let place = match self.places.get(kind) {
             Some(place) => *place,
             None => {
@@ -155,6 +186,10 @@ impl Gather {
         if let Some(rate) = &mut kind.rate {
             rate.add(ts, self.from, self.to);
         }
+        let Some(cpu) = cpu else {
+            kind.spanned = true;
+            return;
+        };
         // A kind with more of them gets no markers.
         match kind.count.cmp(&(MARKERS + 1)) {
             Ordering::Less => kind.marks.push((ts, cpu)),
@@ -164,8 +199,8 @@ impl Gather {
         self.densities.entry(cpu).or_default().add(ts, self.from, self.to);
     }
 
-    /// What was counted.
-    pub fn finish(self) -> Report {
+    /// What was counted, with the spans that were found.
+    pub fn finish(self, spans: Spans) -> Report {
         let total = self.total;
         let report = |kind: Kind| KindReport {
             name: kind.name,
@@ -175,24 +210,29 @@ impl Gather {
             course: kind.course.iter().map(|(n, sum)| (*n > 0).then(|| sum / f64::from(*n))).collect(),
             marks: kind.marks,
             columns: kind.rate.map(|rate| rate.0),
+            shown: if kind.spanned { Shown::Spans } else { Shown::Bars },
         };
         let mut kinds: Vec<KindReport> = self.kinds.into_iter().map(report).collect();
         kinds.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
         let mut sum = 0;
-        let rare = kinds.iter().rev().take_while(|kind| {
-            sum += kind.count;
-            sum <= MARKERS
-        });
-        let barred = kinds.len() - rare.count();
         let mut all = self.densities;
-        for (ts, cpu) in kinds[barred..].iter().flat_map(|kind| &kind.marks) {
-            if let Some(density) = all.get_mut(cpu) {
-                density.0[column_of(*ts, self.from, self.to)] -= 1;
+        for kind in kinds.iter_mut().rev().filter(|kind| kind.shown == Shown::Bars) {
+            sum += kind.count;
+            if sum > MARKERS {
+                break;
+            }
+            kind.shown = Shown::Markers;
+            for (ts, cpu) in &kind.marks {
+                if let Some(density) = all.get_mut(cpu) {
+                    density.0[column_of(*ts, self.from, self.to)] -= 1;
+                }
             }
         }
+        let (spans, pieces) = spans.finish();
         let mut densities: Vec<(Cpu, Density)> = all.into_iter().collect();
         densities.sort_by_key(|(cpu, _)| *cpu);
-        Report { schema: "schedviz/events/1", from_ns: self.from, to_ns: self.to, total, kinds, barred, densities }
+        let (schema, from_ns, to_ns) = ("schedviz/events/1", self.from, self.to);
+        Report { schema, from_ns, to_ns, total, kinds, spans, pieces, densities }
     }
 }
 
@@ -209,6 +249,7 @@ pub fn text(report: &Report) -> String {
         }
     }
     let _ = writeln!(out, "{:>10}          in all", report.total);
+    out.push_str(&spans::text(&report.spans));
     out
 }
 
@@ -222,11 +263,12 @@ mod tests {
         for n in 0..10_000_i64 {
             gather.add(Ts(n / 10), Cpu((n % 3) as u32), if n % 4 == 0 { "a" } else { "b" }, Some(n as f64));
         }
-        let report = gather.finish();
+        let report = gather.finish(Spans::default());
         let counts: Vec<_> = report.kinds.iter().map(|k| (k.name.as_str(), k.count, k.percent)).collect();
         assert_eq!(counts, [("b", 7500, 75.0), ("a", 2500, 25.0)]);
         // The rarer kind has its markers, and only the other stands in the bars.
-        assert_eq!((report.barred, report.kinds[0].marks.len(), report.kinds[1].marks.len()), (1, 0, 2500));
+        let shown: Vec<_> = report.kinds.iter().map(|kind| (kind.shown, kind.marks.len())).collect();
+        assert_eq!(shown, [(Shown::Bars, 0), (Shown::Markers, 2500)]);
         let columns: u64 = report.densities.iter().flat_map(|(_, d)| &d.0).map(|n| u64::from(*n)).sum();
         assert_eq!(columns, 7500);
         let options = Options { zero: Ts(0), cpus: (0..3).map(|cpu| (Cpu(cpu), None)).collect() };
@@ -242,7 +284,7 @@ mod tests {
         assert_eq!(rates, 10_000);
         let mut gather = Gather::new(Ts(0), Ts(1), false);
         (0..500).for_each(|n| gather.add(Ts(0), Cpu(0), &format!("kind {n}"), None));
-        let report = gather.finish();
+        let report = gather.finish(Spans::default());
         assert_eq!((report.kinds.len(), report.kinds[0].name.as_str(), report.kinds[0].count), (201, "(other)", 300));
     }
 }

@@ -276,7 +276,12 @@ impl<'t> Record<'t> {
     /// The place in the kernel where a `print`, `bprint` or `bputs` was made: its symbol, or the
     /// address.
     pub fn place(&self) -> Option<String> {
-        let ip = self.number("ip")?.cast_unsigned();
-        Some(self.symbol(ip).map_or_else(|| format!("{ip:#x}"), |(name, _)| name.to_owned()))
+        self.function("ip")
+    }
+
+    /// The function that the address in this field lies in: its symbol, or the address.
+    pub fn function(&self, field: &str) -> Option<String> {
+        let address = self.number(field)?.cast_unsigned();
+        Some(self.symbol(address).map_or_else(|| format!("{address:#x}"), |(name, _)| name.to_owned()))
     }
 }

@@ -15,11 +15,11 @@ use anyhow::{Result, bail};
 use dat2graph::{Coloring, Lane};
 use details::{Pattern, Value};
 use draw::{Figure, Unit};
-use events::{Balance, BalanceReport, Gather};
+use events::{Balance, BalanceReport, Edge, Gather, Spans};
 use funnel::Funnel;
 use parse::{EventFormat, Record, Want, Where};
 use sched::names::NameHistory;
-use sched::{Comm, Diagnostics, Dur, Migration, TaskFilter};
+use sched::{Comm, Diagnostics, Dur, Migration, Pid, TaskFilter};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -29,9 +29,13 @@ use timeline::{Rows, TimeScale};
 
 /// Show when events happen, and why tasks were migrated
 ///
-/// Without --events, all but the scheduler's ordinary ones: probes, trace_printk and trace_marker
-/// texts (each kind of text by its words up to its first value), functions. Where there are no
-/// others, all.
+/// Without --events, all but the ordinary events of the scheduler: its switches, wakeups, migrations,
+/// forks, execs and exits, its statistics (sched_stat_*), sched_prepare_exec, sched_wait_task,
+/// sched_process_wait, sched_process_free and sched_skip_vma_numa. Where there are no others, all.
+///
+/// Texts of trace_printk and trace_marker are counted by their words up to the first value. Pairs of texts
+/// `B|pid|name` and `E|pid`, or `begin:name` and `end:name`, and the entries and exits of
+/// function_graph are drawn as spans, with their count and durations in the text and in JSON.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct EventsArgs {
@@ -84,18 +88,22 @@ Examples:
   schedviz events trace.dat --events sched:sched_stat_runtime --value runtime
   schedviz events trace.dat --balance --topology cpus.json  who was moved where, and why";
 
-/// The scheduler's ordinary events, which the lanes show already.
-const ORDINARY: [&str; 10] = [
+/// The scheduler's ordinary events: those that the lanes show already, and what `-e sched` records beside them without
+/// any choice of the user's. Its statistics (`sched_stat_*`) belong to them.
+const ORDINARY: [&str; 13] = [
     "sched_switch",
     "sched_waking",
     "sched_wakeup",
     "sched_wakeup_new",
     "sched_migrate_task",
     "sched_process_fork",
+    "sched_prepare_exec",
     "sched_process_exec",
     "sched_process_exit",
     "sched_process_wait",
     "sched_process_free",
+    "sched_wait_task",
+    "sched_skip_vma_numa",
 ];
 
 /// The causes of migrations, and what probes on the balancer say.
@@ -150,18 +158,27 @@ impl Choice {
     }
 
     pub(crate) fn takes(&self, record: &Record<'_>) -> bool {
+        self.rows.of(record.cpu).is_some() && self.takes_anywhere(record)
+    }
+
+    /// Whether a record is chosen on whatever CPU.
+    fn takes_anywhere(&self, record: &Record<'_>) -> bool {
         (self.all || self.name(record).is_some())
-            && self.rows.of(record.cpu).is_some()
             && self.tasks.takes(record.pid(), || command(record, self.called.as_ref()))
+    }
+
+    /// Whether events are looked at one by one, not as the ends of spans.
+    fn splits(&self) -> bool {
+        self.by.is_some() || self.pattern.is_some() || self.value.is_some()
     }
 
     fn name(&self, record: &Record<'_>) -> Option<&str> {
         self.names.get(usize::from(record.id()))?.as_deref()
     }
 
-    /// What kind of event it is.
-    fn kind(&self, record: &Record<'_>) -> Cow<'_, str> {
-        let kind = match (record.text(), self.name(record)) {
+    /// What kind of event it is, which has this text.
+    fn kind(&self, record: &Record<'_>, text: Option<String>) -> Cow<'_, str> {
+        let kind = match (text, self.name(record)) {
             (Some(text), _) => events::shortened(&sched::event::escape(text.trim_end().as_bytes())).into(),
             (None, Some(name)) => name.into(),
             (None, None) => format!("event {}", record.id()).into(),
@@ -219,7 +236,8 @@ fn formats<'s>(args: &EventsArgs, subject: &'s Subject) -> Result<Vec<&'s EventF
     let counts = subject.trace.counts();
     let occurs = |f: &&EventFormat| counts.buffers.iter().any(|b| b.of(f.id) > 0);
     let all: Vec<&EventFormat> = subject.trace.formats().iter().filter(occurs).collect();
-    let is_special = |f: &&EventFormat| !(f.system == "sched" && ORDINARY.contains(&f.name.as_str()));
+    let is_ordinary = |name: &str| ORDINARY.contains(&name) || name.starts_with("sched_stat_");
+    let is_special = |f: &&EventFormat| f.system != "sched" || !is_ordinary(&f.name);
     let special: Vec<&EventFormat> = all.iter().copied().filter(is_special).collect();
     Ok(if special.is_empty() { all } else { special })
 }
@@ -251,13 +269,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         }
         return Ok(());
     }
-    let mut gather = Gather::new(subject.from, subject.to, args.rate);
-    let found = progress::watched(&subject.trace, subject.read.quiet, || {
-        each(&subject, &choice, |record| {
-            gather.add(record.ts, record.cpu, &choice.kind(record), choice.value(record));
-        })
-    });
-    let report = gather.finish();
+    let (report, found) = gather(&subject, &choice, args.rate);
     choice.was_of_use(report.total)?;
     let figure = || {
         let options = options(&subject);
@@ -273,6 +285,81 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     };
     let forms = Forms::told(|| events::text(&report), figure).and_drawn().with_csv(|out| table(&subject, &choice, out));
     Document::of(&subject, &report, &found).give("events", &subject, &args.output, forms)
+}
+
+/// Counts the chosen records of the window, and finds their spans.
+fn gather(subject: &Subject, choice: &Choice, rates: bool) -> (events::Report, Diagnostics) {
+    let mut gather = Gather::new(subject.from, subject.to, rates);
+    let mut spans = Spans::new(subject.from, subject.to);
+    let found = progress::watched(&subject.trace, subject.read.quiet, || {
+        let found = subject.trace.records_from(subject.from, &mut |record| {
+            if record.ts > subject.to {
+                return ControlFlow::Break(());
+            }
+            if spans.is_open() {
+                follow(record, &mut spans);
+            }
+            if choice.takes_anywhere(record) {
+                let shown = choice.rows.of(record.cpu).is_some();
+                let text = record.text();
+                let edge = if choice.splits() { None } else { edge(record, text.as_deref()) };
+                match edge {
+                    Some(edge) => {
+                        if shown {
+                            gather.add_edge(record.ts, &choice.kind(record, text));
+                        }
+                        spans.edge(record.ts, record.cpu, record.pid(), edge, shown);
+                    }
+                    None if shown => {
+                        gather.add(record.ts, record.cpu, &choice.kind(record, text), choice.value(record));
+                    }
+                    None => {}
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        with_those_of(subject, &found)
+    });
+    (gather.finish(spans), found)
+}
+
+/// Which task a record shows to be current, for the spans that are open.
+fn follow(record: &Record<'_>, spans: &mut Spans) {
+    if record.lost.is_some() {
+        spans.lost(record.cpu, record.ts);
+    }
+    spans.current(record.ts, record.cpu, record.pid());
+    if record.format().is_some_and(|format| format.name == "sched_switch")
+        && let Some(next) = record.number("next_pid").and_then(|pid| i32::try_from(pid).ok())
+    {
+        spans.current(record.ts, record.cpu, Pid(next));
+    }
+}
+
+/// The beginning or end of a span that a record is, if it is one.
+fn edge(record: &Record<'_>, text: Option<&str>) -> Option<Edge> {
+    if let Some(text) = text {
+        let edge = Edge::of_text(text)?;
+        // The names come from an application.
+        let escaped = |name: String| sched::event::escaped(name);
+        return Some(match edge {
+            Edge::Section(name) => Edge::Section(escaped(name)),
+            Edge::Begin(name) => Edge::Begin(escaped(name)),
+            Edge::End(name) => Edge::End(escaped(name)),
+            other => other,
+        });
+    }
+    let format = record.format().filter(|format| format.system == "ftrace")?;
+    match format.name.as_str() {
+        "funcgraph_entry" | "fgraph_retaddr_entry" => {
+            Some(Edge::Entry(record.function("func")?, record.number("depth")?))
+        }
+        "funcgraph_exit" => {
+            let passed = || record.number("rettime")?.checked_sub(record.number("calltime")?)?.try_into().ok();
+            Some(Edge::Exit(record.function("func")?, record.number("depth")?, passed().map(Dur)))
+        }
+        _ => None,
+    }
 }
 
 /// The events as a table, written as they are read.
@@ -297,20 +384,6 @@ fn quoted(text: &str) -> String {
 
 fn options(subject: &Subject) -> events::Options {
     events::Options { zero: subject.start, cpus: subject.shown.cpus.clone() }
-}
-
-/// Shows the chosen records of the window to `look`, in order.
-fn each(subject: &Subject, choice: &Choice, mut look: impl FnMut(&Record<'_>)) -> Diagnostics {
-    let found = subject.trace.records_from(subject.from, &mut |record| {
-        if record.ts > subject.to {
-            return ControlFlow::Break(());
-        }
-        if choice.takes(record) {
-            look(record);
-        }
-        ControlFlow::Continue(())
-    });
-    with_those_of(subject, &found)
 }
 
 /// Writes what `put` puts into words of the same records, in their order; all threads put.
