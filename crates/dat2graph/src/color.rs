@@ -1,7 +1,7 @@
-//! Which task has which colour.
+//! The colours of tasks.
 //!
-//! A colour follows from the task and the trace alone, never from the window or the lanes shown:
-//! the same task has the same colour in every figure of a trace.
+//! A colour depends on the task and the trace alone, not on the window or the lanes shown: a task has
+//! the same colour in every figure of a trace.
 
 use crate::tasks::TaskTime;
 use draw::Color;
@@ -13,39 +13,39 @@ use std::collections::BTreeMap;
 use timeline::Class;
 use timeline::palette::{OTHER, PALETTE};
 
-/// What a colour stands for.
+/// The property of a task that decides its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ColorBy {
-    /// The task
+    /// The task itself
     #[default]
     Pid,
-    /// Its command name; the kernel's threads for each CPU have one, as ksoftirqd/N
+    /// The command name; per-CPU kernel threads share one, such as ksoftirqd/N
     Command,
-    /// The task that forked it
+    /// The parent, which forked the task
     Parent,
-    /// The NUMA node it first ran on: one that ran away shows
+    /// The NUMA node on which the task first ran; tasks that left it stand out
     Node,
-    /// The application, other tasks, kernel threads, the stopper, interrupts if traced
+    /// The class: application, other tasks, kernel threads, stopper, interrupts if traced
     Class,
 }
 
-/// What must be known of the whole trace before the first lane is drawn.
+/// The properties of the whole trace that are needed before the first lane is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Who forked whom.
+    /// Whether the parents of tasks are needed.
     pub lineage: bool,
-    /// The CPU that each task first ran on.
+    /// Whether the CPU on which each task first ran is needed.
     pub homes: bool,
-    /// Which commands ran longest.
+    /// Whether the commands that ran longest are needed.
     pub commands: bool,
 }
 
-/// The classes of a lane's intervals.
+// The classes of a lane's intervals.
 pub(crate) use timeline::strips::{BLANK as IDLE, OFFLINE, UNKNOWN};
 pub(crate) const OTHERS: Class = timeline::strips::FIRST;
 const FIRST: Class = OTHERS + 1;
 
-/// Tasks behind something else.
+/// The colour of tasks that are the ground for other marks.
 const PALE: Color = Color::grey(0xd8);
 
 const APPLICATION: Class = FIRST;
@@ -54,11 +54,11 @@ const KERNEL: Class = FIRST + 2;
 const STOPPER: Class = FIRST + 3;
 pub(crate) const INTERRUPT: Class = FIRST + 4;
 
-/// The colours of the five classes of [`ColorBy::Class`], as places in the palette.
+/// The colours of the five classes of [`ColorBy::Class`], as indices into the palette.
 const CLASS_COLORS: [usize; 5] = [0, 14, 10, 12, 6];
 const CLASS_NAMES: [&str; 5] = ["application", "other tasks", "kernel threads", "stopper (migration/N)", "interrupts"];
 
-/// What a legend lists: a task, or several that stand together.
+/// An entry of the legend: a task, or a group of tasks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     comm: Comm,
@@ -67,31 +67,31 @@ pub(crate) struct Entry {
     pub(crate) ns: u64,
 }
 
-/// How tasks are coloured.
+/// The colouring of tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Coloring {
-    /// What a colour stands for.
+    /// The property that decides the colour of a task.
     pub by: ColorBy,
-    /// Only this command in colour.
+    /// The only command in colour, if one is chosen.
     pub target: Option<String>,
-    /// Only these tasks in colour.
+    /// The only tasks in colour.
     pub tasks: TaskFilter,
-    /// Only the traced command and its descendants in colour.
+    /// Whether only the traced command and its descendants are in colour.
     pub forked: bool,
-    /// Every task in the same pale grey: a ground for what is drawn over it.
+    /// Whether every task has the same pale grey, as the ground for other marks.
     pub pale: bool,
-    /// The commands that ran, by their places in the palette.
+    /// The index into the palette of each command that ran.
     pub commands: FxHashMap<Comm, usize>,
-    /// Who forked whom.
+    /// The parents of tasks.
     pub lineage: LineageHistory,
-    /// The NUMA node that each task first ran on.
+    /// The NUMA node on which each task first ran.
     pub homes: FxHashMap<Pid, u32>,
 }
 
 impl Coloring {
-    /// Gives colours to commands that ran so long. As many as there are colours have one of their own: the one that
-    /// the name stands for in every trace, or, if one that ran longer has that, the next that is left. The next ones
-    /// share each of these with one.
+    /// Assigns colours to commands by their run time. Each of the longest ones, as many as there are colours, has a
+    /// colour of its own: that of its name in every trace, or the next free one if a command that ran longer has that.
+    /// The next as many share these colours, one each, and so on.
     pub fn know(&mut self, commands: impl IntoIterator<Item = (Comm, Dur)>) {
         let mut times: BTreeMap<Comm, Dur> = BTreeMap::new();
         for (comm, time) in commands {
@@ -112,7 +112,7 @@ impl Coloring {
         }
     }
 
-    /// What must be found out first.
+    /// Returns the properties of the whole trace that the colouring needs.
     pub fn needs(&self) -> Needs {
         Needs {
             lineage: self.forked || matches!(self.by, ColorBy::Parent | ColorBy::Class),
@@ -121,19 +121,19 @@ impl Coloring {
         }
     }
 
-    /// Whether this task is in question.
+    /// Whether this task is among those in colour.
     fn is_shown(&self, pid: Pid, comm: Comm, ts: Ts) -> bool {
         self.target.as_ref().is_none_or(|t| t.as_bytes() == comm.as_bytes() || t.as_bytes() == command(comm).as_bytes())
             && self.tasks.takes(pid, || comm)
             && (!self.forked || self.is_application(pid, ts))
     }
 
-    /// The traced command and its descendants; no task where no exec shows which command was traced.
+    /// Whether this task is the traced command or its descendant; false if no exec identifies the traced command.
     fn is_application(&self, pid: Pid, ts: Ts) -> bool {
         self.lineage.of(pid, ts).descends
     }
 
-    /// The class of a CPU's span.
+    /// Returns the class of a CPU's span.
     pub(crate) fn class(&self, span: &CpuSpan) -> Class {
         match span.current {
             Current::Idle => IDLE,
@@ -168,7 +168,7 @@ impl Coloring {
         }
     }
 
-    /// The colour of a class.
+    /// Returns the colour of a class.
     pub fn paint(&self, class: Class) -> Color {
         match class {
             IDLE | UNKNOWN | OFFLINE => Color::WHITE,
@@ -182,11 +182,11 @@ impl Coloring {
         }
     }
 
-    /// What the legend lists, the longest first, for tasks with these times.
+    /// Returns the entries of the legend for tasks with these times, the longest first.
     pub(crate) fn entries(&self, tasks: &[TaskTime]) -> Vec<Entry> {
         let mut shown: Vec<TaskTime> = tasks.iter().filter(|t| t.class != OTHERS).copied().collect();
         let mut entries: Vec<Entry> = if self.by == ColorBy::Pid {
-            // A task goes by its latest name.
+            // A task is listed by its most recent command name.
             shown.sort_unstable_by_key(|t| (t.pid, t.last, t.comm));
             let entry = |task: &[TaskTime]| {
                 let latest = task.last()?;
@@ -207,7 +207,7 @@ impl Coloring {
         entries
     }
 
-    /// With whom a task stands in the legend.
+    /// Returns the group of a task in the legend.
     fn group(&self, task: &TaskTime) -> (Comm, Option<i64>) {
         match self.by {
             ColorBy::Pid | ColorBy::Command => (command(task.comm), None),
@@ -220,7 +220,7 @@ impl Coloring {
         }
     }
 
-    /// What an entry is called.
+    /// Returns the name of an entry.
     pub(crate) fn name(&self, entry: &Entry) -> String {
         match (self.by, entry.number) {
             (ColorBy::Pid, Some(pid)) => format!("{} {pid}", name_of(entry.comm)),
@@ -233,7 +233,7 @@ impl Coloring {
         }
     }
 
-    /// What tasks without a colour are, and whether that was asked for.
+    /// Returns the name of the tasks without a colour, and whether they are uncoloured by request.
     pub(crate) fn others(&self) -> (&'static str, bool) {
         match self.by {
             _ if self.target.is_some() || !self.tasks.takes_all() || self.forked => ("other tasks", true),
@@ -244,7 +244,7 @@ impl Coloring {
         }
     }
 
-    /// What a colour stands for, in words.
+    /// Returns the meaning of the colours in words.
     pub(crate) fn caption(&self) -> String {
         let by = match self.by {
             ColorBy::Pid => "coloured by task",
@@ -269,8 +269,9 @@ impl Coloring {
     }
 }
 
-/// The place in the palette that a command's name stands for. FNV-1a: the same on every machine and in every version;
-/// names that differ in a last digit have different ones. It begins where hackbench is blue, as in the documents.
+/// Returns the index into the palette for a command's name. FNV-1a gives the same index on every machine and in every
+/// version, and different indices to names that differ in the last digit. The offset makes hackbench blue, as in the
+/// documents.
 fn place_of(command: Comm) -> usize {
     let hash = command.as_bytes().iter().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193));
     (hash as usize).wrapping_add(10) % PALETTE.len()
@@ -295,12 +296,12 @@ mod tests {
         assert_ne!(class(&c, 318, "a"), class(&c, 319, "a"));
         assert_eq!(class(&c, 318, "a"), class(&c, 318, "b"));
         let mut c = Coloring { by: ColorBy::Command, ..Coloring::default() };
-        // All that differ in a last letter of the same half byte would have one colour.
+        // By the hash alone, names that differ only in the high half of the last byte would have one colour.
         let names = ["kworker/9:0", "ksoftirqd/1", "b", "a", "ksoftirqd/0", "q", "1", "A", "Q", "aa", "ab"];
         c.know(names.iter().map(|name| (Comm::new(name.as_bytes()), Dur(if *name == "q" { 2 } else { 1 }))));
         let distinct: std::collections::BTreeSet<Class> = names.iter().map(|name| class(&c, 1, name)).collect();
-        assert_eq!(distinct.len(), names.len() - 1, "the two of ksoftirqd are one");
-        // Who runs longest has the colour that it has in every trace.
+        assert_eq!(distinct.len(), names.len() - 1, "the two ksoftirqd threads share one colour");
+        // The command that runs longest has the same colour in every trace.
         let unknown = Coloring { by: ColorBy::Command, ..Coloring::default() };
         assert_eq!(class(&c, 1, "q"), class(&unknown, 1, "q"));
         assert_eq!(class(&unknown, 1, "a"), class(&unknown, 1, "q"));

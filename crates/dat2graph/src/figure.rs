@@ -1,4 +1,4 @@
-//! The figure: lanes as marks on a page.
+//! The figure: the marks of the lanes on a page.
 
 use crate::color::Entry;
 use crate::lane::{Lane, total};
@@ -11,13 +11,13 @@ use timeline::palette::{self, BANDS, INK, MIXED};
 use timeline::strips::{FIRST, Strips};
 use timeline::{Class, LaneLayout, Piece, TimeScale};
 
-/// Entries that a legend lists.
+/// The maximum number of entries in a legend.
 const LISTED: usize = 28;
 
-/// The colours of the marks, in the order they are handed out; each goes round the shapes.
+/// The colours of the marks, in the order of their use. All shapes are used in a colour before the next one.
 const MARK_COLORS: [Color; 3] = [INK, Color::rgb(0xc0, 0x10, 0x20), Color::rgb(0x10, 0x40, 0xc0)];
 
-/// The figure of these lanes, which are in display order.
+/// Returns the figure of these lanes, which are in display order.
 pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Heading) -> Figure {
     let wide = options.cpus.len() > 128;
     let width = if wide { 1191 * PT } else { 842 * PT };
@@ -35,7 +35,7 @@ pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Head
     page.figure
 }
 
-/// The lanes alone, in a part of a page: their bars, names and marks.
+/// Draws the lanes alone in a part of a page: their bars, names and marks.
 pub fn draw_lanes(figure: &mut Figure, lanes: &[Lane], options: &Options, scale: &TimeScale, top: Unit, height: Unit) {
     let band = frequency_bands(lanes, options);
     let layout = LaneLayout::new(options.cpus.clone(), top, height);
@@ -66,7 +66,7 @@ fn window_note(options: &Options) -> String {
     )
 }
 
-/// Exact seconds, without the zeroes at the end.
+/// Returns exact seconds without trailing zeroes.
 fn seconds(ns: i64) -> String {
     let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
     let text = format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
@@ -102,7 +102,7 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> V
     legend
 }
 
-/// What the areas of these lanes are: whose time they are, at most `most` of them by name.
+/// Returns the legend of the areas of these lanes, with at most `most` tasks or groups by name.
 pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<LegendEntry> {
     let tasks = total(lanes);
     let busy: u64 = tasks.iter().map(|t| t.ns).fold(0, u64::saturating_add);
@@ -110,7 +110,7 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
     let area = |color| Swatch::Area(Paint::Solid(color));
     let (mut listed, mut more) = (Vec::new(), Vec::new());
     for entry in options.coloring.entries(&tasks) {
-        // What would show as 0.0 % is listed only among a few, and if nobody else has its colour.
+        // An entry of 0.0 % is listed only among the first four, and only if its colour is unique.
         let alone = listed.iter().all(|other: &Entry| other.class != entry.class);
         let takes = if share(entry.ns) >= 0.05 { listed.len() < most } else { listed.len() < most.min(4) && alone };
         if takes { listed.push(entry) } else { more.push(entry) }
@@ -160,7 +160,7 @@ fn draw_marks(figure: &mut Figure, lanes: &[Lane], options: &Options, scale: &Ti
     }
 }
 
-/// The frequencies of each CPU, in steps of a few bands.
+/// The frequencies of each CPU, in a few bands.
 #[derive(Debug, Default)]
 struct Bands {
     by_cpu: BTreeMap<Cpu, Vec<(Ts, u32)>>,
@@ -227,7 +227,7 @@ fn draw_frequencies(
             columns.push(bands.band(*khz) as Class, (*ts).max(options.from), end);
         }
         for piece in columns.finish() {
-            // A band is too low for shares: the frequency that held longest stands for a column.
+            // A band is too low for shares, so a column shows the frequency that lasted longest.
             let (class, start, end) = match piece {
                 Piece::Exact { class, start, end } => (class, start, end),
                 Piece::Shares { start, end, shares } => {

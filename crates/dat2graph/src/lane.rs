@@ -1,4 +1,4 @@
-//! One CPU's lane: its pieces, its times, its marks.
+//! The lane of one CPU: its pieces, times and marks.
 
 use crate::color::INTERRUPT;
 use crate::tasks::{self, TaskTime, TaskTimes};
@@ -6,13 +6,12 @@ use crate::{ColorBy, LaneReport, Options};
 use sched::{Analysis, Cpu, CpuFold, CpuSpan, Current, Kind, SchedEvent, SchedState, Ts};
 use timeline::{Class, Columns, Piece, Rows};
 
-/// The occurrences of one marked event on a lane: where it occurred, as far as places can be told
-/// apart on the page.
+/// The occurrences of one marked event on a lane, as far as they can be distinguished on the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// How often it occurred.
+    /// The number of occurrences.
     pub count: u64,
-    /// The first occurrence in each place.
+    /// The time of the first occurrence in each place.
     pub at: Vec<Ts>,
     place: Option<u128>,
 }
@@ -20,29 +19,29 @@ pub struct Marks {
 /// A finished lane.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// Its times.
+    /// The times of the CPU.
     pub report: LaneReport,
-    /// What is drawn.
+    /// The pieces to be drawn.
     pub pieces: Vec<Piece>,
-    /// Who ran.
+    /// The tasks that ran, with their times.
     pub tasks: Vec<TaskTime>,
-    /// One for each marked event.
+    /// The marks of each marked event.
     pub marks: Vec<Marks>,
-    /// Changes of a CPU's frequency seen here: when, whose, in kHz.
+    /// The changes of frequency that were recorded on this CPU: the time, the CPU that changed, the frequency in kHz.
     pub frequencies: Vec<(Ts, Cpu, u32)>,
 }
 
-/// How finely marks are told apart: more do not fit the page side by side.
+/// The number of places for marks on a lane; more marks do not fit side by side.
 const PLACES: u128 = 400;
 
-/// Gathers a lane from CPU spans.
+/// Gathers a lane from the spans of its CPU.
 #[derive(Debug)]
 struct Builder<'o> {
     options: &'o Options,
     columns: Columns,
     report: LaneReport,
     tasks: TaskTimes,
-    /// Up to here the current span was pushed already, by an interrupt.
+    /// The end of the part of the current span that an interrupt already pushed.
     covered: Ts,
 }
 
@@ -62,7 +61,7 @@ impl<'o> Builder<'o> {
             Current::Offline => self.report.offline_ns += ns,
             Current::Task(pid) => {
                 self.report.busy_ns += ns;
-                // On pale ground nobody is told from another.
+                // Pale tasks all look alike, so their times are not needed.
                 if !self.options.coloring.pale {
                     self.tasks.add(pid, class, span);
                 }
@@ -72,7 +71,7 @@ impl<'o> Builder<'o> {
         self.covered = self.covered.max(span.end);
     }
 
-    /// An interrupt ran from `start` to `end`, within the current span, which so far is of `class`.
+    /// Adds an interrupt that ran from `start` to `end` within the current span of `class`, which began at `since`.
     fn interrupt(&mut self, class: Class, since: Ts, start: Ts, end: Ts) {
         let (from, to) = (self.options.from, self.options.to);
         let clamp = |ts: Ts| ts.clamp(from, to);
@@ -87,7 +86,7 @@ impl<'o> Builder<'o> {
     }
 }
 
-/// Makes a lane from the events of its CPU.
+/// Builds a lane from the events of its CPU.
 #[derive(Debug)]
 pub struct LaneFold<'o> {
     fold: CpuFold,
@@ -99,7 +98,7 @@ pub struct LaneFold<'o> {
 }
 
 impl<'o> LaneFold<'o> {
-    /// For `cpu`.
+    /// Returns an empty lane of `cpu`.
     pub fn new(cpu: Cpu, options: &'o Options) -> LaneFold<'o> {
         LaneFold {
             fold: CpuFold::new(cpu, options.from, options.to),
@@ -111,18 +110,18 @@ impl<'o> LaneFold<'o> {
         }
     }
 
-    /// Takes the next event; `mark`: it is this one of the marked events. Returns whether later
-    /// ones still matter.
+    /// Applies the next event; `mark` is its index among the marked events, if it is one. Returns whether later
+    /// events still matter.
     pub fn apply(&mut self, event: &SchedEvent, mark: Option<usize>) -> bool {
         let options = self.builder.options;
         self.mark(event, mark);
         match event.kind {
-            // The last change before the window holds when it starts.
+            // The last change before the window applies at its start, so earlier changes are kept.
             Kind::Frequency { khz, target } if options.frequency && event.ts <= options.to => {
                 self.frequencies.push((event.ts, target, khz));
             }
             Kind::Interrupt { entry, .. } if options.coloring.by == ColorBy::Class => self.interrupt(entry, event),
-            // An exit may have been among what was lost.
+            // An exit from an interrupt may be among the lost events.
             Kind::Lost { .. } | Kind::Offline => self.interrupts = 0,
             _ => {}
         }
@@ -131,8 +130,8 @@ impl<'o> LaneFold<'o> {
         !self.fold.is_done()
     }
 
-    /// Takes an event of another buffer, which may be marked and tells nothing else. Returns whether
-    /// later ones still matter.
+    /// Applies an event of another buffer, which matters only if it is marked. Returns whether later
+    /// events still matter.
     pub fn mark(&mut self, event: &SchedEvent, mark: Option<usize>) -> bool {
         let options = self.builder.options;
         let inside = event.ts >= options.from && event.ts <= options.to;
@@ -142,12 +141,12 @@ impl<'o> LaneFold<'o> {
         event.ts <= options.to
     }
 
-    /// Losses within the window, so far.
+    /// Returns the number of losses within the window so far.
     pub fn gaps(&self) -> u64 {
         self.fold.gaps()
     }
 
-    /// Switches from another task than the one known to run, so far.
+    /// Returns the number of switches so far whose previous task was not the running one.
     pub fn mismatches(&self) -> u64 {
         self.fold.mismatches()
     }
@@ -167,7 +166,7 @@ impl<'o> LaneFold<'o> {
         }
     }
 
-    /// The lane; nothing if no event told of the CPU.
+    /// Returns the lane; `None` if the CPU has no events.
     pub fn finish(self) -> Option<Lane> {
         let LaneFold { fold, mut builder, marks, frequencies, .. } = self;
         (builder.report.switches, builder.report.gaps) = (fold.switches(), fold.gaps());
@@ -188,16 +187,16 @@ impl Marks {
     }
 }
 
-/// The same lanes from a merged pass over all CPUs.
+/// Builds the same lanes in a merged pass over all CPUs.
 #[derive(Debug)]
 pub struct Timeline<'o> {
-    /// In display order.
+    /// The lanes, in display order.
     lanes: Vec<Builder<'o>>,
     rows: Rows,
 }
 
 impl<'o> Timeline<'o> {
-    /// For the CPUs of `options`.
+    /// Returns empty lanes of the CPUs of `options`.
     pub fn new(options: &'o Options) -> Timeline<'o> {
         let lanes = options.cpus.iter().map(|(cpu, _)| Builder::new(*cpu, options)).collect();
         Timeline { lanes, rows: Rows::new(&options.cpus) }
@@ -233,7 +232,7 @@ impl Analysis for Timeline<'_> {
     }
 }
 
-/// The times of all lanes together, the longest first.
+/// Returns the times of tasks on all lanes together, the longest first.
 pub(crate) fn total(lanes: &[Lane]) -> Vec<TaskTime> {
     tasks::total(lanes.iter().map(|lane| &lane.tasks[..]))
 }

@@ -1,9 +1,9 @@
-//! What every core ran at every moment.
+//! The task that ran on each core at each moment.
 //!
-//! A lane for each CPU, time from left to right; colour tells the task, a gap is an idle core, a
-//! hatched area is a time of which nothing is known. A CPU's lane follows from its own events
-//! ([`LaneFold`]), so that lanes are made in parallel and a window is read from its start; the
-//! same lanes come out of a merged [`sched::Pass`] ([`Timeline`]), which the tests compare.
+//! The figure has a lane for each CPU, with time from left to right. A colour stands for a task, a gap
+//! for an idle core, a hatched area for an unknown task. A lane depends on the events of its CPU alone
+//! ([`LaneFold`]), so that lanes are built in parallel and a window is read from its start. A merged
+//! [`sched::Pass`] builds the same lanes ([`Timeline`]); the tests compare both.
 
 mod color;
 mod figure;
@@ -19,16 +19,16 @@ use draw::Color;
 use sched::{Cpu, Ts};
 use serde::{Serialize, Serializer};
 
-/// Options of this tool alone. Those that all tools share are the binary's.
+/// The options of this tool alone. The binary adds those that all tools share.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct DrawArgs {
-    /// What a colour stands for
+    /// Colour tasks by this property
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub color_by: ColorBy,
-    /// Only this command in colour, all others dark grey; migration/N is that of every CPU
+    /// Colour only this command, all others dark grey; migration/N stands for that of every CPU
     #[arg(long, value_name = "COMMAND")]
     pub target: Option<String>,
-    /// Mark these events: SYSTEM:NAME, with * for any part; several with commas
+    /// Mark these events, as SYSTEM:NAME with * for any part; separate several by commas
     #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',')]
     pub events: Vec<String>,
     /// Show each core's frequency in a second band (from power:cpu_frequency)
@@ -36,36 +36,36 @@ pub struct DrawArgs {
     pub frequency: bool,
 }
 
-/// What to draw, resolved.
+/// The resolved options of the figure.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The window's start,
+    /// The start of the window.
     pub from: Ts,
-    /// its end,
+    /// The end of the window.
     pub to: Ts,
-    /// and the instant that counts as zero.
+    /// The instant at which the time axis is zero.
     pub zero: Ts,
-    /// The CPUs in display order, each with its group.
+    /// The CPUs in display order, each with its group, if it has one.
     pub cpus: Vec<(Cpu, Option<u32>)>,
-    /// What the groups are: `socket`, `node`, `LLC`.
+    /// The kind of the groups: `socket`, `node` or `LLC`; empty if there are none.
     pub group_name: String,
     /// The names of the marked events.
     pub marks: Vec<String>,
-    /// Whether frequencies get a band.
+    /// Whether each lane has a band that shows the frequency.
     pub frequency: bool,
-    /// How tasks are coloured.
+    /// The colouring of tasks.
     pub coloring: Coloring,
 }
 
 impl Options {
-    /// How many columns a lane has. With the number of lanes this bounds the marks on the page, and
+    /// Returns the number of columns of a lane. With the number of lanes it bounds the marks on the page, and
     /// so the size of the file, whatever the length of the trace.
     pub fn columns(&self) -> u32 {
         let lanes = self.cpus.len().max(1);
         (58_000 / (lanes * (self.depth() + 1))).clamp(400, 1600) as u32
     }
 
-    /// How many classes of a column are told apart; the rest is drawn as mixed.
+    /// Returns the number of classes that are distinguished in a column; the others are drawn as mixed.
     pub fn depth(&self) -> usize {
         match self.cpus.len() {
             0..=24 => 3,
@@ -75,54 +75,54 @@ impl Options {
     }
 }
 
-/// The figures as numbers.
+/// The numbers of the figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// `schedviz/dat2graph/1`.
+    /// The schema of the document: `schedviz/dat2graph/1`.
     pub schema: &'static str,
-    /// The window's start, on the trace's clock.
+    /// The start of the window, in nanoseconds of the trace's clock.
     pub from_ns: Ts,
-    /// The window's end.
+    /// The end of the window, in nanoseconds of the trace's clock.
     pub to_ns: Ts,
-    /// The trace's start.
+    /// The start of the trace, in nanoseconds of its clock.
     pub start_ns: Ts,
-    /// One for each CPU, in display order.
+    /// The times of each CPU, in display order.
     pub lanes: Vec<LaneReport>,
-    /// All tasks that ran, the longest first. One that executed a program has an entry for each name.
+    /// All tasks that ran, the longest first. A task that executed a program has an entry for each name.
     pub tasks: Vec<TaskReport>,
-    /// The marked events.
+    /// The number of occurrences of each marked event.
     pub events: Vec<EventReport>,
 }
 
-/// The time of one CPU. Busy, idle, unknown and offline time add up to the window.
+/// The times of one CPU. Busy, idle, unknown and offline time add up to the window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LaneReport {
     /// The CPU.
     pub cpu: Cpu,
-    /// Time it ran tasks.
+    /// The time that the CPU ran tasks, in nanoseconds.
     pub busy_ns: u64,
-    /// Time it idled.
+    /// The time that the CPU was idle, in nanoseconds.
     pub idle_ns: u64,
-    /// Time of which nothing is known.
+    /// The time for which the running task is unknown, in nanoseconds.
     pub unknown_ns: u64,
-    /// Time it was offline.
+    /// The time that the CPU was offline, in nanoseconds.
     pub offline_ns: u64,
-    /// Context switches.
+    /// The number of context switches.
     pub switches: u64,
-    /// Places where events were lost.
+    /// The number of places where events were lost.
     pub gaps: u64,
 }
 
-/// The time of one task by one name.
+/// The run time of one task by one name.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskReport {
-    /// Its number.
+    /// The PID of the task.
     pub pid: sched::Pid,
-    /// Its name.
+    /// The command name of the task.
     pub command: sched::Comm,
-    /// How long it ran.
+    /// The time that the task ran by this name, in nanoseconds.
     pub run_ns: u64,
-    /// Its colour.
+    /// The colour of the task in the figure.
     #[serde(serialize_with = "hex")]
     pub color: Color,
 }
@@ -131,16 +131,16 @@ fn hex<S: Serializer>(color: &Color, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&color.hex())
 }
 
-/// How often a marked event occurred.
+/// The number of occurrences of a marked event.
 #[derive(Clone, Debug, Serialize)]
 pub struct EventReport {
-    /// Its name.
+    /// The name of the event.
     pub event: String,
-    /// How often, in the window and on the CPUs shown.
+    /// The number of occurrences in the window on the CPUs shown.
     pub count: u64,
 }
 
-/// The numbers of these lanes, which are in display order.
+/// Returns the numbers of these lanes, which are in display order.
 pub fn report(lanes: &[Lane], options: &Options) -> Report {
     let tasks = lane::total(lanes);
     let count = |i: usize| lanes.iter().map(|l| l.marks.get(i).map_or(0, |m| m.count)).sum();

@@ -1,41 +1,41 @@
-//! Who ran for how long.
+//! The run times of tasks.
 //!
-//! In a long trace tasks come and go by the million: those that are no longer at hand are kept in a list, without
-//! the room that a table keeps free.
+//! A long trace can have millions of short-lived tasks. Tasks beyond the most recent ones are moved from the table to
+//! a list, which has no free slots and so takes less memory.
 
 use rustc_hash::FxHashMap;
 use sched::{Comm, CpuSpan, Part, Pid, Summed, Ts};
 use std::cmp::Ordering;
 use timeline::Class;
 
-/// How long a task ran by one name.
+/// The run time of a task by one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskTime {
-    /// Its number.
+    /// The PID of the task.
     pub pid: Pid,
-    /// Its name; empty where none was seen.
+    /// The command name; empty if none was recorded.
     pub comm: Comm,
-    /// Its class by that name.
+    /// The class of the task by that name.
     pub class: Class,
-    /// The time.
+    /// The run time, in nanoseconds.
     pub ns: u64,
-    /// When it was last seen.
+    /// The end of its last run.
     pub(crate) last: Ts,
 }
 
-/// So many tasks are at hand, at most.
+/// The maximum number of tasks in the table.
 const AT_HAND: usize = 4096;
 
-/// Gathers the times of tasks.
+/// Gathers the run times of tasks.
 #[derive(Debug, Default)]
 pub(crate) struct TaskTimes {
-    /// Those that ran lately, by the names they have.
+    /// The table of the tasks that ran recently, by their current names.
     at_hand: FxHashMap<Pid, TaskTime>,
-    /// What they ran by other names, and what others ran.
+    /// The list of run times by earlier names, and of other tasks.
     aside: Summed<TaskTime>,
 }
 
-/// The time of one number and name; its latest class.
+/// Sums the run times of one PID and name, with the latest class.
 impl Part for TaskTime {
     fn order(&self, other: &TaskTime) -> Ordering {
         let key = |t: &TaskTime| (t.pid, t.comm, t.last, t.class);
@@ -52,7 +52,7 @@ impl Part for TaskTime {
 }
 
 impl TaskTimes {
-    /// A task ran.
+    /// Adds a run of a task.
     #[inline]
     pub(crate) fn add(&mut self, pid: Pid, class: Class, span: &CpuSpan) {
         let none = TaskTime { pid, comm: span.comm, class, ns: 0, last: span.end };
@@ -73,7 +73,7 @@ impl TaskTimes {
         }
     }
 
-    /// All of them, by number and name.
+    /// Returns all run times, by PID and name.
     pub(crate) fn finish(self) -> Vec<TaskTime> {
         let mut all = self.aside;
         all.extend(self.at_hand.into_values());
@@ -83,18 +83,18 @@ impl TaskTimes {
     }
 }
 
-/// The times of several together, the longest first. What a task ran without a name counts by its latest, if that
-/// looks the same.
+/// Returns the run times of several parts together, the longest first. Time without a name counts for the latest name
+/// of the same task and class.
 pub(crate) fn total<'t>(parts: impl Iterator<Item = &'t [TaskTime]>) -> Vec<TaskTime> {
     let mut tasks = parts.flatten().copied().collect::<Summed<TaskTime>>().finish();
     for task in tasks.chunk_by_mut(|a, b| a.pid == b.pid) {
-        // The empty name is the first.
+        // The empty name sorts first.
         if let Some((nameless, named)) = task.split_first_mut()
             && nameless.comm.is_empty()
             && let Some(latest) = named.iter_mut().filter(|t| t.class == nameless.class).max_by_key(|t| t.last)
         {
             latest.ns = latest.ns.saturating_add(std::mem::take(&mut nameless.ns));
-            // It goes.
+            // The PID of the idle task marks the entry for removal below.
             nameless.pid = Pid::IDLE;
         }
     }
@@ -113,7 +113,7 @@ mod tests {
         let mut times = TaskTimes::default();
         let names = ["", "make", "cc1"].map(|name| Comm::new(name.as_bytes()));
         let mut at = 0;
-        // Each comes three times, far apart, and changes its name meanwhile.
+        // Each task runs three times, far apart, and changes its name in between.
         for (round, name) in [(0, 1), (1, 2), (2, 1)] {
             for pid in 1..=20_000 {
                 let (start, end) = (Ts(at), Ts(at + i64::from(pid)));
@@ -126,7 +126,7 @@ mod tests {
         assert!(lane.is_sorted_by_key(|t| (t.pid, t.comm)));
         assert_eq!(lane.len(), 40_000 + 20);
         let all = total([&lane[..], &lane[..]].into_iter());
-        assert_eq!(all.len(), 40_000, "who had no name at first has one");
+        assert_eq!(all.len(), 40_000, "the time without a name counts for the first name");
         let of = |pid, name: usize| all.iter().find(|t| (t.pid, t.comm) == (Pid(pid), names[name])).map(|t| t.ns);
         assert_eq!((of(999, 1), of(999, 2)), (Some(4 * 999), Some(2 * 999)));
         assert_eq!((of(1000, 1), of(1000, 2)), (Some(4000), Some(2000)));
