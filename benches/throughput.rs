@@ -1,14 +1,14 @@
-//! How fast, against `trace-cmd report` in the same run, on a recording tiled to any size.
+//! The throughput of the commands, against `trace-cmd report` in the same run, on a recording tiled to any size.
 //!
 //! ```text
 //! cargo bench -p schedviz --bench throughput -- [--size MB] [--trace FILE] [--form v6|v7|zstd] [--simulated CPUS] [--runs N]
 //! ```
 //!
-//! With zstd it tells as well how long decompressing alone takes, by the same library on as many threads.
+//! With zstd it also measures the decompression alone, by the same library on as many threads.
 //!
-//! The recording's events are packed into full pages, and these are repeated with later times until
-//! the file has its size. trace-cmd reports a tenth of it, since it takes long, and its time is
-//! scaled up; where it is not installed its columns stay empty.
+//! The events of the recording are packed into full pages, which are repeated with later times until
+//! the file has its size. trace-cmd is slow, so it reports a tenth of that, and its time is scaled up;
+//! its columns are empty if it is not installed.
 
 use parse::{Options, Trace};
 use std::collections::BTreeMap;
@@ -22,12 +22,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use testkit::{Order, Ring, Simulation, TraceBuilder, timed};
 
+/// The pages of each CPU.
 type Pages = BTreeMap<u32, Vec<Vec<u8>>>;
-/// Where the chunks of compressed pages stand, and what each expands to.
+/// The places of the chunks of compressed pages in the file, each with its decompressed size in bytes.
 type Chunks = Vec<(Range<usize>, usize)>;
 
-/// The pages of one tile, and how much time it covers. A recording is repeated within a tile until
-/// most of its pages are full.
+/// Returns the pages of one tile, the time that it covers in nanoseconds, and the number of its events. A recording
+/// is repeated within a tile until most of its pages are full.
 fn pack(path: &Path) -> (Pages, u64, u64) {
     let trace = Trace::open(path, Options::default()).expect("a recording");
     let (start, end) = trace.extent().expect("events");
@@ -50,7 +51,7 @@ fn pack(path: &Path) -> (Pages, u64, u64) {
     (records.iter().map(pack_one).collect(), span * repeat, events * repeat)
 }
 
-/// The pages of tile `k`, moved in time.
+/// Returns the pages of a tile, moved in time by `by` nanoseconds.
 fn moved(pages: &[Vec<u8>], by: u64) -> impl Iterator<Item = Vec<u8>> {
     pages.iter().map(move |page| {
         let ts = u64::from_le_bytes(page[..8].try_into().expect("a page")) + by;
@@ -66,7 +67,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Writes `tiles` tiles behind the header of a version 6 recording.
+/// Writes the given number of tiles behind the header of a version 6 recording.
 fn write_v6(original: &[u8], pages: &Pages, span: u64, tiles: u64, out: &mut (impl Write + Seek)) {
     let table = place(original, b"flyrecord\0") + 10;
     let trace = Trace::from_bytes(original.to_vec(), Options::default()).expect("a recording");
@@ -134,7 +135,7 @@ fn write_v7(
     written
 }
 
-/// A compressed chunk; where it is, and how long it was.
+/// Writes a compressed chunk and returns its place, and its size before compression.
 fn write_chunk(plain: &[u8], out: &mut (impl Write + Seek)) -> (Range<usize>, usize) {
     let mut compressor = zstd::bulk::Compressor::new(3).expect("a compressor");
     compressor.include_contentsize(false).expect("a setting");
@@ -146,7 +147,7 @@ fn write_chunk(plain: &[u8], out: &mut (impl Write + Seek)) -> (Range<usize>, us
     (at..at + block.len(), plain.len())
 }
 
-/// The options behind the data: one buffer, whose header is at `buffer`, and where its CPUs' data are.
+/// Writes the options behind the data: one buffer, whose header is at `buffer`, with the places of its CPUs' data.
 fn write_options(rows: &[(u32, u64, u64)], buffer: u64, out: &mut (impl Write + Seek)) {
     let section = out.stream_position().expect("a position");
     let mut payload = buffer.to_le_bytes().to_vec();
@@ -165,14 +166,14 @@ fn write_options(rows: &[(u32, u64, u64)], buffer: u64, out: &mut (impl Write + 
     out.write_all(&[0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]).expect("written");
     out.write_all(&(body.len() as u64).to_le_bytes()).expect("written");
     out.write_all(&body).expect("written");
-    // The first options section leads to this one; the buffer's own header gets its size.
+    // The first section of options refers to this one, and the header of the buffer has its size.
     out.seek(SeekFrom::Start(buffer - 8)).expect("a place");
     out.write_all(&section.to_le_bytes()).expect("written");
     out.seek(SeekFrom::Start(buffer + 8)).expect("a place");
     out.write_all(&(section - buffer - 16).to_le_bytes()).expect("written");
 }
 
-/// How long the library takes for all chunks, on as many threads as there are cores.
+/// Returns the time that the library takes to decompress all chunks, on as many threads as there are cores.
 fn decompress_alone(file: &[u8], chunks: &Chunks) -> Duration {
     let begin = Instant::now();
     let next = AtomicUsize::new(0);
@@ -202,7 +203,7 @@ struct Setup {
     trace: PathBuf,
     form: String,
     runs: usize,
-    /// A simulated run of so many CPUs instead of a recording.
+    /// The number of CPUs of a simulated run, if one replaces the recording.
     simulated: Option<u32>,
 }
 
@@ -236,7 +237,7 @@ fn simulate(cpus: u32, form: &str, path: &Path) {
     std::fs::write(path, trace).expect("written");
 }
 
-/// Writes a tiled trace; the number of events in it, and its chunks if it is compressed.
+/// Writes a tiled trace and returns the number of its events, and its chunks if it is compressed.
 fn write(setup: &Setup, size: u64, path: &Path) -> (u64, Chunks) {
     let original = std::fs::read(&setup.trace).expect("a recording");
     let (pages, span, events) = pack(&setup.trace);
@@ -254,7 +255,7 @@ fn write(setup: &Setup, size: u64, path: &Path) -> (u64, Chunks) {
     (events * tiles, chunks)
 }
 
-/// What it costs the stepper to go to any step, and one back.
+/// Measures the time that the stepper takes to go to any step, and one step back.
 fn jumps(path: &Path) {
     let trace = Trace::open(path, Options::default()).expect("the tiled trace");
     let begin = Instant::now();
@@ -283,7 +284,7 @@ fn jumps(path: &Path) {
     );
 }
 
-/// What is measured.
+/// The measured commands, each with its name in the table and its arguments.
 const COMMANDS: [(&str, &[&str]); 5] = [
     ("info", &["info"]),
     ("dat2graph", &["dat2graph"]),
@@ -292,18 +293,18 @@ const COMMANDS: [(&str, &[&str]); 5] = [
     ("workcons", &["workcons"]),
 ];
 
-/// How long each took, run by run.
+/// The times of each command, run by run.
 #[derive(Default)]
 struct Times {
-    /// The commands, with the most memory.
+    /// The elapsed time and the peak memory in bytes of each command.
     ours: [Vec<(Duration, u64)>; COMMANDS.len()],
-    /// `trace-cmd report` on the small file, where it is installed.
+    /// The times of `trace-cmd report` on the small file; empty if it is not installed.
     theirs: Vec<Duration>,
-    /// Decompressing alone, where there is something compressed.
+    /// The times of decompression alone; empty if the file is not compressed.
     alone: Vec<Duration>,
 }
 
-/// Runs all in each round: what slows one down slows down all.
+/// Runs all commands in each round, so that a disturbance of the machine slows down all of them.
 fn measure(folder: &Path, runs: usize, chunks: &Chunks) -> Times {
     let (large, small, figure) = (folder.join("large.dat"), folder.join("small.dat"), folder.join("figure.pdf"));
     let compressed = if chunks.is_empty() { Vec::new() } else { std::fs::read(&large).expect("the tiled trace") };
@@ -328,7 +329,7 @@ fn measure(folder: &Path, runs: usize, chunks: &Chunks) -> Times {
     times
 }
 
-/// Prints the table: of so many GB of data and events, of which trace-cmd had `part`.
+/// Prints the table for `data` GB of data and `events` events, of which trace-cmd read the share `part`.
 fn table(times: Times, data: f64, events: u64, part: f64) {
     println!("{:<28} {:>8} {:>8} {:>10} {:>8} {:>12}", "command", "s", "GB/s", "M events/s", "MiB", "x trace-cmd");
     let millions = events as f64 / 1e6;
@@ -349,7 +350,7 @@ fn table(times: Times, data: f64, events: u64, part: f64) {
 }
 
 fn main() {
-    // `cargo test --benches` only wants to know that it can be started.
+    // `cargo test --benches` only checks that the program starts.
     if std::env::args().any(|a| a == "--test") {
         return;
     }

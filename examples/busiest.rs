@@ -1,4 +1,4 @@
-//! The five tasks that ran longest: the reader, the state and an analysis, in a few lines.
+//! Prints the five tasks that ran longest: the reader, the state and an analysis in a few lines.
 //!
 //! `cargo run --example busiest -- tests/fixtures/hackbench.dat`
 

@@ -1,4 +1,4 @@
-//! What was written to trace_marker, and by trace_printk: any record of a trace, read by name.
+//! Prints the texts written to trace_marker and by trace_printk: any record of a trace can be read by name.
 //!
 //! `cargo run --example markers -- tests/fixtures/marker.dat`
 

@@ -1,4 +1,4 @@
-//! A chart of one's own, drawn by plotters onto a figure: the cumulative distribution of run lengths by command.
+//! Draws a custom chart on a figure with plotters: the cumulative distribution of run lengths by command.
 //!
 //! `cargo run --example own_chart -- tests/fixtures/hackbench.dat runs.pdf`
 
@@ -9,7 +9,7 @@ use sched::{Analysis, Pass, SchedState, Span, TaskState, Ts};
 use std::collections::BTreeMap;
 use std::error::Error;
 
-/// The lengths of whole runs, in nanoseconds, by command.
+/// The lengths of complete runs by command, in nanoseconds.
 #[derive(Default)]
 struct Runs(BTreeMap<String, Vec<u64>>);
 

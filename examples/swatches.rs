@@ -1,4 +1,4 @@
-//! The colours that tasks have, as a figure: marks on a page, and the devices that draw them.
+//! Draws the colours of tasks as a figure: marks on a page, and the devices that draw them.
 //!
 //! `cargo run --example swatches > palette.svg`
 

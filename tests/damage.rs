@@ -1,5 +1,5 @@
 //! Damaged files: every fixture cut short at every 512th byte, and with single bytes changed. Nothing
-//! panics, nothing hangs, and what cannot be read says so in words that a person can act on.
+//! panics, nothing hangs, and each refusal is a message that a user can act on.
 
 use crate::support::{fixture, recordings, schedviz, scratch};
 use parse::{Trace, Want};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use testkit::{Compression, Simulation, TraceBuilder};
 use workcons::{Options, WorkConservation};
 
-/// No input of this size takes longer, even here, unoptimised and beside other tests.
+/// The time limit for one input of this size, even without optimisation and beside other tests.
 const LONGEST: Duration = Duration::from_secs(20);
 
 fn fixtures() -> Vec<PathBuf> {
@@ -23,7 +23,7 @@ fn fixtures() -> Vec<PathBuf> {
     all
 }
 
-/// Reads what can be read, in every way; what there is to say if nothing can be.
+/// Reads a file in every way. Returns the number of its events, or the error message.
 fn read(bytes: Vec<u8>) -> Result<u64, String> {
     let options = parse::Options { threads: 1, ..parse::Options::default() };
     let trace = Trace::from_bytes(bytes, options).map_err(|e| e.to_string())?;
@@ -63,7 +63,7 @@ fn read(bytes: Vec<u8>) -> Result<u64, String> {
     Ok(counted)
 }
 
-/// Reads it, within the time; a refusal is a sentence.
+/// Reads a file within the time limit; the message of a refusal is a sentence.
 fn check(bytes: Vec<u8>, what: &dyn Fn() -> String) -> Option<u64> {
     let begin = Instant::now();
     let read = read(bytes);
@@ -85,7 +85,7 @@ fn cut_at_every_512th_byte() {
         let mut most = 0;
         for length in (0..whole.len()).step_by(512) {
             let what = || format!("{} cut to {length} bytes", path.display());
-            // The more is left the more is found.
+            // A longer part of a file has no fewer events.
             let found = check(whole[..length].to_vec(), &what).unwrap_or(0);
             assert!(found >= most, "{}: {found} events, {most} with less of it", what());
             most = found;
@@ -96,7 +96,7 @@ fn cut_at_every_512th_byte() {
 
 #[test]
 fn single_bytes_changed() {
-    // A prime, so that each run of the other fixtures meets all places of a structure.
+    // A prime step meets all places of a repeated structure.
     let (paths, every) = match std::env::var_os("SCHEDVIZ_EVERY_BYTE") {
         Some(_) => (fixtures(), 1),
         None => (["mask.dat", "affine.dat", "hackbench-v6.dat"].map(fixture).to_vec(), 31),
@@ -108,7 +108,7 @@ fn single_bytes_changed() {
     });
 }
 
-/// Changes the first bytes of a file, and every so many of the header's others, each by itself.
+/// Changes single bytes: each of the first ones of a file, then one in `every` bytes of the header.
 fn change_bytes(path: &Path, every: usize) {
     let whole = std::fs::read(path).expect("a fixture");
     let header = whole.len().min(60_000);
@@ -173,7 +173,7 @@ fn a_replay_of_damage_comes_to_its_end() {
     }
 }
 
-/// The events of each CPU, how many CPUs' data were found to overlap, and how many were cut.
+/// Returns the number of events of each CPU, and the numbers of CPUs whose data overlap and whose data are cut.
 fn per_cpu(bytes: Vec<u8>) -> (BTreeMap<u32, u64>, u64, u64) {
     let trace = Trace::from_bytes(bytes, parse::Options { threads: 1, ..parse::Options::default() }).expect("readable");
     let counts = trace.counts();
@@ -182,23 +182,24 @@ fn per_cpu(bytes: Vec<u8>) -> (BTreeMap<u32, u64>, u64, u64) {
     (events, found.count(Diagnostic::OverlappingData), found.count(Diagnostic::TruncatedData))
 }
 
-/// No event counts for two CPUs, whatever the table says.
+/// No event counts for two CPUs, whatever the table contains.
 #[test]
 fn data_that_overlap_are_read_once() {
     let whole = std::fs::read(fixture("hackbench-v6.dat")).expect("a fixture");
     let table = whole.windows(10).position(|w| w == b"flyrecord\0").expect("a table") + 10;
     let (right, overlaps, cut) = per_cpu(whole.clone());
     assert!(right.len() == 16 && (overlaps, cut) == (0, 0));
-    // A size that reaches over all that follow: its data end where those of the next begin.
+    // A size that covers all data behind it: the data of the CPU end where those of the next begin.
     let mut bytes = whole.clone();
     bytes[table + 8 + 3] ^= 1;
     assert_eq!(per_cpu(bytes), (right.clone(), 1, 1));
-    // A CPU that begins where another does: its own data are lost, and nothing else.
+    // A CPU whose data begin where those of another do: only its own data are lost.
     let mut bytes = whole.clone();
     bytes.copy_within(table..table + 16, table + 32);
     let others: BTreeMap<u32, u64> = right.iter().filter(|(cpu, _)| **cpu != 2).map(|(cpu, n)| (*cpu, *n)).collect();
     assert_eq!(per_cpu(bytes), (others, 1, 0));
-    // 65,536 more CPUs, whose rows are whatever stands there. This took half a million events and seconds.
+    // 65,536 more CPUs, whose rows are the bytes behind the table. Without a bound they would take seconds and count half
+    // a million events.
     let mut bytes = whole;
     let options = bytes.windows(10).position(|w| w == b"options  \0").expect("options") - 4;
     bytes[options + 2] ^= 1;
@@ -206,14 +207,14 @@ fn data_that_overlap_are_read_once() {
     assert!(events == right && overlaps > 100, "{overlaps} overlap: {events:?}");
 }
 
-/// The events of each CPU of each buffer.
+/// Returns the number of events of each CPU of each buffer.
 fn by_buffer(trace: &Trace) -> Vec<BTreeMap<u32, u64>> {
     let events = |cpus: &[parse::CpuCounts]| cpus.iter().map(|c| (c.cpu.0, c.events)).filter(|(_, n)| *n > 0).collect();
     trace.counts().buffers.iter().map(|buffer| events(&buffer.cpus)).collect()
 }
 
-/// Version 7 has the table of CPUs behind the data. Of a file that was cut they are found without it: all but those of
-/// the last one, whole, and for the CPUs whose they are.
+/// Version 7 has the table of CPUs behind the data. In a file that was cut the data are found without it: those of all
+/// CPUs but the last one completely, and each for the right CPU.
 #[test]
 fn data_whose_table_is_cut_off_are_found() {
     let (mut cuts, mut presumed) = (0, 0);
@@ -254,7 +255,7 @@ fn data_whose_table_is_cut_off_are_found() {
     assert!(cuts > 10, "{cuts} buffers");
 }
 
-/// The files that a killed recorder left, restored in the order in which a shell lists them.
+/// A killed recorder leaves one file per CPU; here they are restored in the order in which a shell lists them.
 #[test]
 fn what_was_restored_in_the_wrong_order_is_put_right() {
     let sim = Simulation::run(9, 12, 8000);
@@ -285,7 +286,7 @@ fn what_was_restored_in_the_wrong_order_is_put_right() {
     }
 }
 
-/// Events that the recorder counted, but that are not in the file: told by whoever reads all of it.
+/// Events that the recorder counted and the file lacks are reported by each reader of the complete file.
 #[test]
 fn what_the_recorder_counted_and_did_not_write_is_missed() {
     let folder = scratch("unwritten");
@@ -320,10 +321,10 @@ fn what_the_recorder_counted_and_did_not_write_is_missed() {
     for threads in [1, 2, 3] {
         assert_eq!(missing(&whole, threads, None), [0, 0, 0]);
         assert_eq!(missing(&lacks, threads, None), [62, 62, 50]);
-        // Of who does not read all of it nobody knows.
+        // A reader of a part of the file cannot count the missing events.
         assert_eq!(missing(&lacks, threads, Some(middle)), [0, 62, 50]);
     }
-    // A CPU of which nothing was written: more than a hundredth of it all, and no verdict.
+    // A CPU without data: more than a hundredth of all events are missing, so there is no verdict.
     let silent =
         build(&[stat(0, 0), stat(1, 0), stat(2, 0), stat(3, 0), (2, "CPU: 4\nentries: 700\nread events: 1\n".into())]);
     assert_eq!(missing(&silent, 1, None), [701, 0, 0]);
@@ -332,13 +333,13 @@ fn what_the_recorder_counted_and_did_not_write_is_missed() {
     let ran = schedviz(&["workcons", path.to_str().expect("a path"), "--max-violation", "99"]);
     assert!(ran.code == Some(3) && ran.stderr.contains("% of the events are missing without a mark"), "{}", ran.stderr);
     assert!(ran.stderr.contains("701 of CPU 4 are not in the file"), "{}", ran.stderr);
-    // Nor is such a file exact (newidle-off.1 of 6.1).
+    // Nor are the run queues of such a file exact (newidle-off.1 of 6.1).
     let info = schedviz(&["info", fixture("unseen-wakeups-6.1.dat").to_str().expect("a path")]).success().text();
     assert!(info.contains("725 events without a mark") && info.contains("run queues: approximate: nobody"), "{info}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// Nearly every recorder wrote what it counted, also where the kernel lost much before that.
+/// Nearly every recorder wrote all events that it counted, even if the kernel lost many before that.
 #[test]
 fn recordings_hold_what_was_counted() {
     for path in recordings() {
@@ -346,7 +347,7 @@ fn recordings_hold_what_was_counted() {
         let mut found = trace.diagnostics().clone();
         found.merge(&trace.counts().diagnostics);
         let path = path.display().to_string();
-        // Instances of which CPUs are missing; CPUs without data; the end of one CPU's.
+        // Instances without some CPUs; CPUs without data; a CPU without the end of its data.
         let known = [
             ("6.1-cpus16-nodes2/instance.dat", 1000),
             ("7.2-cpus4/instance.dat", 60),
@@ -357,7 +358,7 @@ fn recordings_hold_what_was_counted() {
             ("6.1-cpus16-nodes2/newidle-on.2.dat", 150),
             // A CPU that was offline when the recorder ended.
             ("fixtures/hotplug-5.10.dat", 79),
-            // A page of one CPU, user stacks, and one event.
+            // A page of one CPU, user stacks, and a single event.
             ("lawall/numa-pinned.5.dat", 69),
             ("6.12-c8-n2/ustack-u.dat", 118),
             ("6.12-c8-n2/date-tai.dat", 1),
@@ -372,7 +373,7 @@ fn compressed_data_that_overlap_are_read_once() {
     let whole = std::fs::read(fixture("hackbench.dat")).expect("a fixture");
     let (right, overlaps, _) = per_cpu(whole.clone());
     assert!(right.len() > 4 && overlaps == 0);
-    // The table: the number of each CPU, then where its data are, and their size.
+    // The table has the number of each CPU, then the offset and the size of its data.
     let number = |at: usize| whole.get(at..at + 4).map(|n| u32::from_le_bytes(n.try_into().expect("four bytes")));
     let is_table = |at: &usize| (0..4).all(|cpu| number(at + 20 * cpu as usize) == Some(cpu));
     let table = (0..whole.len()).find(is_table).expect("a table");

@@ -1,6 +1,6 @@
 //! Every event of every recording, against `trace-cmd report`.
 //!
-//! Without trace-cmd these tests say so and pass; with `SCHEDVIZ_REQUIRE_TRACE_CMD` set, as in CI,
+//! Without trace-cmd these tests print a note and pass; with `SCHEDVIZ_REQUIRE_TRACE_CMD` set, as in CI,
 //! they fail.
 
 use crate::support;
@@ -22,7 +22,7 @@ fn report(path: &Path, arguments: &[&str]) -> Option<String> {
     }
 }
 
-/// A line of `trace-cmd report -t -R`, taken apart.
+/// The parts of a line of `trace-cmd report -t -R`.
 #[derive(Debug)]
 struct Line<'l> {
     cpu: u32,
@@ -32,7 +32,7 @@ struct Line<'l> {
     rest: &'l str,
 }
 
-/// `  comm-pid   [cpu] seconds.nanoseconds: name:   fields`; the comm may hold anything.
+/// Parses `  comm-pid   [cpu] seconds.nanoseconds: name:   fields`; the comm may contain any character.
 fn parse_line(line: &str) -> Option<Line<'_>> {
     let (head, tail) = line.match_indices(" [").find_map(|(at, _)| {
         let (head, tail) = (&line[..at], &line[at + 2..]);
@@ -48,13 +48,13 @@ fn parse_line(line: &str) -> Option<Line<'_>> {
     Some(Line { cpu: cpu.parse().ok()?, pid, ts: ts.trim(), name: name.trim(), rest })
 }
 
-/// Seconds with nanoseconds; the clocks that trace-cmd does not take for time come as they are.
+/// Returns the time in the form of trace-cmd: seconds with nanoseconds, or a number for a clock without a unit.
 fn shown_time(record: &Record<'_>, like: &str) -> String {
     let ns = record.ts.0;
     if like.contains('.') { format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000) } else { ns.to_string() }
 }
 
-/// Whether it is this number of a field: decimal with a sign or without, hexadecimal, an address, or the mode of a file.
+/// Whether `shown` is this number of a field: signed or unsigned decimal, hexadecimal, an address, or a file mode.
 fn reads_as(shown: &str, number: i64, field: &Field) -> bool {
     let lowest = |n: i64| if field.size == 4 { i64::from(n as u32) } else { n };
     let is = |n: i64| lowest(n) == lowest(number);
@@ -66,7 +66,7 @@ fn reads_as(shown: &str, number: i64, field: &Field) -> bool {
         || field.name == "mode" && i64::from_str_radix(shown, 8).is_ok_and(is)
 }
 
-/// Compares the fields that a line shows, one after the other: a text may hold `=` and blanks.
+/// Compares the fields of a line in their order, since a text may contain `=` and blanks.
 fn compare_fields(record: &Record<'_>, line: &Line<'_>) -> Result<(), String> {
     let format = record.format().ok_or("no format")?;
     let fields: Vec<_> = format.own_fields().collect();
@@ -122,7 +122,7 @@ fn every_event_is_the_one_that_trace_cmd_reports() {
                 fail(&format!("another event, {:?}", shown_time(record, parsed.ts)), line);
             }
             if name == "tcp_probe" {
-                // Socket addresses, which trace-cmd prints as they are, newlines as well.
+                // trace-cmd prints the bytes of socket addresses unescaped, newlines included.
                 while lines.next_if(|line| parse_line(line).is_none()).is_some() {}
             } else if !matches!(name, "print" | "kernel_stack" | "function")
                 && let Err(what) = compare_fields(record, &parsed)
@@ -176,14 +176,14 @@ fn printed_texts_are_the_same() {
     println!("{compared} texts compared");
 }
 
-/// A switch without its state: trace-cmd 3.1.6 has the letters of one old kernel, `W` for `I`.
+/// Returns the text of a switch without the state: trace-cmd 3.1.6 has the letters of an old kernel, `W` for `I`.
 fn without_state(text: &str) -> String {
     let Some((prev, next)) = text.split_once(" ==> ") else { return text.to_owned() };
     format!("{} ==> {next}", prev.rsplit_once(' ').map_or(prev, |(prev, _)| prev))
 }
 
-/// Events that trace-cmd 3.1.6 prints otherwise than their formats say: by plugins, or since it does not follow them
-/// (of no bits it gives the first name, of a function's name in the kernel the address).
+/// The events that trace-cmd 3.1.6 prints in another form than their print formats: by plugins, or since it does not
+/// evaluate them fully (it prints the first name if no bit is set, and an address for the name of a kernel function).
 const OTHERWISE: [&str; 12] = [
     "hrtimer_expire_entry",
     "hrtimer_start",
@@ -223,7 +223,7 @@ fn listed_events_are_those_of_the_report() {
                 let theirs = stacks.next().expect("as many callers");
                 let (a, b) = (caller.rsplit_once(' '), theirs.rsplit_once(' '));
                 assert_eq!(a.map(|a| a.1), b.map(|b| b.1), "{}", path.display());
-                // Of several symbols at one address each takes another.
+                // Several symbols can have one address, and each program chooses another of them.
                 aliases += u64::from(a.map(|a| a.0.trim()) != b.map(|b| b.0.trim()));
                 callers += 1;
             }
@@ -235,7 +235,7 @@ fn listed_events_are_those_of_the_report() {
     println!("{exact} events listed as trace-cmd does; others: {others:?}");
 }
 
-/// With libtraceevent every event is listed as `trace-cmd report` does, to the byte.
+/// With libtraceevent the list equals that of `trace-cmd report`, byte by byte.
 #[cfg(feature = "libtraceevent")]
 #[test]
 fn with_libtraceevent_lists_are_the_report() {
@@ -243,7 +243,7 @@ fn with_libtraceevent_lists_are_the_report() {
     for path in support::recordings() {
         let Some(text) = report(&path, &["-t"]) else { return };
         let trace = Trace::open(&path, Options::default()).expect("a readable recording");
-        // The clocks that trace-cmd does not take for time come as numbers.
+        // trace-cmd prints the times of clocks without a unit as numbers.
         let in_seconds = text.lines().find_map(parse_line).is_some_and(|line| line.ts.contains('.'));
         if !in_seconds || trace.has_time().is_err() || trace.selected_buffers().len() > 1 {
             continue;

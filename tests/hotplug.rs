@@ -1,4 +1,4 @@
-//! CPUs that go offline and come back: what a reader concludes, against a simulation and the kernel's own steps.
+//! CPUs that go offline and come back: the reader's conclusions, against a simulation and the kernel's own steps.
 
 use crate::support::{self, fixture};
 use parse::{Options, Trace, Want};
@@ -6,7 +6,7 @@ use sched::{Cpu, CpuSpan, Current, Diagnostic, Kind, Pass, SchedEvent, SchedStat
 use std::ops::ControlFlow;
 use testkit::{Compression, Laws, Simulation, TraceBuilder};
 
-/// When each CPU went offline, and its next event; nothing where there is none.
+/// Returns the time at which each CPU went offline, and that of its next event, if there is one.
 fn offline(events: &[SchedEvent]) -> Vec<(Cpu, Ts, Option<Ts>)> {
     let times = |(place, event): (usize, &SchedEvent)| {
         let next = events[place + 1..].iter().find(|e| e.cpu == event.cpu).map(|e| e.ts);
@@ -26,7 +26,7 @@ fn what_was_simulated_is_concluded_from_the_file() {
         let run = Simulation::hotplug(seed, 2 + (seed % 7) as u32, 600);
         let expected = offline(&run.events);
         marks += expected.len();
-        // Small pages, and units of one: much ends between two of them.
+        // With small pages, and units of one page, many offline intervals begin or end between two units.
         for (version, compression, page_size) in
             [(6, Compression::None, 4096), (7, Compression::Zstd, 1024), (7, Compression::Zstd, 512)]
         {
@@ -59,16 +59,16 @@ fn what_was_simulated_is_concluded_from_the_file() {
     assert!(marks > 500, "{marks} marks prove little");
 }
 
-/// The time of a step of a CPU's way, as `cpuhp` events tell it.
+/// A step on a CPU's way down or up, from `cpuhp` events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// A step on the way down or up begins: which, and where the way leads.
+    /// The step begins; `target` is the state at the end of the way.
     Enter { step: i64, target: i64 },
-    /// It ended.
+    /// The step ends.
     Exit { step: i64 },
 }
 
-/// The steps of each CPU that another takes for it: while it is, in part or whole, offline.
+/// Returns the steps of each CPU that another CPU executes for it, since it is partly or completely offline.
 fn steps(trace: &Trace) -> Vec<(Cpu, Ts, Step)> {
     let mut steps = Vec::new();
     trace.records(&mut |record| {
@@ -89,8 +89,8 @@ fn steps(trace: &Trace) -> Vec<(Cpu, Ts, Step)> {
     steps
 }
 
-/// On 6.1: the step in which the CPU is taken down (CPUHP_TEARDOWN_CPU), and the first and the last on its way up that
-/// another CPU takes.
+/// The step numbers are those of 6.1: the step that takes the CPU down (CPUHP_TEARDOWN_CPU), and the first and the last
+/// step on its way up that another CPU executes.
 #[test]
 fn offline_times_are_those_of_the_recorded_steps() {
     let trace = open("hotplug-steps.dat");
@@ -98,11 +98,11 @@ fn offline_times_are_those_of_the_recorded_steps() {
     let mut found = 0;
     for (cpu, from, to) in offline(&support::events(&trace)) {
         let mine = || steps.iter().filter(|(on, ..)| *on == cpu);
-        // It was being taken down,
+        // The CPU went offline while it was being taken down.
         let down = mine().find(|(_, ts, step)| *ts > from && matches!(step, Step::Exit { step: 153 }));
         let begun = mine().rfind(|(_, ts, step)| *ts < from && matches!(step, Step::Enter { target: 0, step: 153 }));
         let (begun, down) = (begun.expect("a step down").1, down.expect("its end").1);
-        // and comes back while it is being brought up.
+        // It comes back while it is being brought up.
         let back = to.expect("an event after it");
         let up = mine().rfind(|(_, ts, step)| *ts < back && matches!(step, Step::Enter { target: 236, step: 1 }));
         let online = mine().find(|(_, ts, step)| *ts > back && matches!(step, Step::Exit { step: 91 }));
@@ -114,7 +114,7 @@ fn offline_times_are_those_of_the_recorded_steps() {
     assert_eq!((found, taken_down), (3, 3));
 }
 
-/// What a CPU was at first, and until when.
+/// The first state of CPU 3, and the end of it.
 #[derive(Debug, Default)]
 struct First(Option<(Current, Ts)>);
 
@@ -140,21 +140,21 @@ fn a_cpu_that_comes_online_was_offline_before() {
         Pass::over(trace.events().expect("a clock")).run(|| (First::default(), Laws::default())).expect("a pass");
     let (first, laws) = pass.output;
     let (current, until) = first.0.expect("a span");
-    // Half a second after its start the traced command writes 1 to `online`.
+    // The traced command writes 1 to `online` half a second after its start.
     assert_eq!((current, until.since(start).0), (Current::Offline, laws.offline.0));
     assert!((500_000_000..700_000_000).contains(&laws.offline.0), "{:?}", laws.offline);
     assert_eq!(pass.diagnostics.count(Diagnostic::CpuOffline), 1);
     assert_eq!(pass.diagnostics.count(Diagnostic::SwitchPrevMismatch), 0);
 }
 
-/// A kernel of 2020, whose wakeups tell of their success.
+/// A kernel of 2020, whose wakeups have the field `success`.
 #[test]
 fn an_older_kernel_takes_cpus_down_alike() {
     let trace = open("hotplug-5.10.dat");
     let events = support::events(&trace);
     let begun = |ts: Ts| ts.since(events[0].ts).seconds();
     let found: Vec<_> = offline(&events).into_iter().map(|(cpu, from, to)| (cpu, begun(from), to.map(begun))).collect();
-    // The command wrote 0 and 1 to `online` of CPU 3, 0.4 s between, and 0 to that of CPU 2 0.4 s later.
+    // The command wrote 0 to `online` of CPU 3, 1 after 0.4 s, and 0 to that of CPU 2 after another 0.4 s.
     let [(Cpu(3), from, Some(to)), (Cpu(2), again, None)] = found.as_slice() else { panic!("{found:?}") };
     assert!((0.4..0.7).contains(&(to - from)) && (0.4..0.7).contains(&(again - to)), "{found:?}");
     let pass = Pass::over(trace.events().expect("a clock")).run(Laws::default).expect("a pass");

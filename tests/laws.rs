@@ -1,4 +1,4 @@
-//! The laws of the state, over simulated runs whose truth is known and over every recording.
+//! The laws of the state, over simulated runs with a known true state and over every recording.
 
 use crate::support;
 use parse::{Options, Trace};
@@ -11,8 +11,8 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use testkit::{LawReport, Laws, Simulation, Truth};
 
-/// Compares the state with the truth after every event. A pass that turns out to have begun with
-/// too little knowledge is repeated, so the first difference is a result and no panic.
+/// Compares the state with the true one after every event. A pass that turns out to have begun with an
+/// incomplete state is repeated, so the first difference is a result and not a panic.
 struct Compare<'s> {
     truth: std::slice::Iter<'s, Truth>,
     tasks: &'s BTreeSet<i32>,
@@ -33,7 +33,7 @@ impl Compare<'_> {
             let known = |pid: &&i32| self.tasks.contains(pid);
             let mut queue: Vec<i32> = truth.queues[cpu.index()].iter().filter(known).copied().collect();
             let mut ours: Vec<i32> = state.waiting(cpu).map(|t| t.pid.0).collect();
-            // Those who waited at the start came in an order that nobody saw.
+            // The order of the tasks that waited at the start is not in the trace.
             queue.sort_unstable();
             ours.sort_unstable();
             let truth = (truth.current[cpu.index()], queue);
@@ -77,7 +77,7 @@ fn the_state_is_the_simulators_at_every_event() {
             let outcome = Pass::over(sim.events.as_slice()).prologue(prologue).run(|| (compare(), Laws::default()));
             let outcome = outcome.unwrap_or_else(|never| match never {});
             assert_eq!(outcome.output.0, None, "seed {seed}, prologue {prologue}");
-            // Nobody sees when the stopper of a CPU that goes offline stops.
+            // No event records that the stopper of a CPU that goes offline stops.
             let gone = sim.events.iter().filter(|e| e.kind == Kind::Offline && e.ts > sim.events[0].ts).count();
             assert_eq!(outcome.output.1.unseen, gone as u64, "seed {seed}, prologue {prologue}");
             let repaired: Vec<_> =
@@ -91,7 +91,7 @@ fn laws(events: &[SchedEvent], window: Window) -> LawReport {
     Pass::over(events).window(window).run(Laws::default).unwrap_or_else(|never| match never {}).output
 }
 
-/// Whatever is claimed to run, runs.
+/// Checks that every task that is claimed to run does so.
 struct NothingInvented<'s> {
     sim: &'s Simulation,
     truth: std::slice::Iter<'s, Option<usize>>,
@@ -133,7 +133,7 @@ fn laws_hold_with_losses_and_nothing_is_invented() {
     assert!(losses > 100 && claims > 10_000, "too little to prove anything: {losses} losses, {claims} claims");
 }
 
-/// How many tasks are said to wait, and how many of them do not.
+/// Counts the tasks that are claimed to wait, and those of them that do not.
 struct Waiting<'s> {
     truth: std::slice::Iter<'s, &'s Truth>,
     claims: u64,
@@ -157,7 +157,7 @@ impl Analysis for Waiting<'_> {
     }
 }
 
-/// As with `-e sched_switch -e sched_waking -e sched_wakeup`: a task that is forked comes unseen.
+/// In a recording with `-e sched_switch -e sched_waking -e sched_wakeup` forked tasks begin without an event.
 #[test]
 fn who_was_forked_unseen_has_not_waited_from_the_start() {
     let (mut claims, mut told) = (0, 0);
@@ -168,7 +168,7 @@ fn who_was_forked_unseen_has_not_waited_from_the_start() {
         let check = || Waiting { truth: truth.iter(), claims: 0, wrong: 0 };
         let outcome = Pass::over(events.as_slice()).run(check).unwrap_or_else(|never| match never {});
         let came = outcome.diagnostics.count(sched::Diagnostic::UnseenWakeup) > 0;
-        // Where none of them shows itself as such, nobody can know.
+        // Without any sign of such a task a reader cannot know that they exist.
         if came {
             assert_eq!(outcome.output.1, 0, "seed {seed}: of {} claims", outcome.output.0);
             (claims, told) = (claims + outcome.output.0, told + 1);
@@ -177,7 +177,7 @@ fn who_was_forked_unseen_has_not_waited_from_the_start() {
     assert!(claims > 10_000 && told > 60, "too little to prove anything: {claims} claims in {told} runs");
 }
 
-/// A source that delivers the same in batches of a few events, so that whoever wants no more can say so soon.
+/// A source that delivers the same events in small batches, so that a pass can stop it early.
 struct Piecemeal<S>(S);
 
 impl<S: EventSource> EventSource for Piecemeal<S> {
@@ -204,8 +204,8 @@ impl<S: EventSource> EventSource for Piecemeal<S> {
     }
 }
 
-/// What passes find with a prologue of all events, and with one that ends as soon as it may; and whether the latter,
-/// or any after it, had to be broken off.
+/// Returns the results of passes with a prologue of all events, and with one that ends as early as possible, and
+/// whether the latter had to be repeated.
 fn with_and_without_haste<S: EventSource>(mut source: S) -> Result<([String; 2], bool), S::Error> {
     let options = workcons::Options::default();
     let begun = Cell::new(0);
@@ -319,7 +319,7 @@ fn a_state_counts_what_runs_and_waits() {
 
 #[test]
 fn spans_know_their_states() {
-    // Two tasks on one CPU: while one runs the other waits, all the time.
+    // On one CPU at most one task runs at a time.
     let sim = Simulation::run(5, 1, 300);
     struct OneAtATime(u64);
     impl Analysis for OneAtATime {

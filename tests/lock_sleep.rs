@@ -1,4 +1,4 @@
-//! Sleeps on a lock that a kernel names as preemptions: against a simulation and the kernel's own stacks.
+//! Sleeps on a lock that a kernel records as preemptions: against a simulation and the kernel's own stacks.
 
 use crate::support::{self, fixture};
 use parse::{Options, Trace};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use testkit::{Age, Compression, Rng, Simulation, TraceBuilder};
 
-/// Whether the task that the switch at `place` leaves is woken before it runs again.
+/// Whether the previous task of the switch at `place` is woken before it runs again.
 fn is_woken_next(events: &[SchedEvent], place: usize, left: Pid) -> bool {
     let mut announced = false;
     for event in &events[place + 1..] {
@@ -21,7 +21,7 @@ fn is_woken_next(events: &[SchedEvent], place: usize, left: Pid) -> bool {
     false
 }
 
-/// The same events, of which some sleeps are named as such a kernel does.
+/// Returns the same events with some sleeps recorded as preemptions, as by such a kernel.
 fn disguised(events: &[SchedEvent], rng: &mut Rng) -> Vec<SchedEvent> {
     let mut all = events.to_vec();
     for (place, event) in all.iter_mut().enumerate() {
@@ -29,7 +29,7 @@ fn disguised(events: &[SchedEvent], rng: &mut Rng) -> Vec<SchedEvent> {
         let woken = is_woken_next(events, place, prev.pid);
         match state.class {
             StateClass::Blocked if woken && rng.below(2) == 0 => *state = PrevState::PREEMPTED,
-            StateClass::Preempted => assert!(!woken, "nobody is on its way to sleep here"),
+            StateClass::Preempted => assert!(!woken, "a simulated task is never preempted on its way to sleep"),
             _ => {}
         }
     }
@@ -76,7 +76,7 @@ fn what_was_simulated_is_read_from_a_file_that_says_otherwise() {
     assert!(disguises > 500, "{disguises} prove little");
 }
 
-/// When and where a task was switched out as preempted; and whether the stack that the kernel recorded with it goes to
+/// Returns the time and CPU of each switch from a preempted task, and whether the recorded kernel stack is that of a
 /// sleep on a lock.
 fn stacks(trace: &Trace) -> BTreeMap<(Ts, Cpu), bool> {
     let mut found = BTreeMap::new();
@@ -101,7 +101,7 @@ fn stacks(trace: &Trace) -> BTreeMap<(Ts, Cpu), bool> {
     found
 }
 
-/// In rt-5.10.dat each switch that says `R+` has a stack (`stacktrace if prev_state == 256`).
+/// In rt-5.10.dat each switch with the state `R+` has a stack (`stacktrace if prev_state == 256`).
 #[test]
 fn the_kernels_own_stacks_say_so() {
     let trace = Trace::open(&fixture("rt-5.10.dat"), Options::default()).expect("a fixture");
@@ -122,7 +122,7 @@ fn the_kernels_own_stacks_say_so() {
     }
     let of = |slept, on_a_lock| table.get(&(slept, on_a_lock)).copied().unwrap_or(0);
     assert_eq!(of(true, true) + of(true, false), slept.len() as u32);
-    // Some are woken before they have gone to sleep; some are preempted on their way to sleep.
+    // Some tasks are woken before they have gone to sleep; some are preempted on their way to sleep.
     assert!(of(true, true) > 200 && of(true, false) * 50 < of(true, true), "{table:?}");
     assert!(of(false, false) > 200 && of(false, true) * 20 < of(false, false), "{table:?}");
 }

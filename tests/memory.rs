@@ -1,4 +1,4 @@
-//! However long a trace is, little of it is in memory.
+//! The peak memory of the commands is bounded for a trace of any length.
 #![cfg(target_os = "linux")]
 
 use crate::support::scratch;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use testkit::{Simulation, TraceBuilder, timed};
 
-/// A trace of so many bytes at least: the same run again and again.
+/// Writes a trace of at least `bytes` bytes: the same run, repeated.
 fn long(path: &Path, bytes: usize) {
     let run = Simulation::run(7, 8, 20_000);
     let (first, last) = (run.events[0].ts.0, run.events[run.events.len() - 1].ts.0);
@@ -15,7 +15,7 @@ fn long(path: &Path, bytes: usize) {
         let later = n as i64 * (last - first + 1);
         SchedEvent { ts: Ts(event.ts.0 + later), ..*event }
     };
-    // A switch takes 72 bytes, and hardly anything less than 40.
+    // A switch takes 72 bytes, and nearly every event at least 40.
     let times = bytes / (run.events.len() * 40);
     let events: Vec<SchedEvent> = (0..times).flat_map(|n| run.events.iter().map(move |e| again(n, e))).collect();
     let file = TraceBuilder::default().events(&events).build();
@@ -54,7 +54,7 @@ fn no_command_holds_a_trace() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// So many tasks, each of which is forked, executes a program, and dies soon.
+/// Writes a trace in which each of the tasks is forked, executes a program, and exits soon.
 fn forks(path: &Path, tasks: i32) {
     const CPUS: u32 = 4;
     let task = |pid, name: &str| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(name.as_bytes()) };
@@ -92,7 +92,7 @@ fn tasks_that_come_and_go_take_no_room() {
         &["events", "--balance", "-o", "x.svg"],
     ];
     for arguments in commands {
-        // With two threads, how much is read ahead depends on what else the machine does: by up to 7 MB.
+        // With two threads the amount that is read ahead varies by up to 7 MB with the load of the machine.
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
         let (_, peak) =
             timed(command.args(*arguments).args(["-q", "--threads", "1", "trace.dat"]).current_dir(&folder));

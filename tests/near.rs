@@ -1,4 +1,4 @@
-//! `--fast-window`: what a window's own events show of what was before it.
+//! `--fast-window`: the state before a window, inferred from the events around its start.
 
 use crate::support::{recordings, schedviz};
 use parse::Trace;
@@ -6,13 +6,13 @@ use sched::{Analysis, Cpu, Current, Diagnostic, Kind, Pass, Pid, SchedEvent, Sch
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Simulation, TraceBuilder};
 
-/// The state in which a window begins, and the tasks that events in it are about.
+/// The state at the start of a window, and the tasks with events in it.
 #[derive(Debug, Default)]
 struct Begin {
     current: BTreeMap<Cpu, Current>,
     waiting: BTreeSet<(Pid, Cpu)>,
-    /// By task, whether the first event about it but migrations shows whether it waited: a switch does; a
-    /// wakeup says that it slept, also the rare one of a task that waits.
+    /// For each task, whether its first event other than a migration shows whether it waited. A switch does; a
+    /// wakeup does not, since it suggests a sleeping task even if the task was waiting, which is rare.
     seen: BTreeMap<Pid, bool>,
 }
 
@@ -42,15 +42,15 @@ impl Analysis for Begin {
     }
 }
 
-/// Compares the beginning of a window with and without the past; how many waited, and how many of them were
-/// missing because nothing in the window is about them. Nothing where the past contradicts itself, or where
-/// there is none.
+/// Compares the state at the start of a window with and without the events before it. Returns the number of waiting
+/// tasks, and that of those that were missing since no event in the window shows them; `None` if the trace
+/// contradicts itself, or nothing precedes the window.
 fn compare(trace: &Trace, window: Window, name: &str) -> Option<(usize, usize)> {
     let whole = Pass::over(trace.events().ok()?).window(window).run(Begin::default).expect("a pass");
     let near = trace.events().ok()?.near(window.from?);
     let fast = Pass::over(near).window(window).run(Begin::default).expect("a pass");
-    // A contradiction anywhere: the past may be wrong by a repair, or a wakeup that is not in the trace makes
-    // a sleeper look like one that waited (hotplug.dat).
+    // After a contradiction anywhere the reference itself may be wrong by a repair, or an unrecorded wakeup makes a
+    // sleeping task look like a waiting one (hotplug.dat).
     let all = Pass::over(trace.events().ok()?).run(Begin::default).expect("a pass").diagnostics;
     let contradicts = |d: Diagnostic| d.severity() == sched::Severity::Repaired || d == Diagnostic::EventsLost;
     if fast.diagnostics.count(Diagnostic::FastWindow) == 0 || all.iter().any(|(d, ..)| contradicts(d)) {
@@ -65,7 +65,7 @@ fn compare(trace: &Trace, window: Window, name: &str) -> Option<(usize, usize)> 
     Some((whole.waiting.len(), missing.len()))
 }
 
-/// Windows in the last two thirds of a trace.
+/// Returns windows in the last two thirds of a trace.
 fn windows(trace: &Trace) -> Vec<Window> {
     let Some((start, end)) = trace.extent() else { return Vec::new() };
     let part = end.since(start).0 as i64 / 30;
@@ -128,7 +128,7 @@ fn a_fast_window_says_what_it_does_not_know() {
     assert!(ran.stderr.contains("--fast-window") && ran.stderr.contains("read from 0.4"), "{}", ran.stderr);
     let text = ran.text();
     assert!(text.contains("application unknown") && !text.contains("exact"), "{text}");
-    // Nothing else differs: all that waited show themselves.
+    // Nothing else differs, since an event shows every waiting task.
     let figures = |text: &str| {
         text.lines().skip_while(|l| !l.contains("episodes ")).take(7).map(str::to_owned).collect::<Vec<_>>()
     };

@@ -1,4 +1,4 @@
-//! Where the recordings are, and how to run the program.
+//! The places of the recordings, and ways to run the program.
 
 use parse::Trace;
 use sched::{EventSource, SchedEvent};
@@ -6,17 +6,17 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/schedviz is two levels down").to_owned()
 }
 
-/// A fixture, by its file name.
+/// Returns the path of a fixture.
 pub(crate) fn fixture(name: &str) -> PathBuf {
     root().join("tests/fixtures").join(name)
 }
 
-/// All events of a trace, merged.
+/// Returns all events of a trace, merged.
 pub(crate) fn events(trace: &Trace) -> Vec<SchedEvent> {
     let mut events = Vec::new();
     let collect = &mut |batch: &[SchedEvent]| {
@@ -27,14 +27,14 @@ pub(crate) fn events(trace: &Trace) -> Vec<SchedEvent> {
     events
 }
 
-/// An empty folder for a test's files.
+/// Creates a directory for the files of a test.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("schedviz-test-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     folder
 }
 
-/// What a run of the program came to.
+/// The outcome of a run of the program.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: Vec<u8>,
@@ -42,7 +42,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// It must have succeeded.
+    /// Asserts that the run succeeded.
     pub(crate) fn success(self) -> Ran {
         assert_eq!(self.code, Some(0), "{}", self.stderr);
         self
@@ -58,7 +58,7 @@ pub(crate) fn schedviz(arguments: &[&str]) -> Ran {
     schedviz_in(&root(), arguments)
 }
 
-/// Runs the program in a folder.
+/// Runs the program in a directory.
 pub(crate) fn schedviz_in(folder: &Path, arguments: &[&str]) -> Ran {
     let prefix = format!("{}/", root().display());
     let relative =
@@ -73,12 +73,12 @@ pub(crate) fn schedviz_in(folder: &Path, arguments: &[&str]) -> Ran {
     }
 }
 
-/// Compares with a golden file. One that is absent fails; `SCHEDVIZ_BLESS=1` rewrites them.
+/// Compares a text with a golden file and fails if the file is absent. `SCHEDVIZ_BLESS=1` rewrites the file.
 pub(crate) fn golden(name: &str, text: &str) {
     kept(&format!("tests/golden/{name}"), text);
 }
 
-/// The same with any file of the repository.
+/// Compares a text with any file of the repository, in the same way.
 pub(crate) fn kept(name: &str, text: &str) {
     let path = root().join(name);
     if std::env::var_os("SCHEDVIZ_BLESS").is_some() {
@@ -92,14 +92,14 @@ pub(crate) fn kept(name: &str, text: &str) {
     }
 }
 
-/// All fixtures, and all recordings below the folder that `SCHEDVIZ_TRACES` names.
+/// Returns all fixtures, and all recordings below the directory in `SCHEDVIZ_TRACES`.
 pub(crate) fn recordings() -> Vec<PathBuf> {
     let mut found = Vec::new();
     collect(&root().join("tests/fixtures"), &mut found);
     if let Some(more) = std::env::var_os("SCHEDVIZ_TRACES") {
         let before = found.len();
         collect(Path::new(&more), &mut found);
-        assert!(found.len() > before, "SCHEDVIZ_TRACES names a folder without recordings: {more:?}");
+        assert!(found.len() > before, "no recordings below the directory in SCHEDVIZ_TRACES: {more:?}");
     }
     found.sort();
     assert!(found.iter().any(|p| p.ends_with("tests/fixtures/hackbench.dat")));
@@ -117,8 +117,8 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Checks a document against the part of JSON Schema that our schemas use; panics where it does
-/// not conform. A validator as a dependency would be ten times the code it checks.
+/// Checks a document against the part of JSON Schema that our schemas use; panics if it does
+/// not conform. A validator as a dependency would be ten times the size of the code that it checks.
 pub(crate) fn conforms(value: &serde_json::Value, schema: &serde_json::Value, at: &str) {
     fn check(value: &serde_json::Value, schema: &serde_json::Value, root: &serde_json::Value, at: &str) {
         if let Some(reference) = schema["$ref"].as_str() {
@@ -157,7 +157,7 @@ pub(crate) fn conforms(value: &serde_json::Value, schema: &serde_json::Value, at
             Some("integer") => assert!(value.is_i64() || value.is_u64(), "{at}: {value}"),
             Some("number") => assert!(value.is_number(), "{at}: {value}"),
             Some("boolean") => assert!(value.is_boolean(), "{at}: {value}"),
-            Some(other) => panic!("{at}: a type that this check does not know: {other}"),
+            Some(other) => panic!("{at}: a type that this check does not support: {other}"),
         }
     }
     check(value, schema, schema, at);

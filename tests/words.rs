@@ -1,9 +1,9 @@
-//! What events say by their own print formats: the kernel's calls and conversions, each on a record made for it.
+//! The texts of events by their own print formats: the kernel's calls and conversions, each on a record made for it.
 
 use crate::support::{schedviz, scratch};
 use testkit::{Buffer, TraceBuilder};
 
-/// The fields of all formats here, behind the common ones.
+/// The fields of all formats here, which follow the common ones.
 const FIELDS: &str = "\
 \tfield:unsigned int bits;\toffset:8;\tsize:4;\tsigned:0;
 \tfield:__data_loc u8[] data;\toffset:12;\tsize:4;\tsigned:0;
@@ -18,7 +18,7 @@ const FIELDS: &str = "\
 \tfield:unsigned char mac[6];\toffset:96;\tsize:6;\tsigned:0;
 ";
 
-/// Print formats, and what they make of the record.
+/// Print formats, each with the text of the record by it.
 const SAID: [(&str, &str); 20] = [
     (r#""bits=%u\n", REC->bits"#, "bits=6"),
     (r#""%s", __print_hex(__get_dynamic_array(data), __get_dynamic_array_len(data))"#, "de ad be ef 00"),
@@ -54,7 +54,7 @@ const SAID: [(&str, &str); 20] = [
     ),
 ];
 
-/// The bytes of a record, behind the common fields of eight bytes.
+/// Returns the bytes of a record; `common` are those of the common fields.
 fn payload(common: Vec<u8>) -> Vec<u8> {
     let mut bytes = common;
     let mask: Vec<u8> = [0x3a, 0x8000_0000_0000_0001_u64].iter().flat_map(|long| long.to_le_bytes()).collect();
@@ -102,7 +102,7 @@ fn lines_have_the_form_of_the_report() {
     let field = |declaration: &str| format!("\tfield:{declaration};\tsigned:0;\n");
     let raw = field("unsigned int id;\toffset:8;\tsize:4") + &field("char buf[];\toffset:12;\tsize:0");
     trace.formats.push(("ftrace".into(), layout.format(19, "raw_data", &raw)));
-    // A machine that has been up for an hour, and for a month.
+    // The machine has been up for an hour, then for a month.
     for seconds in [3_600, 2_592_000] {
         ring.event(seconds * 1_000_000_000 + 42, &[layout.bare(19, 7), b"\x05\0\0\0ab\0\x07".to_vec()].concat());
     }
@@ -115,7 +115,7 @@ fn lines_have_the_form_of_the_report() {
     );
 }
 
-/// The list of a trace.
+/// Returns the list of the events of a trace.
 fn listed(name: &str, trace: &TraceBuilder) -> String {
     let folder = scratch(name);
     let file = folder.join("words.dat");

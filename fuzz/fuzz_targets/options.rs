@@ -10,7 +10,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     file.extend(b"none\0\0");
     let section = file.len() as u64 + 8;
     file.extend(section.to_le_bytes());
-    // A section: what it is, flags, its name's place, its size.
+    // The header of a section: its kind, its flags, the place of its name, its size.
     file.extend([0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
     file.extend((bytes.len() as u64).to_le_bytes());
     file.extend(bytes);

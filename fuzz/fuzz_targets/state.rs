@@ -1,10 +1,10 @@
-//! The state and all that follows it: any sequence of events, however contradictory.
+//! The state and all analyses behind it, with any sequence of events, however contradictory.
 #![no_main]
 
 use sched::{ChosenCpus, Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
 use timeline::Drawable;
 
-/// Takes numbers from the input; zeroes behind its end.
+/// Takes numbers from the input, and zeroes behind its end.
 struct Input<'i>(std::slice::Iter<'i, u8>);
 
 impl Input<'_> {
@@ -12,7 +12,7 @@ impl Input<'_> {
         self.0.next().copied().unwrap_or(0)
     }
 
-    /// Few CPUs and tasks, so that events contradict one another; now and then an odd one.
+    /// Returns one of few CPUs, so that events contradict one another, and rarely one outside that range.
     fn cpu(&mut self) -> Cpu {
         match self.byte() {
             0xff => Cpu(60),
@@ -90,7 +90,7 @@ fn events(bytes: &[u8]) -> Vec<SchedEvent> {
     events
 }
 
-/// The analyses that judge a run, and what they must agree on.
+/// Runs the analyses that judge a run, and checks the sums on which they must agree.
 fn judges(events: &[SchedEvent], from: Ts, to: Ts) {
     let window = to.since(from);
     let mut cpus: Vec<Cpu> = events.iter().map(|e| e.cpu).collect();

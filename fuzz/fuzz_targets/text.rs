@@ -1,9 +1,9 @@
-//! The texts that users give beside a trace: /proc/schedstat, topologies, lists of CPUs, times.
+//! The texts that users provide beside a trace: /proc/schedstat, topologies, lists of CPUs, times.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    // Two snapshots, where a line says so.
+    // A line with `====` separates two snapshots.
     let (before, after) = text.split_once("====").unwrap_or((&text, &text));
     if let (Ok(before), Ok(after)) = (schedstat::Snapshot::parse(before), schedstat::Snapshot::parse(after))
         && let Ok(delta) = schedstat::Delta::between(&before, &after)

@@ -1,5 +1,5 @@
-//! A whole file, through every way of reading: counts, records with all their fields, the merged
-//! events through the state with its laws of tiling, who forked whom, single CPUs.
+//! A complete file, by every way of reading: counts, records with all their fields, the merged
+//! events with the state, the parents of tasks, single CPUs.
 #![no_main]
 
 use parse::{Options, Trace, Want};
