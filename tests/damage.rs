@@ -122,7 +122,7 @@ fn change_bytes(path: &Path, every: usize) {
 }
 
 #[test]
-fn every_command_ends_with_words() {
+fn every_command_ends_with_output_or_a_message() {
     let folder = scratch("damage");
     let path = folder.join("cut.dat");
     let trace = path.to_str().expect("a path").to_owned();
@@ -143,9 +143,9 @@ fn every_command_ends_with_words() {
             vec!["report", "-q", "-o", folder.join("report").to_str().expect("a path")],
         ] {
             let ran = schedviz(&[&command[..1], &[&trace], &command[1..]].concat());
-            let said = ran.stderr.contains("schedviz: ") && ran.stderr.len() > 30;
+            let has_message = ran.stderr.contains("schedviz: ") && ran.stderr.len() > 30;
             assert!(
-                ran.code == Some(0) || (ran.code == Some(1) && said),
+                ran.code == Some(0) || (ran.code == Some(1) && has_message),
                 "{command:?}, {length}: {:?} {}",
                 ran.code,
                 ran.stderr
@@ -257,7 +257,7 @@ fn data_whose_table_is_cut_off_are_found() {
 
 /// A killed recorder leaves one file per CPU; here they are restored in the order in which a shell lists them.
 #[test]
-fn what_was_restored_in_the_wrong_order_is_put_right() {
+fn cpus_restored_in_the_wrong_order_are_renumbered() {
     let sim = Simulation::run(9, 12, 8000);
     let mut listed: Vec<u32> = (0..12).collect();
     listed.sort_by_key(u32::to_string);
@@ -288,7 +288,7 @@ fn what_was_restored_in_the_wrong_order_is_put_right() {
 
 /// Events that the recorder counted and the file lacks are reported by each reader of the complete file.
 #[test]
-fn what_the_recorder_counted_and_did_not_write_is_missed() {
+fn events_counted_but_not_written_are_reported() {
     let folder = scratch("unwritten");
     let sim = Simulation::run(5, 4, 2000);
     let events = |cpu: u32| sim.events.iter().filter(|e| e.cpu.0 == cpu).count();
@@ -341,7 +341,7 @@ fn what_the_recorder_counted_and_did_not_write_is_missed() {
 
 /// Nearly every recorder wrote all events that it counted, even if the kernel lost many before that.
 #[test]
-fn recordings_hold_what_was_counted() {
+fn recordings_hold_all_counted_events() {
     for path in recordings() {
         let trace = Trace::open(&path, parse::Options::default()).expect("readable");
         let mut found = trace.diagnostics().clone();

@@ -20,7 +20,7 @@ fn open(name: &str) -> Trace {
 }
 
 #[test]
-fn what_was_simulated_is_concluded_from_the_file() {
+fn simulated_offline_times_are_concluded_from_the_file() {
     let mut marks = 0;
     for seed in 0..60 {
         let run = Simulation::hotplug(seed, 2 + (seed % 7) as u32, 600);

@@ -159,8 +159,8 @@ impl Analysis for Waiting<'_> {
 
 /// In a recording with `-e sched_switch -e sched_waking -e sched_wakeup` forked tasks begin without an event.
 #[test]
-fn who_was_forked_unseen_has_not_waited_from_the_start() {
-    let (mut claims, mut told) = (0, 0);
+fn tasks_forked_unseen_do_not_wait_from_the_start() {
+    let (mut claims, mut runs) = (0, 0);
     for (seed, sim) in simulations().enumerate() {
         let is_birth = |kind: &Kind| matches!(kind, Kind::WakeupNew { .. } | Kind::Fork { .. });
         let kept = || sim.events.iter().zip(&sim.truth).filter(|(event, _)| !is_birth(&event.kind));
@@ -171,10 +171,10 @@ fn who_was_forked_unseen_has_not_waited_from_the_start() {
         // Without any sign of such a task a reader cannot know that they exist.
         if came {
             assert_eq!(outcome.output.1, 0, "seed {seed}: of {} claims", outcome.output.0);
-            (claims, told) = (claims + outcome.output.0, told + 1);
+            (claims, runs) = (claims + outcome.output.0, runs + 1);
         }
     }
-    assert!(claims > 10_000 && told > 60, "too little to prove anything: {claims} claims in {told} runs");
+    assert!(claims > 10_000 && runs > 60, "too little to prove anything: {claims} claims in {runs} runs");
 }
 
 /// A source that delivers the same events in small batches, so that a pass can stop it early.
@@ -283,7 +283,7 @@ fn laws_hold_on_every_recording() {
 }
 
 #[test]
-fn a_state_counts_what_runs_and_waits() {
+fn a_state_counts_running_and_waiting_tasks() {
     #[derive(Default)]
     struct Integrate(Ts, LawReport);
     impl Analysis for Integrate {
@@ -318,7 +318,7 @@ fn a_state_counts_what_runs_and_waits() {
 }
 
 #[test]
-fn spans_know_their_states() {
+fn running_spans_add_up_to_the_busy_time() {
     // On one CPU at most one task runs at a time.
     let sim = Simulation::run(5, 1, 300);
     struct OneAtATime(u64);

@@ -45,7 +45,7 @@ fn classes(events: &[SchedEvent]) -> Vec<(Ts, Cpu, Option<StateClass>)> {
 }
 
 #[test]
-fn what_was_simulated_is_read_from_a_file_that_says_otherwise() {
+fn sleeps_recorded_as_preemptions_are_read_as_sleeps() {
     let mut disguises = 0;
     for seed in 0..30 {
         let run = Simulation::run(seed, 2 + (seed % 7) as u32, 600);
@@ -103,7 +103,7 @@ fn stacks(trace: &Trace) -> BTreeMap<(Ts, Cpu), bool> {
 
 /// In rt-5.10.dat each switch with the state `R+` has a stack (`stacktrace if prev_state == 256`).
 #[test]
-fn the_kernels_own_stacks_say_so() {
+fn the_kernels_own_stacks_agree() {
     let trace = Trace::open(&fixture("rt-5.10.dat"), Options::default()).expect("a fixture");
     let events = support::events(&trace);
     let mut slept: BTreeSet<(Ts, Cpu)> = BTreeSet::new();

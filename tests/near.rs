@@ -105,7 +105,7 @@ fn recorded_windows_begin_in_the_true_state() {
 }
 
 #[test]
-fn a_fast_window_says_what_it_does_not_know() {
+fn a_fast_window_reports_its_limits() {
     let trace = "tests/fixtures/hackbench.dat";
     let window = ["--min", "0.5", "--max", "0.51"];
     let with = |command: &str, more: &[&str]| {

@@ -19,7 +19,7 @@ const FIELDS: &str = "\
 ";
 
 /// Print formats, each with the text of the record by it.
-const SAID: [(&str, &str); 20] = [
+const PRINTED: [(&str, &str); 20] = [
     (r#""bits=%u\n", REC->bits"#, "bits=6"),
     (r#""%s", __print_hex(__get_dynamic_array(data), __get_dynamic_array_len(data))"#, "de ad be ef 00"),
     (r#""%s", __print_hex_str(__get_dynamic_array(data), 2)"#, "dead"),
@@ -78,7 +78,7 @@ fn the_kernels_calls_are_followed() {
     let mut trace = TraceBuilder { printk: "0xff10 : \"Start scheduler-tick\"\n".into(), ..TraceBuilder::default() };
     let layout = trace.layout();
     let mut ring = trace.ring();
-    for (nth, (print_fmt, _)) in (0u16..).zip(SAID) {
+    for (nth, (print_fmt, _)) in (0u16..).zip(PRINTED) {
         let format = layout.format(500 + nth, &format!("event_{nth}"), FIELDS);
         trace.formats.push(("made".into(), format.replace("print fmt: \"\"", &format!("print fmt: {print_fmt}"))));
         ring.event(1_000 * u64::from(nth + 1), &payload(layout.bare(500 + nth, 7)));
@@ -86,12 +86,12 @@ fn the_kernels_calls_are_followed() {
     trace.buffers =
         vec![Buffer { name: String::new(), clock: "local".into(), page_size: 0, cpus: vec![(0, ring.finish())] }];
     let list = listed("words", &trace);
-    let said: Vec<&str> = list
+    let printed: Vec<&str> = list
         .lines()
         .filter_map(|line| line.split_once(": event_")?.1.split_once(':'))
         .map(|(_, text)| text.trim_start())
         .collect();
-    assert_eq!(said, SAID.map(|(_, text)| text));
+    assert_eq!(printed, PRINTED.map(|(_, text)| text));
 }
 
 #[test]

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_question_is_grey() {
+    fn tasks_that_are_not_chosen_are_grey() {
         let c = Coloring { target: Some("ua".into()), ..Coloring::default() };
         assert_eq!((class(&c, 5, "ua") == OTHERS, class(&c, 5, "uab")), (false, OTHERS));
         let c = Coloring { target: Some("migration/N".into()), ..c };

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_no_layout_is_refused() {
+    fn an_unknown_layout_is_refused() {
         let refused = |text: &str| Snapshot::parse(text).unwrap_err().to_string();
         assert!(refused("cpu0 1 2").contains("version"));
         assert!(refused("version 14\n").contains("14"));
