@@ -19,6 +19,7 @@ mod migrations;
 mod near;
 mod output;
 mod second;
+mod selection;
 mod sharing;
 mod spans;
 mod stepper;

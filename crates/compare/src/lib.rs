@@ -18,7 +18,7 @@ mod test;
 pub use figure::figure;
 pub use limits::{Limit, Outcome, judge};
 pub use table::{markdown, text};
-pub use test::{EXACT, p_value};
+pub use test::{EXACT, least_p, p_value};
 
 use serde::Serialize;
 
@@ -144,6 +144,14 @@ pub struct Row {
     pub interval_percent: (Option<f64>, Option<f64>),
     /// What it comes to.
     pub finding: Finding,
+}
+
+impl Row {
+    /// Whether the runs are too few to tell any change from noise, however large, where noise may pass for a change
+    /// this often.
+    pub fn is_hopeless(&self, alpha: f64) -> bool {
+        self.p.is_some() && least_p(self.base.runs, self.new.runs) > alpha
+    }
 }
 
 /// The least number of runs on a side about which something is said.

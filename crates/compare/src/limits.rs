@@ -1,6 +1,6 @@
 //! Limits that a regression job fails on.
 
-use crate::{Finding, Metric, Row};
+use crate::{Finding, Metric, Row, least_p};
 use serde::Serialize;
 
 /// `METRIC>5%`.
@@ -41,8 +41,8 @@ pub enum Outcome {
     Unclear(String),
 }
 
-/// Judges a metric by a limit.
-pub fn judge(limit: &Limit, rows: &[Row], metrics: &[Metric]) -> Outcome {
+/// Judges a metric by a limit. `alpha`: how often noise may pass for a change.
+pub fn judge(limit: &Limit, rows: &[Row], metrics: &[Metric], alpha: f64) -> Outcome {
     let name = metrics.get(limit.metric).map_or("", |m| m.key);
     let Some(row) = rows.iter().find(|row| row.metric.key == name) else {
         return Outcome::Unclear(format!("{name}: no run has it"));
@@ -58,6 +58,12 @@ pub fn judge(limit: &Limit, rows: &[Row], metrics: &[Metric]) -> Outcome {
             row.base.runs, row.new.runs
         )),
         _ if change <= limit => Outcome::Pass(format!("{name}: {change:+.1} %, within {limit} %")),
+        Finding::Noise if row.is_hopeless(alpha) => Outcome::Unclear(format!(
+            "{name}: {change:+.1} % exceeds {limit} %, but {} and {} runs cannot show a change: their least p is {:.3}",
+            row.base.runs,
+            row.new.runs,
+            least_p(row.base.runs, row.new.runs)
+        )),
         Finding::Noise => Outcome::Unclear(format!(
             "{name}: {change:+.1} % exceeds {limit} %, but may be noise{p}; more runs would tell"
         )),

@@ -23,6 +23,14 @@ struct Divisions {
     all: bool,
 }
 
+/// The least p that groups of these sizes can have, however far apart they lie: that of the division which separates
+/// them, and of its mirror image where they are equally large.
+pub fn least_p(base: usize, new: usize) -> f64 {
+    // Beyond the limit it is far below any level that anyone asks for.
+    let ways = ways(base + new, base, EXACT) as f64;
+    if base == new { 2.0 / ways } else { 1.0 / ways }
+}
+
 /// How many ways there are to choose `k` of `n`, at most `limit` + 1.
 fn ways(n: usize, k: usize, limit: usize) -> usize {
     let mut ways = 1usize;
@@ -149,6 +157,17 @@ mod tests {
         assert_eq!(p_value(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0]), 2.0 / 70.0);
         assert_eq!(p_value(&[5.0; 4], &[5.0; 6]), 1.0);
         assert_eq!((ways(10, 5, EXACT), ways(6, 3, EXACT), ways(200, 100, EXACT)), (252, 20, EXACT + 1));
+    }
+
+    #[test]
+    fn the_least_p_is_that_of_groups_that_lie_apart() {
+        for (base, new) in [(3, 3), (3, 4), (4, 4), (5, 3), (5, 5)] {
+            let low: Vec<f64> = (0..base).map(f64::from).collect();
+            let high: Vec<f64> = (0..new).map(|i| f64::from(i) + 100.0).collect();
+            assert_eq!(least_p(low.len(), high.len()), p_value(&low, &high), "{base} and {new}");
+        }
+        assert_eq!((least_p(3, 3), least_p(4, 4)), (0.1, 2.0 / 70.0));
+        assert!(least_p(200, 200) < 0.001);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The figure: the Lorenz curve, and the distributions of slices and waits.
 
 use crate::FairnessReport;
+use crate::report::coefficient;
 use draw::{Anchor, Figure, Item, Line, PT, Point, Unit};
 use timeline::histogram::{Histogram, histograms};
 use timeline::page::{Heading, Page};
@@ -23,10 +24,10 @@ pub fn figure(report: &FairnessReport, heading: &Heading) -> Vec<Figure> {
 
 fn lorenz(report: &FairnessReport, heading: &Heading) -> Figure {
     let note = format!(
-        "{} members; Gini coefficient {:.3}, Jain's index {:.3}. On the diagonal all ran equally long.",
+        "{} members; Gini coefficient {}, Jain's index {}. On the diagonal all ran equally long.",
         report.members.len(),
-        report.gini,
-        report.jain
+        coefficient(report.gini),
+        coefficient(report.jain)
     );
     let texts = heading.texts(format!("{}: how CPU time is shared", heading.trace), note);
     let mut page = Page::new(WIDTH, SIDE, &texts, &[]);

@@ -37,14 +37,14 @@ pub struct IntervalReport {
     pub start_in_trace_ns: u64,
     /// Members that were runnable in it.
     pub members: usize,
-    /// Gini coefficient of their run times.
-    pub gini: f64,
-    /// Jain's index of their run times.
-    pub jain: f64,
-    /// Who got the least of the time it was runnable,
-    pub starved: String,
-    /// in percent.
-    pub starved_got_percent: f64,
+    /// Gini coefficient of their run times; nothing where none ran.
+    pub gini: Option<f64>,
+    /// Jain's index of their run times; nothing where none ran.
+    pub jain: Option<f64>,
+    /// The member that got the least of the time it was runnable; nothing where there is no member.
+    pub starved: Option<String>,
+    /// The part of its runnable time that it got, in percent.
+    pub starved_got_percent: Option<f64>,
 }
 
 /// What was measured.
@@ -56,12 +56,15 @@ pub struct FairnessReport {
     pub from_ns: Ts,
     /// and its end.
     pub to_ns: Ts,
-    /// Gini coefficient of the run times.
-    pub gini: f64,
-    /// Jain's index of the run times.
-    pub jain: f64,
-    /// The same of the run times divided by the weights.
-    pub weighted_jain: f64,
+    /// Why there are no figures: the selected tasks are unknown, or none is in the window. Absent where there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection_unknown: Option<String>,
+    /// Gini coefficient of the run times; nothing where no member ran.
+    pub gini: Option<f64>,
+    /// Jain's index of the run times; nothing where no member ran.
+    pub jain: Option<f64>,
+    /// Jain's index of the run times divided by the weights; nothing where no member ran.
+    pub weighted_jain: Option<f64>,
     /// Whether shares are expected by weight.
     pub weights: bool,
     /// The members, the one that ran most first.
@@ -78,22 +81,22 @@ pub struct FairnessReport {
     pub waits: Lengths,
 }
 
-/// The Gini coefficient of some amounts; 0 of none.
-pub(crate) fn gini(amounts: &[f64]) -> f64 {
+/// The Gini coefficient of some amounts; nothing where they sum to zero.
+pub(crate) fn gini(amounts: &[f64]) -> Option<f64> {
     let mut sorted = amounts.to_vec();
     sorted.sort_by(f64::total_cmp);
     let (n, sum) = (sorted.len() as f64, sorted.iter().sum::<f64>());
     if sum <= 0.0 {
-        return 0.0;
+        return None;
     }
     let ranked: f64 = sorted.iter().zip(1..).map(|(x, i)| x * f64::from(i)).sum();
-    (2.0 * ranked / (n * sum) - (n + 1.0) / n).max(0.0)
+    Some((2.0 * ranked / (n * sum) - (n + 1.0) / n).max(0.0))
 }
 
-/// Jain's index of some amounts; 1 of none.
-pub(crate) fn jain(amounts: &[f64]) -> f64 {
+/// Jain's index of some amounts; nothing where they sum to zero.
+pub(crate) fn jain(amounts: &[f64]) -> Option<f64> {
     let (sum, squares) = amounts.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
-    if squares <= 0.0 { 1.0 } else { sum * sum / (amounts.len() as f64 * squares) }
+    (squares > 0.0).then(|| sum * sum / (amounts.len() as f64 * squares))
 }
 
 fn name(key: &Key, comm: Comm) -> String {
@@ -143,6 +146,7 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
         schema: "schedviz/fairness/1",
         from_ns: options.from,
         to_ns: options.to,
+        selection_unknown: None,
         gini: gini(&runs),
         jain: jain(&runs),
         weighted_jain: jain(&by_weight),
@@ -177,11 +181,26 @@ fn intervals(all: Vec<(String, Sums)>, from: Ts, zero: Ts, to: Ts, interval: Dur
             members: here.len(),
             gini: gini(&runs),
             jain: jain(&runs),
-            starved: least.map_or(String::new(), |(member, ..)| names[*member].clone()),
-            starved_got_percent: least.map_or(0.0, |(_, _, got)| *got),
+            starved: least.map(|(member, ..)| names[*member].clone()),
+            starved_got_percent: least.map(|(_, _, got)| *got),
         }
     };
     (0..).zip(found).map(report).collect()
+}
+
+impl FairnessReport {
+    /// Withholds all figures, since the selected tasks are unknown for this reason.
+    pub fn withhold(&mut self, why: String) {
+        (self.gini, self.jain, self.weighted_jain) = (None, None, None);
+        (self.members, self.intervals, self.starved) = (Vec::new(), Vec::new(), Vec::new());
+        (self.slices, self.waits) = (Lengths::default(), Lengths::default());
+        self.selection_unknown = Some(why);
+    }
+}
+
+/// A coefficient for people; `none` where there is none.
+pub(crate) fn coefficient(value: Option<f64>) -> String {
+    value.map_or("none".into(), |value| format!("{value:.3}"))
 }
 
 /// Who could have taken a task that waited.
@@ -200,13 +219,17 @@ fn idled(s: &Starved) -> String {
 pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize) -> String {
     // Writing to a string cannot fail.
     let mut out = String::new();
+    if let Some(why) = &report.selection_unknown {
+        let _ = writeln!(out, "{trace}: how CPU time was shared is unknown: {why}");
+        return out;
+    }
     let _ = writeln!(
         out,
-        "{trace}: {} members; Gini coefficient {:.3}, Jain's index {:.3} (by weight {:.3})",
+        "{trace}: {} members; Gini coefficient {}, Jain's index {} (by weight {})",
         report.members.len(),
-        report.gini,
-        report.jain,
-        report.weighted_jain
+        coefficient(report.gini),
+        coefficient(report.jain),
+        coefficient(report.weighted_jain)
     );
     member_rows(&mut out, report, rows);
     interval_rows(&mut out, report);
@@ -252,15 +275,17 @@ fn interval_rows(out: &mut String, report: &FairnessReport) {
         "from, s", "members", "Gini", "Jain"
     );
     for row in &report.intervals {
+        let least = match (&row.starved, row.starved_got_percent) {
+            (Some(name), Some(got)) => format!("{name} ({got:.0} %)"),
+            _ => "none".to_owned(),
+        };
         let _ = writeln!(
             out,
-            "{:>12.6} {:>8} {:>7.3} {:>7.3}   {} ({:.0} %)",
+            "{:>12.6} {:>8} {:>7} {:>7}   {least}",
             row.start_in_trace_ns as f64 / 1e9,
             row.members,
-            row.gini,
-            row.jain,
-            row.starved,
-            row.starved_got_percent
+            coefficient(row.gini),
+            coefficient(row.jain)
         );
     }
 }
@@ -299,12 +324,13 @@ mod tests {
 
     #[test]
     fn coefficients_by_hand() {
-        assert_eq!((gini(&[3.0; 5]), jain(&[3.0; 5])), (0.0, 1.0));
-        assert_eq!((gini(&[0.0, 0.0, 0.0, 8.0]), jain(&[0.0, 0.0, 0.0, 8.0])), (0.75, 0.25));
+        assert_eq!((gini(&[3.0; 5]), jain(&[3.0; 5])), (Some(0.0), Some(1.0)));
+        assert_eq!((gini(&[0.0, 0.0, 0.0, 8.0]), jain(&[0.0, 0.0, 0.0, 8.0])), (Some(0.75), Some(0.25)));
         // 1, 2, 3: Gini 2·14/(3·6) − 4/3 = 2/9; Jain 36/42.
-        assert!((gini(&[2.0, 1.0, 3.0]) - 2.0 / 9.0).abs() < 1e-12);
-        assert!((jain(&[2.0, 1.0, 3.0]) - 36.0 / 42.0).abs() < 1e-12);
-        assert_eq!((gini(&[]), jain(&[])), (0.0, 1.0));
+        let is = |found: Option<f64>, value: f64| found.is_some_and(|found| (found - value).abs() < 1e-12);
+        assert!(is(gini(&[2.0, 1.0, 3.0]), 2.0 / 9.0) && is(jain(&[2.0, 1.0, 3.0]), 36.0 / 42.0));
+        // Of no members, and of members that did not run, there is none.
+        assert_eq!((gini(&[]), jain(&[]), gini(&[0.0; 3]), jain(&[0.0; 3])), (None, None, None, None));
         assert_eq!([crate::weight_of(120), crate::weight_of(100), crate::weight_of(139)], [1024, 88761, 15]);
     }
 }

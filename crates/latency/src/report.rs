@@ -50,7 +50,10 @@ pub struct LatencyReport {
     pub from_ns: Ts,
     /// and its end.
     pub to_ns: Ts,
-    /// Every measure.
+    /// Why there are no figures: the selected tasks are unknown, or none is in the window. Absent where there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection_unknown: Option<String>,
+    /// Every measure; none where the selection is unknown, as for all that follows.
     pub measures: Vec<Named>,
     /// Wakeup latencies by where the task was placed.
     pub by_placement: Vec<Split<Placement>>,
@@ -65,9 +68,9 @@ pub struct LatencyReport {
     /// Whether `sched_waking` was recorded. If not, wakeup latencies begin when tasks were queued.
     pub from_waking: bool,
     /// Wakeups of which no `sched_waking` was seen; where they were recorded they count from queued to run alone.
-    pub without_waking: u64,
+    pub without_waking: Option<u64>,
     /// Waits under way at the end of the window, not counted above,
-    pub still_waiting: u64,
+    pub still_waiting: Option<u64>,
     /// and the longest of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_still_waiting: Option<Unfinished>,
@@ -99,7 +102,31 @@ pub struct Unfinished {
 impl LatencyReport {
     /// The distribution of a measure.
     pub fn of(&self, measure: Measure) -> Summary {
-        self.measures[measure as usize].summary
+        self.measures.get(measure as usize).map_or_else(Summary::default, |named| named.summary)
+    }
+
+    /// Withholds all figures, since the selected tasks are unknown for this reason.
+    pub fn withhold(&mut self, why: String) {
+        let LatencyReport { schema, from_ns, to_ns, by, from_waking, gaps, with_distances, .. } = *self;
+        *self = LatencyReport {
+            schema,
+            from_ns,
+            to_ns,
+            selection_unknown: Some(why),
+            measures: Vec::new(),
+            by_placement: Vec::new(),
+            by_idleness: Vec::new(),
+            by,
+            rows: Vec::new(),
+            worst: Vec::new(),
+            from_waking,
+            without_waking: None,
+            still_waiting: None,
+            longest_still_waiting: None,
+            gaps,
+            lengths: Measures::default(),
+            with_distances,
+        };
     }
 }
 
@@ -147,6 +174,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         schema: "schedviz/latency/1",
         from_ns: start,
         to_ns: end,
+        selection_unknown: None,
         measures: named(&all).collect(),
         by_placement: splits(&Placement::ALL, |placement| woken[placement as usize].each_ref().to_vec()),
         by_idleness: splits(&Idleness::ALL, |idleness| woken.iter().map(|row| &row[idleness as usize]).collect()),
@@ -154,8 +182,8 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         rows: rows.into_iter().map(|(_, row)| row).collect(),
         worst,
         from_waking: state.has_wakings(),
-        without_waking,
-        still_waiting: unfinished.len() as u64,
+        without_waking: Some(without_waking),
+        still_waiting: Some(unfinished.len() as u64),
         longest_still_waiting,
         gaps,
         lengths: all,
@@ -208,6 +236,11 @@ fn idleness_name(idleness: Idleness) -> &'static str {
 /// `cases` the most cases of a kind that are shown.
 pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize) -> String {
     let mut out = String::new();
+    // Writing to a string cannot fail.
+    if let Some(why) = &report.selection_unknown {
+        let _ = writeln!(out, "{trace}: how long tasks waited is unknown: {why}");
+        return out;
+    }
     let w = report.of(Measure::Wakeup);
     let _ = match w.count {
         0 => writeln!(out, "{trace}: no woken task ran"),
@@ -253,8 +286,8 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize)
     worst(&mut out, report, trace, cases);
     if let Some(wait) = report.longest_still_waiting {
         let who = match report.still_waiting {
-            1 => "1 task still waited at the end".to_owned(),
-            n => format!("{n} tasks still waited at the end, the longest"),
+            None | Some(1) => "1 task still waited at the end".to_owned(),
+            Some(n) => format!("{n} tasks still waited at the end, the longest"),
         };
         let _ = writeln!(
             out,
@@ -266,8 +299,9 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize)
             trace.part(wait.start_in_trace_ns, wait.duration_ns)
         );
     }
-    if report.from_waking && report.without_waking > 0 {
-        let which = match report.without_waking {
+    let without_waking = report.without_waking.unwrap_or(0);
+    if report.from_waking && without_waking > 0 {
+        let which = match without_waking {
             1 => "1 wakeup of which no sched_waking was seen counts".to_owned(),
             n => format!("{n} wakeups of which no sched_waking was seen count"),
         };

@@ -52,15 +52,21 @@ pub fn figure(report: &Report, options: &Options<'_>, heading: &Heading) -> Figu
 }
 
 fn note(report: &Report, options: &Options<'_>) -> String {
-    let window = options.to.since(options.from).0;
-    let violated: u64 = report.panels.iter().map(|p| p.violated_ns).fold(0, u64::saturating_add);
-    let each = if report.panels.len() > 1 { " (of the panels together)" } else { "" };
+    let window = options.to.since(options.from);
+    let Some(violated) = report.violated_ns else {
+        return format!("{:.6} s shown, {}: unknown.", window.seconds(), options.which);
+    };
     format!(
-        "{:.6} s shown, {}; a line is a column's mean, the band its least and most. A core idled while on another a task waited {:.2} % of the time{each}.",
-        window as f64 / 1e9,
+        "{:.6} s shown, {}; a line is a column's mean, the band its least and most. A core idled while on another a task waited {:.2} % of the time.",
+        window.seconds(),
         options.which,
-        100.0 * violated as f64 / (window as f64 * report.panels.len().max(1) as f64).max(1.0)
+        percent(violated, options)
     )
+}
+
+/// Of the window.
+fn percent(ns: u64, options: &Options<'_>) -> f64 {
+    100.0 * ns as f64 / (options.to.since(options.from).0 as f64).max(1.0)
 }
 
 fn legend(report: &Report) -> Vec<LegendEntry> {
@@ -131,6 +137,11 @@ fn draw_panel(figure: &mut Figure, series: &Series, options: &Options<'_>, scale
         vec![Line { from: Point { x: scale.x, y: level }, to: Point { x: scale.x + scale.width, y: level } }]
     };
     figure.push(Item::Lines { stroke: FAINT, width: 60, dash: 2 * PT, lines });
+    if let Some(ns) = series.violated_ns.filter(|_| !series.name.is_empty()) {
+        let text = format!("{}: violated within it {:.2} % of the time", series.name, percent(ns, options));
+        let at = Point { x: scale.x + scale.width, y: top };
+        figure.text(at, 7 * PT, Anchor::End, INK, &draw::text::printable(&text));
+    }
     draw_strip(figure, series, &edges, y.floor + GAP);
 }
 

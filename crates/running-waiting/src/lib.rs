@@ -116,13 +116,13 @@ pub struct Series {
     pub name: String,
     /// Its CPUs.
     pub cpus: Vec<Cpu>,
-    /// ∫ running, in task·nanoseconds.
-    pub running_ns: u64,
-    /// ∫ waiting.
-    pub waiting_ns: u64,
-    /// Time in violation.
-    pub violated_ns: u64,
-    /// The columns.
+    /// ∫ running, in task·nanoseconds; nothing where the selected tasks are unknown.
+    pub running_ns: Option<u64>,
+    /// ∫ waiting, likewise.
+    pub waiting_ns: Option<u64>,
+    /// Time in violation, likewise.
+    pub violated_ns: Option<u64>,
+    /// The columns; none where the selected tasks are unknown.
     pub columns: Vec<Column>,
 }
 
@@ -139,6 +139,12 @@ pub struct Report {
     pub start_ns: Ts,
     /// The length of a column, to a nanosecond.
     pub column_ns: u64,
+    /// Why there are no figures: the selected tasks are unknown, or none is in the window. Absent where there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection_unknown: Option<String>,
+    /// Time in violation among the CPUs of all panels together; nothing where the selected tasks are unknown. A panel's
+    /// own counts CPUs that idle beside overloaded ones of the same panel.
+    pub violated_ns: Option<u64>,
     /// The panels.
     pub panels: Vec<Series>,
     /// Losses within the window.
@@ -149,6 +155,17 @@ pub struct Report {
 }
 
 impl Report {
+    /// Withholds all figures, since the selected tasks are unknown for this reason.
+    pub fn withhold(&mut self, why: String) {
+        for panel in &mut self.panels {
+            (panel.running_ns, panel.waiting_ns, panel.violated_ns) = (None, None, None);
+            panel.columns.clear();
+        }
+        self.violated_ns = None;
+        self.rows.clear();
+        self.selection_unknown = Some(why);
+    }
+
     /// Writes the columns as comma-separated values, with a header.
     pub fn csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
         writeln!(
@@ -271,9 +288,9 @@ impl Gather {
         Series {
             name: panel.name.clone(),
             cpus: panel.cpus.clone(),
-            running_ns: sum(|s| s.running),
-            waiting_ns: sum(|s| s.total).saturating_sub(sum(|s| s.running)),
-            violated_ns: sum(|s| s.violated),
+            running_ns: Some(sum(|s| s.running)),
+            waiting_ns: Some(sum(|s| s.total).saturating_sub(sum(|s| s.running))),
+            violated_ns: Some(sum(|s| s.violated)),
             columns: self.sums.iter().enumerate().map(column).collect(),
         }
     }
@@ -313,6 +330,25 @@ impl Place {
     }
 }
 
+/// Violation among the CPUs of all panels.
+#[derive(Clone, Copy, Debug, Default)]
+struct Together {
+    idle: u32,
+    overloaded: u32,
+    since: Ts,
+    violated_ns: u64,
+}
+
+impl Together {
+    /// Time passes up to `ts`, the counts being what they were.
+    fn advance(&mut self, ts: Ts) {
+        let from = std::mem::replace(&mut self.since, ts);
+        if self.idle > 0 && self.overloaded > 0 {
+            self.violated_ns = self.violated_ns.saturating_add(ts.since(from).0);
+        }
+    }
+}
+
 /// The analysis.
 pub struct RunningWaiting<'o> {
     options: &'o Options<'o>,
@@ -320,6 +356,7 @@ pub struct RunningWaiting<'o> {
     all: bool,
     queues: CountedQueues,
     panels: Vec<Gather>,
+    together: Together,
     /// The counts of a single panel in which every task counts: what each CPU adds need not be known for that.
     counts: Option<PartCounts>,
     /// By CPU: its panel, and what it adds to it.
@@ -348,6 +385,7 @@ impl<'o> RunningWaiting<'o> {
             queues: CountedQueues::default(),
             counts: None,
             panels: options.panels.iter().map(|_| Gather::new(options)).collect(),
+            together: Together { since: options.from, ..Together::default() },
             places,
             waiting: vec![0; size],
             rows,
@@ -360,6 +398,8 @@ impl<'o> RunningWaiting<'o> {
         if let Some(gather) = self.panels.first_mut().filter(|gather| gather.now != now) {
             gather.advance(ts);
             gather.now = now;
+            self.together.advance(ts);
+            (self.together.idle, self.together.overloaded) = (now.idle, now.overloaded);
         }
     }
 
@@ -390,6 +430,12 @@ impl<'o> RunningWaiting<'o> {
         swap(&mut now.waiting, new.waiting, old.waiting);
         swap(&mut now.idle, new.is_idle().into(), old.is_idle().into());
         swap(&mut now.overloaded, new.is_overloaded().into(), old.is_overloaded().into());
+        if (new.is_idle(), new.is_overloaded()) != (old.is_idle(), old.is_overloaded()) {
+            let together = &mut self.together;
+            together.advance(ts);
+            swap(&mut together.idle, new.is_idle().into(), old.is_idle().into());
+            swap(&mut together.overloaded, new.is_overloaded().into(), old.is_overloaded().into());
+        }
         let is = |p: Place, load: Load| u32::from(p.load == load);
         swap(&mut now.unknown, is(new, Load::Unknown), is(old, Load::Unknown));
         swap(&mut now.offline, is(new, Load::Offline), is(old, Load::Offline));
@@ -448,6 +494,7 @@ impl Analysis for RunningWaiting<'_> {
         for gather in &mut self.panels {
             gather.advance(end);
         }
+        self.together.advance(end);
         let mut rows = Vec::new();
         for (cpu, _) in &self.options.cpus {
             rows.extend(self.rows.get_mut(cpu.index()).and_then(Option::take).map(|row| row.finish(end)));
@@ -460,6 +507,8 @@ impl Analysis for RunningWaiting<'_> {
             to_ns: options.to,
             start_ns: options.zero,
             column_ns: options.to.since(options.from).0 / u64::from(options.columns()),
+            selection_unknown: None,
+            violated_ns: Some(self.together.violated_ns),
             panels,
             gaps: self.gaps,
             rows,

@@ -1,6 +1,8 @@
-//! What is looked at, of all that a trace has.
+//! The tasks and CPUs that a figure is about, of all that a trace has.
 
-use crate::event::{Comm, Cpu, Pid, escape};
+use crate::analysis::Analysis;
+use crate::event::{Comm, Cpu, Pid, Ts, escape};
+use crate::span::Span;
 use crate::state::{SchedState, Task};
 use regex::Regex;
 
@@ -35,6 +37,45 @@ impl TaskFilter {
 /// Whether a name matches, as it is shown.
 pub fn is_match(expression: &Regex, name: Comm) -> bool {
     expression.is_match(&escape(name.as_bytes()))
+}
+
+/// Whether a selection of tasks has figures. Those of an empty or unknowable one are unknown, which is not zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// Why it is unknowable: it depends on the application, and that is unknown.
+    pub unknowable: Option<&'static str>,
+    /// Whether some task of the window is selected.
+    pub found: bool,
+}
+
+/// Finds out whether a selection of tasks has figures.
+pub struct Selected<'c> {
+    tasks: Option<&'c Chosen<'c>>,
+    by_descent: bool,
+    found: bool,
+}
+
+impl<'c> Selected<'c> {
+    /// Of these tasks; nothing where all are. `by_descent`: the selection depends on what the application is.
+    pub fn new(tasks: Option<&'c Chosen<'c>>, by_descent: bool) -> Selected<'c> {
+        Selected { tasks, by_descent, found: tasks.is_none() }
+    }
+}
+
+impl Analysis for Selected<'_> {
+    type Output = Selection;
+
+    fn span(&mut self, span: &Span, state: &SchedState) {
+        if !self.found {
+            let chosen = |task| self.tasks.is_none_or(|chosen| chosen(task, state));
+            self.found = state.task(span.task).is_some_and(chosen);
+        }
+    }
+
+    fn finish(self, _: Ts, state: &SchedState) -> Selection {
+        let unknowable = state.why_application_is_unknown().filter(|_| self.by_descent);
+        Selection { unknowable, found: self.found }
+    }
 }
 
 /// Which CPUs are meant: all of them by default, or some. Telling takes the same time however many they are: it is

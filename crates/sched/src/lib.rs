@@ -41,7 +41,7 @@ pub mod topology;
 
 pub use analysis::Analysis;
 pub use causes::{Cause, Causes, Migration};
-pub use chosen::{Chosen, ChosenCpus, TaskFilter};
+pub use chosen::{Chosen, ChosenCpus, Selected, Selection, TaskFilter};
 pub use diag::{Diagnostic, Diagnostics, Severity};
 pub use event::{Comm, Cpu, Dur, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 pub use lengths::Lengths;

@@ -9,6 +9,23 @@ pub(crate) fn again(group: &str, file: &str, other: &str) -> String {
     format!("{group}: {file} is left out: it is the recording of {other} again")
 }
 
+/// The names of several files, fit to be printed: of those with the same file name with as many folders in front as
+/// tell them apart.
+pub(crate) fn names(paths: &[&Path]) -> Vec<String> {
+    let parts = |path: &Path| -> Vec<String> {
+        path.components().map(|part| sched::event::escape(part.as_os_str().as_encoded_bytes()).into_owned()).collect()
+    };
+    let all: Vec<Vec<String>> = paths.iter().map(|path| parts(path)).collect();
+    let end = |parts: &[String], depth: usize| parts[parts.len().saturating_sub(depth)..].to_vec();
+    let name = |parts: &Vec<String>| {
+        let is_alone =
+            |depth: &usize| all.iter().all(|other| other == parts || end(other, *depth) != end(parts, *depth));
+        let depth = (1..parts.len()).find(is_alone).unwrap_or(parts.len());
+        end(parts, depth).join("/").replace("//", "/")
+    };
+    all.iter().map(name).collect()
+}
+
 /// The files of `NAME=FILE[,FILE...]`.
 pub(crate) fn members(group: &str) -> Result<(String, Vec<PathBuf>)> {
     let Some((name, files)) = group.split_once('=').filter(|(name, files)| !name.is_empty() && !files.is_empty())
@@ -42,4 +59,19 @@ pub(crate) fn expand<'f>(files: impl Iterator<Item = &'f str>, option: &str) -> 
         found.extend(matching);
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_same_name_are_told_apart() {
+        let named = |paths: &[&str]| names(&paths.iter().map(Path::new).collect::<Vec<_>>());
+        assert_eq!(named(&["a/1.dat", "b/2.dat"]), ["1.dat", "2.dat"]);
+        assert_eq!(named(&["a/1.dat", "b/1.dat", "b/2.dat"]), ["a/1.dat", "b/1.dat", "2.dat"]);
+        assert_eq!(named(&["x/a/1.dat", "y/a/1.dat", "1.dat"]), ["x/a/1.dat", "y/a/1.dat", "1.dat"]);
+        // The same file twice has the same name.
+        assert_eq!(named(&["a/1.dat", "a/1.dat", "/1.dat"]), ["a/1.dat", "a/1.dat", "/1.dat"]);
+    }
 }

@@ -10,8 +10,8 @@ use parse::{EventStream, Trace, Want};
 use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
 use sched::{
-    Analysis, Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Outcome, Pass, Pid, SchedEvent, Topology, Ts,
-    Window,
+    Analysis, Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Outcome, Pass, Pid, SchedEvent, Selected,
+    Selection, Topology, Ts, Window,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -226,6 +226,26 @@ impl Subject {
                 format_cpu_list(&beyond)
             )
         })
+    }
+
+    /// Why there are no figures of the selected tasks, if that is so: said, and returned. A selection without a task in
+    /// the window is looked for in the whole trace: a task that is there, but not in the window, did nothing in it.
+    pub(crate) fn why_no_figures<'c>(
+        &self,
+        found: Selection,
+        selected: impl Fn() -> Selected<'c>,
+    ) -> Result<Option<String>> {
+        let why = if let Some(why) = found.unknowable {
+            format!("the application is unknown: {why}; select tasks with --tasks")
+        } else if found.found || self.watched(|| Pass::over(self.trace.events()?).run(selected))?.output.found {
+            return Ok(None);
+        } else {
+            "no task of the trace is selected".to_owned()
+        };
+        if !self.read.quiet {
+            eprintln!("schedviz: {}: no figures of the selected tasks: {why}", self.name());
+        }
+        Ok(Some(why))
     }
 
     /// The window as a figure has it, from its first to its last instant: an event at the very end is inside.

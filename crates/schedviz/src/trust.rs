@@ -7,6 +7,11 @@ use std::io::IsTerminal;
 
 /// Prints what is worth a warning to standard error: losses and repairs, one line each.
 pub(crate) fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {
+    warn_of(None, diagnostics, read);
+}
+
+/// The same, with the file's name in front where there are several.
+pub(crate) fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &ReadArgs) {
     if read.quiet {
         return;
     }
@@ -24,7 +29,8 @@ pub(crate) fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {
         let word = if colored { format!("{escape}{word}\x1b[0m") } else { word.to_owned() };
         // What `info` says of the same, it tells itself.
         let more = if what == Diagnostic::MissingEvents { "; schedviz info tells what depends on them" } else { "" };
-        eprintln!("schedviz: {word}: {}{more}", line(what, count, first));
+        let of = trace.map_or(String::new(), |name| format!("{name}: "));
+        eprintln!("schedviz: {of}{word}: {}{more}", line(what, count, first));
     }
 }
 

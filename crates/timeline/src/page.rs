@@ -59,6 +59,12 @@ pub struct Heading {
 }
 
 impl Heading {
+    /// The same with a warning in front that there are no figures, and why, if that is so.
+    pub fn without_figures(mut self, why: Option<&str>) -> Heading {
+        self.warnings.splice(0..0, why.map(|why| format!("No figures: {why}.")));
+        self
+    }
+
     /// What surrounds a plot with this title; under it the facts and one line more.
     pub fn texts(&self, title: String, note: String) -> Texts {
         Texts {

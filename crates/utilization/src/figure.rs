@@ -69,7 +69,11 @@ fn legend(report: &UtilizationReport) -> Vec<LegendEntry> {
     let entry = |class: Class| {
         let ns = all[class as usize];
         let swatch = paint(class).map_or(Swatch::Blank, Swatch::Area);
-        let label = format!("{}: {:.2} %", label(class), 100.0 * ns as f64 / total);
+        let name = match class {
+            Class::Other if report.all.app_ns.is_none() => "tasks, those of the application unknown",
+            class => label(class),
+        };
+        let label = format!("{name}: {:.2} %", 100.0 * ns as f64 / total);
         (ns > 0).then_some(LegendEntry { swatch, label })
     };
     let mut entries: Vec<LegendEntry> = Class::ALL.into_iter().filter_map(entry).collect();

@@ -364,10 +364,12 @@ impl Analysis for Utilization<'_> {
         }
     }
 
-    fn finish(mut self, end: Ts, _: &SchedState) -> UtilizationReport {
+    fn finish(mut self, end: Ts, state: &SchedState) -> UtilizationReport {
         self.idle_until(end);
         self.idling.close(end);
         (0..self.cpus.len()).for_each(|row| self.account(row, end));
-        report::build(self)
+        let unknown = state.why_application_is_unknown().filter(|_| self.options.tasks.is_none());
+        let unknown = unknown.map(|why| format!("{why}; select tasks with --tasks"));
+        report::build(self, unknown)
     }
 }

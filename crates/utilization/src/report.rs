@@ -12,7 +12,8 @@ use timeline::Drawable;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)] // the classes are explained at Class
 pub struct Shares {
-    pub app_ns: u64,
+    /// Nothing where it is unknown which tasks are the application: they are among the others then.
+    pub app_ns: Option<u64>,
     pub other_ns: u64,
     pub kernel_ns: u64,
     pub stopper_ns: u64,
@@ -27,7 +28,7 @@ impl Shares {
     fn of(sums: &[u128]) -> Shares {
         let at = |class: Class| sums.get(class as usize).map_or(0, |ns| u64::try_from(*ns).unwrap_or(u64::MAX));
         Shares {
-            app_ns: at(Class::Application),
+            app_ns: Some(at(Class::Application)),
             other_ns: at(Class::Other),
             kernel_ns: at(Class::Kernel),
             stopper_ns: at(Class::Stopper),
@@ -42,7 +43,7 @@ impl Shares {
     /// In the order of [`Class::ALL`].
     pub fn all(&self) -> [u64; CLASSES] {
         [
-            self.app_ns,
+            self.app_ns.unwrap_or(0),
             self.other_ns,
             self.kernel_ns,
             self.stopper_ns,
@@ -52,6 +53,12 @@ impl Shares {
             self.offline_ns,
             self.idle_ns,
         ]
+    }
+
+    /// Takes the application's time for that of other tasks, since it is unknown which tasks those are.
+    fn withhold_application(&mut self) {
+        let application = self.app_ns.take().unwrap_or(0);
+        self.other_ns = self.other_ns.saturating_add(application);
     }
 
     /// All together.
@@ -134,6 +141,9 @@ pub struct UtilizationReport {
     pub from_ns: Ts,
     /// and its end.
     pub to_ns: Ts,
+    /// Why it is unknown which tasks are the application; absent where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application_unknown: Option<String>,
     /// Whether interrupts were recorded: without their events they count for what they interrupted.
     pub interrupts_recorded: bool,
     /// The machine over the whole window.
@@ -192,7 +202,7 @@ fn shares(u: &Utilization<'_>) -> (Shares, Vec<PerNode>, Vec<PerCpu>) {
     (Shares::of(&all), nodes.collect(), cpus)
 }
 
-pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
+pub(crate) fn build(u: Utilization<'_>, application_unknown: Option<String>) -> UtilizationReport {
     let options = u.options;
     let in_trace = |ts: Ts| ts.since(options.zero).0;
     let (all, nodes, cpus) = shares(&u);
@@ -200,10 +210,11 @@ pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
     let is_shown = |herd: &Herd| rows.of(herd.orig).is_some() || rows.of(herd.dest).is_some();
     let totals = u.idling.totals().iter().find(|t| t.min_ns == options.balance_interval).copied().unwrap_or_default();
     let longest = u.idling.into_longest().into_iter().filter(|e| e.duration >= options.balance_interval);
-    UtilizationReport {
+    let mut report = UtilizationReport {
         schema: "schedviz/utilization/1",
         from_ns: options.from,
         to_ns: options.to,
+        application_unknown: None,
         interrupts_recorded: u.interrupts,
         all,
         intervals: u
@@ -243,6 +254,20 @@ pub(crate) fn build(u: Utilization<'_>) -> UtilizationReport {
             .collect(),
         columns: u.columns.intervals().map(|(start, length, sums)| (start, length, Shares::of(sums))).collect(),
         heat: u.heat.iter().map(|grid| grid.intervals().map(|(_, _, sums)| Heat::of(sums)).collect()).collect(),
+    };
+    application_unknown.into_iter().for_each(|why| report.withhold_application(why));
+    report
+}
+
+impl UtilizationReport {
+    /// Withholds the application's share, since it is unknown for this reason which tasks are the application.
+    pub fn withhold_application(&mut self, why: String) {
+        let parts = self.intervals.iter_mut().map(|row| &mut row.shares);
+        let parts = parts.chain(self.cpus.iter_mut().map(|row| &mut row.shares));
+        let parts = parts.chain(self.nodes.iter_mut().map(|row| &mut row.shares));
+        let parts = parts.chain(self.columns.iter_mut().map(|(.., shares)| shares));
+        parts.chain([&mut self.all]).for_each(Shares::withhold_application);
+        self.application_unknown = Some(why);
     }
 }
 
@@ -284,12 +309,17 @@ fn head(out: &mut String, name: &str, shown: &[Class]) {
 pub fn text(report: &UtilizationReport, trace: &Drawable, per_cpu: bool) -> String {
     let mut out = String::new();
     let total = report.all.total().max(1) as f64;
-    let _ = writeln!(
-        out,
-        "{trace}: the CPUs were busy {:.2} % of the time, for the application {:.2} %",
-        100.0 * report.all.busy() as f64 / total,
-        100.0 * report.all.app_ns as f64 / total
-    );
+    let busy = 100.0 * report.all.busy() as f64 / total;
+    let _ = match report.all.app_ns {
+        Some(ns) => {
+            let application = 100.0 * ns as f64 / total;
+            writeln!(out, "{trace}: the CPUs were busy {busy:.2} % of the time, for the application {application:.2} %")
+        }
+        None => writeln!(out, "{trace}: the CPUs were busy {busy:.2} % of the time, for the application unknown"),
+    };
+    if let Some(why) = &report.application_unknown {
+        let _ = writeln!(out, "  ({why})");
+    }
     let never = report.all.all();
     let shown: Vec<Class> =
         Class::ALL.into_iter().filter(|class| never[*class as usize] > 0 || *class == Class::Idle).collect();

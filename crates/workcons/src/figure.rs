@@ -6,13 +6,13 @@ use timeline::page::{LegendEntry, Page, Swatch, Texts};
 use timeline::palette::{FAINT, INK, PALETTE, RULE};
 use timeline::scale::round_step;
 
-/// The runs of a group: elapsed seconds, and percent of the time in violation.
+/// The runs of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Runs {
     /// The group's name.
     pub name: String,
-    /// One for each run.
-    pub runs: Vec<(f64, f64)>,
+    /// Of each run the elapsed seconds and, where it is known, the percentage of the time in violation.
+    pub runs: Vec<(f64, Option<f64>)>,
 }
 
 const WIDTH: Unit = 560 * PT;
@@ -28,28 +28,39 @@ pub fn figure(title: &str, notes: Vec<String>, groups: &[Runs], command: &str) -
         .collect();
     let texts = Texts { title: title.to_owned(), notes, warnings: Vec::new(), command: command.to_owned() };
     let mut page = Page::new(WIDTH, 2 * PLOT + GAP, &texts, &legend);
-    let sorted: Vec<Vec<(f64, f64)>> = groups
+    let sorted: Vec<Vec<(f64, Option<f64>)>> = groups
         .iter()
         .map(|g| {
             let mut runs = g.runs.clone();
-            runs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            runs.sort_by(|a, b| a.0.total_cmp(&b.0).then(by_violation(a.1, b.1)));
             runs
         })
         .collect();
     let top = page.top;
-    panel(&mut page.figure, top, "elapsed, seconds", &sorted, |run| run.0);
+    panel(&mut page.figure, top, "elapsed, seconds", &sorted, |run| Some(run.0));
     panel(&mut page.figure, top + PLOT + GAP, "% of time in violation", &sorted, |run| run.1);
     let at = Point { x: Page::LEFT + Page::plot_width(WIDTH) / 2, y: top + 2 * PLOT + GAP + 14 * PT };
     page.figure.text(at, 7 * PT, Anchor::Middle, INK, "runs, from the fastest to the slowest of each group");
     page.figure
 }
 
+/// Runs without a figure come first.
+fn by_violation(a: Option<f64>, b: Option<f64>) -> std::cmp::Ordering {
+    a.unwrap_or(f64::NEG_INFINITY).total_cmp(&b.unwrap_or(f64::NEG_INFINITY))
+}
+
 fn look(group: usize) -> Swatch {
     Swatch::Marker(Shape::ALL[group % 4], PALETTE[group % PALETTE.len()])
 }
 
-fn panel(figure: &mut Figure, top: Unit, name: &str, groups: &[Vec<(f64, f64)>], value: impl Fn(&(f64, f64)) -> f64) {
-    let most = groups.iter().flatten().map(&value).fold(0.0, f64::max).max(1e-9);
+fn panel(
+    figure: &mut Figure,
+    top: Unit,
+    name: &str,
+    groups: &[Vec<(f64, Option<f64>)>],
+    value: impl Fn(&(f64, Option<f64>)) -> Option<f64>,
+) {
+    let most = groups.iter().flatten().filter_map(&value).fold(0.0, f64::max).max(1e-9);
     // Ticks at round numbers, in thousandths, so that small values have some as well.
     let step = round_step((most * 1000.0 / 4.0).ceil() as u64) as f64 / 1000.0;
     let full = (most / step).ceil() * step;
@@ -70,12 +81,13 @@ fn panel(figure: &mut Figure, top: Unit, name: &str, groups: &[Vec<(f64, f64)>],
     let margin = width / 20;
     for (i, runs) in groups.iter().enumerate() {
         let x = |k: usize| left + margin + (width - 2 * margin) * k as Unit / (runs.len().max(2) - 1) as Unit;
-        let points: Vec<Point> = runs.iter().enumerate().map(|(k, run)| Point { x: x(k), y: y(value(run)) }).collect();
+        let points: Vec<Point> =
+            runs.iter().enumerate().filter_map(|(k, run)| Some(Point { x: x(k), y: y(value(run)?) })).collect();
         let Swatch::Marker(shape, fill) = look(i) else { continue };
         let lines = points.windows(2).map(|w| Line { from: w[0], to: w[1] }).collect();
         figure.push(Item::Lines { stroke: fill, width: 90, dash: 0, lines });
         // The median, as a dash at the right edge.
-        let mut values: Vec<f64> = runs.iter().map(&value).collect();
+        let mut values: Vec<f64> = runs.iter().filter_map(&value).collect();
         values.sort_by(f64::total_cmp);
         if let Some(last) = values.len().checked_sub(1) {
             let median = y((values[last / 2] + values[last.div_ceil(2)]) / 2.0);

@@ -41,11 +41,15 @@ impl Verdict {
     /// be said either.
     pub fn of(trace: &str, report: &Report, limits: &Limits) -> Option<Verdict> {
         let limit = limits.violation?;
+        let Some(violation) = &report.violation else {
+            let reason = report.selection_unknown.clone().unwrap_or_else(|| "the violation is unknown".into());
+            return Some(Verdict { verdict: Judge::Untrusted, trace: trace.to_owned(), reason });
+        };
         // Where something was lost, the definition's own figures are no bounds: a wakeup that is
         // missing lets a task wait unseen on a CPU that lost nothing.
-        let (certain, possible) = match report.violation.bounds {
-            Some(bounds) => (bounds.least_percent.min(report.violation.percent), bounds.most_percent),
-            None => (report.violation.percent, report.violation.possible_percent),
+        let (certain, possible) = match violation.bounds {
+            Some(bounds) => (bounds.least_percent.min(violation.percent), bounds.most_percent),
+            None => (violation.percent, violation.possible_percent),
         };
         let lost = report.unknown.unknown_percent;
         let (verdict, reason) = if let Some(why) = report.unknown.why_untrusted(limits.loss) {

@@ -25,7 +25,7 @@ pub use figure::{Runs, figure};
 pub use judge::{Judge, Limits, Verdict};
 pub use portrait::{Look, portrait};
 pub use reactions::{Held, LONG_REACTION, Reaction};
-pub use report::{EpisodeReport, Report, Unknown, Violation, table, text};
+pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Unknown, Violation, table, text};
 pub use strips::Strip;
 
 use count::Counts;

@@ -1,7 +1,7 @@
 //! One run: violation over time as a strip for each node, above what every core ran during the
 //! longest episodes.
 
-use crate::report::{EpisodeReport, Report, idle_and_waiting};
+use crate::report::{EpisodeReport, Report, headline, idle_and_waiting};
 use crate::strips::{IDLE_HERE, WAITING_HERE};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use sched::Ts;
@@ -45,17 +45,14 @@ pub fn portrait(
     let each = TITLE + lane_height + AXIS;
     // The page's own axis stands under its plot: that of the last look, or of the strips.
     let height = TITLE / 2 + strips_height + looks.len() as Unit * (AXIS + TITLE + lane_height);
-    let texts = heading.texts(
-        format!("{}: work conservation is violated {:.2} % of the time", heading.trace, report.violation.percent),
-        note(report),
-    );
+    let texts = heading.texts(format!("{}: work conservation is {}", heading.trace, headline(report)), note(report));
     let mut page = Page::new(WIDTH, height, &texts, &own_legend(report).into_iter().chain(legend).collect::<Vec<_>>());
     let to = report.from_ns.after(report.window_ns);
     let scale = page.scale(report.from_ns, to, zero);
     let top = page.top + TITLE / 2;
     time_axis(&mut page.figure, &scale, top, top + strips_height);
     draw_strips(&mut page.figure, report, &scale, top, strip);
-    let shown = report.violation.longest.iter().zip(looks);
+    let shown = report.longest().iter().zip(looks);
     for (i, (episode, look)) in shown.enumerate() {
         let x = scale.at(episode.start_ns);
         let number = Point { x, y: top - 2 * PT };
@@ -68,7 +65,10 @@ pub fn portrait(
 }
 
 fn note(report: &Report) -> String {
-    let v = &report.violation;
+    let Some(v) = &report.violation else {
+        let why = report.selection_unknown.as_deref().unwrap_or_default();
+        return format!("{:.6} s; {why}", report.window_ns.seconds());
+    };
     let episodes = match (v.episodes, v.longest.first()) {
         (1, Some(only)) => format!("1 episode of {}", only.duration_ns.human()),
         (n, Some(longest)) => format!("{n} episodes, the longest {}", longest.duration_ns.human()),

@@ -178,16 +178,18 @@ pub struct Report {
     pub waiters: Waiters,
     /// The least length of the episodes in `violation`.
     pub min_episode_ns: Dur,
-    /// The headline.
-    pub violation: Violation,
+    /// Why there is no headline: the selected waiters are unknown, or there is none. Absent where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection_unknown: Option<String>,
+    /// The headline; nothing where the selected waiters are unknown.
+    pub violation: Option<Violation>,
     /// The same by least length.
-    pub by_min_episode: Vec<ByLength>,
+    pub by_min_episode: Option<Vec<ByLength>>,
     /// Every waiting task counted.
     pub all: Violation,
     /// Without kernel threads bound to their CPU.
     pub movable: Violation,
-    /// The application's tasks alone; nothing where they are not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The application's tasks alone; nothing where they are unknown.
     pub application: Option<Violation>,
     /// ∫ busy CPUs, in percent.
     pub busy_percent: f64,
@@ -208,6 +210,9 @@ pub struct Report {
     #[serde(skip)]
     pub strips: Vec<Strip>,
 }
+
+/// Why a run has no elapsed time beside others that have one.
+pub const NO_ELAPSED: &str = "the trace does not show when the traced command began and ended";
 
 fn percent(part: impl Into<u128>, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part.into() as f64 / whole as f64 }
@@ -262,7 +267,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         percent: percent(t.ns, whole.window),
         capacity_percent: percent(t.capacity_ns, whole.cpu_time),
     };
-    let by_min_episode = counts[judged].episodes.totals().iter().map(by_length).collect();
+    let by_min_episode = Some(counts[judged].episodes.totals().iter().map(by_length).collect());
     let mut chosen = [&all, &movable, &application][judged].clone();
     let mut counts = counts;
     let longest =
@@ -280,7 +285,13 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         _ => (window, false),
     };
     let mean = |integral: u128| if window.0 == 0 { 0.0 } else { integral as f64 / window.0 as f64 };
-    Report {
+    let by_descent = options.application.is_none();
+    let why_unknown = match state.why_application_is_unknown() {
+        _ if !by_descent => None,
+        _ if options.without_descent => Some("forks before the window were not read"),
+        why => why,
+    };
+    let mut report = Report {
         window_ns: window,
         from_ns: start,
         cpus: Cpus { observed, unobserved: 0 },
@@ -288,11 +299,12 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         elapsed_is_command: is_command,
         waiters: options.waiters,
         min_episode_ns: options.min_episode,
-        violation: chosen,
+        selection_unknown: None,
+        violation: Some(chosen),
         by_min_episode,
         all,
         movable,
-        application: (!options.without_descent || options.application.is_some()).then_some(application),
+        application: Some(application),
         busy_percent: percent(integrals.running, whole.cpu_time),
         mean_running: mean(integrals.running),
         mean_waiting: mean(integrals.waiting),
@@ -309,7 +321,44 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
             unwritten_percent: 0.0,
         },
         strips: strips.map_or_else(Vec::new, crate::strips::Gatherer::finish),
+    };
+    if let Some(why) = why_unknown {
+        report.withhold_application(format!("the application is unknown: {why}; select tasks with --tasks"));
     }
+    report
+}
+
+impl Report {
+    /// Withholds the figures of the application's or the selected waiters, which are unknown for this reason.
+    pub fn withhold_application(&mut self, why: String) {
+        self.application = None;
+        if self.waiters == Waiters::Application {
+            (self.violation, self.by_min_episode) = (None, None);
+            self.strips.clear();
+            self.selection_unknown = Some(why);
+        }
+    }
+
+    /// The figures over the episodes of at least this length, where that is one of the thresholds.
+    pub fn from_length(&self, min: Dur) -> Option<&ByLength> {
+        self.by_min_episode.as_ref()?.iter().find(|row| row.totals.min_ns == min)
+    }
+
+    /// The elapsed time as it compares with that of other runs: the traced command's life, where any of them shows it
+    /// (`by_command`), else the window's length. Nothing where this run does not show it.
+    pub fn elapsed(&self, by_command: bool) -> Option<Dur> {
+        (self.elapsed_is_command || !by_command).then_some(self.elapsed_ns)
+    }
+
+    /// The longest episodes of the headline.
+    pub fn longest(&self) -> &[EpisodeReport] {
+        self.violation.as_ref().map_or(&[], |violation| &violation.longest)
+    }
+}
+
+/// The headline, behind *work conservation is*.
+pub(crate) fn headline(report: &Report) -> String {
+    report.violation.as_ref().map_or("unknown".into(), |v| format!("violated {:.2} % of the time", v.percent))
 }
 
 /// The least length as a word: `any length`, `≥ 1 ms`.
@@ -325,9 +374,11 @@ fn at_least(min: Dur) -> String {
 /// The report of one trace, for people. Each episode comes with the command that draws it.
 pub fn text(report: &Report, trace: &Drawable) -> String {
     let mut out = String::new();
-    let v = &report.violation;
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "{trace}: work conservation is violated {:.2} % of the time", v.percent);
+    let _ = writeln!(out, "{trace}: work conservation is {}", headline(report));
+    if let Some(why) = &report.selection_unknown {
+        let _ = writeln!(out, "  ({why})");
+    }
     let which = match report.waiters {
         Waiters::All => "every waiting task counts",
         Waiters::Movable => "tasks that wait, without kernel threads bound to their CPU",
@@ -338,8 +389,11 @@ pub fn text(report: &Report, trace: &Drawable) -> String {
         "  (some CPU idles with nobody waiting while on another that is busy a task waits;\n   {which}; episodes of {})",
         at_least(report.min_episode_ns)
     );
-    let _ = writeln!(out, "\n{:>12} {:>9} {:>10} {:>14} {:>9}", "episodes", "time", "capacity", "threads", "number");
-    for row in &report.by_min_episode {
+    if report.by_min_episode.is_some() {
+        let _ =
+            writeln!(out, "\n{:>12} {:>9} {:>10} {:>14} {:>9}", "episodes", "time", "capacity", "threads", "number");
+    }
+    for row in report.by_min_episode.iter().flatten() {
         let threads = format!("{:.6} s", row.totals.thread_ns as f64 / 1e9);
         let _ = writeln!(
             out,
@@ -356,7 +410,7 @@ pub fn text(report: &Report, trace: &Drawable) -> String {
         "\nwaiters counted: all {:.2} %, movable {:.2} %, application {application}",
         report.all.percent, report.movable.percent
     );
-    if let Some(d) = &v.by_distance {
+    if let Some(d) = report.violation.as_ref().and_then(|v| v.by_distance) {
         let told = [("on the same core", d.smt), ("under the same LLC", d.llc), ("in the same node", d.node)];
         let told = told.into_iter().filter_map(|(place, ns)| Some((place, ns?))).chain([("beyond", d.machine)]);
         let told: Vec<String> =
@@ -376,11 +430,11 @@ pub fn text(report: &Report, trace: &Drawable) -> String {
 }
 
 fn episodes(out: &mut String, report: &Report, trace: &Drawable) {
-    if report.violation.longest.is_empty() {
+    if report.longest().is_empty() {
         return;
     }
     let _ = writeln!(out, "\nThe longest episodes:");
-    for e in &report.violation.longest {
+    for e in report.longest() {
         let distance = match e.scene.distance {
             None => "",
             Some(Distance::Smt) => ", nearest on the same core",
@@ -463,13 +517,27 @@ pub fn table(runs: &[(String, Report)]) -> String {
         "trace", "elapsed", "time", "possible", "capacity", "episodes", "longest"
     );
     for (name, r) in runs {
-        let longest = r.violation.longest.first().map_or("-".into(), |e| e.duration_ns.human());
         let elapsed = format!("{:.6} s{}", r.elapsed_ns.seconds(), if r.elapsed_is_command { "" } else { "*" });
+        let Some(v) = &r.violation else {
+            let _ = writeln!(
+                out,
+                "{name:<width$} {elapsed:>12} {:>8} {:>9} {:>9} {:>9} {:>12}",
+                "unknown", "-", "-", "-", "-"
+            );
+            continue;
+        };
+        let longest = v.longest.first().map_or("-".into(), |e| e.duration_ns.human());
         let _ = writeln!(
             out,
             "{name:<width$} {elapsed:>12} {:>7.2}% {:>8.2}% {:>8.2}% {:>9} {longest:>12}",
-            r.violation.percent, r.violation.possible_percent, r.violation.capacity_percent, r.violation.episodes
+            v.percent, v.possible_percent, v.capacity_percent, v.episodes
         );
+    }
+    let mut reasons: Vec<&String> = runs.iter().filter_map(|(_, r)| r.selection_unknown.as_ref()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    for why in reasons {
+        let _ = writeln!(out, "unknown: {why}");
     }
     if runs.iter().any(|(_, r)| !r.elapsed_is_command) {
         let _ = writeln!(out, "* of the window: the trace does not show when the traced command ended");

@@ -108,11 +108,15 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         .map(|text| Limit::parse(text, &metrics).map_err(|why| anyhow!("--fail-if: {why}")))
         .collect::<Result<_>>()?;
     let (mut all, mut notes): (Vec<(String, Vec<Measured>)>, _) = (Vec::new(), Vec::new());
-    for (name, files) in files(args)? {
+    let files = files(args)?;
+    let mut names =
+        groups::names(&files.iter().flat_map(|(_, paths)| paths).map(PathBuf::as_path).collect::<Vec<_>>()).into_iter();
+    for (name, paths) in files {
         let mut runs: Vec<Measured> = Vec::new();
-        for path in files {
-            let run = measures::measure(&path, &args.read, &args.window, args.max_loss)?;
-            trust::warn(&run.diagnostics, &args.read);
+        for (path, trace) in paths.iter().zip(names.by_ref()) {
+            let run = measures::measure(path, &args.read, &args.window, args.max_loss)?;
+            let run = Measured { name: trace, ..run };
+            trust::warn_of(Some(&run.name), &run.diagnostics, &args.read);
             if let Some(same) = runs.iter().find(|other| other.recording == run.recording) {
                 notes.push(groups::again(&name, &run.name, &same.name));
                 continue;
@@ -133,6 +137,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         all.push((name, runs));
     }
     notes.extend(shared(&all));
+    notes.extend(without_elapsed(&mut all));
     notes.extend(differences(&all));
     let groups: Vec<Group> = all
         .iter()
@@ -145,8 +150,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         bail!("one group has nothing to be compared with: give --base and --new, or two of --group");
     };
     let comparisons: Vec<Comparison> = others.iter().map(|new| against(&metrics, first, new, args.alpha)).collect();
-    let verdicts =
-        comparisons.iter().flat_map(|c| limits.iter().map(|limit| compare::judge(limit, &c.rows, &metrics))).collect();
+    let verdicts = comparisons
+        .iter()
+        .flat_map(|c| limits.iter().map(|limit| compare::judge(limit, &c.rows, &metrics, args.alpha)))
+        .collect();
     let document = Document {
         schema: "schedviz/compare/1",
         alpha: args.alpha,
@@ -180,6 +187,22 @@ fn against(metrics: &[Metric], base: &Group, new: &Group, alpha: f64) -> Compari
     let elapsed = rows.iter().find(|row| row.metric.key == "elapsed");
     let speedup_percent = elapsed.and_then(|row| schedstat::speedup(row.base.median, row.new.median));
     Comparison { base: base.name.clone(), new: new.name.clone(), rows, speedup_percent }
+}
+
+/// Where any run shows how long its command lived, the elapsed time is that: a run that was cut before its command
+/// ended has none. These runs by name.
+fn without_elapsed(groups: &mut [(String, Vec<Measured>)]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let by_command = groups.iter().flat_map(|(_, runs)| runs).any(|run| run.workcons.elapsed_is_command);
+    for (group, runs) in groups {
+        for run in runs {
+            run.elapsed = run.workcons.elapsed(by_command);
+            if run.elapsed.is_none() {
+                notes.push(format!("{group}: {} has no elapsed time: {}", run.name, workcons::NO_ELAPSED));
+            }
+        }
+    }
+    notes
 }
 
 /// The runs that are in two groups.
@@ -250,9 +273,25 @@ fn text(args: &CompareArgs, document: &Document) -> String {
                 args.alpha
             );
         }
+        for (base, new) in hopeless(&c.rows, args.alpha) {
+            let _ = writeln!(
+                out,
+                "{new} runs against {base} are too few: their least p is {:.3}, so no change is marked at\n\
+                 p <= {}; record each five times.",
+                compare::least_p(base, new),
+                args.alpha
+            );
+        }
         out.push('\n');
     }
     out
+}
+
+/// The numbers of runs, base and new, that are too few to tell any change from noise.
+fn hopeless(rows: &[Row], alpha: f64) -> Vec<(usize, usize)> {
+    let too_few = rows.iter().filter(|row| row.is_hopeless(alpha)).map(|row| (row.base.runs, row.new.runs));
+    let found: std::collections::BTreeSet<(usize, usize)> = too_few.collect();
+    found.into_iter().collect()
 }
 
 fn figures(document: &Document, all: &[(String, Vec<Measured>)]) -> Vec<draw::Figure> {
@@ -269,12 +308,13 @@ fn figures(document: &Document, all: &[(String, Vec<Measured>)]) -> Vec<draw::Fi
         .iter()
         .map(|(name, runs)| workcons::Runs {
             name: name.clone(),
-            runs: runs.iter().map(|r| (r.workcons.elapsed_ns.seconds(), r.workcons.violation.percent)).collect(),
+            runs: runs.iter().filter_map(Measured::point).collect(),
         })
         .collect();
+    let left_out = document.notes.iter().filter(|note| note.ends_with(workcons::NO_ELAPSED)).cloned();
     let by_time = workcons::figure(
         "Elapsed time and work conservation",
-        vec!["A bar at the right edge is a group's median.".into()],
+        ["A bar at the right edge is a group's median.".into()].into_iter().chain(left_out).collect(),
         &runs,
         &command,
     );

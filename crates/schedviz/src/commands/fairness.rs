@@ -6,7 +6,7 @@ use crate::present::Document;
 use anyhow::{Context, Result, bail};
 use fairness::{Fairness, GroupBy, Options};
 use regex::Regex;
-use sched::Dur;
+use sched::{Dur, Selected};
 use timeline::scale::round_step;
 
 /// How evenly CPU time is shared by tasks, commands or groups, and who starves
@@ -88,10 +88,14 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
         interval,
         worst: args.worst,
     };
-    let outcome = subject.follow(&args.begin, subject.page(), || Fairness::new(&options))?;
-    let (report, diagnostics) = (outcome.output, outcome.diagnostics);
+    let selected = || Selected::new(options.tasks, args.tasks.forked);
+    let analyses = || (Fairness::new(&options), selected());
+    let outcome = subject.follow(&args.begin, subject.page(), analyses)?;
+    let ((mut report, selection), diagnostics) = (outcome.output, outcome.diagnostics);
+    subject.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
     let text = || fairness::text(&report, &subject.drawable, args.rows);
-    let figures = || Ok(fairness::figure(&report, &subject.general_heading(&diagnostics)));
+    let heading = || subject.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
+    let figures = || Ok(fairness::figure(&report, &heading()));
     let document = Document::of(&subject, &report, &diagnostics);
     document.give("fairness", &subject, &args.output, Forms::told(text, figures))
 }

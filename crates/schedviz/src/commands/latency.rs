@@ -5,6 +5,7 @@ use crate::output::{Forms, Gives, OutputArgs};
 use crate::present::Document;
 use anyhow::Result;
 use latency::{By, Latency, Options};
+use sched::Selected;
 
 /// How long tasks wait to run after a wakeup or a preemption, how long they run and sleep
 ///
@@ -58,10 +59,14 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
         zero: subject.start,
         worst: args.worst,
     };
-    let outcome = subject.follow(&args.begin, subject.window, || Latency::new(&options))?;
-    let (report, diagnostics) = (outcome.output, outcome.diagnostics);
+    let selected = || Selected::new(options.tasks, args.tasks.forked);
+    let analyses = || (Latency::new(&options), selected());
+    let outcome = subject.follow(&args.begin, subject.window, analyses)?;
+    let ((mut report, selection), diagnostics) = (outcome.output, outcome.diagnostics);
+    subject.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
     let text = || latency::text(&report, &subject.drawable, args.rows, args.worst);
-    let figure = || Ok(vec![latency::figure(&report, &subject.general_heading(&diagnostics))]);
+    let heading = || subject.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
+    let figure = || Ok(vec![latency::figure(&report, &heading())]);
     let document = Document::of(&subject, &report, &diagnostics);
     document.give("latency", &subject, &args.output, Forms::told(text, figure))
 }

@@ -8,7 +8,7 @@ use crate::subject::Subject;
 use anyhow::Result;
 use running_waiting::{Options, Panel, Per, Report, RunningWaiting};
 use sched::topology::Order;
-use sched::{Cpu, Diagnostics, Topology};
+use sched::{Cpu, Diagnostics, Selected, Topology};
 use timeline::page::Heading;
 
 /// Draw running and waiting tasks over time
@@ -54,8 +54,11 @@ pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
         which: args.tasks.which(),
         ..plain(&subject)?
     };
-    let outcome = subject.follow(&args.begin, subject.page(), || RunningWaiting::new(&options))?;
-    let (report, diagnostics) = (outcome.output, outcome.diagnostics);
+    let selected = || Selected::new(options.tasks, args.tasks.forked);
+    let analyses = || (RunningWaiting::new(&options), selected());
+    let outcome = subject.follow(&args.begin, subject.page(), analyses)?;
+    let ((mut report, selection), diagnostics) = (outcome.output, outcome.diagnostics);
+    subject.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
     let figure = || Ok(vec![running_waiting::figure(&report, &options, &heading(&subject, &report, &diagnostics))]);
     let document = Document::of(&subject, &report, &diagnostics);
     document.give("running-waiting", &subject, &args.output, Forms::drawn(figure).with_csv(|out| Ok(report.csv(out)?)))
@@ -116,5 +119,5 @@ pub(crate) fn heading(subject: &Subject, report: &Report, diagnostics: &Diagnost
             ),
         );
     }
-    subject.heading(warnings)
+    subject.heading(warnings).without_figures(report.selection_unknown.as_deref())
 }

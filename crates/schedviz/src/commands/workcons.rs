@@ -8,13 +8,13 @@ use crate::subject::Subject;
 use crate::{groups, trust};
 use anyhow::{Result, bail};
 use parse::Where;
-use sched::{Chosen, Cpu, Diagnostic, Diagnostics, Dur, Ts};
+use sched::{Chosen, Cpu, Diagnostic, Diagnostics, Dur, Selected, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::Drawable;
-use workcons::{Bounds, Judge, Limits, Options, Report, Verdict, Waiters, WorkConservation};
+use workcons::{Bounds, Judge, Limits, Options, Report, Verdict, Violation, Waiters, WorkConservation};
 
 /// How much of the time CPUs idle while tasks wait elsewhere
 ///
@@ -75,6 +75,9 @@ pub(crate) struct Document {
     schema: &'static str,
     runs: Vec<Run>,
     groups: Vec<Group>,
+    /// Figures that a run does not have and that are in no median.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<Verdict>,
 }
@@ -83,7 +86,10 @@ impl Document {
     /// Of runs, in their groups.
     pub(crate) fn of(runs: Vec<Run>, limits: &Limits) -> Document {
         let verdicts = runs.iter().filter_map(|r| Verdict::of(&r.trace, &r.report, limits)).collect();
-        Document { schema: "schedviz/workcons/1", groups: medians(&runs), verdict: Verdict::worst(verdicts), runs }
+        let by_command = runs.iter().any(|r| r.report.elapsed_is_command);
+        let groups = medians(&runs, by_command, limits.loss);
+        let notes = if groups.is_empty() { Vec::new() } else { left_out(&runs, by_command, limits.loss) };
+        Document { schema: "schedviz/workcons/1", groups, notes, verdict: Verdict::worst(verdicts), runs }
     }
 }
 
@@ -117,9 +123,10 @@ struct Trust {
 struct Group {
     name: String,
     runs: usize,
-    percent: Spread,
-    capacity_percent: Spread,
-    elapsed_s: Spread,
+    /// Nothing where no run of the group has the figure.
+    percent: Option<Spread>,
+    capacity_percent: Option<Spread>,
+    elapsed_s: Option<Spread>,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -130,10 +137,11 @@ struct Spread {
 }
 
 impl Spread {
-    fn of(values: impl Iterator<Item = f64>) -> Spread {
-        let values: Vec<f64> = values.collect();
+    /// Of the runs that have the figure.
+    fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Spread> {
+        let values: Vec<f64> = values.flatten().collect();
         let compare::Spread { median, min, max, .. } = compare::Spread::of(&values);
-        Spread { median, min, max }
+        (!values.is_empty()).then_some(Spread { median, min, max })
     }
 }
 
@@ -142,6 +150,11 @@ impl WorkconsArgs {
     fn waiters(&self) -> Waiters {
         let chosen = if self.tasks.chooses() { Waiters::Application } else { Waiters::default() };
         self.waiters.unwrap_or(chosen)
+    }
+
+    /// Whether the headline depends on which tasks are the application.
+    fn depends_on_descent(&self) -> bool {
+        self.tasks.forked || self.waiters() == Waiters::Application && !self.tasks.chooses()
     }
 }
 
@@ -153,17 +166,19 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         _ => bail!("--min-episode: {:?} is not a length of time; write 100us or 1ms", args.min_episode),
     };
     args.begin.without_descent(args.tasks.forked, "--forked")?;
-    let by_descent = args.waiters() == Waiters::Application && !args.tasks.chooses();
-    args.begin.without_descent(by_descent, "--waiters application")?;
+    args.begin.without_descent(args.depends_on_descent(), "--waiters application")?;
     let mut files: Vec<(Option<String>, PathBuf)> = args.traces.iter().map(|t| (None, t.clone())).collect();
     for group in &args.group {
         let (name, members) = groups::members(group)?;
         files.extend(members.into_iter().map(|path| (Some(name.clone()), path)));
     }
     let single = files.len() == 1 && args.output.wants_file();
+    let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
     let (mut runs, mut subject): (Vec<Run>, _) = (Vec::new(), None);
-    for (group, path) in &files {
+    for ((group, path), name) in files.iter().zip(names) {
         let (measured, run) = measure(args, min_episode, path, group.clone(), single)?;
+        let run = Run { trace: name, ..run };
+        trust::warn_of((files.len() > 1).then_some(&run.trace), &run.trust.diagnostics, &args.read);
         let is_same = |other: &&Run| other.group == run.group && other.recording == run.recording;
         if let (Some(name), Some(same)) = (group, runs.iter().find(is_same)) {
             if !args.read.quiet {
@@ -178,7 +193,7 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     let document = Document::of(runs, &limits);
     let figure = || match (&subject, document.runs.as_slice()) {
         (Some(subject), [run]) => Ok(vec![run.portrait(subject)?]),
-        _ => Ok(vec![figure(&document)]),
+        _ => Ok(vec![figure(&document, args.max_loss)]),
     };
     let forms = Forms::told(|| text(&document), figure);
     let first = files.first().map_or(Path::new("workcons"), |(_, path)| path);
@@ -203,10 +218,15 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
 }
 
 /// The runs of each group by elapsed time; runs without a group are one of their own.
-fn figure(document: &Document) -> draw::Figure {
-    let of = |name: Option<&String>| -> Vec<(f64, f64)> {
+fn figure(document: &Document, max_loss: f64) -> draw::Figure {
+    let by_command = document.runs.iter().any(|r| r.report.elapsed_is_command);
+    let of = |name: Option<&String>| -> Vec<(f64, Option<f64>)> {
         let runs = document.runs.iter().filter(|r| r.group.as_ref() == name);
-        runs.map(|r| (r.report.elapsed_ns.seconds(), r.report.violation.percent)).collect()
+        let point = |r: &Run| {
+            let violation = r.violation(max_loss).ok().map(|v| v.percent);
+            Some((r.report.elapsed(by_command)?.seconds(), violation))
+        };
+        runs.filter_map(point).collect()
     };
     let mut groups: Vec<workcons::Runs> =
         document.groups.iter().map(|g| workcons::Runs { name: g.name.clone(), runs: of(Some(&g.name)) }).collect();
@@ -215,9 +235,14 @@ fn figure(document: &Document) -> draw::Figure {
         groups.insert(0, workcons::Runs { name: "traces".into(), runs: rest });
     }
     let medians = document.groups.iter().map(|g| {
-        format!("{}: median {:.3} s, {:.2} % of the time in violation", g.name, g.elapsed_s.median, g.percent.median)
+        let of = |spread: Option<Spread>, digits: usize, unit: &str| {
+            spread.map_or("unknown".to_owned(), |s| format!("{:.digits$} {unit}", s.median))
+        };
+        let (elapsed, percent) = (of(g.elapsed_s, 3, "s"), of(g.percent, 2, "%"));
+        format!("{}: median {elapsed}, {percent} of the time in violation", g.name)
     });
-    let notes = medians.chain(["A bar at the right edge is a group's median.".to_owned()]).collect();
+    let notes = medians.chain(["A bar at the right edge is a group's median.".to_owned()]);
+    let notes = notes.chain(left_out(&document.runs, by_command, max_loss)).collect();
     workcons::figure("Elapsed time and work conservation", notes, &groups, &repeatable(std::env::args_os()))
 }
 
@@ -245,9 +270,13 @@ fn measure(
         strips: strips.then_some((subject.from, subject.to)),
         without_descent: args.begin.fast_window,
     };
-    let outcome = subject.follow(&args.begin, subject.window, || WorkConservation::new(&options))?;
-    trust::warn(&outcome.diagnostics, &args.read);
-    let run = Run { group, ..Run::of(&subject, &args.begin, &options, outcome.output, outcome.diagnostics)? };
+    let selected = || Selected::new(options.application, args.depends_on_descent());
+    let analyses = || (WorkConservation::new(&options), selected());
+    let outcome = subject.follow(&args.begin, subject.window, analyses)?;
+    let (mut report, selection) = outcome.output;
+    let unknown = subject.why_no_figures(selection, selected)?;
+    unknown.into_iter().for_each(|why| report.withhold_application(why));
+    let run = Run { group, ..Run::of(&subject, &args.begin, &options, report, outcome.diagnostics)? };
     Ok((subject, run))
 }
 
@@ -261,8 +290,8 @@ impl Run {
         mut report: Report,
         diagnostics: Diagnostics,
     ) -> Result<Run> {
-        if !report.unknown.gaps.is_empty() {
-            report.violation.bounds = Some(subject.follow(begin, subject.window, || Bounds::new(options))?.output);
+        if let Some(violation) = report.violation.as_mut().filter(|_| !report.unknown.gaps.is_empty()) {
+            violation.bounds = Some(subject.follow(begin, subject.window, || Bounds::new(options))?.output);
         }
         report.unknown.unwritten_percent = trust::unwritten_percent(&subject.trace, &diagnostics);
         report.unknown.clocks_apart = diagnostics.count(Diagnostic::ClocksApart);
@@ -271,6 +300,15 @@ impl Run {
         let trust = Trust { unknown: report.unknown.clone(), unobserved, diagnostics };
         let (drawable, recording) = (subject.drawable.clone(), subject.trace.extent());
         Ok(Run { trace: subject.name(), group: None, report, trust, drawable, recording })
+    }
+
+    /// Its violation as it can be compared with that of other runs; or why it cannot.
+    fn violation(&self, max_loss: f64) -> std::result::Result<&Violation, String> {
+        match (&self.report.violation, self.report.unknown.why_untrusted(max_loss)) {
+            (_, Some(why)) => Err(why),
+            (Some(violation), None) => Ok(violation),
+            (None, None) => Err(self.report.selection_unknown.clone().unwrap_or_default()),
+        }
     }
 
     /// Its figure.
@@ -292,22 +330,32 @@ impl Run {
 }
 
 /// The runs of each group together, in the order the groups were given.
-fn medians(runs: &[Run]) -> Vec<Group> {
+fn medians(runs: &[Run], by_command: bool, max_loss: f64) -> Vec<Group> {
     let mut names: Vec<&String> = runs.iter().filter_map(|r| r.group.as_ref()).collect();
     names.dedup();
     let group = |name: &String| {
-        let of = |value: fn(&Report) -> f64| {
-            Spread::of(runs.iter().filter(|r| r.group.as_ref() == Some(name)).map(|r| value(&r.report)))
+        let of = |value: &dyn Fn(&Run) -> Option<f64>| {
+            Spread::of(runs.iter().filter(|r| r.group.as_ref() == Some(name)).map(value))
         };
         Group {
             name: name.clone(),
             runs: runs.iter().filter(|r| r.group.as_ref() == Some(name)).count(),
-            percent: of(|r| r.violation.percent),
-            capacity_percent: of(|r| r.violation.capacity_percent),
-            elapsed_s: of(|r| r.elapsed_ns.seconds()),
+            percent: of(&|r| Some(r.violation(max_loss).ok()?.percent)),
+            capacity_percent: of(&|r| Some(r.violation(max_loss).ok()?.capacity_percent)),
+            elapsed_s: of(&|r| r.report.elapsed(by_command).map(Dur::seconds)),
         }
     };
     names.into_iter().map(group).collect()
+}
+
+/// The figures that runs do not have, by the runs' names.
+fn left_out(runs: &[Run], by_command: bool, max_loss: f64) -> Vec<String> {
+    let without = |run: &Run| {
+        let elapsed = run.report.elapsed(by_command).is_none();
+        let no_elapsed = elapsed.then(|| format!("{} has no elapsed time: {}", run.trace, workcons::NO_ELAPSED));
+        [no_elapsed, run.violation(max_loss).err().map(|why| format!("{} has no violation: {why}", run.trace))]
+    };
+    runs.iter().flat_map(without).flatten().collect()
 }
 
 fn text(document: &Document) -> String {
@@ -321,11 +369,16 @@ fn text(document: &Document) -> String {
         .collect();
     let mut out = workcons::table(&rows);
     for g in &document.groups {
-        let spread = |s: Spread, unit: &str| format!("{:.3}{unit} ({:.3}\u{2013}{:.3})", s.median, s.min, s.max);
+        let spread = |s: Option<Spread>, unit: &str| {
+            s.map_or("unknown".into(), |s| format!("{:.3}{unit} ({:.3}\u{2013}{:.3})", s.median, s.min, s.max))
+        };
         // Writing to a string cannot fail.
         let _ = write!(out, "\n{}: median of {} runs and spread: ", g.name, g.runs);
         let _ = write!(out, "time {}, capacity {}, ", spread(g.percent, " %"), spread(g.capacity_percent, " %"));
         let _ = writeln!(out, "elapsed {}", spread(g.elapsed_s, " s"));
+    }
+    for note in &document.notes {
+        let _ = writeln!(out, "note: {note}");
     }
     out
 }
@@ -335,6 +388,9 @@ fn trust_text(out: &mut String, run: &Run) {
     let r = &run.report;
     let _ = writeln!(out, "\nHow far this can be trusted:");
     let matters = |what: sched::Diagnostic| what.severity() != sched::Severity::Note;
+    if r.violation.is_none() {
+        let _ = writeln!(out, "  the selected tasks are unknown: there is no figure of them");
+    }
     if r.unknown.unknown_percent == 0.0 {
         let doubts = run.trust.diagnostics.iter().any(|(what, ..)| matters(what)) || !run.trust.unobserved.is_empty();
         let how = if doubts {
@@ -344,12 +400,16 @@ fn trust_text(out: &mut String, run: &Run) {
         };
         let _ = writeln!(out, "  {how}");
     } else {
-        let _ = writeln!(
-            out,
-            "  nothing is known of {:.3} % of the CPU time: violated {:.2} % of the time, or {:.2} % if unknown CPUs are at fault",
-            r.unknown.unknown_percent, r.violation.percent, r.violation.possible_percent
-        );
-        if let Some(b) = r.violation.bounds {
+        let _ = write!(out, "  nothing is known of {:.3} % of the CPU time", r.unknown.unknown_percent);
+        if let Some(v) = &r.violation {
+            let _ = write!(
+                out,
+                ": violated {:.2} % of the time, or {:.2} % if unknown CPUs are at fault",
+                v.percent, v.possible_percent
+            );
+        }
+        out.push('\n');
+        if let Some(b) = r.violation.as_ref().and_then(|v| v.bounds) {
             let _ = writeln!(
                 out,
                 "  whatever the lost events were: at least {:.2} %, at most {:.2} % of the time (episodes of any length)",

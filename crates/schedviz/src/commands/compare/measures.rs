@@ -18,6 +18,8 @@ pub(crate) struct Measured {
     /// Its first and last instant, which no other recording shares, under whatever name.
     pub(crate) recording: Option<(Ts, Ts)>,
     pub(crate) workcons: workcons::Report,
+    /// The elapsed time, as it compares with that of the other runs.
+    pub(crate) elapsed: Option<Dur>,
     pub(crate) latency: LatencyReport,
     pub(crate) columns: TraceColumns,
     pub(crate) diagnostics: Diagnostics,
@@ -26,10 +28,18 @@ pub(crate) struct Measured {
     pub(crate) setting: Setting,
 }
 
+impl Measured {
+    /// The run as a point of the figure of elapsed times; nothing where it has none.
+    pub(crate) fn point(&self) -> Option<(f64, Option<f64>)> {
+        let violation = self.workcons.violation.as_ref().filter(|_| self.no_violation.is_none());
+        Some((self.elapsed?.seconds(), violation.map(|v| v.percent)))
+    }
+}
+
 /// What must be alike for runs to be compared.
 pub(crate) struct Setting {
     /// Each thing by its name.
-    pub(crate) facts: [(&'static str, String); 6],
+    pub(crate) facts: [(&'static str, String); 5],
 }
 
 /// Measures a run. `most`: the most events that may be missing without a mark, in percent.
@@ -63,14 +73,14 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs, most: f
         ("kernel", info.kernel.unwrap_or_default()),
         ("clock", if info.clock.is_empty() { "local".into() } else { info.clock }),
         ("events", events.into_iter().filter(|name| is_common(name)).collect::<Vec<_>>().join(" ")),
-        ("elapsed time", if workcons.elapsed_is_command { "that of the command" } else { "the whole window" }.into()),
         ("command", columns.command.map_or_else(|| "unknown".into(), |name| name.to_string())),
     ];
     let setting = Setting { facts };
     let no_violation = workcons.unknown.why_untrusted(most);
     let diagnostics = outcome.diagnostics;
     let (name, recording) = (subject.name(), subject.trace.extent());
-    Ok(Measured { name, recording, workcons, latency, columns, diagnostics, no_violation, setting })
+    let elapsed = Some(workcons.elapsed_ns);
+    Ok(Measured { name, recording, workcons, elapsed, latency, columns, diagnostics, no_violation, setting })
 }
 
 /// Whether an event is one that the numbers depend on: whether others occurred is chance.
@@ -101,12 +111,11 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
     use Better::{Less, Neither};
     // The key, what it is a part of if that has a row as well, its name, and how it is found.
     let all: [(&str, &str, &str, Better, Get); 26] = [
-        ("elapsed", "", "elapsed, s", Less, |m| Some(m.workcons.elapsed_ns.seconds())),
-        ("violation", "", "violation, %", Less, |m| Some(violation(m)?.violation.percent)),
-        ("capacity", "violation", "capacity, %", Less, |m| Some(violation(m)?.violation.capacity_percent)),
+        ("elapsed", "", "elapsed, s", Less, |m| m.elapsed.map(Dur::seconds)),
+        ("violation", "", "violation, %", Less, |m| Some(violation(m)?.violation.as_ref()?.percent)),
+        ("capacity", "violation", "capacity, %", Less, |m| Some(violation(m)?.violation.as_ref()?.capacity_percent)),
         ("violation-1ms", "violation", "from 1 ms, %", Less, |m| {
-            let from_1ms = violation(m)?.by_min_episode.iter().find(|row| row.totals.min_ns == Dur(1_000_000));
-            from_1ms.map(|row| row.percent)
+            Some(violation(m)?.from_length(Dur(1_000_000))?.percent)
         }),
         ("wakeup-p50", "", "wakeup p50, ms", Less, |m| wakeup(m).p50_ns.map(ms)),
         ("wakeup-p99", "wakeup", "p99, ms", Less, |m| wakeup(m).p99_ns.map(ms)),

@@ -19,8 +19,7 @@ pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnos
     let mut coloring = Coloring { by: ColorBy::Command, ..Coloring::default() };
     learn(&mut coloring, &subject.trace, &subject.topology).map_err(|e| subject.named(e))?;
     let views: Vec<(Vec<Lane>, dat2graph::Options)> = report
-        .violation
-        .longest
+        .longest()
         .iter()
         .take(LOOKS)
         .map(|episode| {
