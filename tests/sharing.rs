@@ -463,7 +463,7 @@ fn a_report_is_one_page_whatever_the_threads() {
     }
     let page = one.iter().find(|(name, _)| name == "index.html").map(|(_, bytes)| String::from_utf8_lossy(bytes));
     let page = page.expect("the page");
-    assert_eq!(page.matches("<svg").count(), 7);
+    assert_eq!(page.matches("<svg").count(), 8);
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("href=\"http"), "it stands alone");
     for (command, more) in [
         ("dat2graph", vec![]),
@@ -471,7 +471,7 @@ fn a_report_is_one_page_whatever_the_threads() {
         ("workcons", vec![]),
         ("utilization", vec![]),
         ("latency", vec![]),
-        ("fairness", vec!["--group-by", "command"]),
+        ("fairness", vec![]),
     ] {
         let alone = schedviz(&[&[command, trace, "--json"], more.as_slice()].concat()).success().stdout;
         let file = one.iter().find(|(name, _)| *name == format!("{command}.json")).map(|(_, bytes)| bytes);
@@ -485,6 +485,27 @@ fn a_report_is_one_page_whatever_the_threads() {
         };
         assert_eq!(file.map(|bytes| document(bytes)), Some(document(&alone)), "{command}.json");
     }
+    // Causes of migrations are there but for the list of single ones, and probes where they were recorded.
+    let balance = |json: &[u8]| -> serde_json::Value {
+        let mut json: serde_json::Value = serde_json::from_slice(json).expect("JSON");
+        json.as_object_mut().expect("an object").remove("migrations");
+        json
+    };
+    let file = one.iter().find(|(name, _)| name == "balance.json").map(|(_, bytes)| balance(bytes));
+    assert_eq!(file, Some(balance(&schedviz(&["events", trace, "--balance", "--json"]).success().stdout)));
+    assert!(names.contains(&"balance.svg") && !names.contains(&"events.json"), "{names:?}");
+    assert!(page.contains("<h2 id=\"balance\">Causes of migrations</h2>") && page.contains("wakeup placement"));
+    let (probes, to) = (fixture("balance.dat"), folder.join("probes"));
+    let (probes, to_name) = (probes.to_str().expect("a path"), to.to_str().expect("a path"));
+    schedviz(&["report", probes, "-q", "-o", to_name]).success();
+    let written = |name: &str| std::fs::read(to.join(name)).expect("a file");
+    assert!(written("events.json") == schedviz(&["events", probes, "--json", "-q"]).success().stdout);
+    let ours = balance(&written("balance.json"));
+    assert_eq!(ours, balance(&schedviz(&["events", probes, "--balance", "--json", "-q"]).success().stdout));
+    assert!(ours["probes"]["attempts_by_moved"].is_object(), "{ours}");
+    let page = String::from_utf8(written("index.html")).expect("the page");
+    assert!(page.contains("lb:load_balance") && page.contains("Probes on the balancer"));
+    assert!(String::from_utf8(written("events.svg")).expect("a figure").contains("108 events"));
     // Of some CPUs each part is the command's own, too, and none is of tasks wherever they run.
     let some = folder.join("some");
     schedviz(&["report", trace, "-o", some.to_str().expect("a path"), "-q", "--cpus", "0-3"]).success();

@@ -46,7 +46,7 @@ pub(crate) const OTHERS: Class = timeline::strips::FIRST;
 const FIRST: Class = OTHERS + 1;
 
 /// The colour of tasks that are the ground for other marks.
-const PALE: Color = Color::grey(0xd8);
+pub(crate) const PALE: Color = Color::grey(0xd8);
 
 const APPLICATION: Class = FIRST;
 const TASKS: Class = FIRST + 1;

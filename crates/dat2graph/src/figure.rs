@@ -1,6 +1,6 @@
 //! The figure: the marks of the lanes on a page.
 
-use crate::color::Entry;
+use crate::color::{Entry, PALE};
 use crate::lane::{Lane, total};
 use crate::{Options, Report};
 use draw::{Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
@@ -52,6 +52,26 @@ pub fn draw_lanes(figure: &mut Figure, lanes: &[Lane], options: &Options, scale:
     }
     layout.draw(figure, scale.x, scale.x + scale.width, &options.group_name);
     draw_marks(figure, lanes, options, scale, &layout);
+}
+
+/// The same in pale grey, as the ground for what is drawn over it.
+pub fn draw_pale_lanes(
+    figure: &mut Figure,
+    lanes: &[Lane],
+    options: &Options,
+    scale: &TimeScale,
+    top: Unit,
+    height: Unit,
+) {
+    let before = figure.items.len();
+    draw_lanes(figure, lanes, options, scale, top, height);
+    for item in figure.items.iter_mut().skip(before) {
+        if let Item::Rects { fill: Paint::Solid(color), .. } = item
+            && *color != palette::OFFLINE
+        {
+            *color = PALE;
+        }
+    }
 }
 
 fn window_note(options: &Options) -> String {

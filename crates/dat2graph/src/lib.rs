@@ -11,7 +11,7 @@ mod lane;
 mod tasks;
 
 pub use color::{ColorBy, Coloring, Needs};
-pub use figure::{area_legend, draw_lanes, figure};
+pub use figure::{area_legend, draw_lanes, draw_pale_lanes, figure};
 pub use lane::{Lane, LaneFold, Marks, Timeline};
 pub use tasks::TaskTime;
 

@@ -116,7 +116,7 @@ struct Sums {
 pub struct Balance<'o> {
     topology: &'o Topology,
     /// Only these migrations.
-    wanted: Option<&'o dyn Fn(&Migration) -> bool>,
+    wanted: Option<&'o (dyn Fn(&Migration) -> bool + Sync)>,
     /// Only migrations from or to these.
     cpus: &'o ChosenCpus,
     from: Ts,
@@ -155,7 +155,7 @@ impl<'o> Balance<'o> {
     }
 
     /// Only those migrations for which `wanted` holds. Herds are found among all.
-    pub fn only(self, wanted: &'o dyn Fn(&Migration) -> bool) -> Balance<'o> {
+    pub fn only(self, wanted: &'o (dyn Fn(&Migration) -> bool + Sync)) -> Balance<'o> {
         Balance { wanted: Some(wanted), ..self }
     }
 

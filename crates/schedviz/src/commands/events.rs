@@ -1,10 +1,11 @@
 //! `schedviz events`: markers over lanes, lists, counts and values; and the causes of migrations.
 
+pub(crate) mod balance;
 mod details;
 mod funnel;
 mod listing;
 
-use crate::args::{BeginArgs, TaskArgs, TraceArgs};
+use crate::args::{TaskArgs, TraceArgs};
 use crate::commands::dat2graph::read_lanes;
 use crate::output::{Forms, Gives, OutputArgs};
 use crate::page::Loss;
@@ -15,12 +16,11 @@ use anyhow::{Result, bail};
 use dat2graph::{Coloring, Lane};
 use details::{Pattern, Value};
 use draw::{Figure, Unit};
-use events::{Balance, BalanceReport, Edge, Gather, Spans};
+use events::{Edge, Gather, Spans};
 use funnel::Funnel;
 use parse::{EventFormat, Record, Want, Where};
 use sched::names::NameHistory;
-use sched::{Comm, Diagnostics, Dur, Migration, Pid, TaskFilter};
-use serde::Serialize;
+use sched::{Comm, Diagnostics, Dur, Pid, TaskFilter};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io;
@@ -106,15 +106,6 @@ const ORDINARY: [&str; 13] = [
     "sched_skip_vma_numa",
 ];
 
-/// The causes of migrations, and what probes on the balancer say.
-#[derive(Serialize)]
-struct WithProbes<'r> {
-    #[serde(flatten)]
-    report: &'r BalanceReport,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    probes: Option<Funnel>,
-}
-
 /// Which records are looked at, and how they are named.
 pub(crate) struct Choice {
     /// All events are looked at, also those without a format.
@@ -132,6 +123,20 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
+    /// All records of events of these formats.
+    fn plain(subject: &Subject, formats: &[&EventFormat]) -> Choice {
+        Choice {
+            all: false,
+            names: names(formats),
+            rows: Rows::new(&subject.shown.cpus),
+            tasks: TaskFilter::default(),
+            called: None,
+            by: None,
+            pattern: None,
+            value: None,
+        }
+    }
+
     fn of(args: &EventsArgs, subject: &Subject) -> Result<Choice> {
         let pattern = args.r#match.as_deref().map(Pattern::parse).transpose()?;
         let formats = formats(args, subject)?;
@@ -139,15 +144,10 @@ impl Choice {
         if let Some(by) = args.by.as_ref().filter(|by| formats.iter().all(|f| f.field(by).is_none())) {
             bail!("--by: none of these events has a field {by}");
         }
-        let mut names = vec![None; formats.iter().map(|f| usize::from(f.id) + 1).max().unwrap_or(0)];
-        for format in formats {
-            // Of formats with the same number the first counts.
-            names[usize::from(format.id)].get_or_insert_with(|| patterns::full_name(format));
-        }
         Ok(Choice {
             // A list is of everything unless said otherwise.
             all: args.list && args.events.is_empty(),
-            names,
+            names: names(&formats),
             rows: Rows::new(&subject.shown.cpus),
             tasks: args.tasks.filter()?,
             called: args.tasks.is_by_name().then(|| subject.names()).transpose()?,
@@ -210,6 +210,16 @@ impl Choice {
     }
 }
 
+/// The names of the events of these formats, by their numbers.
+fn names(formats: &[&EventFormat]) -> Vec<Option<String>> {
+    let mut names = vec![None; formats.iter().map(|f| usize::from(f.id) + 1).max().unwrap_or(0)];
+    for format in formats {
+        // Of formats with the same number the first counts.
+        names[usize::from(format.id)].get_or_insert_with(|| patterns::full_name(format));
+    }
+    names
+}
+
 /// What the task was called that was current: the recorder saved one name of each, the last, and from many kernels those
 /// of a few tasks only.
 fn command(record: &Record<'_>, called: Option<&NameHistory>) -> Comm {
@@ -233,13 +243,45 @@ fn formats<'s>(args: &EventsArgs, subject: &'s Subject) -> Result<Vec<&'s EventF
     if args.list {
         return Ok(subject.trace.formats().iter().collect());
     }
-    let counts = subject.trace.counts();
-    let occurs = |f: &&EventFormat| counts.buffers.iter().any(|b| b.of(f.id) > 0);
-    let all: Vec<&EventFormat> = subject.trace.formats().iter().filter(occurs).collect();
-    let is_ordinary = |name: &str| ORDINARY.contains(&name) || name.starts_with("sched_stat_");
-    let is_special = |f: &&EventFormat| f.system != "sched" || !is_ordinary(&f.name);
+    let all = occurring(subject);
     let special: Vec<&EventFormat> = all.iter().copied().filter(is_special).collect();
     Ok(if special.is_empty() { all } else { special })
+}
+
+/// The formats of the events that occur.
+fn occurring(subject: &Subject) -> Vec<&EventFormat> {
+    let counts = subject.trace.counts();
+    let occurs = |f: &&EventFormat| counts.buffers.iter().any(|b| b.of(f.id) > 0);
+    subject.trace.formats().iter().filter(occurs).collect()
+}
+
+/// Whether events of a format are the user's choice.
+fn is_special(format: &&EventFormat) -> bool {
+    let is_ordinary = |name: &str| ORDINARY.contains(&name) || name.starts_with("sched_stat_");
+    format.system != "sched" || !is_ordinary(&format.name)
+}
+
+/// What a report has of the user's events.
+pub(crate) struct Recorded {
+    pub(crate) report: events::Report,
+    /// Of the probes on the balancer.
+    pub(crate) funnel: Option<Funnel>,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+/// The user's events of the window, read only where there are any.
+pub(crate) fn recorded(subject: &Subject) -> Option<Recorded> {
+    let mut special = occurring(subject);
+    special.retain(is_special);
+    if special.is_empty() {
+        return None;
+    }
+    let mut funnel = Funnel::new(subject);
+    let choice = Choice::plain(subject, &special);
+    let (report, diagnostics) = gather(subject, &choice, false, |record| {
+        funnel.iter_mut().for_each(|funnel| funnel.take(record));
+    });
+    Some(Recorded { report, funnel, diagnostics })
 }
 
 /// Counts or lists, draws and writes.
@@ -256,7 +298,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     args.tasks.check(&subject)?;
     if args.balance {
         subject.needs_switches()?;
-        return balance(args, &subject);
+        return balance::run(args, &subject);
     }
     let choice = Choice::of(args, &subject)?;
     if let Some(lines) = lines {
@@ -269,7 +311,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         }
         return Ok(());
     }
-    let (report, found) = gather(&subject, &choice, args.rate);
+    let (report, found) = gather(&subject, &choice, args.rate, |_| {});
     choice.was_of_use(report.total)?;
     let figure = || {
         let options = options(&subject);
@@ -287,8 +329,13 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     Document::of(&subject, &report, &found).give("events", &subject, &args.output, forms)
 }
 
-/// Counts the chosen records of the window, and finds their spans.
-fn gather(subject: &Subject, choice: &Choice, rates: bool) -> (events::Report, Diagnostics) {
+/// Counts the chosen records of the window, and finds their spans; `look` sees every record.
+fn gather(
+    subject: &Subject,
+    choice: &Choice,
+    rates: bool,
+    mut look: impl FnMut(&Record<'_>),
+) -> (events::Report, Diagnostics) {
     let mut gather = Gather::new(subject.from, subject.to, rates);
     let mut spans = Spans::new(subject.from, subject.to);
     let found = progress::watched(&subject.trace, subject.read.quiet, || {
@@ -296,6 +343,7 @@ fn gather(subject: &Subject, choice: &Choice, rates: bool) -> (events::Report, D
             if record.ts > subject.to {
                 return ControlFlow::Break(());
             }
+            look(record);
             if spans.is_open() {
                 follow(record, &mut spans);
             }
@@ -382,7 +430,8 @@ fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-fn options(subject: &Subject) -> events::Options {
+/// What figures of events show.
+pub(crate) fn options(subject: &Subject) -> events::Options {
     events::Options { zero: subject.start, cpus: subject.shown.cpus.clone() }
 }
 
@@ -449,50 +498,4 @@ fn over_lanes(
     };
     let background: &timeline::page::DrawLanes<'_> = &background;
     Ok(vec![figure(&heading, (!lanes.is_empty()).then_some(background))])
-}
-
-/// The causes of migrations.
-fn balance(args: &EventsArgs, subject: &Subject) -> Result<()> {
-    if subject.trace.format_named("sched", "sched_migrate_task").is_none() {
-        bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", subject.name());
-    }
-    let tasks = args.tasks.filter()?;
-    let wanted = |m: &Migration| tasks.takes(m.pid, || m.command);
-    let listing = args.output.wants_entries();
-    let analysis = || {
-        let all = Balance::new(&subject.topology, &subject.shown.chosen, subject.from, subject.to);
-        all.listing(listing).only(&wanted)
-    };
-    let outcome = subject.follow(&BeginArgs::default(), subject.page(), analysis)?;
-    let (report, found) = (outcome.output, outcome.diagnostics);
-    let report = WithProbes { report: &report, probes: Funnel::of(subject) };
-    let text = || {
-        let funnel = report.probes.as_ref().map_or_else(String::new, Funnel::text);
-        format!("{}{funnel}", events::balance_text(report.report))
-    };
-    let figure = || {
-        over_lanes(args, subject, &found, |heading, background| {
-            events::balance_figure(report.report, &options(subject), heading, background)
-        })
-    };
-    let document = Document::of(subject, &report, &found);
-    if let (Some(left_out), false) = (report.report.unlisted, subject.read.quiet) {
-        eprintln!("schedviz: {left_out} migrations are not listed; --min, --max and --tasks choose a part of them");
-    }
-    let table = |out: &mut dyn io::Write| migrations(report.report, out);
-    document.give("balance", subject, &args.output, Forms::told(text, figure).and_drawn().with_csv(table))
-}
-
-/// The migrations one by one as a table, with the words of the JSON document.
-fn migrations(report: &BalanceReport, out: &mut dyn io::Write) -> Result<()> {
-    writeln!(out, "ts_ns,cpu,pid,command,from_cpu,to_cpu,cause,queued,distance,until_run_ns")?;
-    for m in report.migrations.iter().flatten() {
-        let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-        let (cause, distance) = (word(serde_json::to_value(m.cause)?), word(serde_json::to_value(m.distance)?));
-        let command = quoted(&m.command.to_string());
-        let until_run = m.until_run_ns.map_or_else(String::new, |until| until.0.to_string());
-        let (ts, cpu, pid, from, to) = (m.ts_ns.0, m.cpu, m.pid, m.from_cpu, m.to_cpu);
-        writeln!(out, "{ts},{cpu},{pid},{command},{from},{to},{cause},{},{distance},{until_run}", m.queued)?;
-    }
-    Ok(())
 }

@@ -1,13 +1,16 @@
 //! `schedviz report`: every analysis in one pass, as a folder with a page that shows all.
 
+use super::events::balance::WithProbes;
+use super::events::{Recorded, options as events_options, recorded};
 use super::workcons::Run;
 use crate::args::{BeginArgs, TraceArgs, repeatable};
 use crate::present::Document;
 use crate::subject::Subject;
-use crate::{output, page, sink, trust};
+use crate::{output, page, progress, sink, trust};
 use anyhow::{Context, Result, bail};
 use dat2graph::{Coloring, Lane, Timeline};
-use draw::Figure;
+use draw::{Figure, Unit};
+use events::{Balance, BalanceReport};
 use fairness::FairnessReport;
 use latency::LatencyReport;
 use sched::{Diagnostics, Dur, EventSource, Outcome, Pass};
@@ -15,15 +18,18 @@ use schedstat::{FromTrace, Row, TraceColumns};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
+use timeline::TimeScale;
+use timeline::page::{DrawLanes, Heading};
 use timeline::scale::round_step;
 use utilization::UtilizationReport;
 
 /// Every analysis in one pass: figures, numbers, and a page that shows all
 ///
-/// Writes into a folder, for each of dat2graph, running-waiting, workcons, utilization, latency and
-/// fairness, the figure as SVG and the numbers as JSON, and index.html with all figures and tables in
-/// it: one file that can be mailed, without scripts. With --cpus there is nothing on fairness, which is of
-/// tasks, wherever they run.
+/// Writes into a folder, for each of dat2graph, running-waiting, workcons, utilization, latency, fairness, the causes
+/// of migrations (events --balance, without the list of single migrations) and the recorded probes, texts and other
+/// events of the user's choice (events), the figure as SVG and the numbers as JSON, and index.html with all figures and
+/// tables in it: one file that can be mailed, without scripts. With --cpus there is nothing on fairness, which is of
+/// tasks, wherever they run. Probes and texts are read by themselves, where there are any.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
@@ -110,6 +116,8 @@ struct Questions<'q> {
     /// Not where only some CPUs are meant: fairness is of tasks, wherever they run.
     shares: Option<fairness::Options<'q>>,
     busy: utilization::Options,
+    /// Whether migrations were recorded.
+    moves: bool,
 }
 
 /// What each has found.
@@ -121,6 +129,9 @@ struct Found {
     lanes: Vec<Lane>,
     shared: Option<FairnessReport>,
     used: UtilizationReport,
+    moves: Option<BalanceReport>,
+    /// Events of the user's choice.
+    recorded: Option<Recorded>,
     diagnostics: Diagnostics,
 }
 
@@ -129,7 +140,7 @@ type Answers = (
     workcons::Report,
     running_waiting::Report,
     LatencyReport,
-    (TraceColumns, Vec<Lane>),
+    (TraceColumns, Vec<Lane>, Option<BalanceReport>),
     Option<FairnessReport>,
     UtilizationReport,
 );
@@ -148,7 +159,6 @@ impl<'q> Questions<'q> {
         };
         let shares = fairness::Options {
             zero,
-            by: fairness::GroupBy::Command,
             interval: Dur(round_step(to.since(from).0 / 10)),
             ..fairness::Options::new(from, to)
         };
@@ -159,23 +169,29 @@ impl<'q> Questions<'q> {
             drawn: subject.lanes(from, to, Coloring::default()),
             shares: cpus.are_all().then_some(shares),
             busy: super::utilization::plain(subject),
+            moves: subject.trace.has("sched_migrate_task"),
         })
     }
 
     /// Reads once, and lets all of them look.
     fn ask(&self, subject: &Subject) -> Result<Found> {
         let outcome = subject.watched(|| self.pass(subject))?;
-        let (violation, queues, delays, (columns, lanes), shared, used) = outcome.output;
+        let (violation, queues, delays, (columns, lanes, moves), shared, used) = outcome.output;
         let diagnostics = outcome.diagnostics;
         let violation = Run::of(subject, &BeginArgs::default(), &self.conserve, violation, diagnostics.clone())?;
-        Ok(Found { violation, queues, delays, columns, lanes, shared, used, diagnostics })
+        let recorded = progress::watched(&subject.trace, subject.read.quiet, || recorded(subject));
+        Ok(Found { violation, queues, delays, columns, lanes, shared, used, moves, recorded, diagnostics })
     }
 
     fn pass(&self, subject: &Subject) -> Result<Outcome<Answers>, parse::Error> {
         let violation = || workcons::WorkConservation::new(&self.conserve);
         let queues = || running_waiting::RunningWaiting::new(&self.overview);
         let delays = || latency::Latency::new(&self.waits);
-        let lanes = || (FromTrace::only(subject.shown.chosen.clone()), Timeline::new(&self.drawn));
+        let moves = || {
+            let balance = || Balance::new(&subject.topology, &subject.shown.chosen, subject.from, subject.to);
+            self.moves.then(balance)
+        };
+        let lanes = || (FromTrace::only(subject.shown.chosen.clone()), Timeline::new(&self.drawn), moves());
         let shared = || self.shares.as_ref().map(fairness::Fairness::new);
         let used = || utilization::Utilization::new(&self.busy);
         let events = subject.trace.events()?;
@@ -203,7 +219,7 @@ fn json<R: Serialize>(subject: &Subject, report: &R, trust: &Diagnostics) -> Res
 
 /// Draws and tells what was found.
 fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<Vec<Section>> {
-    let Found { violation, queues, delays, columns, lanes, shared, used, diagnostics } = found;
+    let Found { violation, queues, delays, columns, lanes, shared, used, moves, recorded, diagnostics } = found;
     let shown = &subject.drawable;
     let heading = subject.general_heading(diagnostics);
     let columns = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
@@ -267,7 +283,49 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
             json: json(subject, shared, diagnostics)?,
         });
     }
+    let over_lanes =
+        Over { lanes, options: &asked.drawn, heading: super::dat2graph::heading(subject, &ran, diagnostics) };
+    if let Some(moves) = moves {
+        let funnel = recorded.as_ref().and_then(|recorded| recorded.funnel.clone());
+        let report = WithProbes { report: moves, probes: funnel };
+        sections.push(Section {
+            name: "balance",
+            title: "Causes of migrations",
+            figures: vec![over_lanes.draw(|heading, background| {
+                events::balance_figure(moves, &events_options(subject), heading, Some(background))
+            })],
+            text: report.text(),
+            json: json(subject, &report, diagnostics)?,
+        });
+    }
+    if let Some(Recorded { report, diagnostics, .. }) = recorded {
+        sections.push(Section {
+            name: "events",
+            title: "Recorded events",
+            figures: vec![over_lanes.draw(|heading, background| {
+                events::figure(report, &events_options(subject), heading, Some(background))
+            })],
+            text: events::text(report),
+            json: json(subject, report, diagnostics)?,
+        });
+    }
     Ok(sections)
+}
+
+/// The lanes, in pale grey, as the ground of a figure.
+struct Over<'f> {
+    lanes: &'f [Lane],
+    options: &'f dat2graph::Options,
+    heading: Heading,
+}
+
+impl Over<'_> {
+    fn draw(&self, figure: impl FnOnce(&Heading, &DrawLanes<'_>) -> Figure) -> Figure {
+        let lanes = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
+            dat2graph::draw_pale_lanes(figure, self.lanes, self.options, scale, top, height);
+        };
+        figure(&self.heading, &lanes)
+    }
 }
 
 fn escaped(text: &str) -> String {

@@ -2,6 +2,7 @@
 //! them): what became of its attempts.
 
 use crate::subject::Subject;
+use parse::Record;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -25,10 +26,10 @@ pub(crate) struct Funnel {
 }
 
 impl Funnel {
-    /// Of the window of a trace, if it has such probes.
-    pub(crate) fn of(subject: &Subject) -> Option<Funnel> {
+    /// Of nothing so far, if a trace has such probes.
+    pub(crate) fn new(subject: &Subject) -> Option<Funnel> {
         let zero = |name: &str| subject.trace.format_named("lb", name).map(|_| 0u64);
-        let mut funnel = Funnel {
+        let funnel = Funnel {
             newidle: zero("newidle_balance"),
             newidle_pulled: zero("newidle_balance"),
             attempts_by_moved: zero("load_balance").map(|_| BTreeMap::new()),
@@ -36,37 +37,43 @@ impl Funnel {
             no_busiest_group: zero("find_busiest_group"),
             active_balance: zero("active_balance"),
         };
-        if funnel == Funnel::default() {
-            return None;
-        }
-        let add = |sum: &mut Option<u64>, n: bool| *sum = sum.map(|sum| sum + u64::from(n));
+        (funnel != Funnel::default()).then_some(funnel)
+    }
+
+    /// Of the window of a trace, if it has such probes.
+    pub(crate) fn of(subject: &Subject) -> Option<Funnel> {
+        let mut funnel = Funnel::new(subject)?;
         subject.trace.records_from(subject.from, &mut |record| {
             if record.ts > subject.to {
                 return ControlFlow::Break(());
             }
-            let Some(format) = record.format().filter(|f| f.system == "lb") else {
-                return ControlFlow::Continue(());
-            };
-            let number = |field| record.number(field).unwrap_or(0);
-            match format.name.as_str() {
-                "newidle_balance" => {
-                    add(&mut funnel.newidle, true);
-                    add(&mut funnel.newidle_pulled, number("pulled") > 0);
-                }
-                "load_balance" => {
-                    let moved = number("moved").max(0).unsigned_abs();
-                    *funnel.attempts_by_moved.get_or_insert_default().entry(moved).or_default() += 1;
-                }
-                "find_busiest_group" => {
-                    add(&mut funnel.searches, true);
-                    add(&mut funnel.no_busiest_group, number("group") == 0);
-                }
-                "active_balance" => add(&mut funnel.active_balance, true),
-                _ => {}
-            }
+            funnel.take(record);
             ControlFlow::Continue(())
         });
         Some(funnel)
+    }
+
+    /// Counts a record, if it is of one of the probes.
+    pub(crate) fn take(&mut self, record: &Record<'_>) {
+        let Some(format) = record.format().filter(|f| f.system == "lb") else { return };
+        let add = |sum: &mut Option<u64>, n: bool| *sum = sum.map(|sum| sum + u64::from(n));
+        let number = |field| record.number(field).unwrap_or(0);
+        match format.name.as_str() {
+            "newidle_balance" => {
+                add(&mut self.newidle, true);
+                add(&mut self.newidle_pulled, number("pulled") > 0);
+            }
+            "load_balance" => {
+                let moved = number("moved").max(0).unsigned_abs();
+                *self.attempts_by_moved.get_or_insert_default().entry(moved).or_default() += 1;
+            }
+            "find_busiest_group" => {
+                add(&mut self.searches, true);
+                add(&mut self.no_busiest_group, number("group") == 0);
+            }
+            "active_balance" => add(&mut self.active_balance, true),
+            _ => {}
+        }
     }
 
     /// For people.

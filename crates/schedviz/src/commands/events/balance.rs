@@ -1,0 +1,73 @@
+//! `schedviz events --balance`: the causes of migrations.
+
+use super::funnel::Funnel;
+use super::{EventsArgs, options, over_lanes, quoted};
+use crate::args::BeginArgs;
+use crate::output::Forms;
+use crate::present::Document;
+use crate::subject::Subject;
+use anyhow::{Result, bail};
+use events::{Balance, BalanceReport};
+use sched::Migration;
+use serde::Serialize;
+use std::io;
+
+/// The causes of migrations, and what probes on the balancer say.
+#[derive(Serialize)]
+pub(crate) struct WithProbes<'r> {
+    #[serde(flatten)]
+    pub(crate) report: &'r BalanceReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) probes: Option<Funnel>,
+}
+
+impl WithProbes<'_> {
+    /// The tables for people.
+    pub(crate) fn text(&self) -> String {
+        let funnel = self.probes.as_ref().map_or_else(String::new, Funnel::text);
+        format!("{}{funnel}", events::balance_text(self.report))
+    }
+}
+
+/// The causes of migrations.
+pub(super) fn run(args: &EventsArgs, subject: &Subject) -> Result<()> {
+    if subject.trace.format_named("sched", "sched_migrate_task").is_none() {
+        bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", subject.name());
+    }
+    let tasks = args.tasks.filter()?;
+    let wanted = |m: &Migration| tasks.takes(m.pid, || m.command);
+    let listing = args.output.wants_entries();
+    let analysis = || {
+        let all = Balance::new(&subject.topology, &subject.shown.chosen, subject.from, subject.to);
+        all.listing(listing).only(&wanted)
+    };
+    let outcome = subject.follow(&BeginArgs::default(), subject.page(), analysis)?;
+    let (report, found) = (outcome.output, outcome.diagnostics);
+    let report = WithProbes { report: &report, probes: Funnel::of(subject) };
+    let text = || report.text();
+    let figure = || {
+        over_lanes(args, subject, &found, |heading, background| {
+            events::balance_figure(report.report, &options(subject), heading, background)
+        })
+    };
+    let document = Document::of(subject, &report, &found);
+    if let (Some(left_out), false) = (report.report.unlisted, subject.read.quiet) {
+        eprintln!("schedviz: {left_out} migrations are not listed; --min, --max and --tasks choose a part of them");
+    }
+    let table = |out: &mut dyn io::Write| migrations(report.report, out);
+    document.give("balance", subject, &args.output, Forms::told(text, figure).and_drawn().with_csv(table))
+}
+
+/// The migrations one by one as a table, with the words of the JSON document.
+fn migrations(report: &BalanceReport, out: &mut dyn io::Write) -> Result<()> {
+    writeln!(out, "ts_ns,cpu,pid,command,from_cpu,to_cpu,cause,queued,distance,until_run_ns")?;
+    for m in report.migrations.iter().flatten() {
+        let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let (cause, distance) = (word(serde_json::to_value(m.cause)?), word(serde_json::to_value(m.distance)?));
+        let command = quoted(&m.command.to_string());
+        let until_run = m.until_run_ns.map_or_else(String::new, |until| until.0.to_string());
+        let (ts, cpu, pid, from, to) = (m.ts_ns.0, m.cpu, m.pid, m.from_cpu, m.to_cpu);
+        writeln!(out, "{ts},{cpu},{pid},{command},{from},{to},{cause},{},{distance},{until_run}", m.queued)?;
+    }
+    Ok(())
+}
