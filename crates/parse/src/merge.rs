@@ -3,8 +3,9 @@
 //! Each round decodes several units (see [`crate::stream`]), in parallel. The time of the last record
 //! that a CPU has delivered is its *frontier*; what it delivers later is not earlier. The smallest
 //! frontier of all CPUs that are not at their end is the *watermark*: every item before it is known,
-//! and is merged and passed on. The CPU that holds the watermark is decoded in every round, so every
-//! round makes progress.
+//! and is merged and passed on. So is every item at it of the first CPU that holds it, and of those before that one,
+//! which are past it: however many events a file has at one time, they do not pile up. The CPU that holds the
+//! watermark is decoded in every round, so every round makes progress.
 //!
 //! The order is (time, CPU, buffer, position in the file). It depends on the data alone: neither
 //! on the number of threads nor on the budget, which only decide how far ahead is decoded.
@@ -42,6 +43,9 @@ use std::thread::Thread;
 
 /// Units of a CPU that may wait to be merged before it has to wait for the others.
 const AHEAD: usize = 2;
+
+/// Bytes that a unit usually has at most; larger ones count as several.
+const UNIT: u64 = 64 << 10;
 
 /// Batches that may wait to be looked at.
 const QUEUED: usize = 16;
@@ -93,10 +97,16 @@ impl<T: Timed> Lane<'_, T> {
         self.next >= self.pages.units()
     }
 
-    /// How many units will still wait when all before `watermark` is merged.
-    fn left_at(&self, watermark: Option<Ts>) -> usize {
-        let Some(watermark) = watermark else { return 0 };
-        self.ready.iter().rev().take_while(|unit| unit.items.last().is_some_and(|item| item.ts() >= watermark)).count()
+    /// How many units will still wait when all before `end` is merged.
+    fn left_at(&self, end: Ts) -> usize {
+        let waits = |unit: &&Ready<T>| unit.items.last().is_some_and(|item| item.ts() >= end);
+        let left = self.ready.iter().rev().take_while(waits).count();
+        left.saturating_mul(self.cost(self.next.saturating_sub(1)))
+    }
+
+    /// As how many units one counts.
+    fn cost(&self, unit: usize) -> usize {
+        self.pages.bytes_of(unit).div_ceil(UNIT).max(1) as usize
     }
 
     /// Takes all before `watermark` into this round.
@@ -285,6 +295,21 @@ impl<T> Readers<T> {
     }
 }
 
+/// What is known of all lanes: whatever is decoded later is not earlier, and at this time not of an earlier lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Watermark {
+    ts: Ts,
+    /// The first lane that has not been decoded beyond this time.
+    lane: usize,
+}
+
+impl Watermark {
+    /// The time before which the items of a lane can be merged.
+    fn end_of(self, lane: usize) -> Ts {
+        if lane <= self.lane { Ts(self.ts.0.saturating_add(1)) } else { self.ts }
+    }
+}
+
 /// The lanes, and what is needed to merge them.
 struct Merger<'t, T> {
     lanes: Vec<Lane<'t, T>>,
@@ -321,14 +346,16 @@ impl<'t, T: Timed> Merger<'t, T> {
         mut pass_on: impl FnMut(&mut Vec<T>) -> ControlFlow<()>,
     ) -> Found {
         let Found { mut diagnostics, mut of_all } = Found::default();
-        let mut units = decode(self.round(Some(self.start)), &mut || ControlFlow::Continue(())).unwrap_or_default();
+        let start = Some(Watermark { ts: self.start, lane: 0 });
+        let mut units = decode(self.round(start), &mut || ControlFlow::Continue(())).unwrap_or_default();
         loop {
             for Decoded { lane, number, unit } in units {
                 if let Some(lane) = self.lanes.get_mut(lane) {
                     lane.accept(number, unit, &mut diagnostics);
                 }
             }
-            let watermark = self.lanes.iter().filter(|l| !l.is_exhausted()).map(|l| l.seam.frontier()).min();
+            let lanes = self.lanes.iter().enumerate().filter(|(_, lane)| !lane.is_exhausted());
+            let watermark = lanes.map(|(index, lane)| Watermark { ts: lane.seam.frontier(), lane: index }).min();
             let next = self.round(watermark);
             units = match decode(next, &mut || self.drain(watermark, &mut pass_on)) {
                 Some(decoded) if watermark.is_some() => decoded,
@@ -351,8 +378,9 @@ impl<'t, T: Timed> Merger<'t, T> {
     }
 
     /// The units of the next round, to be decoded while all before `watermark` is merged.
-    fn round(&mut self, watermark: Option<Ts>) -> Vec<Task<'t, T>> {
-        let left: Vec<usize> = self.lanes.iter().map(|lane| lane.left_at(watermark)).collect();
+    fn round(&mut self, watermark: Option<Watermark>) -> Vec<Task<'t, T>> {
+        let left_of = |(index, lane): (usize, &Lane<'t, T>)| watermark.map_or(0, |w| lane.left_at(w.end_of(index)));
+        let left: Vec<usize> = self.lanes.iter().enumerate().map(left_of).collect();
         let held: usize = left.iter().sum();
         let room = self.lanes.len().saturating_mul(AHEAD).saturating_add(self.budget).saturating_sub(held);
         let picked = pick(&self.lanes, &left, self.budget.min(room));
@@ -367,12 +395,13 @@ impl<'t, T: Timed> Merger<'t, T> {
     /// Merges what is before the watermark: finds the order of all that is, and passes it on.
     fn drain(
         &mut self,
-        watermark: Option<Ts>,
+        watermark: Option<Watermark>,
         pass_on: &mut impl FnMut(&mut Vec<T>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let watermark = watermark.unwrap_or(Ts(i64::MAX));
         let Merger { lanes, spare, order, batch, .. } = self;
-        lanes.iter_mut().for_each(|lane| lane.take_before(watermark));
+        for (index, lane) in lanes.iter_mut().enumerate() {
+            lane.take_before(watermark.map_or(Ts(i64::MAX), |watermark| watermark.end_of(index)));
+        }
         let units = lanes.iter().flat_map(|lane| &lane.ready);
         let stretches: Vec<&[T]> = units.map(Ready::taken).filter(|taken| !taken.is_empty()).collect();
         let mut ordered = order.of(&stretches);
@@ -414,7 +443,7 @@ fn pick<T: Timed>(lanes: &[Lane<'_, T>], left: &[usize], budget: usize) -> Vec<(
         .filter(|(_, lane)| !lane.is_exhausted())
         .map(|(index, lane)| Reverse((lane.seam.frontier(), index, lane.next)))
         .collect();
-    let mut picked = Vec::new();
+    let (mut picked, mut cost) = (Vec::new(), 0usize);
     while let Some(Reverse((frontier, index, unit))) = heap.pop() {
         let Some(lane) = lanes.get(index) else { continue };
         // The first is the CPU that holds the watermark; it must move.
@@ -422,7 +451,8 @@ fn pick<T: Timed>(lanes: &[Lane<'_, T>], left: &[usize], budget: usize) -> Vec<(
             continue;
         }
         picked.push((index, unit));
-        if picked.len() >= budget.max(1) {
+        cost = cost.saturating_add(lane.cost(unit));
+        if cost >= budget.max(1) {
             break;
         }
         let next = unit.saturating_add(1);
@@ -443,7 +473,7 @@ mod tests {
     use sched::Cpu;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    #[derive(Clone)]
+    #[derive(Clone, Debug, PartialEq)]
     struct Instant(Ts);
 
     impl Timed for Instant {
@@ -458,6 +488,38 @@ mod tests {
         fn after_gap(_: Cpu, _: Ts, _: Loss, _: Option<&mut Instant>) -> Option<Instant> {
             None
         }
+    }
+
+    /// Where all events of several CPUs have one time, and nothing is before it, they are merged all the same: CPU by
+    /// CPU, and what is decoded ahead stays bounded.
+    #[test]
+    fn events_of_one_time_do_not_pile_up() {
+        const UNITS: usize = 500;
+        let layout = PageLayout::new(Endian::Little, 8, 4096);
+        let pages = |cpu| CpuPages {
+            cpu: Cpu(cpu),
+            layout,
+            store: Store::Plain { at: 0, size: (UNITS as u64) << 15, unit: 1 << 15 },
+            is_cut: false,
+            recorded: None,
+            overwritten: 0,
+        };
+        let (a, b, c) = (pages(0), pages(1), pages(2));
+        let lanes = [(0, &a, 0), (0, &b, 0), (0, &c, 0)];
+        let decoded = AtomicUsize::new(0);
+        let decode = |_: Task<'_, Instant>| {
+            decoded.fetch_add(1, Ordering::Relaxed);
+            Unit { items: vec![Instant(Ts(7)); BATCH], last: Some(Ts(7)), ..Unit::default() }
+        };
+        let (mut seen, mut ahead) = (0, 0);
+        let mut sink = |items: &[Instant]| {
+            seen += items.len();
+            ahead = ahead.max(decoded.load(Ordering::Relaxed) - seen / BATCH);
+            ControlFlow::Continue(())
+        };
+        merge(&lanes, Ts(7), 8, &None, decode, &mut sink, &mut []);
+        assert_eq!(seen, 3 * UNITS * BATCH);
+        assert!(ahead <= 3 * AHEAD + 2 * 8, "{ahead} units ahead");
     }
 
     /// Of a single CPU each stretch is a whole unit: what runs ahead is bounded by items.
