@@ -12,6 +12,7 @@ mod figures;
 mod hotplug;
 mod latency;
 mod laws;
+mod limits;
 mod listing;
 mod lock_sleep;
 mod memory;

@@ -2,6 +2,7 @@
 
 use crate::bytes::Bytes;
 use crate::bytes::Endian;
+use crate::limits;
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -23,23 +24,27 @@ impl Codec {
     }
 }
 
-/// More than this no writer puts into a chunk: 10 pages of 1 MiB at the most.
-const LARGEST_CHUNK: usize = 32 << 20;
-/// Header texts: symbols are 15 MB, formats 2 MB.
-const LARGEST_TEXT: usize = 1 << 30;
-
-/// One chunk of a CPU's data.
+/// One chunk of a CPU's data, or a piece of a large one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
-    /// File offset of its compressed bytes,
+    /// File offset of its compressed bytes.
     pub(crate) at: u64,
-    /// their number,
+    /// The number of its compressed bytes.
     pub(crate) compressed: u32,
-    /// and what they expand to.
+    /// The number of bytes of the whole chunk, decompressed.
     pub(crate) size: u32,
+    /// Where the piece begins in these.
+    pub(crate) start: u32,
+    /// The number of bytes of the piece.
+    pub(crate) length: u32,
 }
 
 impl Chunk {
+    /// The piece among the bytes of the whole chunk.
+    pub(crate) fn piece<'b>(&self, whole: &'b [u8]) -> Option<&'b [u8]> {
+        whole.get(self.start as usize..self.start.checked_add(self.length)? as usize)
+    }
+
     /// Where its compressed bytes are in the file.
     pub(crate) fn place(&self) -> Range<u64> {
         self.at..self.at.saturating_add(self.compressed.into())
@@ -52,6 +57,8 @@ pub(crate) struct Chunks {
     pub(crate) chunks: Vec<Chunk>,
     /// The file ends before the last one does, or a size is impossible.
     pub(crate) cut: bool,
+    /// It was cut where a chunk is larger than a limit.
+    pub(crate) beyond: bool,
 }
 
 impl Chunks {
@@ -72,11 +79,12 @@ impl Chunks {
                 break;
             };
             let at = bytes.at();
-            if size as usize > LARGEST_CHUNK || bytes.take(compressed.into()).is_err() {
+            found.beyond = size > limits::CHUNK;
+            if found.beyond || bytes.take(compressed.into()).is_err() {
                 found.cut = true;
                 break;
             }
-            found.chunks.push(Chunk { at, compressed, size });
+            found.chunks.push(Chunk { at, compressed, size, start: 0, length: size });
             if bytes.at().saturating_sub(told) > 16 << 20 {
                 passed(told..bytes.at());
                 told = bytes.at();
@@ -85,20 +93,57 @@ impl Chunks {
         passed(told..bytes.at());
         found
     }
+
+    /// Ends the chunks where those of the file expand to more than the bytes that are left, and takes off what they do.
+    pub(crate) fn bound(&mut self, left: &mut u64) {
+        let affordable = self.chunks.iter().take_while(|chunk| {
+            let rest = left.checked_sub(chunk.size.into());
+            *left = rest.unwrap_or(0);
+            rest.is_some()
+        });
+        let count = affordable.count();
+        if count < self.chunks.len() {
+            self.chunks.truncate(count);
+            (self.cut, self.beyond) = (true, true);
+        }
+    }
+}
+
+/// Bytes of a piece of a large chunk, where the chunks of so many CPUs are merged: a piece of each is in memory.
+pub(crate) fn piece_size(cpus: usize, page: usize) -> u32 {
+    let bytes = ((16 << 20) / cpus.max(1)).clamp(64 << 10, 1 << 20);
+    let page = page.max(1);
+    bytes.div_ceil(page).saturating_mul(page).min(1 << 30) as u32
+}
+
+/// Splits chunks that are larger than a piece. Each piece is decompressed anew: that takes time, and no memory.
+pub(crate) fn split(chunks: &mut Vec<Chunk>, piece: u32) {
+    let piece = piece.max(1);
+    if chunks.iter().all(|chunk| chunk.length <= piece) {
+        return;
+    }
+    let pieces = |chunk: &Chunk| {
+        let chunk = *chunk;
+        (0..chunk.length.div_ceil(piece)).map(move |nth| {
+            let start = nth.saturating_mul(piece);
+            Chunk { start, length: chunk.length.saturating_sub(start).min(piece), ..chunk }
+        })
+    };
+    *chunks = chunks.iter().flat_map(pieces).collect();
 }
 
 thread_local! {
     static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Decompresses one chunk into `out`, which is cleared first. zstd frames are written without
+/// Decompresses one chunk into `out`, which is cleared first. The caller bounds the size. zstd frames are written without
 /// their content size, so the size must come from outside.
 pub(crate) fn decompress(codec: Codec, compressed: &[u8], size: usize, out: &mut Vec<u8>) -> Option<()> {
     out.clear();
-    if size > LARGEST_TEXT || impossible(compressed.len(), size) {
+    if impossible(compressed.len(), size) {
         return None;
     }
-    out.reserve_exact(size);
+    out.try_reserve_exact(size).ok()?;
     match codec {
         Codec::Zstd => ZSTD.with_borrow_mut(|decompressor| {
             let decompressor = match decompressor {
@@ -173,7 +218,38 @@ mod tests {
         // A count of four thousand million allocates nothing (case 29).
         assert!(index(&[0xff; 8], 0).cut);
         assert!(index(&[], 77).cut);
-        assert!(index(&data(&[(1, u32::MAX, b"a")]), 0).cut);
+        let beyond = index(&data(&[(3, limits::CHUNK, b"abc"), (1, limits::CHUNK + 1, b"a")]), 0);
+        assert_eq!((beyond.chunks.len(), beyond.cut, beyond.beyond), (1, true, true));
+    }
+
+    #[test]
+    fn all_chunks_of_a_file_have_a_limit() {
+        let bytes = data(&[(1, 100, b"a"), (1, 50, b"b"), (1, 50, b"c")]);
+        let mut left = 160;
+        let bound = |left: &mut u64| {
+            let mut found = index(&bytes, 0);
+            found.bound(left);
+            (found.chunks.len(), found.beyond, found.cut)
+        };
+        assert_eq!((bound(&mut left), left), ((2, true, true), 0), "the chunks of the next CPU have nothing left");
+        assert_eq!(bound(&mut left), (0, true, true));
+        left = 1000;
+        assert_eq!((bound(&mut left), left), ((3, false, false), 800));
+    }
+
+    #[test]
+    fn large_chunks_are_read_in_pieces_of_whole_pages() {
+        assert_eq!(
+            (piece_size(1, 4096), piece_size(64, 4096), piece_size(100_000, 4096)),
+            (1 << 20, 256 << 10, 64 << 10)
+        );
+        assert_eq!(piece_size(100_000, 1 << 20), 1 << 20);
+        let mut chunks = index(&data(&[(1, 40, b"a"), (1, 100, b"b")]), 0).chunks;
+        split(&mut chunks, 40);
+        let pieces: Vec<_> = chunks.iter().map(|chunk| (chunk.at, chunk.size, chunk.start, chunk.length)).collect();
+        assert_eq!(pieces, [(12, 40, 0, 40), (21, 100, 0, 40), (21, 100, 40, 40), (21, 100, 80, 20)]);
+        let whole: Vec<u8> = (0..100).collect();
+        assert_eq!(chunks.last().and_then(|chunk| chunk.piece(&whole)), Some(&whole[80..]));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod text;
 use crate::bytes::{Endian, Layout};
 use crate::format::{sign_extend, zero_extend};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 pub(crate) use parse::{Parsed, parse};
 pub(crate) use text::{arguments, string_literal};
@@ -152,9 +153,9 @@ impl Expr {
     }
 
     /// Adds the fields that it names.
-    pub(crate) fn add_fields(&self, to: &mut Vec<usize>) {
+    pub(crate) fn add_fields(&self, to: &mut BTreeSet<usize>) {
         if let Expr::Field(field) | Expr::Length(field) | Expr::Element(field, _) | Expr::Bits(field, _) = self {
-            to.push(*field);
+            to.insert(*field);
         }
         self.parts().into_iter().for_each(|part| part.add_fields(to));
     }
@@ -299,6 +300,7 @@ fn apply(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits;
 
     #[test]
     fn folds_the_kernels_expressions() {
@@ -311,12 +313,45 @@ mod tests {
         assert_eq!(constant("0xffffffffffffffff / 2 > 1 && -1 / 2 == 0"), Some(1), "with a sign and without");
         assert_eq!(fold("REC->prev_state & (2048-1)"), Some((2047, true)));
         assert_eq!(fold("(unsigned long)(REC->prev_state) & ~0x0f"), Some((!0x0f, true)));
-        for bad in ["", "1 +", "(1", "1)", "1/0", "1 << 99", "x", "0x", "1 ? 2", "\"a\"", "1, 2", &"(".repeat(500)] {
+        for bad in [
+            "",
+            "1 +",
+            "(1",
+            "1)",
+            "(1 }",
+            "1 ]",
+            "1/0",
+            "1 << 99",
+            "x",
+            "0x",
+            "1 ? 2",
+            "\"a\"",
+            "1, 2",
+            &"(".repeat(500),
+        ] {
             assert_eq!(fold(bad), None, "{bad}");
         }
         assert_eq!(fold(&format!("1{}", "+1".repeat(100_000))), None, "no end of it");
         let names = format!("1{}", r#"+__print_flags(1, "|", { 1 + 1, "a" })"#.repeat(2_000));
         assert!(parse(&names).is_none(), "nor by names between");
+    }
+
+    /// What a hostile text costs: with a search for the end of a cast at each parenthesis these took minutes.
+    #[test]
+    fn megabytes_are_refused_while_they_are_read() {
+        let begun = std::time::Instant::now();
+        for piece in ["(", "((int)", "~", "(a ", "1,", "REC->a,", "{", "'a',", "a(", "\"\"", "REC->x["] {
+            assert!(parse(&piece.repeat((4 << 20) / piece.len())).is_none(), "{piece}");
+        }
+        assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", begun.elapsed());
+        let deep = |depth: usize| format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
+        assert_eq!((constant(&deep(limits::NESTING - 2)), constant(&deep(limits::NESTING))), (Some(1), None));
+        let long = |operators: usize| format!("1{}", "+1".repeat(operators));
+        let most = limits::OPERATORS as usize - 1;
+        assert_eq!((constant(&long(most)), constant(&long(most + 1))), (Some(1000), None));
+        let many = |tokens: usize| parse(&format!("1{}", ",1".repeat((tokens - 1) / 2))).map(|p| p.expressions.len());
+        assert_eq!(many(limits::TOKENS - 1), Some(limits::TOKENS / 2));
+        assert_eq!(many(limits::TOKENS + 1), None);
     }
 
     #[test]

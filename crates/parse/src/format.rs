@@ -6,6 +6,7 @@
 
 use crate::bytes::Endian;
 use crate::expr::Number;
+use crate::limits;
 use crate::print::Form;
 use sched::event::escaped;
 use std::ops::Range;
@@ -93,13 +94,13 @@ impl EventFormat {
         while let Some(line) = lines.next() {
             let line = line.trim_ascii();
             if let Some(name) = line.strip_prefix("name:") {
-                format.name = escaped(name.trim_ascii().to_owned());
+                format.name = escaped(limits::cut(name.trim_ascii(), limits::NAME).to_owned());
             } else if let Some(number) = line.strip_prefix("ID:") {
                 id = number.trim_ascii().parse().ok();
             } else if line.starts_with("field") {
                 match Field::parse(line) {
-                    Some(field) => format.fields.push(field),
-                    None => format.odd_lines = format.odd_lines.saturating_add(1),
+                    Some(field) if format.fields.len() < limits::FIELDS => format.fields.push(field),
+                    _ => format.odd_lines = format.odd_lines.saturating_add(1),
                 }
             } else if let Some(fmt) = line.strip_prefix("print fmt:") {
                 // The text may go on over several lines, also within quotes (9p_protocol_dump).
@@ -108,7 +109,11 @@ impl EventFormat {
                     text.push('\n');
                     text.push_str(more);
                 }
-                format.print_fmt = text;
+                if text.len() <= limits::PRINT_FORMAT {
+                    format.print_fmt = text;
+                } else {
+                    format.odd_lines = format.odd_lines.saturating_add(1);
+                }
             }
         }
         if let Some(last) = format.fields.last_mut() {
@@ -143,6 +148,9 @@ const LARGEST: usize = 1 << 21;
 impl Field {
     /// Parses `field:<declaration>; offset:<n>; size:<n>; signed:<0|1>;`.
     fn parse(line: &str) -> Option<Field> {
+        if line.len() > limits::DESCRIPTION {
+            return None;
+        }
         let mut declaration = None;
         let (mut offset, mut size, mut signed) = (None, None, false);
         for part in line.split(';') {
@@ -406,6 +414,15 @@ print fmt: \"comm=%s\", __get_str(comm)
         assert_eq!(buf.bytes(&[1; 24], Endian::Little), [1; 8]);
         let inner = of(&format!("\tfield:struct empty e;\toffset:8;\tsize:0;\tsigned:0;\n{ip}"));
         assert_eq!(inner.field("e").unwrap().shape, Shape::Opaque, "another field follows");
+    }
+
+    #[test]
+    fn names_and_descriptions_have_a_limit() {
+        let long = "ä".repeat(100_000);
+        let format =
+            EventFormat::parse("x", &format!("name: {long}\nID: 7\n\tfield:int x; offset:0; size:4; {long}\n"));
+        let format = format.expect("a format");
+        assert_eq!((format.name.len(), format.fields.len(), format.odd_lines), (254, 0, 1), "whole characters");
     }
 
     #[test]

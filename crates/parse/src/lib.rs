@@ -20,6 +20,7 @@ mod error;
 mod expr;
 mod format;
 mod header;
+mod limits;
 mod lock_sleep;
 mod map;
 mod merge;

@@ -8,11 +8,14 @@
 use crate::bytes::{Endian, Layout, until_nul};
 use crate::expr::{self, Expr, Fields, Number, Parsed};
 use crate::format::{EventFormat, Field, Shape, zero_extend};
+use crate::limits::{self, EVENT_TEXT};
 use crate::printk::{self, Missing, Pointed, Source};
 use crate::record::Record;
 use crate::symbols::Symbols;
+use rustc_hash::FxHashMap;
 use sched::event::{escape, escape_lines};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The print format of an event, where it is one that can be followed.
@@ -42,8 +45,11 @@ impl Form {
     /// `"pid=%d comm=%s", REC->pid, __get_str(comm)`.
     fn parse(print_fmt: &str, format: &EventFormat) -> Option<Form> {
         let Parsed { expressions, fields } = expr::parse(print_fmt)?;
-        let place = |name: &String| format.fields.iter().position(|field| field.name == *name);
-        let fields = fields.iter().map(place).collect::<Option<Vec<usize>>>()?;
+        let mut places = FxHashMap::default();
+        for (place, field) in format.fields.iter().enumerate() {
+            places.entry(field.name.as_str()).or_insert(place);
+        }
+        let fields = fields.iter().map(|name| places.get(name.as_str()).copied()).collect::<Option<Vec<usize>>>()?;
         let mut expressions = expressions.into_iter();
         let Expr::Text(text) = expressions.next()? else { return None };
         let arguments: Vec<Expr> = expressions.collect();
@@ -55,11 +61,11 @@ impl Form {
     /// Whether what it names is told although some of its arguments cannot be known.
     /// That is so of `page=%p pfn=%lx`, where the page is reckoned from the same field.
     fn tells_all(&self) -> bool {
-        let (mut told, mut untold) = (Vec::new(), Vec::new());
+        let (mut told, mut untold) = (BTreeSet::new(), BTreeSet::new());
         for argument in &self.arguments {
             argument.add_fields(if argument.is_known() { &mut told } else { &mut untold });
         }
-        untold.iter().all(|field| told.contains(field))
+        untold.is_subset(&told)
     }
 
     /// What a record of this format says.
@@ -177,6 +183,14 @@ impl<'r, F: Fields<'r>> Source<'r> for Arguments<'r, F> {
     }
 }
 
+/// Whether the text of an event behind `from` is longer than the limit.
+fn is_full(out: &str, from: usize) -> bool {
+    out.len().saturating_sub(from) > EVENT_TEXT
+}
+
+/// Behind the text of an event that was cut.
+const CUT: &str = "\u{2026} [cut at 64 KiB]";
+
 impl Record<'_> {
     /// What the event says, as `trace-cmd report` has it behind the event's name, without a newline
     /// at the end, and escaped where it could move a terminal's cursor.
@@ -190,6 +204,11 @@ impl Record<'_> {
     pub fn print(&self, out: &mut String) {
         let from = out.len();
         self.put(out);
+        if is_full(out, from) {
+            let kept = limits::cut(out.get(from..).unwrap_or_default(), EVENT_TEXT).len();
+            out.truncate(from.saturating_add(kept));
+            out.push_str(CUT);
+        }
         // Some formats end a line that the list ends itself.
         out.truncate(out.trim_end_matches('\n').len().max(from));
         // What the file itself holds, formats and symbols, is no more to be trusted than names.
@@ -230,7 +249,8 @@ impl Record<'_> {
             "raw_data" => {
                 // Its format has the first byte only.
                 let (id, field) = (self.number("id")?, self.format()?.field("buf")?);
-                let bytes = expr::shown::hex(field.bytes(self.payload(), self.endian()), " ");
+                let bytes = field.bytes(self.payload(), self.endian());
+                let bytes = expr::shown::hex(bytes.get(..EVENT_TEXT).unwrap_or(bytes), " ");
                 // Writing to a string cannot fail.
                 let _ = write!(out, "# {id:x} {bytes}");
             }
@@ -250,6 +270,7 @@ impl Record<'_> {
 
     /// Each caller in a line of its own.
     fn put_stack(&self, out: &mut String) {
+        let from = out.len();
         out.push_str("<stack trace >");
         let (endian, long) = (self.endian(), self.long());
         // The field is declared with eight callers, and has as many as the record.
@@ -257,7 +278,7 @@ impl Record<'_> {
         for chunk in self.payload().get(start..).unwrap_or_default().chunks_exact(long.max(1)) {
             let Some(address) = endian.uint(chunk, 0, long) else { break };
             // All ones end a stack of early kernels.
-            if address == u64::MAX >> (64 - 8 * long.clamp(1, 8)) {
+            if address == u64::MAX >> (64 - 8 * long.clamp(1, 8)) || is_full(out, from) {
                 break;
             }
             // Writing to a string cannot fail.
@@ -270,7 +291,11 @@ impl Record<'_> {
 
     /// `name=value` for each field.
     fn put_fields(&self, format: &EventFormat, out: &mut String) {
+        let from = out.len();
         for (nth, field) in format.own_fields().enumerate() {
+            if is_full(out, from) {
+                return;
+            }
             if nth > 0 {
                 out.push(' ');
             }

@@ -9,6 +9,7 @@ mod pointed;
 
 use crate::bytes::{Endian, Layout, until_nul};
 use crate::format::sign_extend;
+use crate::limits::{EVENT_TEXT, WIDTH};
 use crate::symbols::Named;
 use std::borrow::{Borrow, Cow};
 use std::ops::Range;
@@ -21,9 +22,6 @@ pub(crate) struct Kernel<'k> {
     pub(crate) layout: Layout,
     pub(crate) symbols: &'k dyn Named,
 }
-
-/// A width or precision beyond this is damage; nothing in a 4 KiB page is longer.
-const WIDEST: usize = 4096;
 
 /// One conversion of a format, without its `%`.
 #[derive(Clone, Debug)]
@@ -205,7 +203,12 @@ fn put<'a>(
     kernel: &Kernel<'_>,
     out: &mut String,
 ) {
+    let start = out.len();
     for piece in pieces {
+        // The text is cut at the limit by its user, who says so.
+        if out.len().saturating_sub(start) > EVENT_TEXT {
+            return;
+        }
         let Piece { words, conversion } = piece.borrow();
         out.push_str(fmt.get(words.clone()).unwrap_or_default());
         match conversion.as_ref().map_or(Ok(()), |c| convert(c, arguments, kernel, out)) {
@@ -291,11 +294,11 @@ impl Fit {
         let width = told(c.width)?;
         let precision = match c.precision {
             // A negative one is none.
-            Some(amount) => usize::try_from(told(amount)?).ok().map(|n| n.min(WIDEST)),
+            Some(amount) => usize::try_from(told(amount)?).ok().map(|n| n.min(WIDTH)),
             None => None,
         };
         let flags = Flags { left: c.flags.left || width < 0, ..c.flags };
-        Ok(Fit { flags, width: width.unsigned_abs().min(WIDEST as u64) as usize, precision })
+        Ok(Fit { flags, width: width.unsigned_abs().min(WIDTH as u64) as usize, precision })
     }
 
     /// Adds a text of these characters.
@@ -408,7 +411,7 @@ fn amount(mut next: char, chars: &mut Chars<'_>) -> Option<(Amount, char)> {
     }
     let mut value = 0usize;
     while let Some(digit) = next.to_digit(10) {
-        value = value.saturating_mul(10).saturating_add(digit as usize).min(WIDEST);
+        value = value.saturating_mul(10).saturating_add(digit as usize).min(WIDTH);
         next = chars.next()?;
     }
     Some((Amount::Is(value), next))
@@ -475,6 +478,17 @@ mod tests {
         assert_eq!(text("%hhd %hd", &[0x0001_00ff]), "-1 1", "a char, then a short on its boundary");
         assert_eq!(text("%*d|%-*d|%.*d", &[4, 7, 4, 7, 3, 7]), "   7|7   |007");
         assert_eq!(text("100%% %c", &[u32::from(b'x')]), "100% x");
+    }
+
+    #[test]
+    fn widths_have_a_limit() {
+        assert_eq!(text("%999999d", &[7]).len(), 4096);
+        assert_eq!(text("%*d", &[i32::MAX as u32, 7]).len(), 4096);
+        assert_eq!(text("%-*d|", &[i32::MIN as u32, 7]).len(), 4097);
+        assert_eq!(text("%.*d", &[i32::MAX as u32, 7]).len(), 4096);
+        // The piece that reaches the limit is the last.
+        let long = text(&"%4096d".repeat(10_000), &[7; 10_000]);
+        assert!((EVENT_TEXT..=EVENT_TEXT + 4096).contains(&long.len()), "{}", long.len());
     }
 
     #[test]

@@ -123,7 +123,15 @@ impl CpuPages {
     pub(crate) fn bytes_of(&self, unit: usize) -> u64 {
         match &self.store {
             Store::Plain { unit, .. } => self.unit_size(*unit),
-            Store::Chunks { chunks, .. } => chunks.get(unit).map_or(0, |chunk| chunk.size.into()),
+            Store::Chunks { chunks, .. } => chunks.get(unit).map_or(0, |chunk| chunk.length.into()),
+        }
+    }
+
+    /// Whether a unit is a further piece of the chunk that the unit before it is a piece of.
+    pub(crate) fn is_continued(&self, unit: usize) -> bool {
+        match &self.store {
+            Store::Plain { .. } => false,
+            Store::Chunks { chunks, .. } => chunks.get(unit).is_some_and(|chunk| chunk.start > 0),
         }
     }
 
@@ -153,12 +161,13 @@ impl CpuPages {
             // The file has become shorter since it was opened, or the disk fails.
             return source.read(&place, buffer).ok_or(Diagnostic::TruncatedData);
         };
-        let mut decompress = || {
-            let bytes = crate::header::slice(source.bytes(), &place)?;
-            chunk::decompress((*codec)?, bytes, chunks.get(unit)?.size as usize, buffer)
+        let decompress = |buffer| {
+            let (bytes, chunk) = (crate::header::slice(source.bytes(), &place)?, chunks.get(unit)?);
+            chunk::decompress((*codec)?, bytes, chunk.size as usize, buffer)?;
+            Some(chunk)
         };
-        decompress().ok_or(Diagnostic::CorruptChunk)?;
-        Ok(buffer)
+        let chunk = decompress(buffer).ok_or(Diagnostic::CorruptChunk)?;
+        chunk.piece(buffer).ok_or(Diagnostic::CorruptChunk)
     }
 
     /// The same, in a buffer of the thread.

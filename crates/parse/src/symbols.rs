@@ -3,6 +3,7 @@
 
 use crate::bytes::until_nul;
 use crate::expr;
+use crate::limits;
 use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use sched::{Comm, Pid};
@@ -10,8 +11,10 @@ use sched::{Comm, Pid};
 /// `/proc/kallsyms`, by address.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Symbols {
-    /// Sorted.
-    by_address: Vec<(u64, String)>,
+    /// All names, one behind the other: a string for each would take three times the memory.
+    names: String,
+    /// Sorted: each address, and where its name begins and ends.
+    by_address: Vec<(u64, u32, u32)>,
 }
 
 /// Who knows the names of addresses. A trace reads its table when it is first asked.
@@ -22,13 +25,13 @@ pub(crate) trait Named {
 
 impl Named for Symbols {
     fn symbol(&self, address: u64) -> Option<(&str, u64)> {
-        let next = self.by_address.partition_point(|(a, _)| *a <= address);
+        let next = self.by_address.partition_point(|(a, ..)| *a <= address);
         // What lies behind the last symbol is in none.
-        if next == 0 || next == self.by_address.len() && self.by_address.last().is_none_or(|(a, _)| *a != address) {
+        if next == 0 || next == self.by_address.len() && self.by_address.last().is_none_or(|(a, ..)| *a != address) {
             return None;
         }
-        let (base, name) = self.by_address.get(next.checked_sub(1)?)?;
-        Some((name, address.wrapping_sub(*base)))
+        let (base, start, end) = self.by_address.get(next.checked_sub(1)?)?;
+        Some((self.names.get(*start as usize..*end as usize)?, address.wrapping_sub(*base)))
     }
 }
 
@@ -42,8 +45,11 @@ impl Symbols {
     /// Lines of `address type name[\t[module]]`. Where the kernel hid the addresses all are 0, and
     /// there are no symbols.
     pub(crate) fn parse(text: &[u8]) -> Symbols {
-        let mut by_address = Vec::new();
+        let (mut names, mut by_address) = (String::new(), Vec::new());
         for line in text.split(|b| *b == b'\n') {
+            if by_address.len() >= limits::SYMBOLS {
+                break;
+            }
             let mut words = line.split(|b| matches!(b, b' ' | b'\t')).filter(|w| !w.is_empty());
             let (Some(address), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else { continue };
             let Some(address) = hex(address) else { continue };
@@ -51,12 +57,15 @@ impl Symbols {
             if address == 0 || matches!(kind, b"A" | b"a") || name.starts_with(b"$") {
                 continue;
             }
-            by_address.push((address, String::from_utf8_lossy(name).into_owned()));
+            let start = names.len();
+            names.push_str(&String::from_utf8_lossy(name.get(..limits::NAME).unwrap_or(name)));
+            let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(names.len())) else { break };
+            by_address.push((address, start, end));
         }
         // Of several names for an address the first one counts.
-        by_address.sort_by_key(|(address, _)| *address);
-        by_address.dedup_by_key(|(address, _)| *address);
-        Symbols { by_address }
+        by_address.sort_by_key(|(address, ..)| *address);
+        by_address.dedup_by_key(|(address, ..)| *address);
+        Symbols { names, by_address }
     }
 }
 
@@ -73,6 +82,9 @@ pub(crate) fn printk_formats(text: &[u8]) -> FxHashMap<u64, String> {
         let (Some(address), Some(text)) = (hex(address.trim().as_bytes()), expr::string_literal(literal)) else {
             continue;
         };
+        if formats.len() >= limits::PRINTK_FORMATS {
+            break;
+        }
         // Addresses occur twice; they say the same.
         formats.entry(address).or_insert(text);
     }
@@ -88,6 +100,9 @@ pub(crate) fn cmdlines(text: &[u8]) -> FxHashMap<Pid, Comm> {
         let end = line.iter().position(|b| *b == b' ').unwrap_or(line.len());
         let (pid, name) = line.split_at(end);
         let pid = std::str::from_utf8(pid).ok().and_then(|p| p.parse().ok());
+        if names.len() >= limits::COMMANDS {
+            break;
+        }
         if let Some(pid) = pid {
             names.insert(Pid(pid), Comm::new(name.strip_prefix(b" ").unwrap_or(name)));
         }
@@ -107,6 +122,25 @@ mod tests {
         assert_eq!(s.symbol(0xffff_ffff_8100_02ff), Some(("schedule", 0x1ff)));
         assert_eq!((s.symbol(5), s.symbol(u64::MAX)), (None, None));
         assert_eq!(Symbols::parse(b"0 T a\n0 T b\n").symbol(0), None, "hidden addresses");
+    }
+
+    #[test]
+    fn tables_have_a_limit() {
+        use std::fmt::Write;
+        let lines = |count: usize, line: fn(&mut String, usize) -> std::fmt::Result| {
+            (0..count).fold(String::new(), |mut text, n| {
+                line(&mut text, n + 1).expect("written");
+                text
+            })
+        };
+        let symbols = lines(limits::SYMBOLS + 5, |text, n| writeln!(text, "{n:x} t a"));
+        assert_eq!(Symbols::parse(symbols.as_bytes()).by_address.len(), limits::SYMBOLS);
+        let long = format!("10 t {}\n20 t b\n", "x".repeat(1000));
+        assert_eq!(Symbols::parse(long.as_bytes()).symbol(0x10).map(|(name, _)| name.len()), Some(limits::NAME));
+        let formats = lines(limits::PRINTK_FORMATS + 5, |text, n| writeln!(text, "{n:x}:\"\""));
+        assert_eq!(printk_formats(formats.as_bytes()).len(), limits::PRINTK_FORMATS);
+        let commands = lines(limits::COMMANDS + 5, |text, n| writeln!(text, "{n} a"));
+        assert_eq!(cmdlines(commands.as_bytes()).len(), limits::COMMANDS);
     }
 
     #[test]

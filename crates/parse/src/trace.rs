@@ -1,19 +1,20 @@
 //! A trace: opened, described, and read in the ways there are.
 
 use crate::bytes::Endian;
-use crate::chunk::Chunks;
+use crate::chunk::{self, Chunks};
 use crate::clock::{ClockKind, Conversion};
 use crate::count::Counts;
 use crate::error::Error;
 use crate::format::EventFormat;
 use crate::header::{BufferHeader, BufferInfo, CpuStat, Header, Version};
+use crate::limits;
 use crate::map::Source;
 use crate::page::PageLayout;
 use crate::plan::{CommonAt, Plan};
 use crate::states::States;
 use crate::stream::{self, CpuPages, Pool, Store};
 use crate::symbols::{self, Symbols};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sched::pass::FirstEvent;
 use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Severity, Ts};
 use std::ops::Range;
@@ -153,8 +154,16 @@ impl Trace {
             }
         }
         let mut lanes = Vec::new();
+        let recorded = recorded(&header.options.stats);
+        let mut expansion = limits::decompressed(source.bytes().len() as u64);
         for buffer in &header.buffers {
-            lanes.push(cpu_pages(&source, &header, buffer, &pool, &mut diagnostics));
+            let mut pages = cpu_pages(&source, &header, buffer, &pool, &mut expansion, &mut diagnostics);
+            for pages in &mut pages {
+                if let Some(stat) = recorded.get(&(buffer.name.as_str(), pages.cpu.0)) {
+                    (pages.recorded, pages.overwritten) = (stat.recorded, stat.overrun);
+                }
+            }
+            lanes.push(pages);
         }
         if header.buffers.iter().any(|b| b.untabled.is_some()) && lanes.iter().all(Vec::is_empty) {
             return Err(Error::unfinished());
@@ -227,12 +236,13 @@ impl Trace {
     /// Events that the recorder counted as dropped leave no mark in the pages, nor do those of a CPU without data.
     fn dropped(&mut self) {
         let is_whole = self.diagnostics.iter().all(|(what, ..)| what.severity() != Severity::DataLoss);
+        let buffers = self.header.buffers.iter().zip(&self.lanes);
+        let with_data: FxHashSet<(&str, u32)> =
+            buffers.flat_map(|(buffer, lanes)| lanes.iter().map(|pages| (buffer.name.as_str(), pages.cpu.0))).collect();
         for stat in &self.header.options.stats {
             let dropped = stat.dropped.saturating_add(stat.commit_overrun);
             self.diagnostics.add_many(Diagnostic::EventsDroppedUnmarked, dropped);
-            let buffers = self.header.buffers.iter().zip(&self.lanes);
-            let mut lanes = buffers.filter(|(buffer, _)| buffer.name == stat.buffer).flat_map(|(_, lanes)| lanes);
-            if is_whole && lanes.all(|pages| pages.cpu.0 != stat.cpu) {
+            if is_whole && !with_data.contains(&(stat.buffer.as_str(), stat.cpu)) {
                 let events = stat.recorded.unwrap_or(0).saturating_add(stat.overrun);
                 stream::note_unwritten(stat.cpu, events, &mut self.diagnostics);
             }
@@ -296,6 +306,16 @@ impl Trace {
     /// The counts of all events; found by a walk over the whole file the first time.
     pub fn counts(&self) -> &Counts {
         self.counts.get_or_init(|| self.count_all())
+    }
+
+    /// The error for a trace without events, with the reason if that is a limit.
+    pub fn no_events(&self) -> Error {
+        let beyond = self.diagnostics.iter().find(|(what, ..)| *what == Diagnostic::BeyondLimit);
+        let why = beyond.map(|(what, count, first)| {
+            let first = first.map_or_else(String::new, |first| format!(" [{first}]"));
+            format!("{count} {}{first}", what.message(count))
+        });
+        Error::NoEvents { why: why.unwrap_or_default() }
     }
 
     /// All event formats.
@@ -442,6 +462,9 @@ impl Trace {
     /// successor is read, by this thread or another, and must be given back with that.
     pub(crate) fn release(&self, pages: &CpuPages, unit: usize) {
         let place = pages.place(unit);
+        if pages.is_continued(unit) {
+            return;
+        }
         self.read.fetch_add(place.end.saturating_sub(place.start), Ordering::Relaxed);
         if matches!(pages.store, Store::Plain { .. }) {
             return;
@@ -461,7 +484,9 @@ impl Trace {
     pub fn data_size(&self) -> u64 {
         let size = |pages: &CpuPages| match &pages.store {
             Store::Plain { size, .. } => *size,
-            Store::Chunks { chunks, .. } => chunks.iter().map(|c| u64::from(c.compressed)).sum(),
+            Store::Chunks { chunks, .. } => {
+                chunks.iter().filter(|c| c.start == 0).map(|c| u64::from(c.compressed)).sum()
+            }
         };
         self.lanes.iter().flatten().map(size).sum()
     }
@@ -509,12 +534,23 @@ fn pool(threads: usize) -> Pool {
     rayon::ThreadPoolBuilder::new().num_threads(threads.min(256)).build().ok().map(Arc::new)
 }
 
-/// The pages of each CPU of a buffer: its chunks are found, its page size is checked.
+/// What the recorder counted on each CPU of each buffer: of several statistics the first.
+fn recorded(stats: &[CpuStat]) -> FxHashMap<(&str, u32), &CpuStat> {
+    let mut recorded = FxHashMap::default();
+    for stat in stats {
+        recorded.entry((stat.buffer.as_str(), stat.cpu)).or_insert(stat);
+    }
+    recorded
+}
+
+/// The pages of each CPU of a buffer: its chunks are found, its page size is checked. `expansion`: bytes that chunks may
+/// still expand to.
 fn cpu_pages(
     source: &Source,
     header: &Header,
     buffer: &BufferHeader,
     pool: &Pool,
+    expansion: &mut u64,
     diagnostics: &mut Diagnostics,
 ) -> Vec<CpuPages> {
     let (file, endian) = (source.bytes(), header.version.endian);
@@ -527,30 +563,37 @@ fn cpu_pages(
     };
     let unit = stream::plain_unit(table.len());
     let rows = stream::parallel(pool, table, |row| {
-        let mut diagnostics = Diagnostics::default();
-        let mut is_cut = row.is_cut;
-        let store = if buffer.compressed {
-            let found = Chunks::index(file, row.at..row.at.saturating_add(row.size), endian, &|passed| {
+        let found = buffer.compressed.then(|| {
+            Chunks::index(file, row.at..row.at.saturating_add(row.size), endian, &|passed| {
                 source.release(passed.start, passed.end.saturating_sub(passed.start));
-            });
-            if found.cut {
-                is_cut = true;
-                diagnostics.add_at(Diagnostic::TruncatedData, || format!("CPU {}, its compressed chunks", row.cpu));
-            }
-            Store::Chunks { codec: header.codec, chunks: found.chunks }
-        } else {
-            Store::Plain { at: row.at, size: row.size, unit }
-        };
-        let stat = header.options.stats.iter().find(|stat| stat.cpu == row.cpu && stat.buffer == buffer.name);
-        let (recorded, overwritten) = (stat.and_then(|stat| stat.recorded), stat.map_or(0, |stat| stat.overrun));
-        (CpuPages { cpu: Cpu(row.cpu), layout, store, is_cut, recorded, overwritten }, diagnostics)
+            })
+        });
+        (row, found)
     });
     let mut lanes = Vec::new();
-    for (pages, found) in rows {
-        diagnostics.merge(&found);
-        lanes.push(pages);
+    for (row, found) in rows {
+        let mut is_cut = row.is_cut;
+        let store = match found {
+            Some(mut found) => {
+                found.bound(expansion);
+                if found.cut {
+                    is_cut = true;
+                    let what = if found.beyond { Diagnostic::BeyondLimit } else { Diagnostic::TruncatedData };
+                    diagnostics.add_at(what, || format!("CPU {}, its compressed chunks", row.cpu));
+                }
+                Store::Chunks { codec: header.codec, chunks: found.chunks }
+            }
+            None => Store::Plain { at: row.at, size: row.size, unit },
+        };
+        lanes.push(CpuPages { cpu: Cpu(row.cpu), layout, store, is_cut, recorded: None, overwritten: 0 });
     }
     stride::settle(source, &mut lanes, diagnostics);
     misnumbered::settle(source, &header.options, &mut lanes, diagnostics);
+    let count = lanes.len();
+    for CpuPages { layout, store, .. } in &mut lanes {
+        if let Store::Chunks { chunks, .. } = store {
+            chunk::split(chunks, chunk::piece_size(count, layout.size));
+        }
+    }
     lanes
 }

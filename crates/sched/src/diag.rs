@@ -30,6 +30,7 @@ pub enum Diagnostic {
     LostTable,
     MisnumberedCpu,
     TruncatedHeader,
+    BeyondLimit,
     MissingSection,
     MissingDecoder,
     BadOption,
@@ -78,6 +79,7 @@ impl Diagnostic {
             | OverlappingData
             | LostTable
             | TruncatedHeader
+            | BeyondLimit
             | MissingSection
             | MissingDecoder
             | OtherClock
@@ -145,6 +147,9 @@ impl Diagnostic {
                 "{CPU|CPUs} whose data stood under another's number, as trace-cmd restore numbers trace.dat.cpu*, of which cpu10 comes before cpu2; {it has that of its idle task|they have those of their idle tasks} (swapper/3)"
             }
             TruncatedHeader => "{part|parts} of the header beyond the end of the file, or of impossible size; left out",
+            BeyondLimit => {
+                "{part|parts} of the file beyond a limit that no recorder reaches (docs/limits.md): damaged or hostile; left out"
+            }
             MissingSection => "{part|parts} of the header that the file does not have; names or formats may be missing",
             MissingDecoder => "{part|parts} of the file compressed in a way that this build cannot read",
             BadOption => "{option|options} too short or of impossible content; ignored",

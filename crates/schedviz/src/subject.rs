@@ -79,7 +79,7 @@ impl Subject {
     }
 
     fn of_trace(trace: Trace, path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Subject> {
-        let Some((start, end)) = trace.extent() else { bail!("{}: the trace holds no events", path.display()) };
+        let Some((start, end)) = trace.extent() else { bail!("{}: {}", path.display(), trace.no_events()) };
         let asked = window.window(start, end)?;
         let (from, to) = asked.within(start, end);
         let topology = window.topology()?;

@@ -19,7 +19,7 @@ mod simulation;
 pub use file::{Buffer, Compression, TraceBuilder};
 pub use laws::{LawReport, Laws};
 pub use layout::{Age, Layout};
-pub use peak::timed;
+pub use peak::{Measured, measured, timed};
 pub use ring::Ring;
 pub use simulation::{Rng, Simulation, Truth, is_stopper};
 

@@ -1,8 +1,22 @@
 //! What a program takes.
 
+use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+
+/// What a run of a program came to.
+#[derive(Debug)]
+pub struct Measured {
+    /// The exit status.
+    pub status: ExitStatus,
+    /// What it wrote to standard error.
+    pub stderr: String,
+    /// How long it took.
+    pub time: Duration,
+    /// The most memory it held, in bytes, where the system has /proc.
+    pub peak: u64,
+}
 
 /// Runs a program, whose output goes nowhere; how long it took, and the most memory it held, in bytes, where the
 /// system has /proc.
@@ -11,8 +25,19 @@ use std::time::{Duration, Instant};
 ///
 /// If it cannot be run, or does not succeed.
 pub fn timed(command: &mut Command) -> (Duration, u64) {
+    let Measured { status, stderr, time, peak } = measured(command);
+    assert!(status.success(), "{command:?}: {status}: {stderr}");
+    (time, peak)
+}
+
+/// The same of a program that may fail, whose errors are a few lines.
+///
+/// # Panics
+///
+/// If it cannot be run.
+pub fn measured(command: &mut Command) -> Measured {
     let begin = Instant::now();
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a program");
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a program");
     let status = format!("/proc/{}/status", child.id());
     let program = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy();
     // The kernel keeps 15 bytes of a name.
@@ -28,8 +53,11 @@ pub fn timed(command: &mut Command) -> (Duration, u64) {
         // A new process has our memory, and our name, until it runs the program: `spawn` returns a little before.
         is_itself = is_itself || of("Name:").is_some_and(|name| name == program);
         if let Some(status) = child.try_wait().expect("a child") {
-            assert!(status.success(), "{command:?}: {status}");
-            return (begin.elapsed(), peak);
+            let time = begin.elapsed();
+            let mut bytes = Vec::new();
+            child.stderr.take().map(|mut stderr| stderr.read_to_end(&mut bytes).expect("read"));
+            let stderr = String::from_utf8_lossy(&bytes).into_owned();
+            return Measured { status, stderr, time, peak };
         }
         std::thread::sleep(Duration::from_millis(2));
     }

@@ -1,6 +1,8 @@
 //! From the text to the expression.
 
 use super::{Bits, Expr, Number, Same};
+use crate::limits::{NESTING, OPERATORS, TOKENS};
+use rustc_hash::FxHashMap;
 use std::iter::Peekable;
 
 /// What was understood of a text.
@@ -25,11 +27,6 @@ enum Token<'t> {
     Op(&'static str),
 }
 
-/// How deep parentheses may nest before the text is taken for nonsense,
-const DEPTH: u32 = 64;
-/// and how many operators one expression may have: what is understood is gone through by functions that call themselves.
-const OPERATORS: u32 = 1000;
-
 const OPS: [&str; 29] = [
     "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "(", ")", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<",
     ">", "?", ":", ",", "[", "]", "{", "}",
@@ -37,8 +34,8 @@ const OPS: [&str; 29] = [
 
 /// Expressions between commas; `None` if the text is anything else.
 pub(crate) fn parse(text: &str) -> Option<Parsed> {
-    let mut parser =
-        Parser { tokens: tokenize(text)?.into_iter().peekable(), depth: 0, operators: 0, fields: Vec::new() };
+    let tokens = tokenize(text)?.into_iter().peekable();
+    let mut parser = Parser { tokens, depth: 0, operators: 0, fields: Vec::new(), places: FxHashMap::default() };
     let mut expressions = vec![parser.expression()?];
     while parser.tokens.peek().is_some() {
         parser.expect(",")?;
@@ -52,8 +49,10 @@ fn is_of_a_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
+/// The tokens of a text; `None` beyond a limit, which is checked while reading: a text of megabytes must not become
+/// tokens first.
 fn tokenize(text: &str) -> Option<Vec<Token<'_>>> {
-    let mut tokens = Vec::new();
+    let (mut tokens, mut nesting) = (Vec::new(), 0usize);
     let mut rest = text.trim_start();
     while let Some(c) = rest.chars().next() {
         let word = |text: &'_ str| text.find(|c| !is_of_a_name(c)).unwrap_or(text.len());
@@ -78,7 +77,15 @@ fn tokenize(text: &str) -> Option<Vec<Token<'_>>> {
             (token, rest) = (Token::Cast(kind), rest.split_once(')')?.1);
         } else {
             let op = OPS.iter().find(|op| rest.starts_with(**op))?;
+            match *op {
+                "(" | "[" | "{" => nesting = nesting.checked_add(1).filter(|nesting| *nesting < NESTING)?,
+                ")" | "]" | "}" => nesting = nesting.checked_sub(1)?,
+                _ => {}
+            }
             (token, rest) = (Token::Op(op), rest.strip_prefix(op)?);
+        }
+        if tokens.len() >= TOKENS {
+            return None;
         }
         tokens.push(token);
         rest = rest.trim_start();
@@ -86,9 +93,14 @@ fn tokenize(text: &str) -> Option<Vec<Token<'_>>> {
     Some(tokens)
 }
 
-/// The type of `(unsigned long)`: letters only, and not `(REC->…)`.
+/// The type of `(unsigned long)`: letters only, and not `(REC->…)`. The search ends at the first character that no type
+/// has, not at the next closing parenthesis, which can be the length of the text away.
 fn cast(text: &str) -> Option<&str> {
-    let inside = text.strip_prefix('(')?.split_once(')')?.0.trim();
+    let inside = text.strip_prefix('(')?;
+    let end = inside.find(|c: char| !is_of_a_name(c) && !c.is_whitespace() && c != '*')?;
+    let (inside, after) = inside.split_at_checked(end)?;
+    let inside = inside.trim();
+    after.strip_prefix(')')?;
     let is_type = inside.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && inside.chars().all(|c| is_of_a_name(c) || c == ' ' || c == '*');
     is_type.then_some(inside)
@@ -132,9 +144,11 @@ fn literal(word: &str) -> Option<Number> {
 
 struct Parser<'t> {
     tokens: Peekable<std::vec::IntoIter<Token<'t>>>,
-    depth: u32,
+    depth: usize,
     operators: u32,
     fields: Vec<String>,
+    /// The place of each of the fields.
+    places: FxHashMap<String, usize>,
 }
 
 fn precedence(op: &str) -> Option<u8> {
@@ -163,7 +177,7 @@ impl<'t> Parser<'t> {
         if self.expect("?").is_none() {
             return Some(condition);
         }
-        self.depth = self.depth.checked_add(1).filter(|d| *d < DEPTH)?;
+        self.depth = self.depth.checked_add(1).filter(|d| *d < NESTING)?;
         let one = self.expression()?;
         self.expect(":")?;
         let other = self.expression()?;
@@ -183,7 +197,7 @@ impl<'t> Parser<'t> {
     }
 
     fn unary(&mut self) -> Option<Expr> {
-        self.depth = self.depth.checked_add(1).filter(|d| *d < DEPTH)?;
+        self.depth = self.depth.checked_add(1).filter(|d| *d < NESTING)?;
         let value = match self.tokens.next()? {
             Token::Number(number) => Expr::Number(number),
             Token::Text(text) => self.text(text)?,
@@ -238,10 +252,13 @@ impl<'t> Parser<'t> {
 
     /// The place of a field among those that are named.
     fn place_of(&mut self, name: &str) -> usize {
-        self.fields.iter().position(|field| field == name).unwrap_or_else(|| {
-            self.fields.push(name.to_owned());
-            self.fields.len().saturating_sub(1)
-        })
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        let place = self.fields.len();
+        self.fields.push(name.to_owned());
+        self.places.insert(name.to_owned(), place);
+        place
     }
 
     fn call(&mut self, name: &str) -> Option<Expr> {

@@ -14,6 +14,7 @@ use crate::bytes::{Bytes, Endian, Eof};
 use crate::chunk::{self, Codec};
 use crate::error::Error;
 use crate::format::EventFormat;
+use crate::limits;
 use crate::page::PageLayout;
 use crate::stream::{Pool, parallel};
 use sched::{Diagnostic, Diagnostics};
@@ -48,6 +49,13 @@ pub(crate) struct Part {
 impl Part {
     pub(crate) fn is_empty(&self) -> bool {
         self.range.is_empty()
+    }
+
+    /// How many bytes it has when it is decompressed.
+    fn size(&self, file: &[u8], endian: Endian) -> u64 {
+        let length = self.range.end.saturating_sub(self.range.start);
+        let size = || slice(file, &self.range).and_then(|bytes| endian.u32(bytes, 4)).map(u64::from);
+        if self.compressed.is_some() { size().unwrap_or(0) } else { length }
     }
 
     /// The bytes, decompressed if need be; `None` if they are not in the file or cannot be.
@@ -122,6 +130,8 @@ struct RawFormat {
 pub(crate) struct Formats {
     blob: Vec<u8>,
     raw: Vec<RawFormat>,
+    /// Formats beyond a limit, which are left out.
+    beyond: u64,
 }
 
 impl Formats {
@@ -165,7 +175,8 @@ impl Formats {
     /// Reads the systems and their events.
     fn add_systems(&mut self, bytes: &mut Bytes<'_>) -> Result<(), Eof> {
         for _ in 0..bytes.u32()? {
-            let system = sched::event::escape(bytes.cstr()?);
+            let name = bytes.cstr()?;
+            let system = sched::event::escape(name.get(..limits::NAME).unwrap_or(name));
             let count = bytes.u32()?;
             self.add(bytes, &system, count)?;
         }
@@ -177,6 +188,10 @@ impl Formats {
             let size = bytes.u64()?;
             let text = bytes.take(size)?;
             let start = self.blob.len();
+            if self.raw.len() >= limits::FORMATS || start.saturating_add(text.len()) > limits::FORMAT_TEXTS {
+                self.beyond = self.beyond.saturating_add(1);
+                continue;
+            }
             self.blob.extend_from_slice(text);
             self.raw.push(RawFormat { system: system.to_owned(), range: start..self.blob.len() });
         }
@@ -212,9 +227,44 @@ struct Reader<'f> {
     file: &'f [u8],
     endian: Endian,
     diagnostics: Diagnostics,
+    /// Bytes of texts and options that may still be read.
+    texts_left: u64,
+    /// Rows of tables of CPUs that may still be read.
+    rows_left: u64,
 }
 
 impl<'f> Reader<'f> {
+    fn new(file: &'f [u8], endian: Endian) -> Reader<'f> {
+        Reader {
+            file,
+            endian,
+            diagnostics: Diagnostics::default(),
+            texts_left: (file.len() as u64).max(limits::HEADER_TEXTS),
+            rows_left: limits::CPU_ROWS,
+        }
+    }
+
+    /// Takes bytes of texts or options off what may be read; whether so many are left.
+    fn afford(&mut self, bytes: u64, name: impl FnOnce() -> String) -> bool {
+        let left = self.texts_left.checked_sub(bytes);
+        // Smaller ones may still fit.
+        self.texts_left = left.unwrap_or(self.texts_left);
+        if left.is_none() {
+            self.diagnostics.add_at(Diagnostic::BeyondLimit, name);
+        }
+        left.is_some()
+    }
+
+    /// Takes a row off those that may be read; whether there was one left.
+    fn afford_row(&mut self, buffer: &str) -> bool {
+        let left = self.rows_left.checked_sub(1);
+        self.rows_left = left.unwrap_or(0);
+        if left.is_none() {
+            self.diagnostics.add_at(Diagnostic::BeyondLimit, || format!("the table of CPUs of buffer {buffer:?}"));
+        }
+        left.is_some()
+    }
+
     fn at(&self, at: u64) -> Bytes<'f> {
         let rest = usize::try_from(at).ok().and_then(|at| self.file.get(at..)).unwrap_or(&[]);
         Bytes::new(rest, at, self.endian)
@@ -229,11 +279,12 @@ impl Header {
             return Err(Error::Foreign { what: foreign::describe(file) });
         }
         let initial = initial(&mut bytes)?;
-        let mut reader = Reader { file, endian: initial.version.endian, diagnostics: Diagnostics::default() };
+        let mut reader = Reader::new(file, initial.version.endian);
         let mut header = match initial.version.number {
             6 => v6::read(&mut reader, bytes, initial)?,
             _ => v7::read(&mut reader, bytes, initial)?,
         };
+        reader.diagnostics.add_many_at(Diagnostic::BeyondLimit, header.formats.beyond, || "event formats".to_owned());
         header.clamp(&mut reader);
         Ok((header, reader.diagnostics))
     }
@@ -265,7 +316,8 @@ impl Header {
         if size == 0 {
             return Err(Error::AncientKernel);
         }
-        let text = String::from_utf8_lossy(bytes.take(size).map_err(bad(at))?);
+        let text = bytes.take(size).map_err(bad(at))?;
+        let text = String::from_utf8_lossy(text.get(..limits::DESCRIPTION).unwrap_or(text));
         self.layout = page_layout(&text, self.layout);
         let at = bytes.at();
         if bytes.take(13).map_err(bad(at))? != b"header_event\0" {

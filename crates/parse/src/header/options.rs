@@ -3,6 +3,7 @@
 use super::Reader;
 use crate::bytes::{Bytes, Eof, number, until_nul};
 use crate::clock::TscScale;
+use crate::limits;
 use sched::Diagnostic;
 use sched::event::escape;
 use serde::Serialize;
@@ -104,7 +105,13 @@ impl Options {
         let shown = || escape(text.trim_ascii()).into_owned();
         match id {
             1 => self.date_us = Some(number(text).ok_or(Eof)?),
+            2 if self.stats.len() >= limits::STATISTICS => {
+                reader.diagnostics.add_at(Diagnostic::BeyondLimit, || "the recorder's statistics".to_owned());
+            }
             2 => self.add_stat(text),
+            3 if self.buffers.len() >= limits::BUFFERS => {
+                reader.diagnostics.add_at(Diagnostic::BeyondLimit, || "buffers".to_owned());
+            }
             3 => {
                 let buffer = self.read_buffer(reader, payload)?;
                 self.buffers.push(buffer);
@@ -133,11 +140,11 @@ impl Options {
 
     fn read_buffer(&self, reader: &mut Reader<'_>, mut payload: Bytes<'_>) -> Result<BufferOption, Eof> {
         let at = payload.u64()?;
-        let name = escape(match payload.cstr() {
+        let name = match payload.cstr() {
             Ok(name) => name,
             Err(Eof) => payload.rest(),
-        })
-        .into_owned();
+        };
+        let name = escape(name.get(..limits::NAME).unwrap_or(name)).into_owned();
         let mut rows = |payload: &mut Bytes<'_>| {
             let clock = current_clock(payload.cstr()?).unwrap_or_default();
             let (page_size, count) = (payload.u32()?, payload.u32()?);
@@ -150,18 +157,23 @@ impl Options {
                         .add_at(Diagnostic::BadOption, || format!("CPU table at offset {}", payload.at()));
                     break;
                 };
+                if !reader.afford_row(&name) {
+                    break;
+                }
                 rows.cpus.push(super::CpuData { cpu, at, size, is_cut: false });
             }
             Ok::<_, Eof>(rows)
         };
-        Ok(BufferOption { at, name, rows: rows(&mut payload).ok() })
+        let rows = rows(&mut payload).ok();
+        Ok(BufferOption { at, name, rows })
     }
 
     /// The text of `per_cpu/cpuN/stats`; those of an instance follow one that names it.
     fn add_stat(&mut self, text: &[u8]) {
         let text = String::from_utf8_lossy(text);
         if let Some(name) = text.trim_start().strip_prefix("Buffer:") {
-            self.stats_buffer = escape(name.trim().as_bytes()).into_owned();
+            let name = name.trim().as_bytes();
+            self.stats_buffer = escape(name.get(..limits::NAME).unwrap_or(name)).into_owned();
             return;
         }
         const KEYS: [&str; 6] = ["CPU", "entries", "overrun", "commit overrun", "dropped events", "read events"];
@@ -191,5 +203,5 @@ pub(super) fn current_clock(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     let current = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
     let name = current.unwrap_or_else(|| text.split_whitespace().next().unwrap_or(""));
-    (!name.is_empty()).then(|| escape(name.as_bytes()).into_owned())
+    (!name.is_empty()).then(|| escape(limits::cut(name, limits::NAME).as_bytes()).into_owned())
 }

@@ -12,6 +12,8 @@ fn damaged(part: &'static str, at: u64, expected: &'static str) -> impl Fn(Eof) 
 
 pub(super) fn read(reader: &mut Reader<'_>, mut bytes: Bytes<'_>, initial: Initial) -> Result<Header, Error> {
     let page_size = initial.page_size;
+    // A row has 16 bytes. Tables that instances share would be read again for each of them.
+    reader.rows_left = reader.rows_left.min(reader.file.len() as u64 / 16);
     let mut header = Header::new(initial);
     header.read_header_page(&mut bytes)?;
     let at = bytes.at();
@@ -93,6 +95,9 @@ fn buffer(
 ) -> Result<BufferHeader, Error> {
     let mut buffer = BufferHeader { name, ..BufferHeader::default() };
     for cpu in 0..rows {
+        if !reader.afford_row(&buffer.name) {
+            break;
+        }
         let at = bytes.at();
         let bad = damaged("the CPU table", at, "offset and size of each CPU's data");
         let (Ok(at), Ok(size)) = (bytes.u64(), bytes.u64()) else {
@@ -116,6 +121,10 @@ fn buffer(
 /// The instances: each at its own offset, with a tag and a table of the same shape.
 fn instances(reader: &mut Reader<'_>, header: &mut Header, rows: u32) {
     for option in std::mem::take(&mut header.options.buffers) {
+        if reader.rows_left == 0 {
+            reader.diagnostics.add_at(Diagnostic::BeyondLimit, || format!("instance {}", option.name));
+            continue;
+        }
         let mut bytes = reader.at(option.at);
         let tag = bytes.take(10).map(<[u8]>::to_vec);
         let is_table = match tag.as_deref() {

@@ -3,6 +3,7 @@
 use super::{BufferHeader, Header, Initial, Part, Reader, Untabled};
 use crate::bytes::{Bytes, Endian};
 use crate::error::Error;
+use crate::limits;
 use sched::Diagnostic;
 use std::collections::BTreeSet;
 
@@ -38,8 +39,7 @@ impl Section {
 fn walk(reader: &Reader<'_>, start: u64) -> Vec<Section> {
     let mut sections = Vec::new();
     let mut at = start;
-    // A section has a header at least, so the file bounds the number; a thousand is plenty.
-    while let Some(section) = Section::at(reader, at).filter(|_| sections.len() < 1000) {
+    while let Some(section) = Section::at(reader, at).filter(|_| sections.len() < limits::SECTIONS) {
         let Some(next) = section.body.checked_add(section.size) else { break };
         // Zeroes are not a section: id 0, size 0.
         if section.id > 64 || (section.id == OPTIONS && section.size == 0) {
@@ -146,7 +146,7 @@ fn chain(reader: &mut Reader<'_>, header: &mut Header, first: u64) -> bool {
             return !seen.is_empty();
         }
         let section = Section::at(reader, at).filter(|s| s.id == OPTIONS);
-        let Some(section) = section.filter(|_| seen.insert(at)) else {
+        let Some(section) = section.filter(|_| seen.len() < limits::SECTIONS && seen.insert(at)) else {
             reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || format!("options section at offset {at}"));
             return false;
         };
@@ -160,14 +160,16 @@ fn chain(reader: &mut Reader<'_>, header: &mut Header, first: u64) -> bool {
 /// Reads one options section; the offset of the next, 0 for none. `None` if it is cut.
 fn options(reader: &mut Reader<'_>, header: &mut Header, section: &Section) -> Option<u64> {
     let endian = reader.endian;
-    let part = part_of(header, section, 0);
+    let mut part = part_of(header, section, 0);
     // A section that the file's end cuts is read as far as it goes.
-    let end = section.body.saturating_add(section.size).min(reader.file.len() as u64);
-    let body = match section.compressed {
-        true => part.body(reader.file, endian),
-        false => super::slice(reader.file, &(section.body.min(end)..end)).map(Into::into),
-    };
-    let body = body?;
+    let end = part.range.end.min(reader.file.len() as u64);
+    if !section.compressed {
+        part.range = part.range.start.min(end)..end;
+    }
+    if !reader.afford(part.size(reader.file, endian), || format!("options at offset {}", section.body)) {
+        return None;
+    }
+    let body = part.body(reader.file, endian)?;
     let mut bytes = Bytes::new(&body, section.body, endian);
     while let (Ok(id), Ok(size)) = (bytes.u16(), bytes.u32()) {
         let start = bytes.at();
@@ -226,6 +228,9 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
     }
     let [header_page, ftrace, systems, kallsyms, printk, cmdlines] = found;
     let load = |reader: &mut Reader<'_>, part: &Part, name: &'static str| {
+        if !reader.afford(part.size(reader.file, reader.endian), || name.to_owned()) {
+            return Vec::new();
+        }
         let body = part.body(reader.file, reader.endian);
         if body.is_none() && !part.is_empty() {
             let damage = if part.compressed.is_none() { Diagnostic::TruncatedHeader } else { Diagnostic::CorruptChunk };
@@ -246,10 +251,54 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
             reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || name.to_owned());
         }
     }
-    (header.kallsyms, header.printk, header.cmdlines) = (kallsyms, printk, cmdlines);
+    // These are read when they are asked for.
+    let [_, _, _, names @ ..] = NAMES;
+    for ((part, name), slot) in [kallsyms, printk, cmdlines].into_iter().zip(names).zip([
+        &mut header.kallsyms,
+        &mut header.printk,
+        &mut header.cmdlines,
+    ]) {
+        if reader.afford(part.size(reader.file, reader.endian), || name.to_owned()) {
+            *slot = part;
+        }
+    }
     Ok(())
 }
 
 fn cursor<'b>(body: &'b [u8], part: &Part, endian: Endian) -> Bytes<'b> {
     Bytes::new(body, part.range.start, endian)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of sections that each point to the next.
+    fn chained(sections: u64) -> Vec<u8> {
+        let mut file = b"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0none\0\0".to_vec();
+        let first = file.len() as u64 + 8;
+        file.extend(first.to_le_bytes());
+        for nth in 1..=sections {
+            let next = if nth < sections { first + 30 * nth } else { 0 };
+            file.extend([0; 4].into_iter().chain([0xff; 4]).chain(14u64.to_le_bytes()));
+            file.extend([0, 0].into_iter().chain(8u32.to_le_bytes()).chain(next.to_le_bytes()));
+        }
+        file
+    }
+
+    #[test]
+    fn a_chain_of_options_has_a_limit() {
+        let followed = |sections| {
+            let file = chained(sections);
+            let mut reader = Reader::new(&file, Endian::Little);
+            let initial = super::super::initial(&mut Bytes::new(&file, 0, Endian::Little)).expect("a start");
+            let first = initial.first_options;
+            (
+                chain(&mut reader, &mut Header::new(initial), first),
+                reader.diagnostics.count(Diagnostic::TruncatedHeader),
+            )
+        };
+        assert_eq!(followed(limits::SECTIONS as u64), (true, 0));
+        assert_eq!(followed(limits::SECTIONS as u64 + 1), (false, 1));
+    }
 }

@@ -139,7 +139,7 @@ impl Trace {
     /// A reader of single CPUs. Refused if the clock tells no time.
     pub fn cpu_reader(&self, want: Want) -> Result<CpuReader<'_>, Error> {
         self.has_time()?;
-        let start = self.start().ok_or_else(|| Error::NoEvents { why: String::new() })?;
+        let start = self.start().ok_or_else(|| self.no_events())?;
         let skip = self.duplicates(&mut Diagnostics::default());
         Ok(CpuReader { trace: self, plan: self.plan(want), skip, start })
     }

@@ -13,6 +13,7 @@ use crate::plan::{Oddities, Plan, STATE_EVENTS, Want};
 use crate::seam::Timed;
 use crate::states::{Evidence, States};
 use crate::stream::{self, CpuPages, Unit, Visitor, join_losses};
+use rustc_hash::FxHashMap;
 use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
 use sched::{Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
@@ -333,16 +334,20 @@ pub(super) fn skip_of(skip: &[Vec<bool>], buffer: usize) -> &[bool] {
 /// the first to come.
 fn each_cpu(told: impl Iterator<Item = FirstEvent>, begin: Ts) -> Vec<FirstEvent> {
     let mut firsts: Vec<FirstEvent> = Vec::new();
+    let mut places: FxHashMap<Cpu, usize> = FxHashMap::default();
     for event in told {
         let better = |other: &FirstEvent| match (event.ts < begin, other.ts < begin) {
             (true, true) => event.ts > other.ts,
             (false, false) => event.ts < other.ts,
             (before, _) => before,
         };
-        match firsts.iter_mut().find(|other| other.cpu == event.cpu) {
+        match places.get(&event.cpu).and_then(|place| firsts.get_mut(*place)) {
             Some(other) if better(other) => *other = event,
             Some(_) => {}
-            None => firsts.push(event),
+            None => {
+                places.insert(event.cpu, firsts.len());
+                firsts.push(event);
+            }
         }
     }
     firsts
@@ -379,7 +384,7 @@ impl EventSource for EventStream<'_> {
         let firsts = each_cpu(told.into_iter().flatten(), self.begin.unwrap_or(Ts::MIN));
         let start = self.begin.or_else(|| firsts.iter().map(|first| first.ts).min());
         let (Some(start), Some(end)) = (start, end) else {
-            return Err(Error::NoEvents { why: String::new() });
+            return Err(trace.no_events());
         };
         let wakeups = trace.has("sched_wakeup");
         Ok(Extent { start, end: end.max(start), firsts, wakeups })

@@ -7,8 +7,13 @@ use crate::stream::{CpuPages, parallel};
 use sched::{Diagnostics, Ts};
 use std::ops::ControlFlow;
 
-/// Records that a thread takes at a time: some tenths of a millisecond's work where they are put into words.
-const PIECE: usize = 256;
+/// Records that are put into words side by side: with the longest texts (see [`crate::limits`]) these are 64 MiB.
+const GROUP: usize = 1024;
+
+/// Records of these that a thread takes at a time: some tenths of a millisecond's work, or less with many threads.
+fn piece(threads: usize) -> usize {
+    GROUP.checked_div(threads).unwrap_or(GROUP).clamp(64, 256)
+}
 
 impl Trace {
     /// Streams every record of the buffers that are read, in time order, until `sink` breaks.
@@ -31,8 +36,11 @@ impl Trace {
         take: &mut dyn FnMut(O) -> ControlFlow<()>,
     ) -> Diagnostics {
         let made = |items: &[Item]| make(&mut items.iter().map(|item| Record::new(self, item)));
+        let piece = piece(self.pool.as_ref().map_or(1, |pool| pool.current_num_threads()));
         self.items_from(from, &mut |items| {
-            parallel(&self.pool, items.chunks(PIECE).collect(), made).into_iter().try_for_each(&mut *take)
+            items.chunks(GROUP).try_for_each(|group| {
+                parallel(&self.pool, group.chunks(piece).collect(), made).into_iter().try_for_each(&mut *take)
+            })
         })
     }
 

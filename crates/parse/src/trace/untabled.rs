@@ -9,6 +9,7 @@
 use crate::bytes::Endian;
 use crate::chunk::{self, Chunks, Codec};
 use crate::header::{CpuData, Untabled, slice};
+use crate::limits;
 use crate::map::Source;
 use crate::page::{Page, PageLayout};
 use sched::topology::format_cpu_list;
@@ -67,6 +68,7 @@ fn compressed(source: &Source, place: &Range<u64>, codec: Codec, endian: Endian)
     let release = |passed: Range<u64>| source.release(passed.start, passed.end.saturating_sub(passed.start));
     let mut runs = Vec::new();
     let mut at = place.start.next_multiple_of(PAGE);
+    let mut expansion = limits::decompressed(file.len() as u64);
     while at < place.end {
         let found = Chunks::index(file, at..place.end, endian, &release);
         let Some(last) = found.chunks.last() else {
@@ -79,6 +81,7 @@ fn compressed(source: &Source, place: &Range<u64>, codec: Codec, endian: Endian)
         };
         let end = last.place().end;
         let cpu = found.chunks.iter().take(SEARCHED).find_map(|chunk| {
+            expansion = expansion.checked_sub(chunk.size.into())?;
             chunk::decompress(codec, slice(file, &chunk.place())?, chunk.size as usize, &mut bytes)?;
             idle_cpu(&bytes)
         });
