@@ -1,4 +1,4 @@
-//! The figure: each metric's runs as points, a row for each group, medians marked.
+//! The figure: the runs of each metric as points, one row per group, with the medians marked.
 
 use crate::table::short;
 use crate::{Group, Metric, Spread};
@@ -7,9 +7,9 @@ use timeline::page::{LegendEntry, Page, Swatch, Texts};
 use timeline::palette::{FAINT, INK, PALETTE, RULE};
 
 const WIDTH: Unit = 595 * PT;
-/// The height of a group's points.
+/// The height of the points of a group.
 const ROW: Unit = 9 * PT;
-/// Room for a metric's name, to the left of its points.
+/// The room for the name of a metric, to the left of its points.
 const NAME: Unit = 110 * PT;
 const SMALL: Unit = 7 * PT;
 
@@ -17,7 +17,7 @@ fn look(group: usize) -> (Shape, draw::Color) {
     (Shape::ALL[group % Shape::ALL.len()], PALETTE[group % PALETTE.len()])
 }
 
-/// The figure of these groups.
+/// Returns the figure of these groups.
 pub fn figure(metrics: &[Metric], groups: &[Group], texts: &Texts) -> Figure {
     let shown: Vec<(usize, &Metric)> = metrics
         .iter()

@@ -1,14 +1,17 @@
-//! Whether groups of runs differ by more than noise.
+//! Decides whether groups of runs differ by more than noise.
 //!
-//! A metric of two groups is compared by its medians. Whether they differ by more than noise is asked
-//! of a *permutation test*: if the groups were the same, any division of all runs into groups of these
-//! sizes would be as likely; p is the share of divisions whose medians lie at least as far apart as
-//! they do (where just as far, their means: few runs have few medians). Up to [`EXACT`] divisions are all tried, of more so many are drawn, always the same ones.
-//! The *interval* of the change holds every change that the same test would not refuse, widened to
-//! the next one that it would: it contains zero where the change is no more than noise.
+//! A metric of two groups is compared by its medians. A *permutation test* decides whether they differ
+//! by more than noise. If the groups were the same, any division of all runs into groups of these sizes
+//! would be equally likely; p is the share of divisions whose medians are at least as far apart as the
+//! observed ones. If the medians are just as far apart, the means decide, since few runs have few
+//! different medians. Up to [`EXACT`] divisions are all tried; of more, that number is sampled, always
+//! in the same way.
+//!
+//! The *interval* of the change contains every change that the same test does not reject, widened to
+//! the next one that it rejects: it contains zero if the change is no more than noise.
 //!
 //! With three runs a side p cannot be below 0.1, with four 0.029, with five 0.008. With fewer than three
-//! nothing is said.
+//! runs there is no finding.
 
 mod figure;
 mod limits;
@@ -22,70 +25,70 @@ pub use test::{EXACT, least_p, p_value};
 
 use serde::Serialize;
 
-/// What is better.
+/// The direction in which a metric improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
-    /// Less of it.
+    /// Smaller values are better.
     Less,
-    /// Neither; it is told, not judged.
+    /// Neither direction is better: the metric is reported, not judged.
     Neither,
 }
 
-/// Something that each run has a number for.
+/// A quantity for which each run has a number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Metric {
-    /// By what an option names it: `wakeup-p99`.
+    /// The name of the metric in options: `wakeup-p99`.
     pub key: &'static str,
-    /// By what people read it, with its unit: `wakeup p99, ms`.
+    /// The name of the metric in texts and figures, with its unit: `wakeup p99, ms`.
     pub name: String,
-    /// The same below what it is a part of: `  p99, ms`.
+    /// The name in a row below that of the metric's group: `  p99, ms`.
     #[serde(skip)]
     pub row: String,
-    /// What is better.
+    /// The direction in which the metric improves.
     pub better: Better,
 }
 
-/// A run: its name, and its number for each metric, where it has one.
+/// A run, with its number for each metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Run {
-    /// The trace.
+    /// The path of the trace.
     pub trace: String,
-    /// By metric.
+    /// The number for each metric; `None` if the run has none.
     pub values: Vec<Option<f64>>,
 }
 
-/// Runs of the same thing.
+/// A group of runs under the same conditions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Group {
-    /// What it is called.
+    /// The name of the group.
     pub name: String,
-    /// Its runs.
+    /// The runs of the group.
     pub runs: Vec<Run>,
 }
 
 impl Group {
-    /// The numbers of a metric, of the runs that have one.
+    /// Returns the numbers of a metric for the runs that have one.
     pub fn values(&self, metric: usize) -> Vec<f64> {
         self.runs.iter().filter_map(|run| run.values.get(metric).copied().flatten()).collect()
     }
 }
 
-/// The middle of some runs, and how far they spread.
+/// The median and the range of the numbers of some runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// How many.
+    /// The number of runs.
     pub runs: usize,
-    /// The median; of an even number the mean of the two in the middle.
+    /// The median; for an even number of runs the mean of the two in the middle.
     pub median: f64,
-    /// The least.
+    /// The minimum.
     pub min: f64,
-    /// The greatest.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of these values.
+    /// Returns the spread of these values.
     pub fn of(values: &[f64]) -> Spread {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -94,13 +97,13 @@ impl Spread {
         Spread { runs, median: median(&sorted), min: at(0), max: at(runs.saturating_sub(1)) }
     }
 
-    /// Half the range in percent of the median; zero where that is zero.
+    /// Returns half the range in percent of the median; zero if the median is zero.
     pub fn percent(&self) -> f64 {
         if self.median == 0.0 { 0.0 } else { (50.0 * (self.max - self.min) / self.median).abs() }
     }
 }
 
-/// The median of sorted values; zero of none.
+/// Returns the median of sorted values; zero if there are none.
 pub(crate) fn median(sorted: &[f64]) -> f64 {
     match sorted.len() {
         0 => 0.0,
@@ -109,55 +112,55 @@ pub(crate) fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// What the comparison of a metric comes to.
+/// The result of the comparison of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
-    /// Fewer than three runs on a side.
+    /// A group has fewer than three runs.
     TooFew,
-    /// No more than noise.
+    /// The change may be noise.
     Noise,
-    /// More than noise, and better.
+    /// The change is more than noise, and an improvement.
     Better,
-    /// More than noise, and worse.
+    /// The change is more than noise, and a regression.
     Worse,
-    /// More than noise, of a metric that is not judged.
+    /// The change is more than noise; the metric is not judged.
     Changed,
 }
 
-/// A metric compared.
+/// The comparison of a metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Which.
+    /// The metric.
     #[serde(flatten)]
     pub metric: Metric,
-    /// The first group.
+    /// The spread of the first group.
     pub base: Spread,
-    /// The second.
+    /// The spread of the second group.
     pub new: Spread,
-    /// By how much the second median is larger, in percent of the first; nothing where that is zero.
+    /// The excess of the second median over the first, in percent of the first; `None` if that is zero.
     pub change_percent: Option<f64>,
-    /// The permutation test's p.
+    /// The p of the permutation test, between 0 and 1; `None` if a group has fewer than three runs.
     pub p: Option<f64>,
-    /// The changes, in percent, that cannot be refused: at least and at most; nothing where there is
-    /// no end.
+    /// The least and the greatest change that the test does not reject, in percent; `None` for an end without a
+    /// bound.
     pub interval_percent: (Option<f64>, Option<f64>),
-    /// What it comes to.
+    /// The result of the comparison.
     pub finding: Finding,
 }
 
 impl Row {
-    /// Whether the runs are too few to tell any change from noise, however large, where noise may pass for a change
-    /// this often.
+    /// Whether the runs are too few to distinguish any change from noise, however large, if noise may pass for a change
+    /// with the probability `alpha`.
     pub fn is_hopeless(&self, alpha: f64) -> bool {
         self.p.is_some() && least_p(self.base.runs, self.new.runs) > alpha
     }
 }
 
-/// The least number of runs on a side about which something is said.
+/// The least number of runs in a group for which there is a finding.
 pub const FEWEST: usize = 3;
 
-/// Compares two groups. `alpha`: how often noise may pass for a change.
+/// Compares two groups. `alpha` is the probability with which noise may pass for a change.
 pub fn compare(metrics: &[Metric], base: &Group, new: &Group, alpha: f64) -> Vec<Row> {
     let row = |(at, metric): (usize, &Metric)| {
         let (b, n) = (base.values(at), new.values(at));

@@ -3,17 +3,17 @@
 use crate::{Finding, Metric, Row, least_p};
 use serde::Serialize;
 
-/// `METRIC>5%`.
+/// A limit for the growth of a metric: `METRIC>5%`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
-    /// Which metric, by its place.
+    /// The index of the metric.
     pub metric: usize,
-    /// It may grow by so many percent.
+    /// The growth that the limit allows, in percent.
     pub percent: f64,
 }
 
 impl Limit {
-    /// Reads `METRIC>PERCENT%`; what is wrong with it.
+    /// Parses `METRIC>PERCENT%`, or returns an error message.
     pub fn parse(text: &str, metrics: &[Metric]) -> Result<Limit, String> {
         let Some((key, percent)) = text.split_once('>') else {
             return Err(format!("{text:?} is not METRIC>PERCENT%, such as elapsed>5%"));
@@ -29,32 +29,33 @@ impl Limit {
     }
 }
 
-/// What a limit comes to.
+/// The outcome of a limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Within the limit.
+    /// The metric is within the limit.
     Pass(String),
-    /// Exceeded, by more than noise.
+    /// The metric exceeds the limit by more than noise.
     Fail(String),
-    /// Too few runs, or exceeded by what may be noise.
+    /// The runs are too few, or the metric exceeds the limit but may be noise.
     Unclear(String),
 }
 
-/// Judges a metric by a limit. `alpha`: how often noise may pass for a change.
+/// Judges a metric by a limit. `alpha` is the probability with which noise may pass for a change.
 pub fn judge(limit: &Limit, rows: &[Row], metrics: &[Metric], alpha: f64) -> Outcome {
     let name = metrics.get(limit.metric).map_or("", |m| m.key);
     let Some(row) = rows.iter().find(|row| row.metric.key == name) else {
-        return Outcome::Unclear(format!("{name}: no run has it"));
+        return Outcome::Unclear(format!("{name}: no run has this metric"));
     };
-    // Of nothing any growth is without bound.
+    // Any growth from zero is unbounded.
     let grown = row.new.median > row.base.median;
     let change = row.change_percent.unwrap_or(if grown { f64::INFINITY } else { 0.0 });
     let limit = limit.percent;
     let p = row.p.map_or(String::new(), |p| format!(", p {p:.3}"));
     match row.finding {
         Finding::TooFew => Outcome::Unclear(format!(
-            "{name}: {} and {} runs are too few to tell noise from change; three a side are the least, five are better",
+            "{name}: {} and {} runs are too few to distinguish a change from noise; record at least three, better five, \
+             of each",
             row.base.runs, row.new.runs
         )),
         _ if change <= limit => Outcome::Pass(format!("{name}: {change:+.1} %, within {limit} %")),
@@ -64,9 +65,9 @@ pub fn judge(limit: &Limit, rows: &[Row], metrics: &[Metric], alpha: f64) -> Out
             row.new.runs,
             least_p(row.base.runs, row.new.runs)
         )),
-        Finding::Noise => Outcome::Unclear(format!(
-            "{name}: {change:+.1} % exceeds {limit} %, but may be noise{p}; more runs would tell"
-        )),
+        Finding::Noise => {
+            Outcome::Unclear(format!("{name}: {change:+.1} % exceeds {limit} %, but may be noise{p}; record more runs"))
+        }
         _ => Outcome::Fail(format!("{name}: {change:+.1} % exceeds {limit} %{p}")),
     }
 }

@@ -1,9 +1,9 @@
-//! The table: for a mail, and as Markdown.
+//! The table, for a mail and as Markdown.
 
 use crate::{Finding, Row, Spread};
 use std::fmt::Write;
 
-/// Four digits, whatever the size.
+/// Formats a number with four digits.
 pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         v if v >= 1000.0 => format!("{value:.0}"),
@@ -13,7 +13,7 @@ pub(crate) fn short(value: f64) -> String {
     }
 }
 
-/// The median, and half the range in percent of it; of a median of zero the greatest.
+/// Formats the median and half the range in percent of it; for a median of zero the maximum.
 fn with_spread(s: &Spread) -> String {
     match (s.median == 0.0, s.percent()) {
         (true, _) if s.max > 0.0 => format!("0 (..{})", short(s.max)),
@@ -23,7 +23,7 @@ fn with_spread(s: &Spread) -> String {
     }
 }
 
-/// Whether there is nothing to say: no run has any of it.
+/// Whether the metric is zero in all runs.
 fn is_nothing(row: &Row) -> bool {
     row.base.max == 0.0 && row.new.max == 0.0
 }
@@ -61,12 +61,12 @@ fn mark(finding: Finding) -> &'static str {
     }
 }
 
-/// What a table says of a metric behind its name, column by column.
+/// Returns the cells behind the name of the metric.
 fn cells(row: &Row) -> [String; 6] {
     [with_spread(&row.base), with_spread(&row.new), change(row), interval(row), p(row), mark(row.finding).to_owned()]
 }
 
-/// The table for people: at most 75 columns, so that it pastes into a mail as it is.
+/// Returns the table as text with at most 75 columns, so that it fits into a mail.
 pub fn text(rows: &[Row], base: &str, new: &str) -> String {
     let cut = |name: &str| name.chars().take(12).collect::<String>();
     // Writing to a string cannot fail.
@@ -89,7 +89,7 @@ pub fn markdown(rows: &[Row], base: &str, new: &str) -> String {
         escaped(new)
     );
     for row in rows.iter().filter(|row| !is_nothing(row)) {
-        // By its full name: spaces in front are not shown.
+        // The full name is used here, since Markdown drops leading spaces.
         let _ = writeln!(out, "| {} | {} |", escaped(&row.metric.name), cells(row).join(" | "));
     }
     out

@@ -1,41 +1,40 @@
-//! The permutation test, and the interval that it gives.
+//! The permutation test, and the interval that it determines.
 
 use crate::median;
 
-/// Up to so many divisions of the runs are all tried.
+/// The maximum number of divisions of the runs that are all tried, and the size of a sample of more.
 pub const EXACT: usize = 20_000;
 
-/// Of the changes that are tried for the interval, at most so many; and so many divisions for each
-/// where not all can be tried.
+/// The maximum number of changes that are tried for the interval.
 const CANDIDATES: usize = 400;
 
-/// How often, if both groups were the same, their medians would lie at least as far apart as they
-/// do: from just above 0 to 1.
+/// Returns the probability, from just above 0 to 1, that the medians are at least as far apart as the observed ones
+/// if both groups are the same.
 pub fn p_value(base: &[f64], new: &[f64]) -> f64 {
     Divisions::of(base.len(), new.len(), EXACT).p(base, new)
 }
 
-/// The ways to divide all runs into groups of these sizes.
+/// The ways to divide all runs into two groups of given sizes.
 struct Divisions {
-    /// For each the places of those of the first group.
+    /// For each way, whether each run is in the first group.
     ways: Vec<Vec<bool>>,
-    /// Whether these are all.
+    /// Whether these are all ways, not a sample.
     all: bool,
 }
 
 /// The least p that groups of these sizes can have, however far apart they lie: that of the division which separates
 /// them, and of its mirror image where they are equally large.
 pub fn least_p(base: usize, new: usize) -> f64 {
-    // Beyond the limit it is far below any level that anyone asks for.
+    // Beyond the limit p is far below any useful level.
     let ways = ways(base + new, base, EXACT) as f64;
     if base == new { 2.0 / ways } else { 1.0 / ways }
 }
 
-/// How many ways there are to choose `k` of `n`, at most `limit` + 1.
+/// Returns the number of ways to choose `k` of `n`, at most `limit` + 1.
 fn ways(n: usize, k: usize, limit: usize) -> usize {
     let mut ways = 1usize;
     for i in 0..k.min(n - k) {
-        // Exact at each step: a product of i + 1 successive numbers.
+        // The division is exact: a product of i + 1 successive numbers is divisible by i + 1.
         ways = match ways.checked_mul(n - i) {
             Some(product) => product / (i + 1),
             None => return limit + 1,
@@ -80,20 +79,20 @@ impl Divisions {
             ((median(&a) - median(&b)).abs(), (mean(&a) - mean(&b)).abs())
         };
         let observed = apart(&|i| i < base.len());
-        // What differs by rounding alone is as far apart.
+        // Distances that differ only by rounding count as equal.
         let slack = pool.iter().fold(0.0f64, |most, v| most.max(v.abs())) * 1e-12;
         let as_far = |way: &Vec<bool>| {
             let (medians, means) = apart(&|i| way[i]);
             medians > observed.0 + slack || medians >= observed.0 - slack && means >= observed.1 - slack
         };
         let far = self.ways.iter().filter(|way| as_far(way)).count();
-        // Of a sample, what was observed is one more.
+        // The observed division counts as one more of a sample, so that p is never 0.
         let (far, of) = if self.all { (far, self.ways.len()) } else { (far + 1, self.ways.len() + 1) };
         far as f64 / of as f64
     }
 }
 
-/// All choices of `k` of `n` places.
+/// Adds all choices of `k` of the places from `from` to `n`, beside those already chosen, to `all`.
 fn choose(n: usize, k: usize, chosen: &mut Vec<bool>, from: usize, all: &mut Vec<Vec<bool>>) {
     if k == 0 {
         all.push(chosen.clone());
@@ -106,7 +105,7 @@ fn choose(n: usize, k: usize, chosen: &mut Vec<bool>, from: usize, all: &mut Vec
     }
 }
 
-/// A small generator of random numbers (xorshift64*), always from the same seed: the same runs give
+/// A small generator of random numbers (xorshift64*). It always has the same seed, so that the same runs give
 /// the same p.
 struct Random(u64);
 
@@ -119,10 +118,10 @@ impl Random {
     }
 }
 
-/// The changes from `base` to `new`, in percent, that the test does not refuse: the least and the
-/// greatest, each widened to the next change that it refuses; nothing where it refuses none.
+/// Returns the least and the greatest change from `base` to `new`, in percent, that the test does not reject, each
+/// widened to the next change that it rejects; `None` for an end at which it rejects none.
 ///
-/// A change is a factor where all values are above zero. Where some are not there is none.
+/// A change is a factor, so all values must be above zero; otherwise there is no interval.
 pub(crate) fn interval(base: &[f64], new: &[f64], alpha: f64) -> (Option<f64>, Option<f64>) {
     if base.iter().chain(new).any(|v| *v <= 0.0) {
         return (None, None);
@@ -139,7 +138,7 @@ pub(crate) fn interval(base: &[f64], new: &[f64], alpha: f64) -> (Option<f64>, O
         divisions.p(&moved, new) > alpha
     };
     let middle = crate::Spread::of(new).median / crate::Spread::of(base).median;
-    // From the change that was found outwards, to the first that is refused.
+    // The search goes outwards from the observed change to the first one that is rejected.
     let low = factors.iter().rev().filter(|f| **f < middle).find(|f| !accepted(**f));
     let high = factors.iter().filter(|f| **f > middle).find(|f| !accepted(**f));
     let percent = |factor: &f64| 100.0 * (factor - 1.0);
@@ -152,7 +151,7 @@ mod tests {
 
     #[test]
     fn p_by_hand() {
-        // Of twenty divisions of six, the two that separate all are as far apart.
+        // Two of the twenty divisions of six runs separate all of them, and only these are as far apart.
         assert_eq!(p_value(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]), 0.1);
         assert_eq!(p_value(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0]), 2.0 / 70.0);
         assert_eq!(p_value(&[5.0; 4], &[5.0; 6]), 1.0);
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn false_alarms_are_as_rare_as_claimed() {
-        // A thousand comparisons of runs drawn from the same, with a long tail.
+        // A thousand comparisons of runs from the same distribution, which has a long tail.
         let mut random = Random(7);
         let mut value = || {
             let u = (random.below(1_000_000) as f64 + 1.0) / 1_000_001.0;
@@ -195,7 +194,7 @@ mod tests {
             }
             // Three standard deviations of a binomial of 0.05 are 0.021.
             assert!(alarms <= 71, "{n} and {m} runs: {alarms} false alarms of 1000");
-            assert!(alarms >= 5, "{n} and {m} runs: a test that never speaks: {alarms}");
+            assert!(alarms >= 5, "{n} and {m} runs: a test without any alarm proves nothing: {alarms}");
         }
     }
 
@@ -207,6 +206,6 @@ mod tests {
         let (low, high) = interval(&base, &[10.1, 9.8, 10.4, 10.0, 10.2], 0.05);
         assert!(low.unwrap() < 0.0 && high.unwrap() > 0.0, "{low:?} {high:?}");
         assert_eq!(interval(&[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0], 0.05), (None, None));
-        assert_eq!(interval(&[1.0, 1.1, 1.2], &[2.0, 2.1, 2.2], 0.05), (None, None), "nothing is refused of three");
+        assert_eq!(interval(&[1.0, 1.1, 1.2], &[2.0, 2.1, 2.2], 0.05), (None, None), "three runs reject no change");
     }
 }
