@@ -54,7 +54,7 @@ pub fn draw_lanes(figure: &mut Figure, lanes: &[Lane], options: &Options, scale:
     draw_marks(figure, lanes, options, scale, &layout);
 }
 
-/// The same in pale grey, as the ground for what is drawn over it.
+/// Draws the lanes in pale grey, as the ground for other marks.
 pub fn draw_pale_lanes(
     figure: &mut Figure,
     lanes: &[Lane],
