@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 ///
 /// * the spans of a task tile its observed life; each leads to the next, which begins with an event if the one
 ///   before ended with one;
-/// * the spans of a CPU tile the window: running, idle and unknown time add up to it;
+/// * the spans of a CPU tile the window: busy, idle, unknown and offline time add up to it;
 /// * a CPU runs at most one task, the one that has a running span on it;
 /// * the incremental counts equal a recount after every event, and every change of a CPU's load is reported;
 /// * nothing is claimed inside a loss.
