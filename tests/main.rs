@@ -1,5 +1,6 @@
 //! The whole program against real recordings, other programs, and itself.
 
+mod absent;
 mod cases;
 mod causes;
 mod cli;

@@ -113,7 +113,10 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> V
         let (shape, color) = mark_look(i);
         legend.push(LegendEntry {
             swatch: Swatch::Marker(shape, color),
-            label: format!("{} ({})", event.event, event.count),
+            label: match event.count {
+                0 => format!("{}: 0 events", event.event),
+                count => format!("{} ({count})", event.event),
+            },
         });
     }
     for (i, text) in band.names().into_iter().enumerate() {
@@ -222,6 +225,8 @@ fn frequency_bands(lanes: &[Lane], options: &Options) -> Bands {
     }
     for changes in bands.by_cpu.values_mut() {
         changes.sort_by_key(|(ts, _)| *ts);
+        // The lanes of other CPUs hold the same change again.
+        changes.dedup();
     }
     let all = || bands.by_cpu.values().flatten().map(|(_, khz)| *khz);
     (bands.low, bands.high) = (all().min().unwrap_or(0), all().max().unwrap_or(0));

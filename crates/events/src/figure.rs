@@ -100,7 +100,10 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
 
 /// The kinds in bars, which share a colour, those with markers, and the spans.
 fn legend(barred: &[&KindReport], marked: &[&KindReport], spans: &[SpanReport]) -> Vec<LegendEntry> {
-    let label = |kind: &KindReport| format!("{} ({}, {:.1} %)", kind.name, kind.count, kind.percent);
+    let label = |kind: &KindReport| match kind.count {
+        0 => format!("{}: 0 events", kind.name),
+        count => format!("{} ({count}, {:.1} %)", kind.name, kind.percent),
+    };
     let bars = Swatch::Area(Paint::Solid(DENSITY));
     let mut legend = Vec::new();
     match barred {

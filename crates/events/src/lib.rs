@@ -199,6 +199,16 @@ impl Gather {
         self.densities.entry(cpu).or_default().add(ts, self.from, self.to);
     }
 
+    /// A kind that was asked for and did not occur has a count of zero.
+    pub fn add_absent(&mut self, name: &str) {
+        if self.places.contains_key(name) {
+            return;
+        }
+        self.places.insert(name.to_owned(), self.kinds.len());
+        let rate = self.rates.then(Density::default);
+        self.kinds.push(Kind { name: name.to_owned(), rate, ..Kind::default() });
+    }
+
     /// What was counted, with the spans that were found.
     pub fn finish(self, spans: Spans) -> Report {
         let total = self.total;

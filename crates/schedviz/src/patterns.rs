@@ -22,6 +22,36 @@ pub(crate) fn formats<'t>(trace: &'t Trace, patterns: &[String]) -> Result<Vec<&
     Ok(found)
 }
 
+/// The events that patterns ask for.
+#[derive(Default)]
+pub(crate) struct Asked<'t> {
+    /// The formats of those that are named, and of those that match a pattern with `*` and occur: the formats of all
+    /// events of a system would fill a legend with zeroes.
+    pub(crate) formats: Vec<&'t EventFormat>,
+    /// The patterns with `*` that match no event that occurs.
+    pub(crate) absent: Vec<String>,
+}
+
+/// Looks up the events that the patterns ask for.
+pub(crate) fn asked<'t>(trace: &'t Trace, patterns: &[String]) -> Result<Asked<'t>> {
+    let mut asked = Asked { formats: Vec::new(), absent: Vec::new() };
+    for pattern in patterns {
+        let mut named = formats(trace, std::slice::from_ref(pattern))?;
+        if pattern.contains('*') {
+            named.retain(|format| trace.counts().buffers.iter().any(|buffer| buffer.of(format.id) > 0));
+            if named.is_empty() {
+                asked.absent.push(sched::event::escape(pattern.as_bytes()).into_owned());
+            }
+        }
+        let is_new = |format: &&EventFormat, known: &[&EventFormat]| {
+            !known.iter().any(|f| (&f.system, &f.name) == (&format.system, &format.name))
+        };
+        named.retain(|format| is_new(format, &asked.formats));
+        asked.formats.extend(named);
+    }
+    Ok(asked)
+}
+
 /// `sched:sched_switch`.
 pub(crate) fn full_name(format: &EventFormat) -> String {
     format!("{}:{}", format.system, format.name)

@@ -1,5 +1,7 @@
 //! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
 
+mod frequencies;
+
 use crate::args::{TaskArgs, TraceArgs, needs_groups};
 use crate::output::{Forms, Gives, OutputArgs};
 use crate::page::Loss;
@@ -74,13 +76,19 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
             ..subject.lanes(subject.from, subject.to, coloring)
         };
         let reader = trace.cpu_reader(Want::Switches)?;
-        let (lanes, diagnostics) = read_lanes(trace, &reader, &options, &marks);
+        let (mut lanes, diagnostics) = read_lanes(trace, &reader, &options, &marks);
+        if let Some(lane) = lanes.first_mut().filter(|_| args.tool.frequency) {
+            lane.frequencies = frequencies::changes(&subject, &reader);
+        }
         Ok((lanes, options, diagnostics))
     })?;
     diagnostics.merge(trace.diagnostics());
     let report = dat2graph::report(&lanes, &options);
     if args.tool.frequency && lanes.iter().all(|l| l.frequencies.is_empty()) && !subject.read.quiet {
-        eprintln!("schedviz: power:cpu_frequency was not recorded: no band for it is drawn");
+        eprintln!("schedviz: {}", frequencies::why_none(&subject));
+    }
+    for event in report.events.iter().filter(|event| event.count == 0 && !subject.read.quiet) {
+        eprintln!("schedviz: {}: 0 events in the window", event.event);
     }
     let figure = || {
         let heading = heading(&subject, &report, &diagnostics);
@@ -137,13 +145,10 @@ pub(crate) fn read_lanes(
 /// The events that match `SYSTEM:NAME` patterns.
 fn marks(trace: &Trace, wanted: &[String]) -> Result<Vec<Mark>> {
     let mark = |format: &parse::EventFormat| Mark { name: patterns::full_name(format), id: Some(format.id) };
-    let mut marks: Vec<Mark> = patterns::formats(trace, wanted)?.into_iter().map(mark).collect();
-    // A wildcard that matches what never occurred would fill the legend with zeroes.
-    if wanted.iter().any(|p| p.contains('*')) {
-        let counts = trace.counts();
-        marks.retain(|m| m.id.is_some_and(|id| counts.buffers.iter().any(|b| b.of(id) > 0)));
-    }
-    Ok(marks)
+    let asked = patterns::asked(trace, wanted)?;
+    let found = asked.formats.into_iter().map(mark);
+    let absent = asked.absent.into_iter().map(|name| Mark { name, id: None });
+    Ok(found.chain(absent).collect())
 }
 
 fn coloring(args: &Dat2graphArgs, topology: &Topology) -> Result<Coloring> {

@@ -9,9 +9,10 @@ use crate::args::{TaskArgs, TraceArgs};
 use crate::commands::dat2graph::read_lanes;
 use crate::output::{Forms, Gives, OutputArgs};
 use crate::page::Loss;
+use crate::patterns::{self, Asked};
 use crate::present::Document;
+use crate::progress;
 use crate::subject::Subject;
-use crate::{patterns, progress};
 use anyhow::{Result, bail};
 use dat2graph::{Coloring, Lane};
 use details::{Pattern, Value};
@@ -203,9 +204,8 @@ impl Choice {
         self.value.as_ref()?.found(record)
     }
 
-    /// Refuses, once all events were looked at, to show nothing of what was asked for.
-    fn was_of_use(&self, events: u64) -> Result<()> {
-        self.pattern.as_ref().map_or(Ok(()), |pattern| pattern.was_of_use(events))?;
+    /// Refuses, once all events were looked at, to show none of the values that were asked for.
+    fn has_values(&self, events: u64) -> Result<()> {
         self.value.as_ref().map_or(Ok(()), |value| value.was_of_use(events))
     }
 }
@@ -278,7 +278,7 @@ pub(crate) fn recorded(subject: &Subject) -> Option<Recorded> {
     }
     let mut funnel = Funnel::new(subject);
     let choice = Choice::plain(subject, &special);
-    let (report, diagnostics) = gather(subject, &choice, false, |record| {
+    let (report, diagnostics) = gather(subject, &choice, &Asked::default(), false, |record| {
         funnel.iter_mut().for_each(|funnel| funnel.take(record));
     });
     Some(Recorded { report, funnel, diagnostics })
@@ -311,8 +311,9 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         }
         return Ok(());
     }
-    let (report, found) = gather(&subject, &choice, args.rate, |_| {});
-    choice.was_of_use(report.total)?;
+    let asked = patterns::asked(&subject.trace, &args.events)?;
+    let (report, found) = gather(&subject, &choice, &asked, args.rate, |_| {});
+    choice.has_values(report.total)?;
     let figure = || {
         let options = options(&subject);
         over_lanes(args, &subject, &found, |heading, background| {
@@ -333,10 +334,12 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
 fn gather(
     subject: &Subject,
     choice: &Choice,
+    asked: &Asked<'_>,
     rates: bool,
     mut look: impl FnMut(&Record<'_>),
 ) -> (events::Report, Diagnostics) {
     let mut gather = Gather::new(subject.from, subject.to, rates);
+    let mut has_occurred = vec![false; choice.names.len()];
     let mut spans = Spans::new(subject.from, subject.to);
     let found = progress::watched(&subject.trace, subject.read.quiet, || {
         let found = subject.trace.records_from(subject.from, &mut |record| {
@@ -349,6 +352,9 @@ fn gather(
             }
             if choice.takes_anywhere(record) {
                 let shown = choice.rows.of(record.cpu).is_some();
+                if let Some(occurs) = has_occurred.get_mut(usize::from(record.id())).filter(|_| shown) {
+                    *occurs = true;
+                }
                 let text = record.text();
                 let edge = if choice.splits() { None } else { edge(record, text.as_deref()) };
                 match edge {
@@ -368,6 +374,13 @@ fn gather(
         });
         with_those_of(subject, &found)
     });
+    let absent =
+        asked.formats.iter().filter(|format| !has_occurred.get(usize::from(format.id)).is_some_and(|occurs| *occurs));
+    absent.for_each(|format| gather.add_absent(&patterns::full_name(format)));
+    asked.absent.iter().for_each(|pattern| gather.add_absent(pattern));
+    if let Some(unmatched) = choice.pattern.as_ref().and_then(Pattern::unmatched) {
+        gather.add_absent(&format!("--match {unmatched}"));
+    }
     (gather.finish(spans), found)
 }
 

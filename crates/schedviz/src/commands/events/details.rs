@@ -1,6 +1,5 @@
 //! What is looked for inside of events: a value, or what an expression matches.
 
-use crate::trust::grouped;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use parse::{EventFormat, Record};
 use regex::Regex;
@@ -39,12 +38,9 @@ impl Pattern {
         words
     }
 
-    /// Refuses to have matched none of so many events.
-    pub(super) fn was_of_use(&self, events: u64) -> Result<()> {
-        if events > 0 && !self.any.load(Ordering::Relaxed) {
-            bail!("--match: {} matches the text of none of these {} events", self.regex, grouped(events));
-        }
-        Ok(())
+    /// The expression, if it has matched no event.
+    pub(super) fn unmatched(&self) -> Option<String> {
+        (!self.any.load(Ordering::Relaxed)).then(|| sched::event::escape(self.regex.as_str().as_bytes()).into_owned())
     }
 }
 
