@@ -18,8 +18,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::figure::{Anchor, Color, Figure, Item, Paint, Point, Rect, Turn, Unit};
+use crate::figure::{Anchor, Color, Figure, Item, Paint, Point, Rect, Turn};
 use crate::text;
+use crate::unit::Unit;
 use plotters_backend::text_anchor::{HPos, VPos};
 use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind, FontTransform,

@@ -1,13 +1,7 @@
 //! A figure: marks in hundredths of a point, the origin at the upper left.
 
+use crate::unit::Unit;
 use serde::Serialize;
-
-/// A length in hundredths of a point (1/7200 inch). The unit is fine enough for print; an integer keeps a
-/// figure identical on every machine.
-pub type Unit = i32;
-
-/// One point.
-pub const PT: Unit = 100;
 
 /// A colour, as levels of red, green and blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

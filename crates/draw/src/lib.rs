@@ -21,9 +21,11 @@ mod pdf;
 mod png;
 mod svg;
 pub mod text;
+mod unit;
 
 pub use chart::{ChartArea, ChartError};
-pub use figure::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Turn, Unit};
+pub use figure::{Anchor, Color, Figure, Item, Line, Paint, Point, Rect, Shape, Turn};
 pub use pdf::pdf;
 pub use png::{PngError, png};
 pub use svg::{svg, svg_among};
+pub use unit::{PT, Unit};

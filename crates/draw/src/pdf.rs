@@ -1,7 +1,8 @@
 //! The PDF device. It uses the viewer's Helvetica and writes no dates.
 
-use crate::figure::{Color, Figure, Item, Paint, Point, Unit};
+use crate::figure::{Color, Figure, Item, Paint, Point};
 use crate::text;
+use crate::unit::Unit;
 use pdf_writer::types::{ColorSpaceOperand, LineJoinStyle, PaintType, TilingType};
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
 use std::io::Write;

@@ -1,7 +1,8 @@
 //! The PNG device: antialiased drawing at any resolution, with an embedded font.
 
-use crate::figure::{Color, Figure, Item, Paint, Point, Unit};
+use crate::figure::{Color, Figure, Item, Paint, Point};
 use crate::text;
+use crate::unit::Unit;
 use tiny_skia::{
     FillRule, FilterQuality, LineCap, LineJoin, Paint as Ink, Path, PathBuilder, Pattern, Pixmap, Rect, SpreadMode,
     Stroke, StrokeDash, Transform,

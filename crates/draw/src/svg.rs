@@ -1,6 +1,7 @@
 //! The SVG device. A group of marks is one path with integer coordinates.
 
-use crate::figure::{Anchor, Figure, Item, Paint, Point, Unit};
+use crate::figure::{Anchor, Figure, Item, Paint, Point};
+use crate::unit::Unit;
 use std::fmt::Write;
 
 const FONTS: &str = "Helvetica, Arial, 'Liberation Sans', sans-serif";

@@ -3,7 +3,7 @@
 //! Widths are those of Helvetica, one of the fonts that every PDF viewer has; Arial and Liberation
 //! Sans share them. All devices use one table, so that their layouts agree.
 
-use crate::figure::Unit;
+use crate::unit::Unit;
 
 /// The widths of the characters from blank to `~`, in thousandths of the size of the text, from
 /// Adobe's AFM file for Helvetica.

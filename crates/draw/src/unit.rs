@@ -1,0 +1,8 @@
+//! The unit of length.
+
+/// A length in hundredths of a point (1/7200 inch). The unit is fine enough for print; an integer keeps a
+/// figure identical on every machine.
+pub type Unit = i32;
+
+/// One point.
+pub const PT: Unit = 100;
