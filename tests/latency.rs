@@ -250,7 +250,7 @@ fn a_waking_is_of_one_wakeup() {
 }
 
 #[test]
-fn a_wakeup_that_began_before_the_window_counts_from_its_queue_alone() {
+fn a_wakeup_counts_where_it_ends_with_all_of_its_parts() {
     let announced = at(300, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) });
     let events = [
         at(0, 1, 9, Kind::Other { id: 1 }),
@@ -259,17 +259,22 @@ fn a_wakeup_that_began_before_the_window_counts_from_its_queue_alone() {
         at(400, 1, 9, Kind::Wakeup { task: task(7), target: Cpu(0) }),
         switch(1000, 0, 0, PrevState::RUNNABLE, 7),
     ];
-    let from = |ts| {
+    let within = |from, to| {
         let options = Options { worst: 5, ..Options::default() };
-        let window = sched::Window { from: Some(Ts(ts)), to: None };
+        let window = sched::Window { from, to };
         let pass = Pass::over(&events[..]).window(window).run(|| Latency::new(&options));
         let report = pass.unwrap_or_else(|never| match never {}).output;
         let of = |measure| (report.of(measure).count, report.of(measure).max_ns.map_or(0, |max| max.0));
         let placed: u64 = report.by_placement.iter().map(|split| split.summary.count).sum();
         (of(Measure::Wakeup), of(Measure::UntilQueued), of(Measure::UntilRun), placed, report.worst.len())
     };
-    assert_eq!(from(300), ((1, 700), (1, 100), (1, 600), 1, 1));
-    assert_eq!(from(301), ((0, 0), (0, 0), (1, 600), 0, 0));
+    let whole = ((1, 700), (1, 100), (1, 600), 1, 1);
+    // The window begins before the waking, between it and the wakeup, and after both.
+    for from in [300, 301, 401, 1000] {
+        assert_eq!(within(Some(Ts(from)), None), whole, "from {from}");
+    }
+    assert_eq!(within(None, Some(Ts(1000))), whole, "the trace ends there");
+    assert_eq!(within(None, Some(Ts(999))), ((0, 0), (0, 0), (0, 0), 0, 0), "it ends later");
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod memory;
 mod migrations;
 mod near;
 mod output;
+mod placement;
 mod second;
 mod selection;
 mod sharing;

@@ -11,10 +11,12 @@
 //! | sleep | it is switched out to sleep | it stands in a run queue again |
 //!
 //! A task can be announced while it still runs, about to sleep: its wakeup latency begins when it is switched out. A
-//! migration on the way does not end a wait. An interval counts if it begins and ends in the window; what was under way
-//! at its start, or still is at its end, has an unknown length and is only numbered. So has a wakeup of which no
-//! `sched_waking` was seen although they were recorded: it began before the trace, or in a loss, and only its second
-//! part counts. Where events were lost, what the loss cut is not counted; nor is a wait some of which was on a CPU
+//! migration on the way does not end a wait. A wakeup counts in the window in which it ends, all of its parts with their
+//! full lengths, so that the wakeups of adjacent windows add up. Any other interval counts if it begins and ends in the
+//! window. A wait that is still under way at the end has an unknown length and is only numbered. So has a wakeup
+//! without a `sched_waking` although they were recorded: it began before the trace, or in a loss, and only its second
+//! part counts. In a trace without any `sched_wakeup` the time from the waking to the wakeup is unknown: the wakeup
+//! latency alone counts. Where events were lost, what the loss cut is not counted; nor is a wait some of which was on a CPU
 //! without events, where the task may have run. An interval counts by the name that the task had when it ended.
 
 mod figure;
@@ -25,7 +27,7 @@ pub use report::{LatencyReport, Row, Split, Unfinished, text};
 
 use rustc_hash::FxHashMap;
 use sched::kthread::command;
-use sched::state::Task;
+use sched::state::{Task, Waking};
 use sched::topology::Distance;
 use sched::{
     Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, Kind, Lengths, Load, PerTask, Pid, SchedEvent, SchedState, Span,
@@ -214,8 +216,9 @@ struct Wait {
     start: Option<Ts>,
     waker: Option<Pid>,
     waker_command: Comm,
+    /// Where it slept.
+    slept_on: Option<Cpu>,
     queued_on: Cpu,
-    placement: Placement,
     idleness: Idleness,
     idle_cpus: u32,
     behind: (Pid, Comm),
@@ -256,7 +259,8 @@ struct Named {
 /// The analysis.
 pub struct Latency<'o> {
     options: &'o Options<'o>,
-    start: Ts,
+    /// The window's start, once that is reached.
+    start: Option<Ts>,
     tracks: PerTask<Track>,
     /// Of tasks that wait.
     waits: PerTask<Wait>,
@@ -280,7 +284,7 @@ impl<'o> Latency<'o> {
     pub fn new(options: &'o Options<'o>) -> Latency<'o> {
         Latency {
             options,
-            start: Ts(0),
+            start: None,
             tracks: PerTask::default(),
             waits: PerTask::default(),
             rows: Vec::new(),
@@ -296,11 +300,21 @@ impl<'o> Latency<'o> {
         }
     }
 
+    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        if let Kind::Switch { prev, .. } = event.kind {
+            self.switched_out = (prev.pid, prev.comm);
+        }
+        for (task, span) in state.turns() {
+            self.turn(task, span, event, state);
+        }
+    }
+
     /// A task goes from one state to another.
     fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
         use TaskState::{Blocked, Dead, Running, Waiting};
         // A migration, or another number: it goes on.
         match (span.state, span.next) {
+            (Waiting(_), Waiting(cpu)) if state.has_placed() => return self.place(task, cpu, state),
             (Waiting(_), Waiting(_)) if span.ended => return,
             (Blocked(_), Blocked(_)) => return,
             (Running(old), Running(new)) if old == new => return,
@@ -346,32 +360,44 @@ impl<'o> Latency<'o> {
     ) -> Option<Wait> {
         match event.kind {
             Kind::WakeupNew { .. } => Some(self.wait(Measure::New, None, None, cpu, state)),
-            Kind::Wakeup { .. } => {
-                let slept_on = match before {
-                    Some(Track { phase: Phase::Sleep(cpu), .. }) => Some(*cpu),
-                    _ => None,
-                };
-                let waking = match span.state {
-                    TaskState::Blocked(_) => task.waking.map(|(waker, ts)| (waker, ts.max(span.start))),
-                    // One before the loss need not be of this wakeup.
-                    _ => task.waking.filter(|(_, ts)| *ts >= span.start),
-                };
-                Some(self.wait(Measure::Wakeup, waking, slept_on, cpu, state))
-            }
+            Kind::Wakeup { .. } => Some(self.woken(task, before, cpu, span, state)),
+            _ if state.places_by_wakings() && task.waking.is_some() => Some(self.woken(task, before, cpu, span, state)),
             _ => None,
+        }
+    }
+
+    /// A task that was woken is queued.
+    fn woken(&self, task: &Task, before: Option<&Track>, cpu: Cpu, span: &Span, state: &SchedState) -> Wait {
+        let waking = match span.state {
+            TaskState::Blocked(_) => task.waking.map(|waking| Waking { at: waking.at.max(span.start), ..waking }),
+            // One before the loss need not be of this wakeup.
+            _ => task.waking.filter(|waking| waking.at >= span.start),
+        };
+        let slept_on = match before {
+            Some(Track { phase: Phase::Sleep(cpu), .. }) => Some(*cpu),
+            _ => waking.map(|waking| waking.previous),
+        };
+        self.wait(Measure::Wakeup, waking, slept_on, cpu, state)
+    }
+
+    /// A woken task, which its waking alone had queued on its previous CPU, is placed on another.
+    fn place(&mut self, task: &Task, cpu: Cpu, state: &SchedState) {
+        if let Some(Wait { measure: Measure::Wakeup, slept_on, .. }) = self.waits.get(task.id()).copied() {
+            let wait = self.wait(Measure::Wakeup, task.waking, slept_on, cpu, state);
+            self.waits.insert(task.id(), wait);
         }
     }
 
     fn wait(
         &self,
         measure: Measure,
-        waking: Option<(Pid, Ts)>,
+        waking: Option<Waking>,
         slept_on: Option<Cpu>,
         cpu: Cpu,
         state: &SchedState,
     ) -> Wait {
         let start = match waking {
-            Some((_, announced)) => Some(announced).filter(|ts| *ts >= self.start),
+            Some(waking) => Some(waking.at),
             None if measure == Measure::Wakeup && state.has_wakings() => None,
             None => Some(state.now()),
         };
@@ -380,10 +406,10 @@ impl<'o> Latency<'o> {
         Wait {
             measure,
             start,
-            waker: waking.map(|(waker, _)| waker),
-            waker_command: waking.and_then(|(waker, _)| state.task_of(waker)).map_or(Comm::EMPTY, |task| task.comm),
+            waker: waking.map(|waking| waking.by),
+            waker_command: waking.and_then(|waking| state.task_of(waking.by)).map_or(Comm::EMPTY, |task| task.comm),
+            slept_on,
             queued_on: cpu,
-            placement: Placement::of(slept_on, cpu, &self.options.topology),
             idleness: match (alone, idle_cpus) {
                 (true, _) => Idleness::Target,
                 (_, 0) => Idleness::Nobody,
@@ -401,36 +427,47 @@ impl<'o> Latency<'o> {
 
     /// The phase of a task ends on a CPU.
     fn ends(&mut self, task: &Task, track: &Track, cpu: Cpu, now: Ts, state: &SchedState) {
+        let Some(window) = self.start else { return };
+        let is_inside = track.since >= window;
         if !self.measures(task, cpu, state) {
             return;
         }
         let length = now.since(track.since);
         match &track.phase {
-            Phase::Run => self.row(task).measures[Measure::Run as usize].add(length),
-            Phase::Sleep(_) => self.row(task).measures[Measure::Sleep as usize].add(length),
-            Phase::Wait => self.waited(task, track.since, cpu, now),
+            Phase::Run if is_inside => self.row(task).measures[Measure::Run as usize].add(length),
+            Phase::Sleep(_) if is_inside => self.row(task).measures[Measure::Sleep as usize].add(length),
+            Phase::Run | Phase::Sleep(_) => {}
+            Phase::Wait => {
+                let wait = self.waits.get(task.id()).copied();
+                if let Some(wait) = wait.filter(|wait| is_inside || wait.measure == Measure::Wakeup) {
+                    self.waited(task, &wait, track.since, cpu, state);
+                }
+            }
         }
     }
 
-    fn waited(&mut self, task: &Task, queued: Ts, cpu: Cpu, now: Ts) {
-        let Some(wait) = self.waits.get(task.id()).copied() else { return };
+    fn waited(&mut self, task: &Task, wait: &Wait, queued: Ts, cpu: Cpu, state: &SchedState) {
+        let now = state.now();
         let is_wakeup = wait.measure == Measure::Wakeup;
+        // Without recorded wakeups it is not known when the task was queued.
+        let has_parts = is_wakeup && !state.places_by_wakings();
         self.without_waking += u64::from(is_wakeup && wait.waker.is_none());
         let measures = &mut self.row(task).measures;
-        if is_wakeup {
+        if has_parts {
             measures[Measure::UntilRun as usize].add(now.since(queued));
         }
         let Some(start) = wait.start else { return };
         let length = now.since(start);
         measures[wait.measure as usize].add(length);
-        if wait.waker.is_some() {
+        if has_parts && wait.waker.is_some() {
             measures[Measure::UntilQueued as usize].add(queued.since(start));
         }
         if is_wakeup {
-            self.woken[wait.placement as usize][wait.idleness as usize].add(length);
+            let placement = Placement::of(wait.slept_on, wait.queued_on, &self.options.topology);
+            self.woken[placement as usize][wait.idleness as usize].add(length);
         }
         if self.least[wait.measure as usize].is_none_or(|least| length > least) {
-            self.keep(task, &wait, start, length, cpu);
+            self.keep(task, wait, start, length, cpu);
         }
     }
 
@@ -491,20 +528,20 @@ impl<'o> Latency<'o> {
 impl Analysis for Latency<'_> {
     type Output = LatencyReport;
     const COUNTS: bool = true;
+    /// A wakeup that began before the window can end in it.
+    const LOOKS_BACK: bool = true;
+
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.follow(event, state);
+    }
 
     fn begin(&mut self, start: Ts, _: &SchedState) {
-        self.start = start;
+        self.start = Some(start);
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        match event.kind {
-            Kind::Switch { prev, .. } => self.switched_out = (prev.pid, prev.comm),
-            Kind::Lost { .. } => self.gaps += 1,
-            _ => {}
-        }
-        for (task, span) in state.turns() {
-            self.turn(task, span, event, state);
-        }
+        self.gaps += u64::from(matches!(event.kind, Kind::Lost { .. }));
+        self.follow(event, state);
     }
 
     fn finish(self, end: Ts, state: &SchedState) -> LatencyReport {

@@ -67,6 +67,10 @@ pub struct LatencyReport {
     pub worst: Vec<Case>,
     /// Whether `sched_waking` was recorded. If not, wakeup latencies begin when tasks were queued.
     pub from_waking: bool,
+    /// Whether tasks count as queued from `sched_waking` on, because `sched_wakeup` was not recorded. The two parts of a
+    /// wakeup are then unknown.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub queued_at_waking: bool,
     /// Wakeups of which no `sched_waking` was seen; where they were recorded they count from queued to run alone.
     pub without_waking: Option<u64>,
     /// Waits under way at the end of the window, not counted above,
@@ -172,7 +176,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
     rows.sort_by(|(a, r), (b, s)| b.cmp(a).then(r.command.cmp(&s.command)).then(r.pid.cmp(&s.pid)));
     LatencyReport {
         schema: "schedviz/latency/1",
-        from_ns: start,
+        from_ns: start.unwrap_or(end),
         to_ns: end,
         selection_unknown: None,
         measures: named(&all).collect(),
@@ -182,6 +186,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         rows: rows.into_iter().map(|(_, row)| row).collect(),
         worst,
         from_waking: state.has_wakings(),
+        queued_at_waking: state.places_by_wakings(),
         without_waking: Some(without_waking),
         still_waiting: Some(unfinished.len() as u64),
         longest_still_waiting,
@@ -253,8 +258,16 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize)
         ),
     };
     let from = if report.from_waking { "sched_waking" } else { "sched_wakeup, as sched_waking was not recorded," };
-    let _ =
-        writeln!(out, "  (from {from} to the switch; what was under way at the edges of the window is not counted)");
+    let _ = writeln!(
+        out,
+        "  (from {from} to the switch; a wakeup counts where it ends, other intervals if wholly in the window)"
+    );
+    if report.queued_at_waking {
+        let _ = writeln!(
+            out,
+            "  (sched_wakeup was not recorded: how long a wakeup took until the task was queued is unknown)"
+        );
+    }
     head(&mut out, "all tasks");
     for m in &report.measures {
         line(&mut out, m.measure.name(), &m.summary);

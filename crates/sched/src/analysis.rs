@@ -10,10 +10,12 @@ use std::collections::BTreeMap;
 /// The pass drives. Within the window it calls, for each event in time order: [`before`] with the
 /// state as it was, [`span`] and [`cpu_span`] for what the event closed, [`after`] with the state
 /// as the event left it. Spans are clipped to the window, and reported when they end: their starts
-/// are not in order. Before the first event comes [`begin`] with the state at the window's start;
+/// are not in order. Events before the window are shown to [`early`] alone, and only where [`Analysis::LOOKS_BACK`] asks
+/// for them. Before the first event comes [`begin`] with the state at the window's start;
 /// after the last one the pass closes what is open, as censored spans, and calls [`finish`] once.
 /// An analysis looks at the state and never keeps an idea of its own of who runs where.
 ///
+/// [`early`]: Analysis::early
 /// [`before`]: Analysis::before
 /// [`span`]: Analysis::span
 /// [`cpu_span`]: Analysis::cpu_span
@@ -28,6 +30,12 @@ pub trait Analysis {
     /// Whether it looks at [`SchedState::counts`] or [`SchedState::turned`] again and again: the state then
     /// follows them, once for all that look at it.
     const COUNTS: bool = false;
+
+    /// Whether it follows the events before the window, through [`Analysis::early`].
+    const LOOKS_BACK: bool = false;
+
+    /// An event before the window was applied.
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {}
 
     /// The window starts, in this state.
     fn begin(&mut self, start: Ts, state: &SchedState) {}
@@ -53,7 +61,11 @@ macro_rules! tuple {
         impl<$($name: Analysis),+> Analysis for ($($name,)+) {
             type Output = ($($name::Output,)+);
             const COUNTS: bool = $($name::COUNTS)||+;
+            const LOOKS_BACK: bool = $($name::LOOKS_BACK)||+;
 
+            fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+                $(self.$index.early(event, state);)+
+            }
             fn begin(&mut self, start: Ts, state: &SchedState) {
                 $(self.$index.begin(start, state);)+
             }
@@ -85,7 +97,11 @@ tuple!(A 0, B 1, C 2, D 3, E 4, F 5);
 impl<A: Analysis> Analysis for Option<A> {
     type Output = Option<A::Output>;
     const COUNTS: bool = A::COUNTS;
+    const LOOKS_BACK: bool = A::LOOKS_BACK;
 
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.iter_mut().for_each(|analysis| analysis.early(event, state));
+    }
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.iter_mut().for_each(|analysis| analysis.begin(start, state));
     }

@@ -49,6 +49,6 @@ pub use pass::{EventSource, Outcome, Pass, Window};
 pub use per_task::PerTask;
 pub use replay::Replay;
 pub use span::{CpuSpan, Current, Span, TaskState};
-pub use state::{Counts, CpuFold, Load, PartCounts, SchedState, Start, Task, TaskId};
+pub use state::{Counts, CpuFold, Load, PartCounts, SchedState, Start, Task, TaskId, Waking};
 pub use summed::{Part, Summed};
 pub use topology::Topology;

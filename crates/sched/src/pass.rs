@@ -37,6 +37,8 @@ pub struct Extent {
     /// Whether `sched_wakeup` was recorded. Without it a task's first switch-in does not tell that
     /// it had waited.
     pub wakeups: bool,
+    /// Whether `sched_waking` was recorded, looked for only where `sched_wakeup` was not: it then places the tasks.
+    pub wakings: bool,
 }
 
 /// What takes items in batches, until it breaks.
@@ -149,6 +151,7 @@ impl EventSource for &[SchedEvent] {
         }
         for event in *self {
             extent.wakeups |= matches!(event.kind, Kind::Wakeup { .. });
+            extent.wakings |= matches!(event.kind, Kind::Waking { .. });
             if !extent.firsts.iter().any(|f| f.cpu == event.cpu) {
                 let current = match event.kind {
                     Kind::Lost { .. } => Current::Unknown,
@@ -303,6 +306,7 @@ impl<S: EventSource> Pass<S> {
             named: Vec::new(),
             waiting: Vec::new(),
             without_wakeups: !extent.wakeups,
+            by_wakings: !extent.wakeups && extent.wakings,
             without_wakings: true,
             incomplete: false,
             root: None,

@@ -3,7 +3,7 @@
 //! | event (on CPU e) | effect |
 //! |---|---|
 //! | `sched_switch` prev → next | `prev`, if a task: runnable by its `prev_state` → `Waiting(e)`; dead → `Dead`; otherwise `Blocked(e)`. `next`, if a task → `Running(e)`. Current of e becomes `next`. |
-//! | `sched_waking` p | no state change. Remembered: the waker, the time. |
+//! | `sched_waking` p, target | no state change. Remembered: the waker, the time, the previous CPU. In a trace without any `sched_wakeup` it places p ([`Start::by_wakings`]). |
 //! | `sched_wakeup` p, target | `Running` → nothing (an *early wakeup*). `Waiting` → corrected to `target`. Otherwise → `Waiting(target)`. |
 //! | `sched_wakeup_new` p, target | a new life of p → `Waiting(target)`. |
 //! | `sched_migrate_task` p, orig, dest | `Waiting` → `Waiting(dest)`. `Running` → a contradiction, nothing else. Otherwise only its last CPU changes. |
@@ -42,6 +42,7 @@ use rustc_hash::FxHashMap;
 mod counts;
 mod current;
 mod identity;
+mod placement;
 mod seen;
 mod silence;
 mod start;
@@ -50,7 +51,7 @@ mod tasks;
 pub use counts::{Counts, Load, PartCounts};
 pub use current::CpuFold;
 pub use start::Start;
-pub use tasks::{Task, TaskId};
+pub use tasks::{Task, TaskId, Waking};
 
 use counts::Tally;
 use seen::Seen;
@@ -68,6 +69,8 @@ struct CpuState {
     since: Ts,
     lost_since: Option<Ts>,
     queue: Queue,
+    /// The task whose waking is this CPU's latest scheduler event, where wakings place tasks.
+    placing: Option<Pid>,
 }
 
 /// The scheduler's state at one instant, and what the last event changed.
@@ -77,6 +80,9 @@ pub struct SchedState {
     now: Ts,
     without_wakeups: bool,
     without_wakings: bool,
+    by_wakings: bool,
+    /// The last event was the migration that belongs to a waking, where wakings place tasks.
+    placed: bool,
     incomplete: bool,
     any_loss: bool,
     cpus: Vec<CpuState>,
@@ -206,6 +212,9 @@ impl SchedState {
     pub(crate) fn step(&mut self, event: &SchedEvent) {
         self.forget_facts();
         self.now = event.ts;
+        if self.by_wakings {
+            self.follow_placement(event);
+        }
         match event.kind {
             Kind::Lost { .. } => self.lose(event.cpu, event.ts),
             Kind::Offline => self.go_offline(event.cpu, event.ts),
@@ -222,7 +231,7 @@ impl SchedState {
         self.seen.note(&event.kind);
         match event.kind {
             Kind::Switch { prev, state, next } => self.switch(event.cpu, prev, state, next),
-            Kind::Waking { task, .. } => self.waking(task, event),
+            Kind::Waking { task, target } => self.waking(task, target, event),
             Kind::Wakeup { task, target } => self.wakeup(task, target),
             Kind::WakeupNew { task, target } => self.wakeup_new(task, target),
             Kind::Migrate { task, orig, dest } => self.migrate(task, orig, dest),
@@ -351,7 +360,9 @@ impl SchedState {
     fn run(&mut self, cpu: Cpu, slot: Slot, comm: Comm, ts: Ts, seen: bool) {
         let task = self.tasks.entry(slot);
         let (state, pid) = (task.state, task.pid);
-        task.waking = None;
+        if !self.by_wakings {
+            task.waking = None;
+        }
         if let TaskState::Running(other) = state
             && other != cpu
         {
@@ -459,7 +470,7 @@ impl SchedState {
 
     /// Whether a task's first event still tells what it did before.
     fn is_start_known(&self) -> bool {
-        !self.any_loss && !self.without_wakeups && !self.incomplete
+        !self.any_loss && self.shows_wakeups() && !self.incomplete
     }
 
     #[inline(never)]
@@ -473,6 +484,9 @@ impl SchedState {
                 self.name(cpu, slot, prev);
             }
             self.rename(slot, prev);
+            if self.by_wakings {
+                self.forget_old_waking(slot);
+            }
             let after = match state.class {
                 StateClass::Runnable | StateClass::Preempted => TaskState::Waiting(cpu),
                 StateClass::Blocked => TaskState::Blocked(cpu),
@@ -520,20 +534,24 @@ impl SchedState {
         match (state, undecided) {
             (TaskState::Waiting(other), _) if other != cpu => self.repair(Diagnostic::UnseenMigration),
             (TaskState::Blocked(_) | TaskState::Unknown, Some((orig, emptied))) => self.come(next, orig, emptied),
+            (TaskState::Blocked(_), None) if self.by_wakings => self.place_late(slot, cpu),
             (TaskState::Blocked(_), None) if !self.without_wakeups => self.repair(Diagnostic::UnseenWakeup),
             _ => {}
         }
         slot
     }
 
-    fn waking(&mut self, task: TaskRef, event: &SchedEvent) {
+    fn waking(&mut self, task: TaskRef, target: Cpu, event: &SchedEvent) {
         let slot = match self.find(task) {
             Some(slot) => slot,
-            None => self.sleeper(task, event.cpu),
+            None => self.sleeper(task, target),
         };
         let entry = self.tasks.entry(slot);
         entry.undecided = None;
-        entry.waking = Some((event.pid, event.ts));
+        entry.waking = Some(Waking { by: event.pid, at: event.ts, previous: target });
+        if self.by_wakings {
+            self.place(slot, target);
+        }
     }
 
     fn wakeup(&mut self, task: TaskRef, target: Cpu) {
@@ -546,6 +564,14 @@ impl SchedState {
                 self.repair(Diagnostic::EarlyWakeup);
                 self.tasks.entry(slot).waking = None;
             }
+            _ => self.queue(slot, target),
+        }
+    }
+
+    /// The task in `slot`, which does not run, waits on `target` from now on.
+    #[inline(always)]
+    fn queue(&mut self, slot: Slot, target: Cpu) {
+        match self.tasks.entry(slot).state {
             TaskState::Waiting(cpu) if cpu == target => {}
             TaskState::Waiting(_) => {
                 // It has slept meanwhile, or this would be where it waits.
@@ -583,6 +609,7 @@ impl SchedState {
                 self.enter(slot, TaskState::Waiting(dest), self.now);
             }
             TaskState::Running(_) => self.repair(Diagnostic::MigrateRunning),
+            TaskState::Blocked(_) if self.placed => self.enter(slot, TaskState::Waiting(dest), self.now),
             TaskState::Blocked(_) => {
                 entry.state = TaskState::Blocked(dest);
                 entry.undecided = undecided;

@@ -60,7 +60,14 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
                 _ => format!("CPU {cpu} switches to {to}: {from} {leaves}"),
             }
         }
-        Kind::Waking { task, .. } => format!("{} on CPU {cpu} begins to wake {}", current(), task.pid.named(task.comm)),
+        Kind::Waking { task, target } => {
+            let waking = format!("{} on CPU {cpu} begins to wake {}", current(), task.pid.named(task.comm));
+            let is_running = matches!(state.task_of(task.pid).map(|t| t.state), Some(TaskState::Running(_)));
+            match state.places_by_wakings() && !is_running {
+                true => format!("{waking}, which counts as waiting on CPU {target} (no sched_wakeup was recorded)"),
+                false => waking,
+            }
+        }
         Kind::Wakeup { task, target } => format!("{} is awake and waits on CPU {target}", task.pid.named(task.comm)),
         Kind::WakeupNew { task, target } => format!("{} is new and waits on CPU {target}", task.pid.named(task.comm)),
         Kind::Migrate { task, orig, dest } => {
@@ -100,7 +107,7 @@ impl Coming {
             Kind::Switch { prev, next, .. } => {
                 (Some(if next.pid.is_idle() { prev.pid } else { next.pid }), None, Some(event.cpu))
             }
-            Kind::Waking { task, .. } => (Some(task.pid), None, None),
+            Kind::Waking { task, target } => (Some(task.pid), None, state.places_by_wakings().then_some(target)),
             Kind::Wakeup { task, target } | Kind::WakeupNew { task, target } => (Some(task.pid), None, Some(target)),
             Kind::Migrate { task, orig, dest } => (Some(task.pid), Some(orig), Some(dest)),
             Kind::Fork { parent: pid, .. } | Kind::Exec { pid, .. } | Kind::Exit { pid } => (Some(pid), None, None),

@@ -387,7 +387,8 @@ impl EventSource for EventStream<'_> {
             return Err(trace.no_events());
         };
         let wakeups = trace.has("sched_wakeup");
-        Ok(Extent { start, end: end.max(start), firsts, wakeups })
+        let wakings = !wakeups && trace.has("sched_waking");
+        Ok(Extent { start, end: end.max(start), firsts, wakeups, wakings })
     }
 
     fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {

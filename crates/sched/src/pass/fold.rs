@@ -158,7 +158,12 @@ impl<A: Analysis> Fold<A> {
 
     pub(super) fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
         let (early, events) = events.split_at(events.partition_point(|event| event.ts < self.from));
-        early.iter().for_each(|event| self.state.apply(event));
+        for event in early {
+            self.state.apply(event);
+            if A::LOOKS_BACK {
+                self.analysis.early(event, &self.state);
+            }
+        }
         let inside = match self.end {
             End::Open => events.len(),
             End::Inclusive => events.partition_point(|event| event.ts <= self.to),

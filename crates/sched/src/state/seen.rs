@@ -71,7 +71,7 @@ impl SchedState {
     /// A task is switched in of which it was not known that it waits: on `cpu` since the start, unless that was
     /// `emptied` before it left. After a loss its wakeup may be among what is missing.
     pub(super) fn come(&mut self, task: TaskRef, cpu: Cpu, emptied: bool) {
-        if self.any_loss || self.without_wakeups {
+        if self.any_loss || !self.shows_wakeups() {
             return;
         }
         if emptied {

@@ -19,6 +19,9 @@ pub struct Start {
     pub waiting: Vec<(TaskRef, Cpu)>,
     /// Wakeups are not in the trace: a task first seen being switched in may have slept until then.
     pub without_wakeups: bool,
+    /// `sched_waking` was recorded and `sched_wakeup` was not: a waking places its task, on `target_cpu` unless the
+    /// CPU's next scheduler event migrates the task.
+    pub by_wakings: bool,
     /// Wakings are not in the trace: when a wakeup began is not known.
     pub without_wakings: bool,
     /// Some of the events that wake tasks or begin them are not in the trace, as others show: neither does a task's
@@ -45,6 +48,7 @@ impl SchedState {
             now: start.ts,
             without_wakeups: start.without_wakeups,
             without_wakings: start.without_wakings,
+            by_wakings: start.by_wakings,
             incomplete: start.incomplete,
             lineage: Lineage::with_root(start.root),
             ..SchedState::default()

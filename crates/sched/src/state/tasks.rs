@@ -26,6 +26,17 @@ impl TaskId {
 pub(super) type Slot = u32;
 const NONE: Slot = Slot::MAX;
 
+/// A `sched_waking`, which begins a wakeup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waking {
+    /// The task that ran where the event was recorded.
+    pub by: Pid,
+    /// The time of the event.
+    pub at: Ts,
+    /// The CPU on which the woken task last was (`target_cpu`).
+    pub previous: Cpu,
+}
+
 /// A task as it is now.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
@@ -44,9 +55,9 @@ pub struct Task {
     pub begun: bool,
     /// When its `sched_wakeup_new` was seen.
     pub born: Option<Ts>,
-    /// Who announced since it was switched in that it wakes it, and when (`sched_waking`); nothing once it turned out
-    /// to be awake.
-    pub waking: Option<(Pid, Ts)>,
+    /// The latest `sched_waking` of this task since it was switched in; none once the task turned out to be awake.
+    /// Where wakings place tasks ([`super::Start::by_wakings`]) it is kept until the task is switched out again.
+    pub waking: Option<Waking>,
     /// Where it comes from.
     pub kin: Kin,
     /// Its first event was a migration from this CPU: its next decides whether it waited there. If that had been idle

@@ -33,6 +33,10 @@ impl Drive {
         self.at(ts, dest, 0, Kind::Migrate { task: task(pid), orig: Cpu(orig), dest: Cpu(dest) })
     }
 
+    fn migrate_on(&mut self, ts: i64, cpu: u32, pid: i32, orig: u32, dest: u32) -> &mut Drive {
+        self.at(ts, cpu, 9, Kind::Migrate { task: task(pid), orig: Cpu(orig), dest: Cpu(dest) })
+    }
+
     fn state(&self, pid: i32) -> Option<TaskState> {
         self.0.task_of(Pid(pid)).map(|t| t.state)
     }
@@ -67,19 +71,80 @@ fn switch_out_follows_prev_state() {
 fn waking_changes_nothing_but_is_remembered() {
     let mut d = Drive::idle(2);
     d.at(3, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) });
-    assert_eq!(d.state(7), Some(Blocked(Cpu(1))));
-    assert_eq!(d.0.task_of(Pid(7)).unwrap().waking, Some((Pid(9), Ts(3))));
+    assert_eq!(d.state(7), Some(Blocked(Cpu(0))), "its previous CPU is the target");
+    let waking = |at| Some(Waking { by: Pid(9), at: Ts(at), previous: Cpu(0) });
+    assert_eq!(d.0.task_of(Pid(7)).unwrap().waking, waking(3));
     d.wakeup(5, 1, 7, 0);
     assert_eq!((d.state(7), d.0.queue_length(Cpu(0))), (Some(Waiting(Cpu(0))), 1));
-    assert_eq!(d.closed(7), [(Blocked(Cpu(1)), 0, 5)], "it slept from the start");
-    let waking = |d: &Drive| d.0.task_of(Pid(7)).unwrap().waking;
-    assert!(waking(&d).is_some());
+    assert_eq!(d.closed(7), [(Blocked(Cpu(0)), 0, 5)], "it slept from the start");
+    let remembered = |d: &Drive| d.0.task_of(Pid(7)).unwrap().waking;
+    assert!(remembered(&d).is_some());
     d.switch(6, 0, 0, R, 7);
-    assert_eq!(waking(&d), None, "that one is over");
+    assert_eq!(remembered(&d), None, "that one is over");
     d.at(7, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) }).wakeup(8, 1, 7, 0);
-    assert_eq!(waking(&d), None, "it was awake");
+    assert_eq!(remembered(&d), None, "it was awake");
     d.at(9, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) }).switch(10, 0, 7, S, 0);
-    assert_eq!(waking(&d), Some((Pid(9), Ts(9))), "a wakeup is still to come");
+    assert_eq!(remembered(&d), waking(9), "a wakeup is still to come");
+}
+
+/// A trace with wakings and without wakeups.
+fn by_wakings(cpus: u32) -> Drive {
+    let cpus = (0..cpus).map(|c| (Cpu(c), Current::Idle)).collect();
+    let start = Start { cpus, without_wakeups: true, by_wakings: true, ..Start::default() };
+    Drive(SchedState::new(&start))
+}
+
+#[test]
+fn without_wakeups_a_waking_places_its_task() {
+    let mut d = by_wakings(3);
+    let waking = |pid, target| Kind::Waking { task: task(pid), target: Cpu(target) };
+    // On its previous CPU where nothing follows,
+    d.at(3, 1, 9, waking(7, 0));
+    assert_eq!(d.state(7), Some(Waiting(Cpu(0))));
+    assert!(!d.0.has_placed());
+    d.switch(5, 0, 0, R, 7);
+    assert_eq!(d.closed(7), [(Waiting(Cpu(0)), 3, 5)]);
+    d.switch(6, 0, 7, S, 0);
+    // on another if the waker's next event of the scheduler says so,
+    d.at(7, 1, 9, waking(7, 0)).at(8, 1, 9, Kind::Other { id: 1 }).migrate_on(9, 1, 7, 0, 2);
+    assert_eq!((d.state(7), d.0.has_placed()), (Some(Waiting(Cpu(2))), true));
+    // and a later migration is another one.
+    d.migrate_on(10, 1, 7, 2, 0);
+    assert_eq!((d.state(7), d.0.has_placed()), (Some(Waiting(Cpu(0))), false));
+    assert_eq!(d.0.repaired(Diagnostic::UnseenWakeup), 0);
+}
+
+#[test]
+fn without_wakeups_a_waking_of_a_running_task_is_settled_later() {
+    let waking = Kind::Waking { task: task(7), target: Cpu(0) };
+    let running = || {
+        let mut d = by_wakings(2);
+        d.at(1, 1, 9, waking).switch(2, 0, 0, R, 7).at(3, 1, 9, waking).switch(4, 0, 7, S, 0);
+        assert_eq!(d.state(7), Some(Blocked(Cpu(0))), "it may have been awake already");
+        d
+    };
+    // It is switched in without another waking: that one woke it.
+    let mut d = running();
+    d.switch(8, 0, 0, R, 7);
+    assert_eq!(d.closed(7), [(Blocked(Cpu(0)), 4, 8), (Waiting(Cpu(0)), 8, 8)]);
+    assert_eq!(d.0.task_of(Pid(7)).unwrap().waking, Some(Waking { by: Pid(9), at: Ts(3), previous: Cpu(0) }));
+    assert_eq!(d.0.repaired(Diagnostic::UnseenWakeup), 0);
+    // The waker migrates it: that is its placement.
+    let mut d = running();
+    d.migrate_on(5, 1, 7, 0, 1);
+    assert_eq!(d.state(7), Some(Waiting(Cpu(1))));
+    // A waking before its latest run does not count.
+    let mut d = running();
+    d.at(5, 1, 9, waking).switch(6, 0, 0, R, 7).switch(7, 0, 7, S, 0).switch(8, 0, 0, R, 7);
+    assert_eq!(d.closed(7), [(Blocked(Cpu(0)), 7, 8)]);
+    assert_eq!(d.0.repaired(Diagnostic::UnseenWakeup), 1);
+}
+
+#[test]
+fn without_wakeups_a_first_switch_in_tells_of_a_wait_since_the_start() {
+    let mut d = by_wakings(1);
+    d.switch(3, 0, 0, R, 7);
+    assert_eq!(d.0.discovered(), [(task(7), Cpu(0))]);
 }
 
 #[test]

@@ -111,6 +111,10 @@ const NO_SCHEDULER_EVENT: Missing = Missing {
     consequence: "impossible: there are no scheduler events",
 };
 
+/// The consequence of a missing `sched_wakeup` where `sched_waking` was recorded.
+const QUEUED_AT_WAKING: &str =
+    "approximate: tasks count as queued from sched_waking on, before they are; how long that takes is unknown";
+
 /// Reads and prints.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     args.output.check(GIVES)?;
@@ -219,7 +223,10 @@ fn missing(events: &[EventCount]) -> Vec<Missing> {
     names
         .zip(WANTED)
         .filter(|(_, (system, name, ..))| absent(system, name))
-        .map(|(event, (_, _, affects, consequence))| Missing { event, affects, consequence })
+        .map(|(event, (system, name, affects, consequence))| {
+            let at_waking = name == "sched_wakeup" && !absent(system, "sched_waking");
+            Missing { event, affects, consequence: if at_waking { QUEUED_AT_WAKING } else { consequence } }
+        })
         .collect()
 }
 

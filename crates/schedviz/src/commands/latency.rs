@@ -11,7 +11,8 @@ use sched::Selected;
 ///
 /// The wakeup latency is the time from sched_waking (from sched_wakeup, where that was not recorded)
 /// until the task is switched in. Percentiles are at most 0.8 % above the true ones; numbers, sums
-/// and extremes are exact. An interval counts if it begins and ends in the window.
+/// and extremes are exact. A wakeup counts in the window in which it ends, with its full length; any other interval
+/// counts if it begins and ends in the window.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct LatencyArgs {

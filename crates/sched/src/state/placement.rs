@@ -1,0 +1,77 @@
+//! Where woken tasks wait in a trace without any `sched_wakeup` (the usual event set of Perfetto).
+//!
+//! `sched_waking` precedes the choice of a CPU; its `target_cpu` is the task's previous CPU. In between interrupts are
+//! disabled on the waker's CPU, so where another CPU is chosen, `sched_migrate_task` is the waker's next scheduler
+//! event. The task is taken to be queued at the waking, hence too early by the time until the wakeup.
+//!
+//! A waking of a task that still runs is ambiguous: the task may be about to sleep, or stay awake. Only its next
+//! switch-in without another waking shows that it slept and was woken.
+
+use super::{SchedState, Slot, Waking};
+use crate::diag::Diagnostic;
+use crate::event::{Cpu, Kind, SchedEvent};
+use crate::span::TaskState;
+
+impl SchedState {
+    /// Whether `sched_waking` places the tasks, since no `sched_wakeup` was recorded: waits begin too early, by the
+    /// unknown time from the waking to the wakeup.
+    pub fn places_by_wakings(&self) -> bool {
+        self.by_wakings
+    }
+
+    /// Whether the last event migrated a task as a part of its wakeup, where wakings place tasks.
+    pub fn has_placed(&self) -> bool {
+        self.placed
+    }
+
+    /// Whether `event`, not yet applied, migrates a task as a part of its wakeup, where wakings place tasks.
+    pub(crate) fn places(&self, event: &SchedEvent) -> bool {
+        let Kind::Migrate { task, .. } = event.kind else { return false };
+        self.cpus.get(event.cpu.index()).is_some_and(|c| c.placing == Some(task.pid))
+    }
+
+    /// Whether the trace shows when tasks were woken.
+    pub(super) fn shows_wakeups(&self) -> bool {
+        !self.without_wakeups || self.by_wakings
+    }
+
+    /// Keeps which task each CPU is about to place.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn follow_placement(&mut self, event: &SchedEvent) {
+        self.placed = self.places(event);
+        self.cpu(event.cpu).placing = match event.kind {
+            Kind::Waking { task, .. } => Some(task.pid),
+            Kind::Other { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } => return,
+            _ => None,
+        };
+    }
+
+    /// A waking places a task that does not run.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn place(&mut self, slot: Slot, previous: Cpu) {
+        if !matches!(self.tasks.entry(slot).state, TaskState::Running(_)) {
+            self.queue(slot, previous);
+        }
+    }
+
+    /// A task that sleeps is switched in. If it was woken while it still ran, that ended its sleep, and it waited from
+    /// then on: nothing showed it until now.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn place_late(&mut self, slot: Slot, cpu: Cpu) {
+        match self.tasks.entry(slot).waking {
+            Some(_) => self.enter(slot, TaskState::Waiting(cpu), self.now),
+            None => self.repair(Diagnostic::UnseenWakeup),
+        }
+    }
+
+    /// A waking before the task was switched in ended an earlier sleep.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn forget_old_waking(&mut self, slot: Slot) {
+        let task = self.tasks.entry(slot);
+        task.waking = task.waking.filter(|Waking { at, .. }| *at >= task.since);
+    }
+}
