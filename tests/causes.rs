@@ -163,12 +163,12 @@ fn probes_on_the_balancer_confirm_the_causes() {
     println!("{table:#?}");
     for ((cause, tells, by), n) in &table {
         let fits = match cause {
-            Cause::NewIdle if *tells => *by == Probed::NewIdle,
-            Cause::NewIdle => *by == Probed::Balance,
+            Cause::NewIdle | Cause::NewIdleSleeper if *tells => *by == Probed::NewIdle,
+            Cause::NewIdle | Cause::NewIdleSleeper | Cause::Active => *by == Probed::Balance,
+            Cause::Idle | Cause::Periodic | Cause::Behalf => *by == Probed::Balance,
+            Cause::IdleSleeper | Cause::PeriodicSleeper | Cause::BehalfSleeper => *by == Probed::Balance,
             // Active balance detaches as well; a change of affinity does not.
             Cause::Stopper => *by != Probed::NewIdle,
-            Cause::Idle | Cause::Periodic | Cause::Behalf => *by == Probed::Balance,
-            // A sleeper that still stood in the queue (6.12 and later) was pulled with the others.
             Cause::Unknown => true,
             _ => *by == Probed::Not,
         };

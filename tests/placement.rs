@@ -160,3 +160,14 @@ fn a_waking_names_the_previous_cpu() {
     let count = |kind| places.iter().find(|p| p["kind"] == kind).map(|p| p["count"].clone());
     assert_eq!(count("unknown"), Some(0.into()));
 }
+
+/// Tasks of a busy machine that execute a program elsewhere, some of them a second after they were moved.
+#[test]
+fn an_exec_is_the_reason_however_late_it_comes() {
+    let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
+    let report = json("events", &Path::new(&traces).join("linux-6.1-cpus16-nodes2/sleepers.dat"), &["--balance"]);
+    let causes = report["causes"].as_array().expect("causes");
+    let count = |cause| causes.iter().find(|c| c["cause"] == cause).map(|c| c["count"].clone());
+    let moves = ["exec", "affinity", "active", "stopper"].map(count);
+    assert_eq!(moves, [Some(17.into()), None, None, None]);
+}

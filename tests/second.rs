@@ -4,7 +4,7 @@
 use crate::support::{events, recordings};
 use fairness::Fairness;
 use parse::Trace;
-use sched::{Comm, Dur, Kind, Pass, Pid, SchedEvent, StateClass, Window};
+use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, SchedEvent, StateClass, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::Simulation;
 use utilization::Utilization;
@@ -351,9 +351,38 @@ impl Slow {
     }
 }
 
+fn of_kind(events: &[SchedEvent], is: impl Fn(&Kind) -> bool) -> bool {
+    events.iter().any(|event| is(&event.kind))
+}
+
+/// The events with the wakeups that the wakings among them stand for: on the previous CPU, and again where the waker's
+/// next scheduler event moves the task. Nothing where there are no wakings.
+fn of_wakings(events: &[SchedEvent]) -> Option<Vec<SchedEvent>> {
+    let mut all = Vec::new();
+    let mut latest: BTreeMap<Cpu, Kind> = BTreeMap::new();
+    for event in events {
+        all.push(*event);
+        if matches!(event.kind, Kind::Other { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. }) {
+            continue;
+        }
+        let before = latest.insert(event.cpu, event.kind);
+        let placed = match (before, event.kind) {
+            (_, Kind::Waking { task, target }) => Some((task, target)),
+            (Some(Kind::Waking { task: woken, .. }), Kind::Migrate { task, dest, .. }) if woken.pid == task.pid => {
+                Some((task, dest))
+            }
+            _ => None,
+        };
+        all.extend(placed.map(|(task, target)| SchedEvent { kind: Kind::Wakeup { task, target }, ..*event }));
+    }
+    of_kind(events, |kind| matches!(kind, Kind::Waking { .. })).then_some(all)
+}
+
 fn compare(name: &str, events: &[SchedEvent]) {
-    let wakeups = events.iter().any(|e| matches!(e.kind, Kind::Wakeup { .. }));
-    let slow = Slow::measure(events, wakeups);
+    let slow = match (of_kind(events, |kind| matches!(kind, Kind::Wakeup { .. })), of_wakings(events)) {
+        (false, Some(events)) => Slow::measure(&events, true),
+        (wakeups, _) => Slow::measure(events, wakeups),
+    };
     let (from, to) = (events[0].ts, events[events.len() - 1].ts);
     let conserve = workcons::Options::default();
     let cpus: BTreeSet<_> = events.iter().map(|event| (event.cpu, None)).collect();

@@ -111,7 +111,8 @@ impl LatencyReport {
 
     /// Withholds all figures, since the selected tasks are unknown for this reason.
     pub fn withhold(&mut self, why: String) {
-        let LatencyReport { schema, from_ns, to_ns, by, from_waking, gaps, with_distances, .. } = *self;
+        let LatencyReport { schema, from_ns, to_ns, by, from_waking, queued_at_waking, gaps, with_distances, .. } =
+            *self;
         *self = LatencyReport {
             schema,
             from_ns,
@@ -124,6 +125,7 @@ impl LatencyReport {
             rows: Vec::new(),
             worst: Vec::new(),
             from_waking,
+            queued_at_waking,
             without_waking: None,
             still_waiting: None,
             longest_still_waiting: None,

@@ -4,17 +4,23 @@
 //! |---|---|
 //! | wakeup placement | p is being woken: a `sched_waking` of p on e is the last word on p |
 //! | NUMA move, NUMA swap | a `sched_move_numa` or `sched_swap_numa` names p and the two CPUs, shortly before or after |
-//! | exec; active balance or affinity | the stopper `migration/e` runs on e = orig; for exec, p's own exec follows |
+//! | exec | the stopper `migration/e` runs on e = orig, p itself woke it, and p executes a program before it sleeps (waiting for the disk or a lock, state D, is no sleep) |
+//! | affinity | the same, without that exec; or another task woke the stopper, on a CPU that is not dest |
+//! | active balance | the stopper `migration/e` runs on e = orig, and a softirq woke it, or another task on dest |
+//! | active balance or affinity | the stopper `migration/e` runs on e = orig, and no event shows what woke it |
 //! | new-idle pull (a *steal*) | task context, e = dest, p waited on orig, the next event of the scheduler on e is its switch, away from a task that does not go on, and nothing else is queued on e |
 //! | idle balance, periodic balance | softirq, e = dest; e idles but for its softirqs, or not |
 //! | balance on behalf | softirq, e is neither orig nor dest |
+//! | … of a sleeper | as these four, but p sleeps and is still queued (delayed dequeue, since 6.12): the next event about p wakes it |
 //! | real-time push or pull | p's priority is below 100, and none of the above |
 //! | unknown | anything else |
 //!
 //! A waking that is not in the trace is taken from the wakeup that follows. Being woken is not ended by p's own
 //! switching out: a waker announces a task that is about to sleep, and waits for it to be off its CPU. New-idle
 //! balancing is the fair class's: a task of real-time priority that is pulled the same way was pulled by its own
-//! class. Several tasks pulled in one go are each a pull.
+//! class. Several tasks pulled in one go are each a pull. Where the stopper's waking is missing, an exec counts if it
+//! follows before a sleep or within a tenth of a second. In a trace without `sched_wakeup` only the waker's next
+//! scheduler event can be the placement ([`SchedState::places_by_wakings`]).
 
 use crate::event::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, TaskRef, Ts};
 use crate::kthread::{is_ksoftirqd, is_stopper};
@@ -22,6 +28,12 @@ use crate::span::TaskState;
 use crate::state::{Load, SchedState};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+
+mod herds;
+#[cfg(test)]
+mod tests;
+
+pub use herds::{HERD, HERD_TIME, Herd, Herds};
 
 /// Why a task was migrated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -37,7 +49,19 @@ pub enum Cause {
     Periodic,
     /// A CPU moved it between two others.
     Behalf,
-    /// The stopper moved it: active balance, or a change of affinity.
+    /// A CPU about to idle moved it along with others while it slept.
+    NewIdleSleeper,
+    /// An idle CPU moved it while it slept.
+    IdleSleeper,
+    /// A busy CPU moved it while it slept.
+    PeriodicSleeper,
+    /// A CPU moved it between two others while it slept.
+    BehalfSleeper,
+    /// The stopper moved it for another CPU: active balance.
+    Active,
+    /// The stopper moved it because its CPU was not allowed any more: a change of affinity.
+    Affinity,
+    /// The stopper moved it, and what woke the stopper was not recorded: active balance, or a change of affinity.
     Stopper,
     /// It was to run a new program, and that elsewhere.
     Exec,
@@ -53,12 +77,18 @@ pub enum Cause {
 
 impl Cause {
     /// All of them, in the order of their indices.
-    pub const ALL: [Cause; 11] = [
+    pub const ALL: [Cause; 17] = [
         Cause::Wakeup,
         Cause::NewIdle,
         Cause::Idle,
         Cause::Periodic,
         Cause::Behalf,
+        Cause::NewIdleSleeper,
+        Cause::IdleSleeper,
+        Cause::PeriodicSleeper,
+        Cause::BehalfSleeper,
+        Cause::Active,
+        Cause::Affinity,
         Cause::Stopper,
         Cause::Exec,
         Cause::NumaMove,
@@ -75,12 +105,41 @@ impl Cause {
             Cause::Idle => "idle balance",
             Cause::Periodic => "periodic balance",
             Cause::Behalf => "balance on behalf",
+            Cause::NewIdleSleeper => "new-idle pull of a sleeper",
+            Cause::IdleSleeper => "idle balance of a sleeper",
+            Cause::PeriodicSleeper => "periodic balance of a sleeper",
+            Cause::BehalfSleeper => "balance of a sleeper on behalf",
+            Cause::Active => "active balance",
+            Cause::Affinity => "affinity",
             Cause::Stopper => "active balance or affinity",
             Cause::Exec => "exec",
             Cause::NumaMove => "NUMA move",
             Cause::NumaSwap => "NUMA swap",
             Cause::RealTime => "real-time push or pull",
             Cause::Unknown => "unknown",
+        }
+    }
+
+    /// The same of a task that sleeps, if the balancer moves such tasks for this cause.
+    fn of_sleeper(self) -> Option<Cause> {
+        match self {
+            Cause::NewIdle => Some(Cause::NewIdleSleeper),
+            Cause::Idle => Some(Cause::IdleSleeper),
+            Cause::Periodic => Some(Cause::PeriodicSleeper),
+            Cause::Behalf => Some(Cause::BehalfSleeper),
+            _ => None,
+        }
+    }
+
+    /// The same of a task that turns out not to have slept.
+    fn of_waiter(self) -> Cause {
+        match self {
+            // When it began to wait is not known, so this is no steal.
+            Cause::NewIdleSleeper => Cause::Unknown,
+            Cause::IdleSleeper => Cause::Idle,
+            Cause::PeriodicSleeper => Cause::Periodic,
+            Cause::BehalfSleeper => Cause::Behalf,
+            other => other,
         }
     }
 }
@@ -104,7 +163,7 @@ pub struct Migration {
     pub cause: Cause,
     /// Whether it waited on a run queue; else it slept, or was being woken.
     pub queued: bool,
-    /// How long after it first ran; nothing if it was moved again before, or never ran.
+    /// The time from the migration until the task first ran; none if it slept, was moved again before, or never ran.
     pub first_run: Option<Dur>,
 }
 
@@ -126,11 +185,33 @@ impl Reason {
     }
 }
 
+/// A `sched_waking`: on which CPU, by which task, and whether that task itself did it or an interrupt.
+#[derive(Clone, Copy, Debug)]
+struct Announcement {
+    on: Cpu,
+    by: Pid,
+    in_task: bool,
+}
+
+/// Which later event can still change the cause of a move by the stopper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pending {
+    /// None.
+    Settled,
+    /// A NUMA reason that follows soon.
+    Numa,
+    /// The same, or the task's exec, before it sleeps.
+    Exec,
+    /// The same, or an exec that follows soon.
+    SoonExec,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Open {
     migration: Migration,
-    /// The cause is what it is taken for unless something follows that tells better.
-    by_stopper: bool,
+    pending: Pending,
+    /// The task was asleep.
+    asleep: bool,
     /// No event has been about the task since.
     untouched: bool,
     /// It can have run since, in a loss.
@@ -140,8 +221,8 @@ struct Open {
 /// What is kept in mind of a task.
 #[derive(Clone, Debug, Default)]
 struct Mind {
-    /// It is being woken: the CPU that announced it.
-    waking: Option<Cpu>,
+    /// It is being woken.
+    waking: Option<Announcement>,
     /// Its latest migration, while that can change. Apart, since most that is asked of a task is not about it.
     open: Option<Box<Open>>,
 }
@@ -155,6 +236,26 @@ pub struct Causes {
     reasons: FxHashMap<Pid, Reason>,
     /// Tasks pulled by a CPU whose next event will tell why.
     pulls: FxHashMap<Cpu, Vec<Pid>>,
+    /// What woke the stopper of each CPU, until that is switched out.
+    stops: FxHashMap<Cpu, Announcement>,
+    /// Tasks that an exec moved, perhaps: they woke the stopper themselves, or it was woken unseen, and they have not
+    /// slept since. With that move where another one followed.
+    awake: FxHashMap<Pid, Option<Migration>>,
+}
+
+impl Open {
+    /// Whether a later event can still change the cause.
+    fn is_pending(&self, now: Ts) -> bool {
+        match self.pending {
+            Pending::Settled => false,
+            Pending::Exec => true,
+            Pending::Numa | Pending::SoonExec => now.since(self.migration.ts) < NEAR,
+        }
+    }
+
+    fn settle(&mut self, cause: Cause) {
+        (self.migration.cause, self.pending) = (cause, Pending::Settled);
+    }
 }
 
 impl Mind {
@@ -170,8 +271,10 @@ impl Mind {
     fn woken(&mut self) {
         if let (None, Some(open)) = (self.waking.take(), &mut self.open) {
             let m = &mut open.migration;
-            let by_context =
-                matches!(m.cause, Cause::Idle | Cause::Periodic | Cause::Behalf | Cause::RealTime | Cause::Unknown);
+            let by_context = matches!(
+                m.cause.of_waiter(),
+                Cause::Idle | Cause::Periodic | Cause::Behalf | Cause::RealTime | Cause::Unknown
+            );
             if by_context && open.untouched && !m.queued && m.first_run.is_none() {
                 m.cause = Cause::Wakeup;
             }
@@ -183,11 +286,15 @@ impl Mind {
     fn runs(&mut self, now: Ts) -> Option<Migration> {
         self.waking = None;
         let open = self.open.as_mut()?;
-        if !open.blind {
+        if open.untouched && open.asleep {
+            // Nothing woke it, so it did not sleep.
+            (open.migration.cause, open.asleep) = (open.migration.cause.of_waiter(), false);
+        }
+        if !open.blind && (!open.asleep || open.migration.cause == Cause::Wakeup) {
             open.migration.first_run.get_or_insert(now.since(open.migration.ts));
         }
-        let waits_for_better = open.by_stopper && now.since(open.migration.ts) < NEAR;
-        if waits_for_better { None } else { self.open.take().map(|open| open.migration) }
+        open.untouched = false;
+        if open.is_pending(now) { None } else { self.open.take().map(|open| open.migration) }
     }
 }
 
@@ -198,9 +305,13 @@ impl Causes {
             self.settle_pulls(event);
         }
         match event.kind {
-            Kind::Waking { task, .. } => {
+            Kind::Waking { task, target } => {
+                let waking = Announcement { on: event.cpu, by: event.pid, in_task: event.in_task() };
+                if is_stopper(task.comm, target) {
+                    self.stops.entry(target).or_insert(waking);
+                }
                 let mind = self.minds.entry(task.pid).or_default();
-                mind.waking = Some(event.cpu);
+                mind.waking = Some(waking);
                 mind.touch();
             }
             Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
@@ -209,6 +320,13 @@ impl Causes {
                 }
             }
             Kind::Switch { prev, state: left, next } => {
+                if !self.stops.is_empty() && is_stopper(prev.comm, event.cpu) {
+                    self.stops.remove(&event.cpu);
+                }
+                // A task also waits for the disk or for a lock on its way to an exec.
+                if !left.is_runnable() && !left.is_uninterruptible() && !self.awake.is_empty() {
+                    self.sleeps(prev.pid, &mut tell);
+                }
                 if !next.pid.is_idle()
                     && let Some(mind) = self.minds.get_mut(&next.pid)
                 {
@@ -228,7 +346,7 @@ impl Causes {
                 }
             }
             Kind::Exec { pid, old_pid, .. } => {
-                self.exec(old_pid, event.ts);
+                self.exec(old_pid, event.ts, &mut tell);
                 if pid != old_pid
                     && let Some(open) = self.minds.get_mut(&old_pid).and_then(|mind| mind.open.take())
                 {
@@ -237,13 +355,24 @@ impl Causes {
             }
             Kind::Exit { pid } => {
                 self.reasons.remove(&pid);
+                self.awake.remove(&pid).flatten().into_iter().for_each(&mut tell);
                 let open = self.minds.remove(&pid).and_then(|mind| mind.open);
                 open.into_iter().for_each(|open| tell(open.migration));
             }
             Kind::Migrate { task, orig, dest } => {
                 let latest = Box::new(self.migrate(event, task, orig, dest, state));
+                let is_exec = latest.pending == Pending::Exec;
                 let earlier = self.minds.entry(task.pid).or_default().open.replace(latest);
-                earlier.into_iter().for_each(|open| tell(open.migration));
+                if let Some(earlier) = earlier {
+                    // An exec moves its task once.
+                    match self.awake.get_mut(&task.pid) {
+                        Some(held) if earlier.pending == Pending::Exec && !is_exec => *held = Some(earlier.migration),
+                        _ => tell(earlier.migration),
+                    }
+                }
+                if is_exec {
+                    self.awake.insert(task.pid, None).flatten().into_iter().for_each(&mut tell);
+                }
             }
             Kind::Lost { .. } => self.lose(event.cpu),
             Kind::Offline
@@ -257,8 +386,9 @@ impl Causes {
 
     /// What a CPU had announced can have happened unseen, and who was moved there can have run.
     fn lose(&mut self, cpu: Cpu) {
+        self.stops.remove(&cpu);
         for mind in self.minds.values_mut() {
-            mind.waking = mind.waking.filter(|announced_on| *announced_on != cpu);
+            mind.waking = mind.waking.filter(|announced| announced.on != cpu);
             if let Some(open) = mind.open.as_mut().filter(|open| open.migration.dest == cpu) {
                 open.blind = true;
             }
@@ -268,7 +398,8 @@ impl Causes {
     /// What is still open at the end, by time.
     pub fn finish(self, tell: impl FnMut(Migration)) {
         let open = self.minds.into_values().filter_map(|mind| mind.open);
-        let mut rest: Vec<Migration> = open.map(|open| open.migration).collect();
+        let held = self.awake.into_values().flatten();
+        let mut rest: Vec<Migration> = open.map(|open| open.migration).chain(held).collect();
         rest.sort_unstable_by_key(|m| (m.ts, m.on, m.pid));
         rest.into_iter().for_each(tell);
     }
@@ -279,19 +410,39 @@ impl Causes {
     }
 
     /// A task that the stopper moved executes a program: that is why it was moved.
-    fn exec(&mut self, pid: Pid, now: Ts) {
-        if let Some(open) = self.open(pid).filter(|o| o.by_stopper && now.since(o.migration.ts) < NEAR) {
-            (open.migration.cause, open.by_stopper) = (Cause::Exec, false);
+    fn exec(&mut self, pid: Pid, now: Ts, tell: &mut impl FnMut(Migration)) {
+        if let Some(held) = self.awake.remove(&pid).flatten() {
+            tell(Migration { cause: Cause::Exec, ..held });
+        }
+        let may_be = |open: &&mut Open| match open.pending {
+            Pending::Exec => true,
+            Pending::SoonExec => now.since(open.migration.ts) < NEAR,
+            Pending::Settled | Pending::Numa => false,
+        };
+        if let Some(open) = self.open(pid).filter(may_be) {
+            open.settle(Cause::Exec);
+        }
+    }
+
+    /// A task that the stopper moved sleeps: a later exec is not why it was moved, if it woke the stopper itself.
+    fn sleeps(&mut self, pid: Pid, tell: &mut impl FnMut(Migration)) {
+        let Some(held) = self.awake.remove(&pid) else { return };
+        held.into_iter().for_each(tell);
+        if let Some(open) = self.open(pid).filter(|open| open.pending == Pending::Exec) {
+            let is_seen = open.migration.cause == Cause::Affinity;
+            open.pending = if is_seen { Pending::Numa } else { Pending::SoonExec };
         }
     }
 
     /// NUMA balancing tells what it wants to do with a task, or what it has just done.
     fn reason(&mut self, pid: Pid, reason: Reason, stuck: bool) {
-        let fits = |o: &&mut Open| o.by_stopper && reason.fits(o.migration.ts, o.migration.orig, o.migration.dest);
+        let fits = |o: &&mut Open| {
+            o.pending != Pending::Settled && reason.fits(o.migration.ts, o.migration.orig, o.migration.dest)
+        };
         if stuck {
             self.reasons.remove(&pid);
         } else if let Some(open) = self.open(pid).filter(fits) {
-            (open.migration.cause, open.by_stopper) = (reason.cause, false);
+            open.settle(reason.cause);
         } else {
             self.reasons.insert(pid, reason);
         }
@@ -308,24 +459,34 @@ impl Causes {
         };
         for pid in self.pulls.remove(&event.cpu).unwrap_or_default() {
             if let Some(open) = self.open(pid).filter(|o| o.migration.dest == event.cpu && is_newidle) {
-                open.migration.cause = Cause::NewIdle;
+                open.migration.cause = if open.asleep { Cause::NewIdleSleeper } else { Cause::NewIdle };
             }
         }
     }
 
     fn migrate(&mut self, event: &SchedEvent, task: TaskRef, orig: Cpu, dest: Cpu, state: &SchedState) -> Open {
         let on = event.cpu;
-        let queued = state.task_of(task.pid).is_some_and(|t| matches!(t.state, TaskState::Waiting(_)));
+        let before = state.task_of(task.pid).map(|t| t.state);
+        let is_placement = if state.places_by_wakings() {
+            state.places(event)
+        } else {
+            self.minds.get(&task.pid).and_then(|mind| mind.waking).is_some_and(|waking| waking.on == on)
+        };
+        // A waking alone may have queued it already, in the state.
+        let queued = matches!(before, Some(TaskState::Waiting(_))) && !(is_placement && state.places_by_wakings());
+        // A task that is first seen now slept unless it is switched in next.
+        let asleep = matches!(before, None | Some(TaskState::Blocked(_))) && !is_placement;
         let reason = self.reasons.remove(&task.pid).filter(|reason| reason.fits(event.ts, orig, dest));
         let by_stopper = on == orig && state.running(on).is_some_and(|t| is_stopper(t.comm, on));
-        let mut stopper = false;
-        let cause = if self.minds.get(&task.pid).is_some_and(|mind| mind.waking == Some(on)) {
+        let mut pending = Pending::Settled;
+        let cause = if is_placement {
             Cause::Wakeup
         } else if let Some(reason) = reason {
             reason.cause
         } else if by_stopper {
-            stopper = true;
-            Cause::Stopper
+            let (cause, later) = self.stopped(task.pid, on, dest, state);
+            pending = later;
+            cause
         } else if event.in_softirq() && dest == on {
             if self.idles(on, state) { Cause::Idle } else { Cause::Periodic }
         } else if event.in_softirq() && orig != on {
@@ -333,15 +494,29 @@ impl Causes {
         } else if task.prio < 100 {
             Cause::RealTime
         } else {
-            if event.in_task() && dest == on && queued && self.is_emptied(on, state) {
+            if event.in_task() && dest == on && (queued || asleep) && self.is_emptied(on, state) {
                 self.pulls.entry(on).or_default().push(task.pid);
             }
             Cause::Unknown
         };
+        let cause = cause.of_sleeper().filter(|_| asleep).unwrap_or(cause);
         let command = task.comm;
         let migration =
             Migration { ts: event.ts, on, pid: task.pid, command, orig, dest, cause, queued, first_run: None };
-        Open { migration, by_stopper: stopper, untouched: true, blind: false }
+        Open { migration, pending, asleep, untouched: true, blind: false }
+    }
+
+    /// Why the stopper of `cpu` moves a task to `dest`, by what woke the stopper, and which later event can change that.
+    fn stopped(&self, pid: Pid, cpu: Cpu, dest: Cpu, state: &SchedState) -> (Cause, Pending) {
+        match self.stops.get(&cpu) {
+            None => (Cause::Stopper, Pending::Exec),
+            Some(waking) if waking.in_task && waking.by == pid => (Cause::Affinity, Pending::Exec),
+            // New-idle balancing pulls to its own CPU only.
+            Some(waking) if waking.in_task && waking.on != dest && !is_softirq_thread(waking.by, state) => {
+                (Cause::Affinity, Pending::Numa)
+            }
+            Some(_) => (Cause::Active, Pending::Numa),
+        }
     }
 
     /// Whether a CPU idles but for its softirqs. With PREEMPT_RT, and wherever they are put off, they have a thread,
@@ -366,92 +541,7 @@ impl Causes {
     }
 }
 
-/// At least so many tasks that leave one CPU for one other are a herd,
-pub const HERD: usize = 4;
-/// if they do so within this time.
-pub const HERD_TIME: Dur = Dur(1_000_000);
-
-/// Queued tasks that left one CPU for one other within a millisecond.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Herd {
-    /// When the first one left.
-    pub start: Ts,
-    /// When the last one did.
-    pub end: Ts,
-    /// From here
-    pub orig: Cpu,
-    /// to here.
-    pub dest: Cpu,
-    /// So many.
-    pub tasks: u32,
-}
-
-/// Those who left one CPU for one other lately.
-#[derive(Clone, Debug, Default)]
-struct Leaving {
-    /// When, the last ones within [`HERD_TIME`].
-    at: Vec<Ts>,
-    /// The latest herd of this pair, by its place.
-    herd: Option<usize>,
-}
-
-/// Finds herd migrations.
-#[derive(Clone, Debug, Default)]
-pub struct Herds {
-    leaving: FxHashMap<(Cpu, Cpu), Leaving>,
-    found: Vec<Herd>,
-}
-
-impl Herds {
-    /// Takes the next migration of a queued task, in time order. Returns the herd that it makes or enlarges, by its
-    /// place in [`Herds::found`].
-    pub fn migrate(&mut self, ts: Ts, orig: Cpu, dest: Cpu) -> Option<usize> {
-        let Leaving { at, herd } = self.leaving.entry((orig, dest)).or_default();
-        at.retain(|earlier| ts.since(*earlier) <= HERD_TIME);
-        at.push(ts);
-        if at.len() < HERD {
-            return None;
-        }
-        let (start, tasks) = (at[0], at.len() as u32);
-        let place = match herd.filter(|place| self.found[*place].end >= start) {
-            Some(place) => {
-                let grown = &mut self.found[place];
-                (grown.end, grown.tasks) = (ts, grown.tasks + 1);
-                place
-            }
-            None => {
-                self.found.push(Herd { start, end: ts, orig, dest, tasks });
-                self.found.len() - 1
-            }
-        };
-        *herd = Some(place);
-        Some(place)
-    }
-
-    /// Those found so far, in the order in which they became herds; the latest may still grow.
-    pub fn found(&self) -> &[Herd] {
-        &self.found
-    }
-
-    /// All that were found, in the order in which they became herds.
-    pub fn into_found(self) -> Vec<Herd> {
-        self.found
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn herds() {
-        let mut herds = Herds::default();
-        let mut made = Vec::new();
-        for (ts, dest) in [(0, 1), (1, 1), (2, 2), (3, 1), (4, 1), (900_000, 1), (1_900_001, 1), (1_900_002, 2)] {
-            made.push(herds.migrate(Ts(ts), Cpu(0), Cpu(dest)));
-        }
-        assert_eq!(made, [None, None, None, None, Some(0), Some(0), None, None]);
-        let herd = Herd { start: Ts(0), end: Ts(900_000), orig: Cpu(0), dest: Cpu(1), tasks: 5 };
-        assert_eq!(herds.into_found(), [herd]);
-    }
+/// Whether a thread runs softirqs, and with PREEMPT_RT balances.
+fn is_softirq_thread(pid: Pid, state: &SchedState) -> bool {
+    state.task_of(pid).is_some_and(|task| is_ksoftirqd(task.comm))
 }

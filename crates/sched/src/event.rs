@@ -293,6 +293,11 @@ impl PrevState {
         PrevState { class: StateClass::Blocked, raw }
     }
 
+    /// Whether the task waits for a device or a lock, so that no signal wakes it (`D`).
+    pub fn is_uninterruptible(self) -> bool {
+        self.class == StateClass::Blocked && self.raw & 2 != 0
+    }
+
     /// Whether the task stays on the run queue.
     pub fn is_runnable(self) -> bool {
         matches!(self.class, StateClass::Runnable | StateClass::Preempted)

@@ -541,47 +541,6 @@ impl SchedState {
         slot
     }
 
-    fn waking(&mut self, task: TaskRef, target: Cpu, event: &SchedEvent) {
-        let slot = match self.find(task) {
-            Some(slot) => slot,
-            None => self.sleeper(task, target),
-        };
-        let entry = self.tasks.entry(slot);
-        entry.undecided = None;
-        entry.waking = Some(Waking { by: event.pid, at: event.ts, previous: target });
-        if self.by_wakings {
-            self.place(slot, target);
-        }
-    }
-
-    fn wakeup(&mut self, task: TaskRef, target: Cpu) {
-        let slot = match self.find(task) {
-            Some(slot) => slot,
-            None => self.sleeper(task, target),
-        };
-        match self.tasks.entry(slot).state {
-            TaskState::Running(_) => {
-                self.repair(Diagnostic::EarlyWakeup);
-                self.tasks.entry(slot).waking = None;
-            }
-            _ => self.queue(slot, target),
-        }
-    }
-
-    /// The task in `slot`, which does not run, waits on `target` from now on.
-    #[inline(always)]
-    fn queue(&mut self, slot: Slot, target: Cpu) {
-        match self.tasks.entry(slot).state {
-            TaskState::Waiting(cpu) if cpu == target => {}
-            TaskState::Waiting(_) => {
-                // It has slept meanwhile, or this would be where it waits.
-                self.repair(Diagnostic::WakeupTargetCorrected);
-                self.change(slot, TaskState::Waiting(target), self.now, false, true);
-            }
-            _ => self.enter(slot, TaskState::Waiting(target), self.now),
-        }
-    }
-
     fn wakeup_new(&mut self, task: TaskRef, target: Cpu) {
         if let Some(old) = self.tasks.find(task.pid) {
             self.repair(Diagnostic::UnseenExit);

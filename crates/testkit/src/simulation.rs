@@ -381,14 +381,19 @@ impl World {
                 self.switch(cpu, PrevState::blocked(1), false);
                 self.place(waker, current, cpu as u32);
             }
-            // A sleeping task is migrated (6.12 and later).
+            // A sleeping task is migrated (6.12 and later), in some cases for no known reason.
+            2 if self.like_a_kernel && self.rng.below(2) == 0 => self.softirq_moves_sleeper(cpu),
             2 => {
+                let on = if self.like_a_kernel { self.cpu() } else { cpu };
+                if self.like_a_kernel && on == cpu {
+                    return;
+                }
                 let sleepers: Vec<i32> = self.asleep.keys().copied().filter(|p| !self.bound.contains(p)).collect();
                 if let Some(&pid) = self.rng.pick(&sleepers) {
                     let from = self.asleep.insert(pid, cpu as u32).unwrap_or(0);
                     let kind = Kind::Migrate { task: task(pid), orig: Cpu(from), dest: Cpu(cpu as u32) };
                     self.cause = Some(Cause::Unknown);
-                    self.emit(cpu, current, kind);
+                    self.emit(on, self.state.current[on], kind);
                 }
             }
             // An event of another kind is recorded.

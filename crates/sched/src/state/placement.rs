@@ -1,6 +1,7 @@
-//! Where woken tasks wait in a trace without any `sched_wakeup` (the usual event set of Perfetto).
+//! Where woken tasks wait: where their `sched_wakeup` says.
 //!
-//! `sched_waking` precedes the choice of a CPU; its `target_cpu` is the task's previous CPU. In between interrupts are
+//! In a trace without any `sched_wakeup` (the usual event set of Perfetto) the wakings place the tasks. A `sched_waking`
+//! precedes the choice of a CPU; its `target_cpu` is the task's previous CPU. In between interrupts are
 //! disabled on the waker's CPU, so where another CPU is chosen, `sched_migrate_task` is the waker's next scheduler
 //! event. The task is taken to be queued at the waking, hence too early by the time until the wakeup.
 //!
@@ -9,10 +10,51 @@
 
 use super::{SchedState, Slot, Waking};
 use crate::diag::Diagnostic;
-use crate::event::{Cpu, Kind, SchedEvent};
+use crate::event::{Cpu, Kind, SchedEvent, TaskRef};
 use crate::span::TaskState;
 
 impl SchedState {
+    pub(super) fn waking(&mut self, task: TaskRef, target: Cpu, event: &SchedEvent) {
+        let slot = match self.find(task) {
+            Some(slot) => slot,
+            None => self.sleeper(task, target),
+        };
+        let entry = self.tasks.entry(slot);
+        entry.undecided = None;
+        entry.waking = Some(Waking { by: event.pid, at: event.ts, previous: target });
+        if self.by_wakings {
+            self.place(slot, target);
+        }
+    }
+
+    pub(super) fn wakeup(&mut self, task: TaskRef, target: Cpu) {
+        let slot = match self.find(task) {
+            Some(slot) => slot,
+            None => self.sleeper(task, target),
+        };
+        match self.tasks.entry(slot).state {
+            TaskState::Running(_) => {
+                self.repair(Diagnostic::EarlyWakeup);
+                self.tasks.entry(slot).waking = None;
+            }
+            _ => self.queue(slot, target),
+        }
+    }
+
+    /// The task in `slot`, which does not run, waits on `target` from now on.
+    #[inline(always)]
+    fn queue(&mut self, slot: Slot, target: Cpu) {
+        match self.tasks.entry(slot).state {
+            TaskState::Waiting(cpu) if cpu == target => {}
+            TaskState::Waiting(_) => {
+                // It has slept meanwhile, or this would be where it waits.
+                self.repair(Diagnostic::WakeupTargetCorrected);
+                self.change(slot, TaskState::Waiting(target), self.now, false, true);
+            }
+            _ => self.enter(slot, TaskState::Waiting(target), self.now),
+        }
+    }
+
     /// Whether `sched_waking` places the tasks, since no `sched_wakeup` was recorded: waits begin too early, by the
     /// unknown time from the waking to the wakeup.
     pub fn places_by_wakings(&self) -> bool {

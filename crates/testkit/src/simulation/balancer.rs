@@ -65,6 +65,10 @@ impl World {
         }
         let wanted = 1 + self.rng.below(3);
         let mut pulled = 0;
+        // Since 6.12 a sleeping task may still be queued.
+        if self.rng.below(4) == 0 {
+            pulled += usize::from(self.moves_sleeper(to, to, IRQS_OFF, Cause::NewIdleSleeper));
+        }
         while pulled < wanted
             && let Some(pid) = self.victim(from)
         {
@@ -79,6 +83,32 @@ impl World {
             self.asleep.insert(prev, to as u32);
             self.switch(to, PrevState::blocked(1), false);
         }
+    }
+
+    /// Migrates a sleeping task of a third CPU, if there is one; `on` does it.
+    pub(super) fn moves_sleeper(&mut self, on: usize, to: usize, flags: u8, cause: Cause) -> bool {
+        let free = |(pid, last): (&i32, &u32)| {
+            (![to, on].contains(&(*last as usize)) && !self.bound.contains(pid)).then_some(*pid)
+        };
+        let sleepers: Vec<i32> = self.asleep.iter().filter_map(free).collect();
+        let Some(&pid) = self.rng.pick(&sleepers) else { return false };
+        let from = self.asleep.insert(pid, to as u32).unwrap_or(0);
+        (self.flags, self.cause) = (flags, Some(cause));
+        let kind = Kind::Migrate { task: task(pid), orig: Cpu(from), dest: Cpu(to as u32) };
+        self.emit(on, self.state.current[on], kind);
+        self.flags = 0;
+        true
+    }
+
+    /// Migrates a sleeping task in a softirq of `to`, or of a third CPU.
+    pub(super) fn softirq_moves_sleeper(&mut self, to: usize) {
+        let on = if self.rng.below(3) == 0 { self.cpu() } else { to };
+        let cause = match (on == to, self.state.current[to]) {
+            (false, _) => Cause::BehalfSleeper,
+            (true, 0) => Cause::IdleSleeper,
+            (true, _) => Cause::PeriodicSleeper,
+        };
+        self.moves_sleeper(on, to, SOFTIRQ, cause);
     }
 
     /// Migrates a task in the softirq of one of the two CPUs, or of a third one.
@@ -105,12 +135,57 @@ impl World {
         self.switch(cpu, PrevState::blocked(1), false);
     }
 
-    /// The stopper migrates a queued task: for active balance, for the task's exec, or for NUMA.
+    /// Chooses the task that the stopper of `from` migrates, and wakes the stopper by the task itself, by a softirq, by
+    /// another task, or by nothing that was recorded. Returns the task and the cause that holds without a `reason`.
+    fn stopped(&mut self, from: usize, to: usize, reason: Option<Cause>) -> Option<(i32, Cause)> {
+        let current = self.state.current[from];
+        let by = match reason {
+            Some(Cause::NumaMove) => 3,
+            Some(_) => 3 * self.rng.below(2),
+            None => self.rng.below(4),
+        };
+        let pid = match by {
+            0 => Some(current).filter(|pid| *pid != 0 && !is_stopper(*pid) && !self.bound.contains(pid)),
+            _ => self.victim(from),
+        };
+        // Another task balances for its own CPU, or changes affinities from any.
+        let waker = if by == 2 && self.rng.below(2) == 0 { self.cpu() } else { to };
+        let (pid, other) = (pid?, self.state.current[waker]);
+        let is_another = other != 0 && other != pid;
+        let waking = Kind::Waking { task: task(stopper(from)), target: Cpu(from as u32) };
+        match by {
+            0 => self.emit(from, pid, waking),
+            1 => {
+                self.flags = SOFTIRQ;
+                self.emit(to, other, waking);
+                self.flags = 0;
+            }
+            2 if is_another => self.emit(waker, other, waking),
+            _ => {}
+        }
+        let cause = match by {
+            0 => Cause::Affinity,
+            1 => Cause::Active,
+            2 if is_another && waker == to => Cause::Active,
+            2 if is_another => Cause::Affinity,
+            _ => Cause::Stopper,
+        };
+        Some((pid, cause))
+    }
+
+    /// The stopper migrates a task: for active balance, for its affinity, for its exec, or for NUMA.
     fn stop(&mut self, reason: Option<Cause>) {
         let Some((from, to)) = self.pair() else { return };
-        let Some(pid) = self.victim(from).filter(|_| self.state.current[to] == 0 || reason != Some(Cause::Exec)) else {
+        if reason == Some(Cause::Exec) && self.state.current[to] != 0 {
             return;
-        };
+        }
+        self.hurry = true;
+        self.stop_on(from, to, reason);
+        self.hurry = false;
+    }
+
+    fn stop_on(&mut self, from: usize, to: usize, reason: Option<Cause>) {
+        let Some((pid, otherwise)) = self.stopped(from, to, reason) else { return };
         // The NUMA event that gives the reason precedes the migration, or follows soon.
         let early = self.rng.below(3) > 0;
         let (src, dst) = (Cpu(from as u32), Cpu(to as u32));
@@ -118,10 +193,8 @@ impl World {
         if reason == Some(Cause::NumaMove) && early {
             self.emit(from, self.state.current[from], numa);
         }
-        let hurry = self.hurry;
-        self.hurry = true;
         self.with_stopper(from, |world| {
-            world.moves(from, task(pid), from, to, IRQS_OFF, reason.unwrap_or(Cause::Stopper));
+            world.moves(from, task(pid), from, to, IRQS_OFF, reason.unwrap_or(otherwise));
         });
         if reason == Some(Cause::NumaMove) && !early {
             self.emit(from, self.state.current[from], numa);
@@ -132,9 +205,8 @@ impl World {
         } else if reason == Some(Cause::Exec) {
             // No exec follows, so the migration looks like any other by a stopper.
             let place = self.causes.iter().rposition(Option::is_some);
-            place.into_iter().for_each(|place| self.causes[place] = Some(Cause::Stopper));
+            place.into_iter().for_each(|place| self.causes[place] = Some(otherwise));
         }
-        self.hurry = hurry;
     }
 
     /// Two queued tasks change places; the stopper of the first CPU migrates both.

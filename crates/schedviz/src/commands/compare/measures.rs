@@ -110,7 +110,7 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
     }
     use Better::{Less, Neither};
     // The key, what it is a part of if that has a row as well, its name, and how it is found.
-    let all: [(&str, &str, &str, Better, Get); 26] = [
+    let all: [(&str, &str, &str, Better, Get); 28] = [
         ("elapsed", "", "elapsed, s", Less, |m| m.elapsed.map(Dur::seconds)),
         ("violation", "", "violation, %", Less, |m| Some(violation(m)?.violation.as_ref()?.percent)),
         ("capacity", "violation", "capacity, %", Less, |m| Some(violation(m)?.violation.as_ref()?.capacity_percent)),
@@ -135,13 +135,18 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
         ("migrations-idle", "migrations", "idle balance", Neither, |m| moved(m, Cause::Idle)),
         ("migrations-periodic", "migrations", "periodic", Neither, |m| moved(m, Cause::Periodic)),
         ("migrations-behalf", "migrations", "on behalf", Neither, |m| moved(m, Cause::Behalf)),
-        ("migrations-stopper", "migrations", "active, affinity", Neither, |m| moved(m, Cause::Stopper)),
+        ("migrations-sleepers", "migrations", "of sleepers", Neither, |m| {
+            let causes = [Cause::NewIdleSleeper, Cause::IdleSleeper, Cause::PeriodicSleeper, Cause::BehalfSleeper];
+            causes.into_iter().map(|cause| moved(m, cause)).sum()
+        }),
+        ("migrations-active", "migrations", "active balance", Neither, |m| moved(m, Cause::Active)),
+        ("migrations-affinity", "migrations", "affinity", Neither, |m| moved(m, Cause::Affinity)),
         ("migrations-exec", "migrations", "exec", Neither, |m| moved(m, Cause::Exec)),
         ("migrations-numa", "migrations", "NUMA", Neither, |m| {
             Some(moved(m, Cause::NumaMove)? + moved(m, Cause::NumaSwap)?)
         }),
         ("migrations-other", "migrations", "others", Neither, |m| {
-            Some(moved(m, Cause::RealTime)? + moved(m, Cause::Unknown)?)
+            Some(moved(m, Cause::Stopper)? + moved(m, Cause::RealTime)? + moved(m, Cause::Unknown)?)
         }),
     ];
     let metric = |(key, of, part, better, get): (_, &str, &str, _, _)| {

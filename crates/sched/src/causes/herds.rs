@@ -1,0 +1,95 @@
+//! Herds: many queued tasks that leave one CPU for one other at once.
+
+use crate::event::{Cpu, Dur, Ts};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// At least so many tasks that leave one CPU for one other are a herd,
+pub const HERD: usize = 4;
+/// if they do so within this time.
+pub const HERD_TIME: Dur = Dur(1_000_000);
+
+/// Queued tasks that left one CPU for one other within a millisecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Herd {
+    /// When the first one left.
+    pub start: Ts,
+    /// When the last one did.
+    pub end: Ts,
+    /// From here
+    pub orig: Cpu,
+    /// to here.
+    pub dest: Cpu,
+    /// So many.
+    pub tasks: u32,
+}
+
+/// Those who left one CPU for one other lately.
+#[derive(Clone, Debug, Default)]
+struct Leaving {
+    /// When, the last ones within [`HERD_TIME`].
+    at: Vec<Ts>,
+    /// The latest herd of this pair, by its place.
+    herd: Option<usize>,
+}
+
+/// Finds herd migrations.
+#[derive(Clone, Debug, Default)]
+pub struct Herds {
+    leaving: FxHashMap<(Cpu, Cpu), Leaving>,
+    found: Vec<Herd>,
+}
+
+impl Herds {
+    /// Takes the next migration of a queued task, in time order. Returns the herd that it makes or enlarges, by its
+    /// place in [`Herds::found`].
+    pub fn migrate(&mut self, ts: Ts, orig: Cpu, dest: Cpu) -> Option<usize> {
+        let Leaving { at, herd } = self.leaving.entry((orig, dest)).or_default();
+        at.retain(|earlier| ts.since(*earlier) <= HERD_TIME);
+        at.push(ts);
+        if at.len() < HERD {
+            return None;
+        }
+        let (start, tasks) = (at[0], at.len() as u32);
+        let place = match herd.filter(|place| self.found[*place].end >= start) {
+            Some(place) => {
+                let grown = &mut self.found[place];
+                (grown.end, grown.tasks) = (ts, grown.tasks + 1);
+                place
+            }
+            None => {
+                self.found.push(Herd { start, end: ts, orig, dest, tasks });
+                self.found.len() - 1
+            }
+        };
+        *herd = Some(place);
+        Some(place)
+    }
+
+    /// Those found so far, in the order in which they became herds; the latest may still grow.
+    pub fn found(&self) -> &[Herd] {
+        &self.found
+    }
+
+    /// All that were found, in the order in which they became herds.
+    pub fn into_found(self) -> Vec<Herd> {
+        self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn herds() {
+        let mut herds = Herds::default();
+        let mut made = Vec::new();
+        for (ts, dest) in [(0, 1), (1, 1), (2, 2), (3, 1), (4, 1), (900_000, 1), (1_900_001, 1), (1_900_002, 2)] {
+            made.push(herds.migrate(Ts(ts), Cpu(0), Cpu(dest)));
+        }
+        assert_eq!(made, [None, None, None, None, Some(0), Some(0), None, None]);
+        let herd = Herd { start: Ts(0), end: Ts(900_000), orig: Cpu(0), dest: Cpu(1), tasks: 5 };
+        assert_eq!(herds.into_found(), [herd]);
+    }
+}
