@@ -2,7 +2,8 @@
 //! figure.
 
 use crate::support::{fixture, schedviz, schedviz_in, scratch};
-use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use fairness::{Fairness, FairnessReport, Options, QueueTime};
+use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use testkit::TraceBuilder;
@@ -380,4 +381,88 @@ fn medians_of_a_group_are_of_the_runs_that_have_the_figure() {
     let group = &found["groups"][0];
     assert!(is(&group["percent"]["median"], (known[1] + known[2]) / 2.0) && is(&group["percent"]["max"], known[3]));
     assert_eq!(found["notes"].as_array().map(Vec::len), Some(2), "{}", found["notes"]);
+}
+
+fn fairness_of(events: &[SchedEvent]) -> FairnessReport {
+    let options = Options::new(events[0].ts, events[events.len() - 1].ts);
+    Pass::over(events).run(|| Fairness::new(&options)).unwrap_or_else(|never| match never {}).output
+}
+
+/// CPU 1 runs `hog`, CPU 2 `other` until 100 ms, and CPU 0 idles. A task of this name waits for CPU 1 from 10 to 90 ms
+/// and then for CPU 2, on which it runs at 100 ms. `hog` goes on to 120 ms.
+fn moved_waiter(name: &str) -> Vec<SchedEvent> {
+    let (hog, other, waiter, idle) = (task(1, "hog"), task(2, "other"), task(7, name), task(0, "swapper"));
+    vec![
+        at(0, 0, 0, Kind::Waking { task: task(70, "late"), target: Cpu(0) }),
+        at(0, 1, 1, Kind::Waking { task: waiter, target: Cpu(1) }),
+        at(0, 2, 2, Kind::Waking { task: task(72, "late"), target: Cpu(2) }),
+        at(10, 1, 1, Kind::Wakeup { task: waiter, target: Cpu(1) }),
+        at(90, 2, 2, Kind::Migrate { task: waiter, orig: Cpu(1), dest: Cpu(2) }),
+        switch(100, 2, other, ASLEEP, waiter),
+        switch(110, 2, waiter, ASLEEP, idle),
+        switch(120, 1, hog, ASLEEP, idle),
+    ]
+}
+
+#[test]
+fn a_wait_is_behind_what_ran_where_it_was_queued() {
+    let found = fairness_of(&moved_waiter("waiter")).starved;
+    let wait = found.iter().find(|wait| wait.pid == Pid(7)).expect("a wait");
+    let ms = |ms: i64| Dur((ms * MS) as u64);
+    assert_eq!((wait.duration_ns, wait.cpu), (ms(90), Cpu(2)));
+    let queue = |cpu, wait_ns| QueueTime { cpu: Cpu(cpu), wait_ns };
+    assert_eq!(wait.queues, [queue(1, ms(80)), queue(2, ms(10))]);
+    let (hog, other) = (Comm::new(b"hog"), Comm::new(b"other"));
+    assert_eq!(wait.antagonists, [(hog, ms(80)), (other, ms(10))]);
+    assert_eq!((wait.could_have_run_ns, wait.idle_cpu_count), (Some(ms(90)), 1));
+    // One that runs as soon as it is moved did not wait there.
+    let mut events = moved_waiter("waiter");
+    events[4].ts = Ts(100 * MS);
+    let found = fairness_of(&events).starved;
+    assert_eq!(
+        (found[0].queues.as_slice(), found[0].antagonists.as_slice()),
+        ([queue(1, ms(90))].as_slice(), [(hog, ms(90))].as_slice())
+    );
+    // One that still waits at the end.
+    events.truncate(5);
+    events.push(switch(110, 1, task(1, "hog"), ASLEEP, task(0, "swapper")));
+    let found = fairness_of(&events).starved;
+    assert!(found[0].still_waits);
+    assert_eq!(found[0].queues, [queue(1, ms(90)), queue(2, ms(10))]);
+    // What runs on CPU 2 has no name here.
+    assert_eq!(found[0].antagonists, [(hog, ms(90)), (Comm::EMPTY, ms(10))]);
+    let folder = scratch("moved-waiter");
+    let path = write(&folder, "moved.dat", &moved_waiter("waiter"));
+    let text = schedviz(&["fairness", text_of(&path)]).success().text();
+    let expected =
+        "waiter 7; meanwhile CPU 1 (waited for 80.00 ms), CPU 2 (waited for 10.00 ms) ran hog for 80.00 ms, other";
+    assert!(text.contains(expected), "{text}");
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn no_other_cpu_could_have_run_a_bound_thread() {
+    // Here the waiter stays on CPU 1.
+    let events: Vec<SchedEvent> =
+        moved_waiter("kworker/1:0").into_iter().filter(|event| event.ts < Ts(90 * MS)).collect();
+    let close = [switch(100, 1, task(1, "hog"), ASLEEP, task(7, "kworker/1:0"))];
+    let found = fairness_of(&[&events[..], &close].concat()).starved;
+    assert_eq!((found[0].pid, found[0].duration_ns), (Pid(7), Dur(90 * MS as u64)));
+    assert_eq!((found[0].could_have_run_ns, found[0].idle_cpu_count, found[0].idle_cpus.len()), (None, 0, 0));
+    assert_eq!(found[0].antagonists, [(Comm::new(b"hog"), Dur(90 * MS as u64))]);
+}
+
+#[test]
+fn a_task_that_neither_ran_nor_waited_is_no_member() {
+    let (init, passing, idle) = (task(1, "init"), task(7, "passing"), task(0, "swapper"));
+    let events = [
+        at(0, 0, 1, Kind::Waking { task: passing, target: Cpu(0) }),
+        at(20, 0, 1, Kind::Wakeup { task: passing, target: Cpu(0) }),
+        switch(20, 0, init, ASLEEP, passing),
+        switch(20, 0, passing, ASLEEP, idle),
+        at(40, 0, 0, Kind::Waking { task: init, target: Cpu(0) }),
+    ];
+    let found = fairness_of(&events);
+    assert_eq!(found.members.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(), ["init 1"]);
+    assert_eq!((found.gini, found.members[0].expected_percent), (Some(0.0), 100.0));
 }

@@ -280,7 +280,7 @@ fn members_got_what_the_simulator_gave_them() {
             let end = start.after(wait.duration_ns);
             assert_eq!(
                 idle_between(events, start, end),
-                (wait.could_have_run_ns.0, wait.idle_cpus.clone()),
+                (wait.could_have_run_ns.expect("an unbound task").0, wait.idle_cpus.clone()),
                 "seed {seed}"
             );
             assert_eq!(wait.idle_cpus.len(), wait.idle_cpu_count);

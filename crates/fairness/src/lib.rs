@@ -24,7 +24,7 @@ mod waits;
 pub use figure::figure;
 pub use idling::IdleCpu;
 pub use report::{FairnessReport, IntervalReport, Member, text};
-pub use waits::Starved;
+pub use waits::{QueueTime, Starved};
 
 use idling::IdleTimes;
 use rustc_hash::FxHashMap;
@@ -305,16 +305,16 @@ impl Analysis for Fairness<'_> {
         state.turned().iter().for_each(|(cpu, load)| self.idle.follow(*cpu, *load, event.ts));
         for (task, span) in state.turns() {
             match (span.state, span.next) {
-                (TaskState::Waiting(_), TaskState::Waiting(_)) if span.ended => {}
+                (TaskState::Waiting(_), TaskState::Waiting(cpu)) if span.ended => self.waits.moves(task, cpu, event.ts),
                 (TaskState::Waiting(_), TaskState::Running(cpu)) if span.ended => {
                     if self.options.tasks.is_none_or(|chosen| chosen(task, state))
-                        && let Some(length) = self.waits.ends(task, cpu, event.ts, &self.idle)
+                        && let Some(length) = self.waits.ends(task, cpu, event.ts, &self.idle, state)
                         && let Some(member) = self.member(task, state)
                     {
                         self.members[member].1.waits.add(length);
                     }
                 }
-                (_, TaskState::Waiting(_)) if task.begun => self.waits.begins(task, event.ts),
+                (_, TaskState::Waiting(cpu)) if task.begun => self.waits.begins(task, cpu, event.ts),
                 _ => self.waits.forget(task),
             }
         }

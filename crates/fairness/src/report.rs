@@ -1,6 +1,6 @@
 //! What was found: as numbers, and as a text.
 
-use crate::{Fairness, IdleCpu, InInterval, Key, Starved, Sums};
+use crate::{Fairness, IdleCpu, InInterval, Key, QueueTime, Starved, Sums};
 use sched::lengths::{Summary, human};
 use sched::{Comm, Dur, Lengths, Ts};
 use serde::Serialize;
@@ -114,6 +114,8 @@ fn name(key: &Key, comm: Comm) -> String {
 pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
     let options = f.options;
     let mut all: Vec<(String, Sums)> = f.members.into_iter().map(|(key, sums)| (name(&key, sums.name), sums)).collect();
+    // A task that was there, and neither ran nor waited, wanted no CPU time.
+    all.retain(|(_, sums)| sums.run_ns > 0 || sums.wait_ns > 0);
     all.sort_by(|(a, x), (b, y)| y.run_ns.cmp(&x.run_ns).then(a.cmp(b)));
     let total: u64 = all.iter().map(|(_, s)| s.run_ns).fold(0, u64::saturating_add);
     let weights: u64 = all.iter().map(|(_, s)| s.weight).sum();
@@ -205,6 +207,9 @@ pub(crate) fn coefficient(value: Option<f64>) -> String {
 
 /// Who could have taken a task that waited.
 fn idled(s: &Starved) -> String {
+    let Some(could_have_run) = s.could_have_run_ns else {
+        return "bound to its CPU: no other could have run it".into();
+    };
     if s.idle_cpus.is_empty() {
         return "no CPU idled".into();
     }
@@ -212,7 +217,21 @@ fn idled(s: &Starved) -> String {
     let named: Vec<String> = s.idle_cpus.iter().take(4).map(name).collect();
     let more = s.idle_cpu_count - named.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("for {} some CPU idled: {}{more}", s.could_have_run_ns.human(), named.join(", "))
+    format!("for {} some CPU idled: {}{more}", could_have_run.human(), named.join(", "))
+}
+
+/// The CPUs that a task waited for.
+fn queues(s: &Starved) -> String {
+    match s.queues.as_slice() {
+        [] => format!("CPU {}", s.cpu),
+        [only] => format!("CPU {}", only.cpu),
+        several => {
+            let name = |queue: &QueueTime| format!("CPU {} (waited for {})", queue.cpu, queue.wait_ns.human());
+            let named: Vec<String> = several.iter().take(3).map(name).collect();
+            let more = several.len() - named.len();
+            named.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+        }
+    }
 }
 
 /// The report for people; `rows` is the most members that are shown.
@@ -297,7 +316,7 @@ fn longest_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
     for s in &report.starved {
         let who: Vec<String> =
             s.antagonists.iter().map(|(comm, time)| format!("{comm} for {}", time.human())).collect();
-        let meanwhile = if who.is_empty() { "nobody".to_owned() } else { who.join(", ") };
+        let meanwhile = if who.is_empty() { "no task".to_owned() } else { who.join(", ") };
         let start = s.start_in_trace_ns;
         let still = match (s.waited_before, s.still_waits) {
             (true, true) => ", which waited all the time",
@@ -307,11 +326,11 @@ fn longest_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
         };
         let _ = writeln!(
             out,
-            "  {:>9} from {:.6} s: {}{still}; meanwhile CPU {} ran {meanwhile}\n            {}\n            {}",
+            "  {:>9} from {:.6} s: {}{still}; meanwhile {} ran {meanwhile}\n            {}\n            {}",
             s.duration_ns.human(),
             start as f64 / 1e9,
             s.pid.named(s.command),
-            s.cpu,
+            queues(s),
             idled(s),
             trace.part(start, s.duration_ns)
         );

@@ -2,9 +2,11 @@
 
 use crate::idling::{IdleCpu, IdleTimes};
 use crate::runs::Runs;
+use sched::kthread::is_bound;
 use sched::state::Task;
 use sched::{Comm, Cpu, CpuSpan, Current, Dur, PerTask, Pid, SchedState, TaskState, Ts};
 use serde::Serialize;
+use std::collections::VecDeque;
 
 /// How many joinings of runs later it is looked again since when somebody waits.
 const LOOK: u32 = 256;
@@ -13,6 +15,9 @@ const LOOK: u32 = 256;
 const MOST_IDLE: usize = 16;
 /// So many of the commands that ran are.
 const MOST_ANTAGONISTS: usize = 3;
+/// The run queues that a waiting task left are remembered, at most so many: a task that is moved all the time must not
+/// take memory without end. What ran on those before is not among the antagonists then.
+const MOST_STAYS: usize = 256;
 
 /// One of the longest waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,10 +36,14 @@ pub struct Starved {
     pub still_waits: bool,
     /// Where it ran in the end, or still waited.
     pub cpu: Cpu,
-    /// Who ran there meanwhile, by command, and for how long, at least: the longest first, at most three.
+    /// The run queues it waited on, each with the time there: the longest first.
+    pub queues: Vec<QueueTime>,
+    /// What ran on the CPUs of those run queues while it waited there, by command, and for how long, at least: the
+    /// longest first, at most three.
     pub antagonists: Vec<(Comm, Dur)>,
-    /// How long some CPU idled meanwhile, with nobody waiting for it.
-    pub could_have_run_ns: Dur,
+    /// How long some CPU idled meanwhile, with no task waiting for it. Nothing of a kernel thread that is bound to its
+    /// CPU: no other could have run it.
+    pub could_have_run_ns: Option<Dur>,
     /// Which CPUs did, each by itself: those that could have taken the task, if it may run there. The
     /// longest first, at most 16.
     pub idle_cpus: Vec<IdleCpu>,
@@ -42,13 +51,64 @@ pub struct Starved {
     pub idle_cpu_count: usize,
 }
 
+/// The time on a run queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct QueueTime {
+    /// Its CPU.
+    pub cpu: Cpu,
+    /// For how long.
+    pub wait_ns: Dur,
+}
+
+/// A stay on a run queue.
 #[derive(Clone, Copy, Debug)]
+struct Stay {
+    cpu: Cpu,
+    from: Ts,
+    to: Ts,
+}
+
+#[derive(Clone, Debug)]
 struct Open {
     since: Ts,
     /// It waited before that, outside of the window.
     cut: bool,
     /// How long some CPU had idled by then.
     idled: u64,
+    /// The run queue it is on now,
+    cpu: Cpu,
+    /// since then,
+    here_since: Ts,
+    /// and those that it was on before: nearly always none.
+    before: VecDeque<Stay>,
+}
+
+impl Open {
+    fn new(cpu: Cpu, since: Ts, cut: bool, idled: u64) -> Open {
+        Open { since, cut, idled, cpu, here_since: since, before: VecDeque::new() }
+    }
+
+    /// The stays up to now, the last one included.
+    fn stays(&self, now: Ts) -> impl Iterator<Item = Stay> {
+        let here = Stay { cpu: self.cpu, from: self.here_since, to: now };
+        self.before.iter().copied().chain([here])
+    }
+
+    /// The run queues, each with the time there, the longest first.
+    fn queues(&self, now: Ts) -> Vec<QueueTime> {
+        let mut queues: Vec<QueueTime> = Vec::new();
+        for Stay { cpu, from, to } in self.stays(now) {
+            match queues.iter_mut().find(|queue| queue.cpu == cpu) {
+                Some(queue) => queue.wait_ns += to.since(from),
+                None => queues.push(QueueTime { cpu, wait_ns: to.since(from) }),
+            }
+        }
+        // One that it only passed through is none, unless it is the only one.
+        let waited = queues.iter().any(|queue| queue.wait_ns > Dur(0));
+        queues.retain(|queue| queue.wait_ns > Dur(0) || !waited);
+        queues.sort_by(|a, b| b.wait_ns.cmp(&a.wait_ns).then(a.cpu.cmp(&b.cpu)));
+        queues
+    }
 }
 
 /// Follows the waits.
@@ -90,7 +150,8 @@ impl Waits {
     pub(crate) fn begin(&mut self, start: Ts, state: &SchedState) {
         self.last = start;
         for task in state.observed().flat_map(|cpu| state.waiting(cpu)).filter(|task| task.begun) {
-            self.open.insert(task.id(), Open { since: start, cut: task.since < start, idled: self.idled });
+            let TaskState::Waiting(cpu) = task.state else { continue };
+            self.open.insert(task.id(), Open::new(cpu, start, task.since < start, self.idled));
         }
     }
 
@@ -119,8 +180,21 @@ impl Waits {
         }
     }
 
-    pub(crate) fn begins(&mut self, task: &Task, ts: Ts) {
-        self.open.insert(task.id(), Open { since: ts, cut: false, idled: self.idled });
+    /// A task begins to wait on a run queue.
+    pub(crate) fn begins(&mut self, task: &Task, cpu: Cpu, ts: Ts) {
+        self.open.insert(task.id(), Open::new(cpu, ts, false, self.idled));
+    }
+
+    /// A task that waits is moved to another run queue.
+    pub(crate) fn moves(&mut self, task: &Task, cpu: Cpu, ts: Ts) {
+        if let Some(open) = self.open.get_mut(task.id()) {
+            let stay = Stay { cpu: open.cpu, from: open.here_since, to: ts };
+            (open.cpu, open.here_since) = (cpu, ts);
+            open.before.push_back(stay);
+            if open.before.len() > MOST_STAYS {
+                open.before.pop_front();
+            }
+        }
     }
 
     pub(crate) fn forget(&mut self, task: &Task) {
@@ -128,9 +202,9 @@ impl Waits {
     }
 
     /// A task that waited runs; how long it waited, if it began to in the window.
-    pub(crate) fn ends(&mut self, task: &Task, cpu: Cpu, now: Ts, idle: &IdleTimes) -> Option<Dur> {
+    pub(crate) fn ends(&mut self, task: &Task, cpu: Cpu, now: Ts, idle: &IdleTimes, state: &SchedState) -> Option<Dur> {
         let open = self.open.take(task.id())?;
-        self.keep(task, cpu, open, now, idle);
+        self.keep(task, cpu, &open, now, idle, Some(state));
         (!open.cut).then(|| now.since(open.since))
     }
 
@@ -141,23 +215,47 @@ impl Waits {
                 && let TaskState::Waiting(cpu) = task.state
                 && state.is_observed(cpu)
             {
-                self.keep(task, cpu, *open, end, idle);
+                self.keep(task, cpu, open, end, idle, None);
             }
         }
     }
 
+    /// What ran on the CPUs of the run queues that a task waited on, while it did. `state` has the runs that still go
+    /// on; nothing where the pass has closed them.
+    fn antagonists(&self, open: &Open, now: Ts, state: Option<&SchedState>) -> Vec<(Comm, Dur)> {
+        let mut sums: Vec<(Comm, Dur)> = Vec::new();
+        let mut add = |comm: Comm, time: Dur| match sums.iter_mut().find(|(other, _)| *other == comm) {
+            Some((_, sum)) => *sum += time,
+            None => sums.push((comm, time)),
+        };
+        for Stay { cpu, from, to } in open.stays(now) {
+            if let Some(runs) = self.runs.get(cpu.index()) {
+                runs.between(from, to).into_iter().for_each(|(comm, time)| add(comm, time));
+            }
+            if let Some((state, task)) = state.and_then(|state| Some((state, state.running(cpu)?))) {
+                let ran = to.since(state.current_since(cpu).max(from));
+                if ran > Dur(0) {
+                    add(task.comm, ran);
+                }
+            }
+        }
+        sums.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        sums.truncate(MOST_ANTAGONISTS);
+        sums
+    }
+
     /// Keeps a wait if it is one of the longest.
-    fn keep(&mut self, task: &Task, cpu: Cpu, open: Open, now: Ts, idle: &IdleTimes) {
+    fn keep(&mut self, task: &Task, cpu: Cpu, open: &Open, now: Ts, idle: &IdleTimes, state: Option<&SchedState>) {
         let duration_ns = now.since(open.since);
         let full = self.longest.len() >= self.most;
         if full && self.longest.last().is_none_or(|last| duration_ns <= last.duration_ns) {
             return;
         }
-        let mut idle_cpus = idle.between(open.since, now);
+        // No other CPU could have run a thread that is bound to its own.
+        let is_bound = is_bound(task.comm, open.cpu);
+        let mut idle_cpus = if is_bound { Vec::new() } else { idle.between(open.since, now) };
         let idle_cpu_count = idle_cpus.len();
         idle_cpus.truncate(MOST_IDLE);
-        let mut antagonists = self.runs.get(cpu.index()).map_or(Vec::new(), |runs| runs.between(open.since, now));
-        antagonists.truncate(MOST_ANTAGONISTS);
         let starved = Starved {
             pid: task.pid,
             command: task.comm,
@@ -166,8 +264,9 @@ impl Waits {
             waited_before: open.cut,
             still_waits: matches!(task.state, TaskState::Waiting(_)),
             cpu,
-            antagonists,
-            could_have_run_ns: Dur(self.idled.saturating_sub(open.idled)),
+            queues: open.queues(now),
+            antagonists: self.antagonists(open, now, state),
+            could_have_run_ns: (!is_bound).then(|| Dur(self.idled.saturating_sub(open.idled))),
             idle_cpus,
             idle_cpu_count,
         };

@@ -22,6 +22,12 @@ impl<T> PerTask<T> {
         (*owner == task).then_some(value)
     }
 
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, task: TaskId) -> Option<&mut T> {
+        let (owner, value) = self.slots.get_mut(task.index())?.as_mut()?;
+        (*owner == task).then_some(value)
+    }
+
     /// Keeps something of a task, instead of what there was.
     pub fn insert(&mut self, task: TaskId, value: T) {
         if task.index() >= self.slots.len() {

@@ -120,6 +120,11 @@ impl SchedState {
         self.cpus.get(cpu.index()).map_or(Current::Unknown, |c| c.current)
     }
 
+    /// Since when `cpu` does what it does now, by the same name.
+    pub fn current_since(&self, cpu: Cpu) -> Ts {
+        self.cpus.get(cpu.index()).map_or(self.start, |c| c.since)
+    }
+
     /// The task that runs on `cpu`.
     pub fn running(&self, cpu: Cpu) -> Option<&Task> {
         self.tasks.at(self.cpus.get(cpu.index())?.running?)
