@@ -11,6 +11,7 @@ mod events;
 mod facts;
 mod figures;
 mod hotplug;
+mod inputs;
 mod latency;
 mod laws;
 mod limits;

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod groups;
+mod inputs;
 mod output;
 mod page;
 mod patterns;
@@ -13,8 +14,8 @@ mod subject;
 mod trust;
 mod whole;
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use commands::Command;
 use std::path::Path;
 use std::process::ExitCode;
@@ -48,8 +49,14 @@ First steps:
 Exit status: 0 done, 1 error, 2 a limit that was asked for is exceeded, 3 the trace cannot be trusted enough to judge.";
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let command = Cli::command();
+    let parsed = command.clone().try_get_matches().and_then(|mut matches| {
+        let named = matches.clone();
+        let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut Cli::command()))?;
+        Ok((cli, named))
+    });
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(e) => {
             let e = with_tip(e);
             // Nobody may be reading.
@@ -58,7 +65,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::from(e.use_stderr()));
         }
     };
-    match cli.command.run() {
+    match inputs::register(&command, &matches).and_then(|()| cli.command.run()) {
         Ok(code) => code,
         // Whoever reads the output has seen enough.
         Err(e) if sink::is_closed_pipe(&e) => ExitCode::SUCCESS,

@@ -1,80 +1,161 @@
-//! Files that appear when they are whole: neither an error nor an interrupt leaves a part of one behind.
+//! Files and folders that appear when they are whole: neither an error nor an interrupt leaves a part of one in their
+//! place.
 
+use crate::inputs;
+use anyhow::{Context, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use tempfile::{Builder, NamedTempFile, TempDir};
 
-/// A file that takes its place when it is whole, so that nobody sees half of it. Until then it has no name, where the
-/// system has such files (`O_TMPFILE`): whatever ends the program ends the file. Elsewhere it is written beside its
-/// place. A link is followed. What is no regular file is written to as it is, and so is what an open file is called
-/// by, such as /dev/stdout, wherever that leads.
+/// A file that takes its place when it is whole. Until then it has no name, where the system has such files
+/// (`O_TMPFILE`): whatever ends the program ends the file. Elsewhere it is written beside its place, under a random
+/// name that no other program uses. A link is followed. A device or a pipe is written to as it is, and so is the name
+/// of an open file, such as /dev/stdout, wherever that leads. An input of the command is refused.
 pub(crate) struct Whole {
-    file: File,
     path: PathBuf,
     place: Place,
 }
 
 /// Where the bytes are until the file is whole.
 enum Place {
-    /// Nowhere that has a name.
-    Unnamed,
-    /// In this file; removed if it does not become whole.
-    Beside(PathBuf),
-    /// Where they belong.
-    Final,
+    /// In a file without a name.
+    Unnamed(File),
+    /// In this file, which is removed if it does not become whole.
+    Beside(NamedTempFile),
+    /// In their final place.
+    Final(File),
 }
 
 impl Whole {
     /// Begins a file.
     pub(crate) fn create(path: &Path) -> io::Result<Whole> {
+        inputs::refuse(path)?;
         let is_open = path.is_symlink() && ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let (file, place) = if is_open || path.metadata().is_ok_and(|m| !m.is_file()) {
-            (OpenOptions::new().append(true).open(path), Place::Final)
-        } else if let Some(file) = unnamed(&real) {
-            (Ok(file), Place::Unnamed)
+        let place = if is_open || path.metadata().is_ok_and(|m| !m.is_file()) {
+            OpenOptions::new().append(true).open(path).map(Place::Final)
+        } else if let Some(file) = unnamed(folder_of(&real)) {
+            Ok(Place::Unnamed(file))
         } else {
-            let part = part_of(&real);
-            (File::create(&part), Place::Beside(part))
+            Whole::beside(&real).map(Place::Beside)
         };
-        Ok(Whole { file: file.map_err(|e| named(path, &e))?, path: real, place })
+        Ok(Whole { place: place.map_err(|e| named(path, &e))?, path: real })
     }
 
-    /// That was all of it.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
-        self.take_place().map_err(|e| named(&self.path, &e))
+    fn beside(path: &Path) -> io::Result<NamedTempFile> {
+        with_mode(Builder::new().prefix(&prefix(path)).suffix(PART), 0o666).tempfile_in(folder_of(path))
     }
 
-    fn take_place(&mut self) -> io::Result<()> {
-        if let Place::Unnamed = self.place {
-            let part = part_of(&self.path);
-            // Left by another program that had the same number and no such files.
-            let _ = std::fs::remove_file(&part);
-            name(&self.file, &part)?;
-            self.place = Place::Beside(part);
+    /// Puts the file in its place.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        let Whole { path, place } = self;
+        let persisted = match place {
+            Place::Final(_) => Ok(()),
+            Place::Beside(file) => file.persist(&path).map(drop).map_err(|e| e.error),
+            Place::Unnamed(file) => {
+                // A name that another program has is tried no second time.
+                let prefix = prefix(&path);
+                let part =
+                    Builder::new().prefix(&prefix).suffix(PART).make_in(folder_of(&path), |part| name(&file, part));
+                part.and_then(|part| part.persist(&path).map_err(|e| e.error))
+            }
+        };
+        persisted.map_err(|e| named(&path, &e))
+    }
+
+    fn file(&mut self) -> &mut File {
+        match &mut self.place {
+            Place::Unnamed(file) | Place::Final(file) => file,
+            Place::Beside(file) => file.as_file_mut(),
         }
-        if let Place::Beside(part) = &self.place {
-            std::fs::rename(part, &self.path)?;
-            self.place = Place::Final;
-        }
-        Ok(())
     }
 }
 
-/// The name of a file that is not whole.
-fn part_of(path: &Path) -> PathBuf {
-    let mut part = path.as_os_str().to_owned();
-    part.push(format!(".{}.part", std::process::id()));
-    PathBuf::from(part)
+/// The end of the name of a file or a folder that is not whole.
+const PART: &str = ".part";
+
+/// The start of its name: hidden, and with the final name in it.
+fn prefix(path: &Path) -> std::ffi::OsString {
+    let mut prefix = std::ffi::OsString::from(".");
+    prefix.push(path.file_name().unwrap_or_default());
+    prefix.push(".");
+    prefix
 }
 
-/// A file without a name in the folder where `path` will be.
+/// Gives it the permissions of any other file, less those that the user's mask takes away: temporary files have fewer.
+fn with_mode<'b, 'a, 'p>(builder: &'b mut Builder<'a, 'p>, mode: u32) -> &'b mut Builder<'a, 'p> {
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+    #[cfg(not(unix))]
+    let _ = mode;
+    builder
+}
+
+/// The folder that a file or a folder is in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
+}
+
+/// A folder that takes its place when all of its files are written, and replaces one that is there as a whole.
+pub(crate) struct WholeFolder {
+    path: PathBuf,
+    part: TempDir,
+}
+
+impl WholeFolder {
+    /// Begins a folder.
+    pub(crate) fn create(path: &Path) -> Result<WholeFolder> {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        std::fs::create_dir_all(folder_of(&real)).with_context(|| path.display().to_string())?;
+        let part = with_mode(Builder::new().prefix(&prefix(&real)).suffix(PART), 0o777).tempdir_in(folder_of(&real));
+        Ok(WholeFolder { part: part.with_context(|| path.display().to_string())?, path: real })
+    }
+
+    /// Writes a file in it.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.part.path().join(name);
+        std::fs::write(&path, bytes).with_context(|| self.path.join(name).display().to_string())
+    }
+
+    /// Puts the folder in its place; whether it replaced files.
+    pub(crate) fn finish(self) -> Result<bool> {
+        let is_there = self.path.is_dir();
+        let replaces = is_there && self.path.read_dir().is_ok_and(|mut entries| entries.next().is_some());
+        self.take_place(is_there).with_context(|| self.path.display().to_string())?;
+        if is_there {
+            // Under the temporary name is what was replaced; it is removed.
+            self.part.close().with_context(|| self.path.display().to_string())?;
+        } else {
+            drop(self.part.keep());
+        }
+        Ok(replaces)
+    }
+
+    fn take_place(&self, replaces: bool) -> io::Result<()> {
+        let (part, path) = (self.part.path(), self.path.as_path());
+        if !replaces {
+            return std::fs::rename(part, path);
+        }
+        if exchange(part, path).is_ok() {
+            return Ok(());
+        }
+        // A file system that cannot exchange two folders: there is none for a moment.
+        let old = Builder::new().prefix(&prefix(path)).suffix(PART).tempdir_in(folder_of(path))?;
+        std::fs::rename(path, old.path())?;
+        let renamed = std::fs::rename(part, path);
+        // Either the old one, to be removed, or the one before where the new one could not take its place.
+        let _ = std::fs::rename(old.path(), if renamed.is_ok() { part } else { path });
+        renamed
+    }
+}
+
+/// A file without a name in a folder.
 #[cfg(target_os = "linux")]
-fn unnamed(path: &Path) -> Option<File> {
+fn unnamed(folder: &Path) -> Option<File> {
     use std::os::unix::fs::OpenOptionsExt;
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let flags = rustix::fs::OFlags::TMPFILE.bits().cast_signed();
-    let file = OpenOptions::new().write(true).custom_flags(flags).open(folder.unwrap_or(Path::new("."))).ok()?;
+    let file = OpenOptions::new().write(true).custom_flags(flags).open(folder).ok()?;
     // It is to have one in the end.
     descriptor(&file).exists().then_some(file)
 }
@@ -102,6 +183,18 @@ fn name(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Exchanges two folders.
+#[cfg(target_os = "linux")]
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// An error with the file's name in front.
 fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
@@ -109,20 +202,11 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 
 impl Write for Whole {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes).map_err(|e| named(&self.path, &e))
+        self.file().write(bytes).map_err(|e| named(&self.path, &e))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-impl Drop for Whole {
-    fn drop(&mut self) {
-        if let Place::Beside(part) = &self.place {
-            // Whatever went wrong with it, the rest is not to be left behind.
-            let _ = std::fs::remove_file(part);
-        }
+        self.file().flush()
     }
 }
 
@@ -148,7 +232,7 @@ mod tests {
         };
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("read");
         let broken = begin("a");
-        if let Place::Unnamed = broken.place {
+        if let Place::Unnamed(_) = broken.place {
             assert!(names().is_empty(), "nothing is left, whatever ends the program: {:?}", names());
         }
         drop(broken);
@@ -165,6 +249,51 @@ mod tests {
             begin("link").finish().expect("finished");
             assert!(folder.join("link").is_symlink() && read("a") == "new", "a link leads to the file as before");
         }
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    /// Without files that have no name.
+    #[test]
+    fn a_temporary_file_has_a_name_of_its_own() {
+        let folder = std::env::temp_dir().join(format!("schedviz-test-beside-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("a");
+        let begin = || Whole { path: path.clone(), place: Place::Beside(Whole::beside(&path).expect("created")) };
+        let (mut one, mut other) = (begin(), begin());
+        one.write_all(b"one").and_then(|()| other.write_all(b"other")).expect("written");
+        assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 2, "one is not the other's");
+        one.finish().expect("finished");
+        drop(other);
+        assert_eq!(std::fs::read_to_string(&path).expect("read"), "one");
+        assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path: &Path| path.metadata().expect("there").permissions().mode() & 0o777;
+            File::create(folder.join("b")).expect("created");
+            assert_eq!(mode(&path), mode(&folder.join("b")), "the permissions of any other file");
+        }
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn a_folder_is_there_when_it_is_whole() {
+        let folder = std::env::temp_dir().join(format!("schedviz-test-whole-folder-{}", std::process::id()));
+        let place = folder.join("sub/report");
+        let begin = |file: &str| {
+            let part = WholeFolder::create(&place).expect("created");
+            part.write(file, b"new").expect("written");
+            part
+        };
+        drop(begin("a"));
+        assert_eq!(std::fs::read_dir(folder.join("sub")).expect("a folder").count(), 0, "nothing is left of it");
+        assert!(!begin("a").finish().expect("finished"));
+        assert!(place.join("a").is_file());
+        drop(begin("b"));
+        assert!(place.join("a").is_file(), "what does not become whole replaces nothing");
+        assert!(begin("b").finish().expect("finished"));
+        assert!(place.join("b").is_file() && !place.join("a").exists(), "as a whole");
+        assert_eq!(std::fs::read_dir(folder.join("sub")).expect("a folder").count(), 1);
         std::fs::remove_dir_all(&folder).expect("removed");
     }
 }

@@ -6,7 +6,8 @@ use super::workcons::Run;
 use crate::args::{BeginArgs, TraceArgs, repeatable};
 use crate::present::Document;
 use crate::subject::Subject;
-use crate::{output, page, progress, sink, trust};
+use crate::whole::WholeFolder;
+use crate::{inputs, output, page, progress, sink, trust};
 use anyhow::{Context, Result, bail};
 use dat2graph::{Coloring, Lane, Timeline};
 use draw::{Figure, Unit};
@@ -17,7 +18,7 @@ use sched::{Diagnostics, Dur, EventSource, Outcome, Pass};
 use schedstat::{FromTrace, Row, TraceColumns};
 use serde::Serialize;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use timeline::TimeScale;
 use timeline::page::{DrawLanes, Heading};
 use timeline::scale::round_step;
@@ -28,14 +29,14 @@ use utilization::UtilizationReport;
 /// Writes into a folder, for each of dat2graph, running-waiting, workcons, utilization, latency, fairness, the causes
 /// of migrations (events --balance, without the list of single migrations) and the recorded probes, texts and other
 /// events of the user's choice (events), the figure as SVG and the numbers as JSON, and index.html with all figures and
-/// tables in it: one file that can be mailed, without scripts. With --cpus there is nothing on fairness, which is of
+/// tables in it: one file that can be mailed, without scripts. The folder appears whole, or not at all. With --cpus there is nothing on fairness, which is of
 /// tasks, wherever they run. Probes and texts are read by themselves, where there are any.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     trace: TraceArgs,
-    /// The folder to write into; it is made where it does not exist. Default:
+    /// Folder to write; one that holds a report is replaced as a whole. Default:
     /// `<trace>.report` in the current directory, with the window where one is given
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -70,29 +71,61 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
              another form use its command, such as schedviz workcons --json"
         );
     }
-    args.output.as_deref().map_or(Ok(()), |named| output::folder(named).map(drop))?;
+    args.output.as_deref().map_or(Ok(()), |named| output::folder(named).and_then(replaceable))?;
     let subject = args.trace.open()?;
     let folder = args.output.clone().unwrap_or_else(|| subject.origin().named("report", ""));
     output::folder(&folder)?;
+    replaceable(&folder)?;
     let questions = Questions::new(&subject)?;
     let found = questions.ask(&subject)?;
     let sections = sections(&subject, &questions, &found)?;
     trust::warn(&found.diagnostics, &subject.read);
-    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let drawn = drawings(&sections);
+    // It appears whole: an interrupt must not leave a page of one trace among the figures of another.
+    let whole = WholeFolder::create(&folder)?;
     for (section, figures) in sections.iter().zip(&drawn) {
         for (nth, figure) in (1..).zip(figures) {
             let number = if figures.len() > 1 { format!("-{nth}") } else { String::new() };
-            let path = folder.join(format!("{}{number}.svg", section.name));
-            sink::replace(&path, figure.as_bytes())?;
+            whole.write(&format!("{}{number}.svg", section.name), figure.as_bytes())?;
         }
-        sink::replace(&folder.join(format!("{}.json", section.name)), &section.json)?;
+        whole.write(&format!("{}.json", section.name), &section.json)?;
     }
-    let index = folder.join("index.html");
-    let verb = sink::verb(index.is_file());
-    sink::replace(&index, html(&subject, &sections, &drawn).as_bytes())?;
+    whole.write(INDEX, html(&subject, &sections, &drawn).as_bytes())?;
+    let verb = sink::verb(whole.finish()?);
     if !subject.read.quiet {
-        eprintln!("schedviz: {verb} {}", index.display());
+        eprintln!("schedviz: {verb} {}", folder.join(INDEX).display());
+    }
+    Ok(())
+}
+
+/// The page.
+const INDEX: &str = "index.html";
+
+/// The sections, by the names of their files.
+const SECTIONS: [&str; 8] =
+    ["dat2graph", "running-waiting", "workcons", "utilization", "latency", "fairness", "balance", "events"];
+
+/// Refuses to replace a folder that has other files in it than those of a report.
+fn replaceable(folder: &Path) -> Result<()> {
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    inputs::refuse_folder(folder)?;
+    let is_of_a_report = |name: &str| {
+        let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+        let number = |rest: &str| rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok());
+        let is_section = SECTIONS.iter().filter_map(|section| stem.strip_prefix(section)).any(number);
+        name == INDEX || (is_section && matches!(ending, "svg" | "json"))
+    };
+    let entries = folder.read_dir().with_context(|| folder.display().to_string())?;
+    for entry in entries {
+        let name = entry.with_context(|| folder.display().to_string())?.file_name();
+        if !name.to_str().is_some_and(is_of_a_report) {
+            let (folder, name) = (folder.display(), name.display());
+            bail!(
+                "{folder} is replaced as a whole, but {name} in it is no file of a report; choose another folder, such as {folder}/report"
+            );
+        }
     }
     Ok(())
 }

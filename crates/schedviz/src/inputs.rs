@@ -1,0 +1,122 @@
+//! The files that a command reads: none of them is ever written to.
+//!
+//! Every word of the command line that names a file is taken for an input, whichever option it belongs to, so that a
+//! new option is covered without more ado. Files are the same by device and inode, through links as well.
+
+use anyhow::{Result, bail};
+use clap::{ArgMatches, Command};
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The inputs of the command that runs.
+static INPUTS: OnceLock<Vec<Input>> = OnceLock::new();
+
+/// The option that names no input.
+const OUTPUT: &str = "output";
+
+#[derive(Debug)]
+struct Input {
+    path: PathBuf,
+    file: FileId,
+}
+
+/// A file, whatever it is called.
+#[cfg(unix)]
+#[derive(Debug, PartialEq, Eq)]
+struct FileId(u64, u64);
+
+#[cfg(unix)]
+fn file_id(path: &Path) -> Option<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    let found = path.metadata().ok().filter(|found| !found.is_dir())?;
+    Some(FileId(found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+#[derive(Debug, PartialEq, Eq)]
+struct FileId(PathBuf);
+
+#[cfg(not(unix))]
+fn file_id(path: &Path) -> Option<FileId> {
+    path.canonicalize().ok().filter(|path| !path.is_dir()).map(FileId)
+}
+
+/// Notes the inputs that the command line names, and refuses an output file that is one of them, before any work is
+/// done.
+pub(crate) fn register(command: &Command, matches: &ArgMatches) -> Result<()> {
+    let Some((name, matches)) = matches.subcommand() else { return Ok(()) };
+    let Some(command) = command.find_subcommand(name) else { return Ok(()) };
+    let mut inputs = Vec::new();
+    for argument in command.get_arguments().map(|argument| argument.get_id().as_str()).filter(|id| *id != OUTPUT) {
+        for word in matches.try_get_raw(argument).ok().flatten().into_iter().flatten() {
+            let files = candidates(word).into_iter();
+            inputs.extend(files.filter_map(|path| file_id(&path).map(|file| Input { path, file })));
+        }
+    }
+    // A command is run once.
+    let _ = INPUTS.set(inputs);
+    let outputs = matches.try_get_raw(OUTPUT).ok().flatten().into_iter().flatten();
+    for output in outputs.map(Path::new) {
+        refuse(output)?;
+        if output.is_dir() {
+            refuse_folder(output)?;
+        }
+    }
+    Ok(())
+}
+
+/// The files that a word of the command line may name: itself, or the members of a group, `NAME=FILE[,FILE...]`; with
+/// `*` those that match.
+fn candidates(word: &OsStr) -> Vec<PathBuf> {
+    let mut found = vec![PathBuf::from(word)];
+    let Some(text) = word.to_str() else { return found };
+    let members = text.split_once('=').map_or(text, |(_, members)| members);
+    for member in members.split(',').chain([text]) {
+        found.extend(crate::groups::expand([member].into_iter(), "").unwrap_or_default());
+    }
+    found
+}
+
+/// Refuses to write to an input.
+pub(crate) fn refuse(output: &Path) -> io::Result<()> {
+    let Some(file) = file_id(output) else { return Ok(()) };
+    let Some(input) = INPUTS.get().and_then(|inputs| inputs.iter().find(|input| input.file == file)) else {
+        return Ok(());
+    };
+    let (output, input) = (output.display(), input.path.display());
+    Err(io::Error::other(format!("{output} is an input of this command ({input}); choose another name for the output")))
+}
+
+/// Refuses to replace a folder that has an input in it.
+pub(crate) fn refuse_folder(output: &Path) -> Result<()> {
+    let Ok(folder) = output.canonicalize() else { return Ok(()) };
+    for entry in std::fs::read_dir(output)?.flatten() {
+        refuse(&entry.path())?;
+    }
+    let inside = |input: &&Input| input.path.canonicalize().is_ok_and(|path| path.starts_with(&folder));
+    if let Some(input) = INPUTS.get().and_then(|inputs| inputs.iter().find(inside)) {
+        let (output, input) = (output.display(), input.path.display());
+        bail!("the folder {output} has an input of this command in it ({input}); choose another name for the output");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_name_files() {
+        let named = |word: &str| candidates(OsStr::new(word));
+        let has = |word: &str, path: &str| named(word).contains(&PathBuf::from(path));
+        assert!(has("a,b=c.dat", "a,b=c.dat") && has("a,b=c.dat", "c.dat"));
+        assert!(has("new=x/1.dat,x/2.dat", "x/2.dat") && has("a.dat,b.dat", "b.dat"));
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/src/*puts.rs");
+        assert!(has(
+            here,
+            file!().rsplit_once("crates").map_or("", |_| concat!(env!("CARGO_MANIFEST_DIR"), "/src/inputs.rs"))
+        ));
+    }
+}
