@@ -246,3 +246,45 @@ fn a_machine_of_256_cores_fits_a_page() {
     }
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+#[test]
+fn the_page_of_a_numa_move_shows_where_to() {
+    // By trace-cmd: pid=899 src_cpu=3 src_nid=0 dst_cpu=4 dst_nid=1.
+    let trace = fixture("marker-pairs.dat");
+    let trace = trace.to_str().expect("a path");
+    let command = ["stepper", trace, "-q", "--events", "sched_move_numa", "--steps", "1"];
+    let text = schedviz(&[&command[..], &["--text"]].concat()).success().text();
+    let next: Vec<&str> = text.lines().filter(|line| line.starts_with("next: ")).collect();
+    let words = "next: sched_move_numa: NUMA balancing wants to move phase-2 899 from CPU";
+    assert_eq!(
+        next,
+        [format!("{words} 3 (node 0) to CPU 4 (node 1)"), format!("{words} 4 (node 1) to CPU 0 (node 0)")]
+    );
+    let json = schedviz(&[&command[..], &["--json"]].concat()).success().stdout;
+    let document: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    let event = &document["steps"][0]["event"];
+    assert_eq!((&event["from"], &event["to"], &event["wanted"]), (&3.into(), &4.into(), &true.into()));
+    let page = ["stepper", trace, "-q", "--events", "sched_move_numa", "-o", "-", "--format", "svg"];
+    assert!(schedviz(&page).success().text().contains("stroke=\"#c01020\" stroke-width=\"120\" stroke-dasharray"));
+    // So does the mark in the lanes: two dashed lines with a head each.
+    let lanes =
+        ["dat2graph", trace, "-q", "--events", "sched_move_numa,sched_stick_numa", "-o", "-", "--format", "svg"];
+    let svg = schedviz(&lanes).success().text();
+    let dashed: Vec<&str> = svg.lines().filter(|line| line.contains("stroke-dasharray")).collect();
+    assert!(dashed.len() == 1 && dashed[0].matches('l').count() == 2, "{dashed:?}");
+    assert!(svg.contains("sched:sched_move_numa (2)") && svg.contains("sched:sched_stick_numa (2)"));
+    assert!(svg.contains("dashed: to the core where NUMA balancing wants the task"));
+}
+
+#[test]
+fn an_instant_outside_of_the_trace_is_refused() {
+    let trace = fixture("hackbench.dat");
+    let trace = trace.to_str().expect("a path");
+    for at in ["100", "-1", "@1"] {
+        let refused = schedviz(&["stepper", trace, "-q", "--text", "--at", at]);
+        let said = "outside of the trace, which is 1.156253399 s long";
+        assert!(refused.code == Some(1) && refused.stdout.is_empty(), "--at {at}");
+        assert!(refused.stderr.contains(said), "--at {at}: {}", refused.stderr);
+    }
+    schedviz(&["stepper", trace, "-q", "--text", "--at", "1.156253399"]).success();
+}

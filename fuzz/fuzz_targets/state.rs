@@ -60,7 +60,7 @@ impl Input<'_> {
             9 => Kind::Lost { count: None },
             10 => {
                 let with = Some(self.pid()).filter(|pid| pid.0 % 2 == 0);
-                Kind::Numa { pid: self.pid(), with, src: self.cpu(), dst: self.cpu(), stuck: self.byte() > 200 }
+                Kind::Numa { pid: self.pid(), with, src: self.cpu(), dst: self.cpu(), nodes: None, stuck: self.byte() > 200 }
             }
             11 => Kind::Interrupt { id: 2, entry: self.byte() > 100 },
             12 => Kind::Offline,

@@ -3,7 +3,7 @@
 use crate::color::{Entry, PALE};
 use crate::lane::{Lane, total};
 use crate::{Options, Report};
-use draw::{Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
+use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use sched::{Cpu, Ts};
 use std::collections::BTreeMap;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
@@ -119,6 +119,10 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> V
             },
         });
     }
+    if lanes.iter().flat_map(|lane| &lane.marks).any(|marks| !marks.to.is_empty()) {
+        let label = "dashed: to the core where NUMA balancing wants the task".into();
+        legend.push(LegendEntry { swatch: Swatch::Line(INK), label });
+    }
     for (i, text) in band.names().into_iter().enumerate() {
         legend.push(LegendEntry { swatch: area(BANDS[i % BANDS.len()]), label: text });
     }
@@ -170,14 +174,27 @@ fn mark_look(index: usize) -> (Shape, Color) {
 }
 
 fn draw_marks(figure: &mut Figure, lanes: &[Lane], options: &Options, scale: &TimeScale, layout: &LaneLayout) {
+    let middle = |index: usize| layout.top_of(index) + layout.bar() / 2;
+    let lane_of = |cpu: Cpu| lanes.iter().position(|lane| lane.report.cpu == cpu);
     for i in 0..options.marks.len() {
         let (shape, fill) = mark_look(i);
         let size = (layout.pitch() * 8 / 10).clamp(3 * PT / 2, 5 * PT);
-        let mut at = Vec::new();
+        let (mut at, mut lines, mut up, mut down) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (index, lane) in lanes.iter().enumerate() {
-            let y = layout.top_of(index) + layout.bar() / 2;
-            let places = lane.marks.get(i).map_or(&[][..], |m| &m.at);
-            at.extend(places.iter().map(|ts| Point { x: scale.at(*ts), y }));
+            let y = middle(index);
+            let Some(marks) = lane.marks.get(i) else { continue };
+            at.extend(marks.at.iter().map(|ts| Point { x: scale.at(*ts), y }));
+            for (ts, to) in &marks.to {
+                let Some(to) = lane_of(*to).map(|to| Point { x: scale.at(*ts), y: middle(to) }) else { continue };
+                lines.push(Line { from: Point { x: to.x, y }, to });
+                if to.y < y { up.push(to) } else { down.push(to) }
+            }
+        }
+        // To where a move is wanted.
+        if !lines.is_empty() {
+            figure.push(Item::Lines { stroke: fill, width: 60, dash: PT, lines });
+            figure.push(Item::Markers { shape: Shape::Peak, fill, size, at: up });
+            figure.push(Item::Markers { shape: Shape::Triangle, fill, size, at: down });
         }
         figure.push(Item::Markers { shape, fill, size, at });
     }

@@ -13,6 +13,8 @@ pub struct Marks {
     pub count: u64,
     /// The time of the first occurrence in each place.
     pub at: Vec<Ts>,
+    /// The destination of each of these that names one: a move that NUMA balancing wants.
+    pub to: Vec<(Ts, Cpu)>,
     place: Option<u128>,
 }
 
@@ -136,7 +138,11 @@ impl<'o> LaneFold<'o> {
         let options = self.builder.options;
         let inside = event.ts >= options.from && event.ts <= options.to;
         if let Some(marks) = mark.filter(|_| inside).and_then(|i| self.marks.get_mut(i)) {
-            marks.add(event.ts, options);
+            let to = match event.kind {
+                Kind::Numa { dst, stuck: false, .. } => Some(dst),
+                _ => None,
+            };
+            marks.add(event.ts, to.filter(|to| *to != event.cpu), options);
         }
         event.ts <= options.to
     }
@@ -176,13 +182,14 @@ impl<'o> LaneFold<'o> {
 }
 
 impl Marks {
-    fn add(&mut self, ts: Ts, options: &Options) {
+    fn add(&mut self, ts: Ts, to: Option<Cpu>, options: &Options) {
         self.count += 1;
         let span = u128::from(options.to.since(options.from).0.max(1));
         let place = u128::from(ts.since(options.from).0) * PLACES / span;
         if self.place != Some(place) {
             self.place = Some(place);
             self.at.push(ts);
+            self.to.extend(to.map(|to| (ts, to)));
         }
     }
 }

@@ -182,7 +182,7 @@ enum Decode {
     Exit { pid: At },
     Frequency { state: At, cpu: At },
     Interrupt { entry: bool },
-    Numa { pid: At, with: Option<At>, src: At, dst: At, stuck: bool },
+    Numa { pid: At, with: Option<At>, src: At, dst: At, nodes: Option<[At; 2]>, stuck: bool },
 }
 
 impl Decode {
@@ -225,6 +225,7 @@ impl Decode {
                 with: at("dst_pid"),
                 src: at("src_cpu")?,
                 dst: at("dst_cpu")?,
+                nodes: at("src_nid").zip(at("dst_nid")).map(|(src, dst)| [src, dst]),
                 stuck: format.name == "sched_stick_numa",
             },
             ("power", "cpu_frequency") => Decode::Frequency { state: at("state")?, cpu: at("cpu_id")? },
@@ -253,7 +254,8 @@ pub enum Want {
     /// All, the unknown ones as [`Kind::Other`]: what the state needs.
     #[default]
     Everything,
-    /// Switches, execs and renames; other events only as [`Kind::Other`], and frequencies and interrupts.
+    /// Switches, execs and renames, frequencies, interrupts and what NUMA balancing wants; other events only as
+    /// [`Kind::Other`].
     Switches,
     /// Forks and execs, and for the names switches and renames.
     Lineage,
@@ -368,8 +370,9 @@ impl Plan {
         match self.want {
             Want::Everything => true,
             Want::Switches => {
-                use Decode::{Exec, Frequency, Interrupt, Rename, Switch};
-                matches!(decode, Switch(_) | Exec { .. } | Rename { .. } | Frequency { .. } | Interrupt { .. })
+                use Decode::{Exec, Frequency, Interrupt, Numa, Rename, Switch};
+                let of_tasks = matches!(decode, Switch(_) | Exec { .. } | Rename { .. } | Numa { .. });
+                of_tasks || matches!(decode, Frequency { .. } | Interrupt { .. })
             }
             Want::Lineage => {
                 use Decode::{Exec, Fork, Rename, Switch};
@@ -516,12 +519,15 @@ impl Plan {
             }
             Decode::Exit { pid } => Kind::Exit { pid: Pid(pid.int(p, e)?) },
             Decode::Frequency { state, cpu: at } => Kind::Frequency { khz: state.uint(p, e)? as u32, target: cpu(at)? },
-            Decode::Numa { pid, with, src, dst, stuck } => {
+            Decode::Numa { pid, with, src, dst, nodes, stuck } => {
                 let src = cpu(src)?;
                 // There is none where nothing could be found: -1.
                 let dst = if *stuck { dst.cpu(p, e).unwrap_or(src) } else { cpu(dst)? };
                 let with = with.and_then(|at| at.int(p, e)).map(Pid);
-                Kind::Numa { pid: Pid(pid.int(p, e)?), with, src, dst, stuck: *stuck }
+                // There is none either where nothing could be found.
+                let node = |at: &At| at.int(p, e).and_then(|node| u16::try_from(node).ok());
+                let nodes = nodes.as_ref().and_then(|[src, dst]| Some([node(src)?, node(dst)?]));
+                Kind::Numa { pid: Pid(pid.int(p, e)?), with, src, dst, nodes, stuck: *stuck }
             }
             Decode::Interrupt { entry } => Kind::Interrupt { id: self.common.id(p, e)?, entry: *entry },
         })

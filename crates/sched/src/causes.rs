@@ -338,7 +338,7 @@ impl Causes {
                     mind.waking = None;
                 }
             }
-            Kind::Numa { pid, with, src, dst, stuck } => {
+            Kind::Numa { pid, with, src, dst, stuck, .. } => {
                 let cause = if with.is_some() { Cause::NumaSwap } else { Cause::NumaMove };
                 self.reason(pid, Reason { ts: event.ts, orig: src, dest: dst, cause }, stuck);
                 if let Some(with) = with {

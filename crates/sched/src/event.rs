@@ -341,7 +341,8 @@ pub enum Kind {
     Interrupt { id: u16, entry: bool },
     /// NUMA balancing wants to move `pid` from `src` to `dst` (`sched_move_numa`), to exchange it
     /// with another there (`sched_swap_numa`), or could not (`stuck`, `sched_stick_numa`).
-    Numa { pid: Pid, with: Option<Pid>, src: Cpu, dst: Cpu, stuck: bool },
+    /// `nodes` are those of the two CPUs.
+    Numa { pid: Pid, with: Option<Pid>, src: Cpu, dst: Cpu, nodes: Option<[u16; 2]>, stuck: bool },
     /// Any other event, by its number in this file; it still shows who was running.
     Other { id: u16 },
 }

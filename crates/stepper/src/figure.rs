@@ -198,6 +198,18 @@ fn label(who: &Who) -> String {
     text::printable(&crate::text::name(who))
 }
 
+/// The label in this width. Its number is never cut, for it alone says which task it is: the name is.
+fn fitted(who: &Who, size: Unit, width: Unit) -> String {
+    let whole = label(who);
+    let Some((name, number)) = whole.rsplit_once(' ').filter(|_| text::width(&whole, size) > width) else {
+        return whole;
+    };
+    let rest = format!("\u{2026} {number}");
+    let characters = || name.char_indices().map(|(at, _)| &name[..at]).rev();
+    let short = characters().filter(|head| !head.is_empty()).map(|head| format!("{head}{rest}"));
+    short.into_iter().find(|short| text::width(short, size) <= width).unwrap_or_else(|| number.to_owned())
+}
+
 /// A task: a stripe in its colour, its name and number; the one that the event is about in red.
 fn draw_task(figure: &mut Figure, who: &Who, step: &Step, area: Rect, baseline: Unit, size: Unit) {
     let moves = step.event.as_ref().is_some_and(|e| e.task == Some(who.pid));
@@ -206,7 +218,7 @@ fn draw_task(figure: &mut Figure, who: &Who, step: &Step, area: Rect, baseline: 
     figure.push(Item::Rects { fill: Paint::Solid(color), rects: vec![stripe] });
     let at = Point { x: area.x + 7 * PT / 2, y: baseline };
     let ink = if moves { MOVES } else { INK };
-    figure.text(at, size, Anchor::Start, ink, &text::fit(&label(who), size, area.w - 7 * PT / 2));
+    figure.text(at, size, Anchor::Start, ink, &fitted(who, size, area.w - 7 * PT / 2));
 }
 
 /// An arrow from the core that a task leaves to the one it goes to.
@@ -226,7 +238,9 @@ fn draw_move(figure: &mut Figure, step: &Step, places: &[(Cpu, Point)], layout: 
         let corner = Point { x: to.x, y: below.y };
         lines.extend([Line { from, to: below }, Line { from: below, to: corner }, Line { from: corner, to }]);
     }
-    figure.push(Item::Lines { stroke: MOVES, width: 120, dash: 0, lines });
+    // A move that is only wanted is a dashed line.
+    let dash = if event.wanted { 2 * PT } else { 0 };
+    figure.push(Item::Lines { stroke: MOVES, width: 120, dash, lines });
     let shape = if to.y > from.y { Shape::Triangle } else { Shape::Peak };
     figure.push(Item::Markers { shape, fill: MOVES, size: 6 * PT, at: vec![to] });
 }
@@ -234,6 +248,24 @@ fn draw_move(figure: &mut Figure, step: &Step, places: &[(Cpu, Point)], layout: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sched::Pid;
+
+    #[test]
+    fn the_number_of_a_task_is_never_cut() {
+        let who = |pid, command: &[u8]| Who { pid: Pid(pid), command: sched::Comm::new(command), prio: None };
+        let long = who(4_194_303, b"kworker/255:12H");
+        for n in [1, 16, 256, 1000, 4096] {
+            let cpus = (0..n).map(|cpu| (Cpu(cpu), Some(cpu / 64))).collect();
+            let layout = Layout::new(&Options { cpus, ..Options::default() });
+            let at = Point { x: layout.left(0), y: 0 };
+            let width = bar_of(at, &layout) - at.x - 18 * PT - 3 * PT - 7 * PT / 2;
+            let label = fitted(&long, layout.size(), width);
+            assert!(label.ends_with("4194303") && text::width(&label, layout.size()) <= width, "{n} cores: {label}");
+        }
+        assert_eq!(fitted(&who(7, b"make"), 8 * PT, 100 * PT), "make 7");
+        let cut = fitted(&long, 8 * PT, 60 * PT);
+        assert!(cut.starts_with("kw") && cut.ends_with("\u{2026} 4194303"), "{cut}");
+    }
 
     #[test]
     fn a_thousand_cores_are_legible_and_no_row_touches_the_next() {

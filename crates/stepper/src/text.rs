@@ -30,7 +30,7 @@ pub fn text(step: &Step, options: &Options, width: usize) -> String {
 /// One core, in at most `width` characters.
 pub(crate) fn row(core: &Core, step: &Step, who: usize, width: usize) -> String {
     let marked = step.event.as_ref().is_some_and(|e| e.concerns(core.cpu));
-    let running = core.running.as_ref().map_or_else(|| at_rest(core.load).to_owned(), name);
+    let running = core.running.as_ref().map_or_else(|| at_rest(core.load).to_owned(), |task| fitted(task, who));
     let waiting: Vec<String> = core.waiting.iter().map(name).collect();
     let mark = if marked { '*' } else { ' ' };
     let mut row = format!("{mark} {:>3}  {:who$} | ", core.cpu, cut(&running, who));
@@ -57,6 +57,19 @@ fn enumerated(names: &[String], width: usize) -> String {
     }
 }
 
+/// A task's name and number in at most `width` characters. The number is never cut, for it alone says which task it is:
+/// the name is.
+fn fitted(who: &Who, width: usize) -> String {
+    let whole = name(who);
+    match whole.rsplit_once(' ') {
+        Some((name, number)) if whole.chars().count() > width => {
+            let room = width.saturating_sub(number.len() + 1);
+            if room < 2 { number.to_owned() } else { format!("{} {number}", cut(name, room)) }
+        }
+        _ => whole,
+    }
+}
+
 pub(crate) fn name(who: &Who) -> String {
     who.pid.named(who.command)
 }
@@ -74,6 +87,14 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_number_of_a_task_is_never_cut() {
+        let who = Who { pid: sched::Pid(4_194_303), command: sched::Comm::new(b"kworker/255:12H"), prio: None };
+        assert_eq!(fitted(&who, 24), "kworker/255:12H 4194303");
+        assert_eq!(fitted(&who, 12), "kwo\u{2026} 4194303");
+        assert_eq!(fitted(&who, 9), "4194303");
+    }
 
     #[test]
     fn who_does_not_fit_is_counted() {

@@ -12,7 +12,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
-use sched::{EventSource, Load, Replay, Ts};
+use sched::{EventSource, Load, Replay, SchedEvent, SchedState, Ts};
 
 const HELP: &str =
     "q quit  \u{2190} \u{2192} step  PgUp PgDn 100  / ? find  g time  n p violation  \u{2191} \u{2193} scroll";
@@ -25,44 +25,86 @@ enum Prompt {
 }
 
 /// Makes an instant of what was typed.
-pub type ParseTime = Box<dyn Fn(&str) -> Result<Ts, String>>;
+pub type ParseTime<'f> = Box<dyn Fn(&str) -> Result<Ts, String> + 'f>;
+
+/// Whether an event is one to step at, in a state that has the names of its tasks.
+pub type Wants<'f> = Box<dyn Fn(&SchedEvent, &SchedState) -> bool + 'f>;
 
 /// The stepper's state.
-pub struct App<S> {
+pub struct App<'f, S> {
     replay: Replay<S>,
     options: Options,
     names: Box<dyn Names>,
-    parse_time: ParseTime,
+    parse_time: ParseTime<'f>,
+    /// Only at these events; at all without it.
+    wants: Option<Wants<'f>>,
     title: String,
     prompt: Option<(Prompt, String)>,
     /// What was looked for last.
     sought: String,
     message: String,
+    /// The first core shown,
     scroll: usize,
+    /// unless the event concerns cores that are not in sight: then it is scrolled to them. Not where the user has
+    /// scrolled at this event.
+    follows: bool,
     done: bool,
 }
 
-impl<S: EventSource> App<S> {
+impl<'f, S: EventSource> App<'f, S> {
     /// Begins where the replay is.
     pub fn new(
         title: String,
         replay: Replay<S>,
         options: Options,
         names: Box<dyn Names>,
-        parse_time: ParseTime,
-    ) -> App<S> {
+        parse_time: ParseTime<'f>,
+    ) -> App<'f, S> {
         App {
             replay,
             options,
             names,
             parse_time,
+            wants: None,
             title,
             prompt: None,
             sought: String::new(),
             message: String::new(),
             scroll: 0,
+            follows: true,
             done: false,
         }
+    }
+
+    /// Steps only at the events that `wants` holds for, from the next of them on.
+    pub fn step_at(&mut self, wants: Wants<'f>) -> Result<(), S::Error> {
+        self.wants = Some(wants);
+        let at = self.replay.at();
+        let found = self.wanted(at, false)?;
+        self.jump(found, "no chosen event from here on")
+    }
+
+    /// The first wanted event from `from` on, or the last before it.
+    fn wanted(&mut self, from: u64, back: bool) -> Result<Option<u64>, S::Error> {
+        let Some(wants) = &self.wants else { return Ok(None) };
+        // A name that is not in the event is looked up where the state has it.
+        let state = self.replay.state().clone();
+        let wants = |event: &SchedEvent| wants(event, &state);
+        if back { self.replay.find_back(from, wants) } else { self.replay.find(from, wants) }
+    }
+
+    /// Goes so many steps on, or back.
+    fn steps(&mut self, count: u64, back: bool) -> Result<(), S::Error> {
+        let at = self.replay.at();
+        if self.wants.is_none() {
+            return self.replay.go(if back { at.saturating_sub(count) } else { at.saturating_add(count) });
+        }
+        let (mut latest, mut last) = (at, None);
+        for _ in 0..count {
+            let Some(found) = self.wanted(if back { latest } else { latest + 1 }, back)? else { break };
+            (latest, last) = (found, Some(found));
+        }
+        self.jump(last, if back { "no chosen event before this" } else { "no chosen event after this" })
     }
 
     /// Whether the user has seen enough.
@@ -84,14 +126,23 @@ impl<S: EventSource> App<S> {
             return Ok(());
         }
         if let Some((prompt, typed)) = self.prompt.take() {
-            return self.type_on(prompt, typed, key.code);
+            let before = self.replay.at();
+            self.type_on(prompt, typed, key.code)?;
+            self.follows |= self.replay.at() != before;
+            return Ok(());
         }
-        let at = self.replay.at();
-        match key.code {
-            KeyCode::Right | KeyCode::Char('l' | ' ') => self.replay.go(at + 1),
-            KeyCode::Left | KeyCode::Char('h') => self.replay.go(at.saturating_sub(1)),
-            KeyCode::PageDown => self.replay.go(at + 100),
-            KeyCode::PageUp => self.replay.go(at.saturating_sub(100)),
+        let before = self.replay.at();
+        self.do_key(key.code)?;
+        self.follows |= self.replay.at() != before;
+        Ok(())
+    }
+
+    fn do_key(&mut self, code: KeyCode) -> Result<(), S::Error> {
+        match code {
+            KeyCode::Right | KeyCode::Char('l' | ' ') => self.steps(1, false),
+            KeyCode::Left | KeyCode::Char('h') => self.steps(1, true),
+            KeyCode::PageDown => self.steps(100, false),
+            KeyCode::PageUp => self.steps(100, true),
             KeyCode::Home => self.replay.go(0),
             KeyCode::End => self.replay.go(u64::MAX),
             KeyCode::Char('n') => self.jump(self.replay.next_violation(), "no violation begins after this"),
@@ -104,6 +155,7 @@ impl<S: EventSource> App<S> {
     }
 
     fn other_key(&mut self, code: KeyCode) {
+        self.follows &= !matches!(code, KeyCode::Down | KeyCode::Up);
         match code {
             KeyCode::Down => self.scroll = (self.scroll + 1).min(self.options.cpus.len().saturating_sub(1)),
             KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
@@ -167,18 +219,20 @@ impl<S: EventSource> App<S> {
     }
 
     /// Draws the present step.
-    pub fn draw(&self, frame: &mut Frame<'_>) {
+    pub fn draw(&mut self, frame: &mut Frame<'_>) {
         let step = self.step();
         let [head, cores, next, help] =
             Layout::vertical([Constraint::Length(2), Constraint::Min(1), Constraint::Length(2), Constraint::Length(1)])
                 .areas(frame.area());
         let width = usize::from(frame.area().width);
-        let title = format!("{}  {}", self.title, step.when(&self.options));
+        let chosen = if self.wants.is_some() { "  (chosen events)" } else { "" };
+        let title = format!("{}  {}{chosen}", self.title, step.when(&self.options));
         let bold = Style::new().add_modifier(Modifier::BOLD);
         let alarm = if step.violated { Style::new().fg(Color::Red) } else { Style::new() };
         let head_lines = vec![Line::styled(cut(&title, width), bold), Line::styled(cut(&step.summary(), width), alarm)];
         frame.render_widget(Paragraph::new(head_lines), head);
-        frame.render_widget(Paragraph::new(self.rows(&step, cores)), cores);
+        let rows = self.rows(&step, cores);
+        frame.render_widget(Paragraph::new(rows), cores);
         let text =
             step.event.as_ref().map_or("the trace ends here".into(), |e| format!("next, {}: {}", e.name, e.text));
         let (first, rest) = text.split_at(text.char_indices().nth(width).map_or(text.len(), |(at, _)| at));
@@ -196,34 +250,84 @@ impl<S: EventSource> App<S> {
         frame.render_widget(Paragraph::new(cut(&bottom, width)).style(Style::new().fg(Color::DarkGray)), help);
     }
 
-    /// The cores that fit, from the one scrolled to; those that the event concerns are always among
-    /// them if there is room.
-    fn rows<'l>(&self, step: &Step, area: Rect) -> Vec<Line<'l>> {
+    /// The cores that fit, from the one scrolled to. Those that the event concerns are always among them: where they
+    /// are too far apart, the others stand on top.
+    fn rows<'l>(&mut self, step: &Step, area: Rect) -> Vec<Line<'l>> {
         let (height, width) = (usize::from(area.height), usize::from(area.width));
-        let who = (width / 4).clamp(12, 24);
-        let mut lines = Vec::new();
-        let mut group = None;
-        for (core, (_, this)) in step.cores.iter().zip(&self.options.cpus).skip(self.scroll) {
-            if let Some(this) = this.filter(|this| group != Some(*this)) {
-                let name = format!("{} {this}", self.options.group_name);
-                lines.push(Line::styled(name, Style::new().fg(Color::DarkGray)));
-                group = Some(this);
+        let concerned: Vec<usize> = match step.event.as_ref().filter(|_| self.follows) {
+            Some(event) => (0..step.cores.len()).filter(|core| event.concerns(step.cores[*core].cpu)).collect(),
+            None => Vec::new(),
+        };
+        if let (Some(first), Some(last)) = (concerned.first(), concerned.last()) {
+            // Some lines above the first one, if both fit.
+            let in_sight = self.in_sight(step, self.scroll, height);
+            if !concerned.iter().all(|core| in_sight.contains(core)) {
+                self.scroll = first.saturating_sub(height / 4);
+                if !self.in_sight(step, self.scroll, height).contains(last) {
+                    self.scroll = *first;
+                }
             }
-            let marked = step.event.as_ref().is_some_and(|e| e.concerns(core.cpu));
-            let style = match core.load {
-                _ if marked => Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD),
-                Load::Overloaded => Style::new().fg(Color::Red),
-                Load::Idle | Load::Reacting => Style::new().fg(Color::Green),
-                Load::Unknown | Load::Offline | Load::Unobserved => Style::new().fg(Color::DarkGray),
-                Load::Busy => Style::new(),
-            };
-            lines.push(Line::styled(row(core, step, who, width), style));
+        }
+        let mut pinned = Vec::new();
+        // Each one on top takes a line from the others.
+        while let Some(core) = (concerned.iter().rev())
+            .find(|core| {
+                let in_sight = self.in_sight(step, self.scroll, height.saturating_sub(pinned.len()));
+                !pinned.contains(*core) && !in_sight.contains(*core)
+            })
+            .filter(|_| pinned.len() < height / 2)
+        {
+            pinned.push(*core);
+        }
+        pinned.sort_unstable();
+        let mut lines: Vec<Line<'l>> = pinned.iter().map(|core| line(step, *core, width)).collect();
+        for (core, group) in self.from(step, self.scroll) {
+            if let Some(group) = group {
+                lines.push(Line::styled(group, Style::new().fg(Color::DarkGray)));
+            }
+            lines.push(line(step, core, width));
             if lines.len() >= height {
                 break;
             }
         }
+        lines.truncate(height);
         lines
     }
+
+    /// The cores from one on, each with the name of its group where that begins.
+    fn from<'a>(&'a self, step: &'a Step, scroll: usize) -> impl Iterator<Item = (usize, Option<String>)> + 'a {
+        let mut group = None;
+        (0..step.cores.len()).zip(&self.options.cpus).skip(scroll).map(move |(core, (_, this))| {
+            let begins = this.filter(|this| group != Some(*this));
+            group = begins.or(group);
+            (core, begins.map(|this| format!("{} {this}", self.options.group_name)))
+        })
+    }
+
+    /// The cores that fit in so many lines.
+    fn in_sight(&self, step: &Step, scroll: usize, height: usize) -> Vec<usize> {
+        let mut used = 0;
+        let fits = |(_, group): &(usize, Option<String>)| {
+            used += 1 + usize::from(group.is_some());
+            used <= height
+        };
+        self.from(step, scroll).take_while(fits).map(|(core, _)| core).collect()
+    }
+}
+
+/// The line of a core.
+fn line<'l>(step: &Step, core: usize, width: usize) -> Line<'l> {
+    let core = &step.cores[core];
+    let who = (width / 4).clamp(12, 24);
+    let marked = step.event.as_ref().is_some_and(|e| e.concerns(core.cpu));
+    let style = match core.load {
+        _ if marked => Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD),
+        Load::Overloaded => Style::new().fg(Color::Red),
+        Load::Idle | Load::Reacting => Style::new().fg(Color::Green),
+        Load::Unknown | Load::Offline | Load::Unobserved => Style::new().fg(Color::DarkGray),
+        Load::Busy => Style::new(),
+    };
+    Line::styled(row(core, step, who, width), style)
 }
 
 #[cfg(test)]

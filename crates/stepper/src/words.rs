@@ -30,10 +30,13 @@ pub struct Coming {
     pub text: String,
     /// The task that it is about.
     pub task: Option<Pid>,
-    /// What moves, moves from this core,
+    /// The core that the task leaves, or is to leave.
     pub from: Option<Cpu>,
-    /// to this one.
+    /// The core that the task goes to, or is to go to.
     pub to: Option<Cpu>,
+    /// Whether the move is only wanted so far; a migration may follow.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wanted: bool,
 }
 
 /// What a task does that is switched out so.
@@ -44,6 +47,11 @@ fn leaves(class: StateClass) -> &'static str {
         StateClass::Blocked => "goes to sleep",
         StateClass::Dead => "ends",
     }
+}
+
+/// A CPU with its node, where the event has that.
+fn place(cpu: Cpu, nodes: Option<[u16; 2]>, index: usize) -> String {
+    nodes.map_or_else(|| format!("CPU {cpu}"), |nodes| format!("CPU {cpu} (node {})", nodes[index]))
 }
 
 /// What an event does, in the state before it.
@@ -92,9 +100,13 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
         Kind::Interrupt { entry: true, .. } => format!("CPU {cpu} enters an interrupt handler"),
         Kind::Interrupt { entry: false, .. } => format!("CPU {cpu} leaves an interrupt handler"),
         Kind::Numa { pid, stuck: true, .. } => format!("NUMA balancing cannot move {}", whom(pid)),
-        Kind::Numa { pid, with: None, .. } => format!("NUMA balancing wants to move {}", whom(pid)),
-        Kind::Numa { pid, with: Some(with), .. } => {
-            format!("NUMA balancing wants to exchange {} and {}", whom(pid), whom(with))
+        Kind::Numa { pid, with: None, src, dst, nodes, .. } => {
+            let (from, to) = (place(src, nodes, 0), place(dst, nodes, 1));
+            format!("NUMA balancing wants to move {} from {from} to {to}", whom(pid))
+        }
+        Kind::Numa { pid, with: Some(with), src, dst, nodes, .. } => {
+            let (one, other) = (place(src, nodes, 0), place(dst, nodes, 1));
+            format!("NUMA balancing wants to exchange {} on {one} and {} on {other}", whom(pid), whom(with))
         }
         Kind::Other { id } => format!("{} on CPU {cpu}, in {}", names.event(id), current()),
     }
@@ -111,12 +123,14 @@ impl Coming {
             Kind::Wakeup { task, target } | Kind::WakeupNew { task, target } => (Some(task.pid), None, Some(target)),
             Kind::Migrate { task, orig, dest } => (Some(task.pid), Some(orig), Some(dest)),
             Kind::Fork { parent: pid, .. } | Kind::Exec { pid, .. } | Kind::Exit { pid } => (Some(pid), None, None),
-            Kind::Rename { pid, .. } | Kind::Numa { pid, .. } => (Some(pid), None, None),
+            Kind::Rename { pid, .. } | Kind::Numa { pid, stuck: true, .. } => (Some(pid), None, None),
+            Kind::Numa { pid, src, dst, .. } => (Some(pid), Some(src), Some(dst)),
             Kind::Other { .. } => (Some(event.pid), None, None),
             Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } | Kind::Interrupt { .. } => (None, None, None),
         };
         let text = deed(event, state, names);
-        Coming { name: Tracepoint::of(&event.kind).name(names), cpu: event.cpu, text, task, from, to }
+        let wanted = matches!(event.kind, Kind::Numa { .. }) && to.is_some();
+        Coming { name: Tracepoint::of(&event.kind).name(names), cpu: event.cpu, text, task, from, to, wanted }
     }
 
     /// Whether it concerns this core.
@@ -233,6 +247,13 @@ mod tests {
         let slept = Kind::Switch { prev: make, state: PrevState::blocked(1), next: idle };
         assert_eq!(say(slept).0, "CPU 0 goes idle: make 7 goes to sleep");
         assert_eq!(say(Kind::Other { id: 5 }).0, "event 5 on CPU 0, in idle");
+        let numa = |with, nodes, stuck| Kind::Numa { pid: Pid(9), with, src: Cpu(3), dst: Cpu(5), nodes, stuck };
+        let wanted = say(numa(None, Some([0, 1]), false));
+        let words = "NUMA balancing wants to move cc 9 from CPU 3 (node 0) to CPU 5 (node 1)".to_owned();
+        assert_eq!(wanted, (words, Some(Cpu(3)), Some(Cpu(5))));
+        let words = "NUMA balancing wants to exchange cc 9 on CPU 3 and make 7 on CPU 5";
+        assert_eq!(say(numa(Some(Pid(7)), None, false)).0, words);
+        assert_eq!(say(numa(None, None, true)), ("NUMA balancing cannot move cc 9".to_owned(), None, None));
     }
 
     #[test]

@@ -116,6 +116,9 @@ pub(crate) fn read_lanes(
             Kind::Exec { .. } => marks.iter().position(|m| m.name == "sched:sched_process_exec"),
             Kind::Rename { .. } => marks.iter().position(|m| m.name == "task:task_rename"),
             Kind::Frequency { .. } => marks.iter().position(|m| m.name == "power:cpu_frequency"),
+            Kind::Numa { stuck: true, .. } => marks.iter().position(|m| m.name == "sched:sched_stick_numa"),
+            Kind::Numa { with: Some(_), .. } => marks.iter().position(|m| m.name == "sched:sched_swap_numa"),
+            Kind::Numa { .. } => marks.iter().position(|m| m.name == "sched:sched_move_numa"),
             _ => None,
         }
     };

@@ -29,7 +29,7 @@ pub(crate) struct StepperArgs {
     /// As text, in the terminal's width
     #[arg(long, conflicts_with = "tui")]
     text: bool,
-    /// Move through the trace with keys
+    /// Move through the trace with keys; with --events, --tasks or --cpus from one such event to the next
     #[arg(long)]
     tui: bool,
     #[command(flatten)]
@@ -53,6 +53,7 @@ Examples:
 const MOST: u64 = 2000;
 
 /// The names of a trace's events by number.
+#[derive(Clone)]
 pub(crate) struct EventNames(HashMap<u16, String>);
 
 impl EventNames {
@@ -95,7 +96,8 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     if args.tui {
         trust::warn(&diagnostics, &subject.read);
         replay.go(start).map_err(|e| subject.named(e))?;
-        return interact(&subject, replay, options);
+        let filter = Filter::of(args, &subject)?;
+        return interact(&subject, &filter, replay, options);
     }
     let steps = collect(args, &subject, &mut replay, start, &options)?;
     let report = Report { schema: "schedviz/stepper/1", events: replay.total(), steps };
@@ -112,10 +114,22 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     document.give("stepper", &subject, &args.output, forms)
 }
 
+/// Refuses an instant before the trace or behind it.
+fn within(subject: &Subject, at: Ts) -> Result<(), String> {
+    let Some((start, end)) = subject.trace.extent() else { return Ok(()) };
+    if at < start || at > end {
+        let length = end.since(start).seconds();
+        return Err(format!("outside of the trace, which is {length:.9} s long"));
+    }
+    Ok(())
+}
+
 /// The instant to begin at.
 fn instant(args: &StepperArgs, subject: &Subject) -> Result<Ts> {
     let Some(at) = &args.tool.at else { return Ok(subject.from) };
     let at = Where::parse(at).map_err(|e| anyhow::anyhow!("--at: {e}"))?.in_trace(subject.start);
+    within(subject, at)
+        .map_err(|why| anyhow::anyhow!("--at {}: {why}", args.tool.at.as_deref().unwrap_or_default()))?;
     let Window { from, to } = subject.window;
     if from.is_some_and(|from| at < from) || to.is_some_and(|to| at > to) {
         bail!("--at is outside of the window from --min to --max");
@@ -227,15 +241,21 @@ fn collect(
 }
 
 /// The stepper in the terminal, until the user has seen enough.
-fn interact(subject: &Subject, replay: Replay<EventStream<'_>>, options: Options) -> Result<()> {
+fn interact(subject: &Subject, filter: &Filter<'_>, replay: Replay<EventStream<'_>>, options: Options) -> Result<()> {
     use ratatui::crossterm::event::{Event, KeyEventKind, read};
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         bail!("--tui needs a terminal; --text and --json do not");
     }
-    let zero = subject.start;
-    let parse_time = move |text: &str| Where::parse(text).map(|w| w.in_trace(zero)).map_err(|e| e.to_string());
-    let names = Box::new(EventNames::of(&subject.trace));
-    let mut app = App::new(subject.name(), replay, options, names, Box::new(parse_time));
+    let parse_time = |text: &str| {
+        let at = Where::parse(text).map_err(|e| e.to_string())?.in_trace(subject.start);
+        within(subject, at).map(|()| at)
+    };
+    let names = EventNames::of(&subject.trace);
+    let mut app = App::new(subject.name(), replay, options, Box::new(names.clone()), Box::new(parse_time));
+    if !filter.is_open() {
+        let wants = |event: &SchedEvent, state: &sched::SchedState| filter.wants(event, state, &names);
+        app.step_at(Box::new(wants)).map_err(|e| subject.named(e))?;
+    }
     let mut terminal = ratatui::try_init()?;
     let done = (|| -> Result<()> {
         while !app.is_done() {

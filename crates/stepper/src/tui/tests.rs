@@ -23,7 +23,7 @@ fn story() -> Vec<SchedEvent> {
 }
 
 struct Driver<'e> {
-    app: App<&'e [SchedEvent]>,
+    app: App<'e, &'e [SchedEvent]>,
     terminal: Terminal<TestBackend>,
 }
 
@@ -115,4 +115,59 @@ fn find_and_go() {
     assert!(driver.press(&[KeyCode::Esc])[8].contains("q quit") && !driver.app.is_done());
     driver.press(&[KeyCode::Char('q')]);
     assert!(driver.app.is_done());
+}
+
+#[test]
+fn with_chosen_events_keys_go_from_one_to_the_next() {
+    let events = story();
+    let mut driver = Driver::new(&events);
+    let placed = |event: &SchedEvent, state: &SchedState| {
+        crate::tasks_of(event, state).any(|(pid, _)| pid == Pid(9)) && !matches!(event.kind, Kind::Switch { .. })
+    };
+    driver.app.step_at(Box::new(placed)).unwrap_or_else(|never| match never {});
+    let at = |screen: Vec<String>| (screen[0].clone(), screen[8].clone());
+    let (first, _) = at(driver.press(&[]));
+    assert_eq!(first, "story  0.000001000 s, event 3 of 6  (chosen events)", "it begins with the first");
+    assert!(at(driver.press(&[KeyCode::Right])).0.contains("event 4 of 6"));
+    let (stays, said) = at(driver.press(&[KeyCode::Right]));
+    assert!(stays.contains("event 4 of 6") && said.contains("no chosen event after this"), "{stays} {said}");
+    assert!(at(driver.press(&[KeyCode::Left])).0.contains("event 3 of 6"));
+    assert!(at(driver.press(&[KeyCode::PageDown])).0.contains("event 4 of 6"), "as many as there are");
+    assert!(at(driver.press(&[KeyCode::PageUp])).0.contains("event 3 of 6"));
+    let none = |_: &SchedEvent, _: &SchedState| false;
+    driver.app.step_at(Box::new(none)).unwrap_or_else(|never| match never {});
+    assert!(at(driver.press(&[])).1.contains("no chosen event from here on"));
+}
+
+#[test]
+fn the_cores_of_the_event_are_in_sight() {
+    let idle = |cpu: u32| task(0, &format!("swapper/{cpu}"));
+    let at = |ns, cpu, pid, kind| SchedEvent { ts: Ts(ns), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
+    let cc = task(9, "cc");
+    let mut events: Vec<SchedEvent> = (0..256).map(|cpu| at(0, cpu, 0, Kind::Other { id: 1 })).collect();
+    events.extend([
+        at(1_000, 200, 0, Kind::Wakeup { task: cc, target: Cpu(200) }),
+        at(2_000, 3, 0, Kind::Migrate { task: cc, orig: Cpu(200), dest: Cpu(3) }),
+        at(3_000, 3, 0, Kind::Switch { prev: idle(3), state: PrevState::RUNNABLE, next: cc }),
+    ]);
+    let mut replay = Replay::with(events.as_slice(), 2, 4).unwrap_or_else(|never| match never {});
+    replay.go(256).unwrap_or_else(|never| match never {});
+    let cpus = (0..256).map(|cpu| (Cpu(cpu), None)).collect();
+    let options = Options { zero: Ts(0), cpus, group_name: String::new(), total: replay.total() };
+    let app = App::new("large".into(), replay, options, Box::new(Plain), Box::new(|_| Err(String::new())));
+    let mut driver = Driver { app, terminal: Terminal::new(TestBackend::new(72, 15)).expect("a terminal") };
+    let marked = |screen: &[String]| -> Vec<String> {
+        let lines = screen[2..12].iter().filter(|line| line.starts_with('*'));
+        lines.map(|line| line.split_whitespace().nth(1).unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(marked(&driver.press(&[])), ["200"]);
+    // Too far from one another: both are there.
+    let screen = driver.press(&[KeyCode::Right]);
+    assert_eq!(marked(&screen), ["200", "3"], "{screen:?}");
+    assert!(screen[2].starts_with("* 200") && screen[3].starts_with("    3") || screen[3].starts_with("*   3"));
+    assert_eq!(marked(&driver.press(&[KeyCode::Right])), ["3"]);
+    // The user's own scrolling stays, until the next step.
+    let scrolled = driver.press(&[KeyCode::Down; 20]);
+    assert!(marked(&scrolled).is_empty() && scrolled[2].starts_with("   23"), "{scrolled:?}");
+    assert_eq!(marked(&driver.press(&[KeyCode::Left, KeyCode::Right])), ["3"]);
 }

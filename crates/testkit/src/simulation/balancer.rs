@@ -189,7 +189,7 @@ impl World {
         // The NUMA event that gives the reason precedes the migration, or follows soon.
         let early = self.rng.below(3) > 0;
         let (src, dst) = (Cpu(from as u32), Cpu(to as u32));
-        let numa = Kind::Numa { pid: Pid(pid), with: None, src, dst, stuck: false };
+        let numa = Kind::Numa { pid: Pid(pid), with: None, src, dst, nodes: None, stuck: false };
         if reason == Some(Cause::NumaMove) && early {
             self.emit(from, self.state.current[from], numa);
         }
@@ -214,7 +214,7 @@ impl World {
         let Some((one, other)) = self.pair() else { return };
         let (Some(a), Some(b)) = (self.victim(one), self.victim(other)) else { return };
         let (src, dst) = (Cpu(one as u32), Cpu(other as u32));
-        let numa = Kind::Numa { pid: Pid(a), with: Some(Pid(b)), src, dst, stuck: false };
+        let numa = Kind::Numa { pid: Pid(a), with: Some(Pid(b)), src, dst, nodes: None, stuck: false };
         self.hurry = true;
         self.emit(one, self.state.current[one], numa);
         self.with_stopper(one, |world| {
