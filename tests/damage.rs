@@ -2,9 +2,10 @@
 //! panics, nothing hangs, and each refusal is a message that a user can act on.
 
 use crate::support::{fixture, recordings, schedviz, scratch};
-use parse::{Trace, Want};
+use parse::{Options as ReadOptions, Trace, Want};
 use sched::{ChosenCpus, Diagnostic, Pass, Replay, Ts};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -382,4 +383,37 @@ fn compressed_data_that_overlap_are_read_once() {
     let others: BTreeMap<u32, u64> = right.iter().filter(|(cpu, _)| **cpu != 1).map(|(cpu, n)| (*cpu, *n)).collect();
     let (events, overlaps, _) = per_cpu(bytes);
     assert_eq!((events, overlaps), (others, 1));
+}
+
+/// A file that another program cuts short while it is read costs what is behind the cut, and not the program.
+#[test]
+fn a_file_that_shrinks_while_it_is_read() {
+    let folder = scratch("shrinks");
+    for name in ["hackbench.dat", "hackbench-v6.dat"] {
+        let path = folder.join(name);
+        std::fs::copy(fixture(name), &path).expect("copied");
+        let whole = Trace::open(&path, ReadOptions::default()).expect("a trace");
+        let (all, _) = records_of(&whole);
+        let trace = Trace::open(&path, ReadOptions::default()).expect("a trace");
+        let size = path.metadata().expect("a file").len();
+        File::options().write(true).open(&path).expect("a file").set_len(size * 3 / 4).expect("cut");
+        let (some, lost) = records_of(&trace);
+        assert!(some > all / 4 && some < all, "{name}: {some} of {all}");
+        assert!(lost > 0, "{name}: said");
+        // The header's texts that are read later are gone as well, and nothing is shown for them.
+        File::options().write(true).open(&path).expect("a file").set_len(100).expect("cut");
+        assert!(trace.saved_names().is_empty());
+        assert_eq!(records_of(&trace).0, 0);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// How many records can be read, and how many units cannot.
+fn records_of(trace: &Trace) -> (u64, u64) {
+    let mut count = 0;
+    let found = trace.records(&mut |_| {
+        count += 1;
+        ControlFlow::Continue(())
+    });
+    (count, found.count(Diagnostic::TruncatedData))
 }

@@ -66,6 +66,33 @@ impl Endian {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Eof;
 
+/// A position in bytes, wherever they are; reading moves it.
+pub(crate) trait Cursor {
+    /// The file offset of the next byte.
+    fn at(&self) -> u64;
+    fn endian(&self) -> Endian;
+    fn take(&mut self, n: u64) -> Result<&[u8], Eof>;
+    /// Passes over bytes, which need not be read for that.
+    fn pass(&mut self, n: u64) -> Result<(), Eof>;
+    /// The bytes up to the next NUL, which is passed over.
+    fn cstr(&mut self) -> Result<&[u8], Eof>;
+
+    fn u16(&mut self) -> Result<u16, Eof> {
+        let endian = self.endian();
+        endian.u16(self.take(2)?, 0).ok_or(Eof)
+    }
+
+    fn u32(&mut self) -> Result<u32, Eof> {
+        let endian = self.endian();
+        endian.u32(self.take(4)?, 0).ok_or(Eof)
+    }
+
+    fn u64(&mut self) -> Result<u64, Eof> {
+        let endian = self.endian();
+        endian.u64(self.take(8)?, 0).ok_or(Eof)
+    }
+}
+
 /// A position in borrowed bytes; reading moves it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'t> {
@@ -83,6 +110,10 @@ impl<'t> Bytes<'t> {
     /// The file offset of the next byte.
     pub(crate) fn at(&self) -> u64 {
         self.at
+    }
+
+    pub(crate) fn endian(&self) -> Endian {
+        self.endian
     }
 
     pub(crate) fn rest(&self) -> &'t [u8] {

@@ -1,8 +1,8 @@
 //! Compressed CPU data: chunks of whole pages, each compressed on its own.
 
-use crate::bytes::Bytes;
 use crate::bytes::Endian;
 use crate::limits;
+use crate::source::Source;
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -63,34 +63,28 @@ pub(crate) struct Chunks {
 
 impl Chunks {
     /// The chunks that begin at the start of `place` and do not go beyond its end. The data size in the header is
-    /// not needed, which is as well: writers until 3.1.x store it 4 bytes too small. `passed` is told every
-    /// so often up to where the file has been looked at: hopping through gigabytes must not keep them in memory.
-    pub(crate) fn index(file: &[u8], place: Range<u64>, endian: Endian, passed: &dyn Fn(Range<u64>)) -> Chunks {
+    /// not needed, which is as well: writers until 3.1.x store it 4 bytes too small.
+    pub(crate) fn index(source: &Source, place: Range<u64>, endian: Endian) -> Chunks {
         let mut found = Chunks::default();
-        let Some(rest) = crate::header::slice(file, &place) else {
-            return Chunks { cut: true, ..found };
-        };
-        let mut bytes = Bytes::new(rest, place.start, endian);
-        let Ok(count) = bytes.u32() else { return Chunks { cut: true, ..found } };
-        let mut told = place.start;
+        let end = place.end;
+        let count = source.array::<4>(place.start).filter(|_| end <= source.size()).and_then(|raw| endian.u32(&raw, 0));
+        let Some(count) = count else { return Chunks { cut: true, ..found } };
+        let mut next = place.start.saturating_add(4);
         for _ in 0..count {
-            let (Ok(compressed), Ok(size)) = (bytes.u32(), bytes.u32()) else {
+            let at = next.saturating_add(8);
+            let sizes = source.array::<8>(next).filter(|_| at <= end);
+            let Some((compressed, size)) = sizes.and_then(|raw| endian.u32(&raw, 0).zip(endian.u32(&raw, 4))) else {
                 found.cut = true;
                 break;
             };
-            let at = bytes.at();
-            found.beyond = size > limits::CHUNK;
-            if found.beyond || bytes.take(compressed.into()).is_err() {
+            next = at.saturating_add(compressed.into());
+            found.beyond = size > limits::CHUNK || compressed > limits::COMPRESSED_CHUNK;
+            if found.beyond || next > end {
                 found.cut = true;
                 break;
             }
             found.chunks.push(Chunk { at, compressed, size, start: 0, length: size });
-            if bytes.at().saturating_sub(told) > 16 << 20 {
-                passed(told..bytes.at());
-                told = bytes.at();
-            }
         }
-        passed(told..bytes.at());
         found
     }
 
@@ -170,7 +164,7 @@ fn impossible(compressed: usize, size: usize) -> bool {
 /// For the fuzz target: the index of a CPU's data, and its first chunks.
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) -> usize {
-    let found = Chunks::index(bytes, 0..bytes.len() as u64, Endian::Little, &|_| {});
+    let found = Chunks::index(&Source::Memory(bytes.to_vec()), 0..bytes.len() as u64, Endian::Little);
     let mut out = Vec::new();
     for chunk in found.chunks.iter().take(4) {
         let at = usize::try_from(chunk.at).unwrap_or(usize::MAX);
@@ -199,7 +193,7 @@ mod tests {
     }
 
     fn index(bytes: &[u8], at: u64) -> Chunks {
-        Chunks::index(bytes, at..(bytes.len() as u64).max(at), Endian::Little, &|_| {})
+        Chunks::index(&Source::Memory(bytes.to_vec()), at..(bytes.len() as u64).max(at), Endian::Little)
     }
 
     #[test]

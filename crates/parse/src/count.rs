@@ -209,7 +209,6 @@ impl Trace {
                 }
             }
         }
-        self.will_read_all();
         let tallies = crate::stream::parallel(self.pool(), tasks, |(buffer, lane, pages, units)| {
             (buffer, lane, pages.cpu, self.tally(pages, units))
         });
@@ -256,7 +255,7 @@ impl Trace {
         let mut counter = Counter { tally: Tally::default(), trace: self, common: *self.common() };
         for unit in units {
             pages.walk(self.source(), unit, &mut counter);
-            self.release(pages, unit);
+            self.count_read(pages, unit);
         }
         counter.tally
     }

@@ -1,6 +1,6 @@
 //! A streaming reader of trace-cmd's `trace.dat` files.
 //!
-//! [`Trace::open`] maps a file (version 6 or 7, compressed or not, of any byte order, word size and
+//! [`Trace::open`] opens a file (version 6 or 7, compressed or not, of any byte order, word size and
 //! page size), reads its header and keeps no more than that. Events come out in one of three ways:
 //!
 //! * [`Trace::events`]: the scheduler's events of all CPUs in time order, for a [`sched::Pass`];
@@ -22,7 +22,6 @@ mod format;
 mod header;
 mod limits;
 mod lock_sleep;
-mod map;
 mod merge;
 mod offline;
 mod order;
@@ -33,6 +32,7 @@ mod printk;
 mod record;
 mod seam;
 mod shared;
+mod source;
 mod states;
 mod stream;
 mod symbols;

@@ -4,8 +4,8 @@
 //! Recorders stay far below every one. They bound time and memory where a damaged or hostile file of kilobytes
 //! asks for gigabytes or for minutes.
 
-/// Bytes of header texts and options, decompressed, all together; or the size of the file, if that is larger. A kernel
-/// has 15 MB of symbols and 2 MB of event formats.
+/// Bytes of header texts and options, decompressed, all together. A kernel has 15 MB of symbols and 2 MB of event
+/// formats.
 pub(crate) const HEADER_TEXTS: u64 = 64 << 20;
 
 /// Bytes of event formats, all together. A kernel has 2 MB of them.
@@ -17,7 +17,8 @@ pub(crate) const FORMATS: usize = 1 << 16;
 /// Fields of one event. The largest event of kernels 5.10 to 7.2 has 41.
 pub(crate) const FIELDS: usize = 1024;
 
-/// Bytes of the description of a page, and of that of a field. They have some 200 and 100.
+/// Bytes of the description of a page, of that of a field, and of an option of version 6. They have some 200, 100 and
+/// 500.
 pub(crate) const DESCRIPTION: usize = 64 << 10;
 
 /// Bytes of the name of an event, a system or an instance, which are names of folders.
@@ -64,6 +65,9 @@ pub(crate) const STATISTICS: usize = 1 << 16;
 
 /// Bytes of a compressed chunk, decompressed: recorders write ten pages, and the largest page has 1 MiB.
 pub(crate) const CHUNK: u32 = 10 << 20;
+
+/// Bytes of a compressed chunk: what cannot be compressed becomes hardly larger.
+pub(crate) const COMPRESSED_CHUNK: u32 = CHUNK + (1 << 20);
 
 /// Bytes of all chunks of a file, decompressed, that every file may have, and for each byte of the file as many more.
 /// zstd makes of recordings a fifth to a twentieth; of pages with a single event in them a sixtieth.

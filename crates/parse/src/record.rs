@@ -79,7 +79,7 @@ impl Visitor for Collector<'_> {
 pub(crate) fn collect(trace: &Trace, task: Task<'_, Item>) -> Unit<Item> {
     let Task { buffer, pages, unit: number, space, .. } = task;
     let loaded = pages.with_bytes(trace.source(), number, |bytes| bytes.map(Arc::<[u8]>::from));
-    trace.release(pages, number);
+    trace.count_read(pages, number);
     let mut unit = Unit { items: space, ..Unit::default() };
     let bytes = match loaded {
         Ok(bytes) => bytes,

@@ -5,10 +5,10 @@
 
 use crate::bytes::Endian;
 use crate::chunk::{self, Chunk, Codec};
-use crate::map::Source;
 use crate::page::{Loss, Page, PageLayout, Raw};
+use crate::source::Source;
 use sched::{Cpu, Diagnostic, Diagnostics, Pid, Ts};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 /// How many bytes of uncompressed data are in a unit, roughly, where so many CPUs are merged: what the units of all
@@ -161,12 +161,11 @@ impl CpuPages {
             // The file has become shorter since it was opened, or the disk fails.
             return source.read(&place, buffer).ok_or(Diagnostic::TruncatedData);
         };
-        let decompress = |buffer| {
-            let (bytes, chunk) = (crate::header::slice(source.bytes(), &place)?, chunks.get(unit)?);
-            chunk::decompress((*codec)?, bytes, chunk.size as usize, buffer)?;
-            Some(chunk)
-        };
-        let chunk = decompress(buffer).ok_or(Diagnostic::CorruptChunk)?;
+        let (codec, chunk) = codec.zip(chunks.get(unit)).ok_or(Diagnostic::CorruptChunk)?;
+        COMPRESSED.with_borrow_mut(|compressed| {
+            let bytes = source.read(&place, compressed).ok_or(Diagnostic::TruncatedData)?;
+            chunk::decompress(codec, bytes, chunk.size as usize, buffer).ok_or(Diagnostic::CorruptChunk)
+        })?;
         chunk.piece(buffer).ok_or(Diagnostic::CorruptChunk)
     }
 
@@ -197,6 +196,8 @@ impl CpuPages {
 thread_local! {
     /// The bytes of the unit that this thread looks at.
     static BYTES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    /// The same, compressed.
+    static COMPRESSED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What is done with the records of a unit.

@@ -8,9 +8,9 @@ use crate::error::Error;
 use crate::format::EventFormat;
 use crate::header::{BufferHeader, BufferInfo, CpuStat, Header, Version};
 use crate::limits;
-use crate::map::Source;
 use crate::page::PageLayout;
 use crate::plan::{CommonAt, Plan};
+use crate::source::Source;
 use crate::states::States;
 use crate::stream::{self, CpuPages, Pool, Store};
 use crate::symbols::{self, Symbols};
@@ -142,7 +142,7 @@ impl Trace {
     }
 
     fn new(source: Source, options: Options) -> Result<Trace, Error> {
-        let (header, mut diagnostics) = Header::parse(source.bytes())?;
+        let (header, mut diagnostics) = Header::parse(&source)?;
         let pool = pool(options.threads);
         let formats = header.formats.parse(&pool, &mut diagnostics);
         let mut by_id = FxHashMap::default();
@@ -155,7 +155,7 @@ impl Trace {
         }
         let mut lanes = Vec::new();
         let recorded = recorded(&header.options.stats);
-        let mut expansion = limits::decompressed(source.bytes().len() as u64);
+        let mut expansion = limits::decompressed(source.size());
         for buffer in &header.buffers {
             let mut pages = cpu_pages(&source, &header, buffer, &pool, &mut expansion, &mut diagnostics);
             for pages in &mut pages {
@@ -362,16 +362,16 @@ impl Trace {
     pub fn texts(&self) -> Texts {
         Texts {
             formats: self.header.formats.texts().map(|(system, text)| (system.to_owned(), text.to_vec())).collect(),
-            kallsyms: self.text(&self.header.kallsyms).into_owned(),
-            printk: self.text(&self.header.printk).into_owned(),
+            kallsyms: self.text(&self.header.kallsyms),
+            printk: self.text(&self.header.printk),
             big_endian: self.endian() == Endian::Big,
             long: self.kernel_long(),
             page: self.header.layout.size,
         }
     }
 
-    fn text(&self, part: &crate::header::Part) -> std::borrow::Cow<'_, [u8]> {
-        part.text(self.file(), self.endian()).unwrap_or_default()
+    fn text(&self, part: &crate::header::Part) -> Vec<u8> {
+        part.text(&self.source, self.endian()).unwrap_or_default()
     }
 
     pub(crate) fn endian(&self) -> Endian {
@@ -384,10 +384,6 @@ impl Trace {
 
     pub(crate) fn common(&self) -> &CommonAt {
         &self.common
-    }
-
-    pub(crate) fn file(&self) -> &[u8] {
-        self.source.bytes()
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -416,19 +412,12 @@ impl Trace {
         }
     }
 
-    /// All of the file is going to be read, from the beginning on.
-    pub(crate) fn will_read_all(&self) {
-        self.source.will_read_all();
-    }
-
     /// These lanes are going to be merged, each from a unit of it on. Whether any begins in its middle: there the
     /// kernel reads no further than it is told to (see [`Trace::reads`]).
     pub(crate) fn will_read_lanes(&self, lanes: &[(usize, &CpuPages, usize)]) -> bool {
         let from_middle = lanes.iter().any(|(.., first)| *first > 0);
         if from_middle {
             lanes.iter().for_each(|(_, pages, first)| self.will_read_from(pages, *first, AHEAD));
-        } else {
-            self.will_read_all();
         }
         from_middle
     }
@@ -454,30 +443,13 @@ impl Trace {
         self.source.will_read(place.start, place.end.saturating_sub(place.start));
     }
 
-    /// A unit has been gone through. Of compressed data, which are mapped, the memory is given back, and that of
-    /// what lies before.
-    ///
-    /// A page fault maps the neighbourhood along with the page: 64 KiB, and since Linux 6.18 the
-    /// whole folio of the page cache, up to megabytes. So what was given back comes again when its
-    /// successor is read, by this thread or another, and must be given back with that.
-    pub(crate) fn release(&self, pages: &CpuPages, unit: usize) {
-        let place = pages.place(unit);
-        if pages.is_continued(unit) {
-            return;
+    /// A unit has been read.
+    pub(crate) fn count_read(&self, pages: &CpuPages, unit: usize) {
+        // Of several pieces of a chunk the first one counts.
+        if !pages.is_continued(unit) {
+            let place = pages.place(unit);
+            self.read.fetch_add(place.end.saturating_sub(place.start), Ordering::Relaxed);
         }
-        self.read.fetch_add(place.end.saturating_sub(place.start), Ordering::Relaxed);
-        if matches!(pages.store, Store::Plain { .. }) {
-            return;
-        }
-        // Each giving back interrupts the other threads (3 % of a pass, were it done for each unit):
-        // of each CPU up to a megabyte is kept, of all together up to 16, or 128 KB of each.
-        let stride =
-            ((16 << 20) / self.lanes.iter().map(Vec::len).sum::<usize>().max(1) as u64).clamp(128 << 10, 1 << 20);
-        if place.start.checked_div(stride) == place.end.checked_div(stride) {
-            return;
-        }
-        let start = place.start.saturating_sub((4 << 20) + stride);
-        self.source.release(start, place.end.saturating_sub(start));
     }
 
     /// Bytes of event data in the file.
@@ -553,7 +525,7 @@ fn cpu_pages(
     expansion: &mut u64,
     diagnostics: &mut Diagnostics,
 ) -> Vec<CpuPages> {
-    let (file, endian) = (source.bytes(), header.version.endian);
+    let endian = header.version.endian;
     let layout = PageLayout { size: buffer.page_size as usize, ..header.layout };
     let table = match &buffer.untabled {
         // Compressed in a way that nobody here can read, the data are of no use.
@@ -563,11 +535,7 @@ fn cpu_pages(
     };
     let unit = stream::plain_unit(table.len());
     let rows = stream::parallel(pool, table, |row| {
-        let found = buffer.compressed.then(|| {
-            Chunks::index(file, row.at..row.at.saturating_add(row.size), endian, &|passed| {
-                source.release(passed.start, passed.end.saturating_sub(passed.start));
-            })
-        });
+        let found = buffer.compressed.then(|| Chunks::index(source, row.at..row.at.saturating_add(row.size), endian));
         (row, found)
     });
     let mut lanes = Vec::new();

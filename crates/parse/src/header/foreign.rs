@@ -1,7 +1,7 @@
 //! What a file is that is no trace.dat.
 
 /// Names what the bytes look like, and says what to do.
-pub(super) fn describe(file: &[u8]) -> String {
+pub(super) fn describe(file: &[u8], size: u64) -> String {
     let starts = |magic: &[u8]| file.starts_with(magic);
     let known = if starts(b"PERFILE2") || starts(b"2ELIFREP") {
         "this is a perf.data file; schedviz reads what `trace-cmd record -e sched` writes"
@@ -27,7 +27,7 @@ pub(super) fn describe(file: &[u8]) -> String {
         "this is the text of a trace (trace-cmd report, or the kernel's `trace` file); schedviz reads the trace.dat itself"
     } else if starts(b"\x17\x08\x44") || starts(b"\x17\x08") {
         "the file begins like one, but is cut or damaged in its first ten bytes"
-    } else if looks_like_page(file) {
+    } else if looks_like_page(file, size) {
         "this looks like the raw ring buffer of one CPU (trace.dat.cpuN); `trace-cmd restore` joins those into a trace.dat"
     } else {
         ""
@@ -46,10 +46,10 @@ fn looks_like_report(file: &[u8]) -> bool {
 }
 
 /// A start time, then a commit of at most a page with a first record in it.
-fn looks_like_page(file: &[u8]) -> bool {
+fn looks_like_page(file: &[u8], size: u64) -> bool {
     let word = |at: usize| file.get(at..).and_then(<[u8]>::first_chunk::<4>).map(|b| u32::from_le_bytes(*b));
     let commit = word(8).map(|c| c & 0x07ff_ffff);
-    file.len().is_multiple_of(4096)
+    size.is_multiple_of(4096)
         && word(4).is_some_and(|high| high < 1 << 27)
         && commit.is_some_and(|c| (16..=4080).contains(&c) && c % 4 == 0)
 }

@@ -10,15 +10,15 @@ mod overlap;
 mod v6;
 mod v7;
 
-use crate::bytes::{Bytes, Endian, Eof};
+use crate::bytes::{Bytes, Cursor, Endian, Eof};
 use crate::chunk::{self, Codec};
 use crate::error::Error;
 use crate::format::EventFormat;
 use crate::limits;
 use crate::page::PageLayout;
+use crate::source::{FileBytes, Source};
 use crate::stream::{Pool, parallel};
 use sched::{Diagnostic, Diagnostics};
-use std::borrow::Cow;
 use std::ops::Range;
 
 pub(crate) use options::Options;
@@ -52,40 +52,43 @@ impl Part {
     }
 
     /// How many bytes it has when it is decompressed.
-    fn size(&self, file: &[u8], endian: Endian) -> u64 {
+    fn size(&self, source: &Source, endian: Endian) -> u64 {
         let length = self.range.end.saturating_sub(self.range.start);
-        let size = || slice(file, &self.range).and_then(|bytes| endian.u32(bytes, 4)).map(u64::from);
-        if self.compressed.is_some() { size().unwrap_or(0) } else { length }
+        if self.compressed.is_some() {
+            let sizes = source.array::<8>(self.range.start).and_then(|sizes| endian.u32(&sizes, 4));
+            u64::from(sizes.unwrap_or(0))
+        } else {
+            length
+        }
     }
 
     /// The bytes, decompressed if need be; `None` if they are not in the file or cannot be.
-    fn body<'f>(&self, file: &'f [u8], endian: Endian) -> Option<Cow<'f, [u8]>> {
-        let bytes = slice(file, &self.range)?;
-        let Some(codec) = self.compressed else { return Some(Cow::Borrowed(bytes)) };
-        let mut header = Bytes::new(bytes, self.range.start, endian);
-        let (compressed, size) = (header.u32().ok()?, header.u32().ok()?);
-        let mut out = Vec::new();
-        chunk::decompress(codec, header.take(compressed.into()).ok()?, size as usize, &mut out)?;
-        Some(Cow::Owned(out))
+    fn body(&self, source: &Source, endian: Endian) -> Option<Vec<u8>> {
+        let Some(codec) = self.compressed else { return source.get(&self.range) };
+        let sizes = source.array::<8>(self.range.start)?;
+        let (compressed, size) = (endian.u32(&sizes, 0)?, endian.u32(&sizes, 4)? as usize);
+        let start = self.range.start.checked_add(8)?;
+        let end = start.checked_add(compressed.into()).filter(|end| *end <= self.range.end)?;
+        // What cannot be compressed becomes hardly larger: more is damage, and is not read.
+        if compressed as usize > size.saturating_add(size / 16).saturating_add(1 << 16) {
+            return None;
+        }
+        let (bytes, mut out) = (source.get(&(start..end))?, Vec::new());
+        chunk::decompress(codec, &bytes, size, &mut out)?;
+        Some(out)
     }
 
     /// The text in it, without the size in front. A size too large is taken as far as it goes.
-    pub(crate) fn text<'f>(&self, file: &'f [u8], endian: Endian) -> Option<Cow<'f, [u8]>> {
-        let body = self.body(file, endian)?;
-        if self.size_field == 0 {
-            return Some(body);
+    pub(crate) fn text(&self, source: &Source, endian: Endian) -> Option<Vec<u8>> {
+        let mut body = self.body(source, endian)?;
+        if self.size_field > 0 {
+            let size = endian.uint(&body, 0, self.size_field)?;
+            let end = usize::try_from(size).unwrap_or(usize::MAX).saturating_add(self.size_field);
+            body.truncate(end);
+            body.drain(..self.size_field);
         }
-        let size = endian.uint(&body, 0, self.size_field)?;
-        let end = usize::try_from(size).unwrap_or(usize::MAX).saturating_add(self.size_field).min(body.len());
-        Some(match body {
-            Cow::Borrowed(b) => Cow::Borrowed(b.get(self.size_field..end)?),
-            Cow::Owned(b) => Cow::Owned(b.get(self.size_field..end)?.to_vec()),
-        })
+        Some(body)
     }
-}
-
-pub(crate) fn slice<'f>(file: &'f [u8], range: &Range<u64>) -> Option<&'f [u8]> {
-    file.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
 }
 
 /// The data of one CPU.
@@ -167,32 +170,32 @@ impl Formats {
     }
 
     /// Reads the ftrace events, whose system is implied.
-    fn add_ftrace(&mut self, bytes: &mut Bytes<'_>) -> Result<(), Eof> {
+    fn add_ftrace(&mut self, bytes: &mut impl Cursor) -> Result<(), Eof> {
         let count = bytes.u32()?;
         self.add(bytes, "ftrace", count)
     }
 
     /// Reads the systems and their events.
-    fn add_systems(&mut self, bytes: &mut Bytes<'_>) -> Result<(), Eof> {
+    fn add_systems(&mut self, bytes: &mut impl Cursor) -> Result<(), Eof> {
         for _ in 0..bytes.u32()? {
             let name = bytes.cstr()?;
-            let system = sched::event::escape(name.get(..limits::NAME).unwrap_or(name));
+            let system = sched::event::escape(name.get(..limits::NAME).unwrap_or(name)).into_owned();
             let count = bytes.u32()?;
             self.add(bytes, &system, count)?;
         }
         Ok(())
     }
 
-    fn add(&mut self, bytes: &mut Bytes<'_>, system: &str, count: u32) -> Result<(), Eof> {
+    fn add(&mut self, bytes: &mut impl Cursor, system: &str, count: u32) -> Result<(), Eof> {
         for _ in 0..count {
             let size = bytes.u64()?;
-            let text = bytes.take(size)?;
             let start = self.blob.len();
-            if self.raw.len() >= limits::FORMATS || start.saturating_add(text.len()) > limits::FORMAT_TEXTS {
+            if self.raw.len() >= limits::FORMATS || size > limits::FORMAT_TEXTS.saturating_sub(start) as u64 {
+                bytes.pass(size)?;
                 self.beyond = self.beyond.saturating_add(1);
                 continue;
             }
-            self.blob.extend_from_slice(text);
+            self.blob.extend_from_slice(bytes.take(size)?);
             self.raw.push(RawFormat { system: system.to_owned(), range: start..self.blob.len() });
         }
         Ok(())
@@ -224,7 +227,7 @@ struct Initial {
 
 /// What reading goes by: the file, and a place for what is odd.
 struct Reader<'f> {
-    file: &'f [u8],
+    source: &'f Source,
     endian: Endian,
     diagnostics: Diagnostics,
     /// Bytes of texts and options that may still be read.
@@ -234,12 +237,12 @@ struct Reader<'f> {
 }
 
 impl<'f> Reader<'f> {
-    fn new(file: &'f [u8], endian: Endian) -> Reader<'f> {
+    fn new(source: &'f Source, endian: Endian) -> Reader<'f> {
         Reader {
-            file,
+            source,
             endian,
             diagnostics: Diagnostics::default(),
-            texts_left: (file.len() as u64).max(limits::HEADER_TEXTS),
+            texts_left: limits::HEADER_TEXTS,
             rows_left: limits::CPU_ROWS,
         }
     }
@@ -265,24 +268,26 @@ impl<'f> Reader<'f> {
         left.is_some()
     }
 
-    fn at(&self, at: u64) -> Bytes<'f> {
-        let rest = usize::try_from(at).ok().and_then(|at| self.file.get(at..)).unwrap_or(&[]);
-        Bytes::new(rest, at, self.endian)
+    fn at(&self, at: u64) -> FileBytes<'f> {
+        FileBytes::new(self.source, at, self.endian)
     }
 }
 
 impl Header {
     /// Reads the header of a file.
-    pub(crate) fn parse(file: &[u8]) -> Result<(Header, Diagnostics), Error> {
-        let mut bytes = Bytes::new(file, 0, Endian::Little);
-        if !file.starts_with(MAGIC) {
-            return Err(Error::Foreign { what: foreign::describe(file) });
+    pub(crate) fn parse(source: &Source) -> Result<(Header, Diagnostics), Error> {
+        // The first header has some thirty bytes; what is no trace is recognised by a little more.
+        let head = source.get(&(0..source.size().min(4096))).unwrap_or_default();
+        if !head.starts_with(MAGIC) {
+            return Err(Error::Foreign { what: foreign::describe(&head, source.size()) });
         }
+        let mut bytes = Bytes::new(&head, 0, Endian::Little);
         let initial = initial(&mut bytes)?;
-        let mut reader = Reader::new(file, initial.version.endian);
+        let mut reader = Reader::new(source, initial.version.endian);
+        let behind = bytes.at();
         let mut header = match initial.version.number {
-            6 => v6::read(&mut reader, bytes, initial)?,
-            _ => v7::read(&mut reader, bytes, initial)?,
+            6 => v6::read(&mut reader, behind, initial)?,
+            _ => v7::read(&mut reader, behind, initial)?,
         };
         reader.diagnostics.add_many_at(Diagnostic::BeyondLimit, header.formats.beyond, || "event formats".to_owned());
         header.clamp(&mut reader);
@@ -306,7 +311,7 @@ impl Header {
     }
 
     /// Reads `header_page` and `header_event`, which every version has in this form.
-    fn read_header_page(&mut self, bytes: &mut Bytes<'_>) -> Result<(), Error> {
+    fn read_header_page(&mut self, bytes: &mut impl Cursor) -> Result<(), Error> {
         let bad = |at| move |Eof| Error::Damaged { part: "header_page", at, expected: "the layout of a page" };
         let at = bytes.at();
         if bytes.take(12).map_err(bad(at))? != b"header_page\0" {
@@ -316,21 +321,21 @@ impl Header {
         if size == 0 {
             return Err(Error::AncientKernel);
         }
-        let text = bytes.take(size).map_err(bad(at))?;
-        let text = String::from_utf8_lossy(text.get(..limits::DESCRIPTION).unwrap_or(text));
+        let shown = size.min(limits::DESCRIPTION as u64);
+        let text = String::from_utf8_lossy(bytes.take(shown).map_err(bad(at))?).into_owned();
+        bytes.pass(size.saturating_sub(shown)).map_err(bad(at))?;
         self.layout = page_layout(&text, self.layout);
         let at = bytes.at();
         if bytes.take(13).map_err(bad(at))? != b"header_event\0" {
             return Err(bad(at)(Eof));
         }
         let size = bytes.u64().map_err(bad(at))?;
-        bytes.take(size).map_err(bad(at))?;
-        Ok(())
+        bytes.pass(size).map_err(bad(at))
     }
 
     /// Bounds the data of every CPU by the end of the file and by those of others, and drops impossible rows.
     fn clamp(&mut self, reader: &mut Reader<'_>) {
-        let end = reader.file.len() as u64;
+        let end = reader.source.size();
         let diagnostics = &mut reader.diagnostics;
         for buffer in &mut self.buffers {
             let compressed = buffer.compressed;
@@ -425,6 +430,7 @@ fn page_layout(text: &str, default: PageLayout) -> PageLayout {
 /// For the fuzz target: reads a header and all the texts in it.
 #[doc(hidden)]
 pub fn fuzz(file: &[u8]) -> usize {
+    let file = &Source::Memory(file.to_vec());
     let Ok((header, mut diagnostics)) = Header::parse(file) else { return 0 };
     for part in [&header.kallsyms, &header.printk, &header.cmdlines] {
         let _ = part.text(file, header.version.endian);

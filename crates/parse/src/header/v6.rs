@@ -2,25 +2,28 @@
 
 use super::options::current_clock;
 use super::{BufferHeader, CpuData, Header, Initial, Part, Reader};
-use crate::bytes::{Bytes, Eof};
+use crate::bytes::{Bytes, Cursor, Eof};
 use crate::error::Error;
+use crate::limits;
+use crate::source::FileBytes;
 use sched::Diagnostic;
 
 fn damaged(part: &'static str, at: u64, expected: &'static str) -> impl Fn(Eof) -> Error {
     move |Eof| Error::Damaged { part, at, expected }
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, mut bytes: Bytes<'_>, initial: Initial) -> Result<Header, Error> {
+pub(super) fn read(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Result<Header, Error> {
+    let mut bytes = reader.at(start);
     let page_size = initial.page_size;
     // A row has 16 bytes. Tables that instances share would be read again for each of them.
-    reader.rows_left = reader.rows_left.min(reader.file.len() as u64 / 16);
+    reader.rows_left = reader.rows_left.min(reader.source.size() / 16);
     let mut header = Header::new(initial);
     header.read_header_page(&mut bytes)?;
     let at = bytes.at();
     header.formats.add_ftrace(&mut bytes).map_err(damaged("the formats of ftrace's events", at, "their texts"))?;
     let at = bytes.at();
     header.formats.add_systems(&mut bytes).map_err(damaged("the event formats", at, "their texts"))?;
-    let (kallsyms, printk, cmdlines) = texts(&mut bytes)?;
+    let (kallsyms, printk, cmdlines) = texts(reader, &mut bytes)?;
     (header.kallsyms, header.printk, header.cmdlines) = (kallsyms, printk, cmdlines);
     let at = bytes.at();
     header.cpus = bytes.u32().map_err(damaged("the CPU count", at, "a number"))?;
@@ -43,14 +46,16 @@ pub(super) fn read(reader: &mut Reader<'_>, mut bytes: Bytes<'_>, initial: Initi
 }
 
 /// Symbols, printk formats and command lines, each behind its size.
-fn texts(bytes: &mut Bytes<'_>) -> Result<(Part, Part, Part), Error> {
-    let mut part = |name, wide: bool| {
+fn texts(reader: &mut Reader<'_>, bytes: &mut FileBytes<'_>) -> Result<(Part, Part, Part), Error> {
+    let mut part = |name: &'static str, wide: bool| {
         let at = bytes.at();
         let mut read = || {
             let size = if wide { bytes.u64()? } else { u64::from(bytes.u32()?) };
             let start = bytes.at();
-            bytes.take(size)?;
-            Ok(Part { range: start..bytes.at(), compressed: None, size_field: 0 })
+            bytes.pass(size)?;
+            let is_affordable = reader.afford(size, || name.to_owned());
+            let end = if is_affordable { bytes.at() } else { start };
+            Ok(Part { range: start..end, compressed: None, size_field: 0 })
         };
         read().map_err(damaged(name, at, "a size and a text"))
     };
@@ -58,7 +63,7 @@ fn texts(bytes: &mut Bytes<'_>) -> Result<(Part, Part, Part), Error> {
 }
 
 /// Reads the options, if there are any, and the tag behind them.
-fn options(reader: &mut Reader<'_>, header: &mut Header, bytes: &mut Bytes<'_>) -> Result<[u8; 10], Error> {
+fn options(reader: &mut Reader<'_>, header: &mut Header, bytes: &mut FileBytes<'_>) -> Result<[u8; 10], Error> {
     let mut tag = || {
         let at = bytes.at();
         let tag = bytes.take(10).map_err(damaged("the tag before the data", at, "options, flyrecord or latency"))?;
@@ -75,10 +80,12 @@ fn options(reader: &mut Reader<'_>, header: &mut Header, bytes: &mut Bytes<'_>) 
         if id == 0 {
             break;
         }
-        let size = bytes.u32().map_err(&bad)?;
-        let start = bytes.at();
-        let payload = bytes.take(size.into()).map_err(&bad)?;
-        header.options.add(reader, id, Bytes::new(payload, start, reader.endian));
+        let size = u64::from(bytes.u32().map_err(&bad)?);
+        let (start, shown) = (bytes.at(), size.min(limits::DESCRIPTION as u64));
+        let payload = bytes.take(shown).map_err(&bad)?;
+        let payload = Bytes::new(payload, start, reader.endian);
+        header.options.add(reader, id, payload);
+        bytes.pass(size.saturating_sub(shown)).map_err(&bad)?;
     }
     let at = bytes.at();
     let tag = bytes.take(10).map_err(damaged("the tag before the data", at, "flyrecord or latency"))?;
@@ -89,7 +96,7 @@ fn options(reader: &mut Reader<'_>, header: &mut Header, bytes: &mut Bytes<'_>) 
 fn buffer(
     reader: &mut Reader<'_>,
     header: &Header,
-    bytes: &mut Bytes<'_>,
+    bytes: &mut FileBytes<'_>,
     name: String,
     rows: u32,
 ) -> Result<BufferHeader, Error> {
@@ -111,9 +118,9 @@ fn buffer(
     }
     // Undocumented: newer writers put the clock behind the table, if there is a TRACECLOCK option.
     // Zero padding reads as size 0; a size that leads nowhere is padding of another kind.
-    let mut trailer = *bytes;
-    let text = trailer.u64().ok().filter(|size| *size < 4096).and_then(|size| trailer.take(size).ok());
-    let clock = if header.options.clock.is_some() { text.and_then(current_clock) } else { None };
+    let mut trailer = reader.at(bytes.at());
+    let size = trailer.u64().ok().filter(|size| *size < 4096 && header.options.clock.is_some());
+    let clock = size.and_then(|size| current_clock(trailer.take(size).ok()?));
     buffer.clock = clock.or_else(|| header.options.clock.clone()).unwrap_or_default();
     Ok(buffer)
 }

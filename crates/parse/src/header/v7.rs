@@ -24,7 +24,8 @@ struct Section {
 impl Section {
     /// The section whose header stands at `at`.
     fn at(reader: &Reader<'_>, at: u64) -> Option<Section> {
-        let mut bytes = reader.at(at);
+        let header = reader.source.array::<16>(at)?;
+        let mut bytes = Bytes::new(&header, at, reader.endian);
         let id = bytes.u16().ok()?;
         let flags = bytes.u16().ok()?;
         // The description is an offset into the STRINGS sections. It is cosmetic.
@@ -51,13 +52,13 @@ fn walk(reader: &Reader<'_>, start: u64) -> Vec<Section> {
     sections
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, bytes: Bytes<'_>, initial: Initial) -> Result<Header, Error> {
+pub(super) fn read(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Result<Header, Error> {
     let first_options = initial.first_options;
     let mut header = Header::new(initial);
     let complete = chain(reader, &mut header, first_options);
     let mut sections = Vec::new();
     if !complete || header.options.buffers.is_empty() {
-        sections = walk(reader, bytes.at());
+        sections = walk(reader, start);
         salvage(reader, &mut header, &sections);
     }
     parts(reader, &mut header)?;
@@ -106,7 +107,7 @@ pub(super) fn read(reader: &mut Reader<'_>, bytes: Bytes<'_>, initial: Initial) 
 /// Adds the buffers whose data are there, but none of the `tables` of CPUs: these stand behind the data, where the file
 /// was cut or is damaged.
 fn add_untabled(reader: &Reader<'_>, header: &mut Header, sections: &[Section], tables: &[u64]) {
-    let file_end = reader.file.len() as u64;
+    let file_end = reader.source.size();
     let mut sections = sections.iter().peekable();
     while let Some(section) = sections.next() {
         let at = section.body.saturating_sub(HEADER);
@@ -161,15 +162,16 @@ fn chain(reader: &mut Reader<'_>, header: &mut Header, first: u64) -> bool {
 fn options(reader: &mut Reader<'_>, header: &mut Header, section: &Section) -> Option<u64> {
     let endian = reader.endian;
     let mut part = part_of(header, section, 0);
-    // A section that the file's end cuts is read as far as it goes.
-    let end = part.range.end.min(reader.file.len() as u64);
+    // A section that the file's end cuts is read as far as it goes, and one of wrong size up to a limit.
+    let most = part.range.start.saturating_add(limits::HEADER_TEXTS / 4);
+    let end = part.range.end.min(reader.source.size()).min(most);
     if !section.compressed {
         part.range = part.range.start.min(end)..end;
     }
-    if !reader.afford(part.size(reader.file, endian), || format!("options at offset {}", section.body)) {
+    if !reader.afford(part.size(reader.source, endian), || format!("options at offset {}", section.body)) {
         return None;
     }
-    let body = part.body(reader.file, endian)?;
+    let body = part.body(reader.source, endian)?;
     let mut bytes = Bytes::new(&body, section.body, endian);
     while let (Ok(id), Ok(size)) = (bytes.u16(), bytes.u32()) {
         let start = bytes.at();
@@ -228,15 +230,15 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
     }
     let [header_page, ftrace, systems, kallsyms, printk, cmdlines] = found;
     let load = |reader: &mut Reader<'_>, part: &Part, name: &'static str| {
-        if !reader.afford(part.size(reader.file, reader.endian), || name.to_owned()) {
+        if !reader.afford(part.size(reader.source, reader.endian), || name.to_owned()) {
             return Vec::new();
         }
-        let body = part.body(reader.file, reader.endian);
+        let body = part.body(reader.source, reader.endian);
         if body.is_none() && !part.is_empty() {
             let damage = if part.compressed.is_none() { Diagnostic::TruncatedHeader } else { Diagnostic::CorruptChunk };
             reader.diagnostics.add_at(damage, || name.to_owned());
         }
-        body.map(std::borrow::Cow::into_owned).unwrap_or_default()
+        body.unwrap_or_default()
     };
     let body = load(reader, &header_page, NAMES[0]);
     if !body.is_empty() {
@@ -258,7 +260,7 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
         &mut header.printk,
         &mut header.cmdlines,
     ]) {
-        if reader.afford(part.size(reader.file, reader.endian), || name.to_owned()) {
+        if reader.afford(part.size(reader.source, reader.endian), || name.to_owned()) {
             *slot = part;
         }
     }
@@ -272,6 +274,7 @@ fn cursor<'b>(body: &'b [u8], part: &Part, endian: Endian) -> Bytes<'b> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Source;
 
     /// A file of sections that each point to the next.
     fn chained(sections: u64) -> Vec<u8> {
@@ -290,8 +293,9 @@ mod tests {
     fn a_chain_of_options_has_a_limit() {
         let followed = |sections| {
             let file = chained(sections);
-            let mut reader = Reader::new(&file, Endian::Little);
             let initial = super::super::initial(&mut Bytes::new(&file, 0, Endian::Little)).expect("a start");
+            let source = Source::Memory(file);
+            let mut reader = Reader::new(&source, Endian::Little);
             let first = initial.first_options;
             (
                 chain(&mut reader, &mut Header::new(initial), first),

@@ -199,9 +199,7 @@ impl CpuReader<'_> {
         let first = from.map_or(0, |from| self.trace.unit_before(pages, from));
         // Not by the unit: of a CPU with little data the first one is in every window.
         let through = from.is_none_or(|from| from <= self.start);
-        if through {
-            self.trace.will_read_all();
-        } else {
+        if !through {
             self.trace.will_read_from(pages, first, 0);
         }
         let reads = |unit| {

@@ -200,7 +200,7 @@ impl Trace {
             out_of_range: 0,
         };
         pages.walk(self.source(), unit, &mut decoder);
-        self.release(pages, unit);
+        self.count_read(pages, unit);
         let Decoder { mut unit, last, watch, odd, backwards, out_of_range, .. } = decoder;
         unit.last = (unit.records > 0).then_some(last);
         unit.stopper = watch.stopper();

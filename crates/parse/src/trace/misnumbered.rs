@@ -6,7 +6,7 @@
 
 use super::untabled::idle_cpu;
 use crate::header::Options;
-use crate::map::Source;
+use crate::source::Source;
 use crate::stream::CpuPages;
 use sched::{Cpu, Diagnostic, Diagnostics};
 use std::collections::BTreeSet;

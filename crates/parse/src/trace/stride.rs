@@ -4,8 +4,8 @@
 //! 4 KiB pages; older writers label whole 16 KiB sub-buffers 4096. Either way the pages
 //! themselves tell: where the next page begins, a page header must stand.
 
-use crate::map::Source;
 use crate::page::{Page, PageLayout};
+use crate::source::Source;
 use crate::stream::CpuPages;
 use sched::{Diagnostic, Diagnostics};
 

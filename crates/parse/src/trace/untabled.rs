@@ -8,10 +8,10 @@
 
 use crate::bytes::Endian;
 use crate::chunk::{self, Chunks, Codec};
-use crate::header::{CpuData, Untabled, slice};
+use crate::header::{CpuData, Untabled};
 use crate::limits;
-use crate::map::Source;
 use crate::page::{Page, PageLayout};
+use crate::source::Source;
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Diagnostic, Diagnostics};
 use std::ops::Range;
@@ -21,9 +21,6 @@ const PAGE: u64 = 4096;
 
 /// So many chunks of a CPU are searched for its idle task.
 const SEARCHED: usize = 64;
-
-/// So much of a file may be looked at in its mapping before its memory is given back.
-const KEPT: u64 = 16 << 20;
 
 /// The data of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,13 +61,12 @@ pub(super) fn find(
 }
 
 fn compressed(source: &Source, place: &Range<u64>, codec: Codec, endian: Endian) -> Vec<Run> {
-    let (file, mut bytes) = (source.bytes(), Vec::new());
-    let release = |passed: Range<u64>| source.release(passed.start, passed.end.saturating_sub(passed.start));
+    let (mut compressed, mut bytes) = (Vec::new(), Vec::new());
     let mut runs = Vec::new();
     let mut at = place.start.next_multiple_of(PAGE);
-    let mut expansion = limits::decompressed(file.len() as u64);
+    let mut expansion = limits::decompressed(source.size());
     while at < place.end {
-        let found = Chunks::index(file, at..place.end, endian, &release);
+        let found = Chunks::index(source, at..place.end, endian);
         let Some(last) = found.chunks.last() else {
             // Behind the data of a CPU the page is filled up with zeroes.
             if found.cut {
@@ -82,7 +78,7 @@ fn compressed(source: &Source, place: &Range<u64>, codec: Codec, endian: Endian)
         let end = last.place().end;
         let cpu = found.chunks.iter().take(SEARCHED).find_map(|chunk| {
             expansion = expansion.checked_sub(chunk.size.into())?;
-            chunk::decompress(codec, slice(file, &chunk.place())?, chunk.size as usize, &mut bytes)?;
+            chunk::decompress(codec, source.read(&chunk.place(), &mut compressed)?, chunk.size as usize, &mut bytes)?;
             idle_cpu(&bytes)
         });
         // Whether it is cut is found by whoever looks for its chunks.
@@ -96,10 +92,10 @@ fn plain(source: &Source, untabled: &Untabled, layout: &PageLayout) -> Vec<Run> 
     let Untabled { ref place, is_cut } = *untabled;
     let mut runs: Vec<Run> = Vec::new();
     let mut at = place.start.next_multiple_of(PAGE);
-    let (mut told, mut last) = (at, 0);
+    let (mut buffer, mut last) = (Vec::new(), 0);
     while at < place.end {
         let end = at.saturating_add(layout.size.max(1) as u64).min(place.end);
-        let bytes = slice(source.bytes(), &(at..end)).unwrap_or_default();
+        let bytes = source.read(&(at..end), &mut buffer).unwrap_or_default();
         let page = Page::parse(bytes, layout).ok().filter(|page| !page.is_empty());
         if let Some(page) = page {
             let cpu = idle_cpu(bytes);
@@ -122,10 +118,6 @@ fn plain(source: &Source, untabled: &Untabled, layout: &PageLayout) -> Vec<Run> 
         };
         run.size = end.saturating_sub(run.at);
         at = end;
-        if at.saturating_sub(told) > KEPT {
-            source.release(told, at.saturating_sub(told));
-            told = at;
-        }
     }
     if let Some(run) = runs.last_mut() {
         run.is_cut = is_cut;
