@@ -171,3 +171,17 @@ fn an_exec_is_the_reason_however_late_it_comes() {
     let moves = ["exec", "affinity", "active", "stopper"].map(count);
     assert_eq!(moves, [Some(17.into()), None, None, None]);
 }
+
+/// Reports print one command for the kernel's threads of each CPU; that name chooses them.
+#[test]
+fn names_that_reports_print_choose_tasks() {
+    let trace = fixture("hackbench.dat");
+    let count = |tasks: &str| {
+        let report = json("latency", &trace, &["--tasks", tasks]);
+        measure(&report, "wakeup")["count"].as_u64().expect("a count")
+    };
+    let [all, threads] = ["^kworker/N:N$", r"^kworker/\d+:\d+$"].map(count);
+    assert!(all > 0 && all == threads, "{all} {threads}");
+    run("dat2graph", &trace, &["--target", "kworker/N:N", "--format", "svg"]).success();
+    assert_eq!(run("dat2graph", &trace, &["--target", "kworker/N:M", "--format", "svg"]).code, Some(1));
+}

@@ -6,6 +6,7 @@
 use crate::tasks::TaskTime;
 use draw::Color;
 use rustc_hash::FxHashMap;
+use sched::chosen::is_called;
 use sched::kthread::{command, is_any_stopper};
 use sched::lineage::LineageHistory;
 use sched::{Comm, CpuSpan, Current, Dur, Pid, TaskFilter, Ts};
@@ -123,7 +124,7 @@ impl Coloring {
 
     /// Whether this task is among those in colour.
     fn is_shown(&self, pid: Pid, comm: Comm, ts: Ts) -> bool {
-        self.target.as_ref().is_none_or(|t| t.as_bytes() == comm.as_bytes() || t.as_bytes() == command(comm).as_bytes())
+        self.target.as_ref().is_none_or(|target| is_called(comm, target))
             && self.tasks.takes(pid, || comm)
             && (!self.forked || self.is_application(pid, ts))
     }

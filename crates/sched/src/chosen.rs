@@ -2,6 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::event::{Comm, Cpu, Pid, Ts, escape};
+use crate::kthread;
 use crate::span::Span;
 use crate::state::{SchedState, Task};
 use regex::Regex;
@@ -34,9 +35,17 @@ impl TaskFilter {
     }
 }
 
-/// Whether a name matches, as it is shown.
+/// Whether a task's name matches, as it is shown, or the name of its command: reports print `kworker/N:N` for
+/// `kworker/3:1` ([`kthread::command`]).
 pub fn is_match(expression: &Regex, name: Comm) -> bool {
-    expression.is_match(&escape(name.as_bytes()))
+    let matches = |name: Comm| expression.is_match(&escape(name.as_bytes()));
+    let command = kthread::command(name);
+    matches(name) || command != name && matches(command)
+}
+
+/// Whether a task has this name, or its command has.
+pub fn is_called(name: Comm, wanted: &str) -> bool {
+    [name, kthread::command(name)].iter().any(|name| name.as_bytes() == wanted.as_bytes())
 }
 
 /// Whether a selection of tasks has figures. Those of an empty or unknowable one are unknown, which is not zero.
@@ -129,6 +138,22 @@ mod tests {
         assert_eq!(takes(&TaskFilter { tasks, exclude, pids: vec![Pid(5)] }), [true, false, false, false]);
         let tasks = Regex::new(r"^\\x1b0$").ok();
         assert_eq!(takes(&TaskFilter { tasks, ..TaskFilter::default() }), [false, false, false, true]);
+    }
+
+    #[test]
+    fn tasks_by_the_name_of_their_command() {
+        let name = |name: &str| Comm::new(name.as_bytes());
+        let takes = |expression: &str| {
+            let filter = TaskFilter { tasks: Regex::new(expression).ok(), ..TaskFilter::default() };
+            ["kworker/3:1", "kworker/u8:1", "ksoftirqd/3"].map(|of| filter.takes(Pid(7), || name(of)))
+        };
+        assert_eq!(takes("^kworker/N:N$"), [true, false, false]);
+        assert_eq!(takes("^ksoftirqd/N$"), [false, false, true]);
+        assert_eq!(takes("^kworker/3"), [true, false, false]);
+        let exclude = TaskFilter { exclude: Regex::new("^kworker/u?N").ok(), ..TaskFilter::default() };
+        assert_eq!(["kworker/3:1", "k0"].map(|of| exclude.takes(Pid(7), || name(of))), [false, true]);
+        assert!(is_called(name("migration/2"), "migration/N") && is_called(name("migration/2"), "migration/2"));
+        assert!(!is_called(name("migration/2"), "migration/3"));
     }
 
     #[test]

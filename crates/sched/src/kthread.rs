@@ -100,18 +100,48 @@ fn of_each_node(comm: &Comm) -> Option<Comm> {
     Some(Comm::new(format!("{kind}N").as_bytes()))
 }
 
-/// Whether a thread of this name is bound to `cpu`: its name ends in `/N`, before a `:` for
-/// `kworker/N:…`. `kworker/u…` is not bound.
+/// The kernel's threads of which there is one for each CPU, bound to it: those of `smpboot_register_percpu_thread` and
+/// others that the kernel creates so. A number after another name is not that of a CPU (`mmcqd/0`), or says which CPU's
+/// work the thread does, wherever it runs (`rcuop/3`).
+const OF_EACH_CPU: [&str; 16] = [
+    "backlog_napi",
+    "bnx2fc_thread",
+    "bnx2i_thread",
+    "cpuhp",
+    "fcoethread",
+    "idle_inject",
+    "irq_work",
+    "ksoftirqd",
+    "ktimers",
+    "ktimersoftd",
+    "kworker",
+    "migration",
+    "posixcputmr",
+    "rcuc",
+    "stopper",
+    "watchdog",
+];
+
+/// Whether a thread of this name is bound to `cpu`: one of those of which each CPU has one, and its number follows a `/`,
+/// before a `:` for `kworker/N:…`. `kworker/u…` is not bound.
 pub fn is_bound(comm: Comm, cpu: Cpu) -> bool {
     if !comm.contains(b'/') {
         return false;
     }
     let name = comm.as_bytes();
-    let Some(slash) = name.iter().rposition(|b| *b == b'/') else { return false };
-    let digits = name[slash + 1..].split(|b| *b == b':').next().unwrap_or(&[]);
+    let Some(slash) = name.iter().position(|b| *b == b'/') else { return false };
+    let (kind, number) = (&name[..slash], &name[slash + 1..]);
+    if !OF_EACH_CPU.iter().any(|known| known.as_bytes() == kind) {
+        return false;
+    }
+    let digits = match kind {
+        b"kworker" => number.split(|b| *b == b':').next().unwrap_or(&[]),
+        _ => number,
+    };
     // `kworker/3H` works for CPU 3 with high priority.
     let digits = digits.strip_suffix(b"H").unwrap_or(digits);
-    std::str::from_utf8(digits).ok().and_then(|d| d.parse().ok()) == Some(cpu.0)
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    is_number && std::str::from_utf8(digits).ok().and_then(|d| d.parse().ok()) == Some(cpu.0)
 }
 
 #[cfg(test)]
@@ -166,5 +196,14 @@ mod tests {
         let bound = |name: &str, cpu| is_bound(Comm::new(name.as_bytes()), Cpu(cpu));
         assert!(bound("kworker/1:0", 1) && bound("migration/12", 12) && bound("kworker/1:0H", 1));
         assert!(!bound("kworker/1:0", 2) && !bound("kworker/u8:1", 8) && !bound("make", 0) && !bound("a/b", 0));
+        for kind in OF_EACH_CPU {
+            assert!(bound(&format!("{kind}/3"), 3) && !bound(&format!("{kind}/3"), 4), "{kind}");
+        }
+        // Of these one CPU's number, or another, is in the name, and they run anywhere.
+        for name in
+            ["mmcqd/0", "rcuop/0", "rcuog/0", "rcuos/0", "rcub/0", "kswapd0", "pool/0", "jbd2/0", "kworker/+0:1"]
+        {
+            assert!(!bound(name, 0), "{name}");
+        }
     }
 }

@@ -302,10 +302,11 @@ impl BeginArgs {
 /// Which tasks to show
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TaskArgs {
-    /// Only tasks whose command matches. dat2graph draws the others dark grey, the rest leave them out
+    /// Only tasks whose name or command matches, as reports print it (kworker/3:1, kworker/N:N). dat2graph draws the
+    /// others dark grey, the rest leave them out
     #[arg(long, value_name = "REGEX", help_heading = "Tasks")]
     tasks: Option<String>,
-    /// Not the tasks whose command matches
+    /// Not the tasks whose name or command matches
     #[arg(long, value_name = "REGEX", help_heading = "Tasks")]
     exclude_tasks: Option<String>,
     /// Only these tasks, by number
