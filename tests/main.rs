@@ -26,6 +26,7 @@ mod second;
 mod selection;
 mod sharing;
 mod spans;
+mod stacks;
 mod stepper;
 mod structure;
 mod support;

@@ -62,7 +62,7 @@ impl Slow {
             queued_unseen: false,
             incomplete,
         };
-        for event in events.iter().rev() {
+        for event in events.iter().rev().filter(|event| !is_stack(event)) {
             // The first event of a CPU decides; a loss before it leaves it unknown.
             let lost = matches!(event.kind, Kind::Lost { .. });
             slow.current.insert(event.cpu.0, (!lost).then_some(event.pid.0));
@@ -125,7 +125,8 @@ impl Slow {
                 }
                 match e.kind {
                     Kind::Lost { .. } | Kind::Switch { .. } => true,
-                    Kind::Other { .. } | Kind::Interrupt { .. } | Kind::Frequency { .. } => false,
+                    Kind::Other { .. } | Kind::Stack { .. } => false,
+                    Kind::Interrupt { .. } | Kind::Frequency { .. } => false,
                     _ => e.pid != next.pid,
                 }
             });
@@ -157,7 +158,7 @@ impl Slow {
                 _ if !wakeups => break,
                 _ => {}
             }
-            if first_on.insert(event.cpu.0) {
+            if !is_stack(event) && first_on.insert(event.cpu.0) {
                 seen.insert(event.pid.0);
             }
             match event.kind {
@@ -193,7 +194,7 @@ impl Slow {
         }
         // Who runs at the start did not wait.
         let mut firsts = BTreeSet::new();
-        for event in events {
+        for event in events.iter().filter(|event| !is_stack(event)) {
             if firsts.insert(event.cpu.0) {
                 waiting.remove(&event.pid.0);
             }
@@ -295,7 +296,7 @@ impl Slow {
             self.waiting.retain(|_, c| *c != cpu);
             return;
         }
-        if self.current.get(&cpu).copied().flatten().is_none_or(|pid| pid == OFFLINE) {
+        if !is_stack(event) && self.current.get(&cpu).copied().flatten().is_none_or(|pid| pid == OFFLINE) {
             self.run(cpu, event.pid.0);
         }
         match event.kind {
@@ -351,6 +352,11 @@ impl Slow {
     }
 }
 
+/// A stack behind a switch bears the number of the task that left.
+fn is_stack(event: &SchedEvent) -> bool {
+    matches!(event.kind, Kind::Stack { .. })
+}
+
 fn of_kind(events: &[SchedEvent], is: impl Fn(&Kind) -> bool) -> bool {
     events.iter().any(|event| is(&event.kind))
 }
@@ -362,7 +368,8 @@ fn of_wakings(events: &[SchedEvent]) -> Option<Vec<SchedEvent>> {
     let mut latest: BTreeMap<Cpu, Kind> = BTreeMap::new();
     for event in events {
         all.push(*event);
-        if matches!(event.kind, Kind::Other { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. }) {
+        if matches!(event.kind, Kind::Other { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. }) || is_stack(event)
+        {
             continue;
         }
         let before = latest.insert(event.cpu, event.kind);

@@ -40,7 +40,7 @@ impl Input<'_> {
     }
 
     fn kind(&mut self) -> Kind {
-        match self.byte() % 15 {
+        match self.byte() % 16 {
             0 | 1 => {
                 let class = match self.byte() % 4 {
                     0 => StateClass::Runnable,
@@ -68,6 +68,7 @@ impl Input<'_> {
                 let [before, after] = [0; 2].map(|_| if self.byte() > 100 { Comm::new(b"task") } else { Comm::EMPTY });
                 Kind::Rename { pid: self.pid(), before, after }
             }
+            14 => Kind::Stack { id: 4 },
             _ => Kind::Other { id: 1 },
         }
     }

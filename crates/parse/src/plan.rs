@@ -182,6 +182,7 @@ enum Decode {
     Exit { pid: At },
     Frequency { state: At, cpu: At },
     Interrupt { entry: bool },
+    Stack,
     Numa { pid: At, with: Option<At>, src: At, dst: At, nodes: Option<[At; 2]>, stuck: bool },
 }
 
@@ -229,6 +230,7 @@ impl Decode {
                 stuck: format.name == "sched_stick_numa",
             },
             ("power", "cpu_frequency") => Decode::Frequency { state: at("state")?, cpu: at("cpu_id")? },
+            ("ftrace", "kernel_stack" | "user_stack") => Decode::Stack,
             ("irq", "irq_handler_entry" | "softirq_entry") => Decode::Interrupt { entry: true },
             ("irq", "irq_handler_exit" | "softirq_exit") => Decode::Interrupt { entry: false },
             _ => return None,
@@ -370,9 +372,9 @@ impl Plan {
         match self.want {
             Want::Everything => true,
             Want::Switches => {
-                use Decode::{Exec, Frequency, Interrupt, Numa, Rename, Switch};
+                use Decode::{Exec, Frequency, Interrupt, Numa, Rename, Stack, Switch};
                 let of_tasks = matches!(decode, Switch(_) | Exec { .. } | Rename { .. } | Numa { .. });
-                of_tasks || matches!(decode, Frequency { .. } | Interrupt { .. })
+                of_tasks || matches!(decode, Frequency { .. } | Interrupt { .. } | Stack)
             }
             Want::Lineage => {
                 use Decode::{Exec, Fork, Rename, Switch};
@@ -445,6 +447,7 @@ impl Plan {
                     return emit(pid, flags, Kind::Exit { pid: left });
                 }
             }
+            Some(Usual::Stack) => return emit(pid, flags, Kind::Stack { id: id.unwrap_or_default() }),
             Some(Usual::Other) => return emit(pid, flags, Kind::Other { id: id.unwrap_or_default() }),
             Some(Usual::None) | None => {}
         }
@@ -529,6 +532,7 @@ impl Plan {
                 let nodes = nodes.as_ref().and_then(|[src, dst]| Some([node(src)?, node(dst)?]));
                 Kind::Numa { pid: Pid(pid.int(p, e)?), with, src, dst, nodes, stuck: *stuck }
             }
+            Decode::Stack => Kind::Stack { id: self.common.id(p, e)? },
             Decode::Interrupt { entry } => Kind::Interrupt { id: self.common.id(p, e)?, entry: *entry },
         })
     }

@@ -380,6 +380,7 @@ impl Causes {
             | Kind::Fork { .. }
             | Kind::Rename { .. }
             | Kind::Interrupt { .. }
+            | Kind::Stack { .. }
             | Kind::Other { .. } => {}
         }
     }
@@ -451,7 +452,7 @@ impl Causes {
     /// The next event of the scheduler on a CPU that pulled tasks tells why it did.
     fn settle_pulls(&mut self, event: &SchedEvent) {
         let is_newidle = match event.kind {
-            Kind::Other { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } => return,
+            Kind::Other { .. } | Kind::Stack { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } => return,
             // One more of the same pass.
             Kind::Migrate { dest, .. } if dest == event.cpu && event.in_task() => return,
             Kind::Switch { prev, state, .. } => prev.pid.is_idle() || !state.is_runnable(),

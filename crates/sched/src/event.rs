@@ -343,6 +343,9 @@ pub enum Kind {
     /// with another there (`sched_swap_numa`), or could not (`stuck`, `sched_stick_numa`).
     /// `nodes` are those of the two CPUs.
     Numa { pid: Pid, with: Option<Pid>, src: Cpu, dst: Cpu, nodes: Option<[u16; 2]>, stuck: bool },
+    /// A stack that was recorded with another event, behind it (`kernel_stack`, `user_stack`), by its number in this
+    /// file. Behind a switch it still names the task that left, so it does not show which task is current.
+    Stack { id: u16 },
     /// Any other event, by its number in this file; it still shows who was running.
     Other { id: u16 },
 }

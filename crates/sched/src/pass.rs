@@ -149,16 +149,29 @@ impl EventSource for &[SchedEvent] {
         if let (Some(first), Some(last)) = (self.first(), self.last()) {
             (extent.start, extent.end) = (first.ts, last.ts);
         }
+        // CPUs of which there were stacks alone so far.
+        let mut stacks: Vec<Cpu> = Vec::new();
         for event in *self {
             extent.wakeups |= matches!(event.kind, Kind::Wakeup { .. });
             extent.wakings |= matches!(event.kind, Kind::Waking { .. });
-            if !extent.firsts.iter().any(|f| f.cpu == event.cpu) {
-                let current = match event.kind {
-                    Kind::Lost { .. } => Current::Unknown,
-                    Kind::Offline => Current::Offline,
-                    _ => Current::of(event.pid),
-                };
-                extent.firsts.push(FirstEvent { cpu: event.cpu, ts: event.ts, current });
+            let current = match event.kind {
+                Kind::Lost { .. } => Some(Current::Unknown),
+                Kind::Offline => Some(Current::Offline),
+                // The next event shows it.
+                Kind::Stack { .. } => None,
+                _ => Some(Current::of(event.pid)),
+            };
+            match extent.firsts.iter_mut().find(|first| first.cpu == event.cpu) {
+                None => {
+                    stacks.extend(current.is_none().then_some(event.cpu));
+                    let current = current.unwrap_or_default();
+                    extent.firsts.push(FirstEvent { cpu: event.cpu, ts: event.ts, current });
+                }
+                Some(first) if current.is_some() && stacks.contains(&event.cpu) => {
+                    first.current = current.unwrap_or_default();
+                    stacks.retain(|cpu| *cpu != event.cpu);
+                }
+                Some(_) => {}
             }
         }
         Ok(extent)

@@ -11,7 +11,7 @@
 //! | `task_rename` | another name from then on, if the task runs on e or nowhere |
 //! | loss on e | current of e and the tasks `Running(e)` or `Waiting(e)` → `Unknown` |
 //! | offline e | current of e becomes `Offline`; its stopper is `Blocked(e)`, who was `Waiting(e)` is `Unknown` |
-//! | any event on e | its `common_pid` settles an `Unknown` or `Offline` current |
+//! | any event on e but a stack | its `common_pid` settles an `Unknown` or `Offline` current |
 //!
 //! Contradictions are repaired, and counted by kind ([`SchedState::repaired`]):
 //!
@@ -254,7 +254,7 @@ impl SchedState {
                 self.relate(pid);
             }
             Kind::Exit { .. } | Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => {}
-            Kind::Interrupt { .. } | Kind::Numa { .. } | Kind::Other { .. } => {}
+            Kind::Interrupt { .. } | Kind::Numa { .. } | Kind::Stack { .. } | Kind::Other { .. } => {}
         }
     }
 
@@ -317,7 +317,8 @@ impl SchedState {
         if let Some(since) = self.cpu(cpu).lost_since.take() {
             self.gaps.entry(cpu).or_default().1 += ts.since(since).0;
         }
-        if matches!(self.current(cpu), Current::Unknown | Current::Offline) {
+        let is_stack = matches!(event.kind, Kind::Stack { .. });
+        if !is_stack && matches!(self.current(cpu), Current::Unknown | Current::Offline) {
             self.settle(cpu, event.pid, ts);
         }
     }

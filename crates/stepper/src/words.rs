@@ -108,7 +108,7 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
             let (one, other) = (place(src, nodes, 0), place(dst, nodes, 1));
             format!("NUMA balancing wants to exchange {} on {one} and {} on {other}", whom(pid), whom(with))
         }
-        Kind::Other { id } => format!("{} on CPU {cpu}, in {}", names.event(id), current()),
+        Kind::Stack { id } | Kind::Other { id } => format!("{} on CPU {cpu}, in {}", names.event(id), current()),
     }
 }
 
@@ -125,7 +125,7 @@ impl Coming {
             Kind::Fork { parent: pid, .. } | Kind::Exec { pid, .. } | Kind::Exit { pid } => (Some(pid), None, None),
             Kind::Rename { pid, .. } | Kind::Numa { pid, stuck: true, .. } => (Some(pid), None, None),
             Kind::Numa { pid, src, dst, .. } => (Some(pid), Some(src), Some(dst)),
-            Kind::Other { .. } => (Some(event.pid), None, None),
+            Kind::Stack { .. } | Kind::Other { .. } => (Some(event.pid), None, None),
             Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } | Kind::Interrupt { .. } => (None, None, None),
         };
         let text = deed(event, state, names);
@@ -153,7 +153,7 @@ fn named(kind: &Kind) -> Vec<(Pid, Comm)> {
         Kind::Exec { pid, .. } | Kind::Exit { pid } => vec![(pid, Comm::EMPTY)],
         Kind::Numa { pid, with, .. } => [Some(pid), with].into_iter().flatten().map(|p| (p, Comm::EMPTY)).collect(),
         Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => Vec::new(),
-        Kind::Interrupt { .. } | Kind::Other { .. } => Vec::new(),
+        Kind::Interrupt { .. } | Kind::Stack { .. } | Kind::Other { .. } => Vec::new(),
     }
 }
 
@@ -188,7 +188,7 @@ impl Tracepoint {
             Kind::Frequency { .. } => Tracepoint::Known("power", "cpu_frequency"),
             Kind::Lost { .. } => Tracepoint::Concluded("lost"),
             Kind::Offline => Tracepoint::Concluded("offline"),
-            Kind::Interrupt { id, .. } | Kind::Other { id } => Tracepoint::Numbered(*id),
+            Kind::Interrupt { id, .. } | Kind::Stack { id } | Kind::Other { id } => Tracepoint::Numbered(*id),
         }
     }
 

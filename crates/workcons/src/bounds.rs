@@ -235,6 +235,7 @@ impl Analysis for Bounds<'_> {
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         match event.kind {
             Kind::Lost { .. } => self.lose(event.cpu),
+            Kind::Stack { .. } => {}
             _ => self.notice(event.cpu),
         }
         let sure = if self.open == 0 { CERTAIN } else { 0 };

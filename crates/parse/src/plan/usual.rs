@@ -21,6 +21,7 @@ pub(super) enum Usual {
     DynamicMigrate,
     DynamicFork,
     Exit,
+    Stack,
     /// One that is not decoded: it is just another.
     Other,
 }
@@ -36,6 +37,7 @@ impl Usual {
             Some(Decode::Migrate(at)) if *at == DYNAMIC_MIGRATE => Usual::DynamicMigrate,
             Some(Decode::Fork(at)) if *at == DYNAMIC_FORK => Usual::DynamicFork,
             Some(Decode::Exit { pid }) if *pid == EXIT => Usual::Exit,
+            Some(Decode::Stack) => Usual::Stack,
             // Who wants to know of forks is not told of other events.
             None if want != Want::Lineage => Usual::Other,
             _ => Usual::None,

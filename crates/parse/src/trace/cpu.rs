@@ -24,6 +24,8 @@ struct Ends<'e> {
     trace: &'e Trace,
     cpu: Cpu,
     first: Option<FirstEvent>,
+    /// The first events were stacks alone, which do not show the current task.
+    stacks: bool,
     last: Option<Ts>,
     /// Events before the first one were lost.
     lost: bool,
@@ -35,9 +37,34 @@ impl Ends<'_> {
         let current = match () {
             () if self.lost => Current::Unknown,
             () if self.trace.shows_offline(self.cpu, raw.payload) => Current::Offline,
-            () => Current::of(self.trace.common().pid(raw.payload, self.trace.endian())),
+            () if self.is_stack(raw) => {
+                self.stacks = true;
+                Current::Unknown
+            }
+            () => self.current(raw),
         };
         self.first = Some(FirstEvent { cpu: self.cpu, ts, current });
+    }
+
+    /// Before the record that follows the stacks no task was switched in.
+    #[cold]
+    fn settle(&mut self, raw: &Raw<'_>) {
+        if !self.is_stack(raw) {
+            self.stacks = false;
+            let current = self.current(raw);
+            self.first = self.first.map(|first| FirstEvent { current, ..first });
+        }
+    }
+
+    fn current(&self, raw: &Raw<'_>) -> Current {
+        Current::of(self.trace.common().pid(raw.payload, self.trace.endian()))
+    }
+
+    fn is_stack(&self, raw: &Raw<'_>) -> bool {
+        let id = self.trace.common().id(raw.payload, self.trace.endian());
+        let stacks =
+            ["kernel_stack", "user_stack"].into_iter().filter_map(|name| self.trace.format_named("ftrace", name));
+        stacks.into_iter().any(|format| id == Some(format.id))
     }
 }
 
@@ -46,12 +73,14 @@ impl Visitor for Ends<'_> {
         let ts = self.trace.ts(raw.ts);
         if self.first.is_none() {
             self.begin(raw, ts);
+        } else if self.stacks {
+            self.settle(raw);
         }
         self.last = self.last.max(Some(ts));
     }
 
     fn gap(&mut self, _: Loss) {
-        self.lost = true;
+        (self.lost, self.stacks) = (true, false);
     }
 
     fn damage(&mut self, _: Diagnostic) {}
@@ -60,7 +89,7 @@ impl Visitor for Ends<'_> {
 impl Trace {
     /// `lost`: events before this unit were.
     fn ends_of(&self, pages: &CpuPages, unit: usize, lost: bool) -> Ends<'_> {
-        let mut ends = Ends { trace: self, cpu: pages.cpu, first: None, last: None, lost };
+        let mut ends = Ends { trace: self, cpu: pages.cpu, first: None, stacks: false, last: None, lost };
         pages.with_bytes(self.source(), unit, |bytes| {
             if let Ok(bytes) = bytes {
                 walk(bytes, &pages.layout, &mut ends);

@@ -103,6 +103,7 @@ impl CpuFold {
             _ => {}
         }
         match self.current {
+            None | Some(Current::Unknown | Current::Offline) if matches!(event.kind, Kind::Stack { .. }) => {}
             // The first event shows who ran before it.
             None => self.current = Some(Current::of(event.pid)),
             Some(Current::Unknown | Current::Offline) => self.turn(Current::of(event.pid), Comm::EMPTY, event.ts, emit),

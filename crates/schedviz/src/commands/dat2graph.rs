@@ -11,6 +11,7 @@ use crate::subject::Subject;
 use anyhow::{Result, bail};
 use dat2graph::{ColorBy, Coloring, Lane, LaneFold, Needs, Options};
 use parse::{CpuReader, Trace, Want};
+use sched::chosen::is_called;
 use sched::topology::Order;
 use sched::{Cpu, Current, Diagnostic, Diagnostics, EventSource, Kind, SchedEvent, Topology, Ts};
 use std::collections::HashMap;
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     }
     args.tasks.check(&subject)?;
     if let Some(target) = &args.tool.target {
-        subject.needs_task(&format!("--target {target}"), |_, name| name.as_bytes() == target.as_bytes())?;
+        subject.needs_task(&format!("--target {target}"), |_, name| is_called(name, target))?;
     }
     let marks = marks(trace, &args.tool.events)?;
     let mut coloring = coloring(args, &subject.topology)?;
@@ -111,7 +112,9 @@ pub(crate) fn read_lanes(
             return None;
         }
         match event.kind {
-            Kind::Other { id } | Kind::Interrupt { id, .. } => marks.iter().position(|m| m.id == Some(id)),
+            Kind::Other { id } | Kind::Stack { id } | Kind::Interrupt { id, .. } => {
+                marks.iter().position(|m| m.id == Some(id))
+            }
             Kind::Switch { .. } => marks.iter().position(|m| m.name == "sched:sched_switch"),
             Kind::Exec { .. } => marks.iter().position(|m| m.name == "sched:sched_process_exec"),
             Kind::Rename { .. } => marks.iter().position(|m| m.name == "task:task_rename"),

@@ -45,8 +45,7 @@ impl<'t> EventStream<'t> {
     }
 
     /// What a CPU's events from a unit on tell of who ran at `begin`, and whether it is sure, or only the number that
-    /// the last one bears: a stack that was recorded with a switch, and behind it, has that of who was switched out
-    /// (stacktrace.dat of 6.12).
+    /// the last one bears.
     fn told_between(&self, buffer: usize, pages: &CpuPages, first: usize, begin: Ts) -> (Option<FirstEvent>, bool) {
         let (mut told, mut is_sure) = (None, false);
         let skip = skip_of(&self.skip, buffer);
@@ -61,6 +60,9 @@ impl<'t> EventStream<'t> {
                 Kind::Offline => Some(Current::Offline),
                 _ => None,
             };
+            if let Kind::Stack { .. } = event.kind {
+                return ControlFlow::Continue(());
+            }
             is_sure |= shown.is_some();
             if shown.is_some() || !is_sure {
                 let current = shown.unwrap_or(Current::of(event.pid));
