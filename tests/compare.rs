@@ -160,15 +160,20 @@ fn counters_and_traces_of_the_same_run_agree() {
         let json: serde_json::Value = serde_json::from_str(&schedviz(&arguments).success().text()).expect("JSON");
         let rows = json["rows"].as_array().expect("rows");
         let (counters, trace) = (&rows[0], &rows[1]);
+        let sum = |name: &str| -> f64 {
+            json["cpus"].as_array().expect("CPUs").iter().map(|c| c[name].as_f64().expect("a number")).sum()
+        };
+        // With schedstats off the counters stand still, and the report warns that they belong to no run of the trace.
+        if sum("sched_count") == 0.0 {
+            assert!(json["warnings"].as_array().is_some_and(|warnings| !warnings.is_empty()), "{}", path.display());
+            continue;
+        }
         assert_eq!(json["warnings"].as_array().map(Vec::len), Some(0), "{}", path.display());
         for column in ["time_s", "sched", "idle", "wake"] {
             let (c, t) = (counters[column].as_f64().expect("a number"), trace[column].as_f64().expect("a number"));
             assert!(c >= t, "{}: {column}: {c} counted, {t} traced", path.display());
         }
         // Arrivals of tasks are calls of schedule() that did not choose the idle task, to 3 %.
-        let sum = |name: &str| -> f64 {
-            json["cpus"].as_array().expect("CPUs").iter().map(|c| c[name].as_f64().expect("a number")).sum()
-        };
         let arrivals = sum("sched_count") - sum("sched_goidle");
         assert!((sum("pcount") / arrivals - 1.0).abs() < 0.03, "{}: {} {arrivals}", path.display(), sum("pcount"));
         let ran = |row: &serde_json::Value| {
@@ -184,7 +189,7 @@ fn counters_and_traces_of_the_same_run_agree() {
         }
     }
     assert!(others == 3 || seen == 0, "{others} of four are seen to be of another run");
-    assert!(seen == 8 || std::env::var_os("SCHEDVIZ_TRACES").is_none(), "{seen}");
+    assert!(seen >= 8 || std::env::var_os("SCHEDVIZ_TRACES").is_none(), "{seen}");
 }
 
 #[test]
