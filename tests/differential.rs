@@ -6,6 +6,7 @@
 use crate::support;
 use parse::{Field, Options, Record, Trace};
 use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
@@ -206,10 +207,49 @@ fn listed_events_are_those_of_the_report() {
     for path in support::recordings() {
         let Some(text) = report(&path, &["-t"]) else { return };
         let trace = Trace::open(&path, Options::default()).expect("a readable recording");
-        let mut lines = text.lines().filter(|l| !l.starts_with("=>")).filter_map(parse_line);
+        let mut lines: VecDeque<Line<'_>> =
+            text.lines().filter(|l| !l.starts_with("=>")).filter_map(parse_line).collect();
+        // The next line; behind a call that trace-cmd completed with the return on another CPU, which then comes out of
+        // order, the line of the record's CPU and time among the next ones.
+        let mut next = |record: &Record<'_>, is_disordered: bool| {
+            let is_its = |l: &Line<'_>| l.cpu == record.cpu.0 && l.ts == shown_time(record, l.ts);
+            let at = if is_disordered { lines.iter().take(8).position(is_its).unwrap_or(0) } else { 0 };
+            lines.remove(at).expect("as many events")
+        };
         let mut stacks = text.lines().filter(|l| l.starts_with("=>"));
+        // A call of a function graph waits for the record behind it: with its return it is a leaf, in one line.
+        let mut call: Option<parse::Kept> = None;
+        let mut split = 0;
         trace.records(&mut |record| {
-            let line = lines.next().expect("as many events");
+            if let Some(call) = call.take() {
+                let call = call.record(&trace);
+                let line = next(&call, split > 0);
+                let mut ours = String::new();
+                let is_leaf = record.is_return_of(&call);
+                if is_leaf {
+                    call.print_leaf(record, &mut ours);
+                } else {
+                    call.print(&mut ours);
+                }
+                // On two CPUs the idle tasks, which share a number, can return from the same function: trace-cmd 3.1.6
+                // makes a leaf of the call of one and the return of the other; 3.3 does not.
+                let name = record.format().map_or("", |f| f.name.as_str());
+                let mixed = record.cpu != call.cpu && (name, record.pid()) == ("funcgraph_exit", call.pid());
+                if mixed && record.number("func") == call.number("func") {
+                    split += 1;
+                    return ControlFlow::Continue(());
+                }
+                assert_eq!(ours.trim(), line.rest.trim(), "{}: {}", path.display(), line.name);
+                exact += 1;
+                if is_leaf {
+                    return ControlFlow::Continue(());
+                }
+            }
+            if record.is_in_graph() && record.number("calltime").is_none() {
+                call = Some(record.keep());
+                return ControlFlow::Continue(());
+            }
+            let line = next(record, split > 0);
             if !record.is_printed_exactly() || OTHERWISE.contains(&line.name) {
                 others.insert(record.format().map_or_else(String::new, |f| f.name.clone()));
                 return ControlFlow::Continue(());
@@ -230,6 +270,7 @@ fn listed_events_are_those_of_the_report() {
             exact += 1;
             ControlFlow::Continue(())
         });
+        assert!(split <= 4, "{}: {split} calls of idle tasks", path.display());
     }
     assert!(aliases * 100 <= callers, "{aliases} of {callers} callers have another name");
     println!("{exact} events listed as trace-cmd does; others: {others:?}");
@@ -248,7 +289,10 @@ fn with_libtraceevent_lists_are_the_report() {
         if !in_seconds || trace.has_time().is_err() || trace.selected_buffers().len() > 1 {
             continue;
         }
-        let list = support::schedviz(&["events", "--list", "-q", path.to_str().expect("a path")]).success().text();
+        let list =
+            support::schedviz(&["events", "--list", "-q", "--latency-format=never", path.to_str().expect("a path")])
+                .success()
+                .text();
         let (mut ours, mut theirs) = (list.lines(), text.lines().filter(|l| !l.starts_with("cpus=")));
         loop {
             let (a, b) = (ours.next(), theirs.next());

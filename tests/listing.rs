@@ -123,3 +123,123 @@ fn kinds_are_split_by_symbols_and_addresses() {
     assert!(lines.ends_with("ip=schedule work=0xdeadbeef page=0xffff888000001000 order=12\n"), "{lines}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+/// Calls and returns of a function graph; the time of each, and which CPU and task.
+const GRAPH: [(u64, u32, i32, bool, u64, u64); 8] = [
+    (1_000, 0, 7, true, 0xffff_ffff_8100_0100, 0),
+    (2_000, 0, 7, true, 0xffff_ffff_8100_0300, 1),
+    (5_000, 0, 7, false, 0xffff_ffff_8100_0300, 1),
+    (150_000, 0, 7, false, 0xffff_ffff_8100_0100, 0),
+    // The idle tasks of two CPUs, which have the same number.
+    (160_000, 0, 0, true, 0xffff_ffff_8100_0300, 0),
+    (161_000, 1, 0, true, 0xffff_ffff_8100_0300, 0),
+    (173_000, 0, 0, false, 0xffff_ffff_8100_0300, 0),
+    (174_000, 1, 0, false, 0xffff_ffff_8100_0300, 0),
+];
+
+#[test]
+fn function_graphs_are_trees() {
+    let mut trace = TraceBuilder {
+        kallsyms: "ffffffff81000100 t schedule\nffffffff81000200 t other\nffffffff81000400 T end\n".into(),
+        ..TraceBuilder::default()
+    };
+    let field = |declaration: &str| format!("\tfield:{declaration};\tsigned:0;\n");
+    let call = field("unsigned long func;\toffset:8;\tsize:8") + &field("unsigned int depth;\toffset:16;\tsize:4");
+    let end = field("unsigned long func;\toffset:8;\tsize:8")
+        + &field("unsigned int depth;\toffset:16;\tsize:4")
+        + &field("unsigned long long calltime;\toffset:20;\tsize:8")
+        + &field("unsigned long long rettime;\toffset:28;\tsize:8");
+    let layout = trace.layout();
+    trace.formats.push(("ftrace".into(), layout.format(11, "funcgraph_entry", &call)));
+    trace.formats.push(("ftrace".into(), layout.format(10, "funcgraph_exit", &end)));
+    let pages = |cpu: u32| {
+        let mut ring = trace.ring();
+        for (ts, on, pid, is_call, function, depth) in GRAPH.into_iter().filter(|(_, on, ..)| *on == cpu) {
+            let mut bytes = layout.bare(if is_call { 11 } else { 10 }, pid);
+            bytes.extend(function.to_le_bytes());
+            bytes.extend((depth as u32).to_le_bytes());
+            if !is_call {
+                let called = GRAPH.iter().filter(|g| g.3 && (g.1, g.4, g.5) == (on, function, depth) && g.0 < ts);
+                let called = called.map(|g| g.0).next_back().expect("a call");
+                bytes.extend(called.to_le_bytes().into_iter().chain(ts.to_le_bytes()));
+            }
+            ring.event(ts, &bytes);
+        }
+        (cpu, ring.finish())
+    };
+    let cpus = vec![pages(0), pages(1)];
+    trace.buffers = vec![Buffer { cpus, ..buffer("", 0, Vec::new()) }];
+    let lines = list_of("listing-graph", &trace, &[]);
+    let shown: Vec<&str> = lines.lines().filter_map(|line| Some(line.split_once("funcgraph_")?.1)).collect();
+    assert_eq!(
+        shown,
+        [
+            "entry:                   |  schedule() {",
+            "entry:        3.000 us   |    other();",
+            "exit:       ! 149.000 us |  }",
+            "entry:                   |  other() {",
+            "entry:                   |  other() {",
+            "exit:       + 13.000 us  |  }",
+            "exit:       + 13.000 us  |  }",
+        ]
+    );
+    // Without the calls each return has its line.
+    let returns = list_of("listing-returns", &trace, &["--events", "funcgraph_exit"]);
+    assert_eq!(returns.lines().filter(|line| line.ends_with('}')).count(), 4, "{returns}");
+    // The same lines whatever the number of threads.
+    assert_eq!(list_of("listing-threads", &trace, &["--threads", "1"]), lines);
+}
+
+/// As `trace-cmd report` prints them: the name of an instance before its lines, and blanks before the others.
+#[test]
+fn lines_of_instances_have_their_name() {
+    let mut trace = TraceBuilder::default();
+    let layout = trace.layout();
+    let pages = |stamps: [u64; 2], lost: bool| {
+        let mut ring = TraceBuilder::default().ring();
+        ring.event(stamps[0], &layout.bare(999, 7));
+        if lost {
+            ring.lost(Some(3));
+        }
+        ring.event(stamps[1], &layout.bare(999, 7));
+        ring.finish()
+    };
+    trace.buffers = vec![buffer("", 0, pages([1_000, 3_000], false)), buffer("lb", 1, pages([2_000, 4_000], true))];
+    let lines = list_of("listing-instances", &trace, &[]);
+    let starts: Vec<&str> = lines.lines().filter_map(|line| line.split(" [0").next()).collect();
+    assert_eq!(
+        starts,
+        [
+            "               <...>-7    ",
+            "lb:            <...>-7    ",
+            "               <...>-7    ",
+            "lb: CPU:1 [3 EVENTS DROPPED]",
+            "           <...>-7    "
+        ]
+    );
+    let one = list_of("listing-instance", &trace, &["--buffer", "lb"]);
+    assert!(one.starts_with("           <...>-7 "), "{one}");
+}
+
+/// The column of flags, by trace-cmd 3.1.6's own `report -l` of the same events; by default where the recorder's report
+/// has it.
+#[test]
+fn flags_have_a_column() {
+    let file = fixture("hackbench.dat");
+    let file = file.to_str().expect("a path");
+    let flags = |arguments: &[&str]| {
+        let lines = list(file, &[arguments, &["--max", "1ms"]].concat());
+        lines.lines().map(|line| line[29..].split_once(' ').expect("words").0.to_owned()).collect::<Vec<_>>()
+    };
+    let first = flags(&["--latency-format"]);
+    assert_eq!(first[..3], ["d.s3.", "dNs4.", "d..2."]);
+    let plain = list(file, &["--max", "1ms"]);
+    assert_eq!(plain, list(file, &["--max", "1ms", "--latency-format=never"]), "made by trace-cmd 3.1.6");
+    let mut trace = TraceBuilder { restored: true, ..TraceBuilder::default() };
+    trace.options = vec![(9, b"3.3.1 (not-a-git-repo)\0".to_vec())];
+    let kind = Kind::Exit { pid: Pid(7) };
+    let trace = trace.events(&[SchedEvent { ts: Ts(5), cpu: Cpu(0), pid: Pid(7), flags: 0x1c, kind }]);
+    let line = |arguments: &[&str]| list_of("listing-flags", &trace, arguments);
+    assert_eq!(line(&[]), "           <...>-7     [000] .NH..     0.000000005: sched_process_exit:   \n");
+    assert!(line(&["--latency-format=never"]).contains("[000]     0.000000005: "));
+}

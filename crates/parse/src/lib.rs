@@ -19,6 +19,7 @@ mod count;
 mod error;
 mod expr;
 mod format;
+mod graph;
 mod header;
 mod limits;
 mod lock_sleep;
@@ -47,7 +48,7 @@ pub use format::{EventFormat, Field, Shape};
 pub use header::{BufferInfo, CpuStat, Version};
 pub use plan::Want;
 pub use record::{Kept, Record};
-pub use trace::{CpuReader, EventStream, Options, Texts, Trace, TraceInfo};
+pub use trace::{CpuReader, EventStream, Neighbours, Options, Texts, Trace, TraceInfo};
 pub use window::Where;
 
 /// The pure parts, for the fuzz targets: bytes in, nothing but counts out.

@@ -35,8 +35,6 @@ impl Form {
         let plugin = match (format.system.as_str(), format.name.as_str()) {
             ("sched", "sched_switch") => Form::parse(SWITCH, format),
             ("sched", "sched_wakeup" | "sched_wakeup_new") => Form::parse(&wakeup(format), format),
-            // Function graphs are printed by code, not by the format that they have.
-            ("ftrace", name) if name.starts_with("funcgraph") => return None,
             _ => None,
         };
         plugin.or_else(|| Form::parse(&format.print_fmt, format))
@@ -231,6 +229,7 @@ impl Record<'_> {
         let Some(format) = self.format() else { return false };
         match (format.system.as_str(), format.name.as_str()) {
             ("ftrace", "print" | "bprint" | "bputs" | "function" | "kernel_stack" | "raw_data") => true,
+            ("ftrace", "funcgraph_entry" | "fgraph_retaddr_entry" | "funcgraph_exit") => true,
             _ => format.form().is_some_and(|form| form.exact),
         }
     }
@@ -244,6 +243,8 @@ impl Record<'_> {
                 out.push_str(": ");
                 out.push_str(text.trim_end());
             }
+            "funcgraph_entry" | "fgraph_retaddr_entry" => self.put_call(None, out)?,
+            "funcgraph_exit" => self.put_return(out)?,
             "function" => self.put_symbol(self.number("ip")?, out),
             "kernel_stack" => self.put_stack(out),
             "raw_data" => {

@@ -10,7 +10,7 @@ use crate::stream::{Unit, Visitor, join_losses, walk};
 use crate::symbols::Named;
 use crate::trace::Trace;
 use sched::{Comm, Cpu, Diagnostic, Pid, PrevState, Ts};
-use std::fmt;
+use std::fmt::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -41,6 +41,22 @@ impl Timed for Item {
             next.lost = Some(join_losses(next.lost.take(), loss));
         }
         None
+    }
+}
+
+/// Bits of `common_flags`.
+const IRQS_OFF: i64 = 0x01;
+const IRQS_UNSUPPORTED: i64 = 0x02;
+const NEED_RESCHED: i64 = 0x04;
+const HARDIRQ: i64 = 0x08;
+const SOFTIRQ: i64 = 0x10;
+
+/// Adds a depth as a hexadecimal digit; none is a dot.
+fn put_depth(depth: i64, out: &mut String) {
+    match depth {
+        0 => out.push('.'),
+        // Writing to a string cannot fail.
+        depth => drop(write!(out, "{depth:x}")),
     }
 }
 
@@ -258,6 +274,33 @@ impl<'t> Record<'t> {
     /// there is none.
     pub fn command(&self) -> Comm {
         self.saved_command().unwrap_or_else(|| Comm::new(b"<...>"))
+    }
+
+    /// The state of the CPU, in the letters of `trace-cmd report`: interrupts off, a reschedule pending, the context,
+    /// the depth of disabled preemption, and of disabled migration.
+    pub fn put_flags(&self, out: &mut String) {
+        let field = |name| self.format()?.field(name)?.number(self.payload, self.endian());
+        let (flags, count) = (field("common_flags").unwrap_or(0), field("common_preempt_count").unwrap_or(0));
+        let is = |flag: i64| flags & flag != 0;
+        out.push(match () {
+            () if is(IRQS_OFF) => 'd',
+            () if is(IRQS_UNSUPPORTED) => 'X',
+            () => '.',
+        });
+        out.push(if is(NEED_RESCHED) { 'N' } else { '.' });
+        out.push(match (is(HARDIRQ), is(SOFTIRQ)) {
+            (true, true) => 'H',
+            (true, false) => 'h',
+            (false, true) => 's',
+            (false, false) => '.',
+        });
+        // Kernels since 5.16 keep the depth of disabled migration in the upper half.
+        put_depth(count & 0xf, out);
+        put_depth(count >> 4 & 0xf, out);
+        if let Some(depth) = field("common_migrate_disable") {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{depth}");
+        }
     }
 
     /// The name that the recorder saved for the task that was current, if any; `<idle>` for the idle task.

@@ -33,6 +33,7 @@ mod untabled;
 
 pub use cpu::CpuReader;
 pub use events::EventStream;
+pub use records::Neighbours;
 
 /// The texts that explain a trace's events, for a printer other than ours.
 #[derive(Clone, Debug)]

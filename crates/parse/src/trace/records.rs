@@ -15,6 +15,38 @@ fn piece(threads: usize) -> usize {
     GROUP.checked_div(threads).unwrap_or(GROUP).clamp(64, 256)
 }
 
+/// A record, and those before and behind it, if there are any.
+#[derive(Clone, Copy, Debug)]
+pub struct Neighbours<'t> {
+    /// The record.
+    pub record: Record<'t>,
+    /// The record before it.
+    pub before: Option<Record<'t>>,
+    /// The record behind it.
+    pub behind: Option<Record<'t>>,
+}
+
+/// Consecutive items, and those at both ends.
+#[derive(Clone, Copy)]
+struct Piece<'i> {
+    before: Option<&'i Item>,
+    items: &'i [Item],
+    behind: Option<&'i Item>,
+}
+
+impl<'i> Piece<'i> {
+    fn neighbours(&self, trace: &'i Trace, nth: usize) -> Option<Neighbours<'i>> {
+        let before = nth.checked_sub(1).map_or(self.before, |before| self.items.get(before));
+        let behind = self.items.get(nth.saturating_add(1)).or(self.behind);
+        let record = |item| Record::new(trace, item);
+        Some(Neighbours {
+            record: record(self.items.get(nth)?),
+            before: before.map(record),
+            behind: behind.map(record),
+        })
+    }
+}
+
 impl Trace {
     /// Streams every record of the buffers that are read, in time order, until `sink` breaks.
     pub fn records(&self, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
@@ -27,21 +59,43 @@ impl Trace {
         self.items_from(from, &mut |items| items.iter().try_for_each(|item| sink(&Record::new(self, item))))
     }
 
-    /// What `make` makes of the same records, a piece of them at a time and on all threads. `take` gets it in order,
-    /// until it breaks.
+    /// What `make` makes of the same records and their neighbours, a piece of them at a time and on all threads.
+    /// `take` gets it in order, until it breaks.
     pub fn records_mapped<O: Send>(
         &self,
         from: Ts,
-        make: impl Fn(&mut dyn Iterator<Item = Record<'_>>) -> O + Sync,
+        make: impl Fn(&mut dyn Iterator<Item = Neighbours<'_>>) -> O + Sync,
         take: &mut dyn FnMut(O) -> ControlFlow<()>,
     ) -> Diagnostics {
-        let made = |items: &[Item]| make(&mut items.iter().map(|item| Record::new(self, item)));
-        let piece = piece(self.pool.as_ref().map_or(1, |pool| pool.current_num_threads()));
-        self.items_from(from, &mut |items| {
-            items.chunks(GROUP).try_for_each(|group| {
-                parallel(&self.pool, group.chunks(piece).collect(), made).into_iter().try_for_each(&mut *take)
-            })
-        })
+        let made = |piece: Piece<'_>| make(&mut (0..piece.items.len()).filter_map(|nth| piece.neighbours(self, nth)));
+        let size = piece(self.pool.as_ref().map_or(1, |pool| pool.current_num_threads()));
+        // The last item waits for the batch that follows, which has the one behind it.
+        let (mut before, mut held): (Option<Item>, Option<Item>) = (None, None);
+        let mut flow = ControlFlow::Continue(());
+        let found = self.items_from(from, &mut |items| {
+            let Some((last, body)) = items.split_last() else { return ControlFlow::Continue(()) };
+            let waited = held.as_ref().map(|held| Piece {
+                before: before.as_ref(),
+                items: std::slice::from_ref(held),
+                behind: items.first(),
+            });
+            let of_batch = body.chunks(size).enumerate().map(|(nth, chunk)| {
+                let start = nth.saturating_mul(size);
+                let before = start.checked_sub(1).map_or(held.as_ref(), |before| items.get(before));
+                Piece { before, items: chunk, behind: items.get(start.saturating_add(chunk.len())) }
+            });
+            let pieces: Vec<Piece<'_>> = waited.into_iter().chain(of_batch).collect();
+            flow = pieces
+                .chunks(GROUP.checked_div(size).unwrap_or(1).max(1))
+                .try_for_each(|group| parallel(&self.pool, group.to_vec(), made).into_iter().try_for_each(&mut *take));
+            before = body.last().cloned().or(held.take());
+            held = Some(last.clone());
+            flow
+        });
+        if let (Some(held), true) = (&held, flow.is_continue()) {
+            let _ = take(made(Piece { before: before.as_ref(), items: std::slice::from_ref(held), behind: None }));
+        }
+        found
     }
 
     fn items_from(&self, from: Ts, sink: &mut dyn FnMut(&[Item]) -> ControlFlow<()>) -> Diagnostics {

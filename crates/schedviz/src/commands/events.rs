@@ -19,7 +19,7 @@ use details::{Pattern, Value};
 use draw::{Figure, Unit};
 use events::{Edge, Gather, Spans};
 use funnel::Funnel;
-use parse::{EventFormat, Record, Want, Where};
+use parse::{EventFormat, Neighbours, Record, Want, Where};
 use sched::names::NameHistory;
 use sched::{Comm, Diagnostics, Dur, Pid, TaskFilter};
 use std::borrow::Cow;
@@ -49,6 +49,12 @@ pub(crate) struct EventsArgs {
     /// goes by the name at the time)
     #[arg(long, conflicts_with_all = ["by", "match", "value"])]
     list: bool,
+    /// In lists, a column with the state of the CPU: interrupts off (d), reschedule pending (N), hard or soft interrupt
+    /// (h, s, H), depth of disabled preemption and migration; auto: where the recording was made by a trace-cmd that
+    /// shows it, 3.3 or later
+    #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
+          default_value = "auto", default_missing_value = "always")]
+    latency_format: FlagsColumn,
     /// Split kinds by the value of this field
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
@@ -74,6 +80,18 @@ pub(crate) struct EventsArgs {
     tasks: TaskArgs,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+/// When lists have a column of flags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FlagsColumn {
+    /// Where the recorder's own report has it.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// The forms of its output.
@@ -303,8 +321,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let choice = Choice::of(args, &subject)?;
     if let Some(lines) = lines {
         match args.near {
-            Some(near) => listing::near(&subject, &choice, near, lines)?,
-            None => listing::list(&subject, &choice, lines)?,
+            Some(near) => listing::near(&subject, &choice, near, args.latency_format, lines)?,
+            None => listing::list(&subject, &choice, args.latency_format, lines)?,
         }
         if let (Some(announced), false) = (announced, subject.read.quiet) {
             eprintln!("schedviz: {announced}");
@@ -428,7 +446,7 @@ fn table(subject: &Subject, choice: &Choice, out: &mut dyn io::Write) -> Result<
     writeln!(out, "ts_ns,cpu,pid,command,event,text")?;
     let read = if choice.called.is_none() { Some(subject.names()?) } else { None };
     let called = choice.called.as_ref().or(read.as_ref());
-    let row = |rows: &mut String, record: &Record<'_>| {
+    let row = |rows: &mut String, Neighbours { record, .. }: &Neighbours<'_>| {
         let name = record.format().map_or("", |f| f.name.as_str());
         let (command, text) = (quoted(&command(record, called).to_string()), quoted(&record.printed()));
         // Writing to a string cannot fail.
@@ -453,16 +471,16 @@ fn write_each(
     subject: &Subject,
     choice: &Choice,
     write: &mut dyn FnMut(&str) -> io::Result<()>,
-    put: impl Fn(&mut String, &Record<'_>) + Sync,
+    put: impl Fn(&mut String, &Neighbours<'_>) + Sync,
 ) -> Result<Diagnostics> {
-    let words_of = |records: &mut dyn Iterator<Item = Record<'_>>| {
+    let words_of = |records: &mut dyn Iterator<Item = Neighbours<'_>>| {
         let mut words = String::new();
-        for record in records {
-            if record.ts > subject.to {
+        for neighbours in records {
+            if neighbours.record.ts > subject.to {
                 return (words, ControlFlow::Break(()));
             }
-            if choice.takes(&record) {
-                put(&mut words, &record);
+            if choice.takes(&neighbours.record) {
+                put(&mut words, &neighbours);
             }
         }
         (words, ControlFlow::Continue(()))

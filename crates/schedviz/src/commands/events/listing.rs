@@ -1,11 +1,11 @@
 //! Events as text, in the form of `trace-cmd report -t`.
 
-use super::{Choice, with_those_of, write_each};
+use super::{Choice, FlagsColumn, with_those_of, write_each};
 use crate::sink::Lines;
 use crate::subject::Subject;
 use crate::trust;
 use anyhow::Result;
-use parse::{Kept, Record, Trace};
+use parse::{Kept, Neighbours, Record, Trace};
 use sched::names::NameHistory;
 use sched::{Comm, Cpu, Dur, Pid, Ts};
 use std::collections::{BTreeMap, VecDeque};
@@ -18,17 +18,27 @@ use std::sync::{Mutex, PoisonError};
 struct Words {
     /// The clock counts no time: its ticks are shown as they are.
     in_ticks: bool,
+    /// A column has the state of the CPU.
+    with_flags: bool,
+    /// What stands before the lines of each buffer; nothing where only one is listed.
+    prefixes: Vec<String>,
     /// One for all threads: it takes its time to prepare.
     #[cfg(feature = "libtraceevent")]
     printer: Option<Mutex<traceevent::Printer>>,
 }
 
 impl Words {
-    fn of(subject: &Subject) -> Words {
+    fn of(subject: &Subject, flags: FlagsColumn) -> Words {
         #[cfg(feature = "libtraceevent")]
         let texts = subject.trace.texts();
         Words {
             in_ticks: subject.trace.has_time().is_err(),
+            with_flags: match flags {
+                FlagsColumn::Always => true,
+                FlagsColumn::Never => false,
+                FlagsColumn::Auto => shows_flags(subject.trace.info().writer.as_deref().unwrap_or_default()),
+            },
+            prefixes: prefixes(&subject.trace),
             #[cfg(feature = "libtraceevent")]
             printer: traceevent::Printer::new(traceevent::Setup {
                 formats: &texts.formats,
@@ -42,9 +52,13 @@ impl Words {
         }
     }
 
-    fn put(&self, record: &Record<'_>, out: &mut String) {
+    /// Adds a record; the return of a call makes it a leaf.
+    fn put(&self, record: &Record<'_>, end: Option<&Record<'_>>, out: &mut String) {
+        if let Some(end) = end {
+            return record.print_leaf(end, out);
+        }
         #[cfg(feature = "libtraceevent")]
-        if let Some(printer) = &self.printer {
+        if let Some(printer) = self.printer.as_ref().filter(|_| !record.is_in_graph()) {
             let mut printer = printer.lock().unwrap_or_else(PoisonError::into_inner);
             let text = printer.print(record.ts.0.unsigned_abs(), record.cpu.0, record.payload());
             if !text.is_empty() {
@@ -55,6 +69,28 @@ impl Words {
         }
         record.print(out);
     }
+}
+
+/// Whether the report of this trace-cmd has a column of flags: since 3.3.
+fn shows_flags(writer: &str) -> bool {
+    let mut numbers = writer.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (3, 3)
+}
+
+/// What stands before the lines of each buffer of a trace, where several are read: the names of instances.
+fn prefixes(trace: &Trace) -> Vec<String> {
+    if trace.selected_buffers().len() < 2 {
+        return Vec::new();
+    }
+    let names: Vec<String> = trace.info().buffers.into_iter().map(|buffer| buffer.name).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let prefix = |name: &String| {
+        let mut prefix = String::new();
+        put_right(name, width, ' ', &mut prefix);
+        prefix.push_str(if name.is_empty() { "  " } else { ": " });
+        prefix
+    };
+    names.iter().map(prefix).collect()
 }
 
 /// Where the recorder saved no name of a task, this stands on both sides of its number and the time, until the name is
@@ -106,7 +142,7 @@ impl<'s, W: Write> Named<'s, W> {
 const NAME_WIDTH: usize = 16;
 
 /// Adds the line of a record, or several: a stack has one for each caller.
-fn put_line(record: &Record<'_>, words: &Words, out: &mut String) {
+fn put_line(record: &Record<'_>, end: Option<&Record<'_>>, words: &Words, out: &mut String) {
     let ts = record.ts.0;
     let mut digits = itoa::Buffer::new();
     match record.saved_command() {
@@ -126,6 +162,10 @@ fn put_line(record: &Record<'_>, words: &Words, out: &mut String) {
     out.push_str(" [");
     put_right(digits.format(record.cpu.0), 3, '0', out);
     out.push(']');
+    if words.with_flags {
+        out.push(' ');
+        record.put_flags(out);
+    }
     if words.in_ticks {
         put_right(digits.format(ts), 12, ' ', out);
     } else {
@@ -145,7 +185,7 @@ fn put_line(record: &Record<'_>, words: &Words, out: &mut String) {
     }
     out.push(':');
     put_many(' ', 22usize.saturating_sub(out.len() - name).max(1), out);
-    words.put(record, out);
+    words.put(record, end, out);
     out.push('\n');
 }
 
@@ -166,14 +206,19 @@ fn lost(record: &Record<'_>) -> Option<String> {
 }
 
 /// All chosen events.
-pub(crate) fn list(subject: &Subject, choice: &Choice, mut out: Lines) -> Result<()> {
-    let words = Words::of(subject);
-    let add = |lines: &mut String, record: &Record<'_>| {
+pub(crate) fn list(subject: &Subject, choice: &Choice, flags: FlagsColumn, mut out: Lines) -> Result<()> {
+    let words = Words::of(subject, flags);
+    let add = |lines: &mut String, Neighbours { record, before, behind }: &Neighbours<'_>| {
+        // The line of a leaf stands for its return as well.
+        if before.is_some_and(|call| record.is_return_of(&call) && choice.takes(&call)) {
+            return;
+        }
+        lines.push_str(words.prefixes.get(record.buffer).map_or("", String::as_str));
         if let Some(lost) = lost(record) {
             lines.push_str(&lost);
             lines.push('\n');
         }
-        put_line(record, &words, lines);
+        put_line(record, behind.filter(|end| end.is_return_of(record)).as_ref(), &words, lines);
     };
     let mut named = Named::new(subject, &mut out);
     let found = write_each(subject, choice, &mut |lines| named.put(lines), add)?;
@@ -203,7 +248,8 @@ impl Near {
         let mark = if self.chosen { "> " } else { "  " };
         let mut lines = lost(&record).map_or_else(String::new, |lost| format!("  {lost}\n"));
         lines.push_str(mark);
-        put_line(&record, words, &mut lines);
+        lines.push_str(words.prefixes.get(record.buffer).map_or("", String::as_str));
+        put_line(&record, None, words, &mut lines);
         lines
     }
 }
@@ -236,9 +282,9 @@ impl Around {
 
 /// Around each chosen event, what happened on its core within this time. The event itself
 /// is marked with `>`; those that are near one another share a block.
-pub(crate) fn near(subject: &Subject, choice: &Choice, near: Dur, mut out: Lines) -> Result<()> {
+pub(crate) fn near(subject: &Subject, choice: &Choice, near: Dur, flags: FlagsColumn, mut out: Lines) -> Result<()> {
     let mut cores: BTreeMap<Cpu, Around> = BTreeMap::new();
-    let words = Words::of(subject);
+    let words = Words::of(subject, flags);
     let mut named = Named::new(subject, &mut out);
     let mut write = |block: Vec<Near>| -> io::Result<()> {
         block.iter().try_for_each(|record| named.put(&record.lines(&subject.trace, &words)))?;
