@@ -44,6 +44,7 @@ fn read(bytes: Vec<u8>) -> Result<u64, String> {
         zero: from,
         panels: vec![running_waiting::Panel { name: String::new(), cpus: trace.observed() }],
         cpus: trace.observed().into_iter().map(|cpu| (cpu, None)).collect(),
+        all_cpus: Vec::new(),
         group_name: String::new(),
         per_cpu: true,
         tasks: None,

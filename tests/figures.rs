@@ -15,6 +15,7 @@ fn options(from: Ts, to: Ts, cpus: &[Cpu]) -> Options {
         to,
         zero: from,
         cpus: cpus.iter().map(|cpu| (*cpu, None)).collect(),
+        all_cpus: Vec::new(),
         group_name: String::new(),
         marks: Vec::new(),
         frequency: false,

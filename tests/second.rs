@@ -399,6 +399,7 @@ fn compare(name: &str, events: &[SchedEvent]) {
         to,
         zero: from,
         cpus: cpus.into_iter().collect(),
+        all_cpus: Vec::new(),
         group_name: String::new(),
         interval,
         tasks: None,

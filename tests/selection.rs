@@ -466,3 +466,24 @@ fn a_task_that_neither_ran_nor_waited_is_no_member() {
     assert_eq!(found.members.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(), ["init 1"]);
     assert_eq!((found.gini, found.members[0].expected_percent), (Some(0.0), 100.0));
 }
+
+#[test]
+fn cpus_without_events_have_empty_lanes_and_count() {
+    let (mask, hackbench) = (fixture("mask.dat"), fixture("hackbench.dat"));
+    let drawn = |trace: &Path, command: &str, more: &[&str]| {
+        let arguments = [&[command, text_of(trace), "-q", "-o", "-", "--format", "svg"], more].concat();
+        schedviz(&arguments).success().text()
+    };
+    let lane = |svg: &str, cpu: u32| svg.contains(&format!(">{cpu}</text>"));
+    for (command, more) in [("dat2graph", [].as_slice()), ("running-waiting", &["--per-cpu"]), ("utilization", &[])] {
+        let svg = drawn(&mask, command, more);
+        assert!(svg.contains("8 CPUs (6 without any event)") && svg.contains("CPU without any event<"), "{command}");
+        assert!(svg.contains("neither idle nor busy: 2-7") && svg.contains("#f4eedf"), "{command}");
+        let some = drawn(&mask, command, &[more, &["--cpus", "0-3"]].concat());
+        assert!(some.contains("4 of 8 CPUs (2 without any event)") && some.contains("#f4eedf"), "{command}");
+        let all = drawn(&hackbench, command, more);
+        assert!(all.contains(", 8 CPUs, clock") && !all.contains("without any event") && !all.contains("#f4eedf"));
+    }
+    let svg = drawn(&mask, "dat2graph", &[]);
+    assert!((0..8).all(|cpu| lane(&svg, cpu)) && !lane(&svg, 8));
+}

@@ -375,6 +375,7 @@ fn running_and_waiting_agree_with_work_conservation() {
                 zero: from,
                 panels: vec![Panel { name: String::new(), cpus: cpus.iter().copied().collect() }],
                 cpus: cpus.iter().map(|c| (*c, None)).collect(),
+                all_cpus: Vec::new(),
                 group_name: String::new(),
                 per_cpu: true,
                 tasks: None,

@@ -103,6 +103,7 @@ fn judges(events: &[SchedEvent], from: Ts, to: Ts) {
         to,
         zero: from,
         cpus: cpus.iter().map(|cpu| (*cpu, None)).collect(),
+        all_cpus: Vec::new(),
         group_name: String::new(),
         interval: part,
         tasks: None,

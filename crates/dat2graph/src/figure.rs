@@ -19,10 +19,11 @@ const MARK_COLORS: [Color; 3] = [INK, Color::rgb(0xc0, 0x10, 0x20), Color::rgb(0
 
 /// Returns the figure of these lanes, which are in display order.
 pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Heading) -> Figure {
-    let wide = options.cpus.len() > 128;
+    let lane_count = options.lane_count();
+    let wide = lane_count > 128;
     let width = if wide { 1191 * PT } else { 842 * PT };
-    let pitch = (if wide { 700 * PT } else { 430 * PT } / options.cpus.len().max(1) as Unit).min(26 * PT);
-    let plot_height = (pitch * options.cpus.len() as Unit).max(40 * PT);
+    let pitch = (if wide { 700 * PT } else { 430 * PT } / lane_count.max(1) as Unit).min(26 * PT);
+    let plot_height = (pitch * lane_count as Unit).max(40 * PT);
     let band = frequency_bands(lanes, options);
     let texts = heading.texts(format!("{}: what every core ran", heading.trace), window_note(options));
     let mut page = Page::new(width, plot_height, &texts, &legend(lanes, report, options, &band));
@@ -38,7 +39,8 @@ pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Head
 /// Draws the lanes alone in a part of a page: their bars, names and marks.
 pub fn draw_lanes(figure: &mut Figure, lanes: &[Lane], options: &Options, scale: &TimeScale, top: Unit, height: Unit) {
     let band = frequency_bands(lanes, options);
-    let layout = LaneLayout::new(options.cpus.clone(), top, height);
+    let layout = LaneLayout::among(&options.cpus, &options.all_cpus, top, height);
+    layout.draw_silent(figure, scale.x, scale.x + scale.width);
     let share = if options.frequency && !band.is_empty() { 72 } else { 100 };
     let bar = layout.bar() * share / 100;
     layout.draw_floors(figure, scale.x, scale.x + scale.width);
@@ -67,7 +69,7 @@ pub fn draw_pale_lanes(
     draw_lanes(figure, lanes, options, scale, top, height);
     for item in figure.items.iter_mut().skip(before) {
         if let Item::Rects { fill: Paint::Solid(color), .. } = item
-            && *color != palette::OFFLINE
+            && ![palette::OFFLINE, palette::NO_EVENTS].contains(color)
         {
             *color = PALE;
         }
@@ -108,6 +110,9 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> V
     legend.push(LegendEntry { swatch: Swatch::Blank, label: "idle".into() });
     if report.lanes.iter().any(|l| l.offline_ns > 0) {
         legend.push(LegendEntry { swatch: Swatch::Line(palette::OFFLINE), label: "offline".into() });
+    }
+    if options.lane_count() > options.cpus.len() {
+        legend.push(LegendEntry { swatch: area(palette::NO_EVENTS), label: "CPU without any event".into() });
     }
     for (i, event) in report.events.iter().enumerate() {
         let (shape, color) = mark_look(i);

@@ -47,6 +47,9 @@ pub struct Options {
     pub zero: Ts,
     /// The CPUs in display order, each with its group, if it has one.
     pub cpus: Vec<(Cpu, Option<u32>)>,
+    /// All CPUs that have a lane, in display order: those of `cpus`, and those without any event. Empty where there is
+    /// none of these.
+    pub all_cpus: Vec<(Cpu, Option<u32>)>,
     /// The kind of the groups: `socket`, `node` or `LLC`; empty if there are none.
     pub group_name: String,
     /// The names of the marked events.
@@ -58,6 +61,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// Returns the number of lanes.
+    pub fn lane_count(&self) -> usize {
+        self.cpus.len().max(self.all_cpus.len())
+    }
+
     /// Returns the number of columns of a lane. With the number of lanes it bounds the marks on the page, and
     /// so the size of the file, whatever the length of the trace.
     pub fn columns(&self) -> u32 {

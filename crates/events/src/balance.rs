@@ -353,7 +353,7 @@ pub fn balance_figure(
         })
         .collect();
     let full = fullest(&lanes);
-    let height = lanes_height(options.cpus.len());
+    let height = lanes_height(options.cpus.len().max(options.all_cpus.len()));
     let span = report.to_ns.since(report.from_ns).seconds();
     let arrow = "an arrow from the core that a task leaves to the one it goes to";
     let bars = scale_of_bars(full, "migrations to that core", span);
@@ -388,7 +388,7 @@ pub fn balance_figure(
     if let Some(draw) = background {
         draw(&mut page.figure, &scale, page.top, page.height);
     }
-    let layout = LaneLayout::new(options.cpus.clone(), page.top, page.height);
+    let layout = LaneLayout::among(&options.cpus, &options.all_cpus, page.top, page.height);
     draw_herds(&mut page.figure, report, options, &scale, &layout);
     draw_bars(&mut page.figure, &lanes, full, &scale, &layout);
     // The rarest in front.
@@ -465,7 +465,7 @@ mod tests {
         assert_eq!((report.total, report.arrowed.as_slice(), report.unlisted), (2002, &[Cause::NewIdle][..], None));
         let listed = report.migrations.as_ref().expect("a list");
         assert!(listed.len() == 2002 && listed.is_sorted_by_key(|m| m.ts_ns));
-        let options = Options { zero: from, cpus: vec![(Cpu(0), None), (Cpu(1), None)] };
+        let options = Options { zero: from, cpus: vec![(Cpu(0), None), (Cpu(1), None)], all_cpus: Vec::new() };
         let figure = balance_figure(&report, &options, &Heading::default(), None);
         let of = |wanted: Color, items: &[Item]| {
             let (mut lines, mut bars, mut heads) = (0, Vec::new(), 0);

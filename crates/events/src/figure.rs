@@ -15,6 +15,9 @@ pub struct Options {
     pub zero: Ts,
     /// The CPUs in display order, each with its group.
     pub cpus: Vec<(Cpu, Option<u32>)>,
+    /// All CPUs that have a lane, in display order: those of `cpus`, and those without any event. Empty where there is
+    /// none of these.
+    pub all_cpus: Vec<(Cpu, Option<u32>)>,
 }
 
 pub(crate) const WIDTH: Unit = 842 * PT;
@@ -60,7 +63,7 @@ pub(crate) fn behind(background: Option<&DrawLanes<'_>>) -> &'static str {
 
 /// The figure of a report, over what ran, where that is known.
 pub fn figure(report: &Report, options: &Options, heading: &Heading, background: Option<&DrawLanes<'_>>) -> Figure {
-    let height = lanes_height(options.cpus.len());
+    let height = lanes_height(options.cpus.len().max(options.all_cpus.len()));
     let span = report.to_ns.since(report.from_ns).seconds();
     let density = |cpu: Cpu| report.densities.iter().find(|(c, _)| *c == cpu).map(|(_, density)| density);
     let lanes: Vec<Vec<_>> = options.cpus.iter().map(|(cpu, _)| vec![(density(*cpu), DENSITY)]).collect();
@@ -89,7 +92,7 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     if let Some(draw) = background {
         draw(&mut page.figure, &scale, page.top, page.height);
     }
-    let layout = LaneLayout::new(options.cpus.clone(), page.top, page.height);
+    let layout = LaneLayout::among(&options.cpus, &options.all_cpus, page.top, page.height);
     if !barred.is_empty() {
         draw_bars(&mut page.figure, &lanes, full, &scale, &layout);
     }

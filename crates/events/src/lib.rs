@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(shown, [(Shown::Bars, 0), (Shown::Markers, 2500)]);
         let columns: u64 = report.densities.iter().flat_map(|(_, d)| &d.0).map(|n| u64::from(*n)).sum();
         assert_eq!(columns, 7500);
-        let options = Options { zero: Ts(0), cpus: (0..3).map(|cpu| (Cpu(cpu), None)).collect() };
+        let options = Options { zero: Ts(0), cpus: (0..3).map(|cpu| (Cpu(cpu), None)).collect(), all_cpus: Vec::new() };
         let figure = figure(&report, &options, &timeline::page::Heading::default(), None);
         let marked = |item: &draw::Item| if let draw::Item::Markers { at, .. } = item { at.len() } else { 0 };
         assert_eq!(figure.items.iter().map(marked).sum::<usize>(), 2501, "one of them in the legend");

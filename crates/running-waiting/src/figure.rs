@@ -27,11 +27,12 @@ const LENGTHS: [Color; 4] = [BANDS[0], BANDS[1], BANDS[3], BANDS[5]];
 pub fn figure(report: &Report, options: &Options<'_>, heading: &Heading) -> Figure {
     let panels = report.panels.len().max(1) as Unit;
     let panel_height = (330 * PT / panels).clamp(60 * PT, 260 * PT);
-    let row = if report.rows.is_empty() { 0 } else { (260 * PT / report.rows.len() as Unit).clamp(PT, 14 * PT) };
-    let rows_height = row * report.rows.len() as Unit;
+    let lanes = report.rows.len().max(if report.rows.is_empty() { 0 } else { options.all_cpus.len() });
+    let row = if report.rows.is_empty() { 0 } else { (260 * PT / lanes as Unit).clamp(PT, 14 * PT) };
+    let rows_height = row * lanes as Unit;
     let height = panel_height * panels + if rows_height > 0 { rows_height + 12 * PT } else { 0 };
     let texts = heading.texts(format!("{}: running and waiting tasks", heading.trace), note(report, options));
-    let mut page = Page::new(WIDTH, height, &texts, &legend(report));
+    let mut page = Page::new(WIDTH, height, &texts, &legend(report, options));
     let scale = page.scale(options.from, options.to, options.zero);
     page.time_axis(&scale);
     for (i, series) in (0..).zip(&report.panels) {
@@ -40,7 +41,8 @@ pub fn figure(report: &Report, options: &Options<'_>, heading: &Heading) -> Figu
     }
     if rows_height > 0 {
         let top = page.top + panel_height * panels + 12 * PT;
-        let layout = LaneLayout::new(options.cpus.clone(), top, rows_height);
+        let layout = LaneLayout::among(&options.cpus, &options.all_cpus, top, rows_height);
+        layout.draw_silent(&mut page.figure, scale.x, scale.x + scale.width);
         let mut strips = Strips::new(&scale, 4);
         for (index, pieces) in report.rows.iter().enumerate() {
             strips.add(pieces, layout.top_of(index), layout.bar());
@@ -69,13 +71,20 @@ fn percent(ns: u64, options: &Options<'_>) -> f64 {
     100.0 * ns as f64 / (options.to.since(options.from).0 as f64).max(1.0)
 }
 
-fn legend(report: &Report) -> Vec<LegendEntry> {
+fn legend(report: &Report, options: &Options<'_>) -> Vec<LegendEntry> {
     let area = |color, label: &str| LegendEntry { swatch: Swatch::Area(Paint::Solid(color)), label: label.to_owned() };
     let went = report.panels.iter().flat_map(|p| &p.columns).any(|c| c.offline > 0.0);
     let mut legend = vec![
         area(GREEN, "running"),
         area(RED, "running + waiting"),
-        area(FAINT, if went { "cores that are online (dotted)" } else { "cores (dotted)" }),
+        area(
+            FAINT,
+            match (went, options.all_cpus.is_empty()) {
+                (true, _) => "cores that are online (dotted)",
+                (false, true) => "cores (dotted)",
+                (false, false) => "cores with events (dotted)",
+            },
+        ),
         area(VIOLATION, "share of time in violation"),
     ];
     if report.panels.iter().flat_map(|p| &p.columns).any(|c| c.unknown_ns > 0) {
@@ -90,6 +99,9 @@ fn legend(report: &Report) -> Vec<LegendEntry> {
         }
         if report.rows.iter().flatten().any(|piece| piece.has(OFFLINE)) {
             legend.push(LegendEntry { swatch: Swatch::Line(palette::OFFLINE), label: "offline".into() });
+        }
+        if options.all_cpus.len() > options.cpus.len() {
+            legend.push(area(palette::NO_EVENTS, "CPU without any event"));
         }
     }
     legend

@@ -59,6 +59,9 @@ pub struct Options<'o> {
     pub panels: Vec<Panel>,
     /// The CPUs in display order, each with its group, for the rows of run queues.
     pub cpus: Vec<(Cpu, Option<u32>)>,
+    /// All CPUs that have a lane, in display order: those of `cpus`, and those without any event. Empty where there is
+    /// none of these.
+    pub all_cpus: Vec<(Cpu, Option<u32>)>,
     /// What the groups are.
     pub group_name: String,
     /// Whether to draw the rows.

@@ -128,10 +128,15 @@ impl OrderArg {
     }
 }
 
+/// At most so many lanes of CPUs without any event are drawn where there are more of them than of others.
+const SILENT_LANES: usize = 64;
+
 /// The CPUs to show.
 pub(crate) struct Lanes {
     /// In display order, each with its group.
     pub(crate) cpus: Vec<(Cpu, Option<u32>)>,
+    /// The same and the CPUs without any event, which have empty lanes; empty where there is none of these.
+    pub(crate) all: Vec<(Cpu, Option<u32>)>,
     /// What the groups are called; nothing where there are none.
     pub(crate) group_name: String,
     /// Those that were asked for, with events or without.
@@ -190,8 +195,8 @@ impl WindowArgs {
         Topology::parse(&read_text(path)?).with_context(|| path.display().to_string())
     }
 
-    /// The CPUs to show, of those that have events.
-    pub(crate) fn cpus(&self, observed: &[Cpu], topology: &Topology) -> Result<Lanes> {
+    /// The CPUs to show, of those that have events; `silent` are those that have none.
+    pub(crate) fn cpus(&self, observed: &[Cpu], silent: &[Cpu], topology: &Topology) -> Result<Lanes> {
         let mut chosen = ChosenCpus::default();
         if let Some(list) = &self.cpus {
             let Some(wanted) = parse_cpu_list(list) else {
@@ -221,8 +226,17 @@ impl WindowArgs {
             Order::Node => "node",
             Order::Llc => "LLC",
         };
-        let cpus = cpus.into_iter().map(|cpu| (cpu, topology.group(cpu, order))).collect();
-        Ok(Lanes { cpus, group_name: name.to_owned(), chosen })
+        let silent: Vec<Cpu> = silent.iter().copied().filter(|cpu| chosen.has(*cpu)).collect();
+        // Lanes without anything in them are to leave room for the others.
+        let mut all = if silent.is_empty() || silent.len() > SILENT_LANES.max(cpus.len()) {
+            Vec::new()
+        } else {
+            [cpus.as_slice(), &silent].concat()
+        };
+        topology.arrange(&mut all, order);
+        let grouped = |cpus: Vec<Cpu>| cpus.into_iter().map(|cpu| (cpu, topology.group(cpu, order))).collect();
+        let (cpus, all) = (grouped(cpus), grouped(all));
+        Ok(Lanes { cpus, all, group_name: name.to_owned(), chosen })
     }
 }
 

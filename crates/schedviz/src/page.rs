@@ -36,10 +36,14 @@ pub(crate) fn places(n: u64) -> String {
 /// Kernel, CPUs and clock, in a line.
 pub(crate) fn facts(subject: &Subject) -> String {
     let info = subject.trace.info();
-    let (shown, observed) = (subject.shown.cpus.len(), subject.observed.len());
-    let of = if shown == observed { String::new() } else { format!(" of {observed}") };
+    // CPUs without any event are CPUs of the machine, too.
+    let silent = subject.silent().len();
+    let shown = subject.shown.cpus.len() + silent;
+    let all = subject.observed.len() + info.silent(&subject.observed).len();
+    let of = if shown == all { String::new() } else { format!(" of {all}") };
+    let without = if silent == 0 { String::new() } else { format!(" ({silent} without any event)") };
     let clock = if info.clock.is_empty() { "local" } else { &info.clock };
-    format!("Linux {}, {shown}{of} CPUs, clock {clock}", info.kernel.as_deref().unwrap_or("(unknown)"))
+    format!("Linux {}, {shown}{of} CPUs{without}, clock {clock}", info.kernel.as_deref().unwrap_or("(unknown)"))
 }
 
 /// What is not to be overlooked: losses, a cut file, CPUs without events.
@@ -90,7 +94,7 @@ pub(crate) fn general_warnings(subject: &Subject, diagnostics: &Diagnostics) -> 
     warnings.extend(subject.doubtful_topology());
     let silent = subject.silent();
     if !silent.is_empty() {
-        warnings.push(format!("CPUs without any event, not shown: {}", format_cpu_list(&silent)));
+        warnings.push(format!("CPUs without any event, neither idle nor busy: {}", format_cpu_list(&silent)));
     }
     warnings
 }

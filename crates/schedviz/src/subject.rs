@@ -84,7 +84,7 @@ impl Subject {
         let (from, to) = asked.within(start, end);
         let topology = window.topology()?;
         let observed = trace.observed();
-        let shown = window.cpus(&observed, &topology)?;
+        let shown = window.cpus(&observed, &trace.info().silent(&observed), &topology)?;
         let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());
         let subject =
             Subject { trace, path, read, drawable, start, window: asked, from, to, topology, observed, shown };
@@ -275,6 +275,7 @@ impl Subject {
             to,
             zero: self.start,
             cpus: self.shown.cpus.clone(),
+            all_cpus: self.shown.all.clone(),
             group_name: self.shown.group_name.clone(),
             marks: Vec::new(),
             frequency: false,

@@ -1,9 +1,9 @@
 //! One lane for each CPU, group by group.
 
-use draw::{Anchor, Figure, Item, Line, PT, Point, Turn, Unit};
+use draw::{Anchor, Figure, Item, Line, PT, Paint, Point, Rect, Turn, Unit};
 use sched::Cpu;
 
-use crate::palette::{FAINT, INK, RULE};
+use crate::palette::{FAINT, INK, NO_EVENTS, RULE};
 
 /// Lanes from above to below.
 #[derive(Clone, Debug)]
@@ -13,6 +13,8 @@ pub struct LaneLayout {
     height: Unit,
     group_gap: Unit,
     tops: Vec<Unit>,
+    /// The places of the lanes that have something to show, in order; the others are CPUs without any event.
+    shown: Vec<usize>,
 }
 
 impl LaneLayout {
@@ -30,7 +32,20 @@ impl LaneLayout {
             }
             tops.push(top + (i as i64 * usable / n) as Unit + gaps);
         }
-        LaneLayout { cpus, top, height: (usable / n) as Unit, group_gap, tops }
+        let shown = (0..cpus.len()).collect();
+        LaneLayout { cpus, top, height: (usable / n) as Unit, group_gap, tops, shown }
+    }
+
+    /// Lays out the lanes of `shown` among those of `all`, in the same order: the others are CPUs without any event.
+    /// Where `all` is empty, there are no others.
+    pub fn among(shown: &[(Cpu, Option<u32>)], all: &[(Cpu, Option<u32>)], top: Unit, height: Unit) -> LaneLayout {
+        if all.is_empty() {
+            return LaneLayout::new(shown.to_vec(), top, height);
+        }
+        let mut layout = LaneLayout::new(all.to_vec(), top, height);
+        let mut shown = shown.iter().peekable();
+        layout.shown.retain(|place| shown.next_if(|(cpu, _)| *cpu == all[*place].0).is_some());
+        layout
     }
 
     /// The height of a lane, the space below it included.
@@ -43,9 +58,22 @@ impl LaneLayout {
         if self.height >= 4 * PT { self.height * 86 / 100 } else { self.height.max(1) }
     }
 
-    /// The upper edge of the lane in this place.
+    /// The upper edge of the lane in this place among those that have something to show.
     pub fn top_of(&self, index: usize) -> Unit {
-        self.tops.get(index).copied().unwrap_or(self.top)
+        self.shown.get(index).map_or(self.top, |place| self.top_at(*place))
+    }
+
+    /// The upper edge of the lane in this place among all.
+    fn top_at(&self, place: usize) -> Unit {
+        self.tops.get(place).copied().unwrap_or(self.top)
+    }
+
+    /// Tints the lanes of CPUs without any event: what such a CPU did is unknown.
+    pub fn draw_silent(&self, figure: &mut Figure, x: Unit, right: Unit) {
+        let mut shown = self.shown.iter().peekable();
+        let silent = self.tops.iter().enumerate().filter(|(place, _)| shown.next_if(|shown| *shown == place).is_none());
+        let rects = silent.map(|(_, top)| Rect { x, y: *top, w: right - x, h: self.bar() }).collect();
+        figure.push(Item::Rects { fill: Paint::Solid(NO_EVENTS), rects });
     }
 
     /// The lower edge of all lanes.
@@ -75,7 +103,7 @@ impl LaneLayout {
         for (i, (cpu, group)) in self.cpus.iter().enumerate() {
             since_group = if i > 0 && self.cpus[i - 1].1 == *group { since_group + 1 } else { 0 };
             if since_group % every == 0 {
-                let at = Point { x: x - 4 * PT, y: self.top_of(i) + self.bar() / 2 + size * 35 / 100 };
+                let at = Point { x: x - 4 * PT, y: self.top_at(i) + self.bar() / 2 + size * 35 / 100 };
                 figure.text(at, size, Anchor::End, INK, &cpu.to_string());
             }
         }
@@ -96,7 +124,7 @@ impl LaneLayout {
                 continue;
             }
             if let Some(group) = self.cpus[first].1 {
-                let (top, bottom) = (self.top_of(first), self.top_of(i - 1) + self.height);
+                let (top, bottom) = (self.top_at(first), self.top_at(i - 1) + self.height);
                 let text = format!("{group_name} {group}");
                 let size = 7 * PT;
                 if draw::text::width(&text, size) < bottom - top {
@@ -105,7 +133,7 @@ impl LaneLayout {
                 }
             }
             if i < self.cpus.len() {
-                let y = self.top_of(i) - self.group_gap / 2 - (self.height - self.bar()) / 2;
+                let y = self.top_at(i) - self.group_gap / 2 - (self.height - self.bar()) / 2;
                 rules.push(Line { from: Point { x: x - 28 * PT, y }, to: Point { x: right, y } });
             }
             first = i;
@@ -138,6 +166,28 @@ mod tests {
             assert!(names.windows(2).all(|w| w[1].0 - w[0].0 >= w[1].1), "{n} lanes");
             assert!(names.len() > 60.min(n as usize - 1), "{} names of {n} lanes", names.len());
         }
+    }
+
+    #[test]
+    fn cpus_without_events_have_tinted_lanes() {
+        let all: Vec<(Cpu, Option<u32>)> = (0..8).map(|cpu| (Cpu(cpu), None)).collect();
+        let shown = [all[1], all[2], all[6]];
+        let (layout, plain) = (LaneLayout::among(&shown, &all, 100, 8_000), LaneLayout::new(all.clone(), 100, 8_000));
+        assert_eq!([0, 1, 2].map(|place| layout.top_of(place)), [1, 2, 6].map(|place| plain.top_of(place)));
+        let mut figure = Figure::new(1000 * PT, 800 * PT, "lanes");
+        layout.draw_silent(&mut figure, 10, 30);
+        let tinted = |figure: &Figure| -> Vec<(Unit, Unit)> {
+            let rects = figure.items.iter().flat_map(|item| match item {
+                Item::Rects { fill: Paint::Solid(NO_EVENTS), rects } => rects.as_slice(),
+                _ => &[],
+            });
+            rects.map(|rect| (rect.y, rect.h)).collect()
+        };
+        let expected = [0, 3, 4, 5, 7].map(|cpu| (100 + cpu * 1_000, plain.bar()));
+        assert_eq!(tinted(&figure), expected);
+        let mut figure = Figure::new(1000 * PT, 800 * PT, "lanes");
+        LaneLayout::among(&all, &[], 100, 8_000).draw_silent(&mut figure, 10, 30);
+        assert_eq!(tinted(&figure), []);
     }
 
     #[test]

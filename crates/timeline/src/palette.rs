@@ -31,6 +31,8 @@ pub const PALETTE: [Color; 16] = [
 pub const OTHER: Color = Color::grey(0x50);
 /// Several tasks in one column, none of which has the most.
 pub const MIXED: Color = Color::grey(0xa8);
+/// The ground of the lane of a CPU without any event.
+pub const NO_EVENTS: Color = Color::rgb(0xf4, 0xee, 0xdf);
 /// Time in which a CPU is offline.
 pub const OFFLINE: Color = Color::grey(0x90);
 /// Text and axes.

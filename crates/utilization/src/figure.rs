@@ -4,7 +4,7 @@ use crate::{Class, Heat, Options, UtilizationReport};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use timeline::LaneLayout;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
-use timeline::palette::{BANDS, FAINT, INK, PALETTE, RULE};
+use timeline::palette::{BANDS, FAINT, INK, NO_EVENTS, PALETTE, RULE};
 
 const WIDTH: Unit = 842 * PT;
 const STACK: Unit = 150 * PT;
@@ -42,28 +42,30 @@ fn label(class: Class) -> &'static str {
 
 /// The figure of a report.
 pub fn figure(report: &UtilizationReport, options: &Options, heading: &Heading) -> Figure {
-    let row = (320 * PT / options.cpus.len().max(1) as Unit).clamp(PT / 2, 12 * PT);
-    let rows = row * options.cpus.len() as Unit;
+    let lanes = options.cpus.len().max(options.all_cpus.len());
+    let row = (320 * PT / lanes.max(1) as Unit).clamp(PT / 2, 12 * PT);
+    let rows = row * lanes as Unit;
     let total = report.all.total().max(1) as f64;
     let note = format!(
         "Busy {:.2} % of the time. Above: what all CPUs did, stacked; below: how busy each CPU was, light to dark.",
         100.0 * report.all.busy() as f64 / total
     );
     let texts = heading.texts(format!("{}: utilization", heading.trace), note);
-    let mut page = Page::new(WIDTH, STACK + GAP + rows, &texts, &legend(report));
+    let mut page = Page::new(WIDTH, STACK + GAP + rows, &texts, &legend(report, options));
     let scale = page.scale(options.from, options.to, options.zero);
     page.time_axis(&scale);
     let edges: Vec<(Unit, Unit)> =
         report.columns.iter().map(|(start, length, _)| (scale.at(*start), scale.at(start.after(*length)))).collect();
     let top = page.top;
     stacked(&mut page.figure, report, &edges, top);
-    let layout = LaneLayout::new(options.cpus.clone(), top + STACK + GAP, rows);
+    let layout = LaneLayout::among(&options.cpus, &options.all_cpus, top + STACK + GAP, rows);
+    layout.draw_silent(&mut page.figure, Page::LEFT, Page::LEFT + scale.width);
     heat(&mut page.figure, report, &edges, &layout);
     layout.draw(&mut page.figure, Page::LEFT, Page::LEFT + scale.width, &options.group_name);
     page.figure
 }
 
-fn legend(report: &UtilizationReport) -> Vec<LegendEntry> {
+fn legend(report: &UtilizationReport, options: &Options) -> Vec<LegendEntry> {
     let all = report.all.all();
     let total = report.all.total().max(1) as f64;
     let entry = |class: Class| {
@@ -79,6 +81,10 @@ fn legend(report: &UtilizationReport) -> Vec<LegendEntry> {
     let mut entries: Vec<LegendEntry> = Class::ALL.into_iter().filter_map(entry).collect();
     for (band, share) in BANDS.iter().skip(1).zip(["to 20 %", "to 40 %", "to 60 %", "to 80 %", "to 100 % busy"]) {
         entries.push(LegendEntry { swatch: Swatch::Area(Paint::Solid(*band)), label: share.into() });
+    }
+    if options.all_cpus.len() > options.cpus.len() {
+        let swatch = Swatch::Area(Paint::Solid(NO_EVENTS));
+        entries.push(LegendEntry { swatch, label: "CPU without any event".into() });
     }
     entries
 }

@@ -94,6 +94,9 @@ pub struct Options {
     pub zero: Ts,
     /// The CPUs, in the order in which they are drawn, with their groups.
     pub cpus: Vec<(Cpu, Option<u32>)>,
+    /// All CPUs that have a lane, in display order: those of `cpus`, and those without any event. Empty where there is
+    /// none of these.
+    pub all_cpus: Vec<(Cpu, Option<u32>)>,
     /// What the groups are called.
     pub group_name: String,
     /// The length of an interval.

@@ -463,7 +463,7 @@ fn quoted(text: &str) -> String {
 
 /// What figures of events show.
 pub(crate) fn options(subject: &Subject) -> events::Options {
-    events::Options { zero: subject.start, cpus: subject.shown.cpus.clone() }
+    events::Options { zero: subject.start, cpus: subject.shown.cpus.clone(), all_cpus: subject.shown.all.clone() }
 }
 
 /// Writes what `put` puts into words of the same records, in their order; all threads put.

@@ -72,6 +72,7 @@ pub(crate) fn plain(subject: &Subject) -> Result<Options<'static>> {
         zero: subject.start,
         panels: panels(None, &subject.shown.cpus, &subject.topology)?,
         cpus: subject.shown.cpus.clone(),
+        all_cpus: subject.shown.all.clone(),
         group_name: subject.shown.group_name.clone(),
         per_cpu: true,
         tasks: None,

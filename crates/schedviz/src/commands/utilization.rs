@@ -73,6 +73,7 @@ pub(crate) fn plain(subject: &Subject) -> Options {
         to: subject.to,
         zero: subject.start,
         cpus: subject.shown.cpus.clone(),
+        all_cpus: subject.shown.all.clone(),
         group_name: subject.shown.group_name.clone(),
         interval: Dur(round_step(subject.to.since(subject.from).0 / 20)),
         tasks: None,

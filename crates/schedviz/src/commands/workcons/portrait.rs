@@ -40,7 +40,7 @@ pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnos
             }),
         })
         .collect();
-    let cpus = subject.shown.cpus.len().max(1) as Unit;
+    let cpus = subject.shown.cpus.len().max(subject.shown.all.len()).max(1) as Unit;
     let lane_height = (200 * PT / cpus).clamp(PT, 14 * PT) * cpus;
     let all: Vec<Lane> = views.iter().flat_map(|(lanes, _)| lanes).cloned().collect();
     let legend = views.first().map_or_else(Vec::new, |(_, options)| dat2graph::area_legend(&all, options, 14));
