@@ -289,6 +289,10 @@ fn with_libtraceevent_lists_are_the_report() {
         if !in_seconds || trace.has_time().is_err() || trace.selected_buffers().len() > 1 {
             continue;
         }
+        // trace-cmd 3.1.6 mixes the calls of idle tasks: function graphs are compared line by line above.
+        if text.contains(": funcgraph_entry: ") || text.contains(": funcgraph_exit: ") {
+            continue;
+        }
         let list =
             support::schedviz(&["events", "--list", "-q", "--latency-format=never", path.to_str().expect("a path")])
                 .success()
@@ -296,7 +300,11 @@ fn with_libtraceevent_lists_are_the_report() {
         let (mut ours, mut theirs) = (list.lines(), text.lines().filter(|l| !l.starts_with("cpus=")));
         loop {
             let (a, b) = (ours.next(), theirs.next());
-            assert_eq!(a.map(str::trim_end), b.map(str::trim_end), "{}", path.display());
+            // A switch or a fork can give the name that the recorder did not save.
+            let is_unnamed = b.is_some_and(|line| line.trim_start().starts_with("<...>-"));
+            let part =
+                |line: &'_ str| line.get(if is_unnamed { 16 } else { 0 }..).map(|line| line.trim_end().to_owned());
+            assert_eq!(a.and_then(part), b.and_then(part), "{}", path.display());
             if a.is_none() {
                 break;
             }
