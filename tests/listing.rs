@@ -33,6 +33,35 @@ fn markers_of_kernels_before_5_5_have_their_text() {
     assert_eq!(texts, [1, 2, 3].map(|cpu| format!("find_busiest_group: no imbalance cpu={cpu}")));
 }
 
+/// The option TIME_SHIFT of a guest with two CPUs, one sample each: offsets of 5 and 7 s.
+#[test]
+fn a_guests_events_are_listed_in_the_hosts_time() {
+    let mut shift = [1u64.to_le_bytes().as_slice(), &0u32.to_le_bytes(), &2u32.to_le_bytes()].concat();
+    for offset in [5_000_000_000_i64, 7_000_000_000] {
+        shift.extend(1u32.to_le_bytes());
+        [0, offset, 1].iter().for_each(|number: &i64| shift.extend(number.to_le_bytes()));
+    }
+    let exit = |ts: i64, cpu: u32| {
+        let kind = Kind::Exit { pid: Pid(7) };
+        SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(7), flags: 0, kind }
+    };
+    let events = [exit(1_000, 0), exit(2_000, 1), exit(2_000_003_000, 0)];
+    let guest = TraceBuilder { options: vec![(12, shift)], ..TraceBuilder::default() }.events(&events);
+    let times = |arguments: &[&str]| -> Vec<String> {
+        let lines = list_of("listing-guest", &guest, arguments);
+        lines
+            .lines()
+            .map(|l| l.split(['[', ']', ' ', ':']).filter(|w| w.contains('.') && !w.contains('<')).collect())
+            .collect()
+    };
+    assert_eq!(times(&[]), ["0.000001000", "0.000002000", "2.000003000"]);
+    // The order is that of the host: 5.000001, 7.000002 and 7.000003 s.
+    assert_eq!(times(&["--host-time"]), ["5.000001000", "7.000002000", "7.000003000"]);
+    let file = fixture("hackbench.dat");
+    let refused = schedviz(&["info", "--host-time", file.to_str().expect("a path")]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("no TIME_SHIFT"), "{}", refused.stderr);
+}
+
 #[test]
 fn printk_arguments_of_kernels_before_5_5_are_read() {
     let mut trace = TraceBuilder { printk: "0xff10 : \"moved %d of %s\\n\"\n".into(), ..TraceBuilder::default() };

@@ -88,6 +88,7 @@ struct Tally {
 struct Counter<'c> {
     tally: Tally,
     trace: &'c Trace,
+    cpu: Cpu,
     common: CommonAt,
 }
 
@@ -103,7 +104,7 @@ impl Visitor for Counter<'_> {
             }
         }
         if t.first.is_none() || t.pending.is_some() {
-            t.goes_on(raw.ts, self.trace);
+            t.goes_on(raw.ts, self.cpu, self.trace);
         }
         t.last = raw.ts;
     }
@@ -129,13 +130,13 @@ impl Tally {
 
     /// An event at `ts` is the first one, or the first after a loss.
     #[cold]
-    fn goes_on(&mut self, ts: u64, trace: &Trace) {
+    fn goes_on(&mut self, ts: u64, cpu: Cpu, trace: &Trace) {
         if let Some(loss) = self.pending.take() {
             if self.first.is_none() {
                 self.lead = Some(loss);
             } else {
                 self.marked.note(loss);
-                let gap = trace.ts(ts).since(trace.ts(self.last));
+                let gap = trace.ts(cpu, ts).since(trace.ts(cpu, self.last));
                 self.gap_ns = self.gap_ns.saturating_add(gap.0);
             }
         }
@@ -165,7 +166,8 @@ impl CpuCounts {
 
     /// Adds the stretch that follows. `pending` is a loss that no event has ended yet.
     fn join(&mut self, t: &Tally, pending: &mut Option<Loss>, trace: &Trace) {
-        let ts = |raw: u64| trace.ts(raw);
+        let cpu = self.cpu;
+        let ts = |raw: u64| trace.ts(cpu, raw);
         if let Some(first) = t.first {
             let lead = t.lead.map(|lead| join_losses(*pending, lead)).or(*pending);
             *pending = None;
@@ -252,7 +254,7 @@ impl Trace {
     }
 
     fn tally(&self, pages: &CpuPages, units: std::ops::Range<usize>) -> Tally {
-        let mut counter = Counter { tally: Tally::default(), trace: self, common: *self.common() };
+        let mut counter = Counter { tally: Tally::default(), trace: self, cpu: pages.cpu, common: *self.common() };
         for unit in units {
             pages.walk(self.source(), unit, &mut counter);
             self.count_read(pages, unit);

@@ -82,6 +82,11 @@ pub enum Error {
         /// What to do.
         advice: &'static str,
     },
+    /// The host's time is asked for, and the file has none.
+    #[error(
+        "--host-time: the file has no TIME_SHIFT, which relates a guest's clock to its host's. Record host and guest together with trace-cmd record -A"
+    )]
+    NoHost,
     /// There are no events to show.
     #[error("the trace holds no events{}", if .why.is_empty() { String::new() } else { format!(": {}", .why) })]
     NoEvents {

@@ -20,6 +20,7 @@ mod error;
 mod expr;
 mod format;
 mod graph;
+mod guest;
 mod header;
 mod limits;
 mod lock_sleep;

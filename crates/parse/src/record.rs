@@ -72,7 +72,7 @@ struct Collector<'c> {
 
 impl Visitor for Collector<'_> {
     fn record(&mut self, raw: &Raw<'_>) {
-        let ts = self.trace.ts(raw.ts).max(self.unit.last.unwrap_or(Ts::MIN));
+        let ts = self.trace.ts(self.cpu, raw.ts).max(self.unit.last.unwrap_or(Ts::MIN));
         self.unit.last = Some(ts);
         self.unit.records = self.unit.records.wrapping_add(1);
         let at = (raw.payload.as_ptr() as usize).wrapping_sub(self.bytes.as_ptr() as usize);

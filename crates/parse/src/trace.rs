@@ -6,6 +6,7 @@ use crate::clock::{ClockKind, Conversion};
 use crate::count::Counts;
 use crate::error::Error;
 use crate::format::EventFormat;
+use crate::guest::TimeShift;
 use crate::header::{BufferHeader, BufferInfo, CpuStat, Header, Version};
 use crate::limits;
 use crate::page::PageLayout;
@@ -65,6 +66,8 @@ pub struct Options {
     pub clock: Option<String>,
     /// The frequency of a clock that counts cycles.
     pub clock_hz: Option<u64>,
+    /// Gives the times of a guest's file in the host's time, by its TIME_SHIFT.
+    pub host_time: bool,
 }
 
 /// What is in the file, without reading its events.
@@ -90,6 +93,8 @@ pub struct TraceInfo {
     pub stats: Vec<CpuStat>,
     /// Recorded in a guest together with its host (TIME_SHIFT).
     pub guest: bool,
+    /// The times of a guest's file are given in the host's time.
+    pub host_time: bool,
 }
 
 impl TraceInfo {
@@ -230,6 +235,9 @@ impl Trace {
         let options = &self.header.options;
         let conversion = Conversion::new(&self.clock, options.tsc, self.options.clock_hz, options.shift_ns());
         self.conversion = conversion.map_err(|e| e.to_string());
+        if self.options.host_time && options.time_shift.is_none() {
+            return Err(Error::NoHost);
+        }
         self.leave_out_disjoint();
         Ok(())
     }
@@ -284,6 +292,7 @@ impl Trace {
                 .collect(),
             stats: options.stats.clone(),
             guest: options.guest,
+            host_time: self.shift().is_some(),
         }
     }
 
@@ -401,12 +410,18 @@ impl Trace {
 
     /// Whether raw stamps are instants as they are.
     pub(crate) fn stamps_are_instants(&self) -> bool {
-        self.conversion.as_ref().map_or(true, Conversion::is_identity)
+        self.shift().is_none() && self.conversion.as_ref().map_or(true, Conversion::is_identity)
     }
 
-    /// The instant of a raw stamp. Of a clock without a unit, the stamp itself.
+    /// From the guest's time to the host's, where that is asked for.
+    fn shift(&self) -> Option<&TimeShift> {
+        self.header.options.time_shift.as_ref().filter(|_| self.options.host_time)
+    }
+
+    /// The instant of a raw stamp of a CPU. For a clock without a unit it is the stamp itself.
     #[inline]
-    pub(crate) fn ts(&self, raw: u64) -> Ts {
+    pub(crate) fn ts(&self, cpu: Cpu, raw: u64) -> Ts {
+        let raw = self.shift().map_or(raw, |shift| shift.host(cpu, raw));
         match &self.conversion {
             Ok(conversion) => conversion.ts(raw),
             Err(_) => Conversion::default().ts(raw),

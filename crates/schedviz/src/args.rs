@@ -24,6 +24,9 @@ pub(crate) struct ReadArgs {
     /// The frequency of a clock that counts cycles (x86-tsc): 2394374000, or 2394.374MHz
     #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Reading")]
     clock_hz: Option<u64>,
+    /// Times of a guest's recording on the host's clock, by the TIME_SHIFT in the file (trace-cmd record -A)
+    #[arg(long, help_heading = "Reading")]
+    host_time: bool,
     /// Threads to use; 0 for all. Changes nothing but the speed
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Reading")]
     threads: usize,
@@ -50,6 +53,7 @@ impl ReadArgs {
             buffer: self.buffer.clone(),
             clock: self.clock.clone(),
             clock_hz: self.clock_hz,
+            host_time: self.host_time,
         };
         Trace::open(path, options).map_err(|e| named(path, e))
     }
@@ -62,6 +66,9 @@ impl ReadArgs {
         add_word(&mut command, "--buffer ", self.buffer.as_ref());
         add_word(&mut command, "--clock ", self.clock.as_ref());
         add_word(&mut command, "--clock-hz ", self.clock_hz.map(|hz| hz.to_string()));
+        if self.host_time {
+            command.push_str(" --host-time");
+        }
         add_word(&mut command, "--topology ", window.topology.as_ref());
         add_word(&mut command, "--order ", window.order.map(OrderArg::name));
         let name = sched::event::escape(path.as_os_str().as_encoded_bytes());
@@ -464,6 +471,7 @@ mod tests {
             buffer: Some("top".into()),
             clock: None,
             clock_hz: Some(2_000_000),
+            host_time: false,
             threads: 2,
             quiet: true,
             color: clap::ColorChoice::Auto,

@@ -3,6 +3,7 @@
 use super::Reader;
 use crate::bytes::{Bytes, Eof, number, until_nul};
 use crate::clock::TscScale;
+use crate::guest::TimeShift;
 use crate::limits;
 use sched::Diagnostic;
 use sched::event::escape;
@@ -67,6 +68,7 @@ pub(crate) struct Options {
     pub(crate) cpu_count: Option<u32>,
     pub(crate) tsc: Option<TscScale>,
     pub(crate) guest: bool,
+    pub(crate) time_shift: Option<TimeShift>,
     pub(crate) host: bool,
     pub(crate) stats: Vec<CpuStat>,
     pub(crate) buffers: Vec<BufferOption>,
@@ -121,7 +123,10 @@ impl Options {
             7 => self.offset_ns = Some(number(text).ok_or(Eof)?),
             8 => self.cpu_count = Some(payload.u32()?),
             9 => self.writer = Some(shown()),
-            12 => self.guest = true,
+            12 => {
+                self.guest = true;
+                self.time_shift = Some(TimeShift::parse(payload)?);
+            }
             13 => self.host = true,
             14 => self.tsc = Some(TscScale { mult: payload.u32()?, shift: payload.u32()? }),
             16..=21 => {

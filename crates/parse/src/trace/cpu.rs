@@ -70,7 +70,7 @@ impl Ends<'_> {
 
 impl Visitor for Ends<'_> {
     fn record(&mut self, raw: &Raw<'_>) {
-        let ts = self.trace.ts(raw.ts);
+        let ts = self.trace.ts(self.cpu, raw.ts);
         if self.first.is_none() {
             self.begin(raw, ts);
         } else if self.stacks {
@@ -148,7 +148,7 @@ impl Trace {
             let mut parsed = slots.filter_map(|page| Page::parse(page, &pages.layout).ok());
             parsed.find(|page| !page.is_empty()).map(|page| page.ts)
         })?;
-        Some(self.ts(ts))
+        Some(self.ts(pages.cpu, ts))
     }
 
     /// The CPUs that have events in the buffers that are read.

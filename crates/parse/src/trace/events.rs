@@ -74,7 +74,7 @@ impl Visitor for Decoder<'_> {
 
     #[inline(always)]
     fn record(&mut self, raw: &Raw<'_>) {
-        let mut ts = if self.is_instant { Conversion::as_is(raw.ts) } else { self.trace.ts(raw.ts) };
+        let mut ts = if self.is_instant { Conversion::as_is(raw.ts) } else { self.trace.ts(self.cpu, raw.ts) };
         self.unit.records = self.unit.records.wrapping_add(1);
         if ts < self.last || ts == Ts::MAX || (!self.is_instant && ts == Ts::MIN) {
             ts = self.mend(raw.payload, ts);

@@ -338,6 +338,7 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     };
     line("lost", lost);
     if info.guest {
-        line("guest", "recorded in a guest; times are the guest's own".into());
+        let times = if info.host_time { "the host's" } else { "the guest's own (the host's with --host-time)" };
+        line("guest", format!("recorded in a guest; times are {times}"));
     }
 }
