@@ -10,7 +10,6 @@
 //! the file has its size. trace-cmd is slow, so it reports a tenth of that, and its time is scaled up;
 //! its columns are empty if it is not installed.
 
-use parse::{Options, Trace};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -21,6 +20,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use testkit::{Order, Ring, Simulation, TraceBuilder, timed};
+use tracedat::{Options, Trace};
 
 /// The pages of each CPU.
 type Pages = BTreeMap<u32, Vec<Vec<u8>>>;

@@ -2,9 +2,9 @@
 //!
 //! `cargo run --example busiest -- tests/fixtures/hackbench.dat`
 
-use parse::{Options, Trace};
 use sched::{Analysis, Pass, Pid, SchedState, Span, TaskState, Ts};
 use std::collections::HashMap;
+use tracedat::{Options, Trace};
 
 #[derive(Default)]
 struct Busiest(HashMap<Pid, (String, u64)>);

@@ -3,11 +3,11 @@
 
 mod pages;
 
-use parse::{Error, Options, Trace};
 use sched::pass::EventSource;
 use sched::{Comm, Cpu, Diagnostic, Diagnostics, Kind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use std::ops::ControlFlow;
 use testkit::{Age, Buffer, Compression, Layout, Order, Ring, Simulation, TraceBuilder};
+use tracedat::{Error, Options, Trace};
 
 fn open(bytes: Vec<u8>) -> Result<Trace, Error> {
     Trace::from_bytes(bytes, Options { threads: 1, ..Options::default() })

@@ -2,7 +2,6 @@
 //! panics, nothing hangs, and each refusal is a message that a user can act on.
 
 use crate::support::{fixture, recordings, schedviz, scratch};
-use parse::{Options as ReadOptions, Trace, Want};
 use sched::{ChosenCpus, Diagnostic, Pass, Replay, Ts};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,6 +9,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use testkit::{Compression, Simulation, TraceBuilder};
+use tracedat::{Options as ReadOptions, Trace, Want};
 use workcons::{Options, WorkConservation};
 
 /// The time limit for one input of this size, even without optimisation and beside other tests.
@@ -26,7 +26,7 @@ fn fixtures() -> Vec<PathBuf> {
 
 /// Reads a file in every way. Returns the number of its events, or the error message.
 fn read(bytes: Vec<u8>) -> Result<u64, String> {
-    let options = parse::Options { threads: 1, ..parse::Options::default() };
+    let options = tracedat::Options { threads: 1, ..tracedat::Options::default() };
     let trace = Trace::from_bytes(bytes, options).map_err(|e| e.to_string())?;
     let counted: u64 = trace.event_counts().iter().map(|e| e.count).sum();
     let mut left = 200;
@@ -163,7 +163,7 @@ fn a_replay_of_damage_comes_to_its_end() {
     for at in (2000..whole.len()).step_by(1999) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x80;
-        let options = parse::Options { threads: 1, ..parse::Options::default() };
+        let options = tracedat::Options { threads: 1, ..tracedat::Options::default() };
         let Ok(trace) = Trace::from_bytes(bytes, options) else { continue };
         let Ok(events) = trace.events() else { continue };
         let Ok(mut replay) = Replay::with(events, 300, 8) else { continue };
@@ -177,7 +177,8 @@ fn a_replay_of_damage_comes_to_its_end() {
 
 /// Returns the number of events of each CPU, and the numbers of CPUs whose data overlap and whose data are cut.
 fn per_cpu(bytes: Vec<u8>) -> (BTreeMap<u32, u64>, u64, u64) {
-    let trace = Trace::from_bytes(bytes, parse::Options { threads: 1, ..parse::Options::default() }).expect("readable");
+    let trace =
+        Trace::from_bytes(bytes, tracedat::Options { threads: 1, ..tracedat::Options::default() }).expect("readable");
     let counts = trace.counts();
     let found = trace.diagnostics();
     let events = counts.buffers[0].cpus.iter().map(|cpu| (cpu.cpu.0, cpu.events)).filter(|(_, n)| *n > 0).collect();
@@ -211,7 +212,8 @@ fn data_that_overlap_are_read_once() {
 
 /// Returns the number of events of each CPU of each buffer.
 fn by_buffer(trace: &Trace) -> Vec<BTreeMap<u32, u64>> {
-    let events = |cpus: &[parse::CpuCounts]| cpus.iter().map(|c| (c.cpu.0, c.events)).filter(|(_, n)| *n > 0).collect();
+    let events =
+        |cpus: &[tracedat::CpuCounts]| cpus.iter().map(|c| (c.cpu.0, c.events)).filter(|(_, n)| *n > 0).collect();
     trace.counts().buffers.iter().map(|buffer| events(&buffer.cpus)).collect()
 }
 
@@ -224,7 +226,7 @@ fn data_whose_table_is_cut_off_are_found() {
     for path in files {
         let whole = std::fs::read(&path).expect("a file");
         let open = |bytes: &[u8]| {
-            Trace::from_bytes(bytes.to_vec(), parse::Options { threads: 1, ..parse::Options::default() })
+            Trace::from_bytes(bytes.to_vec(), tracedat::Options { threads: 1, ..tracedat::Options::default() })
         };
         let complete = open(&whole).expect("readable");
         if complete.info().version.number != 7 {
@@ -272,7 +274,7 @@ fn cpus_restored_in_the_wrong_order_are_renumbered() {
         let in_order = listed.iter().map(|cpu| parts.get(cpu).cloned().unwrap_or_default());
         wrong.buffers[0].cpus = (0..).zip(in_order).collect();
         let read = |bytes: Vec<u8>| {
-            let trace = Trace::from_bytes(bytes, parse::Options::default()).expect("readable");
+            let trace = Trace::from_bytes(bytes, tracedat::Options::default()).expect("readable");
             let mut records = Vec::new();
             trace.records(&mut |record| {
                 records.push((record.ts, record.cpu, record.id(), record.pid()));
@@ -308,7 +310,7 @@ fn events_counted_but_not_written_are_reported() {
         TraceBuilder { options, ..TraceBuilder::default() }.events(&sim.events).build()
     };
     let missing = |bytes: &[u8], threads: usize, to: Option<Ts>| {
-        let options = parse::Options { threads, ..parse::Options::default() };
+        let options = tracedat::Options { threads, ..tracedat::Options::default() };
         let trace = Trace::from_bytes(bytes.to_vec(), options).expect("readable");
         let options = Options::default();
         let pass = Pass::over(trace.events().expect("times")).window(sched::Window { from: None, to });
@@ -345,7 +347,7 @@ fn events_counted_but_not_written_are_reported() {
 #[test]
 fn recordings_hold_all_counted_events() {
     for path in recordings() {
-        let trace = Trace::open(&path, parse::Options::default()).expect("readable");
+        let trace = Trace::open(&path, tracedat::Options::default()).expect("readable");
         let mut found = trace.diagnostics().clone();
         found.merge(&trace.counts().diagnostics);
         let path = path.display().to_string();

@@ -4,12 +4,12 @@
 //! they fail.
 
 use crate::support;
-use parse::{Field, Options, Record, Trace};
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
+use tracedat::{Field, Options, Record, Trace};
 
 fn report(path: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("trace-cmd").arg("report").args(arguments).arg("-i").arg(path).output();
@@ -218,7 +218,7 @@ fn listed_events_are_those_of_the_report() {
         };
         let mut stacks = text.lines().filter(|l| l.starts_with("=>"));
         // A call of a function graph waits for the record behind it: with its return it is a leaf, in one line.
-        let mut call: Option<parse::Kept> = None;
+        let mut call: Option<tracedat::Kept> = None;
         let mut split = 0;
         trace.records(&mut |record| {
             if let Some(call) = call.take() {

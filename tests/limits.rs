@@ -2,13 +2,13 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::{root, schedviz_in, scratch};
-use parse::Trace;
 use sched::{Comm, Cpu, Diagnostic, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use testkit::{Buffer, Compression, Measured, TraceBuilder, measured};
+use tracedat::Trace;
 
 /// Every command that reads a trace.
 const COMMANDS: [&[&str]; 15] = [
@@ -131,7 +131,7 @@ fn the_chunks_of_a_small_file_are_bounded() {
     let pages: Vec<Vec<u8>> = sixteen.iter().cycle().take(2560).cloned().collect();
     let file = on_cpus(24, &pages, builder).build();
     assert!(file.len() < 200_000, "{} bytes", file.len());
-    let trace = Trace::from_bytes(file.clone(), parse::Options::default()).expect("a trace");
+    let trace = Trace::from_bytes(file.clone(), tracedat::Options::default()).expect("a trace");
     // All 24 chunks have 240 MiB; so many bytes expand to 32 MiB and 256 for each of them.
     let affordable = (32 + file.len() as u64 / 4096) / 10;
     assert!((3..20).contains(&affordable), "{affordable}");
@@ -156,7 +156,7 @@ fn pieces_of_large_chunks_have_the_same_events() {
     let listed = |chunk_pages| {
         let builder = TraceBuilder { compression: Compression::Zstd, chunk_pages, ..TraceBuilder::default() };
         let file = builder.events(&run.events).build();
-        let trace = Trace::from_bytes(file, parse::Options::default()).expect("a trace");
+        let trace = Trace::from_bytes(file, tracedat::Options::default()).expect("a trace");
         assert_eq!(trace.diagnostics().count(Diagnostic::BeyondLimit), 0);
         crate::support::events(&trace)
     };
@@ -169,7 +169,8 @@ fn pieces_of_large_chunks_have_the_same_events() {
 /// room for.
 #[test]
 fn rows_of_instances_are_bounded_by_the_file() {
-    let trace = Trace::from_bytes(hostile("instances-share-table.dat"), parse::Options::default()).expect("a header");
+    let trace =
+        Trace::from_bytes(hostile("instances-share-table.dat"), tracedat::Options::default()).expect("a header");
     assert!(trace.diagnostics().count(Diagnostic::BeyondLimit) > 0);
     assert!(trace.info().buffers.len() < 20, "{}", trace.info().buffers.len());
 }
@@ -178,7 +179,8 @@ fn rows_of_instances_are_bounded_by_the_file() {
 fn counts_in_the_header_are_bounded() {
     let stat = |cpu: u32| (2, format!("CPU: {cpu}\nentries: 1\nread events: 0\n").into_bytes());
     let formats = |count: u32| (0..count).map(|id| ("many".to_owned(), format!("name: e{id}\nID: {}\n", id % 60_000)));
-    let open = |builder: TraceBuilder| Trace::from_bytes(builder.build(), parse::Options::default()).expect("a trace");
+    let open =
+        |builder: TraceBuilder| Trace::from_bytes(builder.build(), tracedat::Options::default()).expect("a trace");
     let beyond = |trace: &Trace| trace.diagnostics().count(Diagnostic::BeyondLimit);
     let with = |options: Vec<(u16, Vec<u8>)>| TraceBuilder { options, ..on_cpus(1, &[], TraceBuilder::default()) };
     let trace = open(with((0..65_536 + 5).map(stat).collect()));

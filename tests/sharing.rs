@@ -3,11 +3,11 @@
 
 use crate::support::{fixture, golden, recordings, schedviz, schedviz_in, scratch};
 use fairness::Fairness;
-use parse::Trace;
 use sched::pass::{EventSource, Window};
 use sched::{Analysis, ChosenCpus, Cpu, Dur, Kind, Load, Pass, Pid, SchedEvent, SchedState, Topology, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Laws, Simulation};
+use tracedat::Trace;
 use utilization::{Options, Utilization, UtilizationReport};
 
 fn options(events: &[SchedEvent], parts: u64) -> Options {
@@ -65,7 +65,7 @@ fn time_is_divided_without_rest() {
 #[test]
 fn recordings_are_divided_without_rest() {
     for path in recordings() {
-        let trace = Trace::open(&path, parse::Options::default()).expect("a recording");
+        let trace = Trace::open(&path, tracedat::Options::default()).expect("a recording");
         let Ok(mut events) = trace.events() else { continue };
         let Ok(extent) = events.extent() else { continue };
         let options = Options {
@@ -329,7 +329,7 @@ fn what_ran_by_which_name_is_the_same_wherever_it_is_told() {
     use sched::Comm;
     let mut renamed = 0;
     for path in recordings() {
-        let trace = Trace::open(&path, parse::Options::default()).expect("a recording");
+        let trace = Trace::open(&path, tracedat::Options::default()).expect("a recording");
         let (Ok(events), Some((from, to))) = (trace.events(), trace.extent()) else { continue };
         let drawn = dat2graph::Options {
             from,

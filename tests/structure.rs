@@ -8,7 +8,7 @@ use std::process::Command;
 const ARROWS: [(&str, &[&str]); 17] = [
     ("sched", &[]),
     ("draw", &[]),
-    ("parse", &["sched"]),
+    ("tracedat", &["sched"]),
     ("timeline", &["sched", "draw"]),
     ("dat2graph", &["sched", "timeline", "draw"]),
     ("running-waiting", &["sched", "timeline", "draw"]),
@@ -26,7 +26,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
         "schedviz",
         &[
             "sched",
-            "parse",
+            "tracedat",
             "draw",
             "timeline",
             "compare",

@@ -1,6 +1,6 @@
-//! `parse::fuzzing::chunk`: any bytes, no panic, no overflow, no unbounded allocation.
+//! `tracedat::fuzzing::chunk`: any bytes, no panic, no overflow, no unbounded allocation.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    parse::fuzzing::chunk(bytes);
+    tracedat::fuzzing::chunk(bytes);
 });

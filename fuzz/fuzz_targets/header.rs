@@ -1,6 +1,6 @@
-//! `parse::fuzzing::header`: any bytes, no panic, no overflow, no unbounded allocation.
+//! `tracedat::fuzzing::header`: any bytes, no panic, no overflow, no unbounded allocation.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    parse::fuzzing::header(bytes);
+    tracedat::fuzzing::header(bytes);
 });

@@ -1,6 +1,6 @@
-//! `parse::fuzzing::page`: any bytes, no panic, no overflow, no unbounded allocation.
+//! `tracedat::fuzzing::page`: any bytes, no panic, no overflow, no unbounded allocation.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    parse::fuzzing::page(bytes);
+    tracedat::fuzzing::page(bytes);
 });

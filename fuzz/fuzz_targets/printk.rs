@@ -1,6 +1,6 @@
-//! `parse::fuzzing::printk`: any bytes, no panic, no overflow, no unbounded allocation.
+//! `tracedat::fuzzing::printk`: any bytes, no panic, no overflow, no unbounded allocation.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    parse::fuzzing::printk(bytes);
+    tracedat::fuzzing::printk(bytes);
 });

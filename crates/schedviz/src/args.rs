@@ -2,7 +2,6 @@
 
 use crate::subject::Subject;
 use anyhow::{Context, Result, bail};
-use parse::{Options, Trace, Where};
 use regex::Regex;
 use sched::chosen::is_match;
 use sched::state::Task;
@@ -11,6 +10,7 @@ use sched::{ChosenCpus, Cpu, Dur, Pid, SchedState, TaskFilter, Topology, Ts, Win
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
+use tracedat::{Options, Trace, Where};
 
 /// How to read the trace
 #[derive(Clone, Debug, clap::Args)]
@@ -19,7 +19,7 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
     buffer: Option<String>,
     /// The clock, where the trace labels it wrongly (instances often are)
-    #[arg(long, value_name = "NAME", value_parser = parse::CLOCKS, help_heading = "Reading")]
+    #[arg(long, value_name = "NAME", value_parser = tracedat::CLOCKS, help_heading = "Reading")]
     clock: Option<String>,
     /// The frequency of a clock that counts cycles (x86-tsc): 2394374000, or 2394.374MHz
     #[arg(long, value_name = "HZ", value_parser = frequency, help_heading = "Reading")]
@@ -108,9 +108,11 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
 }
 
 /// An error with the file's name in front, unless it has it already.
-pub(crate) fn named(path: &Path, error: parse::Error) -> anyhow::Error {
+pub(crate) fn named(path: &Path, error: tracedat::Error) -> anyhow::Error {
     match error {
-        parse::Error::Io { .. } | parse::Error::NotAFile { .. } | parse::Error::Unwritten { .. } => error.into(),
+        tracedat::Error::Io { .. } | tracedat::Error::NotAFile { .. } | tracedat::Error::Unwritten { .. } => {
+            error.into()
+        }
         error => anyhow::Error::new(error).context(path.display().to_string()),
     }
 }
@@ -304,7 +306,7 @@ pub(crate) struct BeginArgs {
 
 impl BeginArgs {
     /// The events that a subject's window needs.
-    pub(crate) fn events<'t>(&self, subject: &'t Subject) -> Result<parse::EventStream<'t>, parse::Error> {
+    pub(crate) fn events<'t>(&self, subject: &'t Subject) -> Result<tracedat::EventStream<'t>, tracedat::Error> {
         let events = subject.trace.events()?;
         Ok(if self.fast_window { events.near(subject.from) } else { events })
     }

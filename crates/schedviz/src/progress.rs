@@ -1,10 +1,10 @@
 //! How far the reading is, where somebody watches and it takes over a second.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use parse::Trace;
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
+use tracedat::Trace;
 
 /// Runs `work` on the trace, and shows its progress meanwhile.
 pub(crate) fn watched<T>(trace: &Trace, quiet: bool, work: impl FnOnce() -> T) -> T {

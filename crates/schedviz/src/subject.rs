@@ -6,7 +6,6 @@ use crate::page::{self, Loss};
 use crate::progress;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
-use parse::{EventStream, Trace, Want};
 use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
 use sched::{
@@ -17,6 +16,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
 use timeline::page::Heading;
+use tracedat::{EventStream, Trace, Want};
 
 /// What a command is about.
 pub(crate) struct Subject {
@@ -97,7 +97,7 @@ impl Subject {
     }
 
     /// An error with the file's name in front.
-    pub(crate) fn named(&self, error: parse::Error) -> anyhow::Error {
+    pub(crate) fn named(&self, error: tracedat::Error) -> anyhow::Error {
         named(&self.path, error)
     }
 
@@ -254,7 +254,7 @@ impl Subject {
     }
 
     /// Does work on the trace, and shows how far it is.
-    pub(crate) fn watched<T>(&self, work: impl FnOnce() -> Result<T, parse::Error>) -> Result<T> {
+    pub(crate) fn watched<T>(&self, work: impl FnOnce() -> Result<T, tracedat::Error>) -> Result<T> {
         progress::watched(&self.trace, self.read.quiet, work).map_err(|e| self.named(e))
     }
 

@@ -1,9 +1,9 @@
 //! What was wrong with a trace, said where it can be seen.
 
 use crate::args::ReadArgs;
-use parse::Trace;
 use sched::{Diagnostic, Diagnostics, Severity};
 use std::io::IsTerminal;
+use tracedat::Trace;
 
 /// Prints what is worth a warning to standard error: losses and repairs, one line each.
 pub(crate) fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {

@@ -10,13 +10,13 @@ use crate::present::Document;
 use crate::subject::Subject;
 use anyhow::{Result, bail};
 use dat2graph::{ColorBy, Coloring, Lane, LaneFold, Needs, Options};
-use parse::{CpuReader, Trace, Want};
 use sched::chosen::is_called;
 use sched::topology::Order;
 use sched::{Cpu, Current, Diagnostic, Diagnostics, EventSource, Kind, SchedEvent, Topology, Ts};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use timeline::page::Heading;
+use tracedat::{CpuReader, Trace, Want};
 
 /// Draw what every core ran at every moment
 ///
@@ -150,7 +150,7 @@ pub(crate) fn read_lanes(
 
 /// The events that match `SYSTEM:NAME` patterns.
 fn marks(trace: &Trace, wanted: &[String]) -> Result<Vec<Mark>> {
-    let mark = |format: &parse::EventFormat| Mark { name: patterns::full_name(format), id: Some(format.id) };
+    let mark = |format: &tracedat::EventFormat| Mark { name: patterns::full_name(format), id: Some(format.id) };
     let asked = patterns::asked(trace, wanted)?;
     let found = asked.formats.into_iter().map(mark);
     let absent = asked.absent.into_iter().map(|name| Mark { name, id: None });
@@ -171,7 +171,7 @@ fn coloring(args: &Dat2graphArgs, topology: &Topology) -> Result<Coloring> {
 }
 
 /// Finds out what the colours depend on, from the whole trace: a window must not change a colour.
-pub(crate) fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), parse::Error> {
+pub(crate) fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), tracedat::Error> {
     let Needs { lineage, homes, commands } = coloring.needs();
     if commands {
         coloring.know(trace.sampled_commands());

@@ -19,7 +19,6 @@ use details::{Pattern, Value};
 use draw::{Figure, Unit};
 use events::{Edge, Gather, Spans};
 use funnel::Funnel;
-use parse::{EventFormat, Neighbours, Record, Want, Where};
 use sched::names::NameHistory;
 use sched::{Comm, Diagnostics, Dur, Pid, TaskFilter};
 use std::borrow::Cow;
@@ -27,6 +26,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
 use timeline::{Rows, TimeScale};
+use tracedat::{EventFormat, Neighbours, Record, Want, Where};
 
 /// Show when events happen, and why tasks were migrated
 ///

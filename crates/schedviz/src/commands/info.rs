@@ -6,12 +6,12 @@ use crate::page::places;
 use crate::trust::grouped;
 use crate::{progress, trust};
 use anyhow::Result;
-use parse::{BufferInfo, ClockKind, CpuCounts, EventCount, Trace};
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Diagnostic, Diagnostics, Severity, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
+use tracedat::{BufferInfo, ClockKind, CpuCounts, EventCount, Trace};
 
 /// What is in a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
 #[derive(Clone, Debug, clap::Args)]
@@ -177,7 +177,7 @@ fn buffers(trace: &Trace) -> Vec<Buffer> {
     let counts = trace.counts();
     let buffer = |(i, info): (usize, BufferInfo)| Buffer {
         info,
-        events: counts.buffers.get(i).map_or(0, parse::BufferCounts::total),
+        events: counts.buffers.get(i).map_or(0, tracedat::BufferCounts::total),
         read: trace.selected_buffers().contains(&i),
     };
     trace.info().buffers.into_iter().enumerate().map(buffer).collect()
@@ -292,7 +292,7 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     };
     line("trace", r.trace.clone());
     let compression = if r.compression.is_empty() { String::new() } else { format!(", compression {}", r.compression) };
-    let order = if info.version.endian == parse::Endian::Big { ", big endian" } else { "" };
+    let order = if info.version.endian == tracedat::Endian::Big { ", big endian" } else { "" };
     let writer = r.recorder.as_deref().unwrap_or("unknown");
     line("recorder", format!("trace-cmd {writer}, file version {}{compression}{order}", r.version));
     line("kernel", info.uname.unwrap_or_else(|| "unknown".into()));

@@ -216,7 +216,7 @@ impl<'q> Questions<'q> {
         Ok(Found { violation, queues, delays, columns, lanes, shared, used, moves, recorded, diagnostics })
     }
 
-    fn pass(&self, subject: &Subject) -> Result<Outcome<Answers>, parse::Error> {
+    fn pass(&self, subject: &Subject) -> Result<Outcome<Answers>, tracedat::Error> {
         let violation = || workcons::WorkConservation::new(&self.conserve);
         let queues = || running_waiting::RunningWaiting::new(&self.overview);
         let delays = || latency::Latency::new(&self.waits);

@@ -6,7 +6,6 @@ use crate::present::Document;
 use crate::subject::Subject;
 use crate::{patterns, trust};
 use anyhow::{Result, bail};
-use parse::{EventFormat, EventStream, Where};
 use sched::{ChosenCpus, Replay, SchedEvent, TaskFilter, Ts, Window};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
@@ -14,6 +13,7 @@ use std::io::IsTerminal;
 use std::ops::RangeInclusive;
 use stepper::tui::App;
 use stepper::{Names, Options, Step, Tracepoint};
+use tracedat::{EventFormat, EventStream, Where};
 
 /// Show the run queues of every core at one instant, event by event
 ///
@@ -57,7 +57,7 @@ const MOST: u64 = 2000;
 pub(crate) struct EventNames(HashMap<u16, String>);
 
 impl EventNames {
-    pub(crate) fn of(trace: &parse::Trace) -> EventNames {
+    pub(crate) fn of(trace: &tracedat::Trace) -> EventNames {
         EventNames(trace.formats().iter().map(|f| (f.id, f.name.clone())).collect())
     }
 }
@@ -176,7 +176,7 @@ impl<'t> Filter<'t> {
 }
 
 /// The steps of a window, from the first to the last.
-fn steps_of(window: Window, replay: &mut Replay<EventStream<'_>>) -> Result<RangeInclusive<u64>, parse::Error> {
+fn steps_of(window: Window, replay: &mut Replay<EventStream<'_>>) -> Result<RangeInclusive<u64>, tracedat::Error> {
     let first = window.from.map_or(Ok(0), |from| replay.step_at(from))?;
     let last = match window.to {
         Some(to) => replay.step_at(Ts(to.0.saturating_add(1)))?.saturating_sub(1),

@@ -7,13 +7,13 @@ use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::subject::Subject;
 use crate::{groups, trust};
 use anyhow::{Result, bail};
-use parse::Where;
 use sched::{Chosen, Cpu, Diagnostic, Diagnostics, Dur, Selected, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::Drawable;
+use tracedat::Where;
 use workcons::{Bounds, Judge, Limits, Options, Report, Verdict, Violation, Waiters, WorkConservation};
 
 /// How much of the time CPUs idle while tasks wait elsewhere

@@ -1,10 +1,10 @@
 //! The frequencies of the CPUs in a window, from the changes in it and those in force at its start.
 
 use crate::subject::Subject;
-use parse::CpuReader;
 use sched::{Cpu, Dur, Kind, SchedEvent, Ts};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use tracedat::CpuReader;
 
 /// A change of a CPU's frequency, in kHz.
 pub(super) type Change = (Ts, Cpu, u32);

@@ -1,11 +1,11 @@
 //! What is looked for inside of events: a value, or what an expression matches.
 
 use anyhow::{Context, Error, Result, anyhow, bail};
-use parse::{EventFormat, Record};
 use regex::Regex;
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tracedat::{EventFormat, Record};
 
 /// An expression whose named groups split kinds.
 pub(super) struct Pattern {

@@ -2,11 +2,11 @@
 //! them): what became of its attempts.
 
 use crate::subject::Subject;
-use parse::Record;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::ControlFlow;
+use tracedat::Record;
 
 /// The attempts, from all to those that moved something. Nothing where a probe is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

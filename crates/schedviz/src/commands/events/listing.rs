@@ -5,7 +5,6 @@ use crate::sink::Lines;
 use crate::subject::Subject;
 use crate::trust;
 use anyhow::Result;
-use parse::{Kept, Neighbours, Record, Trace};
 use sched::names::NameHistory;
 use sched::{Comm, Cpu, Dur, Pid, Ts};
 use std::collections::{BTreeMap, VecDeque};
@@ -13,6 +12,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 #[cfg(feature = "libtraceevent")]
 use std::sync::{Mutex, PoisonError};
+use tracedat::{Kept, Neighbours, Record, Trace};
 
 /// Puts events into words: with libtraceevent where the program was built with it.
 struct Words {

@@ -6,8 +6,8 @@ use crate::subject::Subject;
 use anyhow::Result;
 use dat2graph::{ColorBy, Coloring, Lane};
 use draw::{Figure, PT, Unit};
-use parse::Want;
 use sched::{Diagnostics, Dur, Ts};
+use tracedat::Want;
 use workcons::{Look, Report};
 
 /// So many episodes are looked at closely.
