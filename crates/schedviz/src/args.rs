@@ -1,6 +1,6 @@
 //! The arguments that all commands share, and what they come to for a given trace.
 
-use crate::subject::Subject;
+use crate::session::Session;
 use anyhow::{Context, Result, bail};
 use regex::Regex;
 use sched::chosen::is_match;
@@ -279,18 +279,18 @@ pub(crate) struct TraceArgs {
 
 impl TraceArgs {
     /// Opens the trace.
-    pub(crate) fn open(&self) -> Result<Subject> {
-        Subject::open(&self.path, &self.read, &self.window)
+    pub(crate) fn open(&self) -> Result<Session> {
+        Session::open(&self.path, &self.read, &self.window)
     }
 
     /// Opens it, whatever its events are.
-    pub(crate) fn open_any(&self) -> Result<Subject> {
-        Subject::of_any_events(&self.path, &self.read, &self.window)
+    pub(crate) fn open_any(&self) -> Result<Session> {
+        Session::of_any_events(&self.path, &self.read, &self.window)
     }
 
     /// Opens it to list its events, which needs no clock that counts time.
-    pub(crate) fn open_listed(&self) -> Result<Subject> {
-        Subject::of_listed_events(&self.path, &self.read, &self.window)
+    pub(crate) fn open_listed(&self) -> Result<Session> {
+        Session::of_listed_events(&self.path, &self.read, &self.window)
     }
 }
 
@@ -305,10 +305,10 @@ pub(crate) struct BeginArgs {
 }
 
 impl BeginArgs {
-    /// The events that a subject's window needs.
-    pub(crate) fn events<'t>(&self, subject: &'t Subject) -> Result<tracedat::EventStream<'t>, tracedat::Error> {
-        let events = subject.trace.events()?;
-        Ok(if self.fast_window { events.near(subject.from) } else { events })
+    /// The events that a session's window needs.
+    pub(crate) fn events<'t>(&self, session: &'t Session) -> Result<tracedat::EventStream<'t>, tracedat::Error> {
+        let events = session.trace.events()?;
+        Ok(if self.fast_window { events.near(session.from) } else { events })
     }
 
     /// Refuses what depends on who forked whom since the start of the trace.
@@ -355,7 +355,7 @@ impl TaskArgs {
     }
 
     /// Refuses what chooses no task of a trace.
-    pub(crate) fn check(&self, subject: &Subject) -> Result<()> {
+    pub(crate) fn check(&self, session: &Session) -> Result<()> {
         let chosen = [
             self.tasks.as_ref().map(|tasks| format!("--tasks {tasks}")),
             self.exclude_tasks.as_ref().map(|tasks| format!("--exclude-tasks {tasks}")),
@@ -369,7 +369,7 @@ impl TaskArgs {
             return Ok(());
         }
         let filter = self.filter()?;
-        subject.needs_task(&options.join(" "), |pid, name| filter.takes(pid, || name))
+        session.needs_task(&options.join(" "), |pid, name| filter.takes(pid, || name))
     }
 
     /// Whether names decide which.

@@ -1,18 +1,18 @@
 //! The `schedviz` program: glue between the reader, the analyses and the devices.
 
 mod args;
+mod atomic_file;
 mod commands;
+mod document;
 mod groups;
+mod heading;
 mod inputs;
 mod output;
-mod page;
 mod patterns;
-mod present;
 mod progress;
-mod sink;
-mod subject;
-mod trust;
-mod whole;
+mod session;
+mod warnings;
+mod writer;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser};
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     match inputs::register(&command, &matches).and_then(|()| cli.command.run()) {
         Ok(code) => code,
         // Whoever reads the output has seen enough.
-        Err(e) if sink::is_closed_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) if writer::is_closed_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
             let mut message = format!("schedviz: {e:#}");
             // Names of files and what was typed are in it.

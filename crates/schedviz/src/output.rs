@@ -1,6 +1,6 @@
 //! In what form a command gives what it found, and where to.
 
-use crate::sink::{Lines, print, save, stream, verb};
+use crate::writer::{Lines, print, save, stream, verb};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use clap::builder::TypedValueParser;

@@ -14,18 +14,18 @@ mod bounds;
 mod count;
 mod figure;
 mod judge;
-mod portrait;
 mod reactions;
 mod report;
+mod run_figure;
 mod sets;
 mod strips;
 
 pub use bounds::{Bounds, RigorousBounds};
 pub use figure::{Runs, figure};
 pub use judge::{Judge, Limits, Verdict};
-pub use portrait::{Look, portrait};
 pub use reactions::{Held, LONG_REACTION, Reaction};
 pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Unknown, Violation, table, text};
+pub use run_figure::{Look, run_figure};
 pub use strips::Strip;
 
 use count::Counts;

@@ -4,7 +4,7 @@ mod measures;
 
 use crate::args::{ReadArgs, WindowArgs, repeatable};
 use crate::output::{Forms, Gives, Origin, OutputArgs};
-use crate::{groups, trust};
+use crate::{groups, warnings};
 use anyhow::{Result, anyhow, bail};
 use compare::{Group, Limit, Metric, Outcome, Row, Run};
 use measures::Measured;
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         for (path, trace) in paths.iter().zip(names.by_ref()) {
             let run = measures::measure(path, &args.read, &args.window, args.max_loss)?;
             let run = Measured { name: trace, ..run };
-            trust::warn_of(Some(&run.name), &run.diagnostics, &args.read);
+            warnings::warn_of(Some(&run.name), &run.diagnostics, &args.read);
             if let Some(same) = runs.iter().find(|other| other.recording == run.recording) {
                 notes.push(groups::again(&name, &run.name, &same.name));
                 continue;

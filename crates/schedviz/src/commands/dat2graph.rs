@@ -3,11 +3,11 @@
 mod frequencies;
 
 use crate::args::{TaskArgs, TraceArgs, needs_groups};
+use crate::document::Document;
+use crate::heading::Loss;
 use crate::output::{Forms, Gives, OutputArgs};
-use crate::page::Loss;
 use crate::patterns;
-use crate::present::Document;
-use crate::subject::Subject;
+use crate::session::Session;
 use anyhow::{Result, bail};
 use dat2graph::{ColorBy, Coloring, Lane, LaneFold, Needs, Options};
 use sched::chosen::is_called;
@@ -55,48 +55,48 @@ pub(crate) struct Mark {
 /// Reads, draws and writes.
 pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     args.output.check(GIVES)?;
-    let subject = args.trace.open()?;
-    let trace = &subject.trace;
+    let session = args.trace.open()?;
+    let trace = &session.trace;
     if trace.format_named("sched", "sched_switch").is_none() {
         bail!(
             "{}: sched:sched_switch was not recorded; record with trace-cmd record -e sched",
-            subject.path().display()
+            session.path().display()
         );
     }
-    args.tasks.check(&subject)?;
+    args.tasks.check(&session)?;
     if let Some(target) = &args.tool.target {
-        subject.needs_task(&format!("--target {target}"), |_, name| is_called(name, target))?;
+        session.needs_task(&format!("--target {target}"), |_, name| is_called(name, target))?;
     }
     let marks = marks(trace, &args.tool.events)?;
-    let mut coloring = coloring(args, &subject.topology)?;
-    let (lanes, options, mut diagnostics) = subject.watched(|| {
-        learn(&mut coloring, trace, &subject.topology)?;
+    let mut coloring = coloring(args, &session.topology)?;
+    let (lanes, options, mut diagnostics) = session.watched(|| {
+        learn(&mut coloring, trace, &session.topology)?;
         let options = Options {
             marks: marks.iter().map(|m| m.name.clone()).collect(),
             frequency: args.tool.frequency,
-            ..subject.lanes(subject.from, subject.to, coloring)
+            ..session.lanes(session.from, session.to, coloring)
         };
         let reader = trace.cpu_reader(Want::Switches)?;
         let (mut lanes, diagnostics) = read_lanes(trace, &reader, &options, &marks);
         if let Some(lane) = lanes.first_mut().filter(|_| args.tool.frequency) {
-            lane.frequencies = frequencies::changes(&subject, &reader);
+            lane.frequencies = frequencies::changes(&session, &reader);
         }
         Ok((lanes, options, diagnostics))
     })?;
     diagnostics.merge(trace.diagnostics());
     let report = dat2graph::report(&lanes, &options);
-    if args.tool.frequency && lanes.iter().all(|l| l.frequencies.is_empty()) && !subject.read.quiet {
-        eprintln!("schedviz: {}", frequencies::why_none(&subject));
+    if args.tool.frequency && lanes.iter().all(|l| l.frequencies.is_empty()) && !session.read.quiet {
+        eprintln!("schedviz: {}", frequencies::why_none(&session));
     }
-    for event in report.events.iter().filter(|event| event.count == 0 && !subject.read.quiet) {
+    for event in report.events.iter().filter(|event| event.count == 0 && !session.read.quiet) {
         eprintln!("schedviz: {}: 0 events in the window", event.event);
     }
     let figure = || {
-        let heading = heading(&subject, &report, &diagnostics);
+        let heading = heading(&session, &report, &diagnostics);
         Ok(vec![dat2graph::figure(&lanes, &report, &options, &heading)])
     };
-    let document = Document::of(&subject, &report, &diagnostics);
-    document.give("dat2graph", &subject, &args.output, Forms::drawn(figure))
+    let document = Document::of(&session, &report, &diagnostics);
+    document.give("dat2graph", &session, &args.output, Forms::drawn(figure))
 }
 
 /// Reads all lanes, in parallel; in display order, without the CPUs that told nothing.
@@ -216,7 +216,7 @@ fn first_runs(reader: &CpuReader<'_>, cpu: Cpu) -> HashMap<sched::Pid, Ts> {
 }
 
 /// The texts around the plot.
-pub(crate) fn heading(subject: &Subject, report: &dat2graph::Report, diagnostics: &Diagnostics) -> Heading {
+pub(crate) fn heading(session: &Session, report: &dat2graph::Report, diagnostics: &Diagnostics) -> Heading {
     let loss = Loss::of_lanes(report.lanes.iter(), report.to_ns.since(report.from_ns));
-    subject.lossy_heading(&loss, diagnostics)
+    session.lossy_heading(&loss, diagnostics)
 }

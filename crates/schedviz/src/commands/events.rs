@@ -7,12 +7,12 @@ mod listing;
 
 use crate::args::{TaskArgs, TraceArgs};
 use crate::commands::dat2graph::read_lanes;
+use crate::document::Document;
+use crate::heading::Loss;
 use crate::output::{Forms, Gives, OutputArgs};
-use crate::page::Loss;
 use crate::patterns::{self, Asked};
-use crate::present::Document;
 use crate::progress;
-use crate::subject::Subject;
+use crate::session::Session;
 use anyhow::{Result, bail};
 use dat2graph::{Coloring, Lane};
 use details::{Pattern, Value};
@@ -143,11 +143,11 @@ pub(crate) struct Choice {
 
 impl Choice {
     /// All records of events of these formats.
-    fn plain(subject: &Subject, formats: &[&EventFormat]) -> Choice {
+    fn plain(session: &Session, formats: &[&EventFormat]) -> Choice {
         Choice {
             all: false,
             names: names(formats),
-            rows: Rows::new(&subject.shown.cpus),
+            rows: Rows::new(&session.shown.cpus),
             tasks: TaskFilter::default(),
             called: None,
             by: None,
@@ -156,9 +156,9 @@ impl Choice {
         }
     }
 
-    fn of(args: &EventsArgs, subject: &Subject) -> Result<Choice> {
+    fn of(args: &EventsArgs, session: &Session) -> Result<Choice> {
         let pattern = args.r#match.as_deref().map(Pattern::parse).transpose()?;
-        let formats = formats(args, subject)?;
+        let formats = formats(args, session)?;
         let value = args.value.as_deref().map(|name| Value::of(name, &formats)).transpose()?;
         if let Some(by) = args.by.as_ref().filter(|by| formats.iter().all(|f| f.field(by).is_none())) {
             bail!("--by: none of these events has a field {by}");
@@ -167,9 +167,9 @@ impl Choice {
             // A list is of everything unless said otherwise.
             all: args.list && args.events.is_empty(),
             names: names(&formats),
-            rows: Rows::new(&subject.shown.cpus),
+            rows: Rows::new(&session.shown.cpus),
             tasks: args.tasks.filter()?,
-            called: args.tasks.is_by_name().then(|| subject.names()).transpose()?,
+            called: args.tasks.is_by_name().then(|| session.names()).transpose()?,
             by: args.by.clone(),
             pattern,
             value,
@@ -254,23 +254,23 @@ fn near(text: &str) -> Result<Dur, String> {
 }
 
 /// The formats of the events asked for.
-fn formats<'s>(args: &EventsArgs, subject: &'s Subject) -> Result<Vec<&'s EventFormat>> {
+fn formats<'s>(args: &EventsArgs, session: &'s Session) -> Result<Vec<&'s EventFormat>> {
     if !args.events.is_empty() {
-        return patterns::formats(&subject.trace, &args.events);
+        return patterns::formats(&session.trace, &args.events);
     }
     if args.list {
-        return Ok(subject.trace.formats().iter().collect());
+        return Ok(session.trace.formats().iter().collect());
     }
-    let all = occurring(subject);
+    let all = occurring(session);
     let special: Vec<&EventFormat> = all.iter().copied().filter(is_special).collect();
     Ok(if special.is_empty() { all } else { special })
 }
 
 /// The formats of the events that occur.
-fn occurring(subject: &Subject) -> Vec<&EventFormat> {
-    let counts = subject.trace.counts();
+fn occurring(session: &Session) -> Vec<&EventFormat> {
+    let counts = session.trace.counts();
     let occurs = |f: &&EventFormat| counts.buffers.iter().any(|b| b.of(f.id) > 0);
-    subject.trace.formats().iter().filter(occurs).collect()
+    session.trace.formats().iter().filter(occurs).collect()
 }
 
 /// Whether events of a format are the user's choice.
@@ -288,15 +288,15 @@ pub(crate) struct Recorded {
 }
 
 /// The user's events of the window, read only where there are any.
-pub(crate) fn recorded(subject: &Subject) -> Option<Recorded> {
-    let mut special = occurring(subject);
+pub(crate) fn recorded(session: &Session) -> Option<Recorded> {
+    let mut special = occurring(session);
     special.retain(is_special);
     if special.is_empty() {
         return None;
     }
-    let mut funnel = Funnel::new(subject);
-    let choice = Choice::plain(subject, &special);
-    let (report, diagnostics) = gather(subject, &choice, &Asked::default(), false, |record| {
+    let mut funnel = Funnel::new(session);
+    let choice = Choice::plain(session, &special);
+    let (report, diagnostics) = gather(session, &choice, &Asked::default(), false, |record| {
         funnel.iter_mut().for_each(|funnel| funnel.take(record));
     });
     Some(Recorded { report, funnel, diagnostics })
@@ -312,29 +312,29 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         None
     };
     args.tasks.without_forked("events")?;
-    let subject = if args.list { args.trace.open_listed()? } else { args.trace.open_any()? };
-    args.tasks.check(&subject)?;
+    let session = if args.list { args.trace.open_listed()? } else { args.trace.open_any()? };
+    args.tasks.check(&session)?;
     if args.balance {
-        subject.needs_switches()?;
-        return balance::run(args, &subject);
+        session.needs_switches()?;
+        return balance::run(args, &session);
     }
-    let choice = Choice::of(args, &subject)?;
+    let choice = Choice::of(args, &session)?;
     if let Some(lines) = lines {
         match args.near {
-            Some(near) => listing::near(&subject, &choice, near, args.latency_format, lines)?,
-            None => listing::list(&subject, &choice, args.latency_format, lines)?,
+            Some(near) => listing::near(&session, &choice, near, args.latency_format, lines)?,
+            None => listing::list(&session, &choice, args.latency_format, lines)?,
         }
-        if let (Some(announced), false) = (announced, subject.read.quiet) {
+        if let (Some(announced), false) = (announced, session.read.quiet) {
             eprintln!("schedviz: {announced}");
         }
         return Ok(());
     }
-    let asked = patterns::asked(&subject.trace, &args.events)?;
-    let (report, found) = gather(&subject, &choice, &asked, args.rate, |_| {});
+    let asked = patterns::asked(&session.trace, &args.events)?;
+    let (report, found) = gather(&session, &choice, &asked, args.rate, |_| {});
     choice.has_values(report.total)?;
     let figure = || {
-        let options = options(&subject);
-        over_lanes(args, &subject, &found, |heading, background| {
+        let options = options(&session);
+        over_lanes(args, &session, &found, |heading, background| {
             if let Some(value) = &args.value {
                 events::value_figure(&report, &options, heading, value)
             } else if args.rate {
@@ -344,24 +344,24 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
             }
         })
     };
-    let forms = Forms::told(|| events::text(&report), figure).and_drawn().with_csv(|out| table(&subject, &choice, out));
-    Document::of(&subject, &report, &found).give("events", &subject, &args.output, forms)
+    let forms = Forms::told(|| events::text(&report), figure).and_drawn().with_csv(|out| table(&session, &choice, out));
+    Document::of(&session, &report, &found).give("events", &session, &args.output, forms)
 }
 
 /// Counts the chosen records of the window, and finds their spans; `look` sees every record.
 fn gather(
-    subject: &Subject,
+    session: &Session,
     choice: &Choice,
     asked: &Asked<'_>,
     rates: bool,
     mut look: impl FnMut(&Record<'_>),
 ) -> (events::Report, Diagnostics) {
-    let mut gather = Gather::new(subject.from, subject.to, rates);
+    let mut gather = Gather::new(session.from, session.to, rates);
     let mut has_occurred = vec![false; choice.names.len()];
-    let mut spans = Spans::new(subject.from, subject.to);
-    let found = progress::watched(&subject.trace, subject.read.quiet, || {
-        let found = subject.trace.records_from(subject.from, &mut |record| {
-            if record.ts > subject.to {
+    let mut spans = Spans::new(session.from, session.to);
+    let found = progress::watched(&session.trace, session.read.quiet, || {
+        let found = session.trace.records_from(session.from, &mut |record| {
+            if record.ts > session.to {
                 return ControlFlow::Break(());
             }
             look(record);
@@ -390,7 +390,7 @@ fn gather(
             }
             ControlFlow::Continue(())
         });
-        with_those_of(subject, &found)
+        with_those_of(session, &found)
     });
     let absent =
         asked.formats.iter().filter(|format| !has_occurred.get(usize::from(format.id)).is_some_and(|occurs| *occurs));
@@ -442,9 +442,9 @@ fn edge(record: &Record<'_>, text: Option<&str>) -> Option<Edge> {
 }
 
 /// The events as a table, written as they are read.
-fn table(subject: &Subject, choice: &Choice, out: &mut dyn io::Write) -> Result<()> {
+fn table(session: &Session, choice: &Choice, out: &mut dyn io::Write) -> Result<()> {
     writeln!(out, "ts_ns,cpu,pid,command,event,text")?;
-    let read = if choice.called.is_none() { Some(subject.names()?) } else { None };
+    let read = if choice.called.is_none() { Some(session.names()?) } else { None };
     let called = choice.called.as_ref().or(read.as_ref());
     let row = |rows: &mut String, Neighbours { record, .. }: &Neighbours<'_>| {
         let name = record.format().map_or("", |f| f.name.as_str());
@@ -453,7 +453,7 @@ fn table(subject: &Subject, choice: &Choice, out: &mut dyn io::Write) -> Result<
         let _ = writeln!(rows, "{},{},{},{command},{name},{text}", record.ts.0, record.cpu, record.pid());
     };
     let mut write = |rows: &str| out.write_all(rows.as_bytes());
-    progress::watched(&subject.trace, subject.read.quiet, || write_each(subject, choice, &mut write, row)).map(drop)
+    progress::watched(&session.trace, session.read.quiet, || write_each(session, choice, &mut write, row)).map(drop)
 }
 
 /// A field of a table: quoted where it must be.
@@ -462,13 +462,13 @@ fn quoted(text: &str) -> String {
 }
 
 /// What figures of events show.
-pub(crate) fn options(subject: &Subject) -> events::Options {
-    events::Options { zero: subject.start, cpus: subject.shown.cpus.clone(), all_cpus: subject.shown.all.clone() }
+pub(crate) fn options(session: &Session) -> events::Options {
+    events::Options { zero: session.start, cpus: session.shown.cpus.clone(), all_cpus: session.shown.all.clone() }
 }
 
 /// Writes what `put` puts into words of the same records, in their order; all threads put.
 fn write_each(
-    subject: &Subject,
+    session: &Session,
     choice: &Choice,
     write: &mut dyn FnMut(&str) -> io::Result<()>,
     put: impl Fn(&mut String, &Neighbours<'_>) + Sync,
@@ -476,7 +476,7 @@ fn write_each(
     let words_of = |records: &mut dyn Iterator<Item = Neighbours<'_>>| {
         let mut words = String::new();
         for neighbours in records {
-            if neighbours.record.ts > subject.to {
+            if neighbours.record.ts > session.to {
                 return (words, ControlFlow::Break(()));
             }
             if choice.takes(&neighbours.record) {
@@ -486,17 +486,17 @@ fn write_each(
         (words, ControlFlow::Continue(()))
     };
     let mut written = Ok(());
-    let found = subject.trace.records_mapped(subject.from, words_of, &mut |(words, flow)| {
+    let found = session.trace.records_mapped(session.from, words_of, &mut |(words, flow)| {
         written = write(&words);
         if written.is_ok() { flow } else { ControlFlow::Break(()) }
     });
     written?;
-    Ok(with_those_of(subject, &found))
+    Ok(with_those_of(session, &found))
 }
 
 /// What was found, and what the trace has to say of itself.
-fn with_those_of(subject: &Subject, found: &Diagnostics) -> Diagnostics {
-    let mut diagnostics = subject.trace.diagnostics().clone();
+fn with_those_of(session: &Session, found: &Diagnostics) -> Diagnostics {
+    let mut diagnostics = session.trace.diagnostics().clone();
     diagnostics.merge(found);
     diagnostics
 }
@@ -504,23 +504,23 @@ fn with_those_of(subject: &Subject, found: &Diagnostics) -> Diagnostics {
 /// The figure; marks have what ran behind, where that was recorded, in pale grey unless asked otherwise.
 fn over_lanes(
     args: &EventsArgs,
-    subject: &Subject,
+    session: &Session,
     diagnostics: &Diagnostics,
     figure: impl FnOnce(&timeline::page::Heading, Option<&timeline::page::DrawLanes<'_>>) -> Figure,
 ) -> Result<Vec<Figure>> {
     if args.rate || args.value.is_some() {
-        return Ok(vec![figure(&subject.general_heading(diagnostics), None)]);
+        return Ok(vec![figure(&session.general_heading(diagnostics), None)]);
     }
-    let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
+    let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
     let coloring = Coloring { pale: !args.in_color, ..Coloring::default() };
-    let lanes_options = subject.lanes(subject.from, subject.to, coloring);
-    let lanes: Vec<Lane> = if subject.trace.has("sched_switch") {
-        read_lanes(&subject.trace, &reader, &lanes_options, &[]).0
+    let lanes_options = session.lanes(session.from, session.to, coloring);
+    let lanes: Vec<Lane> = if session.trace.has("sched_switch") {
+        read_lanes(&session.trace, &reader, &lanes_options, &[]).0
     } else {
         Vec::new()
     };
-    let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), subject.to.since(subject.from));
-    let mut heading = subject.lossy_heading(&loss, diagnostics);
+    let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), session.to.since(session.from));
+    let mut heading = session.lossy_heading(&loss, diagnostics);
     if lanes.is_empty() {
         heading.warnings.push("Nothing tells what ran: there is no sched:sched_switch in the trace.".into());
     }

@@ -1,8 +1,8 @@
 //! `schedviz fairness`: how evenly CPU time is shared.
 
 use crate::args::{BeginArgs, TaskArgs, TraceArgs, length};
+use crate::document::Document;
 use crate::output::{Forms, Gives, OutputArgs};
-use crate::present::Document;
 use anyhow::{Context, Result, bail};
 use fairness::{Fairness, GroupBy, Options};
 use regex::Regex;
@@ -64,12 +64,12 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
         "parent" => GroupBy::Parent,
         expression => GroupBy::Matched(Regex::new(expression).context("--group-by")?),
     };
-    let subject = args.trace.open()?;
-    args.tasks.check(&subject)?;
-    if !subject.shown.chosen.are_all() {
+    let session = args.trace.open()?;
+    args.tasks.check(&session)?;
+    if !session.shown.chosen.are_all() {
         bail!("fairness is of tasks, wherever they run: it does not take --cpus");
     }
-    let window = subject.to.since(subject.from).0;
+    let window = session.to.since(session.from).0;
     let interval = match &args.interval {
         Some(text) => length("interval", text)?,
         None => Dur(round_step(window / 10)),
@@ -79,9 +79,9 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     }
     let chosen = args.tasks.chooser()?;
     let options = Options {
-        from: subject.from,
-        to: subject.to,
-        zero: subject.start,
+        from: session.from,
+        to: session.to,
+        zero: session.start,
         by,
         tasks: args.tasks.is_any().then_some(&chosen),
         weights: args.weights,
@@ -90,12 +90,12 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     };
     let selected = || Selected::new(options.tasks, args.tasks.forked);
     let analyses = || (Fairness::new(&options), selected());
-    let outcome = subject.follow(&args.begin, subject.page(), analyses)?;
+    let outcome = session.follow(&args.begin, session.page(), analyses)?;
     let ((mut report, selection), diagnostics) = (outcome.output, outcome.diagnostics);
-    subject.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
-    let text = || fairness::text(&report, &subject.drawable, args.rows);
-    let heading = || subject.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
+    session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
+    let text = || fairness::text(&report, &session.drawable, args.rows);
+    let heading = || session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
     let figures = || Ok(fairness::figure(&report, &heading()));
-    let document = Document::of(&subject, &report, &diagnostics);
-    document.give("fairness", &subject, &args.output, Forms::told(text, figures))
+    let document = Document::of(&session, &report, &diagnostics);
+    document.give("fairness", &session, &args.output, Forms::told(text, figures))
 }

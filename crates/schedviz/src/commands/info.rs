@@ -1,10 +1,10 @@
 //! `schedviz info`: what is in a file.
 
 use crate::args::{ReadArgs, name_of};
+use crate::heading::places;
 use crate::output::{Forms, Gives, Origin, OutputArgs};
-use crate::page::places;
-use crate::trust::grouped;
-use crate::{progress, trust};
+use crate::warnings::grouped;
+use crate::{progress, warnings};
 use anyhow::Result;
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Diagnostic, Diagnostics, Severity, Ts};
@@ -280,7 +280,7 @@ fn text(r: &Report, trace: &Trace) -> String {
             Severity::Repaired => "repaired",
             Severity::DataLoss => "data loss",
         };
-        let _ = writeln!(out, "  {word}: {}", trust::line(what, count, first));
+        let _ = writeln!(out, "  {word}: {}", warnings::line(what, count, first));
     }
     out
 }

@@ -1,8 +1,8 @@
 //! `schedviz latency`: how long tasks wait until they run.
 
 use crate::args::{BeginArgs, TaskArgs, TraceArgs};
+use crate::document::Document;
 use crate::output::{Forms, Gives, OutputArgs};
-use crate::present::Document;
 use anyhow::Result;
 use latency::{By, Latency, Options};
 use sched::Selected;
@@ -49,25 +49,25 @@ Examples:
 pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     args.output.check(GIVES)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
-    let subject = args.trace.open()?;
-    args.tasks.check(&subject)?;
+    let session = args.trace.open()?;
+    args.tasks.check(&session)?;
     let chosen = args.tasks.chooser()?;
     let options = Options {
-        cpus: subject.shown.chosen.clone(),
+        cpus: session.shown.chosen.clone(),
         tasks: args.tasks.is_any().then_some(&chosen),
         by: args.by,
-        topology: subject.topology.clone(),
-        zero: subject.start,
+        topology: session.topology.clone(),
+        zero: session.start,
         worst: args.worst,
     };
     let selected = || Selected::new(options.tasks, args.tasks.forked);
     let analyses = || (Latency::new(&options), selected());
-    let outcome = subject.follow(&args.begin, subject.window, analyses)?;
+    let outcome = session.follow(&args.begin, session.window, analyses)?;
     let ((mut report, selection), diagnostics) = (outcome.output, outcome.diagnostics);
-    subject.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
-    let text = || latency::text(&report, &subject.drawable, args.rows, args.worst);
-    let heading = || subject.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
+    session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
+    let text = || latency::text(&report, &session.drawable, args.rows, args.worst);
+    let heading = || session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
     let figure = || Ok(vec![latency::figure(&report, &heading())]);
-    let document = Document::of(&subject, &report, &diagnostics);
-    document.give("latency", &subject, &args.output, Forms::told(text, figure))
+    let document = Document::of(&session, &report, &diagnostics);
+    document.give("latency", &session, &args.output, Forms::told(text, figure))
 }

@@ -4,10 +4,10 @@ use super::events::balance::WithProbes;
 use super::events::{Recorded, options as events_options, recorded};
 use super::workcons::Run;
 use crate::args::{BeginArgs, TraceArgs, repeatable};
-use crate::present::Document;
-use crate::subject::Subject;
-use crate::whole::WholeFolder;
-use crate::{inputs, output, page, progress, sink, trust};
+use crate::atomic_file::WholeFolder;
+use crate::document::Document;
+use crate::session::Session;
+use crate::{heading, inputs, output, progress, warnings, writer};
 use anyhow::{Context, Result, bail};
 use dat2graph::{Coloring, Lane, Timeline};
 use draw::{Figure, Unit};
@@ -72,14 +72,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         );
     }
     args.output.as_deref().map_or(Ok(()), |named| output::folder(named).and_then(replaceable))?;
-    let subject = args.trace.open()?;
-    let folder = args.output.clone().unwrap_or_else(|| subject.origin().named("report", ""));
+    let session = args.trace.open()?;
+    let folder = args.output.clone().unwrap_or_else(|| session.origin().named("report", ""));
     output::folder(&folder)?;
     replaceable(&folder)?;
-    let questions = Questions::new(&subject)?;
-    let found = questions.ask(&subject)?;
-    let sections = sections(&subject, &questions, &found)?;
-    trust::warn(&found.diagnostics, &subject.read);
+    let questions = Questions::new(&session)?;
+    let found = questions.ask(&session)?;
+    let sections = sections(&session, &questions, &found)?;
+    warnings::warn(&found.diagnostics, &session.read);
     let drawn = drawings(&sections);
     // It appears whole: an interrupt must not leave a page of one trace among the figures of another.
     let whole = WholeFolder::create(&folder)?;
@@ -90,9 +90,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         }
         whole.write(&format!("{}.json", section.name), &section.json)?;
     }
-    whole.write(INDEX, html(&subject, &sections, &drawn).as_bytes())?;
-    let verb = sink::verb(whole.finish()?);
-    if !subject.read.quiet {
+    whole.write(INDEX, html(&session, &sections, &drawn).as_bytes())?;
+    let verb = writer::verb(whole.finish()?);
+    if !session.read.quiet {
         eprintln!("schedviz: {verb} {}", folder.join(INDEX).display());
     }
     Ok(())
@@ -179,10 +179,10 @@ type Answers = (
 );
 
 impl<'q> Questions<'q> {
-    fn new(subject: &Subject) -> Result<Questions<'q>> {
-        let Subject { from, to, start: zero, .. } = *subject;
-        let cpus = &subject.shown.chosen;
-        let topology = || subject.topology.clone();
+    fn new(session: &Session) -> Result<Questions<'q>> {
+        let Session { from, to, start: zero, .. } = *session;
+        let cpus = &session.shown.chosen;
+        let topology = || session.topology.clone();
         let conserve = workcons::Options {
             cpus: cpus.clone(),
             zero,
@@ -197,39 +197,39 @@ impl<'q> Questions<'q> {
         };
         Ok(Questions {
             conserve,
-            overview: super::running_waiting::plain(subject)?,
+            overview: super::running_waiting::plain(session)?,
             waits: latency::Options { cpus: cpus.clone(), zero, topology: topology(), worst: 5, ..Default::default() },
-            drawn: subject.lanes(from, to, Coloring::default()),
+            drawn: session.lanes(from, to, Coloring::default()),
             shares: cpus.are_all().then_some(shares),
-            busy: super::utilization::plain(subject),
-            moves: subject.trace.has("sched_migrate_task"),
+            busy: super::utilization::plain(session),
+            moves: session.trace.has("sched_migrate_task"),
         })
     }
 
     /// Reads once, and lets all of them look.
-    fn ask(&self, subject: &Subject) -> Result<Found> {
-        let outcome = subject.watched(|| self.pass(subject))?;
+    fn ask(&self, session: &Session) -> Result<Found> {
+        let outcome = session.watched(|| self.pass(session))?;
         let (violation, queues, delays, (columns, lanes, moves), shared, used) = outcome.output;
         let diagnostics = outcome.diagnostics;
-        let violation = Run::of(subject, &BeginArgs::default(), &self.conserve, violation, diagnostics.clone())?;
-        let recorded = progress::watched(&subject.trace, subject.read.quiet, || recorded(subject));
+        let violation = Run::of(session, &BeginArgs::default(), &self.conserve, violation, diagnostics.clone())?;
+        let recorded = progress::watched(&session.trace, session.read.quiet, || recorded(session));
         Ok(Found { violation, queues, delays, columns, lanes, shared, used, moves, recorded, diagnostics })
     }
 
-    fn pass(&self, subject: &Subject) -> Result<Outcome<Answers>, tracedat::Error> {
+    fn pass(&self, session: &Session) -> Result<Outcome<Answers>, tracedat::Error> {
         let violation = || workcons::WorkConservation::new(&self.conserve);
         let queues = || running_waiting::RunningWaiting::new(&self.overview);
         let delays = || latency::Latency::new(&self.waits);
         let moves = || {
-            let balance = || Balance::new(&subject.topology, &subject.shown.chosen, subject.from, subject.to);
+            let balance = || Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
             self.moves.then(balance)
         };
-        let lanes = || (FromTrace::only(subject.shown.chosen.clone()), Timeline::new(&self.drawn), moves());
+        let lanes = || (FromTrace::only(session.shown.chosen.clone()), Timeline::new(&self.drawn), moves());
         let shared = || self.shares.as_ref().map(fairness::Fairness::new);
         let used = || utilization::Utilization::new(&self.busy);
-        let events = subject.trace.events()?;
+        let events = session.trace.events()?;
         let threads = events.threads();
-        let pass = Pass::over(events).window(subject.page());
+        let pass = Pass::over(events).window(session.page());
         // As many states as threads can follow: a further one repeats work that no thread is free for. Each group
         // takes about as long as the others.
         Ok(match threads {
@@ -246,15 +246,15 @@ impl<'q> Questions<'q> {
     }
 }
 
-fn json<R: Serialize>(subject: &Subject, report: &R, trust: &Diagnostics) -> Result<Vec<u8>> {
-    output::json(&Document::of(subject, report, trust))
+fn json<R: Serialize>(session: &Session, report: &R, trust: &Diagnostics) -> Result<Vec<u8>> {
+    output::json(&Document::of(session, report, trust))
 }
 
 /// Draws and tells what was found.
-fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<Vec<Section>> {
+fn sections(session: &Session, asked: &Questions<'_>, found: &Found) -> Result<Vec<Section>> {
     let Found { violation, queues, delays, columns, lanes, shared, used, moves, recorded, diagnostics } = found;
-    let shown = &subject.drawable;
-    let heading = subject.general_heading(diagnostics);
+    let shown = &session.drawable;
+    let heading = session.general_heading(diagnostics);
     let columns = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
     let ran = dat2graph::report(lanes, &asked.drawn);
     let mut sections = vec![
@@ -265,10 +265,10 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
                 lanes,
                 &ran,
                 &asked.drawn,
-                &super::dat2graph::heading(subject, &ran, diagnostics),
+                &super::dat2graph::heading(session, &ran, diagnostics),
             )],
             text: String::new(),
-            json: json(subject, &ran, diagnostics)?,
+            json: json(session, &ran, diagnostics)?,
         },
         Section {
             name: "running-waiting",
@@ -276,15 +276,15 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
             figures: vec![running_waiting::figure(
                 queues,
                 &asked.overview,
-                &super::running_waiting::heading(subject, queues, diagnostics),
+                &super::running_waiting::heading(session, queues, diagnostics),
             )],
             text: String::new(),
-            json: json(subject, queues, diagnostics)?,
+            json: json(session, queues, diagnostics)?,
         },
         Section {
             name: "workcons",
             title: "Work conservation",
-            figures: vec![violation.portrait(subject)?],
+            figures: vec![violation.run_figure(session)?],
             text: violation.text(),
             json: output::json(&violation.document())?,
         },
@@ -294,17 +294,17 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
             figures: vec![utilization::figure(
                 used,
                 &asked.busy,
-                &super::utilization::heading(subject, used, diagnostics),
+                &super::utilization::heading(session, used, diagnostics),
             )],
             text: format!("{}\n{columns}", utilization::text(used, shown, true)),
-            json: json(subject, used, diagnostics)?,
+            json: json(session, used, diagnostics)?,
         },
         Section {
             name: "latency",
             title: "Latency",
             figures: vec![latency::figure(delays, &heading)],
             text: latency::text(delays, shown, 15, 5),
-            json: json(subject, delays, diagnostics)?,
+            json: json(session, delays, diagnostics)?,
         },
     ];
     if let Some(shared) = shared {
@@ -313,11 +313,11 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
             title: "Fairness",
             figures: fairness::figure(shared, &heading),
             text: fairness::text(shared, shown, 20),
-            json: json(subject, shared, diagnostics)?,
+            json: json(session, shared, diagnostics)?,
         });
     }
     let over_lanes =
-        Over { lanes, options: &asked.drawn, heading: super::dat2graph::heading(subject, &ran, diagnostics) };
+        Over { lanes, options: &asked.drawn, heading: super::dat2graph::heading(session, &ran, diagnostics) };
     if let Some(moves) = moves {
         let funnel = recorded.as_ref().and_then(|recorded| recorded.funnel.clone());
         let report = WithProbes { report: moves, probes: funnel };
@@ -325,10 +325,10 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
             name: "balance",
             title: "Causes of migrations",
             figures: vec![over_lanes.draw(|heading, background| {
-                events::balance_figure(moves, &events_options(subject), heading, Some(background))
+                events::balance_figure(moves, &events_options(session), heading, Some(background))
             })],
             text: report.text(),
-            json: json(subject, &report, diagnostics)?,
+            json: json(session, &report, diagnostics)?,
         });
     }
     if let Some(Recorded { report, diagnostics, .. }) = recorded {
@@ -336,10 +336,10 @@ fn sections(subject: &Subject, asked: &Questions<'_>, found: &Found) -> Result<V
             name: "events",
             title: "Recorded events",
             figures: vec![over_lanes.draw(|heading, background| {
-                events::figure(report, &events_options(subject), heading, Some(background))
+                events::figure(report, &events_options(session), heading, Some(background))
             })],
             text: events::text(report),
-            json: json(subject, report, diagnostics)?,
+            json: json(session, report, diagnostics)?,
         });
     }
     Ok(sections)
@@ -370,15 +370,15 @@ nav a{margin-right:1.2em}svg{max-width:100%;height:auto;border:1px solid #d0d0d0
 pre{font-size:12px;overflow-x:auto;background:#f6f6f6;padding:.8em}h2{margin-top:2.2em}";
 
 /// The page: all figures and texts in one file.
-fn html(subject: &Subject, sections: &[Section], drawn: &[Vec<String>]) -> String {
-    let name = escaped(&subject.name());
+fn html(session: &Session, sections: &[Section], drawn: &[Vec<String>]) -> String {
+    let name = escaped(&session.name());
     // Writing to a string cannot fail.
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     let _ = writeln!(
         out,
         "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{name}</title>\n<style>{STYLE}</style>\n</head>\n<body>"
     );
-    let facts = page::facts(subject);
+    let facts = heading::facts(session);
     let _ = writeln!(out, "<h1>{name}</h1>\n<p>{}</p>\n<nav>", escaped(&facts));
     for section in sections {
         let _ = writeln!(out, "<a href=\"#{}\">{}</a>", section.name, section.title);

@@ -1,10 +1,10 @@
 //! `schedviz running-waiting`: running and waiting tasks over time.
 
 use crate::args::{BeginArgs, TaskArgs, TraceArgs, needs_groups};
+use crate::document::Document;
+use crate::heading;
 use crate::output::{Forms, Gives, OutputArgs};
-use crate::page;
-use crate::present::Document;
-use crate::subject::Subject;
+use crate::session::Session;
 use anyhow::Result;
 use running_waiting::{Options, Panel, Per, Report, RunningWaiting};
 use sched::topology::Order;
@@ -44,36 +44,36 @@ Examples:
 pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
     args.output.check(GIVES)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
-    let subject = args.trace.open()?;
-    args.tasks.check(&subject)?;
+    let session = args.trace.open()?;
+    args.tasks.check(&session)?;
     let chosen = args.tasks.chooser()?;
     let options = Options {
-        panels: panels(args.tool.per, &subject.shown.cpus, &subject.topology)?,
+        panels: panels(args.tool.per, &session.shown.cpus, &session.topology)?,
         per_cpu: args.tool.per_cpu,
         tasks: args.tasks.is_any().then_some(&chosen),
         which: args.tasks.which(),
-        ..plain(&subject)?
+        ..plain(&session)?
     };
     let selected = || Selected::new(options.tasks, args.tasks.forked);
     let analyses = || (RunningWaiting::new(&options), selected());
-    let outcome = subject.follow(&args.begin, subject.page(), analyses)?;
+    let outcome = session.follow(&args.begin, session.page(), analyses)?;
     let ((mut report, selection), diagnostics) = (outcome.output, outcome.diagnostics);
-    subject.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
-    let figure = || Ok(vec![running_waiting::figure(&report, &options, &heading(&subject, &report, &diagnostics))]);
-    let document = Document::of(&subject, &report, &diagnostics);
-    document.give("running-waiting", &subject, &args.output, Forms::drawn(figure).with_csv(|out| Ok(report.csv(out)?)))
+    session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
+    let figure = || Ok(vec![running_waiting::figure(&report, &options, &heading(&session, &report, &diagnostics))]);
+    let document = Document::of(&session, &report, &diagnostics);
+    document.give("running-waiting", &session, &args.output, Forms::drawn(figure).with_csv(|out| Ok(report.csv(out)?)))
 }
 
 /// The options of the machine as a whole, every task counted.
-pub(crate) fn plain(subject: &Subject) -> Result<Options<'static>> {
+pub(crate) fn plain(session: &Session) -> Result<Options<'static>> {
     Ok(Options {
-        from: subject.from,
-        to: subject.to,
-        zero: subject.start,
-        panels: panels(None, &subject.shown.cpus, &subject.topology)?,
-        cpus: subject.shown.cpus.clone(),
-        all_cpus: subject.shown.all.clone(),
-        group_name: subject.shown.group_name.clone(),
+        from: session.from,
+        to: session.to,
+        zero: session.start,
+        panels: panels(None, &session.shown.cpus, &session.topology)?,
+        cpus: session.shown.cpus.clone(),
+        all_cpus: session.shown.all.clone(),
+        group_name: session.shown.group_name.clone(),
         per_cpu: true,
         tasks: None,
         which: "all tasks",
@@ -104,21 +104,21 @@ fn panels(per: Option<Per>, cpus: &[(Cpu, Option<u32>)], topology: &Topology) ->
     Ok(panels.into_iter().map(|(_, panel)| panel).collect())
 }
 
-pub(crate) fn heading(subject: &Subject, report: &Report, diagnostics: &Diagnostics) -> Heading {
+pub(crate) fn heading(session: &Session, report: &Report, diagnostics: &Diagnostics) -> Heading {
     // Of how many CPUs at once nothing is known is not kept; the share is of time.
     let unknown = |p: &running_waiting::Series| p.columns.iter().map(|c| c.unknown_ns).fold(0, u64::saturating_add);
-    let mut warnings = page::general_warnings(subject, diagnostics);
+    let mut warnings = heading::general_warnings(session, diagnostics);
     let time = report.panels.iter().map(unknown).max().unwrap_or(0);
     if report.gaps > 0 || time > 0 {
-        let window = subject.to.since(subject.from).0 as f64;
+        let window = session.to.since(session.from).0 as f64;
         warnings.insert(
             0,
             format!(
                 "Events were lost in {}: during {:.2} % of the time shown some core is unknown, and counts as neither.",
-                page::places(report.gaps),
+                heading::places(report.gaps),
                 100.0 * time as f64 / window.max(1.0)
             ),
         );
     }
-    subject.heading(warnings).without_figures(report.selection_unknown.as_deref())
+    session.heading(warnings).without_figures(report.selection_unknown.as_deref())
 }

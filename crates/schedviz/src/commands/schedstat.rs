@@ -2,8 +2,8 @@
 
 use crate::args::{BeginArgs, ReadArgs, WindowArgs, read_text};
 use crate::output::{Forms, Gives, Origin, OutputArgs};
-use crate::subject::Subject;
-use crate::trust;
+use crate::session::Session;
+use crate::warnings;
 use anyhow::{Context, Result, anyhow, bail};
 use schedstat::{Columns, Delta, FromTrace, Report, Row, Snapshot, TraceColumns};
 use std::fmt::Write;
@@ -67,9 +67,9 @@ fn pair(before: &Path, after: &Path) -> Result<(Snapshot, Delta)> {
 
 /// The columns of a trace.
 fn of_trace(path: &Path, read: &ReadArgs) -> Result<TraceColumns> {
-    let subject = Subject::open(path, read, &WindowArgs::default())?;
-    let outcome = subject.follow(&BeginArgs::default(), subject.window, FromTrace::default)?;
-    trust::warn(&outcome.diagnostics, read);
+    let session = Session::open(path, read, &WindowArgs::default())?;
+    let outcome = session.follow(&BeginArgs::default(), session.window, FromTrace::default)?;
+    warnings::warn(&outcome.diagnostics, read);
     Ok(outcome.output)
 }
 

@@ -1,10 +1,10 @@
 //! `schedviz stepper`: pages, a text, or the terminal.
 
 use crate::args::{TaskArgs, TraceArgs, terminal_width};
+use crate::document::Document;
 use crate::output::{Forms, Gives, OutputArgs};
-use crate::present::Document;
-use crate::subject::Subject;
-use crate::{patterns, trust};
+use crate::session::Session;
+use crate::{patterns, warnings};
 use anyhow::{Result, bail};
 use sched::{ChosenCpus, Replay, SchedEvent, TaskFilter, Ts, Window};
 use serde::Serialize;
@@ -81,42 +81,42 @@ struct Report {
 pub(crate) fn run(args: &StepperArgs) -> Result<()> {
     args.output.check(GIVES)?;
     args.tasks.without_forked("stepper")?;
-    let subject = args.trace.open()?;
-    args.tasks.check(&subject)?;
-    let at = instant(args, &subject)?;
-    let mut replay = subject.watched(|| Replay::of(subject.trace.events()?, &subject.shown.chosen))?;
-    let start = replay.step_at(at).map_err(|e| subject.named(e))?;
+    let session = args.trace.open()?;
+    args.tasks.check(&session)?;
+    let at = instant(args, &session)?;
+    let mut replay = session.watched(|| Replay::of(session.trace.events()?, &session.shown.chosen))?;
+    let start = replay.step_at(at).map_err(|e| session.named(e))?;
     let options = Options {
-        zero: subject.start,
-        cpus: subject.shown.cpus.clone(),
-        group_name: subject.shown.group_name.clone(),
+        zero: session.start,
+        cpus: session.shown.cpus.clone(),
+        group_name: session.shown.group_name.clone(),
         total: replay.total(),
     };
     let diagnostics = replay.diagnostics().clone();
     if args.tui {
-        trust::warn(&diagnostics, &subject.read);
-        replay.go(start).map_err(|e| subject.named(e))?;
-        let filter = Filter::of(args, &subject)?;
-        return interact(&subject, &filter, replay, options);
+        warnings::warn(&diagnostics, &session.read);
+        replay.go(start).map_err(|e| session.named(e))?;
+        let filter = Filter::of(args, &session)?;
+        return interact(&session, &filter, replay, options);
     }
-    let steps = collect(args, &subject, &mut replay, start, &options)?;
+    let steps = collect(args, &session, &mut replay, start, &options)?;
     let report = Report { schema: "schedviz/stepper/1", events: replay.total(), steps };
     let text = || {
         let texts = report.steps.iter().map(|step| stepper::text(step, &options, terminal_width()));
         texts.collect::<Vec<_>>().join("\n")
     };
     let figures = || {
-        let heading = subject.general_heading(&diagnostics);
+        let heading = session.general_heading(&diagnostics);
         Ok(report.steps.iter().map(|step| stepper::figure(step, &options, &heading)).collect())
     };
-    let document = Document::of(&subject, &report, &diagnostics);
+    let document = Document::of(&session, &report, &diagnostics);
     let forms = if args.text { Forms::told(text, figures) } else { Forms::drawn(figures).with_text(text) };
-    document.give("stepper", &subject, &args.output, forms)
+    document.give("stepper", &session, &args.output, forms)
 }
 
 /// Refuses an instant before the trace or behind it.
-fn within(subject: &Subject, at: Ts) -> Result<(), String> {
-    let Some((start, end)) = subject.trace.extent() else { return Ok(()) };
+fn within(session: &Session, at: Ts) -> Result<(), String> {
+    let Some((start, end)) = session.trace.extent() else { return Ok(()) };
     if at < start || at > end {
         let length = end.since(start).seconds();
         return Err(format!("outside of the trace, which is {length:.9} s long"));
@@ -125,12 +125,12 @@ fn within(subject: &Subject, at: Ts) -> Result<(), String> {
 }
 
 /// The instant to begin at.
-fn instant(args: &StepperArgs, subject: &Subject) -> Result<Ts> {
-    let Some(at) = &args.tool.at else { return Ok(subject.from) };
-    let at = Where::parse(at).map_err(|e| anyhow::anyhow!("--at: {e}"))?.in_trace(subject.start);
-    within(subject, at)
+fn instant(args: &StepperArgs, session: &Session) -> Result<Ts> {
+    let Some(at) = &args.tool.at else { return Ok(session.from) };
+    let at = Where::parse(at).map_err(|e| anyhow::anyhow!("--at: {e}"))?.in_trace(session.start);
+    within(session, at)
         .map_err(|why| anyhow::anyhow!("--at {}: {why}", args.tool.at.as_deref().unwrap_or_default()))?;
-    let Window { from, to } = subject.window;
+    let Window { from, to } = session.window;
     if from.is_some_and(|from| at < from) || to.is_some_and(|to| at > to) {
         bail!("--at is outside of the window from --min to --max");
     }
@@ -145,12 +145,12 @@ struct Filter<'t> {
 }
 
 impl<'t> Filter<'t> {
-    fn of(args: &StepperArgs, subject: &'t Subject) -> Result<Filter<'t>> {
-        let formats = patterns::formats(&subject.trace, &args.tool.events)?;
+    fn of(args: &StepperArgs, session: &'t Session) -> Result<Filter<'t>> {
+        let formats = patterns::formats(&session.trace, &args.tool.events)?;
         Ok(Filter {
             formats: (!args.tool.events.is_empty()).then_some(formats),
             tasks: args.tasks.is_any().then(|| args.tasks.filter()).transpose()?,
-            cpus: subject.shown.chosen.clone(),
+            cpus: session.shown.chosen.clone(),
         })
     }
 
@@ -188,20 +188,20 @@ fn steps_of(window: Window, replay: &mut Replay<EventStream<'_>>) -> Result<Rang
 /// The steps asked for, in the order of time.
 fn collect(
     args: &StepperArgs,
-    subject: &Subject,
+    session: &Session,
     replay: &mut Replay<EventStream<'_>>,
     start: u64,
     options: &Options,
 ) -> Result<Vec<Step>> {
-    let named = |e| subject.named(e);
-    let names = EventNames::of(&subject.trace);
-    let filter = Filter::of(args, subject)?;
+    let named = |e| session.named(e);
+    let names = EventNames::of(&session.trace);
+    let filter = Filter::of(args, session)?;
     let count = args.tool.steps.saturating_add(args.tool.back).saturating_add(1);
     if count > MOST {
         bail!("{count} pages are too many; at most {MOST} are drawn");
     }
-    let Window { from, to } = subject.window;
-    let inside = steps_of(subject.window, replay).map_err(named)?;
+    let Window { from, to } = session.window;
+    let inside = steps_of(session.window, replay).map_err(named)?;
     let mut wanted: VecDeque<u64> = VecDeque::new();
     if filter.is_open() {
         let (begin, end) = (start.saturating_sub(args.tool.back), start.saturating_add(args.tool.steps));
@@ -229,7 +229,7 @@ fn collect(
         }
     }
     if wanted.is_empty() {
-        let at = instant(args, subject)?.since(subject.start).seconds();
+        let at = instant(args, session)?.since(session.start).seconds();
         bail!("no such event from {at:.9} s on{}", if to.is_some() { ", up to --max" } else { "" });
     }
     let mut steps = Vec::new();
@@ -241,20 +241,20 @@ fn collect(
 }
 
 /// The stepper in the terminal, until the user has seen enough.
-fn interact(subject: &Subject, filter: &Filter<'_>, replay: Replay<EventStream<'_>>, options: Options) -> Result<()> {
+fn interact(session: &Session, filter: &Filter<'_>, replay: Replay<EventStream<'_>>, options: Options) -> Result<()> {
     use ratatui::crossterm::event::{Event, KeyEventKind, read};
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         bail!("--tui needs a terminal; --text and --json do not");
     }
     let parse_time = |text: &str| {
-        let at = Where::parse(text).map_err(|e| e.to_string())?.in_trace(subject.start);
-        within(subject, at).map(|()| at)
+        let at = Where::parse(text).map_err(|e| e.to_string())?.in_trace(session.start);
+        within(session, at).map(|()| at)
     };
-    let names = EventNames::of(&subject.trace);
-    let mut app = App::new(subject.name(), replay, options, Box::new(names.clone()), Box::new(parse_time));
+    let names = EventNames::of(&session.trace);
+    let mut app = App::new(session.name(), replay, options, Box::new(names.clone()), Box::new(parse_time));
     if !filter.is_open() {
         let wants = |event: &SchedEvent, state: &sched::SchedState| filter.wants(event, state, &names);
-        app.step_at(Box::new(wants)).map_err(|e| subject.named(e))?;
+        app.step_at(Box::new(wants)).map_err(|e| session.named(e))?;
     }
     let mut terminal = ratatui::try_init()?;
     let done = (|| -> Result<()> {
@@ -263,7 +263,7 @@ fn interact(subject: &Subject, filter: &Filter<'_>, replay: Replay<EventStream<'
             if let Event::Key(key) = read()?
                 && key.kind != KeyEventKind::Release
             {
-                app.key(key).map_err(|e| subject.named(e))?;
+                app.key(key).map_err(|e| session.named(e))?;
             }
         }
         Ok(())

@@ -1,10 +1,10 @@
 //! `schedviz utilization`: what CPUs spend their time on, interval by interval.
 
 use crate::args::{BeginArgs, TraceArgs, length};
+use crate::document::Document;
+use crate::heading::Loss;
 use crate::output::{Forms, Gives, OutputArgs};
-use crate::page::Loss;
-use crate::present::Document;
-use crate::subject::Subject;
+use crate::session::Session;
 use anyhow::{Context, Result, bail};
 use regex::Regex;
 use sched::chosen::is_match;
@@ -56,51 +56,51 @@ Examples:
 pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     args.output.check(GIVES)?;
     args.begin.without_descent(args.tasks.is_none(), "the application's share")?;
-    let subject = args.trace.open()?;
-    let options = options(&subject, args)?;
-    let outcome = subject.follow(&args.begin, subject.page(), || Utilization::new(&options))?;
+    let session = args.trace.open()?;
+    let options = options(&session, args)?;
+    let outcome = session.follow(&args.begin, session.page(), || Utilization::new(&options))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
-    let text = || utilization::text(&report, &subject.drawable, args.per_cpu);
-    let figure = || Ok(vec![utilization::figure(&report, &options, &heading(&subject, &report, &diagnostics))]);
-    let document = Document::of(&subject, &report, &diagnostics);
-    document.give("utilization", &subject, &args.output, Forms::told(text, figure))
+    let text = || utilization::text(&report, &session.drawable, args.per_cpu);
+    let figure = || Ok(vec![utilization::figure(&report, &options, &heading(&session, &report, &diagnostics))]);
+    let document = Document::of(&session, &report, &diagnostics);
+    document.give("utilization", &session, &args.output, Forms::told(text, figure))
 }
 
 /// The options where nothing else is asked for.
-pub(crate) fn plain(subject: &Subject) -> Options {
+pub(crate) fn plain(session: &Session) -> Options {
     Options {
-        from: subject.from,
-        to: subject.to,
-        zero: subject.start,
-        cpus: subject.shown.cpus.clone(),
-        all_cpus: subject.shown.all.clone(),
-        group_name: subject.shown.group_name.clone(),
-        interval: Dur(round_step(subject.to.since(subject.from).0 / 20)),
+        from: session.from,
+        to: session.to,
+        zero: session.start,
+        cpus: session.shown.cpus.clone(),
+        all_cpus: session.shown.all.clone(),
+        group_name: session.shown.group_name.clone(),
+        interval: Dur(round_step(session.to.since(session.from).0 / 20)),
         tasks: None,
-        topology: subject.topology.clone(),
+        topology: session.topology.clone(),
         balance_interval: Dur(4_000_000),
     }
 }
 
-fn options(subject: &Subject, args: &UtilizationArgs) -> Result<Options> {
-    let plain = plain(subject);
+fn options(session: &Session, args: &UtilizationArgs) -> Result<Options> {
+    let plain = plain(session);
     let interval = args.interval.as_deref().map_or(Ok(plain.interval), |text| length("interval", text))?;
-    if subject.to.since(subject.from).0 / interval.0 > utilization::MOST_INTERVALS {
+    if session.to.since(session.from).0 / interval.0 > utilization::MOST_INTERVALS {
         bail!("--interval: {} makes more than {} intervals", interval.human(), utilization::MOST_INTERVALS);
     }
     let tasks = args.tasks.as_deref().map(Regex::new).transpose().context("--tasks")?;
     if let Some(tasks) = &tasks {
-        subject.needs_task(&format!("--tasks {tasks}"), |_, name| is_match(tasks, name))?;
+        session.needs_task(&format!("--tasks {tasks}"), |_, name| is_match(tasks, name))?;
     }
     Ok(Options { interval, tasks, balance_interval: length("balance-interval", &args.balance_interval)?, ..plain })
 }
 
 /// The texts around the figure.
-pub(crate) fn heading(subject: &Subject, report: &UtilizationReport, diagnostics: &Diagnostics) -> Heading {
+pub(crate) fn heading(session: &Session, report: &UtilizationReport, diagnostics: &Diagnostics) -> Heading {
     let loss = Loss {
         gaps: diagnostics.count(Diagnostic::EventsLost),
         unknown_ns: report.all.unknown_ns,
         cpu_time_ns: report.all.total(),
     };
-    subject.lossy_heading(&loss, diagnostics)
+    session.lossy_heading(&loss, diagnostics)
 }

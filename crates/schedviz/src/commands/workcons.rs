@@ -1,11 +1,11 @@
 //! `schedviz workcons`: one number for a run, a table for several, a verdict for a regression job.
 
-mod portrait;
+mod run_figure;
 
 use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, repeatable};
 use crate::output::{Forms, Gives, Origin, OutputArgs};
-use crate::subject::Subject;
-use crate::{groups, trust};
+use crate::session::Session;
+use crate::{groups, warnings};
 use anyhow::{Result, bail};
 use sched::{Chosen, Cpu, Diagnostic, Diagnostics, Dur, Selected, Ts};
 use serde::Serialize;
@@ -174,11 +174,11 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     }
     let single = files.len() == 1 && args.output.wants_file();
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
-    let (mut runs, mut subject): (Vec<Run>, _) = (Vec::new(), None);
+    let (mut runs, mut session): (Vec<Run>, _) = (Vec::new(), None);
     for ((group, path), name) in files.iter().zip(names) {
         let (measured, run) = measure(args, min_episode, path, group.clone(), single)?;
         let run = Run { trace: name, ..run };
-        trust::warn_of((files.len() > 1).then_some(&run.trace), &run.trust.diagnostics, &args.read);
+        warnings::warn_of((files.len() > 1).then_some(&run.trace), &run.trust.diagnostics, &args.read);
         let is_same = |other: &&Run| other.group == run.group && other.recording == run.recording;
         if let (Some(name), Some(same)) = (group, runs.iter().find(is_same)) {
             if !args.read.quiet {
@@ -186,18 +186,18 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
             }
             continue;
         }
-        subject = Some(measured).filter(|_| single);
+        session = Some(measured).filter(|_| single);
         runs.push(run);
     }
     let limits = Limits { violation: args.max_violation, loss: args.max_loss };
     let document = Document::of(runs, &limits);
-    let figure = || match (&subject, document.runs.as_slice()) {
-        (Some(subject), [run]) => Ok(vec![run.portrait(subject)?]),
+    let figure = || match (&session, document.runs.as_slice()) {
+        (Some(session), [run]) => Ok(vec![run.run_figure(session)?]),
         _ => Ok(vec![figure(&document, args.max_loss)]),
     };
     let forms = Forms::told(|| text(&document), figure);
     let first = files.first().map_or(Path::new("workcons"), |(_, path)| path);
-    let origin = subject.as_ref().map_or_else(|| Origin::whole(first), Subject::origin);
+    let origin = session.as_ref().map_or_else(|| Origin::whole(first), Session::origin);
     args.output.give(&origin, "workcons", &document, forms, args.read.quiet)?;
     Ok(match document.verdict {
         None => ExitCode::SUCCESS,
@@ -253,53 +253,53 @@ fn measure(
     path: &Path,
     group: Option<String>,
     strips: bool,
-) -> Result<(Subject, Run)> {
-    let subject = Subject::open(path, &args.read, &args.window)?;
-    args.tasks.check(&subject)?;
-    let silent = subject.silent();
+) -> Result<(Session, Run)> {
+    let session = Session::open(path, &args.read, &args.window)?;
+    args.tasks.check(&session)?;
+    let silent = session.silent();
     let (application, excluded) = (args.tasks.chooser()?, args.tasks.excluder()?);
     let options = Options {
-        cpus: subject.shown.chosen.clone(),
+        cpus: session.shown.chosen.clone(),
         assume_idle: if args.assume_idle { silent } else { Vec::new() },
-        zero: subject.start,
+        zero: session.start,
         waiters: args.waiters(),
         min_episode,
-        topology: subject.topology.clone(),
+        topology: session.topology.clone(),
         application: args.tasks.chooses().then_some(&application),
         excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
-        strips: strips.then_some((subject.from, subject.to)),
+        strips: strips.then_some((session.from, session.to)),
         without_descent: args.begin.fast_window,
     };
     let selected = || Selected::new(options.application, args.depends_on_descent());
     let analyses = || (WorkConservation::new(&options), selected());
-    let outcome = subject.follow(&args.begin, subject.window, analyses)?;
+    let outcome = session.follow(&args.begin, session.window, analyses)?;
     let (mut report, selection) = outcome.output;
-    let unknown = subject.why_no_figures(selection, selected)?;
+    let unknown = session.why_no_figures(selection, selected)?;
     unknown.into_iter().for_each(|why| report.withhold_application(why));
-    let run = Run { group, ..Run::of(&subject, &args.begin, &options, report, outcome.diagnostics)? };
-    Ok((subject, run))
+    let run = Run { group, ..Run::of(&session, &args.begin, &options, report, outcome.diagnostics)? };
+    Ok((session, run))
 }
 
 impl Run {
     /// What the analysis with these options found, with what else the trace says. Where events were lost, it is
     /// read once more for what they could have been.
     pub(crate) fn of(
-        subject: &Subject,
+        session: &Session,
         begin: &BeginArgs,
         options: &Options<'_>,
         mut report: Report,
         diagnostics: Diagnostics,
     ) -> Result<Run> {
         if let Some(violation) = report.violation.as_mut().filter(|_| !report.unknown.gaps.is_empty()) {
-            violation.bounds = Some(subject.follow(begin, subject.window, || Bounds::new(options))?.output);
+            violation.bounds = Some(session.follow(begin, session.window, || Bounds::new(options))?.output);
         }
-        report.unknown.unwritten_percent = trust::unwritten_percent(&subject.trace, &diagnostics);
+        report.unknown.unwritten_percent = warnings::unwritten_percent(&session.trace, &diagnostics);
         report.unknown.clocks_apart = diagnostics.count(Diagnostic::ClocksApart);
-        let unobserved = subject.silent();
+        let unobserved = session.silent();
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
         let trust = Trust { unknown: report.unknown.clone(), unobserved, diagnostics };
-        let (drawable, recording) = (subject.drawable.clone(), subject.trace.extent());
-        Ok(Run { trace: subject.name(), group: None, report, trust, drawable, recording })
+        let (drawable, recording) = (session.drawable.clone(), session.trace.extent());
+        Ok(Run { trace: session.name(), group: None, report, trust, drawable, recording })
     }
 
     /// Its violation as it can be compared with that of other runs; or why it cannot.
@@ -312,8 +312,8 @@ impl Run {
     }
 
     /// Its figure.
-    pub(crate) fn portrait(&self, subject: &Subject) -> Result<draw::Figure> {
-        portrait::portrait(subject, &self.report, &self.trust.diagnostics)
+    pub(crate) fn run_figure(&self, session: &Session) -> Result<draw::Figure> {
+        run_figure::run_figure(session, &self.report, &self.trust.diagnostics)
     }
 
     /// The document of this run alone.
@@ -425,6 +425,6 @@ fn trust_text(out: &mut String, run: &Run) {
         );
     }
     for (what, count, first) in run.trust.diagnostics.iter().filter(|(what, ..)| matters(*what)) {
-        let _ = writeln!(out, "  {}", trust::line(what, count, first));
+        let _ = writeln!(out, "  {}", warnings::line(what, count, first));
     }
 }

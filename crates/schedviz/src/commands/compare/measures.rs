@@ -1,8 +1,8 @@
 //! All that is measured of a run to be compared with others, in one pass.
 
 use crate::args::{ReadArgs, WindowArgs};
-use crate::subject::Subject;
-use crate::trust;
+use crate::session::Session;
+use crate::warnings;
 use anyhow::Result;
 use compare::{Better, Metric};
 use latency::{Latency, LatencyReport, Measure};
@@ -44,32 +44,32 @@ pub(crate) struct Setting {
 
 /// Measures a run. `most`: the most events that may be missing without a mark, in percent.
 pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs, most: f64) -> Result<Measured> {
-    let subject = Subject::open(path, read, window)?;
-    let cpus = &subject.shown.chosen;
+    let session = Session::open(path, read, window)?;
+    let cpus = &session.shown.chosen;
     let conservation = workcons::Options {
         cpus: cpus.clone(),
-        zero: subject.start,
-        topology: subject.topology.clone(),
+        zero: session.start,
+        topology: session.topology.clone(),
         ..Default::default()
     };
     let waits = latency::Options {
         cpus: cpus.clone(),
-        zero: subject.start,
-        topology: subject.topology.clone(),
+        zero: session.start,
+        topology: session.topology.clone(),
         ..Default::default()
     };
     // Two states for two threads: a third would cost more than the columns do.
     let analyses = || (WorkConservation::new(&conservation), (Latency::new(&waits), FromTrace::only(cpus.clone())));
     let outcome =
-        subject.watched(|| Pass::over(subject.trace.events()?).window(subject.window).run_side_by_side(analyses))?;
+        session.watched(|| Pass::over(session.trace.events()?).window(session.window).run_side_by_side(analyses))?;
     let (mut workcons, (latency, columns)) = outcome.output;
-    workcons.unknown.unwritten_percent = trust::unwritten_percent(&subject.trace, &outcome.diagnostics);
+    workcons.unknown.unwritten_percent = warnings::unwritten_percent(&session.trace, &outcome.diagnostics);
     workcons.unknown.clocks_apart = outcome.diagnostics.count(Diagnostic::ClocksApart);
-    let info = subject.trace.info();
+    let info = session.trace.info();
     let events: BTreeSet<String> =
-        subject.trace.event_counts().into_iter().filter(|e| e.count > 0).map(|e| e.name).collect();
+        session.trace.event_counts().into_iter().filter(|e| e.count > 0).map(|e| e.name).collect();
     let facts = [
-        ("CPUs with events", sched::topology::format_cpu_list(&subject.observed)),
+        ("CPUs with events", sched::topology::format_cpu_list(&session.observed)),
         ("kernel", info.kernel.unwrap_or_default()),
         ("clock", if info.clock.is_empty() { "local".into() } else { info.clock }),
         ("events", events.into_iter().filter(|name| is_common(name)).collect::<Vec<_>>().join(" ")),
@@ -78,7 +78,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs, most: f
     let setting = Setting { facts };
     let no_violation = workcons.unknown.why_untrusted(most);
     let diagnostics = outcome.diagnostics;
-    let (name, recording) = (subject.name(), subject.trace.extent());
+    let (name, recording) = (session.name(), session.trace.extent());
     let elapsed = Some(workcons.elapsed_ns);
     Ok(Measured { name, recording, workcons, elapsed, latency, columns, diagnostics, no_violation, setting })
 }

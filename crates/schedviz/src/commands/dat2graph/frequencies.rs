@@ -1,6 +1,6 @@
 //! The frequencies of the CPUs in a window, from the changes in it and those in force at its start.
 
-use crate::subject::Subject;
+use crate::session::Session;
 use sched::{Cpu, Dur, Kind, SchedEvent, Ts};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,16 +13,16 @@ pub(super) type Change = (Ts, Cpu, u32);
 const FIRST_LOOK: Dur = Dur(100_000_000);
 
 /// All changes in the window, and the last one of each CPU before it. Any CPU can record the change of another.
-pub(super) fn changes(subject: &Subject, reader: &CpuReader<'_>) -> Vec<Change> {
-    let (start, from, to) = (subject.start, subject.from, subject.to);
-    let mut changes = between(subject, reader, from, to);
+pub(super) fn changes(session: &Session, reader: &CpuReader<'_>) -> Vec<Change> {
+    let (start, from, to) = (session.start, session.from, session.to);
+    let mut changes = between(session, reader, from, to);
     let mut in_force: BTreeMap<Cpu, Change> = BTreeMap::new();
     let (mut until, mut back) = (from, FIRST_LOOK);
     // What was found is later than all that a further look finds.
-    while until > start && subject.observed.iter().any(|cpu| !in_force.contains_key(cpu)) {
+    while until > start && session.observed.iter().any(|cpu| !in_force.contains_key(cpu)) {
         let since = Ts(until.0.saturating_sub_unsigned(back.0)).max(start);
         let mut latest: BTreeMap<Cpu, Change> = BTreeMap::new();
-        for change in between(subject, reader, since, Ts(until.0.saturating_sub(1))) {
+        for change in between(session, reader, since, Ts(until.0.saturating_sub(1))) {
             latest.insert(change.1, change);
         }
         for (cpu, change) in latest {
@@ -36,8 +36,8 @@ pub(super) fn changes(subject: &Subject, reader: &CpuReader<'_>) -> Vec<Change> 
 }
 
 /// The changes from `from` to `to`, in the order of their times.
-fn between(subject: &Subject, reader: &CpuReader<'_>, from: Ts, to: Ts) -> Vec<Change> {
-    let found = subject.trace.in_parallel(subject.observed.clone(), |cpu| {
+fn between(session: &Session, reader: &CpuReader<'_>, from: Ts, to: Ts) -> Vec<Change> {
+    let found = session.trace.in_parallel(session.observed.clone(), |cpu| {
         let mut changes: Vec<Change> = Vec::new();
         for buffer in reader.buffers_of(cpu) {
             reader.events(buffer, cpu, Some(from), &mut |event: &SchedEvent| {
@@ -60,9 +60,9 @@ fn between(subject: &Subject, reader: &CpuReader<'_>, from: Ts, to: Ts) -> Vec<C
 }
 
 /// Why no band is drawn.
-pub(super) fn why_none(subject: &Subject) -> &'static str {
-    let format = subject.trace.format_named("power", "cpu_frequency");
-    let occurs = |id: u16| subject.trace.counts().buffers.iter().any(|buffer| buffer.of(id) > 0);
+pub(super) fn why_none(session: &Session) -> &'static str {
+    let format = session.trace.format_named("power", "cpu_frequency");
+    let occurs = |id: u16| session.trace.counts().buffers.iter().any(|buffer| buffer.of(id) > 0);
     if format.is_some_and(|format| occurs(format.id)) {
         "power:cpu_frequency: no change before the end of the window: no band is drawn"
     } else {

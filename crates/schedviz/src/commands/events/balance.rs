@@ -3,9 +3,9 @@
 use super::funnel::Funnel;
 use super::{EventsArgs, options, over_lanes, quoted};
 use crate::args::BeginArgs;
+use crate::document::Document;
 use crate::output::Forms;
-use crate::present::Document;
-use crate::subject::Subject;
+use crate::session::Session;
 use anyhow::{Result, bail};
 use events::{Balance, BalanceReport};
 use sched::Migration;
@@ -30,32 +30,32 @@ impl WithProbes<'_> {
 }
 
 /// The causes of migrations.
-pub(super) fn run(args: &EventsArgs, subject: &Subject) -> Result<()> {
-    if subject.trace.format_named("sched", "sched_migrate_task").is_none() {
-        bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", subject.name());
+pub(super) fn run(args: &EventsArgs, session: &Session) -> Result<()> {
+    if session.trace.format_named("sched", "sched_migrate_task").is_none() {
+        bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", session.name());
     }
     let tasks = args.tasks.filter()?;
     let wanted = |m: &Migration| tasks.takes(m.pid, || m.command);
     let listing = args.output.wants_entries();
     let analysis = || {
-        let all = Balance::new(&subject.topology, &subject.shown.chosen, subject.from, subject.to);
+        let all = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
         all.listing(listing).only(&wanted)
     };
-    let outcome = subject.follow(&BeginArgs::default(), subject.page(), analysis)?;
+    let outcome = session.follow(&BeginArgs::default(), session.page(), analysis)?;
     let (report, found) = (outcome.output, outcome.diagnostics);
-    let report = WithProbes { report: &report, probes: Funnel::of(subject) };
+    let report = WithProbes { report: &report, probes: Funnel::of(session) };
     let text = || report.text();
     let figure = || {
-        over_lanes(args, subject, &found, |heading, background| {
-            events::balance_figure(report.report, &options(subject), heading, background)
+        over_lanes(args, session, &found, |heading, background| {
+            events::balance_figure(report.report, &options(session), heading, background)
         })
     };
-    let document = Document::of(subject, &report, &found);
-    if let (Some(left_out), false) = (report.report.unlisted, subject.read.quiet) {
+    let document = Document::of(session, &report, &found);
+    if let (Some(left_out), false) = (report.report.unlisted, session.read.quiet) {
         eprintln!("schedviz: {left_out} migrations are not listed; --min, --max and --tasks choose a part of them");
     }
     let table = |out: &mut dyn io::Write| migrations(report.report, out);
-    document.give("balance", subject, &args.output, Forms::told(text, figure).and_drawn().with_csv(table))
+    document.give("balance", session, &args.output, Forms::told(text, figure).and_drawn().with_csv(table))
 }
 
 /// The migrations one by one as a table, with the words of the JSON document.

@@ -1,7 +1,7 @@
 //! Where probes on the balancer were recorded (group `lb`, as the recordings' `balance*.dat` have
 //! them): what became of its attempts.
 
-use crate::subject::Subject;
+use crate::session::Session;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -27,8 +27,8 @@ pub(crate) struct Funnel {
 
 impl Funnel {
     /// Of nothing so far, if a trace has such probes.
-    pub(crate) fn new(subject: &Subject) -> Option<Funnel> {
-        let zero = |name: &str| subject.trace.format_named("lb", name).map(|_| 0u64);
+    pub(crate) fn new(session: &Session) -> Option<Funnel> {
+        let zero = |name: &str| session.trace.format_named("lb", name).map(|_| 0u64);
         let funnel = Funnel {
             newidle: zero("newidle_balance"),
             newidle_pulled: zero("newidle_balance"),
@@ -41,10 +41,10 @@ impl Funnel {
     }
 
     /// Of the window of a trace, if it has such probes.
-    pub(crate) fn of(subject: &Subject) -> Option<Funnel> {
-        let mut funnel = Funnel::new(subject)?;
-        subject.trace.records_from(subject.from, &mut |record| {
-            if record.ts > subject.to {
+    pub(crate) fn of(session: &Session) -> Option<Funnel> {
+        let mut funnel = Funnel::new(session)?;
+        session.trace.records_from(session.from, &mut |record| {
+            if record.ts > session.to {
                 return ControlFlow::Break(());
             }
             funnel.take(record);

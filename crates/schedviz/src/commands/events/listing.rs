@@ -1,9 +1,9 @@
 //! Events as text, in the form of `trace-cmd report -t`.
 
 use super::{Choice, FlagsColumn, with_those_of, write_each};
-use crate::sink::Lines;
-use crate::subject::Subject;
-use crate::trust;
+use crate::session::Session;
+use crate::warnings;
+use crate::writer::Lines;
 use anyhow::Result;
 use sched::names::NameHistory;
 use sched::{Comm, Cpu, Dur, Pid, Ts};
@@ -28,17 +28,17 @@ struct Words {
 }
 
 impl Words {
-    fn of(subject: &Subject, flags: FlagsColumn) -> Words {
+    fn of(session: &Session, flags: FlagsColumn) -> Words {
         #[cfg(feature = "libtraceevent")]
-        let texts = subject.trace.texts();
+        let texts = session.trace.texts();
         Words {
-            in_ticks: subject.trace.has_time().is_err(),
+            in_ticks: session.trace.has_time().is_err(),
             with_flags: match flags {
                 FlagsColumn::Always => true,
                 FlagsColumn::Never => false,
-                FlagsColumn::Auto => shows_flags(subject.trace.info().writer.as_deref().unwrap_or_default()),
+                FlagsColumn::Auto => shows_flags(session.trace.info().writer.as_deref().unwrap_or_default()),
             },
-            prefixes: prefixes(&subject.trace),
+            prefixes: prefixes(&session.trace),
             #[cfg(feature = "libtraceevent")]
             printer: traceevent::Printer::new(traceevent::Setup {
                 formats: &texts.formats,
@@ -100,14 +100,14 @@ const UNNAMED: char = '\0';
 /// The lines on their way out: tasks whose name the recorder did not save get that of the switches, forks and execs in
 /// the trace, which are read when the first such task comes.
 struct Named<'s, W> {
-    subject: &'s Subject,
+    session: &'s Session,
     names: Option<NameHistory>,
     out: W,
 }
 
 impl<'s, W: Write> Named<'s, W> {
-    fn new(subject: &'s Subject, out: W) -> Named<'s, W> {
-        Named { subject, names: None, out }
+    fn new(session: &'s Session, out: W) -> Named<'s, W> {
+        Named { session, names: None, out }
     }
 
     fn name(&mut self, key: &str) -> io::Result<String> {
@@ -116,8 +116,8 @@ impl<'s, W: Write> Named<'s, W> {
         let names = match &mut self.names {
             Some(names) => names,
             // The ticks of a clock have no order between CPUs that names could follow.
-            none if self.subject.trace.has_time().is_err() => none.insert(NameHistory::default()),
-            none => none.insert(self.subject.names().map_err(io::Error::other)?),
+            none if self.session.trace.has_time().is_err() => none.insert(NameHistory::default()),
+            none => none.insert(self.session.names().map_err(io::Error::other)?),
         };
         let name = names.of(pid, ts).unwrap_or_else(|| Comm::new(b"<...>"));
         let mut padded = String::new();
@@ -206,8 +206,8 @@ fn lost(record: &Record<'_>) -> Option<String> {
 }
 
 /// All chosen events.
-pub(crate) fn list(subject: &Subject, choice: &Choice, flags: FlagsColumn, mut out: Lines) -> Result<()> {
-    let words = Words::of(subject, flags);
+pub(crate) fn list(session: &Session, choice: &Choice, flags: FlagsColumn, mut out: Lines) -> Result<()> {
+    let words = Words::of(session, flags);
     let add = |lines: &mut String, Neighbours { record, before, behind }: &Neighbours<'_>| {
         // The line of a leaf stands for its return as well.
         if before.is_some_and(|call| record.is_return_of(&call) && choice.takes(&call)) {
@@ -220,10 +220,10 @@ pub(crate) fn list(subject: &Subject, choice: &Choice, flags: FlagsColumn, mut o
         }
         put_line(record, behind.filter(|end| end.is_return_of(record)).as_ref(), &words, lines);
     };
-    let mut named = Named::new(subject, &mut out);
-    let found = write_each(subject, choice, &mut |lines| named.put(lines), add)?;
+    let mut named = Named::new(session, &mut out);
+    let found = write_each(session, choice, &mut |lines| named.put(lines), add)?;
     out.finish()?;
-    trust::warn(&found, &subject.read);
+    warnings::warn(&found, &session.read);
     Ok(())
 }
 
@@ -282,22 +282,22 @@ impl Around {
 
 /// Around each chosen event, what happened on its core within this time. The event itself
 /// is marked with `>`; those that are near one another share a block.
-pub(crate) fn near(subject: &Subject, choice: &Choice, near: Dur, flags: FlagsColumn, mut out: Lines) -> Result<()> {
+pub(crate) fn near(session: &Session, choice: &Choice, near: Dur, flags: FlagsColumn, mut out: Lines) -> Result<()> {
     let mut cores: BTreeMap<Cpu, Around> = BTreeMap::new();
-    let words = Words::of(subject, flags);
-    let mut named = Named::new(subject, &mut out);
+    let words = Words::of(session, flags);
+    let mut named = Named::new(session, &mut out);
     let mut write = |block: Vec<Near>| -> io::Result<()> {
-        block.iter().try_for_each(|record| named.put(&record.lines(&subject.trace, &words)))?;
+        block.iter().try_for_each(|record| named.put(&record.lines(&session.trace, &words)))?;
         named.put("\n")
     };
     let mut failed: Option<io::Error> = None;
-    let (from, end) = (Ts(subject.from.0.saturating_sub_unsigned(near.0)), subject.to.after(near));
-    let found = subject.trace.records_from(from, &mut |record| {
+    let (from, end) = (Ts(session.from.0.saturating_sub_unsigned(near.0)), session.to.after(near));
+    let found = session.trace.records_from(from, &mut |record| {
         if record.ts > end {
             return ControlFlow::Break(());
         }
-        let chosen = record.ts >= subject.from && record.ts <= subject.to && choice.takes(record);
-        let complete = cores.entry(record.cpu).or_default().take(&subject.trace, record, chosen, near);
+        let chosen = record.ts >= session.from && record.ts <= session.to && choice.takes(record);
+        let complete = cores.entry(record.cpu).or_default().take(&session.trace, record, chosen, near);
         match complete.map_or(Ok(()), &mut write) {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
@@ -311,6 +311,6 @@ pub(crate) fn near(subject: &Subject, choice: &Choice, near: Dur, flags: FlagsCo
         write(block)?;
     }
     out.finish()?;
-    trust::warn(&with_those_of(subject, &found), &subject.read);
+    warnings::warn(&with_those_of(session, &found), &session.read);
     Ok(())
 }

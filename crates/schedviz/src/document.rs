@@ -1,8 +1,8 @@
 //! How a command ends that looked at one trace.
 
 use crate::output::{Forms, OutputArgs};
-use crate::subject::Subject;
-use crate::trust;
+use crate::session::Session;
+use crate::warnings;
 use anyhow::Result;
 use sched::Diagnostics;
 use serde::Serialize;
@@ -21,14 +21,14 @@ pub(crate) struct Document<'d, R> {
 
 impl<'d, R: Serialize> Document<'d, R> {
     /// What was found.
-    pub(crate) fn of(subject: &Subject, report: &'d R, trust: &'d Diagnostics) -> Document<'d, R> {
-        let info = subject.trace.info();
-        Document { trace: subject.name(), kernel: info.kernel, clock: info.clock, report, trust }
+    pub(crate) fn of(session: &Session, report: &'d R, trust: &'d Diagnostics) -> Document<'d, R> {
+        let info = session.trace.info();
+        Document { trace: session.name(), kernel: info.kernel, clock: info.clock, report, trust }
     }
 
     /// Says what is not to be overlooked, and gives what `command` was asked for.
-    pub(crate) fn give(&self, command: &str, subject: &Subject, output: &OutputArgs, forms: Forms<'_>) -> Result<()> {
-        trust::warn(self.trust, &subject.read);
-        output.give(&subject.origin(), command, self, forms, subject.read.quiet)
+    pub(crate) fn give(&self, command: &str, session: &Session, output: &OutputArgs, forms: Forms<'_>) -> Result<()> {
+        warnings::warn(self.trust, &session.read);
+        output.give(&session.origin(), command, self, forms, session.read.quiet)
     }
 }

@@ -1,8 +1,8 @@
 //! The figure of `schedviz workcons` for one run: strips, and a closer look at the longest episodes.
 
 use crate::commands::dat2graph::{learn, read_lanes};
-use crate::page::Loss;
-use crate::subject::Subject;
+use crate::heading::Loss;
+use crate::session::Session;
 use anyhow::Result;
 use dat2graph::{ColorBy, Coloring, Lane};
 use draw::{Figure, PT, Unit};
@@ -14,10 +14,10 @@ use workcons::{Look, Report};
 const LOOKS: usize = 3;
 
 /// The figure of a report that was made with strips.
-pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnostics) -> Result<Figure> {
-    let reader = subject.trace.cpu_reader(Want::Switches).map_err(|e| subject.named(e))?;
+pub(crate) fn run_figure(session: &Session, report: &Report, diagnostics: &Diagnostics) -> Result<Figure> {
+    let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
     let mut coloring = Coloring { by: ColorBy::Command, ..Coloring::default() };
-    learn(&mut coloring, &subject.trace, &subject.topology).map_err(|e| subject.named(e))?;
+    learn(&mut coloring, &session.trace, &session.topology).map_err(|e| session.named(e))?;
     let views: Vec<(Vec<Lane>, dat2graph::Options)> = report
         .longest()
         .iter()
@@ -25,9 +25,9 @@ pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnos
         .map(|episode| {
             // Some of what was before and after shows how it began and what ended it.
             let margin = (episode.duration_ns.0 / 4).max(1_000);
-            let (from, to) = around(subject, episode.start_ns, episode.duration_ns, margin);
-            let options = subject.lanes(from, to, coloring.clone());
-            (read_lanes(&subject.trace, &reader, &options, &[]).0, options)
+            let (from, to) = around(session, episode.start_ns, episode.duration_ns, margin);
+            let options = session.lanes(from, to, coloring.clone());
+            (read_lanes(&session.trace, &reader, &options, &[]).0, options)
         })
         .collect();
     let looks: Vec<Look<'_>> = views
@@ -40,7 +40,7 @@ pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnos
             }),
         })
         .collect();
-    let cpus = subject.shown.cpus.len().max(subject.shown.all.len()).max(1) as Unit;
+    let cpus = session.shown.cpus.len().max(session.shown.all.len()).max(1) as Unit;
     let lane_height = (200 * PT / cpus).clamp(PT, 14 * PT) * cpus;
     let all: Vec<Lane> = views.iter().flat_map(|(lanes, _)| lanes).cloned().collect();
     let legend = views.first().map_or_else(Vec::new, |(_, options)| dat2graph::area_legend(&all, options, 14));
@@ -49,13 +49,13 @@ pub(crate) fn portrait(subject: &Subject, report: &Report, diagnostics: &Diagnos
         unknown_ns: report.unknown.gaps.iter().map(|g| g.ns).fold(0, u64::saturating_add),
         cpu_time_ns: report.window_ns.0.saturating_mul(report.cpus.observed as u64),
     };
-    let heading = subject.lossy_heading(&loss, diagnostics);
-    Ok(workcons::portrait(report, subject.start, &looks, lane_height, legend, &heading))
+    let heading = session.lossy_heading(&loss, diagnostics);
+    Ok(workcons::run_figure(report, session.start, &looks, lane_height, legend, &heading))
 }
 
 /// The time around an episode.
-fn around(subject: &Subject, start: Ts, duration: Dur, margin: u64) -> (Ts, Ts) {
-    let from = Ts(start.0.saturating_sub_unsigned(margin)).max(subject.from);
-    let to = start.after(duration).after(Dur(margin)).min(subject.to);
+fn around(session: &Session, start: Ts, duration: Dur, margin: u64) -> (Ts, Ts) {
+    let from = Ts(start.0.saturating_sub_unsigned(margin)).max(session.from);
+    let to = start.after(duration).after(Dur(margin)).min(session.to);
     (from, to)
 }

@@ -12,7 +12,7 @@ use tempfile::{Builder, NamedTempFile, TempDir};
 /// (`O_TMPFILE`): whatever ends the program ends the file. Elsewhere it is written beside its place, under a random
 /// name that no other program uses. A link is followed. A device or a pipe is written to as it is, and so is the name
 /// of an open file, such as /dev/stdout, wherever that leads. An input of the command is refused.
-pub(crate) struct Whole {
+pub(crate) struct AtomicFile {
     path: PathBuf,
     place: Place,
 }
@@ -27,9 +27,9 @@ enum Place {
     Final(File),
 }
 
-impl Whole {
+impl AtomicFile {
     /// Begins a file.
-    pub(crate) fn create(path: &Path) -> io::Result<Whole> {
+    pub(crate) fn create(path: &Path) -> io::Result<AtomicFile> {
         inputs::refuse(path)?;
         let is_open = path.is_symlink() && ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -38,9 +38,9 @@ impl Whole {
         } else if let Some(file) = unnamed(folder_of(&real)) {
             Ok(Place::Unnamed(file))
         } else {
-            Whole::beside(&real).map(Place::Beside)
+            AtomicFile::beside(&real).map(Place::Beside)
         };
-        Ok(Whole { place: place.map_err(|e| named(path, &e))?, path: real })
+        Ok(AtomicFile { place: place.map_err(|e| named(path, &e))?, path: real })
     }
 
     fn beside(path: &Path) -> io::Result<NamedTempFile> {
@@ -49,7 +49,7 @@ impl Whole {
 
     /// Puts the file in its place.
     pub(crate) fn finish(self) -> io::Result<()> {
-        let Whole { path, place } = self;
+        let AtomicFile { path, place } = self;
         let persisted = match place {
             Place::Final(_) => Ok(()),
             Place::Beside(file) => file.persist(&path).map(drop).map_err(|e| e.error),
@@ -200,7 +200,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-impl Write for Whole {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file().write(bytes).map_err(|e| named(&self.path, &e))
     }
@@ -226,7 +226,7 @@ mod tests {
             names
         };
         let begin = |name: &str| {
-            let mut whole = Whole::create(&folder.join(name)).expect("created");
+            let mut whole = AtomicFile::create(&folder.join(name)).expect("created");
             whole.write_all(b"new").expect("written");
             whole
         };
@@ -258,7 +258,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("schedviz-test-beside-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let path = folder.join("a");
-        let begin = || Whole { path: path.clone(), place: Place::Beside(Whole::beside(&path).expect("created")) };
+        let begin =
+            || AtomicFile { path: path.clone(), place: Place::Beside(AtomicFile::beside(&path).expect("created")) };
         let (mut one, mut other) = (begin(), begin());
         one.write_all(b"one").and_then(|()| other.write_all(b"other")).expect("written");
         assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 2, "one is not the other's");

@@ -1,6 +1,6 @@
 //! What every figure says of its trace.
 
-use crate::subject::Subject;
+use crate::session::Session;
 use dat2graph::LaneReport;
 use sched::topology::format_cpu_list;
 use sched::{Diagnostic, Diagnostics, Dur};
@@ -34,12 +34,12 @@ pub(crate) fn places(n: u64) -> String {
 }
 
 /// Kernel, CPUs and clock, in a line.
-pub(crate) fn facts(subject: &Subject) -> String {
-    let info = subject.trace.info();
+pub(crate) fn facts(session: &Session) -> String {
+    let info = session.trace.info();
     // CPUs without any event are CPUs of the machine, too.
-    let silent = subject.silent().len();
-    let shown = subject.shown.cpus.len() + silent;
-    let all = subject.observed.len() + info.silent(&subject.observed).len();
+    let silent = session.silent().len();
+    let shown = session.shown.cpus.len() + silent;
+    let all = session.observed.len() + info.silent(&session.observed).len();
     let of = if shown == all { String::new() } else { format!(" of {all}") };
     let without = if silent == 0 { String::new() } else { format!(" ({silent} without any event)") };
     let clock = if info.clock.is_empty() { "local" } else { &info.clock };
@@ -47,8 +47,8 @@ pub(crate) fn facts(subject: &Subject) -> String {
 }
 
 /// What is not to be overlooked: losses, a cut file, CPUs without events.
-pub(crate) fn warnings(subject: &Subject, loss: &Loss, diagnostics: &Diagnostics) -> Vec<String> {
-    let mut warnings = general_warnings(subject, diagnostics);
+pub(crate) fn warnings(session: &Session, loss: &Loss, diagnostics: &Diagnostics) -> Vec<String> {
+    let mut warnings = general_warnings(session, diagnostics);
     if loss.gaps > 0 || loss.unknown_ns > 0 {
         let share = 100.0 * loss.unknown_ns as f64 / (loss.cpu_time_ns as f64).max(1.0);
         let lost = format!(
@@ -61,7 +61,7 @@ pub(crate) fn warnings(subject: &Subject, loss: &Loss, diagnostics: &Diagnostics
 }
 
 /// The same but for the losses that have a place.
-pub(crate) fn general_warnings(subject: &Subject, diagnostics: &Diagnostics) -> Vec<String> {
+pub(crate) fn general_warnings(session: &Session, diagnostics: &Diagnostics) -> Vec<String> {
     let mut warnings = Vec::new();
     let dropped = diagnostics.count(Diagnostic::EventsDroppedUnmarked);
     if dropped > 0 {
@@ -91,8 +91,8 @@ pub(crate) fn general_warnings(subject: &Subject, diagnostics: &Diagnostics) -> 
             "Read from shortly before the window on (--fast-window): tasks that waited unseen are missing.".into(),
         );
     }
-    warnings.extend(subject.doubtful_topology());
-    let silent = subject.silent();
+    warnings.extend(session.doubtful_topology());
+    let silent = session.silent();
     if !silent.is_empty() {
         warnings.push(format!("CPUs without any event, neither idle nor busy: {}", format_cpu_list(&silent)));
     }

@@ -32,7 +32,7 @@ const WAITING: Color = BESIDE_TASKS[2];
 /// The figure of a report that was made with strips. `looks` are at the first of its longest
 /// episodes, in their order; `lane_height` is that of all cores in one of them; `legend` tells what
 /// the colours in them are.
-pub fn portrait(
+pub fn run_figure(
     report: &Report,
     zero: Ts,
     looks: &[Look<'_>],

@@ -1,8 +1,8 @@
 //! A trace that was opened, and the part of it that is asked for.
 
 use crate::args::{BeginArgs, Lanes, ReadArgs, WindowArgs, name_of, named, repeatable};
+use crate::heading::{self, Loss};
 use crate::output::Origin;
-use crate::page::{self, Loss};
 use crate::progress;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
@@ -19,7 +19,7 @@ use timeline::page::Heading;
 use tracedat::{EventStream, Trace, Want};
 
 /// What a command is about.
-pub(crate) struct Subject {
+pub(crate) struct Session {
     pub(crate) trace: Trace,
     path: PathBuf,
     /// How it is read, and what is said meanwhile.
@@ -42,13 +42,13 @@ pub(crate) struct Subject {
     pub(crate) shown: Lanes,
 }
 
-impl Subject {
+impl Session {
     /// Opens a trace and finds the part that is asked for. Refused if the clock tells no time, if there is no
     /// event, or none that tells who runs.
-    pub(crate) fn open(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Subject> {
-        let subject = Subject::of_any_events(path, read, window)?;
-        subject.needs_switches()?;
-        Ok(subject)
+    pub(crate) fn open(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
+        let session = Session::of_any_events(path, read, window)?;
+        session.needs_switches()?;
+        Ok(session)
     }
 
     /// Refuses a trace in which nothing tells who runs.
@@ -63,22 +63,22 @@ impl Subject {
     }
 
     /// Opens a trace, whatever its events are, and finds the part that is asked for.
-    pub(crate) fn of_any_events(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Subject> {
+    pub(crate) fn of_any_events(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
         let trace = read.open(path)?;
         trace.has_time().map_err(|e| named(path, e))?;
-        Subject::of_trace(trace, path, read, window)
+        Session::of_trace(trace, path, read, window)
     }
 
     /// Opens a trace to list its events. Those of a clock that counts no time are listed by its ticks, all of them.
-    pub(crate) fn of_listed_events(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Subject> {
+    pub(crate) fn of_listed_events(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
         let trace = read.open(path)?;
         if window.bounds_time() {
             trace.has_time().map_err(|e| named(path, e))?;
         }
-        Subject::of_trace(trace, path, read, window)
+        Session::of_trace(trace, path, read, window)
     }
 
-    fn of_trace(trace: Trace, path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Subject> {
+    fn of_trace(trace: Trace, path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
         let Some((start, end)) = trace.extent() else { bail!("{}: {}", path.display(), trace.no_events()) };
         let asked = window.window(start, end)?;
         let (from, to) = asked.within(start, end);
@@ -86,14 +86,14 @@ impl Subject {
         let observed = trace.observed();
         let shown = window.cpus(&observed, &trace.info().silent(&observed), &topology)?;
         let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());
-        let subject =
-            Subject { trace, path, read, drawable, start, window: asked, from, to, topology, observed, shown };
-        if !subject.read.quiet {
-            for doubt in [subject.doubtful_topology(), subject.doubtful_cpus()].iter().flatten() {
-                eprintln!("schedviz: {}: {doubt}", subject.name());
+        let session =
+            Session { trace, path, read, drawable, start, window: asked, from, to, topology, observed, shown };
+        if !session.read.quiet {
+            for doubt in [session.doubtful_topology(), session.doubtful_cpus()].iter().flatten() {
+                eprintln!("schedviz: {}: {doubt}", session.name());
             }
         }
-        Ok(subject)
+        Ok(session)
     }
 
     /// An error with the file's name in front.
@@ -285,21 +285,22 @@ impl Subject {
 
     /// What surrounds a figure that does not show where events were lost: it says that some were.
     pub(crate) fn general_heading(&self, diagnostics: &Diagnostics) -> Heading {
-        let mut warnings = page::general_warnings(self, diagnostics);
+        let mut warnings = heading::general_warnings(self, diagnostics);
         let gaps = diagnostics.count(Diagnostic::EventsLost);
         if gaps > 0 {
-            warnings.insert(0, format!("Events were lost in {}: what happened there is missing.", page::places(gaps)));
+            warnings
+                .insert(0, format!("Events were lost in {}: what happened there is missing.", heading::places(gaps)));
         }
         self.heading(warnings)
     }
 
     /// What surrounds a figure in which the places where events were lost are hatched.
     pub(crate) fn lossy_heading(&self, loss: &Loss, diagnostics: &Diagnostics) -> Heading {
-        self.heading(page::warnings(self, loss, diagnostics))
+        self.heading(heading::warnings(self, loss, diagnostics))
     }
 
     /// What surrounds a figure, with these warnings.
     pub(crate) fn heading(&self, warnings: Vec<String>) -> Heading {
-        Heading { trace: self.name(), facts: page::facts(self), warnings, command: repeatable(std::env::args_os()) }
+        Heading { trace: self.name(), facts: heading::facts(self), warnings, command: repeatable(std::env::args_os()) }
     }
 }

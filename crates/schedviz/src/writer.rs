@@ -1,6 +1,6 @@
 //! Where bytes go: files, there whole or not at all, and standard output.
 
-use crate::whole::Whole;
+use crate::atomic_file::AtomicFile;
 use anyhow::{Result, bail};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(crate) fn print(bytes: &[u8]) -> Result<()> {
 
 /// Writes a file.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut whole = Whole::create(path)?;
+    let mut whole = AtomicFile::create(path)?;
     whole.write_all(bytes)?;
     Ok(whole.finish()?)
 }
@@ -72,7 +72,7 @@ fn numbered(path: &Path, nth: usize, of: usize) -> PathBuf {
 /// A text that is too long to be held: lines to standard output, or to a file.
 pub(crate) enum Lines {
     Standard(BufWriter<io::StdoutLock<'static>>),
-    File(BufWriter<Whole>),
+    File(BufWriter<AtomicFile>),
 }
 
 impl Lines {
@@ -80,7 +80,7 @@ impl Lines {
     pub(crate) fn open(path: Option<&Path>) -> Result<Lines> {
         Ok(match path {
             None => Lines::Standard(BufWriter::new(io::stdout().lock())),
-            Some(path) => Lines::File(BufWriter::new(Whole::create(path)?)),
+            Some(path) => Lines::File(BufWriter::new(AtomicFile::create(path)?)),
         })
     }
 
