@@ -1,0 +1,191 @@
+//! `schedviz fairness`: on simulated runs what the simulator's run queues say, and agreement with other commands.
+
+use crate::support::{fixture, recordings, schedviz};
+use ::fairness::Fairness;
+use sched::{Analysis, Comm, Cpu, Dur, Kind, Load, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts};
+use std::collections::{BTreeMap, BTreeSet};
+use testkit::{Laws, Simulation};
+use tracedat::Trace;
+
+fn event(ts: i64, pid: i32, kind: Kind) -> SchedEvent {
+    SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind }
+}
+
+/// How long some CPU idled between two instants with nobody waiting for it, and how long each did: by
+/// looking at all of them at every event.
+fn idle_between(events: &[SchedEvent], from: Ts, to: Ts) -> (u64, Vec<::fairness::IdleCpu>) {
+    struct Looking {
+        from: Ts,
+        to: Ts,
+        last: Option<Ts>,
+        some: u64,
+        each: BTreeMap<Cpu, u64>,
+    }
+    impl Analysis for Looking {
+        type Output = Looking;
+
+        fn begin(&mut self, start: Ts, _: &SchedState) {
+            self.last = Some(start);
+        }
+
+        fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+            let last = self.last.replace(event.ts).unwrap_or(event.ts);
+            let ns = event.ts.min(self.to).since(last.max(self.from)).0;
+            let idle: Vec<Cpu> = state.observed().filter(|cpu| state.load(*cpu) == Load::Idle).collect();
+            self.some += if idle.is_empty() { 0 } else { ns };
+            idle.into_iter().filter(|_| ns > 0).for_each(|cpu| *self.each.entry(cpu).or_default() += ns);
+        }
+
+        fn finish(self, _: Ts, _: &SchedState) -> Looking {
+            self
+        }
+    }
+    let pass = Pass::over(events).run(|| Looking { from, to, last: None, some: 0, each: BTreeMap::new() });
+    let Looking { some, each, .. } = pass.unwrap_or_else(|never| match never {}).output;
+    let mut each: Vec<_> = each.into_iter().map(|(cpu, ns)| ::fairness::IdleCpu { cpu, idle_ns: Dur(ns) }).collect();
+    each.sort_by(|a, b| b.idle_ns.cmp(&a.idle_ns).then(a.cpu.cmp(&b.cpu)));
+    (some, each)
+}
+
+#[test]
+fn members_got_what_the_simulator_gave_them() {
+    for seed in 0..80 {
+        let sim = Simulation::any(seed, 1 + (seed % 6) as u32, 400);
+        let events = sim.events.as_slice();
+        let (from, to) = (events[0].ts, events[events.len() - 1].ts);
+        let interval = Dur((to.since(from).0 / 5).max(1));
+        let options = ::fairness::Options { interval, worst: 3, ..::fairness::Options::new(from, to) };
+        let report = Pass::over(events).run(|| Fairness::new(&options)).unwrap_or_else(|never| match never {}).output;
+        let laws = Pass::over(events).run(Laws::default).unwrap_or_else(|never| match never {}).output;
+        let sum = |of: fn(&::fairness::Member) -> u64| report.members.iter().map(of).sum::<u64>();
+        assert_eq!((sum(|m| m.run_ns.0), sum(|m| m.wait_ns.0)), (laws.running.0, laws.waiting.0), "seed {seed}");
+        assert!((report.members.iter().map(|m| m.share_percent).sum::<f64>() - 100.0).abs() < 1e-6);
+        // By the simulator's CPUs: who was current, for how long.
+        let mut ran: BTreeMap<i32, u64> = BTreeMap::new();
+        let (_, witnessed) = sim.witnessed();
+        let states = std::iter::once(&sim.initial).chain(&sim.truth);
+        for ((truth, now), next) in states.zip(std::iter::once(from).chain(events.iter().map(|e| e.ts))).zip(events) {
+            for (cpu, pid) in (0..).zip(&truth.current).filter(|(cpu, pid)| witnessed.contains(cpu) && **pid > 0) {
+                let _: u32 = cpu;
+                *ran.entry(*pid).or_default() += next.ts.since(now).0;
+            }
+        }
+        for (pid, ns) in ran.into_iter().filter(|(_, ns)| *ns > 0) {
+            let found = report.members.iter().find(|m| m.name.ends_with(&format!(" {pid}")));
+            assert_eq!(found.map(|m| m.run_ns.0), Some(ns), "seed {seed}, task {pid}");
+        }
+        for wait in &report.starved {
+            let start = Ts(from.0 + wait.start_in_trace_ns as i64);
+            let end = start.after(wait.duration_ns);
+            assert_eq!(
+                idle_between(events, start, end),
+                (wait.could_have_run_ns.expect("an unbound task").0, wait.idle_cpus.clone()),
+                "seed {seed}"
+            );
+            assert_eq!(wait.idle_cpus.len(), wait.idle_cpu_count);
+        }
+        assert!(
+            report.intervals.iter().all(|i| i.gini.is_none_or(|gini| (0.0..=1.0).contains(&gini))
+                && i.jain.is_none_or(|jain| jain <= 1.0 + 1e-9))
+        );
+    }
+}
+
+#[test]
+fn a_thread_that_executes_is_chosen_by_the_number_it_had() {
+    let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"t") };
+    let switch = |ts, prev, state, next| {
+        event(ts, prev, Kind::Switch { prev: task(prev), state: PrevState::blocked(state), next: task(next) })
+    };
+    let woken = |pid| event(1, 0, Kind::Wakeup { task: task(pid), target: Cpu(0) });
+    // Thread 11 waits from 1 to 3, runs until it executes at 5, and goes on with its leader's number.
+    let events = [
+        event(0, 0, Kind::Other { id: 1 }),
+        woken(10),
+        woken(11),
+        switch(2, 0, 1, 10),
+        switch(3, 10, 1, 11),
+        event(5, 10, Kind::Exec { pid: Pid(10), old_pid: Pid(11), program: Comm::EMPTY }),
+        switch(9, 10, 1, 0),
+    ];
+    let got = |pid: i32| {
+        let chosen = move |task: &sched::state::Task, _: &SchedState| task.pid == Pid(pid);
+        let options = ::fairness::Options { tasks: Some(&chosen), ..::fairness::Options::new(Ts(0), Ts(9)) };
+        let pass = Pass::over(events.as_slice()).run(|| Fairness::new(&options));
+        let members = pass.unwrap_or_else(|never| match never {}).output.members;
+        members.iter().map(|m| (m.run_ns.0, m.wait_ns.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(got(11), [(2, 2)]);
+    // The leader ran from 2 to 3 before it.
+    assert_eq!(got(10), [(5, 1)]);
+}
+
+/// A task that executes a program, or names itself, ran by two names, by each for as long as it had it.
+#[test]
+fn what_ran_by_which_name_is_the_same_wherever_it_is_told() {
+    let mut renamed = 0;
+    for path in recordings() {
+        let trace = Trace::open(&path, tracedat::Options::default()).expect("a recording");
+        let (Ok(events), Some((from, to))) = (trace.events(), trace.extent()) else { continue };
+        let drawn = dat2graph::Options {
+            from,
+            to,
+            zero: from,
+            cpus: trace.observed().into_iter().map(|cpu| (cpu, None)).collect(),
+            all_cpus: Vec::new(),
+            group_name: String::new(),
+            marks: Vec::new(),
+            frequency: false,
+            coloring: dat2graph::Coloring { by: dat2graph::ColorBy::Command, ..Default::default() },
+        };
+        let shares = ::fairness::Options { by: ::fairness::GroupBy::Command, ..::fairness::Options::new(from, to) };
+        let Ok(outcome) = Pass::over(events).run(|| (Fairness::new(&shares), dat2graph::Timeline::new(&drawn))) else {
+            continue;
+        };
+        let (shares, lanes) = outcome.output;
+        let members: BTreeMap<String, u64> = shares.members.iter().map(|m| (m.name.clone(), m.run_ns.0)).collect();
+        let mut shown: BTreeMap<String, u64> = BTreeMap::new();
+        let mut names: BTreeMap<Pid, BTreeSet<Comm>> = BTreeMap::new();
+        for task in dat2graph::report(&lanes, &drawn).tasks {
+            let name = sched::kthread::command(task.command);
+            let name = if name.is_empty() { "?".to_owned() } else { name.to_string() };
+            *shown.entry(name).or_default() += task.run_ns;
+            names.entry(task.pid).or_default().insert(task.command);
+        }
+        renamed += names.values().filter(|names| names.len() > 1).count();
+        let ran = |of: BTreeMap<String, u64>| of.into_iter().filter(|(_, ns)| *ns > 0).collect::<BTreeMap<_, _>>();
+        assert_eq!(ran(members), ran(shown), "{}", path.display());
+    }
+    assert!(renamed > 30, "only {renamed} tasks had two names");
+
+    // By a reckoning over the lines of `trace-cmd report`: the shell executes itself, and goes on as an applet, of which
+    // only `task_rename` tells.
+    let trace = fixture("every-7.2.dat");
+    let shares = schedviz(&["fairness", "--group-by", "command", "-q", "--json", trace.to_str().expect("a path")]);
+    let shares: serde_json::Value = serde_json::from_slice(&shares.success().stdout).expect("JSON");
+    for (name, ns) in
+        [("trace-cmd", 96_648_287), ("sh", 78_354_970), ("exe", 35_504_764), ("nc", 105_317_146), ("sleep", 7_224_542)]
+    {
+        let member = shares["members"].as_array().and_then(|all| all.iter().find(|m| m["name"] == name));
+        assert_eq!(member.and_then(|m| m["run_ns"].as_u64()), Some(ns), "{name}");
+    }
+
+    // By the events of the recording: `taskset` names itself, `soak` is executed.
+    let trace = fixture("affine.dat");
+    let trace = trace.to_str().expect("a path");
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let text = schedviz(&[arguments, &["-q", "--json", trace]].concat()).success().text();
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let shares = json(&["fairness", "--group-by", "command"]);
+    for name in ["sh", "taskset", "soak"] {
+        let alone = json(&["running-waiting", "--tasks", &format!("^{name}$")]);
+        let member = shares["members"].as_array().and_then(|all| all.iter().find(|m| m["name"] == name));
+        let member = member.expect("it ran");
+        assert_eq!(
+            (&member["run_ns"], &member["wait_ns"]),
+            (&alone["panels"][0]["running_ns"], &alone["panels"][0]["waiting_ns"]),
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! `schedviz utilization`: on simulated runs what the simulator says, and the sums that must hold on
+//! recordings.
+
+use crate::support::recordings;
+use sched::pass::{EventSource, Window};
+use sched::{ChosenCpus, Cpu, Dur, Kind, Pass, Pid, SchedEvent, Topology, Ts};
+use std::collections::BTreeSet;
+use testkit::{Laws, Simulation};
+use tracedat::Trace;
+use utilization::{Options, Utilization, UtilizationReport};
+
+fn options(events: &[SchedEvent], parts: u64) -> Options {
+    let (from, to) = (events.first().expect("events").ts, events.last().expect("events").ts);
+    let mut cpus: Vec<Cpu> = events.iter().map(|e| e.cpu).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    Options {
+        from,
+        to,
+        zero: from,
+        cpus: cpus.into_iter().map(|cpu| (cpu, None)).collect(),
+        all_cpus: Vec::new(),
+        group_name: String::new(),
+        interval: Dur((to.since(from).0 / parts).max(1)),
+        tasks: None,
+        topology: Topology::default(),
+        balance_interval: Dur(4_000_000),
+    }
+}
+
+fn measure(events: &[SchedEvent], options: &Options) -> UtilizationReport {
+    Pass::over(events).run(|| Utilization::new(options)).unwrap_or_else(|never| match never {}).output
+}
+
+#[test]
+fn time_is_divided_without_rest() {
+    for seed in 0..80 {
+        let sim = Simulation::any(seed, 1 + (seed % 6) as u32, 400);
+        let (lossy, _) = sim.lossy(seed);
+        for events in [&sim.events, &lossy] {
+            let options = options(events, 1 + seed % 11);
+            let report = measure(events, &options);
+            let laws = Pass::over(events.as_slice()).run(Laws::default).unwrap_or_else(|never| match never {}).output;
+            let window = options.to.since(options.from).0;
+            assert_eq!(report.all.total(), window * options.cpus.len() as u64, "seed {seed}");
+            assert_eq!(
+                [report.all.busy(), report.all.idle_ns, report.all.unknown_ns, report.all.offline_ns],
+                [laws.busy, laws.idle, laws.unknown, laws.offline].map(|time| time.0),
+                "seed {seed}"
+            );
+            for class in 0..utilization::CLASSES {
+                let whole = report.all.all()[class];
+                assert_eq!(report.intervals.iter().map(|i| i.shares.all()[class]).sum::<u64>(), whole);
+                assert_eq!(report.cpus.iter().map(|c| c.shares.all()[class]).sum::<u64>(), whole);
+                assert_eq!(report.columns.iter().map(|(_, _, s)| s.all()[class]).sum::<u64>(), whole);
+            }
+            for interval in &report.intervals {
+                assert_eq!(interval.shares.total(), interval.length_ns.0 * options.cpus.len() as u64);
+            }
+        }
+    }
+}
+
+#[test]
+fn recordings_are_divided_without_rest() {
+    for path in recordings() {
+        let trace = Trace::open(&path, tracedat::Options::default()).expect("a recording");
+        let Ok(mut events) = trace.events() else { continue };
+        let Ok(extent) = events.extent() else { continue };
+        let options = Options {
+            from: extent.start,
+            to: extent.end,
+            zero: extent.start,
+            cpus: trace.observed().into_iter().map(|cpu| (cpu, None)).collect(),
+            ..options(&[event(0, 0, Kind::Other { id: 0 })], 1)
+        };
+        let options = Options { interval: Dur(50_000_000), ..options };
+        let window = Window { from: Some(extent.start), to: Some(extent.end) };
+        let report = Pass::over(events).window(window).run(|| Utilization::new(&options)).expect("a pass").output;
+        let whole = extent.end.since(extent.start).0 * options.cpus.len() as u64;
+        assert_eq!(report.all.total(), whole, "{}", path.display());
+    }
+}
+
+#[test]
+fn of_some_cpus_only_those_stand_beside_one_another() {
+    let mut idled = 0;
+    for seed in 0..60 {
+        let sim = Simulation::any(seed, 3 + (seed % 6) as u32, 400);
+        for events in [&sim.events, &sim.lossy(seed).0] {
+            let mut options = options(events, 3);
+            options.balance_interval = Dur(1);
+            let all = options.cpus.clone();
+            for shown in [all.len(), all.len() / 2, 1] {
+                options.cpus = all[..shown].to_vec();
+                let conserve = workcons::Options {
+                    cpus: ChosenCpus::only(options.cpus.iter().map(|(cpu, _)| *cpu)),
+                    ..workcons::Options::default()
+                };
+                let pass = Pass::over(events.as_slice()).run(|| workcons::WorkConservation::new(&conserve));
+                let violated = pass.unwrap_or_else(|never| match never {}).output.all.ns;
+                assert_eq!(measure(events, &options).idling_ns, violated, "seed {seed}, {shown} CPUs");
+                idled += u64::from(violated > 0 && shown < all.len());
+            }
+        }
+    }
+    assert!(idled > 20, "{idled}");
+}
+
+fn event(ts: i64, pid: i32, kind: Kind) -> SchedEvent {
+    SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind }
+}
+
+#[test]
+fn interrupts_count_for_themselves() {
+    let entry = |ts, entry| event(ts, 0, Kind::Interrupt { id: 2, entry });
+    // Idle from 0 to 100 but for a handler from 10 to 40, in which another is nested; the entry of the
+    // last one was lost.
+    let events = [
+        event(0, 0, Kind::Other { id: 1 }),
+        entry(10, true),
+        entry(20, true),
+        entry(30, false),
+        entry(40, false),
+        entry(50, false),
+        event(100, 0, Kind::Other { id: 1 }),
+    ];
+    let report = measure(&events, &options(&events, 4));
+    assert_eq!((report.all.irq_ns, report.all.idle_ns, report.interrupts_recorded), (30, 70, true));
+    let irq: Vec<u64> = report.intervals.iter().map(|i| i.shares.irq_ns).collect();
+    assert_eq!(irq, [15, 15, 0, 0]);
+}
+
+#[test]
+fn a_herd_is_followed_until_it_has_run() {
+    use sched::{Comm, PrevState, TaskRef};
+    let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"t") };
+    let on = |ts, cpu, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind };
+    // Each pair of CPUs has ten tasks of its own, the last two of which run at first.
+    let herd = |pair: u32| {
+        let (from, to) = (Cpu(2 * pair), Cpu(2 * pair + 1));
+        let pid = |n: i32| 10 * pair as i32 + n;
+        let mut events =
+            vec![on(0, from.0, pid(10), Kind::Other { id: 1 }), on(0, to.0, pid(9), Kind::Other { id: 1 })];
+        let wake = |n| on(1, from.0, pid(10), Kind::Wakeup { task: task(pid(n)), target: from });
+        events.extend((1..=4).map(wake));
+        let moved = |n| Kind::Migrate { task: task(pid(n)), orig: from, dest: to };
+        events.extend((1..=4).map(|n| on(10 + i64::from(n), to.0, pid(9), moved(n))));
+        let run = |n: i32| {
+            let (prev, next) = (task(pid(if n == 1 { 9 } else { n - 1 })), task(pid(n)));
+            on(100 * i64::from(n), to.0, prev.pid.0, Kind::Switch { prev, state: PrevState::blocked(1), next })
+        };
+        events.extend((1..=4).map(run));
+        events
+    };
+    // As many at a time as there may be.
+    for pairs in [1, 40] {
+        let mut events: Vec<SchedEvent> = (0..pairs).flat_map(herd).collect();
+        events.sort_by_key(|event| event.ts);
+        let report = measure(&events, &options(&events, 1));
+        assert_eq!(report.herds.len(), pairs as usize);
+        for herd in &report.herds {
+            // The fourth came at 14; at 300 the third ran, and one was left.
+            assert_eq!((herd.herd.tasks, herd.queue, herd.drained_after_ns), (4, 4, Some(Dur(286))));
+        }
+    }
+    // Another one comes when they have nearly all run: it waits for them, and is of the herd.
+    let mut events = herd(0);
+    let late = Kind::Wakeup { task: task(5), target: Cpu(0) };
+    let moved = Kind::Migrate { task: task(5), orig: Cpu(0), dest: Cpu(1) };
+    let waker = Kind::Wakeup { task: task(6), target: Cpu(1) };
+    events.extend([on(310, 0, 10, late), on(320, 1, 3, waker), on(330, 1, 3, moved)]);
+    events.sort_by_key(|event| event.ts);
+    let report = measure(&events, &options(&events, 1));
+    let [herd] = report.herds.as_slice() else { panic!("one herd: {:?}", report.herds) };
+    assert_eq!((herd.herd.tasks, herd.herd.end, herd.queue, herd.drained_after_ns), (5, Ts(330), 4, None));
+}
+
+#[test]
+fn columns_count_what_the_simulator_did() {
+    use schedstat::FromTrace;
+    for seed in 0..60 {
+        let sim = Simulation::any(seed, 1 + (seed % 6) as u32, 400);
+        let events = sim.events.as_slice();
+        let run = Pass::over(events).run(|| (FromTrace::default(), Laws::default()));
+        let (found, laws) = run.unwrap_or_else(|never| match never {}).output;
+        let count = |of: &dyn Fn(&Kind) -> bool| events.iter().filter(|e| of(&e.kind)).count() as f64;
+        let per_cpu = found.cpus as f64;
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "seed {seed}: {a}, {b}");
+        near(found.columns.sched * per_cpu, count(&|k| matches!(k, Kind::Switch { .. })));
+        near(found.columns.idle * per_cpu, count(&|k| matches!(k, Kind::Switch { next, .. } if next.pid.is_idle())));
+        near(found.columns.wake * per_cpu, count(&|k| matches!(k, Kind::Waking { .. })));
+        assert_eq!(found.busy_ns, laws.busy.0);
+        assert_eq!(found.migrations.iter().sum::<u64>() as f64, count(&|k| matches!(k, Kind::Migrate { .. })));
+        near(found.arrivals as f64, (found.columns.sched - found.columns.idle) * per_cpu);
+        let observed: BTreeSet<Cpu> = events.iter().map(|e| e.cpu).collect();
+        let (mut busy_ns, mut steals) = (0, 0.0);
+        for cpu in observed {
+            let run = Pass::over(events).run(|| FromTrace::only(ChosenCpus::only([cpu])));
+            let alone = run.unwrap_or_else(|never| match never {}).output;
+            let on = |of: &dyn Fn(&Kind) -> bool| events.iter().filter(|e| e.cpu == cpu && of(&e.kind)).count() as f64;
+            assert_eq!(alone.cpus, 1);
+            near(alone.columns.sched, on(&|k| matches!(k, Kind::Switch { .. })));
+            near(alone.columns.wake, on(&|k| matches!(k, Kind::Waking { .. })));
+            let moves = count(&|k| matches!(k, Kind::Migrate { orig, dest, .. } if *orig == cpu || *dest == cpu));
+            assert_eq!(alone.migrations.iter().sum::<u64>() as f64, moves, "seed {seed}, CPU {cpu}");
+            busy_ns += alone.busy_ns;
+            steals += alone.columns.steal.unwrap_or_default();
+        }
+        assert_eq!(busy_ns, found.busy_ns);
+        near(steals, found.columns.steal.unwrap_or_default() * per_cpu);
+    }
+}
