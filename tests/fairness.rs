@@ -1,4 +1,4 @@
-//! `schedviz fairness`: on simulated runs what the simulator's run queues say, and agreement with other commands.
+//! `schedviz fairness`: agreement with the simulator's run queues on simulated runs, and with other commands.
 
 use crate::support::{fixture, recordings, schedviz};
 use ::fairness::Fairness;

@@ -1,5 +1,4 @@
-//! `schedviz utilization`: on simulated runs what the simulator says, and the sums that must hold on
-//! recordings.
+//! `schedviz utilization`: agreement with the simulator on simulated runs, and the sums that must hold on recordings.
 
 use crate::support::recordings;
 use sched::pass::{EventSource, Window};
