@@ -13,51 +13,33 @@
 #![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod bytes;
-mod chunk;
-mod clock;
-mod count;
+mod decode;
 mod error;
-mod expr;
-mod format;
-mod graph;
-mod guest;
-mod header;
+mod file;
 mod limits;
-mod lock_sleep;
 mod merge;
-mod offline;
-mod order;
-mod page;
-mod plan;
-mod print;
-mod printk;
-mod record;
-mod seam;
-mod shared;
-mod source;
-mod states;
-mod stream;
-mod symbols;
+mod recover;
+mod ring;
+mod text;
 mod trace;
-mod window;
 
 pub use bytes::Endian;
-pub use clock::{CLOCKS, ClockKind};
-pub use count::{BufferCounts, Counts, CpuCounts, EventCount};
+pub use decode::clock::{CLOCKS, ClockKind};
+pub use decode::format::{EventFormat, Field, Shape};
+pub use decode::plan::Want;
 pub use error::Error;
-pub use format::{EventFormat, Field, Shape};
-pub use header::{BufferInfo, CpuStat, Version};
-pub use plan::Want;
-pub use record::{Kept, Record};
-pub use trace::{CpuReader, EventStream, Neighbours, Options, Texts, Trace, TraceInfo};
-pub use window::Where;
+pub use file::header::{BufferInfo, CpuStat, Version};
+pub use trace::{
+    BufferCounts, Counts, CpuCounts, CpuReader, EventCount, EventStream, Kept, Neighbours, Options, Record, Texts,
+    Trace, TraceInfo, Where,
+};
 
 /// The pure parts, for the fuzz targets: bytes in, nothing but counts out.
 #[doc(hidden)]
 pub mod fuzzing {
-    pub use crate::chunk::fuzz as chunk;
-    pub use crate::format::fuzz as format;
-    pub use crate::header::fuzz as header;
-    pub use crate::page::fuzz as page;
-    pub use crate::printk::fuzz as printk;
+    pub use crate::decode::format::fuzz as format;
+    pub use crate::file::chunk::fuzz as chunk;
+    pub use crate::file::header::fuzz as header;
+    pub use crate::ring::page::fuzz as page;
+    pub use crate::text::printk::fuzz as printk;
 }

@@ -1,8 +1,8 @@
 //! Which commands run, by samples of the trace.
 
 use super::Trace;
-use crate::plan::{Plan, Want};
-use crate::stream::CpuPages;
+use crate::decode::plan::{Plan, Want};
+use crate::ring::unit::CpuPages;
 use sched::{Comm, Dur, Kind};
 use std::collections::BTreeMap;
 

@@ -2,11 +2,11 @@
 
 use super::Trace;
 use super::events::skip_of;
+use crate::decode::plan::{Plan, Want};
 use crate::error::Error;
-use crate::page::{Loss, Page, Raw};
-use crate::plan::{Plan, Want};
-use crate::seam::Seam;
-use crate::stream::{CpuPages, Visitor, parallel, walk};
+use crate::merge::unit_boundary::Seam;
+use crate::ring::page::{Loss, Page, Raw};
+use crate::ring::unit::{CpuPages, Visitor, parallel, walk};
 use sched::pass::FirstEvent;
 use sched::{Cpu, Current, Diagnostic, Diagnostics, SchedEvent, Ts};
 use std::ops::ControlFlow;
@@ -206,7 +206,7 @@ impl Trace {
 
     /// Runs `work` for each of `items`, on the trace's threads; the results are in order.
     pub fn in_parallel<I: Send, O: Send>(&self, items: Vec<I>, work: impl Fn(I) -> O + Sync) -> Vec<O> {
-        crate::stream::parallel(self.pool(), items, work)
+        crate::ring::unit::parallel(self.pool(), items, work)
     }
 }
 

@@ -2,17 +2,17 @@
 
 use super::{AHEAD, Trace};
 use crate::bytes::Endian;
-use crate::clock::Conversion;
+use crate::decode::clock::Conversion;
+use crate::decode::cpu_offline::{Watch, comes_online, offline};
+use crate::decode::format::EventFormat;
+use crate::decode::plan::{Oddities, Plan, STATE_EVENTS, Want};
+use crate::decode::prev_state::{Evidence, States};
+use crate::decode::rt_lock_sleep::{LockSleeps, Search};
 use crate::error::Error;
-use crate::format::EventFormat;
-use crate::lock_sleep::{LockSleeps, Search};
 use crate::merge;
-use crate::offline::{Watch, comes_online, offline};
-use crate::page::{Loss, Raw};
-use crate::plan::{Oddities, Plan, STATE_EVENTS, Want};
-use crate::seam::Timed;
-use crate::states::{Evidence, States};
-use crate::stream::{self, CpuPages, Unit, Visitor, join_losses};
+use crate::merge::unit_boundary::Timed;
+use crate::ring::page::{Loss, Raw};
+use crate::ring::unit::{self, CpuPages, Unit, Visitor, join_losses};
 use rustc_hash::FxHashMap;
 use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
 use sched::{Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
@@ -311,7 +311,7 @@ impl Visitor for Sampler<'_> {
 
 struct Finder {
     id: u16,
-    common: crate::plan::CommonAt,
+    common: crate::decode::plan::CommonAt,
     found: bool,
 }
 
@@ -375,7 +375,7 @@ impl EventSource for EventStream<'_> {
     fn extent(&mut self) -> Result<Extent, Error> {
         let trace = self.trace;
         let told = match self.begin {
-            Some(begin) => stream::parallel(trace.pool(), trace.selected_lanes(), |(buffer, pages)| {
+            Some(begin) => unit::parallel(trace.pool(), trace.selected_lanes(), |(buffer, pages)| {
                 self.evidence_of(buffer, pages, begin)
             }),
             None => trace.firsts().to_vec(),

@@ -1,9 +1,9 @@
 //! Every record of a trace, one after the other, or what all threads make of them.
 
 use super::{AHEAD, Trace};
-use crate::record::{self, Item, Record};
-use crate::seam::Timed;
-use crate::stream::{CpuPages, parallel};
+use crate::merge::unit_boundary::Timed;
+use crate::ring::unit::{CpuPages, parallel};
+use crate::trace::record::{self, Item, Record};
 use sched::{Diagnostics, Ts};
 use std::ops::ControlFlow;
 

@@ -1,7 +1,7 @@
 //! Reading from shortly before an instant, and what the events there show of what was before.
 
 use super::{EventStream, Trace, skip_of};
-use crate::stream::CpuPages;
+use crate::ring::unit::CpuPages;
 use sched::pass::FirstEvent;
 use sched::{Current, Dur, Kind, Ts};
 use std::ops::ControlFlow;

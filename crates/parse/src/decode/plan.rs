@@ -1,0 +1,556 @@
+//! The decode plan: chosen once per trace, so that inside the loop an event is an index.
+
+use crate::bytes::Endian;
+use crate::decode::format::{self, EventFormat, Field, Shape};
+use crate::decode::prev_state::States;
+use sched::{Comm, Cpu, Kind, Pid, PrevState, StateClass, TaskRef};
+use std::ops::Range;
+
+mod fast_path;
+
+use fast_path::Usual;
+
+/// A number at a fixed place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct At {
+    offset: usize,
+    size: usize,
+}
+
+impl At {
+    fn of(format: &EventFormat, name: &str) -> Option<At> {
+        let field = format.field(name)?;
+        matches!(field.shape, Shape::Scalar | Shape::Pointer).then_some(At { offset: field.offset, size: field.size })
+    }
+
+    #[inline(always)]
+    fn int(self, payload: &[u8], endian: Endian) -> Option<i32> {
+        match self.size {
+            4 => endian.u32(payload, self.offset).map(u32::cast_signed),
+            size => endian.uint(payload, self.offset, size).map(|raw| format::sign_extend(raw, size) as i32),
+        }
+    }
+
+    #[inline]
+    fn uint(self, payload: &[u8], endian: Endian) -> Option<u64> {
+        endian.uint(payload, self.offset, self.size)
+    }
+
+    /// A CPU number that a machine can have.
+    #[inline]
+    fn cpu(self, payload: &[u8], endian: Endian) -> Option<Cpu> {
+        let cpu = self.int(payload, endian)?.cast_unsigned();
+        (cpu < Cpu::LIMIT).then_some(Cpu(cpu))
+    }
+}
+
+/// A command name, wherever the record has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CommAt {
+    None,
+    Array16(usize),
+    Array(usize, usize),
+    Dynamic { offset: usize, size: usize, relative: bool },
+}
+
+impl CommAt {
+    fn of(format: &EventFormat, name: &str) -> CommAt {
+        match format.field(name) {
+            Some(Field { shape: Shape::Array { element: 1 }, offset, size: 16, .. }) => CommAt::Array16(*offset),
+            Some(Field { shape: Shape::Array { element: 1 }, offset, size, .. }) => CommAt::Array(*offset, *size),
+            Some(Field { shape: Shape::Dynamic { relative, .. }, offset, size, .. }) => {
+                CommAt::Dynamic { offset: *offset, size: *size, relative: *relative }
+            }
+            _ => CommAt::None,
+        }
+    }
+
+    #[inline(always)]
+    fn comm(self, payload: &[u8], endian: Endian) -> Comm {
+        if let CommAt::Array16(offset) = self {
+            let raw = payload.get(offset..).and_then(<[u8]>::first_chunk);
+            return raw.map_or(Comm::EMPTY, |raw| Comm::from_array(*raw));
+        }
+        let CommAt::Dynamic { offset, size, relative } = self else {
+            return self.bytes(payload, endian).map_or(Comm::EMPTY, Comm::new);
+        };
+        format::place(payload, offset, size, relative, endian).map_or(Comm::EMPTY, |place| comm_in(payload, place))
+    }
+
+    /// What a task is called that executes the file whose name stands here.
+    fn program(self, payload: &[u8], endian: Endian) -> Comm {
+        self.bytes(payload, endian).map_or(Comm::EMPTY, Comm::of_program)
+    }
+
+    #[inline(always)]
+    fn bytes(self, payload: &[u8], endian: Endian) -> Option<&[u8]> {
+        match self {
+            CommAt::None => None,
+            CommAt::Array16(offset) => payload.get(offset..offset.saturating_add(16)),
+            CommAt::Array(offset, size) => payload.get(offset..offset.saturating_add(size)),
+            CommAt::Dynamic { offset, size, relative } => format::dynamic(payload, offset, size, relative, endian),
+        }
+    }
+}
+
+/// The name that stands there. It is short, and most often the record's last field: read in one go, with what is
+/// before or behind it, and not byte for byte.
+#[inline(always)]
+fn comm_in(payload: &[u8], place: Range<usize>) -> Comm {
+    let rest = payload.get(place.start..).unwrap_or_default();
+    let word = match (rest.first_chunk(), payload.last_chunk()) {
+        (Some(raw), _) => u128::from_le_bytes(*raw),
+        (None, Some(raw)) => {
+            u128::from_le_bytes(*raw).checked_shr(128u32.saturating_sub(8 * rest.len() as u32)).unwrap_or(0)
+        }
+        (None, None) => return Comm::new(payload.get(place).unwrap_or_default()),
+    };
+    let beyond = 128u32.saturating_sub((place.len() as u32).saturating_mul(8));
+    Comm::from_array((word & u128::MAX.checked_shr(beyond).unwrap_or(0)).to_le_bytes())
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TaskAt {
+    pid: At,
+    prio: Option<At>,
+    comm: CommAt,
+}
+
+impl TaskAt {
+    /// The fields `PREFIXpid`, `PREFIXprio`, `PREFIXcomm`.
+    fn of(format: &EventFormat, prefix: &str) -> Option<TaskAt> {
+        Some(TaskAt {
+            pid: At::of(format, &format!("{prefix}pid"))?,
+            prio: At::of(format, &format!("{prefix}prio")),
+            comm: CommAt::of(format, &format!("{prefix}comm")),
+        })
+    }
+
+    #[inline(always)]
+    fn task(&self, payload: &[u8], endian: Endian) -> Option<TaskRef> {
+        Some(TaskRef {
+            pid: Pid(self.pid.int(payload, endian)?),
+            prio: self.prio.and_then(|at| at.int(payload, endian)).unwrap_or(0),
+            comm: self.comm.comm(payload, endian),
+        })
+    }
+}
+
+/// A `sched_switch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SwitchAt {
+    prev: TaskAt,
+    state: At,
+    next: TaskAt,
+}
+
+/// A `sched_waking`, `sched_wakeup` or `sched_wakeup_new`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct WakeupAt {
+    task: TaskAt,
+    target: At,
+    success: Option<At>,
+}
+
+/// A `sched_migrate_task`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MigrateAt {
+    task: TaskAt,
+    orig: At,
+    dest: At,
+}
+
+/// A `sched_process_fork`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ForkAt {
+    parent: At,
+    child: At,
+    child_comm: CommAt,
+}
+
+/// How to decode one kind of event.
+#[derive(Clone, Copy, Debug)]
+enum Decode {
+    Switch(SwitchAt),
+    Waking(WakeupAt),
+    Wakeup(WakeupAt),
+    WakeupNew(WakeupAt),
+    Migrate(MigrateAt),
+    Fork(ForkAt),
+    Exec { pid: At, old_pid: Option<At>, program: CommAt },
+    Rename { pid: At, before: CommAt, after: CommAt },
+    Exit { pid: At },
+    Frequency { state: At, cpu: At },
+    Interrupt { entry: bool },
+    Stack,
+    Numa { pid: At, with: Option<At>, src: At, dst: At, nodes: Option<[At; 2]>, stuck: bool },
+}
+
+impl Decode {
+    /// The decoding for a format, if it is an event that the scheduler's state knows.
+    fn of(format: &EventFormat) -> Option<Decode> {
+        let at = |name: &str| At::of(format, name);
+        // Before 2.6.3x the target was called `cpu`.
+        let target = || at("target_cpu").or_else(|| at("cpu"));
+        let wakeup = || Some(WakeupAt { task: TaskAt::of(format, "")?, target: target()?, success: at("success") });
+        Some(match (format.system.as_str(), format.name.as_str()) {
+            ("sched", "sched_switch") => {
+                let (prev, next) = (TaskAt::of(format, "prev_")?, TaskAt::of(format, "next_")?);
+                Decode::Switch(SwitchAt { prev, state: at("prev_state")?, next })
+            }
+            ("sched", "sched_waking") => Decode::Waking(wakeup()?),
+            ("sched", "sched_wakeup") => Decode::Wakeup(wakeup()?),
+            ("sched", "sched_wakeup_new") => Decode::WakeupNew(wakeup()?),
+            ("sched", "sched_migrate_task") => Decode::Migrate(MigrateAt {
+                task: TaskAt::of(format, "")?,
+                orig: at("orig_cpu")?,
+                dest: at("dest_cpu")?,
+            }),
+            ("sched", "sched_process_fork") => Decode::Fork(ForkAt {
+                parent: at("parent_pid")?,
+                child: at("child_pid")?,
+                child_comm: CommAt::of(format, "child_comm"),
+            }),
+            ("sched", "sched_process_exec") => {
+                Decode::Exec { pid: at("pid")?, old_pid: at("old_pid"), program: CommAt::of(format, "filename") }
+            }
+            ("sched", "sched_process_exit") => Decode::Exit { pid: at("pid")? },
+            ("task", "task_rename") => Decode::Rename {
+                pid: at("pid")?,
+                before: CommAt::of(format, "oldcomm"),
+                after: CommAt::of(format, "newcomm"),
+            },
+            // Before 5.10 a sched_stick_numa had the fields of a move.
+            ("sched", "sched_move_numa" | "sched_swap_numa" | "sched_stick_numa") => Decode::Numa {
+                pid: at("src_pid").or_else(|| at("pid"))?,
+                with: at("dst_pid"),
+                src: at("src_cpu")?,
+                dst: at("dst_cpu")?,
+                nodes: at("src_nid").zip(at("dst_nid")).map(|(src, dst)| [src, dst]),
+                stuck: format.name == "sched_stick_numa",
+            },
+            ("power", "cpu_frequency") => Decode::Frequency { state: at("state")?, cpu: at("cpu_id")? },
+            ("ftrace", "kernel_stack" | "user_stack") => Decode::Stack,
+            ("irq", "irq_handler_entry" | "softirq_entry") => Decode::Interrupt { entry: true },
+            ("irq", "irq_handler_exit" | "softirq_exit") => Decode::Interrupt { entry: false },
+            _ => return None,
+        })
+    }
+}
+
+/// The events that the state is made from, by name.
+pub(crate) const STATE_EVENTS: [&str; 8] = [
+    "sched_switch",
+    "sched_wakeup",
+    "sched_wakeup_new",
+    "sched_waking",
+    "sched_migrate_task",
+    "sched_process_fork",
+    "sched_process_exec",
+    "sched_process_exit",
+];
+
+/// Which events are wanted. Others are not decoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Want {
+    /// All, the unknown ones as [`Kind::Other`]: what the state needs.
+    #[default]
+    Everything,
+    /// Switches, execs and renames, frequencies, interrupts and what NUMA balancing wants; other events only as
+    /// [`Kind::Other`].
+    Switches,
+    /// Forks and execs, and for the names switches and renames.
+    Lineage,
+}
+
+/// Something a decoder met that is worth counting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Oddities {
+    pub(crate) unknown_states: u64,
+    pub(crate) bad_cpus: u64,
+    pub(crate) short_records: u64,
+}
+
+/// The compiled plan of one trace.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    endian: Endian,
+    entries: Vec<Option<Decode>>,
+    /// By event number as well; empty where the common fields are not the usual ones.
+    usual: Vec<Usual>,
+    states: States,
+    /// [`States::table`].
+    small_states: Vec<(StateClass, bool)>,
+    common: CommonAt,
+    want: Want,
+    /// The numbers of the state's events that are not wanted, and come as [`Kind::Other`].
+    unwanted: Vec<u16>,
+}
+
+/// The common fields: the same for all events of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CommonAt {
+    kind: At,
+    flags: At,
+    pid: At,
+    /// They are where [`fast_path::COMMON`] has them.
+    usual: bool,
+}
+
+impl CommonAt {
+    pub(crate) fn of(format: Option<&EventFormat>) -> CommonAt {
+        let at = |name, offset, size| format.and_then(|f| At::of(f, name)).unwrap_or(At { offset, size });
+        let (kind, flags, pid) = (at("common_type", 0, 2), at("common_flags", 2, 1), at("common_pid", 4, 4));
+        let common = CommonAt { kind, flags, pid, usual: true };
+        CommonAt { usual: common == fast_path::COMMON, ..common }
+    }
+
+    /// The event's number.
+    #[inline]
+    pub(crate) fn id(&self, payload: &[u8], endian: Endian) -> Option<u16> {
+        self.all(payload, endian).0
+    }
+
+    #[inline]
+    pub(crate) fn pid(&self, payload: &[u8], endian: Endian) -> Pid {
+        self.all(payload, endian).1
+    }
+
+    /// The event's number, who was current, and the flags.
+    #[inline(always)]
+    fn all(&self, p: &[u8], e: Endian) -> (Option<u16>, Pid, u8) {
+        // The compiler knows the usual places, and reads them without asking what they are.
+        if self.usual { fast_path::COMMON.here(p, e) } else { self.here(p, e) }
+    }
+
+    #[inline(always)]
+    fn here(&self, p: &[u8], e: Endian) -> (Option<u16>, Pid, u8) {
+        let id = self.kind.uint(p, e).and_then(|id| u16::try_from(id).ok());
+        (id, self.pid.int(p, e).map_or(Pid(-1), Pid), self.flags.uint(p, e).map_or(0, |flags| flags as u8))
+    }
+}
+
+impl Plan {
+    /// Compiles the plan for `formats`.
+    pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> Plan {
+        let (small_states, common) = (states.table(), CommonAt::of(formats.first()));
+        let (entries, usual, unwanted) = Default::default();
+        let mut plan = Plan { endian, entries, usual, states, small_states, common, want, unwanted };
+        for format in formats {
+            let Some(decode) = Decode::of(format) else { continue };
+            if !plan.wants(&decode) {
+                if STATE_EVENTS.contains(&format.name.as_str()) {
+                    plan.unwanted.push(format.id);
+                }
+                continue;
+            }
+            let id = usize::from(format.id);
+            if id >= plan.entries.len() {
+                plan.entries.resize(id.saturating_add(1), None);
+            }
+            if let Some(entry) = plan.entries.get_mut(id) {
+                // Of formats with the same number the first counts.
+                entry.get_or_insert(decode);
+            }
+        }
+        if common.usual {
+            let last = formats.iter().map(|format| format.id).max().unwrap_or(0);
+            plan.usual = vec![Usual::of(None, want); usize::from(last).saturating_add(1)];
+            for (usual, entry) in plan.usual.iter_mut().zip(&plan.entries) {
+                *usual = Usual::of(entry.as_ref(), want);
+            }
+        }
+        plan
+    }
+
+    /// How events of this number are decoded, if they are.
+    fn entry(&self, id: u16) -> Option<&Decode> {
+        self.entries.get(usize::from(id))?.as_ref()
+    }
+
+    fn wants(&self, decode: &Decode) -> bool {
+        match self.want {
+            Want::Everything => true,
+            Want::Switches => {
+                use Decode::{Exec, Frequency, Interrupt, Numa, Rename, Stack, Switch};
+                let of_tasks = matches!(decode, Switch(_) | Exec { .. } | Rename { .. } | Numa { .. });
+                of_tasks || matches!(decode, Frequency { .. } | Interrupt { .. } | Stack)
+            }
+            Want::Lineage => {
+                use Decode::{Exec, Fork, Rename, Switch};
+                matches!(decode, Fork(_) | Exec { .. } | Rename { .. } | Switch(_))
+            }
+        }
+    }
+
+    pub(crate) fn common(&self) -> &CommonAt {
+        &self.common
+    }
+
+    pub(crate) fn endian(&self) -> Endian {
+        self.endian
+    }
+
+    /// The numbers of the state's events that come as [`Kind::Other`].
+    pub(crate) fn unwanted(&self) -> &[u16] {
+        &self.unwanted
+    }
+
+    /// Decodes a record of this byte order; `emit` gets who was current, the flags, what happened.
+    ///
+    /// Each kind of event is emitted where it is decoded: that lets the compiler write it where it will stand.
+    #[inline(always)]
+    pub(crate) fn decode(&self, e: Endian, p: &[u8], odd: &mut Oddities, mut emit: impl FnMut(Pid, u8, Kind)) {
+        let common = p.first_chunk::<{ fast_path::COMMON_SIZE }>();
+        let (id, pid, flags) = common.map_or((None, Pid(-1), 0), |p| fast_path::COMMON.here(p, e));
+        // Nearly all events are one of these, and whole.
+        match id.and_then(|id| self.usual.get(usize::from(id))) {
+            Some(Usual::Switch) => {
+                if let Some(p) = p.first_chunk::<{ fast_path::SWITCH_SIZE }>()
+                    && let Some(kind) = self.switch(e, p, &fast_path::SWITCH, odd)
+                {
+                    return emit(pid, flags, kind);
+                }
+            }
+            Some(Usual::Waking) => {
+                if let Some((task, target)) = fast_path::wakeup(e, p) {
+                    return emit(pid, flags, Kind::Waking { task, target });
+                }
+            }
+            Some(Usual::Wakeup) => {
+                if let Some((task, target)) = fast_path::wakeup(e, p) {
+                    return emit(pid, flags, Kind::Wakeup { task, target });
+                }
+            }
+            Some(Usual::WakeupNew) => {
+                if let Some((task, target)) = fast_path::wakeup(e, p) {
+                    return emit(pid, flags, Kind::WakeupNew { task, target });
+                }
+            }
+            Some(Usual::Migrate) => {
+                if let Some((task, orig, dest)) = fast_path::migrate(&fast_path::MIGRATE, e, p) {
+                    return emit(pid, flags, Kind::Migrate { task, orig, dest });
+                }
+            }
+            Some(Usual::DynamicMigrate) => {
+                if let Some((task, orig, dest)) = fast_path::migrate(&fast_path::DYNAMIC_MIGRATE, e, p) {
+                    return emit(pid, flags, Kind::Migrate { task, orig, dest });
+                }
+            }
+            Some(Usual::DynamicFork) => {
+                if let Some((parent, child, child_comm)) = fast_path::dynamic_fork(e, p) {
+                    return emit(pid, flags, Kind::Fork { parent, child, child_comm });
+                }
+            }
+            Some(Usual::Exit) => {
+                if let Some(left) = fast_path::exit(e, p) {
+                    return emit(pid, flags, Kind::Exit { pid: left });
+                }
+            }
+            Some(Usual::Stack) => return emit(pid, flags, Kind::Stack { id: id.unwrap_or_default() }),
+            Some(Usual::Other) => return emit(pid, flags, Kind::Other { id: id.unwrap_or_default() }),
+            Some(Usual::None) | None => {}
+        }
+        if let Some((pid, flags, kind)) = self.decode_any(e, p, odd) {
+            emit(pid, flags, kind);
+        }
+    }
+
+    /// The same of any record.
+    #[inline(never)]
+    pub(crate) fn decode_any(&self, e: Endian, p: &[u8], odd: &mut Oddities) -> Option<(Pid, u8, Kind)> {
+        let (id, pid, flags) = self.common.all(p, e);
+        let id = id?;
+        let kind = match self.entry(id) {
+            Some(decode) => {
+                let kind = self.kind(e, decode, p, odd);
+                odd.short_records = odd.short_records.saturating_add(u64::from(kind.is_none()));
+                kind
+            }
+            None if self.want == Want::Lineage => return None,
+            None => None,
+        };
+        Some((pid, flags, kind.unwrap_or(Kind::Other { id })))
+    }
+
+    #[inline(always)]
+    fn switch(&self, e: Endian, p: &[u8], at: &SwitchAt, odd: &mut Oddities) -> Option<Kind> {
+        let (prev, next, raw) = (at.prev.task(p, e)?, at.next.task(p, e)?, at.state.uint(p, e)?);
+        let (state, unknown) = match self.small_states.get(raw as usize).filter(|_| raw <= u64::from(u32::MAX)) {
+            Some((class, unknown)) => (PrevState { class: *class, raw: raw as u32 }, *unknown),
+            None => {
+                let name = prev.comm.as_bytes();
+                self.states.decode(raw, || name.starts_with(b"kworker") || name.starts_with(b"rcu_"))
+            }
+        };
+        odd.unknown_states = odd.unknown_states.saturating_add(u64::from(unknown));
+        Some(Kind::Switch { prev, state, next })
+    }
+
+    fn kind(&self, e: Endian, decode: &Decode, p: &[u8], odd: &mut Oddities) -> Option<Kind> {
+        let mut cpu = |at: &At| {
+            let cpu = at.cpu(p, e);
+            odd.bad_cpus = odd.bad_cpus.saturating_add(u64::from(cpu.is_none()));
+            cpu
+        };
+        Some(match decode {
+            Decode::Switch(at) => self.switch(e, p, at, odd)?,
+            // Kernels before 4.3 report wakeups of tasks that were awake with success = 0.
+            Decode::Waking(WakeupAt { success: Some(s), .. }) | Decode::Wakeup(WakeupAt { success: Some(s), .. })
+                if s.uint(p, e)? == 0 =>
+            {
+                Kind::Other { id: self.common.id(p, e)? }
+            }
+            Decode::Waking(at) => Kind::Waking { task: at.task.task(p, e)?, target: cpu(&at.target)? },
+            Decode::Wakeup(at) => Kind::Wakeup { task: at.task.task(p, e)?, target: cpu(&at.target)? },
+            Decode::WakeupNew(at) => Kind::WakeupNew { task: at.task.task(p, e)?, target: cpu(&at.target)? },
+            Decode::Migrate(at) => {
+                Kind::Migrate { task: at.task.task(p, e)?, orig: cpu(&at.orig)?, dest: cpu(&at.dest)? }
+            }
+            Decode::Fork(at) => Kind::Fork {
+                parent: Pid(at.parent.int(p, e)?),
+                child: Pid(at.child.int(p, e)?),
+                child_comm: at.child_comm.comm(p, e),
+            },
+            Decode::Exec { pid, old_pid, program } => {
+                let pid = Pid(pid.int(p, e)?);
+                let old_pid = old_pid.and_then(|at| at.int(p, e)).map_or(pid, Pid);
+                Kind::Exec { pid, old_pid, program: program.program(p, e) }
+            }
+            Decode::Rename { pid, before, after } => {
+                Kind::Rename { pid: Pid(pid.int(p, e)?), before: before.comm(p, e), after: after.comm(p, e) }
+            }
+            Decode::Exit { pid } => Kind::Exit { pid: Pid(pid.int(p, e)?) },
+            Decode::Frequency { state, cpu: at } => Kind::Frequency { khz: state.uint(p, e)? as u32, target: cpu(at)? },
+            Decode::Numa { pid, with, src, dst, nodes, stuck } => {
+                let src = cpu(src)?;
+                // There is none where nothing could be found: -1.
+                let dst = if *stuck { dst.cpu(p, e).unwrap_or(src) } else { cpu(dst)? };
+                let with = with.and_then(|at| at.int(p, e)).map(Pid);
+                // There is none either where nothing could be found.
+                let node = |at: &At| at.int(p, e).and_then(|node| u16::try_from(node).ok());
+                let nodes = nodes.as_ref().and_then(|[src, dst]| Some([node(src)?, node(dst)?]));
+                Kind::Numa { pid: Pid(pid.int(p, e)?), with, src, dst, nodes, stuck: *stuck }
+            }
+            Decode::Stack => Kind::Stack { id: self.common.id(p, e)? },
+            Decode::Interrupt { entry } => Kind::Interrupt { id: self.common.id(p, e)?, entry: *entry },
+        })
+    }
+
+    /// The number in `prev_state`, and whether the idle task switched out, of a `sched_switch`.
+    pub(crate) fn raw_state(&self, payload: &[u8]) -> Option<(u64, bool)> {
+        let id = self.common.id(payload, self.endian)?;
+        match self.entry(id)? {
+            Decode::Switch(at) => {
+                Some((at.state.uint(payload, self.endian)?, at.prev.pid.int(payload, self.endian)? == 0))
+            }
+            _ => None,
+        }
+    }
+
+    /// Sets how `prev_state` is read.
+    pub(crate) fn set_states(&mut self, states: States) {
+        self.small_states = states.table();
+        self.states = states;
+    }
+}

@@ -1,0 +1,267 @@
+//! Compressed CPU data: chunks of whole pages, each compressed on its own.
+
+use crate::bytes::Endian;
+use crate::file::source::Source;
+use crate::limits;
+use std::cell::RefCell;
+use std::ops::Range;
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Codec {
+    Zstd,
+    Zlib,
+}
+
+impl Codec {
+    /// By the name in the header. The version behind it is the writer's library, and no matter.
+    pub(crate) fn of(name: &str) -> Option<Codec> {
+        match name {
+            "zstd" => Some(Codec::Zstd),
+            "zlib" => Some(Codec::Zlib),
+            _ => None,
+        }
+    }
+}
+
+/// One chunk of a CPU's data, or a piece of a large one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    /// File offset of its compressed bytes.
+    pub(crate) at: u64,
+    /// The number of its compressed bytes.
+    pub(crate) compressed: u32,
+    /// The number of bytes of the whole chunk, decompressed.
+    pub(crate) size: u32,
+    /// Where the piece begins in these.
+    pub(crate) start: u32,
+    /// The number of bytes of the piece.
+    pub(crate) length: u32,
+}
+
+impl Chunk {
+    /// The piece among the bytes of the whole chunk.
+    pub(crate) fn piece<'b>(&self, whole: &'b [u8]) -> Option<&'b [u8]> {
+        whole.get(self.start as usize..self.start.checked_add(self.length)? as usize)
+    }
+
+    /// Where its compressed bytes are in the file.
+    pub(crate) fn place(&self) -> Range<u64> {
+        self.at..self.at.saturating_add(self.compressed.into())
+    }
+}
+
+/// The chunks of a CPU, found by hopping over their headers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Chunks {
+    pub(crate) chunks: Vec<Chunk>,
+    /// The file ends before the last one does, or a size is impossible.
+    pub(crate) cut: bool,
+    /// It was cut where a chunk is larger than a limit.
+    pub(crate) beyond: bool,
+}
+
+impl Chunks {
+    /// The chunks that begin at the start of `place` and do not go beyond its end. The data size in the header is
+    /// not needed, which is as well: writers until 3.1.x store it 4 bytes too small.
+    pub(crate) fn index(source: &Source, place: Range<u64>, endian: Endian) -> Chunks {
+        let mut found = Chunks::default();
+        let end = place.end;
+        let count = source.array::<4>(place.start).filter(|_| end <= source.size()).and_then(|raw| endian.u32(&raw, 0));
+        let Some(count) = count else { return Chunks { cut: true, ..found } };
+        let mut next = place.start.saturating_add(4);
+        for _ in 0..count {
+            let at = next.saturating_add(8);
+            let sizes = source.array::<8>(next).filter(|_| at <= end);
+            let Some((compressed, size)) = sizes.and_then(|raw| endian.u32(&raw, 0).zip(endian.u32(&raw, 4))) else {
+                found.cut = true;
+                break;
+            };
+            next = at.saturating_add(compressed.into());
+            found.beyond = size > limits::CHUNK || compressed > limits::COMPRESSED_CHUNK;
+            if found.beyond || next > end {
+                found.cut = true;
+                break;
+            }
+            found.chunks.push(Chunk { at, compressed, size, start: 0, length: size });
+        }
+        found
+    }
+
+    /// Ends the chunks where those of the file expand to more than the bytes that are left, and takes off what they do.
+    pub(crate) fn bound(&mut self, left: &mut u64) {
+        let affordable = self.chunks.iter().take_while(|chunk| {
+            let rest = left.checked_sub(chunk.size.into());
+            *left = rest.unwrap_or(0);
+            rest.is_some()
+        });
+        let count = affordable.count();
+        if count < self.chunks.len() {
+            self.chunks.truncate(count);
+            (self.cut, self.beyond) = (true, true);
+        }
+    }
+}
+
+/// Bytes of a piece of a large chunk, where the chunks of so many CPUs are merged: a piece of each is in memory.
+pub(crate) fn piece_size(cpus: usize, page: usize) -> u32 {
+    let bytes = ((16 << 20) / cpus.max(1)).clamp(64 << 10, 1 << 20);
+    let page = page.max(1);
+    bytes.div_ceil(page).saturating_mul(page).min(1 << 30) as u32
+}
+
+/// Splits chunks that are larger than a piece. Each piece is decompressed anew: that takes time, and no memory.
+pub(crate) fn split(chunks: &mut Vec<Chunk>, piece: u32) {
+    let piece = piece.max(1);
+    if chunks.iter().all(|chunk| chunk.length <= piece) {
+        return;
+    }
+    let pieces = |chunk: &Chunk| {
+        let chunk = *chunk;
+        (0..chunk.length.div_ceil(piece)).map(move |nth| {
+            let start = nth.saturating_mul(piece);
+            Chunk { start, length: chunk.length.saturating_sub(start).min(piece), ..chunk }
+        })
+    };
+    *chunks = chunks.iter().flat_map(pieces).collect();
+}
+
+thread_local! {
+    static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Decompresses one chunk into `out`, which is cleared first. The caller bounds the size. zstd frames are written without
+/// their content size, so the size must come from outside.
+pub(crate) fn decompress(codec: Codec, compressed: &[u8], size: usize, out: &mut Vec<u8>) -> Option<()> {
+    out.clear();
+    if impossible(compressed.len(), size) {
+        return None;
+    }
+    out.try_reserve_exact(size).ok()?;
+    match codec {
+        Codec::Zstd => ZSTD.with_borrow_mut(|decompressor| {
+            let decompressor = match decompressor {
+                Some(d) => d,
+                None => decompressor.insert(zstd::bulk::Decompressor::new().ok()?),
+            };
+            decompressor.decompress_to_buffer(compressed, out).ok()
+        })?,
+        Codec::Zlib => {
+            let mut inflate = flate2::Decompress::new(true);
+            inflate.decompress_vec(compressed, out, flate2::FlushDecompress::Finish).ok()?;
+            out.len()
+        }
+    };
+    (out.len() == size).then_some(())
+}
+
+/// A size that so few bytes cannot expand to: zstd makes at most 128 KiB of a few bytes, zlib a
+/// thousandfold. Keeps a small file from asking for gigabytes.
+fn impossible(compressed: usize, size: usize) -> bool {
+    size > compressed.saturating_mul(65_536).saturating_add(1 << 17)
+}
+
+/// For the fuzz target: the index of a CPU's data, and its first chunks.
+#[doc(hidden)]
+pub fn fuzz(bytes: &[u8]) -> usize {
+    let found = Chunks::index(&Source::Memory(bytes.to_vec()), 0..bytes.len() as u64, Endian::Little);
+    let mut out = Vec::new();
+    for chunk in found.chunks.iter().take(4) {
+        let at = usize::try_from(chunk.at).unwrap_or(usize::MAX);
+        if let Some(part) = bytes.get(at..at.saturating_add(chunk.compressed as usize)) {
+            let size = (chunk.size as usize).min(1 << 16);
+            for codec in [Codec::Zstd, Codec::Zlib] {
+                let _ = decompress(codec, part, size, &mut out);
+            }
+        }
+    }
+    found.chunks.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(chunks: &[(u32, u32, &[u8])]) -> Vec<u8> {
+        let mut bytes = (chunks.len() as u32).to_le_bytes().to_vec();
+        for (compressed, size, data) in chunks {
+            bytes.extend(compressed.to_le_bytes());
+            bytes.extend(size.to_le_bytes());
+            bytes.extend(*data);
+        }
+        bytes
+    }
+
+    fn index(bytes: &[u8], at: u64) -> Chunks {
+        Chunks::index(&Source::Memory(bytes.to_vec()), at..(bytes.len() as u64).max(at), Endian::Little)
+    }
+
+    #[test]
+    fn hops_over_the_headers() {
+        let bytes = data(&[(3, 100, b"abc"), (1, 50, b"d")]);
+        let found = index(&bytes, 0);
+        let places: Vec<_> = found.chunks.iter().map(|c| (c.at, c.compressed, c.size)).collect();
+        assert_eq!((places, found.cut), (vec![(12, 3, 100), (23, 1, 50)], false));
+    }
+
+    #[test]
+    fn stops_where_the_file_ends() {
+        let bytes = data(&[(3, 100, b"abc"), (9, 50, b"d")]);
+        let found = index(&bytes, 0);
+        assert_eq!((found.chunks.len(), found.cut), (1, true));
+        // A count of four thousand million allocates nothing (case 29).
+        assert!(index(&[0xff; 8], 0).cut);
+        assert!(index(&[], 77).cut);
+        let beyond = index(&data(&[(3, limits::CHUNK, b"abc"), (1, limits::CHUNK + 1, b"a")]), 0);
+        assert_eq!((beyond.chunks.len(), beyond.cut, beyond.beyond), (1, true, true));
+    }
+
+    #[test]
+    fn all_chunks_of_a_file_have_a_limit() {
+        let bytes = data(&[(1, 100, b"a"), (1, 50, b"b"), (1, 50, b"c")]);
+        let mut left = 160;
+        let bound = |left: &mut u64| {
+            let mut found = index(&bytes, 0);
+            found.bound(left);
+            (found.chunks.len(), found.beyond, found.cut)
+        };
+        assert_eq!((bound(&mut left), left), ((2, true, true), 0), "the chunks of the next CPU have nothing left");
+        assert_eq!(bound(&mut left), (0, true, true));
+        left = 1000;
+        assert_eq!((bound(&mut left), left), ((3, false, false), 800));
+    }
+
+    #[test]
+    fn large_chunks_are_read_in_pieces_of_whole_pages() {
+        assert_eq!(
+            (piece_size(1, 4096), piece_size(64, 4096), piece_size(100_000, 4096)),
+            (1 << 20, 256 << 10, 64 << 10)
+        );
+        assert_eq!(piece_size(100_000, 1 << 20), 1 << 20);
+        let mut chunks = index(&data(&[(1, 40, b"a"), (1, 100, b"b")]), 0).chunks;
+        split(&mut chunks, 40);
+        let pieces: Vec<_> = chunks.iter().map(|chunk| (chunk.at, chunk.size, chunk.start, chunk.length)).collect();
+        assert_eq!(pieces, [(12, 40, 0, 40), (21, 100, 0, 40), (21, 100, 40, 40), (21, 100, 80, 20)]);
+        let whole: Vec<u8> = (0..100).collect();
+        assert_eq!(chunks.last().and_then(|chunk| chunk.piece(&whole)), Some(&whole[80..]));
+    }
+
+    #[test]
+    fn decompresses_both_kinds_and_refuses_wrong_sizes() {
+        let plain = [7u8; 5000];
+        let zstd = zstd::bulk::compress(&plain, 3).unwrap();
+        let mut zlib = Vec::new();
+        let mut deflate = flate2::Compress::new(flate2::Compression::fast(), true);
+        zlib.reserve(1000);
+        deflate.compress_vec(&plain, &mut zlib, flate2::FlushCompress::Finish).unwrap();
+        let mut out = Vec::new();
+        for (codec, bytes) in [(Codec::Zstd, zstd), (Codec::Zlib, zlib)] {
+            assert_eq!(decompress(codec, &bytes, 5000, &mut out), Some(()));
+            assert_eq!(out, plain);
+            assert_eq!(decompress(codec, &bytes, 4999, &mut out), None);
+            assert_eq!(decompress(codec, &bytes, 5001, &mut out), None);
+            assert_eq!(decompress(codec, &bytes[..bytes.len() / 2], 5000, &mut out), None);
+            assert_eq!(decompress(codec, b"junk", 1 << 29, &mut out), None);
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! The header of a trace.dat: two versions of the format, one [`Header`].
+//!
+//! Version 6 is a fixed order of parts; version 7 is sections that options point to. Both hold the
+//! same texts, and end in the same [`BufferHeader`]s. Only places are kept: a text is loaded when
+//! it is asked for, since a symbol table of 15 MB must not cost anything to who does not need it.
+
+mod foreign;
+mod options;
+mod overlap;
+mod v6;
+mod v7;
+
+use crate::bytes::{Bytes, Cursor, Endian, Eof};
+use crate::decode::format::EventFormat;
+use crate::error::Error;
+use crate::file::chunk::{self, Codec};
+use crate::file::source::{FileBytes, Source};
+use crate::limits;
+use crate::ring::page::PageLayout;
+use crate::ring::unit::{Pool, parallel};
+use sched::{Diagnostic, Diagnostics};
+use std::ops::Range;
+
+pub(crate) use options::Options;
+pub use options::{BufferInfo, CpuStat};
+
+/// The version of a file, and how it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// 6 or 7.
+    pub number: u32,
+    /// Byte order of everything in it.
+    pub endian: Endian,
+    /// `sizeof(long)` of the program that recorded; the kernel's may be larger.
+    pub user_long: u8,
+    /// `none`, `zlib`, `zstd`; empty in version 6.
+    pub compression: String,
+}
+
+/// Where a text or a table stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    range: Range<u64>,
+    compressed: Option<Codec>,
+    /// The text has its size in front: of so many bytes. Sections do, v6 parts are past it.
+    size_field: usize,
+}
+
+impl Part {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+
+    /// How many bytes it has when it is decompressed.
+    fn size(&self, source: &Source, endian: Endian) -> u64 {
+        let length = self.range.end.saturating_sub(self.range.start);
+        if self.compressed.is_some() {
+            let sizes = source.array::<8>(self.range.start).and_then(|sizes| endian.u32(&sizes, 4));
+            u64::from(sizes.unwrap_or(0))
+        } else {
+            length
+        }
+    }
+
+    /// The bytes, decompressed if need be; `None` if they are not in the file or cannot be.
+    fn body(&self, source: &Source, endian: Endian) -> Option<Vec<u8>> {
+        let Some(codec) = self.compressed else { return source.get(&self.range) };
+        let sizes = source.array::<8>(self.range.start)?;
+        let (compressed, size) = (endian.u32(&sizes, 0)?, endian.u32(&sizes, 4)? as usize);
+        let start = self.range.start.checked_add(8)?;
+        let end = start.checked_add(compressed.into()).filter(|end| *end <= self.range.end)?;
+        // What cannot be compressed becomes hardly larger: more is damage, and is not read.
+        if compressed as usize > size.saturating_add(size / 16).saturating_add(1 << 16) {
+            return None;
+        }
+        let (bytes, mut out) = (source.get(&(start..end))?, Vec::new());
+        chunk::decompress(codec, &bytes, size, &mut out)?;
+        Some(out)
+    }
+
+    /// The text in it, without the size in front. A size too large is taken as far as it goes.
+    pub(crate) fn text(&self, source: &Source, endian: Endian) -> Option<Vec<u8>> {
+        let mut body = self.body(source, endian)?;
+        if self.size_field > 0 {
+            let size = endian.uint(&body, 0, self.size_field)?;
+            let end = usize::try_from(size).unwrap_or(usize::MAX).saturating_add(self.size_field);
+            body.truncate(end);
+            body.drain(..self.size_field);
+        }
+        Some(body)
+    }
+}
+
+/// The data of one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuData {
+    pub(crate) cpu: u32,
+    pub(crate) at: u64,
+    pub(crate) size: u64,
+    /// There should be more: the file ends before, or the data of another CPU stand there.
+    pub(crate) is_cut: bool,
+}
+
+/// One buffer: the top one, or an instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BufferHeader {
+    pub(crate) name: String,
+    pub(crate) clock: String,
+    pub(crate) page_size: u32,
+    pub(crate) compressed: bool,
+    pub(crate) cpus: Vec<CpuData>,
+    /// Where its data are, if its table of CPUs is missing.
+    pub(crate) untabled: Option<Untabled>,
+}
+
+/// Data of which no table says what is whose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Untabled {
+    pub(crate) place: Range<u64>,
+    /// There should be more.
+    pub(crate) is_cut: bool,
+}
+
+/// An event's format text, not parsed yet.
+#[derive(Clone, Debug)]
+struct RawFormat {
+    system: String,
+    range: Range<usize>,
+}
+
+/// The format texts of a file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Formats {
+    blob: Vec<u8>,
+    raw: Vec<RawFormat>,
+    /// Formats beyond a limit, which are left out.
+    beyond: u64,
+}
+
+impl Formats {
+    /// The texts, each with its system.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.raw.iter().map(|raw| (raw.system.as_str(), self.blob.get(raw.range.clone()).unwrap_or(&[])))
+    }
+
+    /// Parses all of them, side by side where there are many: thousands take milliseconds.
+    pub(crate) fn parse(&self, pool: &Pool, diagnostics: &mut Diagnostics) -> Vec<EventFormat> {
+        const MANY: usize = 500;
+        let pool = if self.raw.len() < MANY { &None } else { pool };
+        let parsed = parallel(pool, self.texts().collect(), |(system, text)| {
+            let text = String::from_utf8_lossy(text);
+            EventFormat::parse(system, &text).ok_or_else(|| {
+                let name = text.lines().find_map(|l| l.trim_ascii().strip_prefix("name:")).unwrap_or("").trim_ascii();
+                format!("{system}:{}", sched::event::escape(name.as_bytes()))
+            })
+        });
+        let mut formats = Vec::new();
+        for format in parsed {
+            match format {
+                Ok(format) => {
+                    if format.odd_lines > 0 {
+                        diagnostics.add_at(Diagnostic::BadFormat, || format!("{}:{}", format.system, format.name));
+                    }
+                    formats.push(format);
+                }
+                Err(name) => diagnostics.add_at(Diagnostic::BadFormat, || name),
+            }
+        }
+        formats
+    }
+
+    /// Reads the ftrace events, whose system is implied.
+    fn add_ftrace(&mut self, bytes: &mut impl Cursor) -> Result<(), Eof> {
+        let count = bytes.u32()?;
+        self.add(bytes, "ftrace", count)
+    }
+
+    /// Reads the systems and their events.
+    fn add_systems(&mut self, bytes: &mut impl Cursor) -> Result<(), Eof> {
+        for _ in 0..bytes.u32()? {
+            let name = bytes.cstr()?;
+            let system = sched::event::escape(name.get(..limits::NAME).unwrap_or(name)).into_owned();
+            let count = bytes.u32()?;
+            self.add(bytes, &system, count)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, bytes: &mut impl Cursor, system: &str, count: u32) -> Result<(), Eof> {
+        for _ in 0..count {
+            let size = bytes.u64()?;
+            let start = self.blob.len();
+            if self.raw.len() >= limits::FORMATS || size > limits::FORMAT_TEXTS.saturating_sub(start) as u64 {
+                bytes.pass(size)?;
+                self.beyond = self.beyond.saturating_add(1);
+                continue;
+            }
+            self.blob.extend_from_slice(bytes.take(size)?);
+            self.raw.push(RawFormat { system: system.to_owned(), range: start..self.blob.len() });
+        }
+        Ok(())
+    }
+}
+
+/// All that precedes the events.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    pub(crate) version: Version,
+    pub(crate) codec: Option<Codec>,
+    pub(crate) layout: PageLayout,
+    pub(crate) formats: Formats,
+    pub(crate) kallsyms: Part,
+    pub(crate) printk: Part,
+    pub(crate) cmdlines: Part,
+    pub(crate) cpus: u32,
+    pub(crate) options: Options,
+    pub(crate) buffers: Vec<BufferHeader>,
+}
+
+/// What the first bytes tell.
+struct Initial {
+    version: Version,
+    page_size: u32,
+    codec: Option<Codec>,
+    first_options: u64,
+}
+
+/// What reading goes by: the file, and a place for what is odd.
+struct Reader<'f> {
+    source: &'f Source,
+    endian: Endian,
+    diagnostics: Diagnostics,
+    /// Bytes of texts and options that may still be read.
+    texts_left: u64,
+    /// Rows of tables of CPUs that may still be read.
+    rows_left: u64,
+}
+
+impl<'f> Reader<'f> {
+    fn new(source: &'f Source, endian: Endian) -> Reader<'f> {
+        Reader {
+            source,
+            endian,
+            diagnostics: Diagnostics::default(),
+            texts_left: limits::HEADER_TEXTS,
+            rows_left: limits::CPU_ROWS,
+        }
+    }
+
+    /// Takes bytes of texts or options off what may be read; whether so many are left.
+    fn afford(&mut self, bytes: u64, name: impl FnOnce() -> String) -> bool {
+        let left = self.texts_left.checked_sub(bytes);
+        // Smaller ones may still fit.
+        self.texts_left = left.unwrap_or(self.texts_left);
+        if left.is_none() {
+            self.diagnostics.add_at(Diagnostic::BeyondLimit, name);
+        }
+        left.is_some()
+    }
+
+    /// Takes a row off those that may be read; whether there was one left.
+    fn afford_row(&mut self, buffer: &str) -> bool {
+        let left = self.rows_left.checked_sub(1);
+        self.rows_left = left.unwrap_or(0);
+        if left.is_none() {
+            self.diagnostics.add_at(Diagnostic::BeyondLimit, || format!("the table of CPUs of buffer {buffer:?}"));
+        }
+        left.is_some()
+    }
+
+    fn at(&self, at: u64) -> FileBytes<'f> {
+        FileBytes::new(self.source, at, self.endian)
+    }
+}
+
+impl Header {
+    /// Reads the header of a file.
+    pub(crate) fn parse(source: &Source) -> Result<(Header, Diagnostics), Error> {
+        // The first header has some thirty bytes; what is no trace is recognised by a little more.
+        let head = source.get(&(0..source.size().min(4096))).unwrap_or_default();
+        if !head.starts_with(MAGIC) {
+            return Err(Error::Foreign { what: foreign::describe(&head, source.size()) });
+        }
+        let mut bytes = Bytes::new(&head, 0, Endian::Little);
+        let initial = initial(&mut bytes)?;
+        let mut reader = Reader::new(source, initial.version.endian);
+        let behind = bytes.at();
+        let mut header = match initial.version.number {
+            6 => v6::read(&mut reader, behind, initial)?,
+            _ => v7::read(&mut reader, behind, initial)?,
+        };
+        reader.diagnostics.add_many_at(Diagnostic::BeyondLimit, header.formats.beyond, || "event formats".to_owned());
+        header.clamp(&mut reader);
+        Ok((header, reader.diagnostics))
+    }
+
+    fn new(initial: Initial) -> Header {
+        let layout = PageLayout::new(initial.version.endian, 8, initial.page_size as usize);
+        Header {
+            version: initial.version,
+            codec: initial.codec,
+            layout,
+            formats: Formats::default(),
+            kallsyms: Part::default(),
+            printk: Part::default(),
+            cmdlines: Part::default(),
+            cpus: 0,
+            options: Options::default(),
+            buffers: Vec::new(),
+        }
+    }
+
+    /// Reads `header_page` and `header_event`, which every version has in this form.
+    fn read_header_page(&mut self, bytes: &mut impl Cursor) -> Result<(), Error> {
+        let bad = |at| move |Eof| Error::Damaged { part: "header_page", at, expected: "the layout of a page" };
+        let at = bytes.at();
+        if bytes.take(12).map_err(bad(at))? != b"header_page\0" {
+            return Err(bad(at)(Eof));
+        }
+        let size = bytes.u64().map_err(bad(at))?;
+        if size == 0 {
+            return Err(Error::AncientKernel);
+        }
+        let shown = size.min(limits::DESCRIPTION as u64);
+        let text = String::from_utf8_lossy(bytes.take(shown).map_err(bad(at))?).into_owned();
+        bytes.pass(size.saturating_sub(shown)).map_err(bad(at))?;
+        self.layout = page_layout(&text, self.layout);
+        let at = bytes.at();
+        if bytes.take(13).map_err(bad(at))? != b"header_event\0" {
+            return Err(bad(at)(Eof));
+        }
+        let size = bytes.u64().map_err(bad(at))?;
+        bytes.pass(size).map_err(bad(at))
+    }
+
+    /// Bounds the data of every CPU by the end of the file and by those of others, and drops impossible rows.
+    fn clamp(&mut self, reader: &mut Reader<'_>) {
+        let end = reader.source.size();
+        let diagnostics = &mut reader.diagnostics;
+        for buffer in &mut self.buffers {
+            let compressed = buffer.compressed;
+            buffer.cpus.retain(|row| {
+                let believable = row.cpu < sched::Cpu::LIMIT;
+                if !believable {
+                    diagnostics.add_at(Diagnostic::BadCpu, || format!("CPU {} in the table of buffers", row.cpu));
+                }
+                believable && row.size > 0
+            });
+            buffer.cpus.sort_by_key(|row| row.cpu);
+            let rows = buffer.cpus.len();
+            buffer.cpus.dedup_by_key(|row| row.cpu);
+            diagnostics.add_many(Diagnostic::BadOption, rows.saturating_sub(buffer.cpus.len()) as u64);
+            for row in &mut buffer.cpus {
+                // The size of compressed data is not reliable; their own headers bound them.
+                if !compressed && row.at.checked_add(row.size).is_none_or(|data_end| data_end > end) {
+                    let cpu = row.cpu;
+                    diagnostics.add_at(Diagnostic::TruncatedData, || format!("CPU {cpu}, at offset {end}"));
+                    (row.size, row.is_cut) = (end.saturating_sub(row.at), true);
+                }
+            }
+        }
+        overlap::resolve(&mut self.buffers, end, diagnostics);
+    }
+}
+
+const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+
+fn initial(bytes: &mut Bytes<'_>) -> Result<Initial, Error> {
+    let bad = |Eof| Error::Damaged { part: "the first header", at: 10, expected: "version, byte order and page size" };
+    bytes.take(MAGIC.len() as u64).map_err(bad)?;
+    let version = bytes.cstr().map_err(bad)?;
+    let number = match version {
+        b"6" => 6,
+        b"7" => 7,
+        other => {
+            return Err(Error::Version {
+                version: sched::event::escape(other.get(..40).unwrap_or(other)).into_owned(),
+            });
+        }
+    };
+    let endian = match bytes.u8().map_err(bad)? {
+        0 => Endian::Little,
+        1 => Endian::Big,
+        _ => return Err(bad(Eof)),
+    };
+    bytes.set_endian(endian);
+    let user_long = bytes.u8().map_err(bad)?;
+    let page_size = bytes.u32().map_err(bad)?;
+    if !(512..=1 << 20).contains(&page_size) {
+        return Err(Error::Damaged {
+            part: "the first header",
+            at: bytes.at(),
+            expected: "a page size from 512 bytes to 1 MiB",
+        });
+    }
+    let mut initial = Initial {
+        version: Version { number, endian, user_long, compression: String::new() },
+        page_size,
+        codec: None,
+        first_options: 0,
+    };
+    if number == 7 {
+        initial.version.compression = sched::event::escape(bytes.cstr().map_err(bad)?).into_owned();
+        bytes.cstr().map_err(bad)?;
+        initial.codec = Codec::of(&initial.version.compression);
+        initial.first_options = bytes.u64().map_err(bad)?;
+    }
+    Ok(initial)
+}
+
+/// The layout of a page from the text of `header_page`: lines of `field: … name; offset:n; size:n;`.
+fn page_layout(text: &str, default: PageLayout) -> PageLayout {
+    let mut layout = default;
+    for line in text.lines() {
+        let part = |key: &str| {
+            let value = line.split(';').find_map(|p| p.trim().strip_prefix(key))?;
+            value.trim().parse::<usize>().ok().filter(|n| *n <= 1 << 20)
+        };
+        let Some(declaration) = line.split(';').next() else { continue };
+        let (Some(offset), Some(size)) = (part("offset:"), part("size:")) else { continue };
+        match declaration.split_whitespace().next_back() {
+            Some("commit") if matches!(size, 4 | 8) => (layout.commit, layout.long) = (offset, size),
+            Some("data") => layout.data = offset,
+            _ => {}
+        }
+    }
+    layout
+}
+
+/// For the fuzz target: reads a header and all the texts in it.
+#[doc(hidden)]
+pub fn fuzz(file: &[u8]) -> usize {
+    let file = &Source::Memory(file.to_vec());
+    let Ok((header, mut diagnostics)) = Header::parse(file) else { return 0 };
+    for part in [&header.kallsyms, &header.printk, &header.cmdlines] {
+        let _ = part.text(file, header.version.endian);
+    }
+    header.formats.parse(&None, &mut diagnostics).len()
+}

@@ -1,0 +1,150 @@
+//! Version 6: parts in a fixed order, without sections (`docs/trace-dat.md`, section 2).
+
+use super::options::current_clock;
+use super::{BufferHeader, CpuData, Header, Initial, Part, Reader};
+use crate::bytes::{Bytes, Cursor, Eof};
+use crate::error::Error;
+use crate::file::source::FileBytes;
+use crate::limits;
+use sched::Diagnostic;
+
+fn damaged(part: &'static str, at: u64, expected: &'static str) -> impl Fn(Eof) -> Error {
+    move |Eof| Error::Damaged { part, at, expected }
+}
+
+pub(super) fn read(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Result<Header, Error> {
+    let mut bytes = reader.at(start);
+    let page_size = initial.page_size;
+    // A row has 16 bytes. Tables that instances share would be read again for each of them.
+    reader.rows_left = reader.rows_left.min(reader.source.size() / 16);
+    let mut header = Header::new(initial);
+    header.read_header_page(&mut bytes)?;
+    let at = bytes.at();
+    header.formats.add_ftrace(&mut bytes).map_err(damaged("the formats of ftrace's events", at, "their texts"))?;
+    let at = bytes.at();
+    header.formats.add_systems(&mut bytes).map_err(damaged("the event formats", at, "their texts"))?;
+    let (kallsyms, printk, cmdlines) = texts(reader, &mut bytes)?;
+    (header.kallsyms, header.printk, header.cmdlines) = (kallsyms, printk, cmdlines);
+    let at = bytes.at();
+    header.cpus = bytes.u32().map_err(damaged("the CPU count", at, "a number"))?;
+    let tag = options(reader, &mut header, &mut bytes)?;
+    if tag == *b"latency  \0" {
+        return Err(Error::LatencyText);
+    }
+    let rows = header.options.cpu_count.unwrap_or(header.cpus);
+    if tag == *b"flyrecord\0" {
+        let top = buffer(reader, &header, &mut bytes, String::new(), rows)?;
+        header.buffers.push(top);
+    } else {
+        return Err(damaged("the tag before the data", bytes.at(), "flyrecord or latency")(Eof));
+    }
+    instances(reader, &mut header, rows);
+    for buffer in &mut header.buffers {
+        buffer.page_size = page_size;
+    }
+    Ok(header)
+}
+
+/// Symbols, printk formats and command lines, each behind its size.
+fn texts(reader: &mut Reader<'_>, bytes: &mut FileBytes<'_>) -> Result<(Part, Part, Part), Error> {
+    let mut part = |name: &'static str, wide: bool| {
+        let at = bytes.at();
+        let mut read = || {
+            let size = if wide { bytes.u64()? } else { u64::from(bytes.u32()?) };
+            let start = bytes.at();
+            bytes.pass(size)?;
+            let is_affordable = reader.afford(size, || name.to_owned());
+            let end = if is_affordable { bytes.at() } else { start };
+            Ok(Part { range: start..end, compressed: None, size_field: 0 })
+        };
+        read().map_err(damaged(name, at, "a size and a text"))
+    };
+    Ok((part("the kernel's symbols", false)?, part("the printk formats", false)?, part("the command lines", true)?))
+}
+
+/// Reads the options, if there are any, and the tag behind them.
+fn options(reader: &mut Reader<'_>, header: &mut Header, bytes: &mut FileBytes<'_>) -> Result<[u8; 10], Error> {
+    let mut tag = || {
+        let at = bytes.at();
+        let tag = bytes.take(10).map_err(damaged("the tag before the data", at, "options, flyrecord or latency"))?;
+        Ok::<[u8; 10], Error>(tag.first_chunk().copied().unwrap_or_default())
+    };
+    let first = tag()?;
+    if first != *b"options  \0" {
+        return Ok(first);
+    }
+    loop {
+        let at = bytes.at();
+        let bad = damaged("the options", at, "a number, a size and a payload");
+        let id = bytes.u16().map_err(&bad)?;
+        if id == 0 {
+            break;
+        }
+        let size = u64::from(bytes.u32().map_err(&bad)?);
+        let (start, shown) = (bytes.at(), size.min(limits::DESCRIPTION as u64));
+        let payload = bytes.take(shown).map_err(&bad)?;
+        let payload = Bytes::new(payload, start, reader.endian);
+        header.options.add(reader, id, payload);
+        bytes.pass(size.saturating_sub(shown)).map_err(&bad)?;
+    }
+    let at = bytes.at();
+    let tag = bytes.take(10).map_err(damaged("the tag before the data", at, "flyrecord or latency"))?;
+    Ok(tag.first_chunk().copied().unwrap_or_default())
+}
+
+/// The CPU table of a buffer, and the clock behind it.
+fn buffer(
+    reader: &mut Reader<'_>,
+    header: &Header,
+    bytes: &mut FileBytes<'_>,
+    name: String,
+    rows: u32,
+) -> Result<BufferHeader, Error> {
+    let mut buffer = BufferHeader { name, ..BufferHeader::default() };
+    for cpu in 0..rows {
+        if !reader.afford_row(&buffer.name) {
+            break;
+        }
+        let at = bytes.at();
+        let bad = damaged("the CPU table", at, "offset and size of each CPU's data");
+        let (Ok(at), Ok(size)) = (bytes.u64(), bytes.u64()) else {
+            if cpu == 0 {
+                return Err(bad(Eof));
+            }
+            reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || format!("CPU table, from CPU {cpu}"));
+            break;
+        };
+        buffer.cpus.push(CpuData { cpu, at, size, is_cut: false });
+    }
+    // Undocumented: newer writers put the clock behind the table, if there is a TRACECLOCK option.
+    // Zero padding reads as size 0; a size that leads nowhere is padding of another kind.
+    let mut trailer = reader.at(bytes.at());
+    let size = trailer.u64().ok().filter(|size| *size < 4096 && header.options.clock.is_some());
+    let clock = size.and_then(|size| current_clock(trailer.take(size).ok()?));
+    buffer.clock = clock.or_else(|| header.options.clock.clone()).unwrap_or_default();
+    Ok(buffer)
+}
+
+/// The instances: each at its own offset, with a tag and a table of the same shape.
+fn instances(reader: &mut Reader<'_>, header: &mut Header, rows: u32) {
+    for option in std::mem::take(&mut header.options.buffers) {
+        if reader.rows_left == 0 {
+            reader.diagnostics.add_at(Diagnostic::BeyondLimit, || format!("instance {}", option.name));
+            continue;
+        }
+        let mut bytes = reader.at(option.at);
+        let tag = bytes.take(10).map(<[u8]>::to_vec);
+        let is_table = match tag.as_deref() {
+            Ok(b"flyrecord\0") => true,
+            Ok(b"options  \0") => bytes.u16() == Ok(0) && bytes.take(10).ok() == Some(b"flyrecord\0"),
+            _ => false,
+        };
+        let read = if is_table { buffer(reader, header, &mut bytes, option.name.clone(), rows).ok() } else { None };
+        match read {
+            Some(buffer) => header.buffers.push(buffer),
+            None => reader
+                .diagnostics
+                .add_at(Diagnostic::TruncatedHeader, || format!("instance {} at offset {}", option.name, option.at)),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What holds between the units of a CPU: they decode independently of one another, and are joined here.
+
+use crate::ring::page::Loss;
+use crate::ring::unit::{CpuPages, Marked, Unit, join_losses};
+use sched::{Cpu, Diagnostic, Diagnostics, Pid, Severity, Ts};
+
+/// Something with a time that a CPU recorded.
+pub(crate) trait Timed: Clone + Send + Sync {
+    fn ts(&self) -> Ts;
+    fn set_ts(&mut self, ts: Ts);
+    /// Notes a loss between two units: `before` is the time of the CPU's last record, `next` what follows, if
+    /// anything does. May yield an item of its own.
+    fn after_gap(cpu: Cpu, before: Ts, loss: Loss, next: Option<&mut Self>) -> Option<Self>
+    where
+        Self: Sized;
+    /// Goes on with watching the stopper of a CPU, which was current at `last`, through what follows; the scheduler's
+    /// events with the numbers `unwanted` are not among it. Returns whether it may still be so behind it.
+    fn watch_on(_cpu: Cpu, _unwanted: &[u16], _stopper: Pid, _last: Ts, _items: &mut Vec<Self>) -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+    /// The CPU is offline from `ts` on. May yield an item of its own.
+    fn offline(_cpu: Cpu, _ts: Ts) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+/// Where the next unit of a CPU joins those before.
+#[derive(Debug)]
+pub(crate) struct Seam<'p> {
+    pages: &'p CpuPages,
+    /// See [`Timed::watch_on`].
+    unwanted: &'p [u16],
+    /// The units before the first one are not read.
+    from_middle: bool,
+    /// A record was seen.
+    started: bool,
+    /// The time of the last record: none behind is earlier.
+    frontier: Ts,
+    /// What was lost behind that.
+    pending: Option<Loss>,
+    /// The CPU's stopper, while it is current.
+    stopper: Option<Pid>,
+    /// The records so far.
+    records: u64,
+    /// The losses that the pages marked so far.
+    marked: Marked,
+    /// Some could not be read.
+    is_damaged: bool,
+}
+
+impl<'p> Seam<'p> {
+    /// Before the unit number `first` of `pages`, in a trace that begins at `start`.
+    pub(crate) fn new(pages: &'p CpuPages, first: usize, start: Ts, unwanted: &'p [u16]) -> Seam<'p> {
+        Seam {
+            pages,
+            unwanted,
+            from_middle: first > 0,
+            started: false,
+            frontier: start,
+            pending: None,
+            stopper: None,
+            records: 0,
+            marked: Marked::default(),
+            is_damaged: false,
+        }
+    }
+
+    /// The time of the last record so far.
+    pub(crate) fn frontier(&self) -> Ts {
+        self.frontier
+    }
+
+    /// Joins the next unit: afterwards times do not step back in it, and what was begun before has gone on through it.
+    /// May yield an item that stands before its own.
+    pub(crate) fn join<T: Timed>(&mut self, unit: &mut Unit<T>, diagnostics: &mut Diagnostics) -> Option<T> {
+        diagnostics.merge(&unit.diagnostics);
+        self.records = self.records.saturating_add(unit.records);
+        self.marked.add(unit.marked);
+        self.is_damaged |= unit.diagnostics.iter().any(|(what, ..)| what.severity() == Severity::DataLoss);
+        if let Some(lead) = unit.lead.take() {
+            self.pending = Some(join_losses(self.pending.take(), lead));
+        }
+        let last = unit.last?;
+        let lost = self.lose(unit.items.first_mut());
+        let (cpu, unwanted, before) = (self.pages.cpu, self.unwanted, self.frontier);
+        let watch_on = |stopper: &Pid| T::watch_on(cpu, unwanted, *stopper, before, &mut unit.items);
+        self.stopper = self.stopper.take().filter(watch_on).or(unit.stopper);
+        let mut backwards = 0u64;
+        for item in unit.items.iter_mut().take_while(|item| item.ts() < before) {
+            item.set_ts(before);
+            backwards = backwards.saturating_add(1);
+        }
+        if self.started {
+            diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
+        }
+        self.started = true;
+        self.frontier = last.max(before);
+        self.pending = unit.tail;
+        lost
+    }
+
+    /// Behind the last unit. Where the data are cut nobody knows what the CPU did afterwards. May yield an item.
+    pub(crate) fn end<T: Timed>(&mut self) -> Option<T> {
+        if self.pages.is_cut {
+            self.pending = Some(join_losses(self.pending.take(), Loss { count: None }));
+        }
+        if !self.started {
+            return None;
+        }
+        let lost = self.lose(None);
+        lost.or_else(|| self.stopper.take().and_then(|_| T::offline(self.pages.cpu, self.frontier)))
+    }
+
+    /// Behind the last unit: whether the recorder counted more records than there were.
+    pub(crate) fn note_unwritten(&self, diagnostics: &mut Diagnostics) {
+        if !self.from_middle {
+            self.pages.note_unwritten(self.records, self.marked, self.is_damaged, diagnostics);
+        }
+    }
+
+    /// What is missing between the last record and `next`.
+    fn lose<T: Timed>(&mut self, next: Option<&mut T>) -> Option<T> {
+        let loss = self.pending.take()?;
+        self.stopper = None;
+        // A loss before the first unit that is read is told by whoever reads the one before that.
+        if self.from_middle && !self.started {
+            return None;
+        }
+        T::after_gap(self.pages.cpu, self.frontier, loss, next)
+    }
+}

@@ -1,0 +1,317 @@
+//! The data of a CPU in units, and the walk over the records of a unit.
+//!
+//! A *unit* is a run of pages, or in a compressed file a chunk. Units decode independently of one
+//! another, so several are decoded in parallel; [`crate::merge`] puts them in order.
+
+use crate::bytes::Endian;
+use crate::file::chunk::{self, Chunk, Codec};
+use crate::file::source::Source;
+use crate::ring::page::{Loss, Page, PageLayout, Raw};
+use sched::{Cpu, Diagnostic, Diagnostics, Pid, Ts};
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+
+/// How many bytes of uncompressed data are in a unit, roughly, where so many CPUs are merged: what the units of all
+/// decode to, two of each, shall still be in the cores' common cache when it is merged.
+pub(crate) fn plain_unit(cpus: usize) -> u64 {
+    ((2 << 20) / cpus.max(1) as u64).min(32 << 10)
+}
+
+/// The data of one CPU in one buffer.
+#[derive(Clone, Debug)]
+pub(crate) struct CpuPages {
+    pub(crate) cpu: Cpu,
+    pub(crate) layout: PageLayout,
+    pub(crate) store: Store,
+    /// There was more: the file ends before, or is damaged there.
+    pub(crate) is_cut: bool,
+    /// How many events the recorder counted (see [`crate::CpuStat::recorded`]).
+    pub(crate) recorded: Option<u64>,
+    /// How many events the kernel overwrote, by the recorder's statistics.
+    pub(crate) overwritten: u64,
+}
+
+/// The losses that a CPU's pages mark.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marked {
+    /// Places where events were lost.
+    pub(crate) places: u64,
+    /// Places whose mark has no number of events.
+    pub(crate) uncounted: u64,
+    /// Events lost, as far as the marks count them.
+    pub(crate) events: u64,
+}
+
+impl Marked {
+    /// Adds a mark.
+    pub(crate) fn note(&mut self, loss: Loss) {
+        self.places = self.places.saturating_add(1);
+        match loss.count {
+            Some(events) => self.events = self.events.saturating_add(events),
+            None => self.uncounted = self.uncounted.saturating_add(1),
+        }
+    }
+
+    /// Adds the marks of the data that follow.
+    pub(crate) fn add(&mut self, other: Marked) {
+        self.places = self.places.saturating_add(other.places);
+        self.uncounted = self.uncounted.saturating_add(other.uncounted);
+        self.events = self.events.saturating_add(other.events);
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Store {
+    Plain { at: u64, size: u64, unit: u64 },
+    Chunks { codec: Option<Codec>, chunks: Vec<Chunk> },
+}
+
+/// Notes so many events that the recorder counted on a CPU, but that are not in the file.
+pub(crate) fn note_unwritten(cpu: u32, events: u64, diagnostics: &mut Diagnostics) {
+    let place = || format!("{events} of CPU {cpu} are not in the file");
+    diagnostics.add_many_at(Diagnostic::EventsDroppedUnmarked, events, place);
+}
+
+impl CpuPages {
+    /// Notes the events that the recorder's statistics count beyond the `events` that are here and the losses that
+    /// are marked. Where the file is damaged that is the reason.
+    pub(crate) fn note_unwritten(&self, events: u64, marked: Marked, is_damaged: bool, diagnostics: &mut Diagnostics) {
+        if !self.is_cut && !is_damaged {
+            let unwritten = self.recorded.unwrap_or(0).saturating_sub(events);
+            // The further losses of a CPU with marks without a number are at these marks.
+            let unmarked = if marked.uncounted == 0 { self.overwritten_beyond(marked) } else { 0 };
+            note_unwritten(self.cpu.0, unwritten.saturating_add(unmarked), diagnostics);
+        }
+    }
+
+    /// How many more events the kernel overwrote, by the recorder's statistics, than the marks count.
+    pub(crate) fn overwritten_beyond(&self, marked: Marked) -> u64 {
+        self.overwritten.saturating_sub(marked.events)
+    }
+
+    fn stride(&self) -> u64 {
+        (self.layout.size as u64).max(1)
+    }
+
+    /// A unit is whole pages.
+    fn unit_size(&self, bytes: u64) -> u64 {
+        bytes.div_euclid(self.stride()).max(1).saturating_mul(self.stride())
+    }
+
+    /// How many units there are.
+    pub(crate) fn units(&self) -> usize {
+        match &self.store {
+            Store::Plain { size, unit, .. } => size.div_ceil(self.unit_size(*unit)) as usize,
+            Store::Chunks { chunks, .. } => chunks.len(),
+        }
+    }
+
+    /// Where a unit stands in the file.
+    pub(crate) fn place(&self, unit: usize) -> Range<u64> {
+        match &self.store {
+            Store::Plain { at, size, unit: bytes } => {
+                let bytes = self.unit_size(*bytes);
+                let start = (unit as u64).saturating_mul(bytes).min(*size);
+                let end = start.saturating_add(bytes).min(*size);
+                at.saturating_add(start)..at.saturating_add(end)
+            }
+            Store::Chunks { chunks, .. } => chunks.get(unit).map_or(0..0, Chunk::place),
+        }
+    }
+
+    /// The size of a unit, decompressed.
+    pub(crate) fn bytes_of(&self, unit: usize) -> u64 {
+        match &self.store {
+            Store::Plain { unit, .. } => self.unit_size(*unit),
+            Store::Chunks { chunks, .. } => chunks.get(unit).map_or(0, |chunk| chunk.length.into()),
+        }
+    }
+
+    /// Whether a unit is a further piece of the chunk that the unit before it is a piece of.
+    pub(crate) fn is_continued(&self, unit: usize) -> bool {
+        match &self.store {
+            Store::Plain { .. } => false,
+            Store::Chunks { chunks, .. } => chunks.get(unit).is_some_and(|chunk| chunk.start > 0),
+        }
+    }
+
+    /// Where these units stand in the file, as far as there are any.
+    pub(crate) fn places(&self, units: Range<usize>) -> Range<u64> {
+        let end = units.end.min(self.units());
+        if units.start >= end {
+            return 0..0;
+        }
+        self.place(units.start).start..self.place(end.saturating_sub(1)).end
+    }
+
+    /// How many units hold so many bytes, about; at least one.
+    pub(crate) fn units_in(&self, bytes: u64) -> usize {
+        bytes.checked_div(self.bytes_of(0)).map_or(1, |units| units.max(1) as usize)
+    }
+
+    /// The bytes of a unit, read or decompressed into `buffer`; or what is wrong with it.
+    pub(crate) fn load<'u>(
+        &self,
+        source: &'u Source,
+        unit: usize,
+        buffer: &'u mut Vec<u8>,
+    ) -> Result<&'u [u8], Diagnostic> {
+        let place = self.place(unit);
+        let Store::Chunks { codec, chunks } = &self.store else {
+            // The file has become shorter since it was opened, or the disk fails.
+            return source.read(&place, buffer).ok_or(Diagnostic::TruncatedData);
+        };
+        let (codec, chunk) = codec.zip(chunks.get(unit)).ok_or(Diagnostic::CorruptChunk)?;
+        COMPRESSED.with_borrow_mut(|compressed| {
+            let bytes = source.read(&place, compressed).ok_or(Diagnostic::TruncatedData)?;
+            chunk::decompress(codec, bytes, chunk.size as usize, buffer).ok_or(Diagnostic::CorruptChunk)
+        })?;
+        chunk.piece(buffer).ok_or(Diagnostic::CorruptChunk)
+    }
+
+    /// The same, in a buffer of the thread.
+    #[inline]
+    pub(crate) fn with_bytes<R>(
+        &self,
+        source: &Source,
+        unit: usize,
+        work: impl FnOnce(Result<&[u8], Diagnostic>) -> R,
+    ) -> R {
+        let mut buffer = BYTES.take();
+        let result = work(self.load(source, unit, &mut buffer));
+        BYTES.set(buffer);
+        result
+    }
+
+    /// Shows all records of a unit to a visitor.
+    #[inline]
+    pub(crate) fn walk(&self, source: &Source, unit: usize, visitor: &mut impl Visitor) {
+        self.with_bytes(source, unit, |bytes| match bytes {
+            Ok(bytes) => walk(bytes, &self.layout, visitor),
+            Err(what) => visitor.miss(what),
+        });
+    }
+}
+
+thread_local! {
+    /// The bytes of the unit that this thread looks at.
+    static BYTES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    /// The same, compressed.
+    static COMPRESSED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What is done with the records of a unit.
+pub(crate) trait Visitor {
+    /// Records of so many bytes follow.
+    fn begin(&mut self, _bytes: usize) {}
+    /// A record.
+    fn record(&mut self, raw: &Raw<'_>);
+    /// Records are missing between the last one and the next.
+    fn gap(&mut self, loss: Loss);
+    /// Something is wrong.
+    fn damage(&mut self, what: Diagnostic);
+    /// Something is wrong, and nobody knows how many records are missing for that.
+    fn miss(&mut self, what: Diagnostic) {
+        self.damage(what);
+        self.gap(Loss { count: None });
+    }
+}
+
+/// Shows all records of a unit to a visitor. Pages are independent: a bad one costs itself.
+#[inline]
+pub(crate) fn walk(bytes: &[u8], layout: &PageLayout, visitor: &mut impl Visitor) {
+    match layout.endian {
+        Endian::Little => walk_as::<false>(bytes, layout, visitor),
+        Endian::Big => walk_as::<true>(bytes, layout, visitor),
+    }
+}
+
+/// The same of one byte order: what the compiler makes of each has the processor's registers for itself.
+#[inline(never)]
+fn walk_as<const BIG: bool>(bytes: &[u8], layout: &PageLayout, visitor: &mut impl Visitor) {
+    let endian = if BIG { Endian::Big } else { Endian::Little };
+    visitor.begin(bytes.len());
+    for page in bytes.chunks(layout.size.max(1)) {
+        let page = match Page::parse(page, layout) {
+            Ok(page) => page,
+            // A page that the end of the file cuts is no corruption; the cut has been reported.
+            Err(_) if page.len() < layout.size => continue,
+            Err(_) => {
+                visitor.miss(Diagnostic::CorruptPage);
+                continue;
+            }
+        };
+        if let Some(loss) = page.lost {
+            visitor.gap(loss);
+        }
+        if page.is_empty() {
+            continue;
+        }
+        let mut records = page.records();
+        loop {
+            match records.next_as(endian) {
+                Ok(Some(raw)) => visitor.record(&raw),
+                Ok(None) => break,
+                Err(_) => {
+                    visitor.miss(Diagnostic::CorruptRecord);
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// A decoded unit.
+#[derive(Debug)]
+pub(crate) struct Unit<T> {
+    pub(crate) items: Vec<T>,
+    /// A loss before its first record.
+    pub(crate) lead: Option<Loss>,
+    /// A loss behind its last record, that no item tells of.
+    pub(crate) tail: Option<Loss>,
+    /// The losses that its pages mark.
+    pub(crate) marked: Marked,
+    /// The time of its last record, item or not.
+    pub(crate) last: Option<Ts>,
+    /// How many records it has, items or not.
+    pub(crate) records: u64,
+    /// The CPU's stopper, if it is current at the end (see [`crate::decode::cpu_offline`]).
+    pub(crate) stopper: Option<Pid>,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+impl<T> Default for Unit<T> {
+    fn default() -> Unit<T> {
+        let diagnostics = Diagnostics::default();
+        Unit {
+            items: Vec::new(),
+            lead: None,
+            tail: None,
+            marked: Marked::default(),
+            last: None,
+            records: 0,
+            stopper: None,
+            diagnostics,
+        }
+    }
+}
+
+/// Joins two losses without a record between them.
+pub(crate) fn join_losses(a: Option<Loss>, b: Loss) -> Loss {
+    match a {
+        None => b,
+        Some(a) => Loss { count: a.count.zip(b.count).map(|(a, b)| a.saturating_add(b)) },
+    }
+}
+
+/// A pool of threads, or none.
+pub(crate) type Pool = Option<std::sync::Arc<rayon::ThreadPool>>;
+
+/// Maps in parallel where there is a pool; the results are in order either way.
+pub(crate) fn parallel<I: Send, O: Send>(pool: &Pool, items: Vec<I>, work: impl Fn(I) -> O + Sync) -> Vec<O> {
+    use rayon::prelude::*;
+    match pool {
+        Some(pool) if items.len() > 1 => pool.install(|| items.into_par_iter().map(&work).collect()),
+        _ => items.into_iter().map(work).collect(),
+    }
+}

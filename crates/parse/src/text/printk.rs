@@ -1,0 +1,513 @@
+//! The texts of `trace_printk`: `bprint` holds a pointer to a format and the arguments in binary
+//! form; this puts them together as the kernel's `bstr_printf` does.
+//!
+//! Arguments stand in 32-bit words: a `long` or a pointer is the kernel's `long`, a `long long`
+//! eight bytes on a four-byte boundary, `char` and `short` themselves; strings stand inline with
+//! their NUL (`vbin_printf` in the kernel's lib/vsprintf.c).
+
+mod pointed;
+
+use crate::bytes::{Endian, Layout, until_nul};
+use crate::decode::format::sign_extend;
+use crate::limits::{EVENT_TEXT, WIDTH};
+use crate::text::symbols::Named;
+use std::borrow::{Borrow, Cow};
+use std::ops::Range;
+use std::str::Chars;
+
+pub(crate) use pointed::Pointed;
+
+/// What a conversion needs to know of the kernel.
+pub(crate) struct Kernel<'k> {
+    pub(crate) layout: Layout,
+    pub(crate) symbols: &'k dyn Named,
+}
+
+/// One conversion of a format, without its `%`.
+#[derive(Clone, Debug)]
+struct Conversion {
+    flags: Flags,
+    width: Amount,
+    precision: Option<Amount>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Flags {
+    left: bool,
+    plus: bool,
+    space: bool,
+    zero: bool,
+    alternate: bool,
+}
+
+/// A width or a precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Amount {
+    Is(usize),
+    /// `*`: an argument says.
+    Argument,
+}
+
+/// What is converted, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Percent,
+    Text,
+    Char,
+    /// By its letter.
+    Integer(char, Length),
+    /// The number of an error, in a pointer.
+    Error,
+    /// An address as a number,
+    Address,
+    /// as a symbol, with the distance from it or without,
+    Symbol {
+        distance: bool,
+    },
+    /// or what stands there.
+    Pointed(Pointed),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Length {
+    Char,
+    Short,
+    #[default]
+    Int,
+    Long,
+    LongLong,
+}
+
+/// A part of a format: words, and the conversion behind them, if any more follows.
+#[derive(Clone, Debug)]
+struct Piece {
+    words: Range<usize>,
+    conversion: Option<Conversion>,
+}
+
+/// The parts of a format. What is no conversion ends it, as words.
+struct Pieces<'f> {
+    fmt: &'f str,
+    at: usize,
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        let start = self.at;
+        let rest = self.fmt.get(start..).filter(|rest| !rest.is_empty())?;
+        let found = rest.split_once('%').and_then(|(words, after)| {
+            let mut chars = after.chars();
+            let conversion = conversion(&mut chars)?;
+            Some((words.len(), conversion, self.fmt.len().saturating_sub(chars.as_str().len())))
+        });
+        Some(match found {
+            Some((words, conversion, end)) => {
+                self.at = end;
+                Piece { words: start..start.saturating_add(words), conversion: Some(conversion) }
+            }
+            None => {
+                self.at = self.fmt.len();
+                Piece { words: start..self.at, conversion: None }
+            }
+        })
+    }
+}
+
+/// A format that was taken apart.
+#[derive(Clone, Debug)]
+pub(crate) struct Format {
+    text: String,
+    pieces: Vec<Piece>,
+}
+
+impl Format {
+    pub(crate) fn of(text: String) -> Format {
+        let pieces = Pieces { fmt: &text, at: 0 }.collect();
+        Format { text, pieces }
+    }
+
+    /// What was taken apart.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Adds its text with these arguments.
+    pub(crate) fn put<'a>(&self, arguments: &mut impl Source<'a>, kernel: &Kernel<'_>, out: &mut String) {
+        put(&self.text, self.pieces.iter(), arguments, kernel, out);
+    }
+}
+
+/// Why there is no value for a conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// The arguments have ended.
+    End,
+    /// The file does not tell this one.
+    Unknown,
+}
+
+/// Where the arguments of conversions come from, one after the other.
+pub(crate) trait Source<'a> {
+    /// A number of so many bytes.
+    fn number(&mut self, size: usize) -> Result<u64, Missing>;
+    /// A text.
+    fn string(&mut self) -> Result<Cow<'a, [u8]>, Missing>;
+    /// What an address points to, as text; `width` is that of the conversion.
+    fn pointed(&mut self, how: Pointed, width: usize) -> Result<Cow<'a, [u8]>, Missing>;
+}
+
+/// Arguments in binary form.
+struct Arguments<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    endian: Endian,
+}
+
+impl<'a> Source<'a> for Arguments<'a> {
+    fn number(&mut self, size: usize) -> Result<u64, Missing> {
+        let at = self.at.checked_next_multiple_of(size.clamp(1, 4)).ok_or(Missing::End)?;
+        let value = self.endian.uint(self.bytes, at, size).ok_or(Missing::End)?;
+        self.at = at.saturating_add(size);
+        Ok(value)
+    }
+
+    fn string(&mut self) -> Result<Cow<'a, [u8]>, Missing> {
+        let rest = self.bytes.get(self.at..).filter(|r| !r.is_empty()).ok_or(Missing::End)?;
+        let text = until_nul(rest);
+        self.at = self.at.saturating_add(text.len()).saturating_add(1);
+        Ok(text.into())
+    }
+
+    /// The kernel stored the text at once: something else could stand at the address later.
+    fn pointed(&mut self, _: Pointed, _: usize) -> Result<Cow<'a, [u8]>, Missing> {
+        self.string()
+    }
+}
+
+/// The text of a `bprint`. Where the arguments end too early, what was there is shown.
+pub(crate) fn format(fmt: &str, arguments: &[u8], kernel: &Kernel<'_>) -> String {
+    let mut out = String::with_capacity(fmt.len());
+    let pieces = Pieces { fmt, at: 0 };
+    put(fmt, pieces, &mut Arguments { bytes: arguments, at: 0, endian: kernel.layout.endian }, kernel, &mut out);
+    out
+}
+
+fn put<'a>(
+    fmt: &str,
+    pieces: impl Iterator<Item = impl Borrow<Piece>>,
+    arguments: &mut impl Source<'a>,
+    kernel: &Kernel<'_>,
+    out: &mut String,
+) {
+    let start = out.len();
+    for piece in pieces {
+        // The text is cut at the limit by its user, who says so.
+        if out.len().saturating_sub(start) > EVENT_TEXT {
+            return;
+        }
+        let Piece { words, conversion } = piece.borrow();
+        out.push_str(fmt.get(words.clone()).unwrap_or_default());
+        match conversion.as_ref().map_or(Ok(()), |c| convert(c, arguments, kernel, out)) {
+            Ok(()) => {}
+            Err(Missing::Unknown) => out.push('?'),
+            Err(Missing::End) => {
+                out.push_str(fmt.get(words.end..).unwrap_or_default());
+                return;
+            }
+        }
+    }
+}
+
+fn convert<'a>(
+    c: &Conversion,
+    arguments: &mut impl Source<'a>,
+    kernel: &Kernel<'_>,
+    out: &mut String,
+) -> Result<(), Missing> {
+    // Where a width is unknown, nobody knows either which argument is the next one's.
+    let fit = Fit::of(c, arguments).map_err(|_| Missing::End)?;
+    match c.kind {
+        Kind::Percent => out.push('%'),
+        Kind::Text => {
+            let text = arguments.string()?;
+            fit.put(&lossy(text.get(..fit.precision.unwrap_or(text.len())).unwrap_or(&text)), out);
+        }
+        Kind::Char => fit.put(&lossy(&[arguments.number(1)? as u8]), out),
+        Kind::Integer(letter, length) => {
+            let size = match length {
+                Length::Char => 1,
+                Length::Short => 2,
+                Length::Int => 4,
+                Length::Long => kernel.layout.long,
+                Length::LongLong => 8,
+            };
+            fit.put_integer(letter, arguments.number(size)?, size, out);
+        }
+        Kind::Address => match arguments.number(kernel.layout.long)? {
+            // As glibc, and so trace-cmd, has it.
+            0 => fit.put("(nil)", out),
+            address => fit.put(&format!("{address:#x}"), out),
+        },
+        Kind::Error => fit.put_integer('d', arguments.number(kernel.layout.long)?, kernel.layout.long, out),
+        Kind::Symbol { distance } => {
+            let address = arguments.number(kernel.layout.long)?;
+            match kernel.symbols.symbol(address) {
+                Some((name, offset)) if distance => fit.put(&format!("{name}+{offset:#x}"), out),
+                Some((name, _)) => fit.put(name, out),
+                None => fit.put(&format!("{address:#x}"), out),
+            }
+        }
+        Kind::Pointed(how) => {
+            let text = arguments.pointed(how, fit.width)?;
+            match how {
+                // Their width is a number of bytes, or of bits.
+                Pointed::Hex(_) | Pointed::Bits(_) => out.push_str(&lossy(&text)),
+                _ => fit.put(&lossy(&text), out),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// As [`String::from_utf8_lossy`], but at once for what is right.
+fn lossy(text: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
+}
+
+/// How a conversion fits its text into place, once the arguments have told.
+struct Fit {
+    flags: Flags,
+    width: usize,
+    precision: Option<usize>,
+}
+
+impl Fit {
+    fn of<'a>(c: &Conversion, arguments: &mut impl Source<'a>) -> Result<Fit, Missing> {
+        let mut told = |amount| match amount {
+            Amount::Is(n) => Ok(n as i64),
+            Amount::Argument => Ok(sign_extend(arguments.number(4)?, 4)),
+        };
+        let width = told(c.width)?;
+        let precision = match c.precision {
+            // A negative one is none.
+            Some(amount) => usize::try_from(told(amount)?).ok().map(|n| n.min(WIDTH)),
+            None => None,
+        };
+        let flags = Flags { left: c.flags.left || width < 0, ..c.flags };
+        Ok(Fit { flags, width: width.unsigned_abs().min(WIDTH as u64) as usize, precision })
+    }
+
+    /// Adds a text of these characters.
+    fn put(&self, text: &str, out: &mut String) {
+        // Most have no width: nothing is counted then.
+        let missing = if self.width == 0 { 0 } else { self.width.saturating_sub(text.chars().count()) };
+        let (before, behind) = if self.flags.left { (0, missing) } else { (missing, 0) };
+        fill(' ', before, out);
+        out.push_str(text);
+        fill(' ', behind, out);
+    }
+
+    /// Adds an integer as C's printf writes it.
+    fn put_integer(&self, letter: char, raw: u64, size: usize, out: &mut String) {
+        let &Fit { flags, width, precision } = self;
+        let signed = matches!(letter, 'd' | 'i');
+        let value = sign_extend(raw, size);
+        if matches!(letter, 'd' | 'i' | 'u') && flags == Flags::default() && width == 0 && precision.is_none() {
+            // As most are.
+            let mut digits = itoa::Buffer::new();
+            out.push_str(if signed { digits.format(value) } else { digits.format(raw) });
+            return;
+        }
+        let magnitude = if signed { value.unsigned_abs() } else { raw };
+        let digits = match letter {
+            'x' => format!("{magnitude:x}"),
+            'X' => format!("{magnitude:X}"),
+            'o' => format!("{magnitude:o}"),
+            _ => magnitude.to_string(),
+        };
+        let digits = match precision {
+            Some(0) if magnitude == 0 => String::new(),
+            Some(least) => format!("{digits:0>least$}"),
+            None => digits,
+        };
+        let prefix = match letter {
+            'd' | 'i' if value < 0 => "-",
+            'd' | 'i' if flags.plus => "+",
+            'd' | 'i' if flags.space => " ",
+            'x' if flags.alternate && magnitude != 0 => "0x",
+            'X' if flags.alternate && magnitude != 0 => "0X",
+            'o' if flags.alternate && !digits.starts_with('0') => "0",
+            _ => "",
+        };
+        let missing = width.saturating_sub(digits.len().saturating_add(prefix.len()));
+        let (blanks, zeros, behind) = match () {
+            () if flags.left => (0, 0, missing),
+            () if flags.zero && precision.is_none() => (0, missing, 0),
+            () => (missing, 0, 0),
+        };
+        fill(' ', blanks, out);
+        out.push_str(prefix);
+        fill('0', zeros, out);
+        out.push_str(&digits);
+        fill(' ', behind, out);
+    }
+}
+
+fn fill(with: char, count: usize, out: &mut String) {
+    out.extend(std::iter::repeat_n(with, count));
+}
+
+/// Reads one conversion behind its `%`.
+fn conversion(chars: &mut Chars<'_>) -> Option<Conversion> {
+    let mut flags = Flags::default();
+    let mut next = chars.next()?;
+    loop {
+        match next {
+            '-' => flags.left = true,
+            '+' => flags.plus = true,
+            ' ' => flags.space = true,
+            '0' => flags.zero = true,
+            '#' => flags.alternate = true,
+            _ => break,
+        }
+        next = chars.next()?;
+    }
+    let (width, mut next) = amount(next, chars)?;
+    let mut precision = None;
+    if next == '.' {
+        let (amount, after) = amount(chars.next()?, chars)?;
+        (precision, next) = (Some(amount), after);
+    }
+    let mut length = Length::default();
+    loop {
+        length = match (next, length) {
+            ('h', Length::Short) => Length::Char,
+            ('h', _) => Length::Short,
+            ('l', Length::Long) | ('L' | 'q', _) => Length::LongLong,
+            ('l' | 'z' | 't' | 'Z', _) => Length::Long,
+            _ => break,
+        };
+        next = chars.next()?;
+    }
+    let kind = match next {
+        '%' => Kind::Percent,
+        's' => Kind::Text,
+        'c' => Kind::Char,
+        'p' => pointer(chars),
+        'd' | 'i' | 'u' | 'x' | 'X' | 'o' => Kind::Integer(next, length),
+        _ => return None,
+    };
+    Some(Conversion { flags, width, precision, kind })
+}
+
+/// A width or a precision, and the character behind it.
+fn amount(mut next: char, chars: &mut Chars<'_>) -> Option<(Amount, char)> {
+    if next == '*' {
+        return Some((Amount::Argument, chars.next()?));
+    }
+    let mut value = 0usize;
+    while let Some(digit) = next.to_digit(10) {
+        value = value.saturating_mul(10).saturating_add(digit as usize).min(WIDTH);
+        next = chars.next()?;
+    }
+    Some((Amount::Is(value), next))
+}
+
+/// `%p` is a number, as `%px` and `%pK` are, and `%pe` one of an error; with `S s F f` a symbol; with other letters what
+/// stands there. Of a `bprint` the kernel kept addresses for just these letters (`vbin_printf`), and else the text.
+fn pointer(chars: &mut Chars<'_>) -> Kind {
+    let extension = chars.as_str().chars().next().filter(char::is_ascii_alphanumeric);
+    match extension {
+        Some(how @ ('S' | 's' | 'F' | 'f')) => {
+            chars.next();
+            if chars.as_str().starts_with('R') {
+                chars.next();
+            }
+            Kind::Symbol { distance: matches!(how, 'S' | 'F') }
+        }
+        Some('e') => {
+            chars.next();
+            Kind::Error
+        }
+        Some('x' | 'K') => {
+            chars.next();
+            Kind::Address
+        }
+        None => Kind::Address,
+        Some(_) => {
+            let letters = chars.as_str();
+            let end = letters.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(letters.len());
+            let (letters, rest) = letters.split_at_checked(end).unwrap_or((letters, ""));
+            *chars = rest.chars();
+            Kind::Pointed(Pointed::of(letters))
+        }
+    }
+}
+
+/// For the fuzz target: a format up to the first NUL, arguments behind it.
+#[doc(hidden)]
+pub fn fuzz(bytes: &[u8]) -> usize {
+    let fmt = String::from_utf8_lossy(until_nul(bytes));
+    let arguments = bytes.get(until_nul(bytes).len()..).unwrap_or(&[]);
+    let symbols = crate::text::symbols::Symbols::default();
+    let kernel = Kernel { layout: Layout { endian: Endian::Little, long: 8 }, symbols: &symbols };
+    format(&fmt, arguments, &kernel).len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::symbols::Symbols;
+
+    fn text(fmt: &str, words: &[u32]) -> String {
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let symbols = Symbols::parse(b"1000 T schedule\n2000 T end\n");
+        format(fmt, &bytes, &Kernel { layout: Layout { endian: Endian::Little, long: 8 }, symbols: &symbols })
+    }
+
+    #[test]
+    fn integers_as_c_writes_them() {
+        assert_eq!(text("%d|%u|%x|%#x|%o", &[-5i32 as u32, 5, 255, 255, 8]), "-5|5|ff|0xff|10");
+        assert_eq!(text("%5d|%-5d|%05d|%+d|% d", &[42, 42, 42, 42, 42]), "   42|42   |00042|+42| 42");
+        assert_eq!(text("%.3d|%8.3x|%08.3x", &[7, 7, 7]), "007|     007|     007");
+        assert_eq!(text("%ld %llu", &[u32::MAX, u32::MAX, 1, 1]), "-1 4294967297");
+        assert_eq!(text("%hhd %hd", &[0x0001_00ff]), "-1 1", "a char, then a short on its boundary");
+        assert_eq!(text("%*d|%-*d|%.*d", &[4, 7, 4, 7, 3, 7]), "   7|7   |007");
+        assert_eq!(text("100%% %c", &[u32::from(b'x')]), "100% x");
+    }
+
+    #[test]
+    fn widths_have_a_limit() {
+        assert_eq!(text("%999999d", &[7]).len(), 4096);
+        assert_eq!(text("%*d", &[i32::MAX as u32, 7]).len(), 4096);
+        assert_eq!(text("%-*d|", &[i32::MIN as u32, 7]).len(), 4097);
+        assert_eq!(text("%.*d", &[i32::MAX as u32, 7]).len(), 4096);
+        // The piece that reaches the limit is the last.
+        let long = text(&"%4096d".repeat(10_000), &[7; 10_000]);
+        assert!((EVENT_TEXT..=EVENT_TEXT + 4096).contains(&long.len()), "{}", long.len());
+    }
+
+    #[test]
+    fn strings_stand_inline() {
+        let mut bytes = b"cpu\0".to_vec();
+        bytes.extend(3u32.to_le_bytes());
+        bytes.extend(b"ab\0\0");
+        bytes.extend(9u32.to_le_bytes());
+        let symbols = Symbols::default();
+        let kernel = Kernel { layout: Layout { endian: Endian::Little, long: 8 }, symbols: &symbols };
+        assert_eq!(format("%s=%d %.1s %d", &bytes, &kernel), "cpu=3 a 9");
+        assert_eq!(format("%s %5d", b"abc", &kernel), "abc %5d", "arguments that end too early");
+    }
+
+    #[test]
+    fn pointers_and_symbols() {
+        assert_eq!(text("%ps %pS %p", &[0x1010, 0, 0x1010, 0, 0xabc, 0]), "schedule schedule+0x10 0xabc");
+        assert_eq!(text("%pM!", &[u32::from_le_bytes(*b"a:b\0")]), "a:b!");
+        assert_eq!(text("%pB!", &[u32::from_le_bytes(*b"f+1\0")]), "f+1!");
+        assert_eq!(text("%pe %pK", &[-2i32 as u32, u32::MAX, 0x10, 0]), "-2 0x10");
+    }
+}

@@ -1,0 +1,588 @@
+//! A trace: opened, described, and read in the ways there are.
+
+use crate::bytes::Endian;
+use crate::decode::clock::{ClockKind, Conversion};
+use crate::decode::format::EventFormat;
+use crate::decode::plan::{CommonAt, Plan};
+use crate::decode::prev_state::States;
+use crate::error::Error;
+use crate::file::chunk::{self, Chunks};
+use crate::file::header::{BufferHeader, BufferInfo, CpuStat, Header, Version};
+use crate::file::source::Source;
+use crate::file::time_shift::TimeShift;
+use crate::limits;
+use crate::recover::{cpu_numbers, cpu_table, page_size};
+use crate::ring::page::PageLayout;
+use crate::ring::unit::{self, CpuPages, Pool, Store};
+use crate::text::symbols::{self, Symbols};
+use rustc_hash::{FxHashMap, FxHashSet};
+use sched::pass::FirstEvent;
+use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Severity, Ts};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+mod clocks;
+mod commands;
+mod count;
+mod cpu;
+mod events;
+mod graph;
+pub(crate) mod print;
+mod record;
+mod records;
+mod window;
+
+pub use count::{BufferCounts, Counts, CpuCounts, EventCount};
+pub use cpu::CpuReader;
+pub use events::EventStream;
+pub use record::{Kept, Record};
+pub use records::Neighbours;
+pub use window::Where;
+
+/// The texts that explain a trace's events, for a printer other than ours.
+#[derive(Clone, Debug)]
+pub struct Texts {
+    /// The formats, each with its system.
+    pub formats: Vec<(String, Vec<u8>)>,
+    /// `/proc/kallsyms`.
+    pub kallsyms: Vec<u8>,
+    /// `printk_formats`.
+    pub printk: Vec<u8>,
+    /// Whether the machine is big-endian.
+    pub big_endian: bool,
+    /// The size of the kernel's `long`.
+    pub long: usize,
+    /// The size of a page of the buffer.
+    pub page: usize,
+}
+
+/// How to read a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Threads to decode with; 0 for as many as there are CPUs. Changes nothing but the speed.
+    pub threads: usize,
+    /// Units decoded in a round; 0 for the default. Changes nothing but speed and memory.
+    pub budget: usize,
+    /// Only this buffer.
+    pub buffer: Option<String>,
+    /// The clock, where the file's label is wrong: those of instances often are.
+    pub clock: Option<String>,
+    /// The frequency of a clock that counts cycles.
+    pub clock_hz: Option<u64>,
+    /// Gives the times of a guest's file in the host's time, by its TIME_SHIFT.
+    pub host_time: bool,
+}
+
+/// What is in the file, without reading its events.
+#[derive(Clone, Debug)]
+pub struct TraceInfo {
+    /// The version of the format.
+    pub version: Version,
+    /// The program that wrote it.
+    pub writer: Option<String>,
+    /// `sysname node release machine`.
+    pub uname: Option<String>,
+    /// The kernel's release.
+    pub kernel: Option<String>,
+    /// The clock of the buffers that are read.
+    pub clock: String,
+    /// What the clock's numbers are.
+    pub clock_kind: ClockKind,
+    /// CPUs of the machine, as recorded.
+    pub cpus: u32,
+    /// All buffers.
+    pub buffers: Vec<BufferInfo>,
+    /// The recorder's own statistics.
+    pub stats: Vec<CpuStat>,
+    /// Recorded in a guest together with its host (TIME_SHIFT).
+    pub guest: bool,
+    /// The times of a guest's file are given in the host's time.
+    pub host_time: bool,
+}
+
+impl TraceInfo {
+    /// The CPUs that were recorded without being among `observed`, which are in order.
+    pub fn silent(&self, observed: &[Cpu]) -> Vec<Cpu> {
+        let all = (0..self.cpus.min(Cpu::LIMIT)).map(Cpu);
+        all.filter(|cpu| observed.binary_search(cpu).is_err()).collect()
+    }
+}
+
+/// A trace.dat.
+#[derive(Debug)]
+pub struct Trace {
+    source: Source,
+    header: Header,
+    lanes: Vec<Vec<CpuPages>>,
+    /// The buffers that are read.
+    selected: Vec<usize>,
+    clock: String,
+    conversion: Result<Conversion, String>,
+    formats: Vec<EventFormat>,
+    by_id: FxHashMap<u16, usize>,
+    common: CommonAt,
+    pool: Pool,
+    options: Options,
+    diagnostics: Diagnostics,
+    read: AtomicU64,
+    start: OnceLock<Option<Ts>>,
+    /// The first event of each of the lanes that are read,
+    firsts: OnceLock<Vec<Option<FirstEvent>>>,
+    /// and when the last is.
+    lasts: OnceLock<Vec<Option<Ts>>>,
+    states: OnceLock<States>,
+    /// A plan that decodes everything, but for `prev_state`.
+    full_plan: OnceLock<Plan>,
+    counts: OnceLock<Counts>,
+    symbols: OnceLock<Symbols>,
+    printk: OnceLock<FxHashMap<u64, String>>,
+    cmdlines: OnceLock<FxHashMap<Pid, Comm>>,
+}
+
+impl Trace {
+    /// Opens the file at `path`.
+    pub fn open(path: &Path, options: Options) -> Result<Trace, Error> {
+        Trace::new(Source::open(path)?, options)
+    }
+
+    /// Takes the bytes of a file.
+    pub fn from_bytes(bytes: Vec<u8>, options: Options) -> Result<Trace, Error> {
+        Trace::new(Source::Memory(bytes), options)
+    }
+
+    fn new(source: Source, options: Options) -> Result<Trace, Error> {
+        let (header, mut diagnostics) = Header::parse(&source)?;
+        let pool = pool(options.threads);
+        let formats = header.formats.parse(&pool, &mut diagnostics);
+        let mut by_id = FxHashMap::default();
+        for (index, format) in formats.iter().enumerate() {
+            if let std::collections::hash_map::Entry::Vacant(e) = by_id.entry(format.id) {
+                e.insert(index);
+            } else {
+                diagnostics.add_at(Diagnostic::DuplicateFormat, || format!("{}:{}", format.system, format.name));
+            }
+        }
+        let mut lanes = Vec::new();
+        let recorded = recorded(&header.options.stats);
+        let mut expansion = limits::decompressed(source.size());
+        for buffer in &header.buffers {
+            let mut pages = cpu_pages(&source, &header, buffer, &pool, &mut expansion, &mut diagnostics);
+            for pages in &mut pages {
+                if let Some(stat) = recorded.get(&(buffer.name.as_str(), pages.cpu.0)) {
+                    (pages.recorded, pages.overwritten) = (stat.recorded, stat.overrun);
+                }
+            }
+            lanes.push(pages);
+        }
+        if header.buffers.iter().any(|b| b.untabled.is_some()) && lanes.iter().all(Vec::is_empty) {
+            return Err(Error::unfinished());
+        }
+        let mut trace = Trace {
+            source,
+            lanes,
+            selected: Vec::new(),
+            clock: String::new(),
+            conversion: Ok(Conversion::default()),
+            common: CommonAt::of(formats.first()),
+            formats,
+            by_id,
+            pool,
+            options,
+            diagnostics,
+            header,
+            read: AtomicU64::new(0),
+            start: OnceLock::new(),
+            firsts: OnceLock::new(),
+            lasts: OnceLock::new(),
+            states: OnceLock::new(),
+            full_plan: OnceLock::new(),
+            counts: OnceLock::new(),
+            symbols: OnceLock::new(),
+            printk: OnceLock::new(),
+            cmdlines: OnceLock::new(),
+        };
+        trace.select()?;
+        trace.dropped();
+        trace.note_clocks_apart();
+        Ok(trace)
+    }
+
+    /// Chooses the buffers to read: the one asked for, or all that have the clock of the first.
+    fn select(&mut self) -> Result<(), Error> {
+        let buffers = &self.header.buffers;
+        if let Some(name) = &self.options.buffer {
+            let wanted = if name == "top" { "" } else { name };
+            let Some(index) = buffers.iter().position(|b| b.name == wanted) else {
+                let names: Vec<&str> =
+                    buffers.iter().map(|b| if b.name.is_empty() { "top" } else { &b.name }).collect();
+                return Err(Error::NoBuffer { name: name.clone(), available: names.join(", ") });
+            };
+            self.selected = vec![index];
+        } else {
+            let with_data = |i: &usize| self.lanes.get(*i).is_some_and(|l| !l.is_empty());
+            self.selected = (0..buffers.len()).filter(with_data).collect();
+        }
+        // A file without data has a clock all the same.
+        let first = self.selected.first().map_or(buffers.first(), |i| buffers.get(*i));
+        let label = first.map_or(String::new(), |b| b.clock.clone());
+        for index in std::mem::take(&mut self.selected) {
+            let buffer = buffers.get(index);
+            if self.options.clock.is_none() && buffer.is_some_and(|b| b.clock != label) {
+                let name = buffer.map_or("", |b| &b.name);
+                self.diagnostics.add_at(Diagnostic::OtherClock, || name.to_owned());
+            } else {
+                self.selected.push(index);
+            }
+        }
+        self.clock = self.options.clock.clone().unwrap_or(label);
+        let options = &self.header.options;
+        let conversion = Conversion::new(&self.clock, options.tsc, self.options.clock_hz, options.shift_ns());
+        self.conversion = conversion.map_err(|e| e.to_string());
+        if self.options.host_time && options.time_shift.is_none() {
+            return Err(Error::NoHost);
+        }
+        self.leave_out_disjoint();
+        Ok(())
+    }
+
+    /// Events that the recorder counted as dropped leave no mark in the pages, nor do those of a CPU without data.
+    fn dropped(&mut self) {
+        let is_whole = self.diagnostics.iter().all(|(what, ..)| what.severity() != Severity::DataLoss);
+        let buffers = self.header.buffers.iter().zip(&self.lanes);
+        let with_data: FxHashSet<(&str, u32)> =
+            buffers.flat_map(|(buffer, lanes)| lanes.iter().map(|pages| (buffer.name.as_str(), pages.cpu.0))).collect();
+        for stat in &self.header.options.stats {
+            let dropped = stat.dropped.saturating_add(stat.commit_overrun);
+            self.diagnostics.add_many(Diagnostic::EventsDroppedUnmarked, dropped);
+            if is_whole && !with_data.contains(&(stat.buffer.as_str(), stat.cpu)) {
+                let events = stat.recorded.unwrap_or(0).saturating_add(stat.overrun);
+                unit::note_unwritten(stat.cpu, events, &mut self.diagnostics);
+            }
+        }
+    }
+
+    /// How many events the recorder counted, dropped and overwritten ones included; none where it did not.
+    pub fn recorded(&self) -> u64 {
+        let count = |stat: &CpuStat| {
+            let lost = stat.overrun.saturating_add(stat.dropped).saturating_add(stat.commit_overrun);
+            stat.recorded.unwrap_or(0).saturating_add(lost)
+        };
+        self.header.options.stats.iter().map(count).fold(0, u64::saturating_add)
+    }
+
+    /// What is in the file.
+    pub fn info(&self) -> TraceInfo {
+        let options = &self.header.options;
+        TraceInfo {
+            version: self.header.version.clone(),
+            writer: options.writer.clone(),
+            uname: options.uname.clone(),
+            kernel: options.release().map(str::to_owned),
+            clock: self.clock.clone(),
+            clock_kind: ClockKind::of(&self.clock),
+            cpus: self.header.cpus,
+            buffers: self
+                .header
+                .buffers
+                .iter()
+                .zip(&self.lanes)
+                .map(|(b, lanes)| BufferInfo {
+                    name: b.name.clone(),
+                    clock: b.clock.clone(),
+                    page_size: b.page_size,
+                    cpus: lanes.iter().map(|l| l.cpu.0).collect(),
+                })
+                .collect(),
+            stats: options.stats.clone(),
+            guest: options.guest,
+            host_time: self.shift().is_some(),
+        }
+    }
+
+    /// Whether instants are nanoseconds. If not, events can be counted and listed, in the clock's
+    /// own unit, but nothing can be said about time.
+    pub fn has_time(&self) -> Result<(), Error> {
+        let options = &self.header.options;
+        Conversion::new(&self.clock, options.tsc, self.options.clock_hz, options.shift_ns()).map(drop)
+    }
+
+    /// The buffers that are read, by their place in [`TraceInfo::buffers`].
+    pub fn selected_buffers(&self) -> &[usize] {
+        &self.selected
+    }
+
+    /// What opening the file had to say.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    /// The counts of all events; found by a walk over the whole file the first time.
+    pub fn counts(&self) -> &Counts {
+        self.counts.get_or_init(|| self.count_all())
+    }
+
+    /// The error for a trace without events, with the reason if that is a limit.
+    pub fn no_events(&self) -> Error {
+        let beyond = self.diagnostics.iter().find(|(what, ..)| *what == Diagnostic::BeyondLimit);
+        let why = beyond.map(|(what, count, first)| {
+            let first = first.map_or_else(String::new, |first| format!(" [{first}]"));
+            format!("{count} {}{first}", what.message(count))
+        });
+        Error::NoEvents { why: why.unwrap_or_default() }
+    }
+
+    /// All event formats.
+    pub fn formats(&self) -> &[EventFormat] {
+        &self.formats
+    }
+
+    /// The format of an event number.
+    pub fn format(&self, id: u16) -> Option<&EventFormat> {
+        self.formats.get(*self.by_id.get(&id)?)
+    }
+
+    /// The format of `system:name`.
+    pub fn format_named(&self, system: &str, name: &str) -> Option<&EventFormat> {
+        self.formats.iter().find(|f| f.system == system && f.name == name)
+    }
+
+    /// The instant of the earliest event of the buffers that are read.
+    pub fn start(&self) -> Option<Ts> {
+        // Each lane's first unit asks for it, and a damaged file can have lanes by the ten thousand.
+        *self.start.get_or_init(|| self.firsts().iter().flatten().map(|first| first.ts).min())
+    }
+
+    /// The command name that the recorder saved for a pid; empty if none. It is that of the end of
+    /// the recording: the names in the events are better.
+    pub fn saved_name(&self, pid: Pid) -> Comm {
+        self.saved_names().get(&pid).copied().unwrap_or_default()
+    }
+
+    /// All command names that the recorder saved.
+    pub fn saved_names(&self) -> &FxHashMap<Pid, Comm> {
+        self.cmdlines.get_or_init(|| symbols::cmdlines(&self.text(&self.header.cmdlines)))
+    }
+
+    pub(crate) fn symbols(&self) -> &Symbols {
+        self.symbols.get_or_init(|| Symbols::parse(&self.text(&self.header.kallsyms)))
+    }
+
+    pub(crate) fn printk_formats(&self) -> &FxHashMap<u64, String> {
+        self.printk.get_or_init(|| symbols::printk_formats(&self.text(&self.header.printk)))
+    }
+
+    /// The texts that explain the events, as they are in the file.
+    pub fn texts(&self) -> Texts {
+        Texts {
+            formats: self.header.formats.texts().map(|(system, text)| (system.to_owned(), text.to_vec())).collect(),
+            kallsyms: self.text(&self.header.kallsyms),
+            printk: self.text(&self.header.printk),
+            big_endian: self.endian() == Endian::Big,
+            long: self.kernel_long(),
+            page: self.header.layout.size,
+        }
+    }
+
+    fn text(&self, part: &crate::file::header::Part) -> Vec<u8> {
+        part.text(&self.source, self.endian()).unwrap_or_default()
+    }
+
+    pub(crate) fn endian(&self) -> Endian {
+        self.header.version.endian
+    }
+
+    pub(crate) fn kernel_long(&self) -> usize {
+        self.header.layout.long
+    }
+
+    pub(crate) fn common(&self) -> &CommonAt {
+        &self.common
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    pub(crate) fn lanes(&self) -> &[Vec<CpuPages>] {
+        &self.lanes
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Whether raw stamps are instants as they are.
+    pub(crate) fn stamps_are_instants(&self) -> bool {
+        self.shift().is_none() && self.conversion.as_ref().map_or(true, Conversion::is_identity)
+    }
+
+    /// From the guest's time to the host's, where that is asked for.
+    fn shift(&self) -> Option<&TimeShift> {
+        self.header.options.time_shift.as_ref().filter(|_| self.options.host_time)
+    }
+
+    /// The instant of a raw stamp of a CPU. For a clock without a unit it is the stamp itself.
+    #[inline]
+    pub(crate) fn ts(&self, cpu: Cpu, raw: u64) -> Ts {
+        let raw = self.shift().map_or(raw, |shift| shift.host(cpu, raw));
+        match &self.conversion {
+            Ok(conversion) => conversion.ts(raw),
+            Err(_) => Conversion::default().ts(raw),
+        }
+    }
+
+    /// These lanes are going to be merged, each from a unit of it on. Whether any begins in its middle: there the
+    /// kernel reads no further than it is told to (see [`Trace::reads`]).
+    pub(crate) fn will_read_lanes(&self, lanes: &[(usize, &CpuPages, usize)]) -> bool {
+        let from_middle = lanes.iter().any(|(.., first)| *first > 0);
+        if from_middle {
+            lanes.iter().for_each(|(_, pages, first)| self.will_read_from(pages, *first, AHEAD));
+        }
+        from_middle
+    }
+
+    /// The units from `first` on are going to be read one after the other: asks for the first ones, and for so
+    /// many steps ahead.
+    pub(crate) fn will_read_from(&self, pages: &CpuPages, first: usize, steps: usize) {
+        let step = pages.units_in(STEP);
+        self.will_read(pages, first..first.saturating_add(step.saturating_mul(steps.saturating_add(1))));
+    }
+
+    /// This unit is being read: at the start of a step asks for the one so many steps ahead.
+    pub(crate) fn reads(&self, pages: &CpuPages, unit: usize, steps: usize) {
+        let step = pages.units_in(STEP);
+        if unit.checked_rem(step) == Some(0) {
+            let soon = unit.saturating_add(step.saturating_mul(steps));
+            self.will_read(pages, soon..soon.saturating_add(step));
+        }
+    }
+
+    fn will_read(&self, pages: &CpuPages, units: Range<usize>) {
+        let place = pages.places(units);
+        self.source.will_read(place.start, place.end.saturating_sub(place.start));
+    }
+
+    /// A unit has been read.
+    pub(crate) fn count_read(&self, pages: &CpuPages, unit: usize) {
+        // Of several pieces of a chunk the first one counts.
+        if !pages.is_continued(unit) {
+            let place = pages.place(unit);
+            self.read.fetch_add(place.end.saturating_sub(place.start), Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes of event data in the file.
+    pub fn data_size(&self) -> u64 {
+        let size = |pages: &CpuPages| match &pages.store {
+            Store::Plain { size, .. } => *size,
+            Store::Chunks { chunks, .. } => {
+                chunks.iter().filter(|c| c.start == 0).map(|c| u64::from(c.compressed)).sum()
+            }
+        };
+        self.lanes.iter().flatten().map(size).sum()
+    }
+
+    /// Bytes of event data read so far, for a display of progress.
+    pub fn data_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    fn selected_lanes(&self) -> Vec<(usize, &CpuPages)> {
+        let lanes = self.selected.iter().filter_map(|b| Some((*b, self.lanes.get(*b)?)));
+        lanes.flat_map(|(b, lanes)| lanes.iter().map(move |pages| (b, pages))).collect()
+    }
+
+    /// The same, each from the last unit on that begins before `from`.
+    fn lanes_from(&self, from: Ts) -> Vec<(usize, &CpuPages, usize)> {
+        let before = Ts(from.0.saturating_sub(1));
+        let lanes = self.selected_lanes().into_iter();
+        lanes.map(|(buffer, pages)| (buffer, pages, self.unit_before(pages, before))).collect()
+    }
+
+    /// The same, each from its first unit on.
+    fn whole_lanes(&self) -> Vec<(usize, &CpuPages, usize)> {
+        self.selected_lanes().into_iter().map(|(buffer, pages)| (buffer, pages, 0)).collect()
+    }
+
+    fn budget(&self) -> usize {
+        // Where others decode while one merges, a round has to be worth handing out.
+        let default = if self.pool.as_ref().is_some_and(|pool| pool.current_num_threads() > 2) { 128 } else { 64 };
+        if self.options.budget > 0 { self.options.budget } else { default }
+    }
+}
+
+/// A step: so many bytes of a CPU are asked for at once.
+const STEP: u64 = 128 << 10;
+
+/// So many steps ahead of a CPU's data are asked for, where lanes are merged.
+const AHEAD: usize = 3;
+
+fn pool(threads: usize) -> Pool {
+    let threads = if threads > 0 { threads } else { std::thread::available_parallelism().map_or(1, usize::from) };
+    if threads <= 1 {
+        return None;
+    }
+    rayon::ThreadPoolBuilder::new().num_threads(threads.min(256)).build().ok().map(Arc::new)
+}
+
+/// What the recorder counted on each CPU of each buffer: of several statistics the first.
+fn recorded(stats: &[CpuStat]) -> FxHashMap<(&str, u32), &CpuStat> {
+    let mut recorded = FxHashMap::default();
+    for stat in stats {
+        recorded.entry((stat.buffer.as_str(), stat.cpu)).or_insert(stat);
+    }
+    recorded
+}
+
+/// The pages of each CPU of a buffer: its chunks are found, its page size is checked. `expansion`: bytes that chunks may
+/// still expand to.
+fn cpu_pages(
+    source: &Source,
+    header: &Header,
+    buffer: &BufferHeader,
+    pool: &Pool,
+    expansion: &mut u64,
+    diagnostics: &mut Diagnostics,
+) -> Vec<CpuPages> {
+    let endian = header.version.endian;
+    let layout = PageLayout { size: buffer.page_size as usize, ..header.layout };
+    let table = match &buffer.untabled {
+        // Compressed in a way that nobody here can read, the data are of no use.
+        Some(_) if buffer.compressed && header.codec.is_none() => Vec::new(),
+        Some(place) => cpu_table::find(source, place, &layout, header.codec.filter(|_| buffer.compressed), diagnostics),
+        None => buffer.cpus.clone(),
+    };
+    let unit = unit::plain_unit(table.len());
+    let rows = unit::parallel(pool, table, |row| {
+        let found = buffer.compressed.then(|| Chunks::index(source, row.at..row.at.saturating_add(row.size), endian));
+        (row, found)
+    });
+    let mut lanes = Vec::new();
+    for (row, found) in rows {
+        let mut is_cut = row.is_cut;
+        let store = match found {
+            Some(mut found) => {
+                found.bound(expansion);
+                if found.cut {
+                    is_cut = true;
+                    let what = if found.beyond { Diagnostic::BeyondLimit } else { Diagnostic::TruncatedData };
+                    diagnostics.add_at(what, || format!("CPU {}, its compressed chunks", row.cpu));
+                }
+                Store::Chunks { codec: header.codec, chunks: found.chunks }
+            }
+            None => Store::Plain { at: row.at, size: row.size, unit },
+        };
+        lanes.push(CpuPages { cpu: Cpu(row.cpu), layout, store, is_cut, recorded: None, overwritten: 0 });
+    }
+    page_size::settle(source, &mut lanes, diagnostics);
+    cpu_numbers::settle(source, &header.options, &mut lanes, diagnostics);
+    let count = lanes.len();
+    for CpuPages { layout, store, .. } in &mut lanes {
+        if let Store::Chunks { chunks, .. } = store {
+            chunk::split(chunks, chunk::piece_size(count, layout.size));
+        }
+    }
+    lanes
+}

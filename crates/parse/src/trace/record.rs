@@ -1,0 +1,330 @@
+//! Any record of a trace, its fields read when they are asked for.
+
+use crate::bytes::{Endian, Layout, until_nul};
+use crate::decode::format::{EventFormat, Field};
+use crate::merge::Task;
+use crate::merge::unit_boundary::Timed;
+use crate::ring::page::{Loss, Raw};
+use crate::ring::unit::{Unit, Visitor, join_losses, walk};
+use crate::text::printk;
+use crate::text::symbols::Named;
+use crate::trace::Trace;
+use sched::{Comm, Cpu, Diagnostic, Pid, PrevState, Ts};
+use std::fmt::{self, Write};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A record on its way through the merge, and as long as it is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    ts: Ts,
+    cpu: Cpu,
+    buffer: usize,
+    lost: Option<Loss>,
+    /// The unit that it stands in. What was read is not kept in the mapping of the file, whose pages would count as
+    /// the program's memory: all of a trace that is gone through.
+    unit: Arc<[u8]>,
+    payload: Range<usize>,
+}
+
+impl Timed for Item {
+    fn ts(&self) -> Ts {
+        self.ts
+    }
+
+    fn set_ts(&mut self, ts: Ts) {
+        self.ts = ts;
+    }
+
+    fn after_gap(_: Cpu, _: Ts, loss: Loss, next: Option<&mut Item>) -> Option<Item> {
+        if let Some(next) = next {
+            next.lost = Some(join_losses(next.lost.take(), loss));
+        }
+        None
+    }
+}
+
+/// Bits of `common_flags`.
+const IRQS_OFF: i64 = 0x01;
+const IRQS_UNSUPPORTED: i64 = 0x02;
+const NEED_RESCHED: i64 = 0x04;
+const HARDIRQ: i64 = 0x08;
+const SOFTIRQ: i64 = 0x10;
+
+/// Adds a depth as a hexadecimal digit; none is a dot.
+fn put_depth(depth: i64, out: &mut String) {
+    match depth {
+        0 => out.push('.'),
+        // Writing to a string cannot fail.
+        depth => drop(write!(out, "{depth:x}")),
+    }
+}
+
+/// Collects the records of a unit.
+struct Collector<'c> {
+    trace: &'c Trace,
+    cpu: Cpu,
+    buffer: usize,
+    bytes: &'c Arc<[u8]>,
+    pending: Option<Loss>,
+    unit: Unit<Item>,
+}
+
+impl Visitor for Collector<'_> {
+    fn record(&mut self, raw: &Raw<'_>) {
+        let ts = self.trace.ts(self.cpu, raw.ts).max(self.unit.last.unwrap_or(Ts::MIN));
+        self.unit.last = Some(ts);
+        self.unit.records = self.unit.records.wrapping_add(1);
+        let at = (raw.payload.as_ptr() as usize).wrapping_sub(self.bytes.as_ptr() as usize);
+        let payload = at..at.saturating_add(raw.payload.len());
+        let (lost, unit) = (self.pending.take(), Arc::clone(self.bytes));
+        self.unit.items.push(Item { ts, cpu: self.cpu, buffer: self.buffer, lost, unit, payload });
+    }
+
+    fn gap(&mut self, loss: Loss) {
+        self.unit.marked.note(loss);
+        self.pending = Some(join_losses(self.pending.take(), loss));
+    }
+
+    fn damage(&mut self, what: Diagnostic) {
+        self.unit.diagnostics.add(what);
+    }
+}
+
+/// The records of a unit.
+pub(crate) fn collect(trace: &Trace, task: Task<'_, Item>) -> Unit<Item> {
+    let Task { buffer, pages, unit: number, space, .. } = task;
+    let loaded = pages.with_bytes(trace.source(), number, |bytes| bytes.map(Arc::<[u8]>::from));
+    trace.count_read(pages, number);
+    let mut unit = Unit { items: space, ..Unit::default() };
+    let bytes = match loaded {
+        Ok(bytes) => bytes,
+        Err(what) => {
+            unit.diagnostics.add(what);
+            return Unit { lead: Some(Loss { count: None }), ..unit };
+        }
+    };
+    let mut collector = Collector { trace, cpu: pages.cpu, buffer, bytes: &bytes, pending: None, unit };
+    walk(&bytes, &pages.layout, &mut collector);
+    let Collector { unit, pending, .. } = collector;
+    // A loss at the end belongs to the next unit's first record; one at the start stays on the unit's own.
+    match unit.last {
+        None => Unit { lead: pending, ..unit },
+        Some(_) => Unit { tail: pending, ..unit },
+    }
+}
+
+/// A record that is kept for later.
+#[derive(Clone, Debug)]
+pub struct Kept(Item);
+
+impl Kept {
+    /// The record, of this trace.
+    pub fn record<'t>(&'t self, trace: &'t Trace) -> Record<'t> {
+        Record::new(trace, &self.0)
+    }
+}
+
+/// One record.
+#[derive(Clone, Copy)]
+pub struct Record<'t> {
+    trace: &'t Trace,
+    item: &'t Item,
+    payload: &'t [u8],
+    /// When.
+    pub ts: Ts,
+    /// On which CPU.
+    pub cpu: Cpu,
+    /// In which buffer, by its place in [`crate::TraceInfo::buffers`].
+    pub buffer: usize,
+    /// Events were lost before it on its CPU; how many, if the kernel counted them.
+    pub lost: Option<Option<u64>>,
+}
+
+/// What it is, without the trace that it is a part of.
+impl fmt::Debug for Record<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Record { ts, cpu, buffer, lost, payload, .. } = self;
+        let mut it = f.debug_struct("Record");
+        it.field("event", &self.format().map_or_else(|| self.id().to_string(), |format| format.name.clone()));
+        it.field("ts", ts).field("cpu", cpu).field("buffer", buffer).field("lost", lost);
+        it.field("payload", payload).finish()
+    }
+}
+
+impl<'t> Record<'t> {
+    pub(crate) fn new(trace: &'t Trace, item: &'t Item) -> Record<'t> {
+        Record {
+            trace,
+            item,
+            payload: item.unit.get(item.payload.clone()).unwrap_or_default(),
+            ts: item.ts,
+            cpu: item.cpu,
+            buffer: item.buffer,
+            lost: item.lost.map(|l| l.count),
+        }
+    }
+
+    /// Keeps it, and with it the memory of some hundreds of its neighbours.
+    pub fn keep(&self) -> Kept {
+        Kept(self.item.clone())
+    }
+
+    /// The event's number in this file.
+    pub fn id(&self) -> u16 {
+        self.trace.common().id(self.payload, self.trace.endian()).unwrap_or(0)
+    }
+
+    /// The task that was current (`common_pid`).
+    pub fn pid(&self) -> Pid {
+        self.trace.common().pid(self.payload, self.trace.endian())
+    }
+
+    /// Its format, if the file has one.
+    pub fn format(&self) -> Option<&'t EventFormat> {
+        self.trace.format(self.id())
+    }
+
+    /// The bytes of the record.
+    pub fn payload(&self) -> &'t [u8] {
+        self.payload
+    }
+
+    /// The number in the field of this name.
+    pub fn number(&self, name: &str) -> Option<i64> {
+        self.format()?.field(name)?.number(self.payload, self.trace.endian())
+    }
+
+    /// The `prev_state` of a `sched_switch`: what it comes to, and its letters.
+    pub fn prev_state(&self) -> Option<(PrevState, String)> {
+        let field = self.format()?.field("prev_state")?;
+        let raw = self.state(field)?;
+        let states = self.trace.states();
+        Some((states.decode(raw, || false).0, states.letters(raw)))
+    }
+
+    /// The letters of the state of a task, from the field that has it.
+    pub(crate) fn letters(&self, state: &Field) -> Option<String> {
+        Some(self.trace.states().letters(self.state(state)?))
+    }
+
+    fn state(&self, field: &Field) -> Option<u64> {
+        self.trace.endian().uint(self.payload, field.offset, field.size)
+    }
+
+    /// The bytes in the field of this name; of text, without the NUL and what follows it.
+    pub fn bytes(&self, name: &str) -> Option<&'t [u8]> {
+        let field = self.format()?.field(name)?;
+        let bytes = field.bytes(self.payload, self.trace.endian());
+        Some(if field.is_text() { until_nul(bytes) } else { bytes })
+    }
+
+    /// The text of a `print`, `bprint` or `bputs`, exactly as the kernel would show it, with the
+    /// newline it was written with.
+    pub fn text(&self) -> Option<String> {
+        let format = self.format()?;
+        if format.system != "ftrace" {
+            return None;
+        }
+        match format.name.as_str() {
+            "print" => Some(String::from_utf8_lossy(self.bytes("buf")?).into_owned()),
+            "bputs" => Some(self.printk_string("str")),
+            "bprint" => {
+                let address = self.number("fmt")?.cast_unsigned();
+                let Some(fmt) = self.stored(address) else {
+                    return Some(format!("(NO FORMAT FOUND at {address:x})\n"));
+                };
+                Some(printk::format(fmt, self.bytes("buf")?, &self.kernel()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Its byte order.
+    pub(crate) fn endian(&self) -> Endian {
+        self.trace.endian()
+    }
+
+    /// The size of the kernel's `long`.
+    pub(crate) fn long(&self) -> usize {
+        self.trace.kernel_long()
+    }
+
+    /// The symbol that an address is in, and how far.
+    pub(crate) fn symbol(&self, address: u64) -> Option<(&'t str, u64)> {
+        self.trace.symbol(address)
+    }
+
+    /// The text that the kernel had at an address, if the file tells.
+    pub(crate) fn stored(&self, address: u64) -> Option<&'t str> {
+        self.trace.printk_formats().get(&address).map(String::as_str)
+    }
+
+    /// How numbers stand in it.
+    pub(crate) fn layout(&self) -> Layout {
+        Layout { endian: self.endian(), long: self.long() }
+    }
+
+    /// What conversions need to know of the kernel.
+    pub(crate) fn kernel(&self) -> printk::Kernel<'t> {
+        printk::Kernel { layout: self.layout(), symbols: self.trace }
+    }
+
+    /// The name that the recorder saved for the task that was current; `<idle>` for the idle task, `<...>` where
+    /// there is none.
+    pub fn command(&self) -> Comm {
+        self.saved_command().unwrap_or_else(|| Comm::new(b"<...>"))
+    }
+
+    /// The state of the CPU, in the letters of `trace-cmd report`: interrupts off, a reschedule pending, the context,
+    /// the depth of disabled preemption, and of disabled migration.
+    pub fn put_flags(&self, out: &mut String) {
+        let field = |name| self.format()?.field(name)?.number(self.payload, self.endian());
+        let (flags, count) = (field("common_flags").unwrap_or(0), field("common_preempt_count").unwrap_or(0));
+        let is = |flag: i64| flags & flag != 0;
+        out.push(match () {
+            () if is(IRQS_OFF) => 'd',
+            () if is(IRQS_UNSUPPORTED) => 'X',
+            () => '.',
+        });
+        out.push(if is(NEED_RESCHED) { 'N' } else { '.' });
+        out.push(match (is(HARDIRQ), is(SOFTIRQ)) {
+            (true, true) => 'H',
+            (true, false) => 'h',
+            (false, true) => 's',
+            (false, false) => '.',
+        });
+        // Kernels since 5.16 keep the depth of disabled migration in the upper half.
+        put_depth(count & 0xf, out);
+        put_depth(count >> 4 & 0xf, out);
+        if let Some(depth) = field("common_migrate_disable") {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{depth}");
+        }
+    }
+
+    /// The name that the recorder saved for the task that was current, if any; `<idle>` for the idle task.
+    pub fn saved_command(&self) -> Option<Comm> {
+        if self.pid().is_idle() {
+            return Some(Comm::new(b"<idle>"));
+        }
+        Some(self.trace.saved_name(self.pid())).filter(|name| !name.is_empty())
+    }
+
+    fn printk_string(&self, field: &str) -> String {
+        let address = self.number(field).unwrap_or(0).cast_unsigned();
+        self.stored(address).map_or_else(|| format!("(NO FORMAT FOUND at {address:x})\n"), str::to_owned)
+    }
+
+    /// The place in the kernel where a `print`, `bprint` or `bputs` was made: its symbol, or the
+    /// address.
+    pub fn place(&self) -> Option<String> {
+        self.function("ip")
+    }
+
+    /// The function that the address in this field lies in: its symbol, or the address.
+    pub fn function(&self, field: &str) -> Option<String> {
+        let address = self.number(field)?.cast_unsigned();
+        Some(self.symbol(address).map_or_else(|| format!("{address:#x}"), |(name, _)| name.to_owned()))
+    }
+}
