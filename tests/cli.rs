@@ -145,7 +145,7 @@ fn a_topology_of_sockets_alone_tells_no_caches() {
     {
         let refused = run(&arguments);
         let said = &refused.stderr;
-        assert!(refused.code == Some(1) && said.contains("llc: the topology tells no last-level caches"), "{said}");
+        assert!(refused.code == Some(1) && said.contains("llc: the topology has no last-level caches"), "{said}");
     }
     for arguments in [
         ["dat2graph", "--color-by", "node", "--format", "svg"],

@@ -19,6 +19,7 @@ mod laws;
 mod limits;
 mod listing;
 mod lock_sleep;
+mod machine;
 mod memory;
 mod migrations;
 mod oracle;

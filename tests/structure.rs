@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("sched", &[]),
     ("draw", &[]),
     ("tracedat", &["sched"]),
@@ -16,6 +16,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("events", &["sched", "timeline", "draw"]),
     ("stepper", &["sched", "timeline", "draw"]),
     ("latency", &["sched", "timeline", "draw"]),
+    ("machine", &["sched"]),
     ("schedstat", &["sched"]),
     ("fairness", &["sched", "timeline", "draw"]),
     ("utilization", &["sched", "timeline", "draw"]),
@@ -34,6 +35,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "events",
             "fairness",
             "latency",
+            "machine",
             "running-waiting",
             "schedstat",
             "stepper",

@@ -56,7 +56,7 @@ pub struct Topology {
 pub enum TopologyError {
     /// The text is in none of the known forms.
     #[error(
-        "not a topology: expected the output of `lscpu -e -J`, of `lscpu -p=cpu,core,socket,node,cache`, or lines such as `cpu0 socket=0 core=0 llc=0-7`"
+        "not a topology: expected the output of `lscpu -e -J`, of `lscpu -p=cpu,core,socket,node,cache` or of `schedviz machine`, or lines such as `cpu0 socket=0 core=0 llc=0-7`"
     )]
     UnknownForm,
     /// A line of a known form has something else than a number where one belongs.
@@ -70,7 +70,7 @@ pub enum TopologyError {
 }
 
 impl Topology {
-    /// From the text of `lscpu -e -J`, `lscpu -J`, `lscpu -p=…`, or `cpuN key=value…` lines (the
+    /// From the text of `lscpu -e -J`, `lscpu -J`, `lscpu -p=…`, a machine file, or `cpuN key=value…` lines (the
     /// shell loop over `/sys/devices/system/cpu` that the README gives).
     pub fn parse(text: &str) -> Result<Topology, TopologyError> {
         let first = text.trim_start();
@@ -184,12 +184,14 @@ fn from_json(text: &str) -> Result<Topology, TopologyError> {
         _ => String::new(),
     };
     let mut topology = Topology::default();
-    if let Some(rows) = value.get("cpus").and_then(|v| v.as_array()) {
+    // The rows of `lscpu -e -J`, or those of a machine file.
+    let rows = value.get("cpus").map(|cpus| cpus.get("places").unwrap_or(cpus));
+    if let Some(rows) = rows.and_then(|v| v.as_array()) {
         for (i, row) in rows.iter().enumerate() {
             let cache = row.as_object().and_then(|o| o.iter().find(|(k, _)| k.contains(':')));
             let cache = match cache {
                 Some((_, v)) => v.as_str().unwrap_or("").to_owned(),
-                None => field(row, "cache"),
+                None => [field(row, "cache"), field(row, "llc")].concat(),
             };
             let place = Place {
                 core: number(i + 1, "core", &field(row, "core"))?,

@@ -2,6 +2,7 @@
 
 use crate::session::Session;
 use anyhow::{Context, Result, bail};
+use machine::Machine;
 use regex::Regex;
 use sched::chosen::is_match;
 use sched::state::Task;
@@ -56,6 +57,30 @@ impl ReadArgs {
             host_time: self.host_time,
         };
         Trace::open(path, options).map_err(|e| named(path, e))
+    }
+
+    /// The machine whose file lies beside a trace. A file that cannot be used is reported and left out: the trace is as
+    /// good without it.
+    pub(crate) fn machine(&self, path: &Path, trace: &Trace) -> Option<Machine> {
+        let path = Machine::path_beside(path);
+        if !path.is_file() {
+            return None;
+        }
+        let why = match (Machine::open(&path), trace.info().kernel) {
+            (Err(why), _) => why.to_string(),
+            (Ok(machine), kernel) => match (&machine.kernel.release, kernel) {
+                (Some(release), Some(kernel)) if *release != kernel => {
+                    format!("it is of Linux {release}, the trace of {kernel}; --topology takes it all the same")
+                }
+                _ => return Some(machine),
+            },
+        };
+        if !self.quiet {
+            let mut message = format!("schedviz: {} is left out: {why}", path.display());
+            sched::event::escape_lines(&mut message, 0);
+            eprintln!("{message}");
+        }
+        None
     }
 
     /// A trace of this length as texts name it. The command that draws it reads it in the same way, and knows the same
@@ -167,8 +192,8 @@ pub(crate) struct WindowArgs {
     /// The order of the CPUs; by socket where the topology is known, else by number
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Window")]
     order: Option<OrderArg>,
-    /// The machine's topology: output of `lscpu -e -J`, `lscpu -p=cpu,core,socket,node,cache`, or lines
-    /// such as `cpu0 socket=0 core=0 smt=0 llc=0-7`
+    /// The machine's topology: output of `lscpu -e -J`, `lscpu -p=cpu,core,socket,node,cache` or `schedviz machine`, or
+    /// lines such as `cpu0 socket=0 core=0 smt=0 llc=0-7` [default: TRACE's .machine.json, if there is one]
     #[arg(long, value_name = "FILE", help_heading = "Window")]
     topology: Option<PathBuf>,
 }
@@ -198,9 +223,9 @@ impl WindowArgs {
         Ok(window)
     }
 
-    /// The topology, if one was given.
-    pub(crate) fn topology(&self) -> Result<Topology> {
-        let Some(path) = &self.topology else { return Ok(Topology::default()) };
+    /// The topology: the one that was given, else that of the machine file beside the trace.
+    pub(crate) fn topology(&self, machine: Option<&Machine>) -> Result<Topology> {
+        let Some(path) = &self.topology else { return Ok(machine.map(Machine::topology).unwrap_or_default()) };
         Topology::parse(&read_text(path)?).with_context(|| path.display().to_string())
     }
 
@@ -255,14 +280,16 @@ pub(crate) fn needs_groups(topology: &Topology, order: Order, option: &str) -> R
         return Ok(());
     }
     if topology.is_empty() {
-        bail!("{option} needs the machine's topology: give it with --topology");
+        bail!(
+            "{option} needs the machine's topology: give it with --topology, or as a file of schedviz machine beside the trace"
+        );
     }
     let groups = match order {
         Order::Llc => "last-level caches",
         Order::Node => "nodes or sockets",
         Order::Socket | Order::Number => "sockets",
     };
-    bail!("{option}: the topology tells no {groups}; lscpu -e -J does, and so do the lines that --topology takes")
+    bail!("{option}: the topology has no {groups}; lscpu -e -J does, and so do the lines that --topology takes")
 }
 
 /// Which trace to look at, and which part of it

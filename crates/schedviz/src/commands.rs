@@ -6,6 +6,7 @@ mod events;
 mod fairness;
 mod info;
 mod latency;
+mod machine;
 mod manual;
 mod report;
 mod running_waiting;
@@ -32,6 +33,7 @@ pub(crate) enum Command {
     Report(report::ReportArgs),
     Compare(Box<compare::CompareArgs>),
     Schedstat(Box<schedstat::SchedstatArgs>),
+    Machine(machine::MachineArgs),
     /// Write man pages or shell completions
     #[command(hide = true)]
     Manual(manual::ManualArgs),
@@ -51,6 +53,7 @@ impl Command {
             Command::Fairness(args) => fairness::run(&args)?,
             Command::Report(args) => report::run(&args)?,
             Command::Schedstat(args) => schedstat::run(&args)?,
+            Command::Machine(args) => machine::run(&args)?,
             Command::Manual(args) => manual::run(&args)?,
             // These judge.
             Command::Workcons(args) => return workcons::run(&args),

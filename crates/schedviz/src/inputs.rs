@@ -5,6 +5,7 @@
 
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Command};
+use machine::Machine;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -76,6 +77,8 @@ fn candidates(word: &OsStr) -> Vec<PathBuf> {
     for member in members.split(',').chain([text]) {
         found.extend(crate::groups::expand([member].into_iter(), "").unwrap_or_default());
     }
+    // The machine file beside a trace is read with it.
+    found.extend(found.clone().iter().map(|path| Machine::path_beside(path)));
     found
 }
 

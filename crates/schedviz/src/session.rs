@@ -82,7 +82,8 @@ impl Session {
         let Some((start, end)) = trace.extent() else { bail!("{}: {}", path.display(), trace.no_events()) };
         let asked = window.window(start, end)?;
         let (from, to) = asked.within(start, end);
-        let topology = window.topology()?;
+        let machine = read.machine(path, &trace);
+        let topology = window.topology(machine.as_ref())?;
         let observed = trace.observed();
         let shown = window.cpus(&observed, &trace.info().silent(&observed), &topology)?;
         let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());

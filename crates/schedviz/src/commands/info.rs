@@ -6,11 +6,12 @@ use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::warnings::grouped;
 use crate::{progress, warnings};
 use anyhow::Result;
+use machine::Machine;
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Diagnostic, Diagnostics, Severity, Ts};
 use serde::Serialize;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tracedat::{BufferInfo, ClockKind, CpuCounts, EventCount, Trace};
 
 /// What is in a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
@@ -41,6 +42,8 @@ struct Report {
     start_ns: Option<Ts>,
     end_ns: Option<Ts>,
     span_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<MachineFile>,
     cpus: Cpus,
     total_events: u64,
     events: Vec<EventCount>,
@@ -48,6 +51,21 @@ struct Report {
     lost: Lost,
     missing: Vec<Missing>,
     diagnostics: Diagnostics,
+}
+
+/// The file of `schedviz machine` beside the trace.
+#[derive(Serialize)]
+struct MachineFile {
+    file: String,
+    /// The machine in one line.
+    summary: String,
+}
+
+impl MachineFile {
+    fn of(trace: &Path, machine: &Machine) -> MachineFile {
+        let summary = sched::event::escape(machine.summary().as_bytes()).into_owned();
+        MachineFile { file: name_of(&Machine::path_beside(trace)), summary }
+    }
 }
 
 #[derive(Serialize)]
@@ -163,6 +181,7 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
         start_ns: start,
         end_ns: end,
         span_ns: start.zip(end).map(|(start, end)| end.since(start).0),
+        machine: args.read.machine(&args.trace, trace).map(|machine| MachineFile::of(&args.trace, &machine)),
         cpus: Cpus { recorded: info.cpus, observed: observed.len(), unobserved: format_cpu_list(&silent) },
         total_events: events.iter().map(|e| e.count).sum(),
         events,
@@ -296,6 +315,9 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     let writer = r.recorder.as_deref().unwrap_or("unknown");
     line("recorder", format!("trace-cmd {writer}, file version {}{compression}{order}", r.version));
     line("kernel", info.uname.unwrap_or_else(|| "unknown".into()));
+    if let Some(machine) = &r.machine {
+        line("machine", machine.summary.clone());
+    }
     let unit = match info.clock_kind {
         ClockKind::Nanoseconds => "nanoseconds",
         ClockKind::Cycles => "cycles",

@@ -1,0 +1,41 @@
+//! The CPUs that tasks may use.
+
+use crate::Root;
+use sched::topology::parse_cpu_list;
+use sched::{Cpu, Pid};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The CPUs that every task may use, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Affinity {
+    /// `start` or `end` of the recording.
+    pub at: String,
+    /// The tasks by their list of CPUs (`Cpus_allowed_list`), such as `0-7`: the numbers of the threads, ascending.
+    pub tasks: BTreeMap<String, Vec<i32>>,
+}
+
+impl Affinity {
+    /// Reads the list of every thread; nothing if there is none.
+    pub(crate) fn read(root: &Root, at: &str) -> Option<Affinity> {
+        let mut tasks: BTreeMap<String, Vec<i32>> = BTreeMap::new();
+        for process in root.names("proc").iter().filter(|name| name.parse::<i32>().is_ok()) {
+            let folder = format!("proc/{process}/task");
+            for thread in root.names(&folder) {
+                let status = root.text(format!("{folder}/{thread}/status")).unwrap_or_default();
+                let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+                if let (Some(list), Ok(pid)) = (list, thread.parse()) {
+                    tasks.entry(list.trim().to_owned()).or_default().push(pid);
+                }
+            }
+        }
+        tasks.values_mut().for_each(|pids| pids.sort_unstable());
+        (!tasks.is_empty()).then(|| Affinity { at: at.to_owned(), tasks })
+    }
+
+    /// The CPUs that a task may use; nothing if the task did not exist.
+    pub fn cpus(&self, pid: Pid) -> Option<Vec<Cpu>> {
+        let (list, _) = self.tasks.iter().find(|(_, pids)| pids.binary_search(&pid.0).is_ok())?;
+        parse_cpu_list(list)
+    }
+}

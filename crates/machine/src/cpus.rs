@@ -1,0 +1,161 @@
+//! Processors, caches and nodes.
+
+use crate::Root;
+use sched::topology::{Place, format_cpu_list};
+use sched::{Cpu, Topology};
+use serde::{Deserialize, Serialize};
+
+/// The CPUs of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cpus {
+    /// The model, as /proc/cpuinfo names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The CPUs that run tasks, such as `0-7`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online: Option<String>,
+    /// The CPUs outside of load balancing (`isolcpus=` or isolated cpuset partitions).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolated: Option<String>,
+    /// The CPUs without a periodic tick while one task runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nohz_full: Option<String>,
+    /// Simultaneous multithreading: `on`, `off`, `forceoff`, `notsupported` or `notimplemented`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smt: Option<String>,
+    /// The frequency governors that are in use, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub governors: Vec<String>,
+    /// One entry per CPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<CpuPlace>,
+    /// One entry per NUMA node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<Node>,
+}
+
+/// The place of one CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuPlace {
+    /// The CPU's number.
+    pub cpu: u32,
+    /// The lowest CPU of its core, which identifies the core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<u32>,
+    /// The lowest CPU that shares its last-level cache, which identifies the cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub llc: Option<u32>,
+    /// The NUMA node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<u32>,
+    /// The socket (physical package).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<u32>,
+    /// The relative capacity, 1024 for the fastest CPU of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u32>,
+    /// The greatest frequency in kHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_khz: Option<u64>,
+}
+
+/// A NUMA node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// The node's number.
+    pub node: u32,
+    /// The CPUs, such as `0-3`; empty for a node of memory alone.
+    pub cpus: String,
+    /// The distance to each node in the order of their numbers, 10 for the node itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distances: Vec<u32>,
+    /// The size of the memory in kB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_kb: Option<u64>,
+}
+
+const FOLDER: &str = "sys/devices/system/cpu";
+
+impl Cpus {
+    pub(crate) fn read(root: &Root) -> Cpus {
+        let list = |name: &str| root.cpu_list(format!("{FOLDER}/{name}")).map(|cpus| format_cpu_list(&cpus));
+        let nodes = nodes(root);
+        let numbers = root.numbered(FOLDER, "cpu");
+        let mut governors: Vec<String> =
+            numbers.iter().filter_map(|cpu| root.text(format!("{FOLDER}/cpu{cpu}/cpufreq/scaling_governor"))).collect();
+        governors.sort();
+        governors.dedup();
+        Cpus {
+            model: model(root),
+            online: list("online"),
+            isolated: list("isolated"),
+            nohz_full: list("nohz_full"),
+            smt: root.text(format!("{FOLDER}/smt/control")),
+            governors,
+            places: numbers.iter().map(|cpu| CpuPlace::read(root, *cpu, &nodes)).collect(),
+            nodes: nodes.into_iter().map(|(node, _)| node).collect(),
+        }
+    }
+
+    pub(crate) fn topology(&self) -> Topology {
+        let mut topology = Topology::default();
+        for place in &self.places {
+            let of = Place { core: place.core, llc: place.llc, node: place.node, socket: place.socket };
+            // An offline CPU has no place; the CPU exists all the same.
+            topology.set(Cpu(place.cpu), of);
+        }
+        topology
+    }
+}
+
+impl CpuPlace {
+    fn read(root: &Root, cpu: u32, nodes: &[(Node, Vec<Cpu>)]) -> CpuPlace {
+        let folder = format!("{FOLDER}/cpu{cpu}");
+        let lowest = |name: &str| Some(root.cpu_list(format!("{folder}/{name}"))?.first()?.0);
+        let frequency = |name: &str| root.number(format!("{folder}/cpufreq/{name}"));
+        CpuPlace {
+            cpu,
+            core: lowest("topology/core_cpus_list").or_else(|| lowest("topology/thread_siblings_list")),
+            llc: last_level(root, &folder),
+            node: nodes.iter().find(|(_, cpus)| cpus.contains(&Cpu(cpu))).map(|(node, _)| node.node),
+            // Some virtual machines give -1.
+            socket: root.number(format!("{folder}/topology/physical_package_id")),
+            capacity: root.number(format!("{folder}/cpu_capacity")),
+            max_khz: frequency("cpuinfo_max_freq"),
+        }
+    }
+}
+
+/// The lowest CPU that shares the cache of the highest level.
+fn last_level(root: &Root, cpu: &str) -> Option<u32> {
+    let caches = root.numbered(format!("{cpu}/cache"), "index").into_iter().filter_map(|index| {
+        let level: u32 = root.number(format!("{cpu}/cache/index{index}/level"))?;
+        let shared = root.cpu_list(format!("{cpu}/cache/index{index}/shared_cpu_list"))?;
+        Some((level, shared.first()?.0))
+    });
+    caches.max_by_key(|(level, _)| *level).map(|(_, lowest)| lowest)
+}
+
+fn nodes(root: &Root) -> Vec<(Node, Vec<Cpu>)> {
+    let node = |node: u32| {
+        let folder = format!("sys/devices/system/node/node{node}");
+        let cpus = root.cpu_list(format!("{folder}/cpulist")).unwrap_or_default();
+        let distances = root.text(format!("{folder}/distance")).unwrap_or_default();
+        let memory = root.text(format!("{folder}/meminfo")).unwrap_or_default();
+        let total = memory.lines().find_map(|line| line.split_once("MemTotal:"));
+        let node = Node {
+            node,
+            cpus: format_cpu_list(&cpus),
+            distances: distances.split_whitespace().filter_map(|word| word.parse().ok()).collect(),
+            memory_kb: total.and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok()),
+        };
+        (node, cpus)
+    };
+    root.numbered("sys/devices/system/node", "node").into_iter().map(node).collect()
+}
+
+fn model(root: &Root) -> Option<String> {
+    let text = root.text("proc/cpuinfo")?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}

@@ -1,0 +1,168 @@
+//! The machine that a trace was recorded on, as the file `NAME.machine.json` beside the trace describes it.
+//!
+//! [`Machine::read`] takes everything from `/sys` and `/proc`, below a root that the caller names; [`Machine::parse`]
+//! reads the file back. A fact that the kernel does not give is absent, never zero. The file holds no host name, no
+//! user name, no environment and no arguments of commands.
+
+mod affinity;
+mod cgroups;
+mod cpus;
+mod kernel;
+mod root;
+mod scheduler;
+mod summary;
+
+pub use affinity::Affinity;
+pub use cgroups::Cgroup;
+pub use cpus::{CpuPlace, Cpus, Node};
+pub use kernel::Kernel;
+pub use root::Root;
+pub use scheduler::{Domain, Scheduler};
+
+use sched::Topology;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The form of the file, and its version.
+pub const SCHEMA: &str = "schedviz/machine/1";
+
+/// The greatest size of a machine file in bytes; 65,536 CPUs and a million tasks stay below it.
+pub const MAX_BYTES: u64 = 64 << 20;
+
+/// A machine, at the start of a recording.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Whether the machine is virtual; absent if the kernel does not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtualised: Option<bool>,
+    /// The hypervisor or the vendor of the virtual machine, such as `QEMU`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hypervisor: Option<String>,
+    /// The processors and their places.
+    pub cpus: Cpus,
+    /// The scheduler's settings.
+    pub scheduler: Scheduler,
+    /// The cgroups that limit CPU time or CPUs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cgroups: Vec<Cgroup>,
+    /// The CPUs that tasks may use, at the start of the recording and, if it was taken, at its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub affinity: Vec<Affinity>,
+}
+
+/// Why a machine file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The text is not JSON of this form.
+    #[error("not a machine file: {0}")]
+    Form(#[from] serde_json::Error),
+    /// The file has another form or version.
+    #[error("the schema is {0:?}, not {SCHEMA:?}; write the file again with this version's schedviz machine")]
+    Schema(String),
+    /// The file names a CPU beyond all limits.
+    #[error("no machine has a CPU {0}")]
+    Cpu(u32),
+    /// The file is too large.
+    #[error("larger than {MAX_BYTES} bytes")]
+    Size,
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl Machine {
+    /// Reads the machine below `root`: `/` for the running one, or a folder with copies of its `sys` and `proc`.
+    /// `keep_arguments` keeps the values of all parameters on the kernel's command line.
+    pub fn read(root: &Root, keep_arguments: bool) -> Machine {
+        let cpus = Cpus::read(root);
+        let (virtualised, hypervisor) = kernel::virtualised(root);
+        Machine {
+            schema: SCHEMA.to_owned(),
+            kernel: Kernel::read(root, keep_arguments),
+            virtualised,
+            hypervisor,
+            scheduler: Scheduler::read(root),
+            cgroups: cgroups::read(root),
+            affinity: Affinity::read(root, "start").into_iter().collect(),
+            cpus,
+        }
+    }
+
+    /// Adds the affinity of the tasks and the counters of the cgroups as they are at the end of a recording.
+    pub fn finish(&mut self, root: &Root) {
+        self.affinity.extend(Affinity::read(root, "end"));
+        let ended = cgroups::read(root);
+        for cgroup in &mut self.cgroups {
+            cgroup.stat_at_end = ended.iter().find(|end| end.path == cgroup.path).map(|end| end.stat.clone());
+        }
+    }
+
+    /// Reads the text of a machine file.
+    pub fn parse(text: &str) -> Result<Machine, Error> {
+        let machine: Machine = serde_json::from_str(text)?;
+        if machine.schema != SCHEMA {
+            return Err(Error::Schema(machine.schema));
+        }
+        match machine.cpus.places.iter().find(|place| place.cpu >= sched::Cpu::LIMIT) {
+            Some(place) => Err(Error::Cpu(place.cpu)),
+            None => Ok(machine),
+        }
+    }
+
+    /// Reads a machine file.
+    pub fn open(path: &Path) -> Result<Machine, Error> {
+        if std::fs::metadata(path)?.len() > MAX_BYTES {
+            return Err(Error::Size);
+        }
+        Machine::parse(&std::fs::read_to_string(path)?)
+    }
+
+    /// The name of the machine file that belongs to a trace: `NAME.machine.json` beside `NAME.dat`.
+    pub fn path_beside(trace: &Path) -> PathBuf {
+        trace.with_extension("machine.json")
+    }
+
+    /// The place of each CPU, as the analyses use it.
+    pub fn topology(&self) -> Topology {
+        self.cpus.topology()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_lies_beside_the_trace() {
+        assert_eq!(Machine::path_beside(Path::new("a/old.1.dat")), Path::new("a/old.1.machine.json"));
+        assert_eq!(Machine::path_beside(Path::new("trace")), Path::new("trace.machine.json"));
+    }
+
+    #[test]
+    fn an_empty_root_gives_a_file_without_facts() {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Machine::read(&Root::at(folder.path()), false);
+        let json = serde_json::to_value(&machine).unwrap();
+        let expected = serde_json::json!({
+            "schema": SCHEMA, "kernel": {}, "cpus": {}, "scheduler": {},
+        });
+        assert_eq!(json, expected);
+        assert_eq!(Machine::parse(&json.to_string()).unwrap(), machine);
+        assert!(machine.topology().is_empty());
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let message = |text: &str| Machine::parse(text).unwrap_err().to_string();
+        assert!(message("{}").starts_with("not a machine file: missing field"));
+        let other = r#"{"schema":"schedviz/machine/9","kernel":{},"cpus":{},"scheduler":{}}"#;
+        assert!(message(other).starts_with(r#"the schema is "schedviz/machine/9""#));
+        let cpu =
+            r#"{"schema":"schedviz/machine/1","kernel":{},"cpus":{"places":[{"cpu":4000000000}]},"scheduler":{}}"#;
+        assert_eq!(message(cpu), "no machine has a CPU 4000000000");
+    }
+}

@@ -1,0 +1,86 @@
+//! `schedviz machine`: the machine that a trace is recorded on, as a file beside the trace.
+
+use crate::output::{Forms, Gives, Origin, OutputArgs};
+use anyhow::{Result, bail};
+use machine::{Machine, Root};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Describe this machine: topology, kernel, scheduler settings, cgroups, affinity of the tasks
+///
+/// Every command that reads NAME.dat uses NAME.machine.json beside it; --topology has precedence. Write the file on the
+/// traced machine, while the traced work runs: the CPUs that tasks may use are in it. It holds no host name, no user
+/// name, no environment and no arguments. Some settings are readable by root alone.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+pub(crate) struct MachineArgs {
+    /// Folder that has the machine's sys and proc in it, such as the root of the host in a container
+    #[arg(long, value_name = "FOLDER", default_value = "/")]
+    root: PathBuf,
+    /// Keep the values of all parameters on the kernel's command line, some of which can identify the machine
+    #[arg(long)]
+    keep_arguments: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Print only errors to standard error
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// The forms of its output.
+const GIVES: Gives = Gives::TEXT;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo schedviz machine -o trace.machine.json      the machine of trace.dat
+  schedviz machine                                 a summary";
+
+/// Reads the machine and prints or saves it.
+pub(crate) fn run(args: &MachineArgs) -> Result<()> {
+    args.output.check(GIVES)?;
+    if !args.root.is_dir() {
+        bail!("--root: {} is not a folder", args.root.display());
+    }
+    let machine = Machine::read(&Root::at(&args.root), args.keep_arguments);
+    let origin = Origin::whole(Path::new("trace.machine"));
+    args.output.give(&origin, "machine", &machine, Forms::words(|| text(&machine)), args.quiet)
+}
+
+fn text(machine: &Machine) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            let _ = writeln!(out, "{name:<10} {value}");
+        }
+    };
+    line("machine", &machine.summary());
+    let kernel = &machine.kernel;
+    let words = [&kernel.release, &kernel.version, &kernel.architecture].map(Option::as_deref);
+    line("kernel", &words.into_iter().flatten().collect::<Vec<_>>().join(" "));
+    line("booted", kernel.command_line.as_deref().unwrap_or(""));
+    line("model", machine.cpus.model.as_deref().unwrap_or(""));
+    for node in &machine.cpus.nodes {
+        line(&format!("node {}", node.node), &format!("CPUs {}", node.cpus));
+    }
+    let off: Vec<&str> =
+        machine.scheduler.features.iter().map(String::as_str).filter(|f| f.starts_with("NO_")).collect();
+    line("features", &off.join(" "));
+    for domain in &machine.scheduler.domains {
+        let name = domain.settings.get("name").map_or("?", String::as_str);
+        line(&format!("domain {}", domain.level), &format!("{name}, CPUs {}", domain.cpus));
+    }
+    for cgroup in &machine.cgroups {
+        let limits = [("cpu.max", &cgroup.cpu_max), ("cpuset.cpus", &cgroup.cpus), ("partition", &cgroup.partition)];
+        let limits: Vec<String> =
+            limits.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?))).collect();
+        line("cgroup", &format!("{} {}", cgroup.path, limits.join(", ")));
+    }
+    for affinity in &machine.affinity {
+        for (cpus, tasks) in &affinity.tasks {
+            line("affinity", &format!("CPUs {cpus} for {} of the tasks", tasks.len()));
+        }
+    }
+    sched::event::escape_lines(&mut out, 0);
+    out
+}
