@@ -62,6 +62,17 @@ impl Endian {
     }
 }
 
+/// The lowest `size` bytes of a number, without a sign.
+pub(crate) fn zero_extend(raw: u64, size: usize) -> u64 {
+    raw & u64::MAX.wrapping_shr(64u32.saturating_sub(8 * size as u32))
+}
+
+/// The lowest `size` bytes of a number, the highest bit of them as its sign.
+pub(crate) fn sign_extend(raw: u64, size: usize) -> i64 {
+    let unused = 64u32.saturating_sub(8 * size as u32);
+    raw.wrapping_shl(unused).cast_signed().wrapping_shr(unused)
+}
+
 /// Something should have been there, and the bytes ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Eof;

@@ -18,6 +18,7 @@ mod error;
 mod file;
 mod limits;
 mod merge;
+mod parallel;
 mod recover;
 mod ring;
 mod text;
@@ -37,9 +38,9 @@ pub use trace::{
 /// The pure parts, for the fuzz targets: bytes in, nothing but counts out.
 #[doc(hidden)]
 pub mod fuzzing {
-    pub use crate::decode::format::fuzz as format;
     pub use crate::file::chunk::fuzz as chunk;
     pub use crate::file::header::fuzz as header;
     pub use crate::ring::page::fuzz as page;
     pub use crate::text::printk::fuzz as printk;
+    pub use crate::trace::print::fuzz as format;
 }

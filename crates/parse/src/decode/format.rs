@@ -4,13 +4,11 @@
 //! until 5.14, fields inserted by vendors, more than four common fields on some), so a field is
 //! always looked up by its name (`docs/trace-dat.md`, section 10).
 
-use crate::bytes::Endian;
+use crate::bytes::{Endian, sign_extend};
 use crate::limits;
 use crate::text::expr::Number;
-use crate::trace::print::Form;
 use sched::event::escaped;
 use std::ops::Range;
-use std::sync::OnceLock;
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +71,6 @@ pub struct EventFormat {
     pub print_fmt: String,
     /// Lines that were not understood.
     pub odd_lines: usize,
-    /// How its events are put into words, once one is.
-    form: OnceLock<Option<Form>>,
 }
 
 impl EventFormat {
@@ -87,7 +83,6 @@ impl EventFormat {
             fields: Vec::new(),
             print_fmt: String::new(),
             odd_lines: 0,
-            form: OnceLock::new(),
         };
         let mut id = None;
         let mut lines = text.lines();
@@ -121,11 +116,6 @@ impl EventFormat {
         }
         format.id = id?;
         (!format.name.is_empty()).then_some(format)
-    }
-
-    /// How its events are put into words, if its print format can be followed.
-    pub(crate) fn form(&self) -> Option<&Form> {
-        self.form.get_or_init(|| Form::of(self)).as_ref()
     }
 
     /// The field of this name.
@@ -233,17 +223,6 @@ impl Field {
     }
 }
 
-/// The lowest bytes of a number, without a sign,
-pub(crate) fn zero_extend(raw: u64, size: usize) -> u64 {
-    raw & u64::MAX.wrapping_shr(64u32.saturating_sub(8 * size as u32))
-}
-
-/// and with one.
-pub(crate) fn sign_extend(raw: u64, size: usize) -> i64 {
-    let unused = 64u32.saturating_sub(8 * size as u32);
-    raw.wrapping_shl(unused).cast_signed().wrapping_shr(unused)
-}
-
 /// What a `__data_loc` word at `at` points to.
 pub(crate) fn dynamic(payload: &[u8], at: usize, size: usize, relative: bool, endian: Endian) -> Option<&[u8]> {
     let bytes = payload.get(place(payload, at, size, relative, endian)?)?;
@@ -319,20 +298,6 @@ fn element(kind: &str, default: usize) -> usize {
         () if has("int") || has("u32") || has("s32") || has("__u32") || has("__s32") || has("pid_t") => 4,
         () => default,
     }
-}
-
-/// For the fuzz target.
-#[doc(hidden)]
-pub fn fuzz(bytes: &[u8]) -> usize {
-    let text = String::from_utf8_lossy(bytes);
-    let Some(format) = EventFormat::parse("fuzz", &text) else { return 0 };
-    let payload = bytes.get(..bytes.len().min(200)).unwrap_or(bytes);
-    for field in &format.fields {
-        let _ = field.number(payload, Endian::Little);
-        let _ = field.bytes(payload, Endian::Big);
-    }
-    let _ = crate::decode::prev_state::States::from_print_fmt(&format.print_fmt);
-    crate::trace::print::fuzz(&format, payload)
 }
 
 #[cfg(test)]

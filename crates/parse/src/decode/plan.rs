@@ -1,6 +1,6 @@
 //! The decode plan: chosen once per trace, so that inside the loop an event is an index.
 
-use crate::bytes::Endian;
+use crate::bytes::{Endian, sign_extend};
 use crate::decode::format::{self, EventFormat, Field, Shape};
 use crate::decode::prev_state::States;
 use sched::{Comm, Cpu, Kind, Pid, PrevState, StateClass, TaskRef};
@@ -27,7 +27,7 @@ impl At {
     fn int(self, payload: &[u8], endian: Endian) -> Option<i32> {
         match self.size {
             4 => endian.u32(payload, self.offset).map(u32::cast_signed),
-            size => endian.uint(payload, self.offset, size).map(|raw| format::sign_extend(raw, size) as i32),
+            size => endian.uint(payload, self.offset, size).map(|raw| sign_extend(raw, size) as i32),
         }
     }
 

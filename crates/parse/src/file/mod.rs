@@ -2,5 +2,6 @@
 
 pub(crate) mod chunk;
 pub(crate) mod header;
+pub(crate) mod page_layout;
 pub(crate) mod source;
 pub(crate) mod time_shift;

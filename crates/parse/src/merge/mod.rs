@@ -35,7 +35,8 @@ pub(crate) mod unit_boundary;
 use crate::merge::helper::Shared;
 use crate::merge::order::Order;
 use crate::merge::unit_boundary::{Seam, Timed};
-use crate::ring::unit::{CpuPages, Pool, Unit, parallel};
+use crate::parallel::{Pool, parallel};
+use crate::ring::unit::{CpuPages, Unit};
 use sched::pass::{SendSink, Sink, in_turn};
 use sched::{Diagnostics, Ts};
 use std::cmp::Reverse;
@@ -472,7 +473,8 @@ fn pick<T: Timed>(lanes: &[Lane<'_, T>], left: &[usize], budget: usize) -> Vec<(
 mod tests {
     use super::*;
     use crate::bytes::Endian;
-    use crate::ring::page::{Loss, PageLayout};
+    use crate::file::page_layout::PageLayout;
+    use crate::ring::page::Loss;
     use crate::ring::unit::Store;
     use sched::Cpu;
     use std::sync::atomic::{AtomicUsize, Ordering};

@@ -9,9 +9,10 @@
 use crate::bytes::Endian;
 use crate::file::chunk::{self, Chunks, Codec};
 use crate::file::header::{CpuData, Untabled};
+use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
 use crate::limits;
-use crate::ring::page::{Page, PageLayout};
+use crate::ring::page::Page;
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Diagnostic, Diagnostics};
 use std::ops::Range;

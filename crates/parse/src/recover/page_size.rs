@@ -4,8 +4,9 @@
 //! 4 KiB pages; older writers label whole 16 KiB sub-buffers 4096. Either way the pages
 //! themselves tell: where the next page begins, a page header must stand.
 
+use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
-use crate::ring::page::{Page, PageLayout};
+use crate::ring::page::Page;
 use crate::ring::unit::CpuPages;
 use sched::{Diagnostic, Diagnostics};
 

@@ -4,33 +4,7 @@
 //! flags, then records with time deltas (`docs/trace-dat.md`, section 6). Nothing here allocates.
 
 use crate::bytes::Endian;
-
-/// Where things stand in a page: from the text of `header_page`, which differs between 32-bit and
-/// 64-bit kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PageLayout {
-    pub(crate) endian: Endian,
-    /// Offset of the commit word.
-    pub(crate) commit: usize,
-    /// Its size: the `long` of the kernel.
-    pub(crate) long: usize,
-    /// Offset of the first record.
-    pub(crate) data: usize,
-    /// The size of a page.
-    pub(crate) size: usize,
-}
-
-impl PageLayout {
-    /// That of a 64-bit kernel.
-    pub(crate) fn new(endian: Endian, long: usize, size: usize) -> PageLayout {
-        PageLayout { endian, commit: 8, long, data: 8usize.saturating_add(long), size }
-    }
-
-    /// The most that a page can hold.
-    pub(crate) fn capacity(&self) -> usize {
-        self.size.saturating_sub(self.data)
-    }
-}
+use crate::file::page_layout::PageLayout;
 
 /// Bit 31 of the commit word: events were lost before this page.
 const MISSED: u32 = 1 << 31;

@@ -5,8 +5,9 @@
 
 use crate::bytes::Endian;
 use crate::file::chunk::{self, Chunk, Codec};
+use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
-use crate::ring::page::{Loss, Page, PageLayout, Raw};
+use crate::ring::page::{Loss, Page, Raw};
 use sched::{Cpu, Diagnostic, Diagnostics, Pid, Ts};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -301,17 +302,5 @@ pub(crate) fn join_losses(a: Option<Loss>, b: Loss) -> Loss {
     match a {
         None => b,
         Some(a) => Loss { count: a.count.zip(b.count).map(|(a, b)| a.saturating_add(b)) },
-    }
-}
-
-/// A pool of threads, or none.
-pub(crate) type Pool = Option<std::sync::Arc<rayon::ThreadPool>>;
-
-/// Maps in parallel where there is a pool; the results are in order either way.
-pub(crate) fn parallel<I: Send, O: Send>(pool: &Pool, items: Vec<I>, work: impl Fn(I) -> O + Sync) -> Vec<O> {
-    use rayon::prelude::*;
-    match pool {
-        Some(pool) if items.len() > 1 => pool.install(|| items.into_par_iter().map(&work).collect()),
-        _ => items.into_iter().map(work).collect(),
     }
 }

@@ -6,8 +6,7 @@ mod parse;
 pub(crate) mod shown;
 mod text;
 
-use crate::bytes::{Endian, Layout};
-use crate::decode::format::{sign_extend, zero_extend};
+use crate::bytes::{Endian, Layout, sign_extend, zero_extend};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 

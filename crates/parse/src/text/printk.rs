@@ -7,8 +7,7 @@
 
 mod pointed;
 
-use crate::bytes::{Endian, Layout, until_nul};
-use crate::decode::format::sign_extend;
+use crate::bytes::{Endian, Layout, sign_extend, until_nul};
 use crate::limits::{EVENT_TEXT, WIDTH};
 use crate::text::symbols::Named;
 use std::borrow::{Borrow, Cow};

@@ -4,7 +4,6 @@
 use crate::bytes::until_nul;
 use crate::limits;
 use crate::text::expr;
-use crate::trace::Trace;
 use rustc_hash::FxHashMap;
 use sched::{Comm, Pid};
 
@@ -17,7 +16,7 @@ pub(crate) struct Symbols {
     by_address: Vec<(u64, u32, u32)>,
 }
 
-/// Who knows the names of addresses. A trace reads its table when it is first asked.
+/// A source of the names of addresses.
 pub(crate) trait Named {
     /// The symbol that `address` is in, and how far.
     fn symbol(&self, address: u64) -> Option<(&str, u64)>;
@@ -32,12 +31,6 @@ impl Named for Symbols {
         }
         let (base, start, end) = self.by_address.get(next.checked_sub(1)?)?;
         Some((self.names.get(*start as usize..*end as usize)?, address.wrapping_sub(*base)))
-    }
-}
-
-impl Named for Trace {
-    fn symbol(&self, address: u64) -> Option<(&str, u64)> {
-        self.symbols().symbol(address)
     }
 }
 

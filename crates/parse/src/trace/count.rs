@@ -1,6 +1,7 @@
 //! Counting every event of a trace without decoding any: the walk over the pages, and no more.
 
 use crate::decode::plan::CommonAt;
+use crate::parallel::parallel;
 use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{CpuPages, Marked, Visitor, join_losses};
 use crate::trace::Trace;
@@ -211,7 +212,7 @@ impl Trace {
                 }
             }
         }
-        let tallies = crate::ring::unit::parallel(self.pool(), tasks, |(buffer, lane, pages, units)| {
+        let tallies = parallel(self.pool(), tasks, |(buffer, lane, pages, units)| {
             (buffer, lane, pages.cpu, self.tally(pages, units))
         });
         let mut counts = Counts { buffers: vec![BufferCounts::default(); self.lanes().len()], ..Counts::default() };

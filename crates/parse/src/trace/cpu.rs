@@ -5,8 +5,9 @@ use super::events::skip_of;
 use crate::decode::plan::{Plan, Want};
 use crate::error::Error;
 use crate::merge::unit_boundary::Seam;
+use crate::parallel::parallel;
 use crate::ring::page::{Loss, Page, Raw};
-use crate::ring::unit::{CpuPages, Visitor, parallel, walk};
+use crate::ring::unit::{CpuPages, Visitor, walk};
 use sched::pass::FirstEvent;
 use sched::{Cpu, Current, Diagnostic, Diagnostics, SchedEvent, Ts};
 use std::ops::ControlFlow;
@@ -206,7 +207,7 @@ impl Trace {
 
     /// Runs `work` for each of `items`, on the trace's threads; the results are in order.
     pub fn in_parallel<I: Send, O: Send>(&self, items: Vec<I>, work: impl Fn(I) -> O + Sync) -> Vec<O> {
-        crate::ring::unit::parallel(self.pool(), items, work)
+        parallel(self.pool(), items, work)
     }
 }
 

@@ -11,8 +11,9 @@ use crate::decode::rt_lock_sleep::{LockSleeps, Search};
 use crate::error::Error;
 use crate::merge;
 use crate::merge::unit_boundary::Timed;
+use crate::parallel::parallel;
 use crate::ring::page::{Loss, Raw};
-use crate::ring::unit::{self, CpuPages, Unit, Visitor, join_losses};
+use crate::ring::unit::{CpuPages, Unit, Visitor, join_losses};
 use rustc_hash::FxHashMap;
 use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
 use sched::{Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
@@ -375,9 +376,9 @@ impl EventSource for EventStream<'_> {
     fn extent(&mut self) -> Result<Extent, Error> {
         let trace = self.trace;
         let told = match self.begin {
-            Some(begin) => unit::parallel(trace.pool(), trace.selected_lanes(), |(buffer, pages)| {
-                self.evidence_of(buffer, pages, begin)
-            }),
+            Some(begin) => {
+                parallel(trace.pool(), trace.selected_lanes(), |(buffer, pages)| self.evidence_of(buffer, pages, begin))
+            }
             None => trace.firsts().to_vec(),
         };
         let end = trace.lasts().iter().flatten().max().copied();

@@ -8,12 +8,13 @@ use crate::decode::prev_state::States;
 use crate::error::Error;
 use crate::file::chunk::{self, Chunks};
 use crate::file::header::{BufferHeader, BufferInfo, CpuStat, Header, Version};
+use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
 use crate::file::time_shift::TimeShift;
 use crate::limits;
+use crate::parallel::{Pool, parallel};
 use crate::recover::{cpu_numbers, cpu_table, page_size};
-use crate::ring::page::PageLayout;
-use crate::ring::unit::{self, CpuPages, Pool, Store};
+use crate::ring::unit::{self, CpuPages, Store};
 use crate::text::symbols::{self, Symbols};
 use rustc_hash::{FxHashMap, FxHashSet};
 use sched::pass::FirstEvent;
@@ -33,6 +34,8 @@ pub(crate) mod print;
 mod record;
 mod records;
 mod window;
+
+use print::Form;
 
 pub use count::{BufferCounts, Counts, CpuCounts, EventCount};
 pub use cpu::CpuReader;
@@ -121,6 +124,8 @@ pub struct Trace {
     clock: String,
     conversion: Result<Conversion, String>,
     formats: Vec<EventFormat>,
+    /// How the events of each format are printed, once one is.
+    forms: Vec<OnceLock<Option<Form>>>,
     by_id: FxHashMap<u16, usize>,
     common: CommonAt,
     pool: Pool,
@@ -186,6 +191,7 @@ impl Trace {
             clock: String::new(),
             conversion: Ok(Conversion::default()),
             common: CommonAt::of(formats.first()),
+            forms: formats.iter().map(|_| OnceLock::new()).collect(),
             formats,
             by_id,
             pool,
@@ -341,6 +347,12 @@ impl Trace {
     /// The format of an event number.
     pub fn format(&self, id: u16) -> Option<&EventFormat> {
         self.formats.get(*self.by_id.get(&id)?)
+    }
+
+    /// How events of this number are printed, if their print format can be followed.
+    pub(crate) fn form(&self, id: u16) -> Option<&Form> {
+        let place = *self.by_id.get(&id)?;
+        self.forms.get(place)?.get_or_init(|| Form::of(self.formats.get(place)?)).as_ref()
     }
 
     /// The format of `system:name`.
@@ -555,7 +567,7 @@ fn cpu_pages(
         None => buffer.cpus.clone(),
     };
     let unit = unit::plain_unit(table.len());
-    let rows = unit::parallel(pool, table, |row| {
+    let rows = parallel(pool, table, |row| {
         let found = buffer.compressed.then(|| Chunks::index(source, row.at..row.at.saturating_add(row.size), endian));
         (row, found)
     });

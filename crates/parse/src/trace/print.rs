@@ -5,8 +5,9 @@
 //! come in that form, which is written as a print format too; functions and stacks have code of their own, their
 //! addresses as symbols.
 
-use crate::bytes::{Endian, Layout, until_nul};
-use crate::decode::format::{EventFormat, Field, Shape, zero_extend};
+use crate::bytes::{Endian, Layout, until_nul, zero_extend};
+use crate::decode::format::{EventFormat, Field, Shape};
+use crate::decode::prev_state::States;
 use crate::limits::{self, EVENT_TEXT};
 use crate::text::expr::{self, Expr, Fields, Number, Parsed};
 use crate::text::printk::{self, Missing, Pointed, Source};
@@ -190,6 +191,11 @@ fn is_full(out: &str, from: usize) -> bool {
 const CUT: &str = "\u{2026} [cut at 64 KiB]";
 
 impl Record<'_> {
+    /// How its text is made, if its print format can be followed.
+    fn form(&self) -> Option<&Form> {
+        self.trace.form(self.id())
+    }
+
     /// What the event says, as `trace-cmd report` has it behind the event's name, without a newline
     /// at the end, and escaped where it could move a terminal's cursor.
     pub fn printed(&self) -> String {
@@ -218,7 +224,7 @@ impl Record<'_> {
         if format.system == "ftrace" && self.put_of_the_tracer(&format.name, out).is_some() {
             return;
         }
-        match format.form() {
+        match self.form() {
             Some(form) => form.put(self, format, out),
             None => self.put_fields(format, out),
         }
@@ -230,7 +236,7 @@ impl Record<'_> {
         match (format.system.as_str(), format.name.as_str()) {
             ("ftrace", "print" | "bprint" | "bputs" | "function" | "kernel_stack" | "raw_data") => true,
             ("ftrace", "funcgraph_entry" | "fgraph_retaddr_entry" | "funcgraph_exit") => true,
-            _ => format.form().is_some_and(|form| form.exact),
+            _ => self.form().is_some_and(|form| form.exact),
         }
     }
 
@@ -366,11 +372,20 @@ impl<'b> Fields<'b> for Everywhere<'b> {
     }
 }
 
-/// What an event of these bytes says.
-pub(crate) fn fuzz(format: &EventFormat, bytes: &[u8]) -> usize {
-    let (values, mut out) = (Everywhere(bytes), String::new());
+/// For the fuzz target: parses a format, decodes the bytes by it, and prints them.
+#[doc(hidden)]
+pub fn fuzz(bytes: &[u8]) -> usize {
+    let text = String::from_utf8_lossy(bytes);
+    let Some(format) = EventFormat::parse("fuzz", &text) else { return 0 };
+    let payload = bytes.get(..bytes.len().min(200)).unwrap_or(bytes);
+    for field in &format.fields {
+        let _ = field.number(payload, Endian::Little);
+        let _ = field.bytes(payload, Endian::Big);
+    }
+    let _ = States::from_print_fmt(&format.print_fmt);
+    let (values, mut out) = (Everywhere(payload), String::new());
     let kernel = printk::Kernel { layout: values.layout(), symbols: &Symbols::default() };
-    if let Some(form) = format.form() {
+    if let Some(form) = Form::of(&format) {
         form.put_of(values, &kernel, &mut out);
     }
     out.len()

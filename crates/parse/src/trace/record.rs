@@ -125,10 +125,16 @@ impl Kept {
     }
 }
 
+impl Named for Trace {
+    fn symbol(&self, address: u64) -> Option<(&str, u64)> {
+        self.symbols().symbol(address)
+    }
+}
+
 /// One record.
 #[derive(Clone, Copy)]
 pub struct Record<'t> {
-    trace: &'t Trace,
+    pub(super) trace: &'t Trace,
     item: &'t Item,
     payload: &'t [u8],
     /// When.

@@ -2,7 +2,8 @@
 
 use super::{AHEAD, Trace};
 use crate::merge::unit_boundary::Timed;
-use crate::ring::unit::{CpuPages, parallel};
+use crate::parallel::parallel;
+use crate::ring::unit::CpuPages;
 use crate::trace::record::{self, Item, Record};
 use sched::{Diagnostics, Ts};
 use std::ops::ControlFlow;

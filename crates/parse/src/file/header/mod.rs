@@ -14,10 +14,10 @@ use crate::bytes::{Bytes, Cursor, Endian, Eof};
 use crate::decode::format::EventFormat;
 use crate::error::Error;
 use crate::file::chunk::{self, Codec};
+use crate::file::page_layout::PageLayout;
 use crate::file::source::{FileBytes, Source};
 use crate::limits;
-use crate::ring::page::PageLayout;
-use crate::ring::unit::{Pool, parallel};
+use crate::parallel::{Pool, parallel};
 use sched::{Diagnostic, Diagnostics};
 use std::ops::Range;
 
@@ -324,7 +324,7 @@ impl Header {
         let shown = size.min(limits::DESCRIPTION as u64);
         let text = String::from_utf8_lossy(bytes.take(shown).map_err(bad(at))?).into_owned();
         bytes.pass(size.saturating_sub(shown)).map_err(bad(at))?;
-        self.layout = page_layout(&text, self.layout);
+        self.layout = self.layout.described(&text);
         let at = bytes.at();
         if bytes.take(13).map_err(bad(at))? != b"header_event\0" {
             return Err(bad(at)(Eof));
@@ -406,25 +406,6 @@ fn initial(bytes: &mut Bytes<'_>) -> Result<Initial, Error> {
         initial.first_options = bytes.u64().map_err(bad)?;
     }
     Ok(initial)
-}
-
-/// The layout of a page from the text of `header_page`: lines of `field: … name; offset:n; size:n;`.
-fn page_layout(text: &str, default: PageLayout) -> PageLayout {
-    let mut layout = default;
-    for line in text.lines() {
-        let part = |key: &str| {
-            let value = line.split(';').find_map(|p| p.trim().strip_prefix(key))?;
-            value.trim().parse::<usize>().ok().filter(|n| *n <= 1 << 20)
-        };
-        let Some(declaration) = line.split(';').next() else { continue };
-        let (Some(offset), Some(size)) = (part("offset:"), part("size:")) else { continue };
-        match declaration.split_whitespace().next_back() {
-            Some("commit") if matches!(size, 4 | 8) => (layout.commit, layout.long) = (offset, size),
-            Some("data") => layout.data = offset,
-            _ => {}
-        }
-    }
-    layout
 }
 
 /// For the fuzz target: reads a header and all the texts in it.
