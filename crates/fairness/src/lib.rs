@@ -30,10 +30,10 @@ use idling::IdleTimes;
 use rustc_hash::FxHashMap;
 use sched::event::escape;
 use sched::kthread::command;
-use sched::state::{Task, TaskId};
+use sched::state::Task;
 use sched::{
     Analysis, Chosen, Comm, CpuSpan, Dur, Kind, Lengths, Part, PerTask, Pid, SchedEvent, SchedState, Span, Summed,
-    TaskState, Ts,
+    TaskId, TaskState, Ts,
 };
 use std::cmp::Ordering;
 use timeline::Division;

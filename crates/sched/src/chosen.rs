@@ -1,7 +1,7 @@
-//! The tasks and CPUs that a figure is about, of all that a trace has.
+//! Selections of tasks: those that a figure or a number is about.
 
 use crate::analysis::Analysis;
-use crate::event::{Comm, Cpu, Pid, Ts, escape};
+use crate::event::{Comm, Pid, Ts, escape};
 use crate::kthread;
 use crate::span::Span;
 use crate::state::{SchedState, Task};
@@ -87,42 +87,6 @@ impl Analysis for Selected<'_> {
     }
 }
 
-/// Which CPUs are meant: all of them by default, or some. Telling takes the same time however many they are: it is
-/// asked at every event, of hundreds of CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ChosenCpus {
-    /// By number, whether the CPU is one of them; nothing where all are.
-    some: Option<Vec<bool>>,
-}
-
-impl ChosenCpus {
-    /// Only these.
-    pub fn only(cpus: impl IntoIterator<Item = Cpu>) -> ChosenCpus {
-        let mut some = Vec::new();
-        for cpu in cpus {
-            some.resize(some.len().max(cpu.index() + 1), false);
-            some[cpu.index()] = true;
-        }
-        ChosenCpus { some: Some(some) }
-    }
-
-    /// Whether all CPUs are meant.
-    pub fn are_all(&self) -> bool {
-        self.some.is_none()
-    }
-
-    /// Whether this CPU is one of them.
-    #[inline]
-    pub fn has(&self, cpu: Cpu) -> bool {
-        self.some.as_ref().is_none_or(|some| some.get(cpu.index()) == Some(&true))
-    }
-
-    /// Those that were named, in ascending order; none where all are meant.
-    pub fn named(&self) -> impl Iterator<Item = Cpu> {
-        (0..).map(Cpu).zip(self.some.iter().flatten()).filter_map(|(cpu, is)| is.then_some(cpu))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,15 +118,5 @@ mod tests {
         assert_eq!(["kworker/3:1", "k0"].map(|of| exclude.takes(Pid(7), || name(of))), [false, true]);
         assert!(is_called(name("migration/2"), "migration/N") && is_called(name("migration/2"), "migration/2"));
         assert!(!is_called(name("migration/2"), "migration/3"));
-    }
-
-    #[test]
-    fn some_cpus_or_all() {
-        let some = ChosenCpus::only([Cpu(9), Cpu(2)]);
-        assert!(some.has(Cpu(2)) && some.has(Cpu(9)) && !some.has(Cpu(0)) && !some.has(Cpu(10)) && !some.are_all());
-        assert_eq!(some.named().collect::<Vec<_>>(), [Cpu(2), Cpu(9)]);
-        let (all, none) = (ChosenCpus::default(), ChosenCpus::only([]));
-        assert!(all.are_all() && all.has(Cpu(4_000)) && all.named().next().is_none());
-        assert!(!none.are_all() && !none.has(Cpu(0)));
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::event::Cpu;
 use crate::span::TaskState;
-use crate::state::{SchedState, Task, TaskId};
+use crate::state::{SchedState, Task};
+use crate::task_id::TaskId;
 
 /// For which ways of counting a task counts: a bit for each.
 pub type Flags = u8;

@@ -1,6 +1,6 @@
 //! What an analysis keeps of each living task.
 
-use crate::state::TaskId;
+use crate::task_id::TaskId;
 
 /// A table by task. An entry of a task that has died is not found any more, and makes room for the
 /// next task that takes its place.

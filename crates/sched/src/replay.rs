@@ -6,7 +6,7 @@
 //! its reading: in 80 million events some 300,000, a tenth of a second.
 
 use crate::analysis::Analysis;
-use crate::chosen::ChosenCpus;
+use crate::chosen_cpus::ChosenCpus;
 use crate::diag::Diagnostics;
 use crate::event::{SchedEvent, Ts};
 use crate::pass::{EventSource, Pass};

@@ -1,7 +1,7 @@
 //! Spans: the facts that the state emits.
 
 use crate::event::{Comm, Cpu, Dur, Pid, Ts};
-use crate::state::TaskId;
+use crate::task_id::TaskId;
 use serde::Serialize;
 
 /// The state of a task. See `docs/definitions.md`, section 1.

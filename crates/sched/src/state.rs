@@ -37,6 +37,7 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use crate::lineage::{Kin, Lineage};
 use crate::span::{CpuSpan, Current, Span, TaskState};
+use crate::task_id::TaskId;
 use rustc_hash::FxHashMap;
 
 mod counts;
@@ -51,7 +52,7 @@ mod tasks;
 pub use counts::{Counts, Load, PartCounts};
 pub use current::CpuFold;
 pub use start::Start;
-pub use tasks::{Task, TaskId, Waking};
+pub use tasks::{Task, Waking};
 
 use counts::Tally;
 use seen::Seen;

@@ -1,6 +1,5 @@
 //! The arguments that all commands share, and what they come to for a given trace.
 
-use crate::session::Session;
 use anyhow::{Context, Result, bail};
 use machine::Machine;
 use regex::Regex;
@@ -299,26 +298,9 @@ pub(crate) struct TraceArgs {
     #[arg(value_name = "TRACE")]
     pub(crate) path: PathBuf,
     #[command(flatten)]
-    read: ReadArgs,
+    pub(crate) read: ReadArgs,
     #[command(flatten)]
-    window: WindowArgs,
-}
-
-impl TraceArgs {
-    /// Opens the trace.
-    pub(crate) fn open(&self) -> Result<Session> {
-        Session::open(&self.path, &self.read, &self.window)
-    }
-
-    /// Opens it, whatever its events are.
-    pub(crate) fn open_any(&self) -> Result<Session> {
-        Session::of_any_events(&self.path, &self.read, &self.window)
-    }
-
-    /// Opens it to list its events, which needs no clock that counts time.
-    pub(crate) fn open_listed(&self) -> Result<Session> {
-        Session::of_listed_events(&self.path, &self.read, &self.window)
-    }
+    pub(crate) window: WindowArgs,
 }
 
 /// Where reading begins
@@ -332,12 +314,6 @@ pub(crate) struct BeginArgs {
 }
 
 impl BeginArgs {
-    /// The events that a session's window needs.
-    pub(crate) fn events<'t>(&self, session: &'t Session) -> Result<tracedat::EventStream<'t>, tracedat::Error> {
-        let events = session.trace.events()?;
-        Ok(if self.fast_window { events.near(session.from) } else { events })
-    }
-
     /// Refuses what depends on who forked whom since the start of the trace.
     pub(crate) fn without_descent(&self, needed: bool, what: &str) -> Result<()> {
         if self.fast_window && needed {
@@ -381,8 +357,8 @@ impl TaskArgs {
         Ok(move |task: &Task, _: &SchedState| filter.takes(task.pid, || task.comm) && (!forked || task.kin.descends))
     }
 
-    /// Refuses what chooses no task of a trace.
-    pub(crate) fn check(&self, session: &Session) -> Result<()> {
+    /// The options that select tasks by name and number, as they are typed; empty without any.
+    pub(crate) fn typed(&self) -> String {
         let chosen = [
             self.tasks.as_ref().map(|tasks| format!("--tasks {tasks}")),
             self.exclude_tasks.as_ref().map(|tasks| format!("--exclude-tasks {tasks}")),
@@ -391,12 +367,7 @@ impl TaskArgs {
                 format!("--pid {}", pids.join(","))
             }),
         ];
-        let options: Vec<String> = chosen.into_iter().flatten().collect();
-        if options.is_empty() {
-            return Ok(());
-        }
-        let filter = self.filter()?;
-        session.needs_task(&options.join(" "), |pid, name| filter.takes(pid, || name))
+        chosen.into_iter().flatten().collect::<Vec<String>>().join(" ")
     }
 
     /// Whether names decide which.

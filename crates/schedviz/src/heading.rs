@@ -1,9 +1,11 @@
 //! What every figure says of its trace.
 
+use crate::args::repeatable;
 use crate::session::Session;
 use dat2graph::LaneReport;
 use sched::topology::format_cpu_list;
 use sched::{Diagnostic, Diagnostics, Dur};
+use timeline::page::Heading;
 
 /// What is missing from the part that is shown.
 pub(crate) struct Loss {
@@ -25,6 +27,28 @@ impl Loss {
             loss.cpu_time_ns = loss.cpu_time_ns.saturating_add(window.0);
         }
         loss
+    }
+}
+
+impl Session {
+    /// What surrounds a figure that does not show where events were lost: it says that some were.
+    pub(crate) fn general_heading(&self, diagnostics: &Diagnostics) -> Heading {
+        let mut warnings = general_warnings(self, diagnostics);
+        let gaps = diagnostics.count(Diagnostic::EventsLost);
+        if gaps > 0 {
+            warnings.insert(0, format!("Events were lost in {}: what happened there is missing.", places(gaps)));
+        }
+        self.heading(warnings)
+    }
+
+    /// What surrounds a figure in which the places where events were lost are hatched.
+    pub(crate) fn lossy_heading(&self, loss: &Loss, diagnostics: &Diagnostics) -> Heading {
+        self.heading(warnings(self, loss, diagnostics))
+    }
+
+    /// What surrounds a figure, with these warnings.
+    pub(crate) fn heading(&self, warnings: Vec<String>) -> Heading {
+        Heading { trace: self.name(), facts: facts(self), warnings, command: repeatable(std::env::args_os()) }
     }
 }
 

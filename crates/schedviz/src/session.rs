@@ -1,7 +1,6 @@
 //! A trace that was opened, and the part of it that is asked for.
 
-use crate::args::{BeginArgs, Lanes, ReadArgs, WindowArgs, name_of, named, repeatable};
-use crate::heading::{self, Loss};
+use crate::args::{BeginArgs, Lanes, ReadArgs, TaskArgs, TraceArgs, WindowArgs, name_of, named};
 use crate::output::Origin;
 use crate::progress;
 use anyhow::{Result, bail};
@@ -9,13 +8,11 @@ use dat2graph::Coloring;
 use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
 use sched::{
-    Analysis, Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Outcome, Pass, Pid, SchedEvent, Selected,
-    Selection, Topology, Ts, Window,
+    Analysis, Comm, Cpu, EventSource, Kind, Outcome, Pass, Pid, SchedEvent, Selected, Selection, Topology, Ts, Window,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
-use timeline::page::Heading;
 use tracedat::{EventStream, Trace, Want};
 
 /// What a command is about.
@@ -283,25 +280,41 @@ impl Session {
             coloring,
         }
     }
+}
 
-    /// What surrounds a figure that does not show where events were lost: it says that some were.
-    pub(crate) fn general_heading(&self, diagnostics: &Diagnostics) -> Heading {
-        let mut warnings = heading::general_warnings(self, diagnostics);
-        let gaps = diagnostics.count(Diagnostic::EventsLost);
-        if gaps > 0 {
-            warnings
-                .insert(0, format!("Events were lost in {}: what happened there is missing.", heading::places(gaps)));
+impl TraceArgs {
+    /// Opens the trace.
+    pub(crate) fn open(&self) -> Result<Session> {
+        Session::open(&self.path, &self.read, &self.window)
+    }
+
+    /// Opens it, whatever its events are.
+    pub(crate) fn open_any(&self) -> Result<Session> {
+        Session::of_any_events(&self.path, &self.read, &self.window)
+    }
+
+    /// Opens it to list its events, which needs no clock that counts time.
+    pub(crate) fn open_listed(&self) -> Result<Session> {
+        Session::of_listed_events(&self.path, &self.read, &self.window)
+    }
+}
+
+impl BeginArgs {
+    /// The events that a session's window needs.
+    pub(crate) fn events<'t>(&self, session: &'t Session) -> Result<tracedat::EventStream<'t>, tracedat::Error> {
+        let events = session.trace.events()?;
+        Ok(if self.fast_window { events.near(session.from) } else { events })
+    }
+}
+
+impl TaskArgs {
+    /// Refuses options that select no task of the trace.
+    pub(crate) fn check(&self, session: &Session) -> Result<()> {
+        let typed = self.typed();
+        if typed.is_empty() {
+            return Ok(());
         }
-        self.heading(warnings)
-    }
-
-    /// What surrounds a figure in which the places where events were lost are hatched.
-    pub(crate) fn lossy_heading(&self, loss: &Loss, diagnostics: &Diagnostics) -> Heading {
-        self.heading(heading::warnings(self, loss, diagnostics))
-    }
-
-    /// What surrounds a figure, with these warnings.
-    pub(crate) fn heading(&self, warnings: Vec<String>) -> Heading {
-        Heading { trace: self.name(), facts: heading::facts(self), warnings, command: repeatable(std::env::args_os()) }
+        let filter = self.filter()?;
+        session.needs_task(&typed, |pid, name| filter.takes(pid, || name))
     }
 }

@@ -1,21 +1,10 @@
 //! What comes together, as time passes, for one way of counting the waiters.
 
-use crate::sets::{Sets, WAYS};
+use crate::sets::{Sets, Situation, WAYS};
 use crate::{KEPT, Scene};
-use sched::episodes::{Amount, Episodes};
+use sched::episodes::Episodes;
 use sched::topology::Distance;
 use sched::{Dur, Ts};
-
-/// What holds between two changes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Situation {
-    /// What could have been done.
-    pub(crate) amount: Amount,
-    /// How many CPUs more could have been put to work if each unknown one were what makes it so.
-    pub(crate) doubt: u32,
-    /// The nearest that an idle and an overloaded CPU are, if it is violated and the topology known.
-    pub(crate) nearest: Option<Distance>,
-}
 
 /// The episodes, and what is told of them.
 #[derive(Clone, Debug)]

@@ -1,6 +1,5 @@
 //! The sets I and O, and how near they come, in constant time per change.
 
-use crate::count::Situation;
 use sched::counted::Flags;
 use sched::episodes::Amount;
 use sched::topology::Distance;
@@ -89,6 +88,17 @@ impl Cpus {
         let over = |way| Cpus::of(Cpus::OVERLOADED + way, u32::from(waiters.at(way) > 0));
         (0..WAYS).fold(Cpus::ZEROS, |sum, way| sum.add(over(way)))
     }
+}
+
+/// The violation between two changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Situation {
+    /// The work that could have been done.
+    pub(crate) amount: Amount,
+    /// How many more CPUs could have been put to work if each unknown CPU were idle or overloaded.
+    pub(crate) doubt: u32,
+    /// The smallest distance of an idle and an overloaded CPU, if there is a violation and the topology is known.
+    pub(crate) nearest: Option<Distance>,
 }
 
 /// How many CPUs are what, and how many tasks wait: of all, or what one adds.

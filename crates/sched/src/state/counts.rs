@@ -1,7 +1,7 @@
 //! The machine at a glance, in constant time per event.
 
 use super::{CpuState, SchedState};
-use crate::chosen::ChosenCpus;
+use crate::chosen_cpus::ChosenCpus;
 use crate::event::Cpu;
 use crate::span::Current;
 use serde::Serialize;

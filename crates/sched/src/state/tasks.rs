@@ -6,24 +6,10 @@
 use crate::event::{Comm, Cpu, Pid, TaskRef, Ts};
 use crate::lineage::Kin;
 use crate::span::{Span, TaskState};
+pub(super) use crate::task_id::Slot;
+use crate::task_id::TaskId;
 use rustc_hash::FxHashMap;
 
-/// One life of one pid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskId {
-    slot: Slot,
-    life: u32,
-}
-
-impl TaskId {
-    /// A small number that no other living task has: an index for tables by task. It is used
-    /// again once the task is dead.
-    pub fn index(self) -> usize {
-        self.slot as usize
-    }
-}
-
-pub(super) type Slot = u32;
 const NONE: Slot = Slot::MAX;
 
 /// A `sched_waking`, which begins a wakeup.
