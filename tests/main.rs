@@ -13,6 +13,7 @@ mod fairness;
 mod fast_window;
 mod figures;
 mod hotplug;
+mod imports;
 mod inputs;
 mod latency;
 mod laws;

@@ -7,6 +7,9 @@
 //! * [`Trace::cpu_reader`]: those of one CPU, in its own order, from any instant on;
 //! * [`Trace::records`]: every record of every kind in time order, its fields read on demand.
 //!
+//! The modules stand in rooms, each of which imports only from lower ones: the base (`bytes`, `error`, `limits`,
+//! `parallel`), then `text`, `decode`, `file`, `ring`, `merge` and `recover`, and `trace`.
+//!
 //! Nothing here panics, whatever the bytes. What leaves no event to trust is an [`Error`];
 //! everything else is a [`sched::Diagnostic`] with a count, and the rest of the file is read.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
