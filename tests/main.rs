@@ -35,4 +35,5 @@ mod stepper;
 mod structure;
 mod support;
 mod utilization;
+mod why;
 mod workcons;

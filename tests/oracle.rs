@@ -11,12 +11,12 @@ use utilization::Utilization;
 use workcons::WorkConservation;
 
 /// What is current on a CPU that is offline.
-const OFFLINE: i32 = -2;
+pub(crate) const OFFLINE: i32 = -2;
 
 /// Straight from the definitions: all events at once, everything counted anew at every instant.
-struct Slow {
-    current: BTreeMap<u32, Option<i32>>,
-    waiting: BTreeMap<i32, u32>,
+pub(crate) struct Slow {
+    pub(crate) current: BTreeMap<u32, Option<i32>>,
+    pub(crate) waiting: BTreeMap<i32, u32>,
     /// The traced command's first task, where the trace shows it,
     root: Option<i32>,
     /// and what descends from it, itself included from its exec on.
@@ -46,13 +46,30 @@ struct SlowFigures {
 impl Slow {
     fn measure(events: &[SchedEvent], wakeups: bool) -> SlowFigures {
         let Some(waiting) = Slow::waiting_at_start(events, wakeups) else {
-            return Slow::measure_from(events, BTreeMap::new(), true).0;
+            return Slow::measure_from(events, BTreeMap::new(), true, &mut |_, _| {}).0;
         };
-        let (figures, queued_unseen) = Slow::measure_from(events, waiting, !wakeups);
-        if queued_unseen { Slow::measure_from(events, BTreeMap::new(), true).0 } else { figures }
+        let (figures, queued_unseen) = Slow::measure_from(events, waiting, !wakeups, &mut |_, _| {});
+        if queued_unseen { Slow::measure_from(events, BTreeMap::new(), true, &mut |_, _| {}).0 } else { figures }
     }
 
-    fn measure_from(events: &[SchedEvent], waiting: BTreeMap<i32, u32>, incomplete: bool) -> (SlowFigures, bool) {
+    /// Shows `each` the state before each event and after it, and the event.
+    pub(crate) fn walk(events: &[SchedEvent], each: &mut dyn FnMut(&Slow, Option<&SchedEvent>)) {
+        let wakeups = of_kind(events, |kind| matches!(kind, Kind::Wakeup { .. }));
+        let from = match Slow::waiting_at_start(events, wakeups) {
+            Some(waiting) if !Slow::measure_from(events, waiting.clone(), !wakeups, &mut |_, _| {}).1 => {
+                (waiting, !wakeups)
+            }
+            _ => (BTreeMap::new(), true),
+        };
+        Slow::measure_from(events, from.0, from.1, each);
+    }
+
+    fn measure_from(
+        events: &[SchedEvent],
+        waiting: BTreeMap<i32, u32>,
+        incomplete: bool,
+        each: &mut dyn FnMut(&Slow, Option<&SchedEvent>),
+    ) -> (SlowFigures, bool) {
         let start = events.iter().map(|e| e.ts).min().unwrap_or_default();
         let mut slow = Slow {
             current: BTreeMap::new(),
@@ -71,6 +88,7 @@ impl Slow {
         let (offline_at_start, offline_behind) = Slow::offline(events);
         offline_at_start.into_iter().for_each(|cpu| slow.go_offline(cpu));
         let mut came: BTreeMap<(i32, u32), sched::Ts> = BTreeMap::new();
+        each(&slow, None);
         // What the reader concludes is concluded anew.
         for (place, event) in events.iter().enumerate().filter(|(_, event)| event.kind != Kind::Offline) {
             slow.add(&mut figures, event.ts.since(last).0);
@@ -94,8 +112,10 @@ impl Slow {
             for there in now {
                 came.entry(there).or_insert(event.ts);
             }
+            each(&slow, Some(event));
             if offline_behind.contains(&place) {
                 slow.go_offline(event.cpu.0);
+                each(&slow, Some(&SchedEvent { kind: Kind::Offline, ..*event }));
             }
         }
         (figures, slow.queued_unseen)
@@ -215,7 +235,7 @@ impl Slow {
         })
     }
 
-    fn is_application(&self, pid: i32) -> bool {
+    pub(crate) fn is_application(&self, pid: i32) -> bool {
         self.traced.contains(&pid)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("sched", &[]),
     ("draw", &[]),
     ("tracedat", &["sched"]),
@@ -20,6 +20,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("schedstat", &["sched"]),
     ("fairness", &["sched", "timeline", "draw"]),
     ("utilization", &["sched", "timeline", "draw"]),
+    ("why", &["sched", "workcons", "timeline", "draw"]),
     ("compare", &["draw", "timeline"]),
     ("traceevent", &[]),
     ("testkit", &["sched"]),
@@ -41,6 +42,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
             "stepper",
             "traceevent",
             "utilization",
+            "why",
             "workcons",
         ],
     ),

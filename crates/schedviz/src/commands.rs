@@ -13,6 +13,7 @@ mod running_waiting;
 mod schedstat;
 mod stepper;
 mod utilization;
+mod why;
 mod workcons;
 
 use anyhow::Result;
@@ -25,6 +26,7 @@ pub(crate) enum Command {
     Dat2graph(Box<dat2graph::Dat2graphArgs>),
     RunningWaiting(Box<running_waiting::RunningWaitingArgs>),
     Workcons(Box<workcons::WorkconsArgs>),
+    Why(Box<why::WhyArgs>),
     Stepper(Box<stepper::StepperArgs>),
     Events(Box<events::EventsArgs>),
     Latency(Box<latency::LatencyArgs>),
@@ -46,6 +48,7 @@ impl Command {
             Command::Info(args) => info::run(&args)?,
             Command::Dat2graph(args) => dat2graph::run(&args)?,
             Command::RunningWaiting(args) => running_waiting::run(&args)?,
+            Command::Why(args) => why::run(&args)?,
             Command::Stepper(args) => stepper::run(&args)?,
             Command::Events(args) => events::run(&args)?,
             Command::Latency(args) => latency::run(&args)?,

@@ -36,6 +36,7 @@ First steps:
   schedviz dat2graph trace.dat --min 3 --max 3.2 --color-by command
   schedviz running-waiting trace.dat --forked  when tasks of the command waited while cores idled
   schedviz workcons trace.dat                  how much of the time that was so
+  schedviz why trace.dat                       why tasks waited while cores idled
   schedviz stepper trace.dat --tui             the run queues, event by event
   schedviz events trace.dat --balance          who was moved where, and why
   schedviz latency trace.dat                   how long woken tasks waited to run

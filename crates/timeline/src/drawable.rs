@@ -3,7 +3,7 @@
 use sched::Dur;
 use std::fmt;
 
-/// A trace by its name. What a text tells of it comes with the command that draws it, to be copied and run.
+/// A trace by its name. A text about a part of it has the command that draws that part, to be copied and run.
 #[derive(Clone, Debug)]
 pub struct Drawable {
     name: String,
@@ -27,6 +27,11 @@ impl Drawable {
         let (from, to) = (start_ns.saturating_sub(margin), end.saturating_add(margin).min(last));
         format!("{} --min {:.6} --max {:.6}", self.command, from as f64 / 1e9, to as f64 / 1e9)
     }
+
+    /// The command that draws a part of the trace, with words in place of the times.
+    pub fn any_part(&self) -> String {
+        format!("{} --min START --max END", self.command)
+    }
 }
 
 impl fmt::Display for Drawable {
@@ -46,6 +51,7 @@ mod tests {
         assert_eq!(trace.part(500, Dur(8)), "draw a.dat --min 0.000000 --max 0.000002");
         let to_the_end = "draw a.dat --min 5.125000 --max 7.000001";
         assert_eq!(trace.part(5_500_000_000, Dur(1_499_999_999)), to_the_end);
+        assert_eq!(trace.any_part(), "draw a.dat --min START --max END");
         assert_eq!(trace.to_string(), "a.dat");
     }
 }

@@ -88,6 +88,35 @@ pub struct Options<'o> {
     pub strips: Option<(Ts, Ts)>,
 }
 
+impl Options<'_> {
+    /// The load of a CPU as the sets have it: a CPU that was not chosen counts as unobserved, one that is assumed to
+    /// idle as idle.
+    pub fn load(&self, cpu: Cpu, state: &SchedState) -> Load {
+        load(self, cpu, state)
+    }
+
+    /// Whether a task that begins to wait on `cpu` counts in the headline.
+    pub fn counts(&self, task: &Task, cpu: Cpu, state: &SchedState) -> bool {
+        flags(self, task, cpu, state) >> self.waiters as u8 & 1 == 1
+    }
+
+    /// Whether a task is one of the application, or of those chosen in its place.
+    pub fn is_application(&self, task: &Task, state: &SchedState) -> bool {
+        self.application.map_or(task.kin.descends, |application| application(task, state))
+    }
+
+    /// Why the waiting tasks of the application are unknown, and how to select tasks instead; nothing where they are
+    /// known.
+    pub fn why_application_is_unknown(&self, state: &SchedState) -> Option<String> {
+        let why = match state.why_application_is_unknown() {
+            _ if self.application.is_some() => None,
+            _ if self.without_descent => Some("forks before the window were not read"),
+            why => why,
+        };
+        why.map(|why| format!("the application is unknown: {why}; select tasks with --tasks"))
+    }
+}
+
 /// What is remembered of a long episode: the machine as it was when the episode had become long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Scene {
@@ -266,11 +295,7 @@ fn flags(options: &Options<'_>, task: &Task, cpu: Cpu, state: &SchedState) -> Fl
     if options.excluded.is_some_and(|excluded| excluded(task, state)) {
         return 0;
     }
-    let application = match options.application {
-        Some(application) => application(task, state),
-        None => task.kin.descends,
-    };
-    1 | u8::from(!is_bound(task.comm, cpu)) << 1 | u8::from(application) << 2
+    1 | u8::from(!is_bound(task.comm, cpu)) << 1 | u8::from(options.is_application(task, state)) << 2
 }
 
 /// The thresholds of every report and, where it is none of them, the one that judges.

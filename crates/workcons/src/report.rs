@@ -285,12 +285,6 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         _ => (window, false),
     };
     let mean = |integral: u128| if window.0 == 0 { 0.0 } else { integral as f64 / window.0 as f64 };
-    let by_descent = options.application.is_none();
-    let why_unknown = match state.why_application_is_unknown() {
-        _ if !by_descent => None,
-        _ if options.without_descent => Some("forks before the window were not read"),
-        why => why,
-    };
     let mut report = Report {
         window_ns: window,
         from_ns: start,
@@ -322,8 +316,8 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         },
         strips: strips.map_or_else(Vec::new, crate::strips::Gatherer::finish),
     };
-    if let Some(why) = why_unknown {
-        report.withhold_application(format!("the application is unknown: {why}; select tasks with --tasks"));
+    if let Some(why) = options.why_application_is_unknown(state) {
+        report.withhold_application(why);
     }
     report
 }

@@ -21,7 +21,7 @@ impl SchedState {
         };
         let entry = self.tasks.entry(slot);
         entry.undecided = None;
-        entry.waking = Some(Waking { by: event.pid, at: event.ts, previous: target });
+        entry.waking = Some(Waking { by: event.pid, at: event.ts, on: event.cpu, previous: target });
         if self.by_wakings {
             self.place(slot, target);
         }

@@ -19,6 +19,8 @@ pub struct Waking {
     pub by: Pid,
     /// The time of the event.
     pub at: Ts,
+    /// The CPU on which the event was recorded: the waker's.
+    pub on: Cpu,
     /// The CPU on which the woken task last was (`target_cpu`).
     pub previous: Cpu,
 }

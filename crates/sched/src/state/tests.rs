@@ -72,7 +72,7 @@ fn waking_changes_nothing_but_is_remembered() {
     let mut d = Drive::idle(2);
     d.at(3, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) });
     assert_eq!(d.state(7), Some(Blocked(Cpu(0))), "its previous CPU is the target");
-    let waking = |at| Some(Waking { by: Pid(9), at: Ts(at), previous: Cpu(0) });
+    let waking = |at| Some(Waking { by: Pid(9), at: Ts(at), on: Cpu(1), previous: Cpu(0) });
     assert_eq!(d.0.task_of(Pid(7)).unwrap().waking, waking(3));
     d.wakeup(5, 1, 7, 0);
     assert_eq!((d.state(7), d.0.queue_length(Cpu(0))), (Some(Waiting(Cpu(0))), 1));
@@ -127,7 +127,10 @@ fn without_wakeups_a_waking_of_a_running_task_is_settled_later() {
     let mut d = running();
     d.switch(8, 0, 0, R, 7);
     assert_eq!(d.closed(7), [(Blocked(Cpu(0)), 4, 8), (Waiting(Cpu(0)), 8, 8)]);
-    assert_eq!(d.0.task_of(Pid(7)).unwrap().waking, Some(Waking { by: Pid(9), at: Ts(3), previous: Cpu(0) }));
+    assert_eq!(
+        d.0.task_of(Pid(7)).unwrap().waking,
+        Some(Waking { by: Pid(9), at: Ts(3), on: Cpu(1), previous: Cpu(0) })
+    );
     assert_eq!(d.0.repaired(Diagnostic::UnseenWakeup), 0);
     // The waker migrates it: that is its placement.
     let mut d = running();

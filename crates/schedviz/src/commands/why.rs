@@ -1,0 +1,220 @@
+//! `schedviz why`: why tasks waited while CPUs idled, for one run in full, for several in a table.
+
+use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs};
+use crate::output::{Forms, Gives, Origin, OutputArgs};
+use crate::session::Session;
+use crate::{groups, warnings};
+use anyhow::Result;
+use sched::{Chosen, Diagnostics, Selected, Ts};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use timeline::Drawable;
+use why::{Why, WhyReport};
+use workcons::{Options, Waiters};
+
+/// Why tasks waited while CPUs idled, and which CPUs went idle beside waiting tasks
+///
+/// Two tables divide the violation of work conservation, as workcons measures it: the waiting by how each wait began
+/// and ended, the idling by how each idle stretch began and ended. A missed steal is a switch to idle while a task
+/// waits on another CPU.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+pub(crate) struct WhyArgs {
+    /// The recordings: one is reported in full, several in a table
+    #[arg(required_unless_present = "group")]
+    traces: Vec<PathBuf>,
+    /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
+    #[arg(long, value_name = "NAME=FILES")]
+    group: Vec<String>,
+    /// Which waiting tasks count [default: movable; application where --tasks, --pid or --forked choose]
+    #[arg(long, value_enum, value_name = "WHICH")]
+    waiters: Option<Waiters>,
+    /// Maximum number of rows to print of each table; the JSON has all
+    #[arg(long, default_value_t = 12, value_name = "N")]
+    rows: usize,
+    /// Print the tables as Markdown, for a mail
+    #[arg(long)]
+    markdown: bool,
+    /// Count CPUs without any event as idle; they take no part otherwise
+    #[arg(long)]
+    assume_idle: bool,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    begin: BeginArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The forms of its output.
+const GIVES: Gives = Gives::TEXT;
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz why trace.dat                               both tables, and the missed steals
+  schedviz why trace.dat --topology lscpu.json         with distances (lscpu -e -J > lscpu.json)
+  schedviz why trace.dat --forked --min 3 --max 3.2    waiting tasks of the traced command, in a window
+  schedviz why trace.dat --markdown                    for a mail
+  schedviz why --group on='on.*.dat' --group off='off.*.dat'";
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    runs: Vec<Run>,
+}
+
+/// A run.
+#[derive(Serialize)]
+struct Run {
+    trace: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
+    #[serde(flatten)]
+    report: WhyReport,
+    trust: Diagnostics,
+    #[serde(skip)]
+    drawable: Drawable,
+    /// Its first and last instant, which no other recording shares, under whatever name.
+    #[serde(skip)]
+    recording: Option<(Ts, Ts)>,
+}
+
+impl WhyArgs {
+    fn waiters(&self) -> Waiters {
+        let chosen = if self.tasks.chooses() { Waiters::Application } else { Waiters::default() };
+        self.waiters.unwrap_or(chosen)
+    }
+
+    /// Whether the tables depend on which tasks are the application.
+    fn depends_on_descent(&self) -> bool {
+        self.tasks.forked || self.waiters() == Waiters::Application && !self.tasks.chooses()
+    }
+}
+
+/// Measures and prints.
+pub(crate) fn run(args: &WhyArgs) -> Result<()> {
+    args.output.check(GIVES)?;
+    args.begin.without_descent(args.tasks.forked, "--forked")?;
+    args.begin.without_descent(args.depends_on_descent(), "--waiters application")?;
+    let mut files: Vec<(Option<String>, PathBuf)> = args.traces.iter().map(|t| (None, t.clone())).collect();
+    for group in &args.group {
+        let (name, members) = groups::members(group)?;
+        files.extend(members.into_iter().map(|path| (Some(name.clone()), path)));
+    }
+    let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
+    let mut runs: Vec<Run> = Vec::new();
+    for ((group, path), name) in files.iter().zip(names) {
+        let run = Run { trace: name, group: group.clone(), ..measure(args, path)? };
+        warnings::warn_of((files.len() > 1).then_some(&run.trace), &run.trust, &args.read);
+        let is_same = |other: &&Run| other.group == run.group && other.recording == run.recording;
+        if let (Some(name), Some(same)) = (group, runs.iter().find(is_same)) {
+            if !args.read.quiet {
+                eprintln!("schedviz: {}", groups::again(name, &run.trace, &same.trace));
+            }
+            continue;
+        }
+        runs.push(run);
+    }
+    let document = Document { schema: "schedviz/why/1", runs };
+    let forms = Forms::words(|| text(args, &document));
+    let first = files.first().map_or(Path::new("why"), |(_, path)| path);
+    args.output.give(&Origin::whole(first), "why", &document, forms, args.read.quiet)
+}
+
+/// Measures one run.
+fn measure(args: &WhyArgs, path: &Path) -> Result<Run> {
+    let session = Session::open(path, &args.read, &args.window)?;
+    args.tasks.check(&session)?;
+    let (application, excluded) = (args.tasks.chooser()?, args.tasks.excluder()?);
+    let options = Options {
+        cpus: session.shown.chosen.clone(),
+        assume_idle: if args.assume_idle { session.silent() } else { Vec::new() },
+        zero: session.start,
+        waiters: args.waiters(),
+        topology: session.topology.clone(),
+        application: args.tasks.chooses().then_some(&application),
+        excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
+        without_descent: args.begin.fast_window,
+        ..Options::default()
+    };
+    let selected = || Selected::new(options.application, args.depends_on_descent());
+    let analyses = || (Why::new(&options), selected());
+    let outcome = session.follow(&args.begin, session.window, analyses)?;
+    let (mut report, selection) = outcome.output;
+    session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
+    let (drawable, recording) = (session.drawable.clone(), session.trace.extent());
+    Ok(Run { trace: session.name(), group: None, report, trust: outcome.diagnostics, drawable, recording })
+}
+
+fn text(args: &WhyArgs, document: &Document) -> String {
+    match document.runs.as_slice() {
+        [run] if args.markdown => why::markdown(&run.report, &run.drawable, args.rows),
+        [run] => why::text(&run.report, &run.drawable, args.rows),
+        runs => table(runs, args.markdown),
+    }
+}
+
+/// A line for each run, and the medians of each group.
+fn table(runs: &[Run], markdown: bool) -> String {
+    let mut out = String::new();
+    let name = |run: &Run| run.group.as_ref().map_or(run.trace.clone(), |group| format!("{group}: {}", run.trace));
+    let mut rows: Vec<(String, [Option<f64>; 5])> = runs.iter().map(|run| (name(run), figures(&run.report))).collect();
+    let mut names: Vec<&String> = runs.iter().filter_map(|run| run.group.as_ref()).collect();
+    names.dedup();
+    for group in names {
+        let of_group: Vec<[Option<f64>; 5]> =
+            runs.iter().filter(|run| run.group.as_ref() == Some(group)).map(|run| figures(&run.report)).collect();
+        let median = |column: usize| {
+            let values: Vec<f64> = of_group.iter().filter_map(|row| row[column]).collect();
+            (!values.is_empty()).then(|| compare::Spread::of(&values).median)
+        };
+        rows.push((format!("{group}: median of {}", of_group.len()), std::array::from_fn(median)));
+    }
+    let heads = ["in violation", "waited", "idled", "missed steals", "within LLC"];
+    // Writing to a string cannot fail.
+    let _ = match markdown {
+        true => writeln!(out, "| run | {} |\n|---|---:|---:|---:|---:|---:|", heads.join(" | ")),
+        false => {
+            writeln!(out, "{:<28}{:>8}{:>10}{:>10}{:>10}{:>9}", "", "violated", "waited", "idled", "missed", "in LLC")
+        }
+    };
+    for (name, [violated, waited, idled, missed, near]) in rows {
+        let cell = |value: Option<f64>, digits: usize, unit: &str| {
+            value.map_or("-".to_owned(), |value| format!("{value:.digits$}{unit}"))
+        };
+        let cells = [
+            cell(violated, 2, " %"),
+            cell(waited, 3, " s"),
+            cell(idled, 3, " s"),
+            cell(missed, 0, ""),
+            cell(near, 0, ""),
+        ];
+        let _ = match markdown {
+            true => writeln!(out, "| {name} | {} |", cells.join(" | ")),
+            false => {
+                let [violated, waited, idled, missed, near] = cells;
+                writeln!(out, "{name:<28}{violated:>8}{waited:>10}{idled:>10}{missed:>10}{near:>9}")
+            }
+        };
+    }
+    out
+}
+
+/// The time in violation in percent, the waiting and the idling in violation in seconds, the missed steals, and those
+/// within the last-level cache.
+fn figures(report: &WhyReport) -> [Option<f64>; 5] {
+    let missed = report.missed.as_ref();
+    [
+        report.violation_percent,
+        report.waiting.as_ref().map(|rows| rows.total_ns.seconds()),
+        report.idling.as_ref().map(|rows| rows.total_ns.seconds()),
+        missed.map(|missed| missed.number as f64),
+        missed.and_then(|missed| missed.within_llc).map(|number| number as f64),
+    ]
+}

@@ -1,0 +1,322 @@
+//! How waits and idle stretches begin and end (`docs/definitions.md`, section 7).
+
+use crate::sets::Nearest;
+use sched::Cause;
+
+/// The CPU on which a wakeup placed its task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Placed {
+    /// The CPU on which the task last ran.
+    Previous,
+    /// The CPU of the waker.
+    Waker,
+    /// Another CPU.
+    Elsewhere,
+    /// A CPU that cannot be classified: the trace shows neither the previous CPU nor the waker's.
+    Unknown,
+}
+
+/// The kind of task that took the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum By {
+    /// A task of the application.
+    Application,
+    /// A task of another program.
+    Other,
+    /// A task of the real-time or the deadline class.
+    RealTime,
+    /// A kernel thread, the stopper included.
+    Kernel,
+}
+
+/// How a wait began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitOrigin {
+    /// A wakeup placed the task there, while the nearest idle CPU was that far from it.
+    Woken(Placed, Nearest),
+    /// A fork placed the task there.
+    Forked,
+    /// The task ran there and was preempted.
+    Preempted(By),
+    /// The task ran there and stayed runnable while the CPU went idle.
+    HeldBack,
+    /// The task waited elsewhere and was moved there.
+    Moved(Cause),
+    /// A wakeup or a fork placed the task on an idle CPU, which then ran another task.
+    Overtaken,
+    /// The task waited there when the window began.
+    AtStart,
+    /// No event shows it.
+    Unknown,
+}
+
+/// Why a CPU is free for another task: how its running task left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Left {
+    /// It went to sleep.
+    Slept,
+    /// It exited.
+    Exited,
+    /// The stopper took its place and moved a task away.
+    Moved,
+    /// It was preempted.
+    Preempted,
+    /// The CPU idled.
+    Idle,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitEnd {
+    /// The task ran there, since the running task left.
+    Ran(Left),
+    /// The task was moved away.
+    Moved(Cause),
+    /// The task was blocked again.
+    Blocked,
+    /// The task died.
+    Died,
+    /// No event shows it.
+    Unknown,
+    /// The window ended.
+    WindowEnd,
+}
+
+/// How an idle stretch began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IdleOrigin {
+    /// The last task went to sleep.
+    Slept,
+    /// The last task exited.
+    Exited,
+    /// The stopper ran last and moved a task away.
+    Moved(Cause),
+    /// Tasks were queued on the CPU and did not run: they were throttled or held back.
+    HeldBack,
+    /// The CPU idled when the window began.
+    AtStart,
+    /// No event shows it.
+    Unknown,
+}
+
+/// How an idle stretch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IdleEnd {
+    /// A wakeup placed a task there.
+    Woken,
+    /// A fork placed a task there.
+    Forked,
+    /// A task was moved there.
+    Moved(Cause),
+    /// A task ran that had been held back.
+    Released,
+    /// The CPU went offline.
+    Offline,
+    /// No event shows it.
+    Unknown,
+    /// The window ended.
+    WindowEnd,
+}
+
+/// A category: its key in JSON, what distinguishes it further, and its words for people.
+pub(crate) trait Category: Copy + Ord + std::hash::Hash {
+    /// Its name in JSON.
+    fn key(self) -> &'static str;
+
+    /// The cause of the migration, if it is one.
+    fn cause(self) -> Option<Cause>;
+
+    /// The same with the cause that was found.
+    fn caused_by(self, cause: Cause) -> Self;
+
+    /// The nearest idle CPU, where that distinguishes categories.
+    fn nearest_idle(self) -> Option<Nearest> {
+        None
+    }
+
+    /// For people.
+    fn words(self) -> String;
+}
+
+impl Category for WaitOrigin {
+    fn key(self) -> &'static str {
+        match self {
+            WaitOrigin::Woken(Placed::Previous, _) => "woken-on-previous-cpu",
+            WaitOrigin::Woken(Placed::Waker, _) => "woken-on-waker-cpu",
+            WaitOrigin::Woken(Placed::Elsewhere, _) => "woken-elsewhere",
+            WaitOrigin::Woken(Placed::Unknown, _) => "woken-from-unknown-cpu",
+            WaitOrigin::Forked => "forked",
+            WaitOrigin::Preempted(By::Application) => "preempted-by-application",
+            WaitOrigin::Preempted(By::Other) => "preempted-by-other",
+            WaitOrigin::Preempted(By::RealTime) => "preempted-by-real-time",
+            WaitOrigin::Preempted(By::Kernel) => "preempted-by-kernel-thread",
+            WaitOrigin::HeldBack => "held-back",
+            WaitOrigin::Moved(_) => "moved",
+            WaitOrigin::Overtaken => "queued-on-idle-cpu",
+            WaitOrigin::AtStart => "at-start",
+            WaitOrigin::Unknown => "unknown",
+        }
+    }
+
+    fn cause(self) -> Option<Cause> {
+        if let WaitOrigin::Moved(cause) = self { Some(cause) } else { None }
+    }
+
+    fn caused_by(self, cause: Cause) -> Self {
+        if let WaitOrigin::Moved(_) = self { WaitOrigin::Moved(cause) } else { self }
+    }
+
+    fn nearest_idle(self) -> Option<Nearest> {
+        if let WaitOrigin::Woken(_, nearest) = self { Some(nearest) } else { None }
+    }
+
+    fn words(self) -> String {
+        let where_idle = |nearest| match nearest {
+            Nearest::Itself => "it idled",
+            Nearest::Core => "idle on core",
+            Nearest::Llc => "idle in LLC",
+            Nearest::Node => "idle on node",
+            Nearest::Beyond => "idle beyond",
+            Nearest::Somewhere => "some idle",
+            Nearest::Nowhere => "none idle",
+        };
+        match self {
+            WaitOrigin::Woken(placed, nearest) => {
+                let placed = match placed {
+                    Placed::Previous => "on previous CPU",
+                    Placed::Waker => "on waker's CPU",
+                    Placed::Elsewhere => "elsewhere",
+                    Placed::Unknown => "from unknown CPU",
+                };
+                format!("woken {placed}, {}", where_idle(nearest))
+            }
+            WaitOrigin::Forked => "placed at fork".into(),
+            WaitOrigin::Preempted(By::Application) => "preempted by the application".into(),
+            WaitOrigin::Preempted(By::Other) => "preempted by another task".into(),
+            WaitOrigin::Preempted(By::RealTime) => "preempted by a real-time task".into(),
+            WaitOrigin::Preempted(By::Kernel) => "preempted by a kernel thread".into(),
+            WaitOrigin::HeldBack => "held back while the CPU idled".into(),
+            WaitOrigin::Moved(cause) => format!("moved there: {}", short(cause)),
+            WaitOrigin::Overtaken => "queued on idle CPU, other task ran".into(),
+            WaitOrigin::AtStart => "already waiting at the start".into(),
+            WaitOrigin::Unknown => "unknown".into(),
+        }
+    }
+}
+
+impl Category for WaitEnd {
+    fn key(self) -> &'static str {
+        match self {
+            WaitEnd::Ran(Left::Slept) => "ran-after-sleep",
+            WaitEnd::Ran(Left::Exited) => "ran-after-exit",
+            WaitEnd::Ran(Left::Moved) => "ran-after-move",
+            WaitEnd::Ran(Left::Preempted) => "ran-by-preemption",
+            WaitEnd::Ran(Left::Idle) => "ran-after-idle",
+            WaitEnd::Moved(_) => "moved",
+            WaitEnd::Blocked => "blocked",
+            WaitEnd::Died => "died",
+            WaitEnd::Unknown => "unknown",
+            WaitEnd::WindowEnd => "window-end",
+        }
+    }
+
+    fn cause(self) -> Option<Cause> {
+        if let WaitEnd::Moved(cause) = self { Some(cause) } else { None }
+    }
+
+    fn caused_by(self, cause: Cause) -> Self {
+        if let WaitEnd::Moved(_) = self { WaitEnd::Moved(cause) } else { self }
+    }
+
+    fn words(self) -> String {
+        match self {
+            WaitEnd::Ran(Left::Slept) => "ran: the running task slept".into(),
+            WaitEnd::Ran(Left::Exited) => "ran: the running task exited".into(),
+            WaitEnd::Ran(Left::Moved) => "ran: the stopper moved a task".into(),
+            WaitEnd::Ran(Left::Preempted) => "ran: it preempted".into(),
+            WaitEnd::Ran(Left::Idle) => "ran: the CPU had gone idle".into(),
+            WaitEnd::Moved(cause) => format!("moved: {}", short(cause)),
+            WaitEnd::Blocked => "blocked again".into(),
+            WaitEnd::Died => "died".into(),
+            WaitEnd::Unknown => "unknown".into(),
+            WaitEnd::WindowEnd => "end of the window".into(),
+        }
+    }
+}
+
+impl Category for IdleOrigin {
+    fn key(self) -> &'static str {
+        match self {
+            IdleOrigin::Slept => "slept",
+            IdleOrigin::Exited => "exited",
+            IdleOrigin::Moved(_) => "moved",
+            IdleOrigin::HeldBack => "held-back",
+            IdleOrigin::AtStart => "at-start",
+            IdleOrigin::Unknown => "unknown",
+        }
+    }
+
+    fn cause(self) -> Option<Cause> {
+        if let IdleOrigin::Moved(cause) = self { Some(cause) } else { None }
+    }
+
+    fn caused_by(self, cause: Cause) -> Self {
+        if let IdleOrigin::Moved(_) = self { IdleOrigin::Moved(cause) } else { self }
+    }
+
+    fn words(self) -> String {
+        match self {
+            IdleOrigin::Slept => "the last task slept".into(),
+            IdleOrigin::Exited => "the last task exited".into(),
+            IdleOrigin::Moved(cause) => format!("a task was moved: {}", short(cause)),
+            IdleOrigin::HeldBack => "queued tasks were held back".into(),
+            IdleOrigin::AtStart => "already idle at the start".into(),
+            IdleOrigin::Unknown => "unknown".into(),
+        }
+    }
+}
+
+impl Category for IdleEnd {
+    fn key(self) -> &'static str {
+        match self {
+            IdleEnd::Woken => "woken",
+            IdleEnd::Forked => "forked",
+            IdleEnd::Moved(_) => "moved",
+            IdleEnd::Released => "released",
+            IdleEnd::Offline => "offline",
+            IdleEnd::Unknown => "unknown",
+            IdleEnd::WindowEnd => "window-end",
+        }
+    }
+
+    fn cause(self) -> Option<Cause> {
+        if let IdleEnd::Moved(cause) = self { Some(cause) } else { None }
+    }
+
+    fn caused_by(self, cause: Cause) -> Self {
+        if let IdleEnd::Moved(_) = self { IdleEnd::Moved(cause) } else { self }
+    }
+
+    fn words(self) -> String {
+        match self {
+            IdleEnd::Woken => "a task was woken there".into(),
+            IdleEnd::Forked => "a task was forked there".into(),
+            IdleEnd::Moved(cause) => format!("moved there: {}", short(cause)),
+            IdleEnd::Released => "a task held back ran".into(),
+            IdleEnd::Offline => "the CPU went offline".into(),
+            IdleEnd::Unknown => "unknown".into(),
+            IdleEnd::WindowEnd => "end of the window".into(),
+        }
+    }
+}
+
+/// A cause in few letters.
+pub(crate) fn short(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Wakeup => "at its wakeup",
+        Cause::NewIdle => "new-idle pull",
+        Cause::Stopper => "active balance or affinity",
+        Cause::RealTime => "real-time",
+        other => other.name(),
+    }
+}

@@ -1,0 +1,170 @@
+//! The rows of both tables, and the parts whose migration has no settled cause yet.
+
+use crate::category::{Category, IdleEnd, IdleOrigin, WaitEnd, WaitOrigin};
+use rustc_hash::FxHashMap;
+use sched::{Cause, Comm, Cpu, Dur, Lengths, Pid, Ts};
+
+/// A migration: its task, its time and its destination.
+pub(crate) type MoveKey = (Pid, Ts, Cpu);
+
+/// A wait or an idle stretch with its time in violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    /// The time in violation, in nanoseconds.
+    pub(crate) violated: u64,
+    pub(crate) start: Ts,
+    pub(crate) end: Ts,
+    pub(crate) cpu: Cpu,
+    /// The task that waited; [`Pid::IDLE`] for an idle stretch.
+    pub(crate) pid: Pid,
+    pub(crate) command: Comm,
+}
+
+/// A case with its categories. A category that is a migration of unsettled cause has a key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<O, E> {
+    pub(crate) origin: (O, Option<MoveKey>),
+    pub(crate) end: (E, Option<MoveKey>),
+    pub(crate) case: Case,
+}
+
+impl<O: Category, E: Category> Part<O, E> {
+    fn settle(&mut self, key: MoveKey, cause: Cause) {
+        if self.origin.1 == Some(key) {
+            self.origin = (self.origin.0.caused_by(cause), None);
+        }
+        if self.end.1 == Some(key) {
+            self.end = (self.end.0.caused_by(cause), None);
+        }
+    }
+
+    /// The migrations whose causes are not settled yet.
+    fn unsettled(&self) -> impl Iterator<Item = MoveKey> + use<O, E> {
+        self.origin.1.into_iter().chain(self.end.1)
+    }
+}
+
+/// The cases of one pair of origin and end.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) lengths: Lengths,
+    pub(crate) longest: Case,
+}
+
+/// A table: the rows by origin and end, and the parts that wait for a cause.
+#[derive(Clone, Debug)]
+pub(crate) struct Table<O, E> {
+    pub(crate) rows: FxHashMap<(O, E), Row>,
+    /// The parts that wait; a part that waits for two causes can see them settled in any order.
+    parked: Vec<Option<Part<O, E>>>,
+    free: Vec<usize>,
+    /// The places in `parked` of the parts that wait for a migration.
+    places: FxHashMap<MoveKey, Vec<usize>>,
+}
+
+impl<O, E> Default for Table<O, E> {
+    fn default() -> Table<O, E> {
+        Table { rows: FxHashMap::default(), parked: Vec::new(), free: Vec::new(), places: FxHashMap::default() }
+    }
+}
+
+impl<O: Category, E: Category> Table<O, E> {
+    /// Takes a case; one without any time in violation is in no row.
+    pub(crate) fn take(&mut self, part: Part<O, E>) {
+        if part.case.violated == 0 {
+            return;
+        }
+        if part.unsettled().next().is_none() {
+            return self.count(part);
+        }
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.parked.push(None);
+            self.parked.len() - 1
+        });
+        part.unsettled().for_each(|key| self.places.entry(key).or_default().push(place));
+        self.parked[place] = Some(part);
+    }
+
+    fn count(&mut self, Part { origin, end, case }: Part<O, E>) {
+        let fresh = || Row { lengths: Lengths::default(), longest: case };
+        let row = self.rows.entry((origin.0, end.0)).or_insert_with(fresh);
+        row.lengths.add(Dur(case.violated));
+        // The longest, and among equals the first.
+        let rank = |c: &Case| (std::cmp::Reverse(c.violated), c.start, c.cpu, c.pid);
+        if rank(&case) < rank(&row.longest) {
+            row.longest = case;
+        }
+    }
+
+    /// A migration has this cause.
+    pub(crate) fn settle(&mut self, key: MoveKey, cause: Cause) {
+        if self.places.is_empty() {
+            return;
+        }
+        for place in self.places.remove(&key).unwrap_or_default() {
+            let Some(part) = &mut self.parked[place] else { continue };
+            part.settle(key, cause);
+            if part.unsettled().next().is_none() {
+                let part = self.parked[place].take();
+                self.free.push(place);
+                part.into_iter().for_each(|part| self.count(part));
+            }
+        }
+    }
+
+    /// No cause will be settled any more.
+    pub(crate) fn finish(&mut self) {
+        while let Some(key) = self.places.keys().next().copied() {
+            self.settle(key, Cause::Unknown);
+        }
+    }
+
+    /// The time in all rows, in nanoseconds.
+    pub(crate) fn total(&self) -> u64 {
+        self.rows.values().fold(0, |sum: u64, row| sum.saturating_add(row.lengths.total().0))
+    }
+}
+
+pub(crate) type Waits = Table<WaitOrigin, WaitEnd>;
+pub(crate) type Stretches = Table<IdleOrigin, IdleEnd>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(violated: u64, start: i64) -> Case {
+        Case { violated, start: Ts(start), end: Ts(start), cpu: Cpu(0), pid: Pid(7), command: Comm::EMPTY }
+    }
+
+    #[test]
+    fn a_part_waits_for_the_causes_of_both_its_migrations() {
+        let (first, second) = ((Pid(7), Ts(1), Cpu(0)), (Pid(7), Ts(9), Cpu(1)));
+        let mut waits = Waits::default();
+        let moved = Cause::Unknown;
+        let part = |violated| Part {
+            origin: (WaitOrigin::Moved(moved), Some(first)),
+            end: (WaitEnd::Moved(moved), Some(second)),
+            case: case(violated, 1),
+        };
+        waits.take(part(5));
+        waits.take(part(0));
+        waits.settle(second, Cause::Idle);
+        assert!(waits.rows.is_empty(), "its first migration has no cause yet");
+        waits.settle(first, Cause::NewIdle);
+        let row = &waits.rows[&(WaitOrigin::Moved(Cause::NewIdle), WaitEnd::Moved(Cause::Idle))];
+        assert_eq!((row.lengths.count(), row.longest, waits.total()), (1, case(5, 1), 5));
+        waits.take(part(2));
+        waits.finish();
+        assert_eq!((waits.rows.len(), waits.total()), (2, 7), "the unsettled ones count as unknown");
+    }
+
+    #[test]
+    fn the_first_of_the_longest_cases_is_kept() {
+        let mut waits = Waits::default();
+        for (violated, start) in [(3, 50), (8, 40), (8, 30), (2, 10)] {
+            let (origin, end) = ((WaitOrigin::Forked, None), (WaitEnd::Died, None));
+            waits.take(Part { origin, end, case: case(violated, start) });
+        }
+        assert_eq!(waits.rows[&(WaitOrigin::Forked, WaitEnd::Died)].longest, case(8, 30));
+    }
+}

@@ -1,0 +1,457 @@
+//! Why tasks waited while CPUs idled.
+//!
+//! `workcons` measures for how long work conservation was violated. This crate divides two sums of that time, to the
+//! nanosecond: the waiting in violation, ∫ V · Σ counted waiters on overloaded CPUs, among the waits, and the idling in
+//! violation, ∫ V · |I|, among the idle stretches. Each wait and each idle stretch has one origin and one end
+//! (`docs/definitions.md`, section 7). The sets are those of `workcons`, with the same options.
+//!
+//! It also counts the *missed steals*: the switches to idle while a counted task waits on another CPU.
+
+mod category;
+mod ledger;
+mod missed;
+mod report;
+mod sets;
+mod text;
+
+pub use category::{By, IdleEnd, IdleOrigin, Left, Placed, WaitEnd, WaitOrigin};
+pub use missed::{Missed, MissedRow};
+pub use report::{Longest, Row, Rows, WhyReport};
+pub use sets::Nearest;
+pub use text::{markdown, text};
+
+use ledger::{Case, MoveKey, Part, Stretches, Waits};
+use missed::MissedSteals;
+use sched::kthread::{is_any_stopper, is_stopper};
+use sched::{
+    Analysis, Cause, Causes, Comm, Cpu, Current, Kind, Load, Migration, PerTask, Pid, SchedEvent, SchedState, Span,
+    StateClass, Task, TaskId, TaskState, Ts,
+};
+use sets::{Role, Sets};
+use workcons::Options;
+
+/// A wait that has not ended.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    cpu: Cpu,
+    start: Ts,
+    /// The reading of the violated time of its CPU when it began.
+    reading: u64,
+    origin: (WaitOrigin, Option<MoveKey>),
+    counted: bool,
+    /// Its CPU idled when it began.
+    on_idle: bool,
+}
+
+/// The track of a living task.
+#[derive(Clone, Copy, Debug, Default)]
+struct Track {
+    last_ran: Option<Cpu>,
+    wait: Option<Wait>,
+}
+
+/// An idle stretch that has not ended.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    start: Ts,
+    reading: u64,
+    origin: (IdleOrigin, Option<MoveKey>),
+    /// It began with a missed steal from that far.
+    missed: Option<Nearest>,
+}
+
+/// The track of a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct CpuTrack {
+    stretch: Option<Stretch>,
+    /// The migration that the stopper made since it was switched in, with its cause once that is settled.
+    stopped: Option<(MoveKey, Option<Cause>)>,
+}
+
+/// The analysis.
+pub struct Why<'o> {
+    options: &'o Options<'o>,
+    start: Ts,
+    sets: Sets,
+    tasks: PerTask<Track>,
+    cpus: Vec<CpuTrack>,
+    causes: Causes,
+    settled: Vec<Migration>,
+    waits: Waits,
+    stretches: Stretches,
+    missed: MissedSteals,
+}
+
+impl<'o> Why<'o> {
+    /// With these options.
+    pub fn new(options: &'o Options<'o>) -> Why<'o> {
+        Why {
+            options,
+            start: Ts(0),
+            sets: Sets::new(&options.topology),
+            tasks: PerTask::default(),
+            cpus: Vec::new(),
+            causes: Causes::default(),
+            settled: Vec::new(),
+            waits: Waits::default(),
+            stretches: Stretches::default(),
+            missed: MissedSteals::default(),
+        }
+    }
+
+    fn cpu(&mut self, cpu: Cpu) -> &mut CpuTrack {
+        if cpu.index() >= self.cpus.len() {
+            self.cpus.resize(cpu.index() + 1, CpuTrack::default());
+        }
+        &mut self.cpus[cpu.index()]
+    }
+
+    /// Changes the track of a task.
+    fn track(&mut self, task: TaskId, change: impl FnOnce(&mut Track)) {
+        match self.tasks.get_mut(task) {
+            Some(track) => change(track),
+            None => {
+                let mut track = Track::default();
+                change(&mut track);
+                self.tasks.insert(task, track);
+            }
+        }
+    }
+
+    /// The role of a CPU, given its counted waiters.
+    fn role(&self, cpu: Cpu, state: &SchedState) -> Role {
+        match self.options.load(cpu, state) {
+            Load::Idle => Role::Idle,
+            Load::Busy | Load::Overloaded if self.sets.waiters(cpu) > 0 => Role::Overloaded,
+            _ => Role::Neither,
+        }
+    }
+
+    fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        let now = event.ts;
+        let mut ran = None;
+        for span in state.spans() {
+            match span.state {
+                TaskState::Waiting(_) => {
+                    let origin = self.wait_ends(span, event, state);
+                    if span.next == TaskState::Running(event.cpu) {
+                        ran = origin;
+                    }
+                }
+                TaskState::Running(cpu) => self.track(span.task, |track| track.last_ran = Some(cpu)),
+                _ => {}
+            }
+            if let TaskState::Waiting(cpu) = span.next
+                && let Some(task) = state.task(span.task)
+            {
+                let origin = self.origin(task, span, event, state);
+                self.wait_begins(task, cpu, origin, now, state);
+            }
+        }
+        for cpu in state.touched() {
+            self.sets.turn(*cpu, self.role(*cpu, state), now);
+        }
+        for span in state.cpu_spans() {
+            if span.current == Current::Idle {
+                self.stretch_ends(span.cpu, idle_end(event, span.cpu, ran, state), now);
+            }
+        }
+        for span in state.cpu_spans() {
+            if state.current(span.cpu) == Current::Idle && self.cpu(span.cpu).stretch.is_none() {
+                self.stretch_begins(span.cpu, event, state);
+            }
+        }
+        if let Kind::Switch { prev, next, .. } = event.kind {
+            if prev.pid.is_idle() && !next.pid.is_idle() && state.queue_length(event.cpu) > 0 {
+                self.overtake(event.cpu, state);
+            }
+            self.cpu(event.cpu).stopped = None;
+        }
+    }
+
+    /// A task joins the queue of `cpu`.
+    fn wait_begins(
+        &mut self,
+        task: &Task,
+        cpu: Cpu,
+        origin: (WaitOrigin, Option<MoveKey>),
+        now: Ts,
+        state: &SchedState,
+    ) {
+        let counted = self.options.counts(task, cpu, state);
+        let reading = self.sets.reading(cpu, Role::Overloaded, now);
+        let on_idle = state.current(cpu) == Current::Idle;
+        let wait = Wait { cpu, start: now, reading, origin, counted, on_idle };
+        self.track(task.id(), |track| track.wait = Some(wait));
+        if counted {
+            self.sets.waiter(cpu, 1);
+        }
+    }
+
+    /// The task of `span` leaves its queue; how its wait began.
+    fn wait_ends(
+        &mut self,
+        span: &Span,
+        event: &SchedEvent,
+        state: &SchedState,
+    ) -> Option<(WaitOrigin, Option<MoveKey>)> {
+        let wait = self.tasks.get_mut(span.task)?.wait.take()?;
+        let end = self.wait_end(span, event);
+        let command = state.task(span.task).map_or(Comm::EMPTY, |task| task.comm);
+        self.close_wait(wait, end, (span.pid, command), event.ts);
+        Some(wait.origin)
+    }
+
+    fn close_wait(&mut self, wait: Wait, end: (WaitEnd, Option<MoveKey>), task: (Pid, Comm), now: Ts) {
+        if !wait.counted {
+            return;
+        }
+        self.sets.waiter(wait.cpu, -1);
+        let violated = self.sets.reading(wait.cpu, Role::Overloaded, now).saturating_sub(wait.reading);
+        let (pid, command) = task;
+        let case = Case { violated, start: wait.start, end: now, cpu: wait.cpu, pid, command };
+        self.waits.take(Part { origin: wait.origin, end, case });
+    }
+
+    fn wait_end(&self, span: &Span, event: &SchedEvent) -> (WaitEnd, Option<MoveKey>) {
+        let end = match (span.next, event.kind) {
+            (TaskState::Running(cpu), Kind::Switch { next, .. })
+                if span.ended && span.state == TaskState::Waiting(cpu) && next.pid == span.pid =>
+            {
+                WaitEnd::Ran(self.left(event))
+            }
+            (TaskState::Waiting(_), Kind::Migrate { task, dest, .. }) if task.pid == span.pid => {
+                return (WaitEnd::Moved(Cause::Unknown), Some((span.pid, event.ts, dest)));
+            }
+            (TaskState::Blocked(_), _) => WaitEnd::Blocked,
+            (TaskState::Dead, _) => WaitEnd::Died,
+            _ => WaitEnd::Unknown,
+        };
+        (end, None)
+    }
+
+    /// How the task left that a switch took from its CPU.
+    fn left(&self, event: &SchedEvent) -> Left {
+        let Kind::Switch { prev, state, .. } = event.kind else { return Left::Slept };
+        let stopped = self.cpus.get(event.cpu.index()).and_then(|cpu| cpu.stopped);
+        match state.class {
+            _ if prev.pid.is_idle() => Left::Idle,
+            StateClass::Runnable | StateClass::Preempted => Left::Preempted,
+            StateClass::Dead => Left::Exited,
+            StateClass::Blocked if stopped.is_some() && is_stopper(prev.comm, event.cpu) => Left::Moved,
+            StateClass::Blocked => Left::Slept,
+        }
+    }
+
+    /// How the wait begins that `span` led to.
+    fn origin(
+        &self,
+        task: &Task,
+        span: &Span,
+        event: &SchedEvent,
+        state: &SchedState,
+    ) -> (WaitOrigin, Option<MoveKey>) {
+        let TaskState::Waiting(cpu) = span.next else { return (WaitOrigin::Unknown, None) };
+        let is_it = |pid: Pid| pid == span.pid;
+        let origin = match event.kind {
+            Kind::Migrate { task: moved, dest, .. } if is_it(moved.pid) && !state.has_placed() => {
+                return (WaitOrigin::Moved(Cause::Unknown), Some((span.pid, event.ts, dest)));
+            }
+            Kind::Wakeup { task: woken, .. } | Kind::Waking { task: woken, .. } | Kind::Migrate { task: woken, .. }
+                if is_it(woken.pid) =>
+            {
+                self.woken(task, cpu)
+            }
+            Kind::WakeupNew { task: new, .. } if is_it(new.pid) => WaitOrigin::Forked,
+            Kind::Switch { prev, next, .. } if is_it(prev.pid) && span.state == TaskState::Running(cpu) => {
+                match next.pid.is_idle() {
+                    true => WaitOrigin::HeldBack,
+                    false => WaitOrigin::Preempted(self.preempter(next.pid, state)),
+                }
+            }
+            _ => WaitOrigin::Unknown,
+        };
+        (origin, None)
+    }
+
+    /// A wakeup placed `task` on `cpu`; the sets are still those before it.
+    fn woken(&self, task: &Task, cpu: Cpu) -> WaitOrigin {
+        let last_ran = self.tasks.get(task.id()).and_then(|track| track.last_ran);
+        let previous = last_ran.or(task.waking.map(|waking| waking.previous));
+        let placed = match (previous, task.waking) {
+            (Some(previous), _) if previous == cpu => Placed::Previous,
+            (_, Some(waking)) if waking.on == cpu => Placed::Waker,
+            (Some(_), _) => Placed::Elsewhere,
+            (None, _) => Placed::Unknown,
+        };
+        WaitOrigin::Woken(placed, self.sets.nearest(Role::Idle, cpu))
+    }
+
+    fn preempter(&self, pid: Pid, state: &SchedState) -> By {
+        let Some(task) = state.task_of(pid) else { return By::Other };
+        match () {
+            () if is_any_stopper(task.comm) => By::Kernel,
+            () if task.known_prio().is_some_and(|prio| prio < 100) => By::RealTime,
+            () if self.options.is_application(task, state) => By::Application,
+            () if task.kin.is_of_kernel(task.comm) => By::Kernel,
+            () => By::Other,
+        }
+    }
+
+    /// An idle CPU runs another task than those that had been placed on it and still wait.
+    fn overtake(&mut self, cpu: Cpu, state: &SchedState) {
+        for task in state.waiting(cpu) {
+            if let Some(wait) = self.tasks.get_mut(task.id()).and_then(|track| track.wait.as_mut())
+                && wait.on_idle
+                && matches!(wait.origin.0, WaitOrigin::Woken(..) | WaitOrigin::Forked)
+            {
+                wait.origin = (WaitOrigin::Overtaken, None);
+            }
+        }
+    }
+
+    fn stretch_begins(&mut self, cpu: Cpu, event: &SchedEvent, state: &SchedState) {
+        let switched = matches!(event.kind, Kind::Switch { .. }) && event.cpu == cpu;
+        let origin = match (switched, self.left(event)) {
+            (true, _) if state.queue_length(cpu) > 0 => (IdleOrigin::HeldBack, None),
+            (true, Left::Slept) => (IdleOrigin::Slept, None),
+            (true, Left::Exited) => (IdleOrigin::Exited, None),
+            (true, Left::Moved) => match self.cpu(cpu).stopped {
+                Some((key, None)) => (IdleOrigin::Moved(Cause::Unknown), Some(key)),
+                Some((_, Some(cause))) => (IdleOrigin::Moved(cause), None),
+                None => (IdleOrigin::Unknown, None),
+            },
+            _ => (IdleOrigin::Unknown, None),
+        };
+        let is_idle = self.role(cpu, state) == Role::Idle;
+        let mut missed = None;
+        if switched && is_idle {
+            self.missed.entries += 1;
+            let nearest = self.sets.nearest(Role::Overloaded, cpu);
+            missed = Some(nearest).filter(|nearest| *nearest != Nearest::Nowhere);
+        }
+        let reading = self.sets.reading(cpu, Role::Idle, event.ts);
+        self.cpu(cpu).stretch = Some(Stretch { start: event.ts, reading, origin, missed });
+    }
+
+    fn stretch_ends(&mut self, cpu: Cpu, end: (IdleEnd, Option<MoveKey>), now: Ts) {
+        let Some(stretch) = self.cpu(cpu).stretch.take() else { return };
+        let violated = self.sets.reading(cpu, Role::Idle, now).saturating_sub(stretch.reading);
+        if let Some(nearest) = stretch.missed {
+            let ran = !matches!(end.0, IdleEnd::WindowEnd | IdleEnd::Offline | IdleEnd::Unknown);
+            self.missed.take(nearest, now.since(stretch.start), violated, ran);
+        }
+        let case = Case { violated, start: stretch.start, end: now, cpu, pid: Pid::IDLE, command: Comm::EMPTY };
+        self.stretches.take(Part { origin: stretch.origin, end, case });
+    }
+
+    /// The cause of a migration is settled.
+    fn settle(&mut self, m: &Migration, state: &SchedState) {
+        let key = (m.pid, m.ts, m.dest);
+        self.waits.settle(key, m.cause);
+        self.stretches.settle(key, m.cause);
+        if let Some(task) = state.task_of(m.pid)
+            && let Some(wait) = self.tasks.get_mut(task.id()).and_then(|track| track.wait.as_mut())
+            && wait.origin.1 == Some(key)
+        {
+            wait.origin = (WaitOrigin::Moved(m.cause), None);
+        }
+        let cpu = self.cpu(m.orig);
+        if let Some(stretch) = cpu.stretch.as_mut().filter(|stretch| stretch.origin.1 == Some(key)) {
+            stretch.origin = (IdleOrigin::Moved(m.cause), None);
+        }
+        if let Some(stopped) = cpu.stopped.as_mut().filter(|stopped| stopped.0 == key) {
+            stopped.1 = Some(m.cause);
+        }
+    }
+
+    fn settle_all(&mut self, state: &SchedState) {
+        let mut settled = std::mem::take(&mut self.settled);
+        settled.drain(..).for_each(|m| self.settle(&m, state));
+        self.settled = settled;
+    }
+}
+
+/// How the idle stretch of `cpu` ends; `ran` is how the wait began of the task that runs there now.
+fn idle_end(
+    event: &SchedEvent,
+    cpu: Cpu,
+    ran: Option<(WaitOrigin, Option<MoveKey>)>,
+    state: &SchedState,
+) -> (IdleEnd, Option<MoveKey>) {
+    let end = match (state.current(cpu), ran) {
+        (Current::Offline, _) => IdleEnd::Offline,
+        (Current::Task(_), Some((origin, key))) if event.cpu == cpu => match origin {
+            WaitOrigin::Woken(..) => IdleEnd::Woken,
+            WaitOrigin::Forked => IdleEnd::Forked,
+            WaitOrigin::Moved(cause) => return (IdleEnd::Moved(cause), key),
+            WaitOrigin::Preempted(_) | WaitOrigin::HeldBack | WaitOrigin::Overtaken => IdleEnd::Released,
+            WaitOrigin::AtStart | WaitOrigin::Unknown => IdleEnd::Unknown,
+        },
+        _ => IdleEnd::Unknown,
+    };
+    (end, None)
+}
+
+impl Analysis for Why<'_> {
+    type Output = WhyReport;
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.start = start;
+        self.sets.begin(start);
+        let cpus: Vec<Cpu> = state.observed().chain(self.options.assume_idle.iter().copied()).collect();
+        for cpu in cpus {
+            for task in state.waiting(cpu) {
+                self.wait_begins(task, cpu, (WaitOrigin::AtStart, None), start, state);
+            }
+            self.sets.turn(cpu, self.role(cpu, state), start);
+            let idles = matches!(self.options.load(cpu, state), Load::Idle | Load::Reacting);
+            if idles {
+                let origin = (IdleOrigin::AtStart, None);
+                self.cpu(cpu).stretch = Some(Stretch { start, reading: 0, origin, missed: None });
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        let settled = &mut self.settled;
+        self.causes.event(event, state, |m| settled.push(m));
+        if !self.settled.is_empty() {
+            self.settle_all(state);
+        }
+    }
+
+    #[inline(always)]
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        if !state.spans().is_empty() || !state.cpu_spans().is_empty() {
+            self.follow(event, state);
+        }
+        if let Kind::Migrate { task, orig, dest } = event.kind
+            && orig == event.cpu
+            && state.running(orig).is_some_and(|running| is_stopper(running.comm, orig))
+        {
+            self.cpu(orig).stopped = Some(((task.pid, event.ts, dest), None));
+        }
+    }
+
+    fn finish(mut self, end: Ts, state: &SchedState) -> WhyReport {
+        let open: Vec<TaskId> = self.tasks.iter().filter(|(_, t)| t.wait.is_some()).map(|(id, _)| id).collect();
+        for id in open {
+            if let Some(wait) = self.tasks.get_mut(id).and_then(|track| track.wait.take()) {
+                let task = state.task(id).map_or((Pid::IDLE, Comm::EMPTY), |task| (task.pid, task.comm));
+                self.close_wait(wait, (WaitEnd::WindowEnd, None), task, end);
+            }
+        }
+        for cpu in (0..self.cpus.len() as u32).map(Cpu) {
+            self.stretch_ends(cpu, (IdleEnd::WindowEnd, None), end);
+        }
+        let mut settled = std::mem::take(&mut self.settled);
+        std::mem::take(&mut self.causes).finish(|m| settled.push(m));
+        self.settled = settled;
+        self.settle_all(state);
+        self.waits.finish();
+        self.stretches.finish();
+        report::build(&self, end, state)
+    }
+}

@@ -1,0 +1,166 @@
+//! The numbers that were found.
+
+use crate::Why;
+use crate::category::Category;
+use crate::ledger::{Case, Table};
+use crate::missed::Missed;
+use crate::sets::Nearest;
+use sched::topology::Order;
+use sched::{Cause, Comm, Cpu, Dur, Pid, SchedState, Ts};
+use serde::Serialize;
+use std::cmp::Reverse;
+use workcons::Waiters;
+
+/// The case of a row with the longest time in violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Longest {
+    /// Its start on the trace's clock, in nanoseconds.
+    pub start_ns: Ts,
+    /// Its start after the start of the trace, in nanoseconds.
+    pub start_in_trace_ns: u64,
+    /// Its length in nanoseconds, violated or not.
+    pub duration_ns: Dur,
+    /// Its time in violation, in nanoseconds.
+    pub violated_ns: Dur,
+    /// The CPU of the run queue, or the idle CPU.
+    pub cpu: Cpu,
+    /// The waiting task; absent for an idle stretch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<Pid>,
+    /// The name of that task.
+    #[serde(skip_serializing_if = "Comm::is_empty")]
+    pub command: Comm,
+}
+
+/// The waits, or the idle stretches, of one origin and one end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The origin.
+    pub began: &'static str,
+    /// The nearest idle CPU when the task was placed; absent where the task was not placed by a wakeup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest_idle: Option<Nearest>,
+    /// The cause of the migration that is the origin; absent for other origins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began_cause: Option<Cause>,
+    /// The end.
+    pub ended: &'static str,
+    /// The cause of the migration that is the end; absent for other ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_cause: Option<Cause>,
+    /// Their number; those without any time in violation are not counted.
+    pub number: u64,
+    /// Their time in violation together, in nanoseconds.
+    pub total_ns: Dur,
+    /// The share of that in the sum of the table, in percent.
+    pub percent: f64,
+    /// The median of their time in violation, in nanoseconds.
+    pub p50_ns: Dur,
+    /// The 99th percentile of their time in violation, in nanoseconds.
+    pub p99_ns: Dur,
+    /// The case with the longest time in violation.
+    pub longest: Longest,
+    /// The origin and the end for people.
+    #[serde(skip)]
+    pub words: [String; 2],
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rows {
+    /// The sum over all rows, in nanoseconds of tasks or of CPUs.
+    pub total_ns: Dur,
+    /// The rows, the one with the longest time first.
+    pub rows: Vec<Row>,
+}
+
+/// The report of one window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WhyReport {
+    /// The length of the window in nanoseconds.
+    pub window_ns: Dur,
+    /// The start of the window on the trace's clock, in nanoseconds.
+    pub from_ns: Ts,
+    /// The waiting tasks that count.
+    pub waiters: Waiters,
+    /// Why there are no figures: the selected waiters are unknown, or there is none. Absent where there are figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection_unknown: Option<String>,
+    /// The time in violation, in nanoseconds: that of `workcons` for episodes of any length.
+    pub violation_ns: Option<Dur>,
+    /// The time in violation, in percent of the window.
+    pub violation_percent: Option<f64>,
+    /// The waiting in violation, by how the waits began and ended.
+    pub waiting: Option<Rows>,
+    /// The idling in violation, by how the idle stretches began and ended.
+    pub idling: Option<Rows>,
+    /// The missed steals.
+    pub missed: Option<Missed>,
+}
+
+impl WhyReport {
+    /// Withholds all figures, since the selected waiters are unknown for this reason.
+    pub fn withhold(&mut self, why: String) {
+        self.selection_unknown = Some(why);
+        (self.violation_ns, self.violation_percent) = (None, None);
+        (self.waiting, self.idling, self.missed) = (None, None, None);
+    }
+}
+
+fn rows<O: Category, E: Category>(table: &Table<O, E>, zero: Ts) -> Rows {
+    let total = table.total();
+    let mut entries: Vec<_> = table.rows.iter().collect();
+    entries.sort_by_key(|((origin, end), row)| (Reverse(row.lengths.total()), *origin, *end));
+    let row = |((origin, end), row): (&(O, E), &crate::ledger::Row)| {
+        let summary = row.lengths.summary();
+        Row {
+            began: origin.key(),
+            nearest_idle: origin.nearest_idle(),
+            began_cause: origin.cause(),
+            ended: end.key(),
+            ended_cause: end.cause(),
+            number: summary.count,
+            total_ns: summary.total_ns,
+            percent: 100.0 * summary.total_ns.0 as f64 / (total as f64).max(1.0),
+            p50_ns: summary.p50_ns.unwrap_or_default(),
+            p99_ns: summary.p99_ns.unwrap_or_default(),
+            longest: longest(&row.longest, zero),
+            words: [origin.words(), end.words()],
+        }
+    };
+    Rows { total_ns: Dur(total), rows: entries.into_iter().map(row).collect() }
+}
+
+fn longest(case: &Case, zero: Ts) -> Longest {
+    Longest {
+        start_ns: case.start,
+        start_in_trace_ns: case.start.since(zero).0,
+        duration_ns: case.end.since(case.start),
+        violated_ns: Dur(case.violated),
+        cpu: case.cpu,
+        pid: (!case.pid.is_idle()).then_some(case.pid),
+        command: case.command,
+    }
+}
+
+pub(crate) fn build(why: &Why<'_>, end: Ts, state: &SchedState) -> WhyReport {
+    let (options, window) = (why.options, end.since(why.start));
+    let violated = Dur(why.sets.violated(end));
+    let mut report = WhyReport {
+        window_ns: window,
+        from_ns: why.start,
+        waiters: options.waiters,
+        selection_unknown: None,
+        violation_ns: Some(violated),
+        violation_percent: Some(100.0 * violated.0 as f64 / (window.0 as f64).max(1.0)),
+        waiting: Some(rows(&why.waits, options.zero)),
+        idling: Some(rows(&why.stretches, options.zero)),
+        missed: Some(why.missed.report(options.topology.tells(Order::Llc))),
+    };
+    if options.waiters == Waiters::Application
+        && let Some(reason) = options.why_application_is_unknown(state)
+    {
+        report.withhold(reason);
+    }
+    report
+}

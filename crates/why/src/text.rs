@@ -1,0 +1,238 @@
+//! The report for people: as text, and as Markdown for a mail.
+
+use crate::report::{Longest, Row, Rows, WhyReport};
+use crate::sets::Nearest;
+use sched::Dur;
+use sched::lengths::human;
+use std::fmt::Write;
+use timeline::Drawable;
+use workcons::Waiters;
+
+/// The rows of one origin.
+struct Group<'r> {
+    words: &'r str,
+    rows: Vec<&'r Row>,
+}
+
+impl Group<'_> {
+    fn total(&self) -> u64 {
+        self.rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row.total_ns.0))
+    }
+
+    fn number(&self) -> u64 {
+        self.rows.iter().map(|row| row.number).sum()
+    }
+
+    fn percent(&self) -> f64 {
+        self.rows.iter().map(|row| row.percent).sum()
+    }
+}
+
+/// The rows by origin, the origin with the most time first.
+fn groups(rows: &Rows) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for row in &rows.rows {
+        match groups.iter_mut().find(|group| group.words == row.words[0]) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(Group { words: &row.words[0], rows: vec![row] }),
+        }
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.total()));
+    groups
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{:.4} s", Dur(ns).seconds())
+}
+
+fn case(longest: &Longest) -> String {
+    let task = longest.pid.map_or(String::new(), |pid| format!(": {}", pid.named(longest.command)));
+    let start = longest.start_in_trace_ns as f64 / 1e9;
+    let violated = longest.violated_ns.human();
+    // Most cases are in violation all the time.
+    let length = match longest.duration_ns {
+        length if length == longest.violated_ns => String::new(),
+        length => format!(" of {}", length.human()),
+    };
+    format!("longest {violated}{length} from {start:.6} s on CPU {}{task}", longest.cpu)
+}
+
+/// The names of the distances of missed steals.
+fn place(nearest: Nearest) -> &'static str {
+    match nearest {
+        Nearest::Itself | Nearest::Nowhere => "none",
+        Nearest::Core => "on the same core",
+        Nearest::Llc => "in the same LLC",
+        Nearest::Node => "on the same node",
+        Nearest::Beyond => "beyond",
+        Nearest::Somewhere => "on another CPU",
+    }
+}
+
+fn counted(waiters: Waiters) -> &'static str {
+    match waiters {
+        Waiters::All => "every waiting task counts",
+        Waiters::Movable => "kernel threads bound to their CPU do not count",
+        Waiters::Application => "waiting tasks of the application count",
+    }
+}
+
+/// The report of one trace. `most`: the maximum number of rows of each table.
+pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
+    let mut out = String::new();
+    let (Some(waiting), Some(idling)) = (&report.waiting, &report.idling) else {
+        let why = report.selection_unknown.as_deref().unwrap_or("the window has no events");
+        return format!("{trace}: why tasks waited is unknown: {why}\n");
+    };
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{trace}: tasks waited {} while CPUs idled", seconds(waiting.total_ns.0));
+    let _ = writeln!(
+        out,
+        "  ({} of {} in violation, {:.2} %;\n   {})",
+        seconds(report.violation_ns.unwrap_or_default().0),
+        seconds(report.window_ns.0),
+        report.violation_percent.unwrap_or_default(),
+        counted(report.waiters)
+    );
+    table(&mut out, "waiting in violation", waiting, most);
+    table(&mut out, "idling in violation", idling, most);
+    if !waiting.rows.is_empty() {
+        let _ = writeln!(out, "\nto draw a case: {}", trace.any_part());
+    }
+    missed(&mut out, report);
+    out
+}
+
+fn table(out: &mut String, title: &str, rows: &Rows, most: usize) {
+    // All origins are shown, each with those of its rows that are among the longest of the table.
+    let least = match most.checked_sub(1) {
+        Some(last) => rows.rows.get(last).map_or(Dur(0), |row| row.total_ns),
+        None => Dur(u64::MAX),
+    };
+    let _ = writeln!(out, "\n{title:<36}{:>10}{:>7}{:>7}{:>7}{:>8}", "time", "share", "number", "50 %", "99 %");
+    for group in groups(rows) {
+        let _ = writeln!(
+            out,
+            "{:<36}{:>10}{:>6.1}%{:>7}",
+            group.words,
+            seconds(group.total()),
+            group.percent(),
+            group.number()
+        );
+        for row in group.rows.iter().filter(|row| row.total_ns >= least) {
+            let _ = writeln!(
+                out,
+                "  {:<34}{:>10}{:>6.1}%{:>7}{:>7}{:>8}",
+                row.words[1],
+                seconds(row.total_ns.0),
+                row.percent,
+                row.number,
+                brief(row.p50_ns),
+                brief(row.p99_ns)
+            );
+            let _ = writeln!(out, "    {}", case(&row.longest));
+        }
+    }
+    let number: u64 = rows.rows.iter().map(|row| row.number).sum();
+    let _ = writeln!(out, "{:<36}{:>10}{:>7}{number:>7}", "all", seconds(rows.total_ns.0), "");
+    let hidden = rows.rows.iter().filter(|row| row.total_ns < least).count();
+    if hidden > 0 {
+        let _ = writeln!(out, "  … {hidden} ways to end more (--rows, --json)");
+    }
+}
+
+/// A length in seven characters.
+fn brief(length: Dur) -> String {
+    match length.0 {
+        ns @ 0..1_000 => format!("{ns}ns"),
+        ns @ 1_000..1_000_000 => format!("{:.1}µs", ns as f64 / 1e3),
+        ns @ 1_000_000..1_000_000_000 => format!("{:.1}ms", ns as f64 / 1e6),
+        _ => format!("{:.2}s", length.seconds()),
+    }
+}
+
+fn missed(out: &mut String, report: &WhyReport) {
+    let Some(missed) = &report.missed else { return };
+    if missed.number == 0 {
+        let _ = writeln!(
+            out,
+            "\nno missed steal: at none of {} switches to idle did a task wait elsewhere",
+            missed.idle_entries
+        );
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "\n{:<27}{:>8}{:>7}{:>11}{:>11}{:>11}",
+        "missed steals", "number", "share", "violated", "idle: 50 %", "99 %"
+    );
+    for row in &missed.by_distance {
+        let _ = writeln!(
+            out,
+            "  {:<25}{:>8}{:>6.1}%{:>11}{:>11}{:>11}",
+            place(row.nearest),
+            row.number,
+            row.percent,
+            seconds(row.violated_ns),
+            human(row.idle.p50_ns),
+            human(row.idle.p99_ns)
+        );
+    }
+    let _ = writeln!(
+        out,
+        "  (of {} switches to idle, those while a task waited on another CPU, by\n   the nearest such CPU; the time until a task ran on the idle one)",
+        missed.idle_entries
+    );
+}
+
+/// The report of one trace as Markdown: tables that a mail shows as they are.
+pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
+    let (Some(waiting), Some(idling)) = (&report.waiting, &report.idling) else {
+        return text(report, trace, most);
+    };
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "`{trace}`: tasks waited {} while CPUs idled; {:.2} % of {} in violation, {}.",
+        seconds(waiting.total_ns.0),
+        report.violation_percent.unwrap_or_default(),
+        seconds(report.window_ns.0),
+        counted(report.waiters)
+    );
+    for (title, rows) in [("the wait began", waiting), ("the idle stretch began", idling)] {
+        let _ = writeln!(out, "\n| {title} | it ended | time | share | number | median | 99 % |");
+        let _ = writeln!(out, "|---|---|---:|---:|---:|---:|---:|");
+        for row in rows.rows.iter().take(most) {
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {:.1} % | {} | {} | {} |",
+                row.words[0],
+                row.words[1],
+                seconds(row.total_ns.0),
+                row.percent,
+                row.number,
+                row.p50_ns.human(),
+                row.p99_ns.human()
+            );
+        }
+        let number: u64 = rows.rows.iter().map(|row| row.number).sum();
+        let _ = writeln!(out, "| all | | {} | | {number} | | |", seconds(rows.total_ns.0));
+    }
+    if let Some(missed) = report.missed.as_ref().filter(|missed| missed.number > 0) {
+        let _ = writeln!(out, "\n| missed steals | number | share of idle entries | violated | idle, median | 99 % |");
+        let _ = writeln!(out, "|---|---:|---:|---:|---:|---:|");
+        for row in &missed.by_distance {
+            let _ = writeln!(
+                out,
+                "| {} | {} | {:.1} % | {} | {} | {} |",
+                place(row.nearest),
+                row.number,
+                row.percent,
+                seconds(row.violated_ns),
+                human(row.idle.p50_ns),
+                human(row.idle.p99_ns)
+            );
+        }
+    }
+    out
+}
