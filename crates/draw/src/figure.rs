@@ -215,6 +215,54 @@ impl Figure {
         self.push(Item::Text { at, size, anchor, turn: Turn::None, fill, text });
     }
 
+    /// Returns the figure with all lengths, texts included, multiplied by `numerator` / `denominator`.
+    pub fn scaled(mut self, numerator: Unit, denominator: Unit) -> Figure {
+        let (n, d) = (i64::from(numerator), i64::from(denominator.max(1)));
+        let length = |v: &mut Unit| {
+            *v = (i64::from(*v) * n).div_euclid(d).clamp(i64::from(Unit::MIN), i64::from(Unit::MAX)) as Unit
+        };
+        // A stroke or a mark that exists keeps a width.
+        let pen = |v: &mut Unit| {
+            let least = Unit::from(*v > 0);
+            length(v);
+            *v = (*v).max(least);
+        };
+        let point = |p: &mut Point| {
+            length(&mut p.x);
+            length(&mut p.y);
+        };
+        length(&mut self.width);
+        length(&mut self.height);
+        for item in &mut self.items {
+            match item {
+                Item::Rects { rects, .. } => rects.iter_mut().for_each(|r| {
+                    // Edges are scaled, not sizes: rectangles side by side stay side by side.
+                    let (mut right, mut bottom) = (r.x.saturating_add(r.w), r.y.saturating_add(r.h));
+                    [&mut r.x, &mut r.y, &mut right, &mut bottom].into_iter().for_each(length);
+                    (r.w, r.h) = ((right - r.x).max(r.w.signum()), (bottom - r.y).max(r.h.signum()));
+                }),
+                Item::Lines { width, dash, lines, .. } => {
+                    [width, dash].into_iter().for_each(pen);
+                    lines.iter_mut().flat_map(|line| [&mut line.from, &mut line.to]).for_each(point);
+                }
+                Item::Polylines { width, dash, polylines, .. } => {
+                    [width, dash].into_iter().for_each(pen);
+                    polylines.iter_mut().flatten().for_each(point);
+                }
+                Item::Polygons { polygons, .. } => polygons.iter_mut().flatten().for_each(point),
+                Item::Markers { size, at, .. } => {
+                    pen(size);
+                    at.iter_mut().for_each(point);
+                }
+                Item::Text { at, size, .. } => {
+                    pen(size);
+                    point(at);
+                }
+            }
+        }
+        self
+    }
+
     /// Returns the number of marks.
     pub fn marks(&self) -> usize {
         let count = |item: &Item| match item {

@@ -18,6 +18,7 @@
 mod chart;
 mod figure;
 mod pdf;
+mod pdf_font;
 mod png;
 mod svg;
 pub mod text;
@@ -25,7 +26,7 @@ mod unit;
 
 pub use chart::{ChartArea, ChartError};
 pub use figure::{Anchor, Color, Figure, Item, Line, Paint, Point, Rect, Shape, Turn};
-pub use pdf::pdf;
+pub use pdf::{pdf, pdf_with_fonts};
 pub use png::{PngError, png};
 pub use svg::{svg, svg_among};
 pub use unit::{PT, Unit};

@@ -1,6 +1,7 @@
-//! The PDF device. It uses the viewer's Helvetica and writes no dates.
+//! The PDF device. It uses the viewer's Helvetica, or embeds a font on request, and writes no dates.
 
 use crate::figure::{Color, Figure, Item, Paint, Point};
+use crate::pdf_font::{Font, Subset};
 use crate::text;
 use crate::unit::Unit;
 use pdf_writer::types::{ColorSpaceOperand, LineJoinStyle, PaintType, TilingType};
@@ -12,6 +13,16 @@ const HATCH: Name<'static> = Name(b"H");
 
 /// Returns the figures as a PDF file, one page per figure. Its title is that of the first figure.
 pub fn pdf(figures: &[Figure]) -> Vec<u8> {
+    write(figures, &Font::Named)
+}
+
+/// Returns the same file with an embedded font, reduced to the characters in use: every viewer and every printer shows
+/// the same letters.
+pub fn pdf_with_fonts(figures: &[Figure]) -> Vec<u8> {
+    write(figures, &Subset::of(figures).map_or(Font::Named, Font::Embedded))
+}
+
+fn write(figures: &[Figure], text_font: &Font) -> Vec<u8> {
     let [catalog, pages, font, hatch, info] = [1, 2, 3, 4, 5].map(Ref::new);
     let page_id = |nth: usize| Ref::new(6 + 2 * nth as i32);
     let contents = |nth: usize| Ref::new(7 + 2 * nth as i32);
@@ -27,9 +38,9 @@ pub fn pdf(figures: &[Figure]) -> Vec<u8> {
         resources.patterns().pair(HATCH, hatch);
         resources.finish();
         page.finish();
-        pdf.stream(contents(nth), &deflate(&content(figure))).filter(Filter::FlateDecode);
+        pdf.stream(contents(nth), &deflate(&content(figure, text_font))).filter(Filter::FlateDecode);
     }
-    pdf.type1_font(font).base_font(Name(b"Helvetica")).encoding_predefined(Name(b"WinAnsiEncoding"));
+    text_font.write(&mut pdf, font, page_id(figures.len()));
     hatch_pattern(&mut pdf, hatch);
     let mut document = pdf.document_info(info);
     document.title(TextStr(figures.first().map_or("", |figure| &figure.title)));
@@ -42,7 +53,7 @@ fn points(units: Unit) -> f32 {
     units as f32 / 100.0
 }
 
-fn deflate(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn deflate(bytes: &[u8]) -> Vec<u8> {
     let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
     // Writing to memory cannot fail.
     let _ = out.write_all(bytes);
@@ -65,7 +76,7 @@ fn hatch_pattern(pdf: &mut Pdf, id: Ref) {
     pattern.finish();
 }
 
-fn content(figure: &Figure) -> Vec<u8> {
+fn content(figure: &Figure, font: &Font) -> Vec<u8> {
     let mut c = Content::new();
     // This transformation makes all coordinates below integers: hundredths of a point from the upper left corner.
     c.save_state().transform([0.01, 0.0, 0.0, -0.01, 0.0, points(figure.height)]);
@@ -118,7 +129,7 @@ fn content(figure: &Figure) -> Vec<u8> {
                 let (dx, dy) = (dx as f32, dy as f32);
                 // The transformation turns the page upside down, so text is turned back. Adding zero avoids -0.
                 let matrix = [dx, dy, dy, 0.0 - dx, x, y];
-                let bytes: Vec<u8> = text.chars().map(|c| text::win_ansi(c).unwrap_or(b'?')).collect();
+                let bytes = font.encode(text);
                 c.begin_text().set_font(FONT, *size as f32).set_text_matrix(matrix).show(Str(&bytes)).end_text();
             }
         }
