@@ -25,6 +25,7 @@ mod memory;
 mod migrations;
 mod oracle;
 mod output;
+mod pages;
 mod placement;
 mod print_format;
 mod report;

@@ -19,7 +19,7 @@ fn look(group: usize) -> (Shape, draw::Color) {
 
 /// Returns the figure of these groups.
 pub fn figure(metrics: &[Metric], groups: &[Group], texts: &Texts) -> Figure {
-    let shown: Vec<(usize, &Metric)> = metrics
+    let mut shown: Vec<(usize, &Metric)> = metrics
         .iter()
         .enumerate()
         .filter(|(at, _)| groups.iter().any(|g| g.values(*at).iter().any(|v| *v != 0.0)))
@@ -34,18 +34,32 @@ pub fn figure(metrics: &[Metric], groups: &[Group], texts: &Texts) -> Figure {
             LegendEntry { swatch: Swatch::Marker(shape, fill), label }
         })
         .collect();
-    let mut page = Page::new(WIDTH, panel * shown.len() as Unit, texts, &legend);
+    let height = panel * shown.len() as Unit;
+    let mut page = Page::with_least(WIDTH, height, panel, texts, &legend);
+    let mut texts = texts.clone();
+    // A page of a given height has the first metrics of the table, as many as have room.
+    if texts.sheet.height.is_some() && page.height < height {
+        texts.notes.push(String::new());
+        page = Page::with_least(WIDTH, height, panel, &texts, &legend);
+        let count = (page.height / panel).max(1) as usize;
+        texts.notes.pop();
+        texts.notes.push(format!("The first {count} of {} metrics, as many as this page has room for.", shown.len()));
+        shown.truncate(count);
+        page = Page::with_least(WIDTH, panel * count as Unit, panel, &texts, &legend);
+    }
+    let (panel, right) = (page.height / shown.len().max(1) as Unit, page.right());
     for (row, (at, metric)) in (0..).zip(shown) {
         let top = page.top + row * panel;
-        draw_metric(&mut page.figure, metric, at, groups, top);
+        draw_metric(&mut page.figure, metric, at, groups, (top, right));
     }
-    page.figure
+    page.finish()
 }
 
-fn draw_metric(figure: &mut Figure, metric: &Metric, at: usize, groups: &[Group], top: Unit) {
+fn draw_metric(figure: &mut Figure, metric: &Metric, at: usize, groups: &[Group], (top, right): (Unit, Unit)) {
     let all: Vec<f64> = groups.iter().flat_map(|g| g.values(at)).collect();
     let Spread { min, max, .. } = Spread::of(&all);
-    let (left, width) = (Page::LEFT + NAME - 40 * PT, WIDTH - Page::LEFT - NAME - 4 * PT);
+    let left = Page::LEFT + NAME - 40 * PT;
+    let width = right - 20 * PT - left;
     let floor = top + ROW * groups.len() as Unit + 3 * PT;
     let x = |v: f64| {
         let share = if max > min { (v - min) / (max - min) } else { 0.5 };

@@ -11,8 +11,8 @@ use timeline::palette::{self, BANDS, INK, MIXED};
 use timeline::strips::{FIRST, Strips};
 use timeline::{Class, LaneLayout, Piece, TimeScale};
 
-/// The maximum number of entries in a legend.
-const LISTED: usize = 28;
+/// The maximum numbers of tasks in a legend, the second and later ones for pages with little room.
+const SHORTER: [usize; 6] = [28, 18, 12, 8, 5, 3];
 
 /// The colours of the marks, in the order of their use. All shapes are used in a colour before the next one.
 const MARK_COLORS: [Color; 3] = [INK, Color::rgb(0xc0, 0x10, 0x20), Color::rgb(0x10, 0x40, 0xc0)];
@@ -26,14 +26,17 @@ pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Head
     let plot_height = (pitch * lane_count as Unit).max(40 * PT);
     let band = frequency_bands(lanes, options);
     let texts = heading.texts(format!("{}: what every core ran", heading.trace), window_note(options));
-    let mut page = Page::new(width, plot_height, &texts, &legend(lanes, report, options, &band));
+    let pages = SHORTER
+        .iter()
+        .map(|listed| (Page::new(width, plot_height, &texts, &legend(lanes, report, options, &band, *listed)), ()));
+    let (mut page, ()) = Page::roomy(pages);
     let scale = page.scale(options.from, options.to, options.zero);
     page.time_axis(&scale);
     draw_lanes(&mut page.figure, lanes, options, &scale, page.top, page.height);
     let ordered =
         if options.group_name.is_empty() { String::new() } else { format!(" ({} by {0})", options.group_name) };
     page.lanes_title(&format!("core{ordered}"));
-    page.figure
+    page.finish()
 }
 
 /// Draws the lanes alone in a part of a page: their bars, names and marks.
@@ -95,9 +98,9 @@ fn seconds(ns: i64) -> String {
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands) -> Vec<LegendEntry> {
+fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands, most: usize) -> Vec<LegendEntry> {
     let area = |color| Swatch::Area(Paint::Solid(color));
-    let mut legend = area_legend(lanes, options, LISTED);
+    let mut legend = area_legend(lanes, options, most);
     let shares = lanes.iter().flat_map(|l| &l.pieces).any(|p| {
         matches!(p, Piece::Shares { shares, .. } if shares.iter().filter(|s| s.0 >= FIRST).count() > options.depth())
     });

@@ -219,7 +219,7 @@ impl Figure {
     pub fn scaled(mut self, numerator: Unit, denominator: Unit) -> Figure {
         let (n, d) = (i64::from(numerator), i64::from(denominator.max(1)));
         let length = |v: &mut Unit| {
-            *v = (i64::from(*v) * n).div_euclid(d).clamp(i64::from(Unit::MIN), i64::from(Unit::MAX)) as Unit
+            *v = (i64::from(*v) * n).div_euclid(d).clamp(i64::from(Unit::MIN), i64::from(Unit::MAX)) as Unit;
         };
         // A stroke or a mark that exists keeps a width.
         let pen = |v: &mut Unit| {

@@ -1,12 +1,11 @@
 //! The PDF device. It uses the viewer's Helvetica, or embeds a font on request, and writes no dates.
 
 use crate::figure::{Color, Figure, Item, Paint, Point};
-use crate::pdf_font::{Font, Subset};
+use crate::pdf_font::{Font, Subset, deflate};
 use crate::text;
 use crate::unit::Unit;
 use pdf_writer::types::{ColorSpaceOperand, LineJoinStyle, PaintType, TilingType};
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
-use std::io::Write;
 
 const FONT: Name<'static> = Name(b"F");
 const HATCH: Name<'static> = Name(b"H");
@@ -51,13 +50,6 @@ fn write(figures: &[Figure], text_font: &Font) -> Vec<u8> {
 
 fn points(units: Unit) -> f32 {
     units as f32 / 100.0
-}
-
-pub(crate) fn deflate(bytes: &[u8]) -> Vec<u8> {
-    let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
-    // Writing to memory cannot fail.
-    let _ = out.write_all(bytes);
-    out.finish().unwrap_or_default()
 }
 
 /// Writes the hatch: a light ground with dark diagonal lines, three points apart.

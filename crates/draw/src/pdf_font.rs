@@ -5,6 +5,7 @@ use crate::{png, text};
 use pdf_writer::types::{CidFontType, FontFlags, SystemInfo, UnicodeCmap};
 use pdf_writer::{Filter, Finish, Name, Pdf, Rect, Ref, Str};
 use std::collections::BTreeMap;
+use std::io::Write;
 use subsetter::GlyphRemapper;
 use ttf_parser::{Face, GlyphId};
 
@@ -47,6 +48,14 @@ impl Subset {
         }
         Some(Subset { file: subsetter::subset(png::FONT, 0, &remapper).ok()?, glyphs })
     }
+}
+
+/// Compresses a stream of a PDF file.
+pub(crate) fn deflate(bytes: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    // Writing to memory cannot fail.
+    let _ = out.write_all(bytes);
+    out.finish().unwrap_or_default()
 }
 
 impl Font {
@@ -93,7 +102,7 @@ impl Subset {
         widths.finish();
         cid.finish();
         self.write_descriptor(pdf, descriptor, file, name);
-        let packed = crate::pdf::deflate(&self.file);
+        let packed = deflate(&self.file);
         pdf.stream(file, &packed).filter(Filter::FlateDecode).pair(Name(b"Length1"), self.file.len() as i32);
         let mut map = UnicodeCmap::new(Name(b"Custom"), IDENTITY);
         by_glyph.iter().for_each(|(glyph, c)| map.pair(*glyph, *c));

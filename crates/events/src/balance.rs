@@ -396,7 +396,7 @@ pub fn balance_figure(
     for cell in arrowed {
         draw_arrows(&mut page.figure, report, cell.cause, options, &scale, &layout);
     }
-    page.figure
+    page.finish()
 }
 
 /// A broad line behind the arrows, from the core that the tasks leave to the one they go to.

@@ -98,7 +98,7 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     }
     draw_spans(&mut page.figure, report, options, &scale, &layout);
     draw_markers(&mut page.figure, &marked, options, &scale, &layout);
-    page.figure
+    page.finish()
 }
 
 /// The kinds in bars, which share a colour, those with markers, and the spans.

@@ -2,11 +2,9 @@
 
 use crate::figure::{COLORS, Options, WIDTH};
 use crate::{COLUMNS, KindReport, Report};
-use draw::{Anchor, Figure, Item, Line, PT, Paint, Point, Unit};
+use draw::{Figure, Item, PT, Paint, Rect, Unit};
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
-use timeline::palette::{INK, RULE};
-use timeline::scale::round_step;
-use timeline::steps;
+use timeline::{Axis, Measure, steps};
 
 const HEIGHT: Unit = 240 * PT;
 /// Kinds that get a line.
@@ -62,18 +60,14 @@ fn draw_courses(report: &Report, options: &Options, heading: &Heading, what: &st
     }
     let mut page = Page::new(WIDTH, HEIGHT, &texts, &legend);
     let scale = page.scale(report.from_ns, report.to_ns, options.zero);
-    let (x, width, top) = (scale.x, scale.width, page.top);
     page.time_axis(&scale);
+    let (x, width) = (scale.x, scale.width);
+    let plot = Rect { x, y: page.top + 6 * PT, w: width, h: page.height - 6 * PT };
     let shown = || courses.iter().take(LINES).flat_map(|c| &c.columns).flatten().copied();
     let (least, most) = (shown().fold(0.0, f64::min), shown().fold(0.0, f64::max));
-    let full = (most - least).max(1e-9);
-    let y = |value: f64| top + HEIGHT - ((value - least) / full * f64::from(HEIGHT - 6 * PT)).round() as Unit;
-    for (value, label) in levels(least, most) {
-        let (from, to) = (Point { x, y: y(value) }, Point { x: x + width, y: y(value) });
-        page.figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: vec![Line { from, to }] });
-        let at = Point { x: x - 4 * PT, y: y(value) + 2 * PT };
-        page.figure.text(at, 7 * PT, Anchor::End, INK, &label);
-    }
+    let axis = Axis::linear(least, most, Measure::Number, what);
+    axis.draw_left(&mut page.figure, plot);
+    let y = |value: f64| axis.at(value, plot.y + plot.h, -plot.h);
     let edge = |column: usize| x + (i64::from(width) * column as i64 / COLUMNS as i64) as Unit;
     let edges: Vec<Unit> = (0..=COLUMNS).map(edge).collect();
     // The most frequent in front.
@@ -81,28 +75,5 @@ fn draw_courses(report: &Report, options: &Options, heading: &Heading, what: &st
         let heights: Vec<Option<Unit>> = course.columns.iter().map(|value| value.map(y)).collect();
         page.figure.push(Item::Lines { stroke: color, width: 70, dash: 0, lines: steps(&heights, &edges) });
     }
-    page.figure
-}
-
-/// Round values from the least to the most, in thousandths at the finest, with their names.
-fn levels(least: f64, most: f64) -> Vec<(f64, String)> {
-    let step = round_step(((most - least) * 1000.0 / 5.0).ceil() as u64) as f64 / 1000.0;
-    let digits = (-step.log10().floor()).max(0.0) as usize;
-    let first = (least / step).ceil();
-    let values = (0..20).map(|k| (first + f64::from(k)) * step).take_while(|v| *v <= most + step * 1e-9);
-    // No minus before a zero.
-    values.map(|v| (v, format!("{:.digits$}", v + 0.0))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn levels_are_round() {
-        let names = |least, most| levels(least, most).into_iter().map(|l| l.1).collect::<Vec<_>>();
-        assert_eq!(names(0.0, 10.0), ["0", "2", "4", "6", "8", "10"]);
-        assert_eq!(names(-0.5, 0.5), ["-0.4", "-0.2", "0.0", "0.2", "0.4"]);
-        assert_eq!(names(0.0, 0.0), ["0.000"]);
-    }
+    page.finish()
 }

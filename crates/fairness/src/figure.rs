@@ -2,10 +2,11 @@
 
 use crate::FairnessReport;
 use crate::report::coefficient;
-use draw::{Anchor, Figure, Item, Line, PT, Point, Unit};
+use draw::{Figure, Item, Line, PT, Point, Rect, Unit};
 use timeline::histogram::{Histogram, histograms};
 use timeline::page::{Heading, Page};
-use timeline::palette::{FAINT, INK, PALETTE, RULE};
+use timeline::palette::{FAINT, PALETTE};
+use timeline::{Axis, Measure};
 
 const WIDTH: Unit = 420 * PT;
 const SIDE: Unit = 330 * PT;
@@ -31,22 +32,16 @@ fn lorenz(report: &FairnessReport, heading: &Heading) -> Figure {
     );
     let texts = heading.texts(format!("{}: how CPU time is shared", heading.trace), note);
     let mut page = Page::new(WIDTH, SIDE, &texts, &[]);
-    let (left, floor) = (Page::LEFT, page.top + SIDE);
+    let side = page.width().min(page.height);
+    let plot = Rect { x: Page::LEFT, y: page.top + page.height - side, w: side, h: side };
+    let (left, floor) = (plot.x, plot.y + plot.h);
     let at = |x: f64, y: f64| Point {
-        x: left + (x * f64::from(SIDE)).round() as Unit,
-        y: floor - (y * f64::from(SIDE)).round() as Unit,
+        x: left + (x * f64::from(side)).round() as Unit,
+        y: floor - (y * f64::from(side)).round() as Unit,
     };
-    let mut rules = Vec::new();
-    for step in 0..=4 {
-        let share = f64::from(step) / 4.0;
-        rules.push(Line { from: at(0.0, share), to: at(1.0, share) });
-        rules.push(Line { from: at(share, 0.0), to: at(share, 1.0) });
-        let label = format!("{} %", step * 25);
-        let (beside, below) = (at(0.0, share), at(share, 0.0));
-        page.figure.text(Point { x: beside.x - 4 * PT, y: beside.y + 2 * PT }, 7 * PT, Anchor::End, INK, &label);
-        page.figure.text(Point { x: below.x, y: below.y + 11 * PT }, 7 * PT, Anchor::Middle, INK, &label);
-    }
-    page.figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: rules });
+    let axis = |title| Axis::linear(0.0, 100.0, Measure::Percent, title);
+    axis("share of the run time").draw_left(&mut page.figure, plot);
+    axis("share of the members, from the one that ran least").draw_below(&mut page.figure, plot);
     let diagonal = vec![Line { from: at(0.0, 0.0), to: at(1.0, 1.0) }];
     page.figure.push(Item::Lines { stroke: FAINT, width: 60, dash: 2 * PT, lines: diagonal });
     // From who ran least on; members by the thousand are thinned to what the page can show.
@@ -61,9 +56,5 @@ fn lorenz(report: &FairnessReport, heading: &Heading) -> Figure {
     }
     let lines = points.windows(2).map(|w| Line { from: w[0], to: w[1] }).collect();
     page.figure.push(Item::Lines { stroke: PALETTE[0], width: 150, dash: 0, lines });
-    let middle = at(0.5, 0.0);
-    let foot = Point { x: middle.x, y: middle.y + 20 * PT };
-    page.figure.text(foot, 7 * PT, Anchor::Middle, INK, "share of the members, from the one that ran least");
-    page.lanes_title("share of the run time");
-    page.figure
+    page.finish()
 }

@@ -1,13 +1,12 @@
 //! The figure: a panel for each group, strips under it, and rows of run queues.
 
 use crate::{Column, Options, Report, Series};
-use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Turn, Unit};
+use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use sched::Ts;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{self, BANDS, FAINT, INK, RULE};
-use timeline::scale::round_step;
 use timeline::strips::{FIRST, OFFLINE, Strips};
-use timeline::{LaneLayout, TimeScale, steps};
+use timeline::{Axis, LaneLayout, Measure, TimeScale, steps};
 
 const GREEN: Color = Color::rgb(0x10, 0x78, 0x40);
 const GREEN_BAND: Color = Color::rgb(0xb4, 0xdc, 0xc0);
@@ -33,6 +32,9 @@ pub fn figure(report: &Report, options: &Options<'_>, heading: &Heading) -> Figu
     let height = panel_height * panels + if rows_height > 0 { rows_height + 12 * PT } else { 0 };
     let texts = heading.texts(format!("{}: running and waiting tasks", heading.trace), note(report, options));
     let mut page = Page::new(WIDTH, height, &texts, &legend(report, options));
+    // The page may be higher or lower than this figure's own: the parts share its height in proportion.
+    let part = |own: Unit| (i64::from(own) * i64::from(page.height) / i64::from(height.max(1))) as Unit;
+    let (panel_height, rows_height, between) = (part(panel_height), part(rows_height), part(12 * PT));
     let scale = page.scale(options.from, options.to, options.zero);
     page.time_axis(&scale);
     for (i, series) in (0..).zip(&report.panels) {
@@ -40,7 +42,7 @@ pub fn figure(report: &Report, options: &Options<'_>, heading: &Heading) -> Figu
         draw_panel(&mut page.figure, series, options, &scale, top, panel_height - STRIP - 2 * GAP - 4 * PT);
     }
     if rows_height > 0 {
-        let top = page.top + panel_height * panels + 12 * PT;
+        let top = page.top + panel_height * panels + between;
         let layout = LaneLayout::among(&options.cpus, &options.all_cpus, top, rows_height);
         layout.draw_silent(&mut page.figure, scale.x, scale.x + scale.width);
         let mut strips = Strips::new(&scale, 4);
@@ -50,7 +52,7 @@ pub fn figure(report: &Report, options: &Options<'_>, heading: &Heading) -> Figu
         strips.draw(&mut page.figure, |class| LENGTHS[usize::from(class - FIRST).min(3)]);
         layout.draw(&mut page.figure, Page::LEFT, Page::LEFT + scale.width, &options.group_name);
     }
-    page.figure
+    page.finish()
 }
 
 fn note(report: &Report, options: &Options<'_>) -> String {
@@ -107,29 +109,20 @@ fn legend(report: &Report, options: &Options<'_>) -> Vec<LegendEntry> {
     legend
 }
 
-/// From numbers of tasks to places above the panel's floor.
-struct Vertical {
-    floor: Unit,
-    height: Unit,
-    most: f64,
-}
-
-impl Vertical {
-    fn at(&self, value: f64) -> Unit {
-        self.floor - (value / self.most * f64::from(self.height)).round() as Unit
-    }
-}
-
 fn draw_panel(figure: &mut Figure, series: &Series, options: &Options<'_>, scale: &TimeScale, top: Unit, height: Unit) {
     let cores = series.cpus.len() as u32;
     let most = series.columns.iter().map(|c| c.total.max).max().unwrap_or(0).max(cores).max(1);
-    let y = Vertical { floor: top + height, height: height - 4 * PT, most: f64::from(most) * 1.04 };
-    draw_axis(figure, series, &y, most, scale);
+    let name = if series.name.is_empty() { "tasks" } else { &series.name };
+    let tasks = Axis::linear(0.0, f64::from(most) * 1.04, Measure::Count, name);
+    let plot = Rect { x: scale.x, y: top + 4 * PT, w: scale.width, h: height - 4 * PT };
+    tasks.draw_left(figure, plot);
+    let floor = plot.y + plot.h;
+    let y = |value: f64| tasks.at(value, floor, -plot.h);
     let edges: Vec<Unit> = edges(series, options, scale);
     let bands = |pick: fn(&Column) -> crate::Spread| -> Vec<Rect> {
         let band = |(c, x): (&Column, &[Unit])| {
             let s = pick(c);
-            let (upper, lower) = (y.at(s.max.into()), y.at(s.min.into()));
+            let (upper, lower) = (y(s.max.into()), y(s.min.into()));
             Rect { x: x[0], y: upper, w: x[1] - x[0], h: lower - upper }
         };
         merged(series.columns.iter().zip(edges.windows(2)).map(band).filter(|r| r.h > 0 && r.w > 0))
@@ -140,12 +133,12 @@ fn draw_panel(figure: &mut Figure, series: &Series, options: &Options<'_>, scale
     };
     figure.push(Item::Rects { fill: Paint::Solid(RED_BAND), rects: bands(|c| c.total) });
     figure.push(Item::Rects { fill: Paint::Solid(GREEN_BAND), rects: bands(|c| c.running) });
-    figure.push(Item::Lines { stroke: RED, width: 80, dash: 0, lines: line(&|c| y.at(c.total.mean)) });
-    figure.push(Item::Lines { stroke: GREEN, width: 80, dash: 0, lines: line(&|c| y.at(c.running.mean)) });
+    figure.push(Item::Lines { stroke: RED, width: 80, dash: 0, lines: line(&|c| y(c.total.mean)) });
+    figure.push(Item::Lines { stroke: GREEN, width: 80, dash: 0, lines: line(&|c| y(c.running.mean)) });
     let lines = if series.columns.iter().any(|c| c.offline > 0.0) {
-        line(&|c| y.at(f64::from(cores) - c.offline))
+        line(&|c| y(f64::from(cores) - c.offline))
     } else {
-        let level = y.at(cores.into());
+        let level = y(cores.into());
         vec![Line { from: Point { x: scale.x, y: level }, to: Point { x: scale.x + scale.width, y: level } }]
     };
     figure.push(Item::Lines { stroke: FAINT, width: 60, dash: 2 * PT, lines });
@@ -154,7 +147,7 @@ fn draw_panel(figure: &mut Figure, series: &Series, options: &Options<'_>, scale
         let at = Point { x: scale.x + scale.width, y: top };
         figure.text(at, 7 * PT, Anchor::End, INK, &draw::text::printable(&text));
     }
-    draw_strip(figure, series, &edges, y.floor + GAP);
+    draw_strip(figure, series, &edges, floor + GAP);
 }
 
 /// The edges of the columns on the page.
@@ -173,28 +166,6 @@ fn merged(rects: impl Iterator<Item = Rect>) -> Vec<Rect> {
         }
     }
     out
-}
-
-fn draw_axis(figure: &mut Figure, series: &Series, y: &Vertical, most: u32, scale: &TimeScale) {
-    let step = round_step(u64::from(most.div_ceil(5)));
-    let mut rules = Vec::new();
-    for value in (0..=u64::from(most)).step_by(step as usize) {
-        let level = y.at(value as f64);
-        rules.push(Line { from: Point { x: scale.x, y: level }, to: Point { x: scale.x + scale.width, y: level } });
-        let at = Point { x: scale.x - 4 * PT, y: level + 2 * PT };
-        figure.text(at, 7 * PT, Anchor::End, INK, &value.to_string());
-    }
-    figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: rules });
-    let name = if series.name.is_empty() { "tasks".to_owned() } else { series.name.clone() };
-    let at = Point { x: scale.x - 26 * PT, y: y.floor - y.height / 2 };
-    figure.push(Item::Text {
-        at,
-        size: 7 * PT,
-        anchor: Anchor::Middle,
-        turn: Turn::Left,
-        fill: INK,
-        text: draw::text::printable(&name),
-    });
 }
 
 /// Under a panel: the share of each column in violation as a height, hatching where some core is unknown.

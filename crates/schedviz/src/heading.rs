@@ -5,6 +5,7 @@ use crate::session::Session;
 use dat2graph::LaneReport;
 use sched::topology::format_cpu_list;
 use sched::{Diagnostic, Diagnostics, Dur};
+use timeline::Sheet;
 use timeline::page::Heading;
 
 /// What is missing from the part that is shown.
@@ -48,7 +49,13 @@ impl Session {
 
     /// What surrounds a figure, with these warnings.
     pub(crate) fn heading(&self, warnings: Vec<String>) -> Heading {
-        Heading { trace: self.name(), facts: facts(self), warnings, command: repeatable(std::env::args_os()) }
+        Heading {
+            trace: self.name(),
+            facts: facts(self),
+            warnings,
+            command: repeatable(std::env::args_os()),
+            sheet: Sheet::default(),
+        }
     }
 }
 

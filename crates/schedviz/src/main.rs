@@ -8,6 +8,7 @@ mod groups;
 mod heading;
 mod inputs;
 mod output;
+mod page_args;
 mod patterns;
 mod progress;
 mod session;

@@ -1,5 +1,6 @@
 //! In what form a command gives what it found, and where to.
 
+use crate::page_args::PageArgs;
 use crate::writer::{Lines, print, save, stream, verb};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -8,6 +9,7 @@ use draw::Figure;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use timeline::Sheet;
 
 /// A format of output
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -115,7 +117,7 @@ impl Gives {
                 let parser = clap::builder::PossibleValuesParser::new(possible);
                 argument.value_parser(parser.try_map(|name| Format::from_str(&name, false)))
             }
-            "dpi" => argument.hide(!self.figure),
+            "dpi" | "width" | "height" | "font_size" | "title" | "embed_fonts" => argument.hide(!self.figure),
             _ => argument,
         }
     }
@@ -124,9 +126,12 @@ impl Gives {
 /// Writes a table, which can be too long to be held.
 type Table<'f> = dyn FnOnce(&mut dyn Write) -> Result<()> + 'f;
 
+/// Draws the figures on a page.
+type Draw<'f> = dyn FnOnce(&Sheet) -> Result<Vec<Figure>> + 'f;
+
 /// The forms, besides its numbers, in which a command can give what it found; each is made only where it is wanted.
 pub(crate) struct Forms<'f> {
-    figures: Box<dyn FnOnce() -> Result<Vec<Figure>> + 'f>,
+    figures: Box<Draw<'f>>,
     text: Option<Box<dyn FnOnce() -> String + 'f>>,
     csv: Option<Box<Table<'f>>>,
     /// The figure is written where no form is asked for,
@@ -137,21 +142,21 @@ pub(crate) struct Forms<'f> {
 
 impl<'f> Forms<'f> {
     /// Of a command that draws.
-    pub(crate) fn drawn(figures: impl FnOnce() -> Result<Vec<Figure>> + 'f) -> Forms<'f> {
+    pub(crate) fn drawn(figures: impl FnOnce(&Sheet) -> Result<Vec<Figure>> + 'f) -> Forms<'f> {
         Forms { figures: Box::new(figures), text: None, csv: None, is_drawn: true, is_told: false }
     }
 
     /// Of a command that tells, and draws where it is asked to.
     pub(crate) fn told(
         text: impl FnOnce() -> String + 'f,
-        figures: impl FnOnce() -> Result<Vec<Figure>> + 'f,
+        figures: impl FnOnce(&Sheet) -> Result<Vec<Figure>> + 'f,
     ) -> Forms<'f> {
         Forms { is_drawn: false, is_told: true, ..Forms::drawn(figures).with_text(text) }
     }
 
     /// Of a command that only tells.
     pub(crate) fn words(text: impl FnOnce() -> String + 'f) -> Forms<'f> {
-        Forms::told(text, || bail!("there is no figure of this"))
+        Forms::told(text, |_| bail!("there is no figure of this"))
     }
 
     /// The figure is written as well, unasked.
@@ -185,6 +190,11 @@ pub(crate) struct OutputArgs {
     /// Dots per inch of a PNG
     #[arg(long, value_name = "N", default_value_t = 150.0, help_heading = "Output")]
     dpi: f64,
+    #[command(flatten)]
+    page: PageArgs,
+    /// Embed the font in a PDF, so that every viewer and printer shows the same letters
+    #[arg(long, help_heading = "Figure")]
+    embed_fonts: bool,
 }
 
 /// The trace, or other file, that an output file without a name is called after, and the part of it that is shown.
@@ -271,6 +281,13 @@ impl OutputArgs {
         if let Some(asked) = asked.filter(|asked| !gives.has(*asked)) {
             bail!("this command cannot write .{}; use {}", asked.ending(), gives.endings("or"));
         }
+        let is_pdf = asked.map_or(gives.unasked.is_some(), |format| format == Format::Pdf);
+        if self.embed_fonts && !is_pdf {
+            bail!("--embed-fonts is for a PDF file; write one with -o FILE.pdf");
+        }
+        if self.page.is_given() && !gives.figure {
+            bail!("this command draws no figure; leave out --width, --height, --font-size and --title");
+        }
         if self.json && self.is_standard_output() {
             bail!("--json and -o - both write to standard output; use one of them");
         }
@@ -331,10 +348,15 @@ impl OutputArgs {
     /// words.
     fn write(&self, path: &Path, document: &impl Serialize, forms: Forms<'_>) -> Result<Option<String>> {
         let Forms { figures, text, csv, .. } = forms;
+        let drawn = || {
+            let figures = figures(&self.page.sheet())?;
+            self.page.check(&figures).map(|()| figures)
+        };
         let files = match self.format(path)? {
-            Format::Pdf => vec![draw::pdf(&figures()?)],
-            Format::Svg => figures()?.iter().map(|figure| draw::svg(figure).into_bytes()).collect(),
-            Format::Png => figures()?.iter().map(|figure| draw::png(figure, self.dpi)).collect::<Result<_, _>>()?,
+            Format::Pdf if self.embed_fonts => vec![draw::pdf_with_fonts(&drawn()?)],
+            Format::Pdf => vec![draw::pdf(&drawn()?)],
+            Format::Svg => drawn()?.iter().map(|figure| draw::svg(figure).into_bytes()).collect(),
+            Format::Png => drawn()?.iter().map(|figure| draw::png(figure, self.dpi)).collect::<Result<_, _>>()?,
             // It can be too long to be held.
             Format::Json => return stream(path, |out| write_json(out, document)),
             Format::Csv => match csv {

@@ -3,7 +3,8 @@
 use crate::{Options, Step, Who, at_rest};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit, text};
 use sched::{Cpu, Load};
-use timeline::page::{Heading, LegendEntry, Page, Swatch};
+use timeline::Sheet;
+use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts};
 use timeline::palette::{FAINT, INK, PALETTE, RULE};
 
 const MARGIN: Unit = 24 * PT;
@@ -14,19 +15,39 @@ const FOOT: Unit = 22 * PT;
 const CONCERNED: Color = Color::rgb(0xff, 0xef, 0xb8);
 const MOVES: Color = Color::rgb(0xc0, 0x10, 0x20);
 
-/// A page: how wide it is, how high its cores may stand, and in how many columns at most.
-struct Sheet {
+/// A size of paper: the width of the page, the height for the cores, and the greatest number of columns.
+#[derive(Clone, Copy)]
+struct Paper {
+    /// The width of the page before it is laid out for other letters.
+    page: Unit,
     width: Unit,
     height: Unit,
     columns: usize,
 }
 
 /// Landscape A4, A3 and A2: all cores fit one page, on which they can be read.
-const SHEETS: [Sheet; 3] = [
-    Sheet { width: 842 * PT, height: 430 * PT, columns: 6 },
-    Sheet { width: 1191 * PT, height: 680 * PT, columns: 8 },
-    Sheet { width: 1684 * PT, height: 1030 * PT, columns: 12 },
+const PAPERS: [Paper; 3] = [
+    Paper { page: 842 * PT, width: 842 * PT, height: 430 * PT, columns: 6 },
+    Paper { page: 1191 * PT, width: 1191 * PT, height: 680 * PT, columns: 8 },
+    Paper { page: 1684 * PT, width: 1684 * PT, height: 1030 * PT, columns: 12 },
 ];
+
+/// The least width of a column on paper of another size.
+const NARROWEST: Unit = 140 * PT;
+
+/// Returns the papers for a page that is asked for: its own size, or the usual ones with larger letters.
+fn papers(texts: &Texts, legend: &[LegendEntry]) -> Vec<Paper> {
+    if texts.sheet == (Sheet { title: texts.sheet.title.clone(), ..Sheet::default() }) {
+        return PAPERS.to_vec();
+    }
+    let paper = |usual: &Paper| {
+        let page = Page::new(usual.page, usual.height + FOOT, texts, legend);
+        let width = page.figure.width;
+        Paper { page: usual.page, width, height: page.height - FOOT, columns: (width / NARROWEST).max(1) as usize }
+    };
+    let count = if texts.sheet.width.or(texts.sheet.height).is_some() { 1 } else { PAPERS.len() };
+    PAPERS.iter().take(count).map(paper).collect()
+}
 
 /// A row of a column: the name of a group, or a core by its place in the step.
 enum Row {
@@ -45,7 +66,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(options: &Options) -> Layout {
+    fn new(options: &Options, papers: &[Paper]) -> Layout {
         let mut rows = Vec::new();
         for (i, (_, group)) in options.cpus.iter().enumerate() {
             if let Some(group) = group.filter(|group| i == 0 || options.cpus[i - 1].1 != Some(*group)) {
@@ -54,21 +75,21 @@ impl Layout {
             rows.push(Row::Core(i));
         }
         // Few wide columns show more of a queue, many narrow ones more cores.
-        let fits = |sheet: &Sheet, columns: usize| sheet.height / rows.len().div_ceil(columns).max(1) as Unit;
-        let readable = |sheet: &Sheet| {
+        let fits = |paper: &Paper, columns: usize| paper.height / rows.len().div_ceil(columns).max(1) as Unit;
+        let readable = |paper: &Paper| {
             [9 * PT, 6 * PT, 5 * PT]
                 .into_iter()
-                .find_map(|least| (1..=sheet.columns).find(|n| fits(sheet, *n) >= least))
+                .find_map(|least| (1..=paper.columns).find(|n| fits(paper, *n) >= least))
         };
-        let [.., largest] = &SHEETS;
-        let (sheet, columns) =
-            SHEETS.iter().find_map(|sheet| Some((sheet, readable(sheet)?))).unwrap_or((largest, largest.columns));
-        let pitch = fits(sheet, columns).clamp(PT, 15 * PT);
+        let largest = papers.last().unwrap_or(&PAPERS[PAPERS.len() - 1]);
+        let (paper, columns) =
+            papers.iter().find_map(|paper| Some((paper, readable(paper)?))).unwrap_or((largest, largest.columns));
+        let pitch = fits(paper, columns).clamp(PT, 15 * PT);
         let each = rows.len().div_ceil(columns).max(1);
-        let width = (sheet.width - 2 * MARGIN + GUTTER) / columns as Unit - GUTTER;
+        let width = (paper.width - 2 * MARGIN + GUTTER) / columns as Unit - GUTTER;
         let mut rest = rows.into_iter();
         let columns = (0..columns).map(|_| rest.by_ref().take(each).collect()).collect();
-        Layout { page: sheet.width, columns, pitch, width, top: 0 }
+        Layout { page: paper.page, columns, pitch, width, top: 0 }
     }
 
     fn rows(&self) -> usize {
@@ -86,10 +107,11 @@ impl Layout {
 
 /// The figure of a step.
 pub fn figure(step: &Step, options: &Options, heading: &Heading) -> Figure {
-    let mut layout = Layout::new(options);
-    let cores_height = layout.pitch * layout.rows() as Unit;
     let texts = heading.texts(format!("{} at {}", heading.trace, step.when(options)), step.summary());
-    let mut page = Page::new(layout.page, cores_height + FOOT, &texts, &legend(step));
+    let legend = legend(step);
+    let mut layout = Layout::new(options, &papers(&texts, &legend));
+    let cores_height = layout.pitch * layout.rows() as Unit;
+    let mut page = Page::with_least(layout.page, cores_height + FOOT, cores_height + FOOT, &texts, &legend);
     layout.top = page.top;
     let mut places: Vec<(Cpu, Point)> = Vec::new();
     for (nth, column) in layout.columns.iter().enumerate() {
@@ -111,9 +133,9 @@ pub fn figure(step: &Step, options: &Options, heading: &Heading) -> Figure {
     draw_move(&mut page.figure, step, &places, &layout);
     let next = step.event.as_ref().map_or("The trace ends here.".into(), |e| format!("Next, {}: {}.", e.name, e.text));
     let at = Point { x: MARGIN, y: layout.top + cores_height + 15 * PT };
-    let next = text::fit(&text::printable(&next), 10 * PT, layout.page - 2 * MARGIN);
+    let next = text::fit(&text::printable(&next), 10 * PT, page.figure.width - 2 * MARGIN);
     page.figure.text(at, 10 * PT, Anchor::Start, INK, &next);
-    page.figure
+    page.finish()
 }
 
 fn legend(step: &Step) -> Vec<LegendEntry> {
@@ -256,7 +278,7 @@ mod tests {
         let long = who(4_194_303, b"kworker/255:12H");
         for n in [1, 16, 256, 1000, 4096] {
             let cpus = (0..n).map(|cpu| (Cpu(cpu), Some(cpu / 64))).collect();
-            let layout = Layout::new(&Options { cpus, ..Options::default() });
+            let layout = Layout::new(&Options { cpus, ..Options::default() }, &PAPERS);
             let at = Point { x: layout.left(0), y: 0 };
             let width = bar_of(at, &layout) - at.x - 18 * PT - 3 * PT - 7 * PT / 2;
             let label = fitted(&long, layout.size(), width);
@@ -271,11 +293,11 @@ mod tests {
     fn a_thousand_cores_are_legible_and_no_row_touches_the_next() {
         for n in [1, 8, 64, 256, 700, 1000, 1500, 4096] {
             let cpus = (0..n).map(|cpu| (Cpu(cpu), Some(cpu / 64))).collect();
-            let layout = Layout::new(&Options { cpus, ..Options::default() });
+            let layout = Layout::new(&Options { cpus, ..Options::default() }, &PAPERS);
             assert!(layout.size() < layout.pitch, "{n} cores: letters of {} in {}", layout.size(), layout.pitch);
-            let sheet = SHEETS.iter().find(|sheet| sheet.width == layout.page).expect("a sheet");
-            assert!(layout.pitch * layout.rows() as Unit <= sheet.height, "{n} cores do not fit");
-            assert!(layout.columns.len() <= sheet.columns);
+            let paper = PAPERS.iter().find(|paper| paper.width == layout.page).expect("a paper");
+            assert!(layout.pitch * layout.rows() as Unit <= paper.height, "{n} cores do not fit");
+            assert!(layout.columns.len() <= paper.columns);
             if n <= 1500 {
                 assert!(layout.size() >= 15 * PT / 4, "{n} cores: letters of {}", layout.size());
             }

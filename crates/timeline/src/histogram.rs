@@ -1,15 +1,17 @@
 //! Distributions of lengths of time, over a logarithmic scale.
 
+use crate::axis::{Axis, Measure};
 use crate::page::{Page, Texts};
-use crate::palette::{FAINT, INK, PALETTE, RULE};
-use draw::{Anchor, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
+use crate::palette::{FAINT, INK, PALETTE};
+use crate::scale::LETTER;
+use draw::{Anchor, Figure, Item, Line, PT, Paint, Point, Rect, Unit, text};
 use sched::lengths::human;
 use sched::{Dur, Lengths};
 
 /// A histogram.
 #[derive(Clone, Copy, Debug)]
 pub struct Histogram<'l> {
-    /// What it is of.
+    /// The name of the lengths.
     pub name: &'l str,
     /// The lengths.
     pub lengths: &'l Lengths,
@@ -20,8 +22,12 @@ const PER_OCTAVE: u32 = 8;
 const WIDTH: Unit = 595 * PT;
 const PANEL: Unit = 92 * PT;
 const GAP: Unit = 34 * PT;
+/// The same where only the lowest panel has labels.
+const CLOSE: Unit = 16 * PT;
 /// Room for the first title.
 const TITLE: Unit = 12 * PT;
+/// The size of the letters of a panel's name.
+const NAME: Unit = 8 * PT;
 
 /// The octaves that are shown: all that occur in any.
 fn octaves(panels: &[Histogram<'_>]) -> (u32, u32) {
@@ -30,92 +36,83 @@ fn octaves(panels: &[Histogram<'_>]) -> (u32, u32) {
     if low > high { (0, 1) } else { (low, high + 1) }
 }
 
-/// A page of histograms over one scale, one under the other.
+/// Returns a page of histograms over one scale, one under the other.
 pub fn histograms(panels: &[Histogram<'_>], texts: &Texts) -> Figure {
-    let height = panels.len().max(1) as Unit * (PANEL + GAP) - GAP + TITLE;
-    let mut page = Page::new(WIDTH, height, texts, &[]);
+    let arrangements = [(1, GAP), (1, CLOSE), (2, CLOSE), (3, CLOSE)];
+    let pages = arrangements.map(|(columns, gap)| {
+        let rows = panels.len().max(1).div_ceil(columns as usize) as Unit;
+        let height = |panel: Unit| rows * (panel + gap) - gap + TITLE;
+        let page = Page::with_least(WIDTH, height(PANEL), height(PANEL / 4), texts, &[]);
+        let panel = (page.height - TITLE + gap) / rows - gap;
+        (page, (columns, rows, panel, gap))
+    });
+    let is_roomy = |page: &&(Page, (Unit, Unit, Unit, Unit))| page.1.2 >= PANEL / 2;
+    let chosen = pages.iter().find(is_roomy).or(pages.iter().max_by_key(|page| page.1.2));
+    let Some((page, (columns, rows, panel, gap))) = chosen.cloned() else { unreachable!("there are arrangements") };
+    let mut page = page;
     let (low, high) = octaves(panels);
-    let width = Page::plot_width(WIDTH);
-    // The place of an eighth of an octave. Within an octave they are equally wide in time, so a
-    // little uneven on this scale.
-    let at = |part: u32| {
-        let (octave, rest) = (part / PER_OCTAVE, part % PER_OCTAVE);
-        let log = f64::from(octave) + (1.0 + f64::from(rest) / f64::from(PER_OCTAVE)).log2();
-        Page::LEFT + ((log - f64::from(low)) / f64::from(high - low) * f64::from(width)).round() as Unit
-    };
-    let place = |length: Dur| {
-        let log = (length.0.max(1) as f64).log2().clamp(f64::from(low), f64::from(high));
-        Page::LEFT + ((log - f64::from(low)) / f64::from(high - low) * f64::from(width)).round() as Unit
-    };
-    for (i, panel) in (0..).zip(panels) {
-        let top = page.top + TITLE + i * (PANEL + GAP);
-        draw_panel(&mut page.figure, panel, top, &at, &place);
-        axis(&mut page.figure, top, (low, high), &place);
+    let power = |octave: u32| 2f64.powi(octave as i32);
+    let lengths = Axis::log(power(low), power(high), Measure::Time, "");
+    let pitch = (page.width() + Page::LEFT) / columns;
+    for (i, histogram) in (0..).zip(panels) {
+        let (column, row) = (i / rows, i % rows);
+        let y = page.top + TITLE + row * (panel + gap);
+        let plot = Rect { x: Page::LEFT + column * pitch, y, w: pitch - Page::LEFT, h: panel };
+        // Panels that stand close have the labels of the lowest one.
+        let is_lowest = row + 1 == rows || i as usize + 1 == panels.len();
+        draw_panel(&mut page.figure, histogram, plot, &lengths, gap == GAP || is_lowest);
     }
-    page.figure
+    page.finish()
 }
 
-fn draw_panel(
-    figure: &mut Figure,
-    panel: &Histogram<'_>,
-    top: Unit,
-    at: &impl Fn(u32) -> Unit,
-    place: &impl Fn(Dur) -> Unit,
-) {
-    let floor = top + PANEL;
+fn draw_panel(figure: &mut Figure, panel: &Histogram<'_>, plot: Rect, lengths: &Axis, is_labelled: bool) {
+    let (floor, right) = (plot.y + plot.h, plot.x + plot.w);
     let parts = panel.lengths.parts(PER_OCTAVE);
     let most = parts.iter().map(|(_, n)| *n).max().unwrap_or(1).max(1);
+    let s = panel.lengths.summary();
+    let percent = |n: u64| 100.0 * n as f64 / s.count.max(1) as f64;
+    let shares = Axis::linear(0.0, percent(most), Measure::Percent, "share of all");
+    // Within an octave the parts are equally wide in time, so a little uneven on this scale.
+    let at = |part: u32| {
+        let (octave, rest) = (part / PER_OCTAVE, part % PER_OCTAVE);
+        lengths.at(2f64.powi(octave as i32) * (1.0 + f64::from(rest) / f64::from(PER_OCTAVE)), plot.x, plot.w)
+    };
     let bar = |(part, n): &(u32, u64)| {
-        // What is there at all is seen.
-        let h = ((u128::from(*n) * PANEL as u128 / u128::from(most)) as Unit).max(PT / 2);
+        // A bar that is not empty is visible.
+        let h = (floor - shares.at(percent(*n), floor, -plot.h)).max(PT / 2);
         let x = at(*part);
         Rect { x, y: floor - h, w: (at(part + 1) - x).max(PT / 4), h }
     };
+    if s.count > 0 {
+        shares.draw_left(figure, plot);
+    }
+    if is_labelled {
+        lengths.draw_below(figure, plot);
+    } else {
+        lengths.draw_rules(figure, plot);
+    }
     figure.push(Item::Rects { fill: Paint::Solid(PALETTE[0]), rects: parts.iter().map(bar).collect() });
-    let s = panel.lengths.summary();
-    let share = 100.0 * most as f64 / s.count.max(1) as f64;
-    let small = 7 * PT;
-    figure.text(Point { x: Page::LEFT, y: top - 4 * PT }, 8 * PT, Anchor::Start, INK, panel.name.trim());
+    let title = Point { x: plot.x, y: plot.y - 4 * PT };
+    let name = text::printable(panel.name.trim());
+    figure.text(title, NAME, Anchor::Start, INK, &name);
     let [median, most_of, longest] = [s.p50_ns, s.p99_ns, s.max_ns].map(human);
     let numbers = match s.count {
-        0 => "none".to_owned(),
-        count => format!("{count} in all; median {median}, 99 % {most_of}, max {longest}"),
+        0 => ["none".to_owned(), String::new(), String::new()],
+        count => [
+            format!("{count} in all; median {median}, 99 % {most_of}, max {longest}"),
+            format!("{count}; median {median}"),
+            count.to_string(),
+        ],
     };
-    let right = Page::LEFT + Page::plot_width(WIDTH);
-    figure.text(Point { x: right, y: top - 4 * PT }, small, Anchor::End, FAINT, &numbers);
-    if s.count > 0 {
-        let at = Point { x: Page::LEFT - 4 * PT, y: top + 5 * PT };
-        figure.text(at, small, Anchor::End, INK, &format!("{share:.1} %"));
+    // As many of the numbers as have room beside the name.
+    let room = plot.w - text::width(&name, NAME) - 8 * PT;
+    if let Some(numbers) = numbers.iter().find(|numbers| text::width(&text::printable(numbers), LETTER) <= room) {
+        figure.text(Point { x: right, ..title }, LETTER, Anchor::End, FAINT, numbers);
     }
-    figure.text(Point { x: Page::LEFT - 4 * PT, y: floor }, small, Anchor::End, INK, "0");
     let upright = |length: Dur| {
-        let x = place(length);
-        Line { from: Point { x, y: top }, to: Point { x, y: floor } }
+        let x = lengths.at(length.0.max(1) as f64, plot.x, plot.w);
+        Line { from: Point { x, y: plot.y }, to: Point { x, y: floor } }
     };
     let lines = [s.p50_ns, s.p99_ns, s.max_ns].into_iter().flatten().map(upright).collect();
     figure.push(Item::Lines { stroke: INK, width: 60, dash: 200, lines });
-}
-
-/// Ticks at powers of ten nanoseconds.
-fn axis(figure: &mut Figure, top: Unit, (low, high): (u32, u32), place: &impl Fn(Dur) -> Unit) {
-    let floor = top + PANEL;
-    let (left, right) = (Page::LEFT, Page::LEFT + Page::plot_width(WIDTH));
-    let mut ticks = vec![Line { from: Point { x: left, y: floor }, to: Point { x: right, y: floor } }];
-    let mut rules = Vec::new();
-    let edge = |octave: u32| 1u64.checked_shl(octave).unwrap_or(u64::MAX);
-    let powers = (0..20).map(|e| 10u64.pow(e)).filter(|ns| (edge(low)..=edge(high)).contains(ns));
-    for ns in powers {
-        let x = place(Dur(ns));
-        ticks.push(Line { from: Point { x, y: floor }, to: Point { x, y: floor + 3 * PT } });
-        rules.push(Line { from: Point { x, y: top }, to: Point { x, y: floor } });
-        let label = match ns {
-            0..1_000 => format!("{ns} ns"),
-            1_000..1_000_000 => format!("{} µs", ns / 1_000),
-            1_000_000..1_000_000_000 => format!("{} ms", ns / 1_000_000),
-            _ => format!("{} s", ns / 1_000_000_000),
-        };
-        figure.text(Point { x, y: floor + 11 * PT }, 7 * PT, Anchor::Middle, INK, &label);
-    }
-    figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: rules });
-    figure.push(Item::Lines { stroke: INK, width: 50, dash: 0, lines: ticks });
 }

@@ -1,6 +1,7 @@
 //! The shared look of schedviz's figures: the page, the scales, the lanes, the palette, and the
 //! columns that stand for more than fits.
 
+pub mod axis;
 pub mod columns;
 mod division;
 mod drawable;
@@ -10,10 +11,12 @@ pub mod page;
 pub mod palette;
 mod rows;
 pub mod scale;
+mod sheet;
 mod steps;
 pub mod strips;
 mod turns;
 
+pub use axis::{Axis, Measure};
 pub use columns::{Class, Columns, Piece};
 pub use division::Division;
 pub use drawable::Drawable;
@@ -22,5 +25,6 @@ pub use page::{LegendEntry, Page, Swatch};
 pub use palette::PALETTE;
 pub use rows::Rows;
 pub use scale::{Tick, TimeScale};
+pub use sheet::Sheet;
 pub use steps::steps;
 pub use turns::Turns;

@@ -1,7 +1,8 @@
-//! The page: title, what it says of its source, plot, axis, legend, and the command at its foot.
+//! The page: title, facts about the source, plot, axis, legend, and the command at its foot.
 
 use crate::palette::{FAINT, INK, RULE};
-use crate::scale::TimeScale;
+use crate::scale::{LETTER as SMALL, TimeScale};
+use crate::sheet::Sheet;
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Turn, Unit, text};
 use sched::Ts;
 
@@ -9,7 +10,16 @@ use sched::Ts;
 const MARGIN: Unit = 24 * PT;
 /// Room for the names of lanes, left of the plot.
 const NAMES: Unit = 34 * PT;
-const SMALL: Unit = 7 * PT;
+/// The least width of a plot.
+const NARROWEST: Unit = 120 * PT;
+/// The size of the title's letters, and the distance of its lines.
+const TITLE: Unit = 12 * PT;
+const TITLE_LINE: Unit = 15 * PT;
+/// The same of the command at the foot.
+const COMMAND: Unit = 6 * PT;
+const COMMAND_LINE: Unit = 8 * PT;
+/// The least height of a plot, unless its figure needs more or is lower by itself.
+const LOWEST: Unit = 40 * PT;
 
 /// How a legend entry looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +43,9 @@ pub struct LegendEntry {
     pub label: String,
 }
 
-/// A page being made. The parts above and below the plot are known first, the plot gets what is
-/// left.
+/// A page in the making. The parts above and below the plot are known first, the plot gets the rest.
+///
+/// All lengths are those of the layout; [`Page::finish`] scales the figure to the page that is asked for.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// The figure.
@@ -43,6 +54,7 @@ pub struct Page {
     pub top: Unit,
     /// The plot's height.
     pub height: Unit,
+    sheet: Sheet,
 }
 
 /// What a figure says of its source.
@@ -56,9 +68,16 @@ pub struct Heading {
     pub warnings: Vec<String>,
     /// The command that makes the figure.
     pub command: String,
+    /// The page that is asked for.
+    pub sheet: Sheet,
 }
 
 impl Heading {
+    /// Returns the heading for this page.
+    pub fn on(self, sheet: &Sheet) -> Heading {
+        Heading { sheet: sheet.clone(), ..self }
+    }
+
     /// The same with a warning in front that there are no figures, and why, if that is so.
     pub fn without_figures(mut self, why: Option<&str>) -> Heading {
         self.warnings.splice(0..0, why.map(|why| format!("No figures: {why}.")));
@@ -72,6 +91,7 @@ impl Heading {
             notes: vec![self.facts.clone(), note],
             warnings: self.warnings.clone(),
             command: self.command.clone(),
+            sheet: self.sheet.clone(),
         }
     }
 }
@@ -90,46 +110,101 @@ pub struct Texts {
     pub warnings: Vec<String>,
     /// At the foot: the command that makes the figure again.
     pub command: String,
+    /// The page that is asked for.
+    pub sheet: Sheet,
 }
 
 impl Page {
     /// The left edge of the plot.
     pub const LEFT: Unit = MARGIN + NAMES;
 
-    /// The width of the plot on a page of this width.
-    pub fn plot_width(page: Unit) -> Unit {
-        page - Page::LEFT - MARGIN
+    /// Returns a page with a plot. `width` is that of the page and `height` that of the plot, where no other is asked
+    /// for.
+    pub fn new(width: Unit, height: Unit, texts: &Texts, legend: &[LegendEntry]) -> Page {
+        Page::with_least(width, height, (height / 4).max(LOWEST), texts, legend)
     }
 
-    /// A page of this width whose plot has this height.
-    pub fn new(width: Unit, plot_height: Unit, texts: &Texts, legend: &[LegendEntry]) -> Page {
+    /// The same for a plot that is at least `least` high.
+    pub fn with_least(width: Unit, height: Unit, least: Unit, texts: &Texts, legend: &[LegendEntry]) -> Page {
+        let sheet = texts.sheet.clone();
+        let width = sheet.laid_out(sheet.width.unwrap_or(width)).max(Page::LEFT + NARROWEST + MARGIN);
         let most = width - 2 * MARGIN;
-        let legend_rows = rows(legend, most);
-        let head = 26 * PT + (texts.notes.len() + texts.warnings.len()) as Unit * 10 * PT + 10 * PT;
-        let foot = 32 * PT + legend_rows.len() as Unit * 11 * PT + 20 * PT;
-        let height = head + plot_height + foot;
-        let mut figure = Figure::new(width, height, &texts.title);
-        let mut y = 26 * PT;
-        figure.text(Point { x: MARGIN, y }, 12 * PT, Anchor::Start, INK, &text::fit(&texts.title, 12 * PT, most));
+        let wrapped = |text: &str, size: Unit| text::wrap(&text::printable(text), size, most);
+        let title = sheet.title.as_ref().unwrap_or(&texts.title);
+        let (titles, command) = (wrapped(title, TITLE), wrapped(&texts.command, COMMAND));
         let warning = Color::rgb(0xa0, 0x20, 0x10);
         let lines = texts.notes.iter().map(|t| (t, FAINT)).chain(texts.warnings.iter().map(|t| (t, warning)));
+        let lines: Vec<(String, Color)> =
+            lines.flat_map(|(text, color)| wrapped(text, SMALL).into_iter().map(move |line| (line, color))).collect();
+        let rows = Rows::of(legend, most);
+        let more_titles = (titles.len() as Unit - 1) * TITLE_LINE;
+        let head = 26 * PT + more_titles + lines.len() as Unit * 10 * PT + 10 * PT;
+        let foot = 32 * PT + rows.height() + 20 * PT + (command.len() as Unit - 1) * COMMAND_LINE;
+        let least = least.min(height);
+        let plot = match sheet.height {
+            Some(asked) => sheet.laid_out(asked) - head - foot,
+            None => sheet.laid_out(height),
+        };
+        let plot = plot.max(least);
+        let height = head + plot + foot;
+        let mut figure = Figure::new(width, height, title);
+        let mut y = 26 * PT;
+        for (nth, line) in (0..).zip(&titles) {
+            let at = Point { x: MARGIN, y: y + nth * TITLE_LINE };
+            figure.text(at, TITLE, Anchor::Start, INK, line);
+        }
+        y += more_titles;
         for (line, color) in lines {
             y += 10 * PT;
-            figure.text(Point { x: MARGIN, y }, SMALL, Anchor::Start, color, &text::fit(line, SMALL, most));
+            figure.text(Point { x: MARGIN, y }, SMALL, Anchor::Start, color, &line);
         }
-        let mut y = head + plot_height + 32 * PT;
-        for row in &legend_rows {
-            draw_row(&mut figure, row, column_width(legend, most), y);
-            y += 11 * PT;
+        rows.draw(&mut figure, head + plot + 32 * PT);
+        for (nth, line) in (0..).zip(command.iter().rev()) {
+            let at = Point { x: MARGIN, y: height - 9 * PT - nth * COMMAND_LINE };
+            figure.text(at, COMMAND, Anchor::Start, FAINT, line);
         }
-        let command = text::fit(&texts.command, 6 * PT, most);
-        figure.text(Point { x: MARGIN, y: height - 9 * PT }, 6 * PT, Anchor::Start, FAINT, &command);
-        Page { figure, top: head, height: plot_height }
+        Page { figure, top: head, height: plot, sheet }
+    }
+
+    /// Returns the first of these pages whose plot has most of the height that is asked for, else the last one. A figure
+    /// offers pages with ever shorter legends or fewer parts. Without a height asked for, the first one is right.
+    ///
+    /// # Panics
+    ///
+    /// If there is no page.
+    pub fn roomy<T>(pages: impl IntoIterator<Item = (Page, T)>) -> (Page, T) {
+        let mut last = None;
+        for (page, rest) in pages {
+            let is_roomy = page.sheet.height.is_none_or(|asked| {
+                let height = page.figure.height;
+                height <= page.sheet.laid_out(asked) && page.height >= height * 45 / 100
+            });
+            last = Some((page, rest));
+            if is_roomy {
+                break;
+            }
+        }
+        last.expect("a page")
+    }
+
+    /// The right edge of the plot.
+    pub fn right(&self) -> Unit {
+        self.figure.width - MARGIN
+    }
+
+    /// The width of the plot.
+    pub fn width(&self) -> Unit {
+        self.right() - Page::LEFT
+    }
+
+    /// Returns the finished figure.
+    pub fn finish(self) -> Figure {
+        self.sheet.finish(self.figure)
     }
 
     /// The scale of times from `from` to `to` over the whole width of the plot.
     pub fn scale(&self, from: Ts, to: Ts, zero: Ts) -> TimeScale {
-        TimeScale { from, to, zero, x: Page::LEFT, width: Page::plot_width(self.figure.width) }
+        TimeScale { from, to, zero, x: Page::LEFT, width: self.width() }
     }
 
     /// Draws the time axis under the plot, and faint rules through it.
@@ -150,7 +225,7 @@ pub fn time_axis(figure: &mut Figure, scale: &TimeScale, top: Unit, bottom: Unit
     let mut rules = Vec::new();
     let mut marks =
         vec![Line { from: Point { x: scale.x, y: bottom }, to: Point { x: scale.x + scale.width, y: bottom } }];
-    let ticks = scale.ticks(10);
+    let ticks = scale.fitting_ticks();
     for tick in &ticks {
         rules.push(Line { from: Point { x: tick.at, y: top }, to: Point { x: tick.at, y: bottom } });
         marks.push(Line { from: Point { x: tick.at, y: bottom }, to: Point { x: tick.at, y: bottom + 3 * PT } });
@@ -169,42 +244,68 @@ fn entry_width(entry: &LegendEntry) -> Unit {
     SWATCH + 3 * PT + text::width(&text::printable(&entry.label), SMALL) + 9 * PT
 }
 
-/// Breaks the entries into rows of columns that are as wide as the widest entry.
-fn rows(legend: &[LegendEntry], most: Unit) -> Vec<Vec<&LegendEntry>> {
-    let per_row = (most / column_width(legend, most)).max(1) as usize;
-    let entries: Vec<&LegendEntry> = legend.iter().collect();
-    entries.chunks(per_row).map(<[_]>::to_vec).collect()
+/// The distance of the rows of a legend, and of the lines of an entry.
+const ROW: Unit = 11 * PT;
+const ROW_LINE: Unit = 9 * PT;
+
+/// The entries of a legend in rows, in columns that are as wide as the widest entry. An entry that is wider than the
+/// page has several lines.
+struct Rows {
+    rows: Vec<Vec<(Swatch, Vec<String>)>>,
+    column: Unit,
 }
 
-fn column_width(legend: &[LegendEntry], most: Unit) -> Unit {
-    legend.iter().map(entry_width).max().unwrap_or(most).clamp(1, most)
-}
+impl Rows {
+    fn of(legend: &[LegendEntry], most: Unit) -> Rows {
+        let column = legend.iter().map(entry_width).max().unwrap_or(most).clamp(1, most);
+        let per_row = (most / column).max(1) as usize;
+        let lines = |label: &str| text::wrap(&text::printable(label), SMALL, column - SWATCH - 6 * PT);
+        let entries: Vec<_> = legend.iter().map(|entry| (entry.swatch, lines(&entry.label))).collect();
+        Rows { rows: entries.chunks(per_row).map(<[_]>::to_vec).collect(), column }
+    }
 
-fn draw_row(figure: &mut Figure, row: &[&LegendEntry], column: Unit, y: Unit) {
-    let mut x = MARGIN;
-    for entry in row {
-        let rect = Rect { x, y: y - 6 * PT, w: SWATCH, h: 7 * PT };
-        match entry.swatch {
-            Swatch::Area(fill) => figure.push(Item::Rects { fill, rects: vec![rect] }),
-            Swatch::Marker(shape, fill) => {
-                let at = vec![Point { x: x + SWATCH / 2, y: y - 5 * PT / 2 }];
-                figure.push(Item::Markers { shape, fill, size: 6 * PT, at });
+    fn row_height(row: &[(Swatch, Vec<String>)]) -> Unit {
+        let lines = row.iter().map(|(_, lines)| lines.len()).max().unwrap_or(1).max(1);
+        ROW + (lines as Unit - 1) * ROW_LINE
+    }
+
+    fn height(&self) -> Unit {
+        self.rows.iter().map(|row| Rows::row_height(row)).sum()
+    }
+
+    fn draw(&self, figure: &mut Figure, top: Unit) {
+        let mut y = top;
+        for row in &self.rows {
+            for (nth, (swatch, lines)) in (0..).zip(row) {
+                let x = MARGIN + nth * self.column;
+                draw_swatch(figure, *swatch, Rect { x, y: y - 6 * PT, w: SWATCH, h: 7 * PT });
+                for (nth, line) in (0..).zip(lines) {
+                    let at = Point { x: x + SWATCH + 3 * PT, y: y + nth * ROW_LINE };
+                    figure.text(at, SMALL, Anchor::Start, INK, line);
+                }
             }
-            Swatch::Line(color) => {
-                let h = rect.h / 4;
-                let line = Rect { y: rect.y + (rect.h - h) / 2, h, ..rect };
-                figure.push(Item::Rects { fill: Paint::Solid(color), rects: vec![line] });
-            }
-            Swatch::Blank => {
-                let (l, r, t, b) = (rect.x, rect.x + rect.w, rect.y, rect.y + rect.h);
-                let corners = [(l, t), (r, t), (r, b), (l, b), (l, t)].map(|(x, y)| Point { x, y });
-                let lines = corners.windows(2).map(|w| Line { from: w[0], to: w[1] }).collect();
-                figure.push(Item::Lines { stroke: RULE, width: 50, dash: 0, lines });
-            }
+            y += Rows::row_height(row);
         }
-        let at = Point { x: x + SWATCH + 3 * PT, y };
-        let label = text::fit(&text::printable(&entry.label), SMALL, column - SWATCH - 6 * PT);
-        figure.text(at, SMALL, Anchor::Start, INK, &label);
-        x += column;
+    }
+}
+
+fn draw_swatch(figure: &mut Figure, swatch: Swatch, rect: Rect) {
+    match swatch {
+        Swatch::Area(fill) => figure.push(Item::Rects { fill, rects: vec![rect] }),
+        Swatch::Marker(shape, fill) => {
+            let at = vec![Point { x: rect.x + SWATCH / 2, y: rect.y + 7 * PT / 2 }];
+            figure.push(Item::Markers { shape, fill, size: 6 * PT, at });
+        }
+        Swatch::Line(color) => {
+            let h = rect.h / 4;
+            let line = Rect { y: rect.y + (rect.h - h) / 2, h, ..rect };
+            figure.push(Item::Rects { fill: Paint::Solid(color), rects: vec![line] });
+        }
+        Swatch::Blank => {
+            let (l, r, t, b) = (rect.x, rect.x + rect.w, rect.y, rect.y + rect.h);
+            let corners = [(l, t), (r, t), (r, b), (l, b), (l, t)].map(|(x, y)| Point { x, y });
+            let lines = corners.windows(2).map(|w| Line { from: w[0], to: w[1] }).collect();
+            figure.push(Item::Lines { stroke: RULE, width: 50, dash: 0, lines });
+        }
     }
 }

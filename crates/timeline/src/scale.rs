@@ -1,7 +1,10 @@
 //! From instants to places on the page, and the ticks between.
 
-use draw::Unit;
+use draw::{PT, Unit};
 use sched::Ts;
+
+/// The size of the letters at axes, in legends and in notes.
+pub const LETTER: Unit = 7 * PT;
 
 /// Time along the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +56,21 @@ impl TimeScale {
     /// What the axis is called.
     pub fn title(&self) -> String {
         format!("{} from the start of the trace", self.unit().0)
+    }
+
+    /// Returns ticks at round times, about ten, or fewer if their labels would touch.
+    pub fn fitting_ticks(&self) -> Vec<Tick> {
+        let touch = |ticks: &[Tick]| {
+            let half = |tick: &Tick| draw::text::width(&tick.label, LETTER) / 2;
+            ticks.windows(2).any(|w| w[1].at - w[0].at < half(&w[0]) + half(&w[1]) + 4 * PT)
+        };
+        let few = (1..=10).rev().map(|about| self.ticks(about));
+        let mut ticks = few.into_iter().find(|ticks| !touch(ticks)).unwrap_or_default();
+        if ticks.is_empty() {
+            ticks = self.ticks(1);
+            ticks.truncate(1);
+        }
+        ticks
     }
 
     /// Ticks at round times, about so many.

@@ -1,10 +1,10 @@
 //! The figure: what the machine does, stacked over time, and under it how busy each CPU is.
 
 use crate::{Class, Heat, Options, UtilizationReport};
-use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
-use timeline::LaneLayout;
+use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
-use timeline::palette::{BANDS, FAINT, INK, NO_EVENTS, PALETTE, RULE};
+use timeline::palette::{BANDS, FAINT, NO_EVENTS, PALETTE};
+use timeline::{Axis, LaneLayout, Measure};
 
 const WIDTH: Unit = 842 * PT;
 const STACK: Unit = 150 * PT;
@@ -52,17 +52,19 @@ pub fn figure(report: &UtilizationReport, options: &Options, heading: &Heading) 
     );
     let texts = heading.texts(format!("{}: utilization", heading.trace), note);
     let mut page = Page::new(WIDTH, STACK + GAP + rows, &texts, &legend(report, options));
+    // The stack and the rows share the height of the page in proportion.
+    let rows = (i64::from(page.height - GAP) * i64::from(rows) / i64::from(STACK + rows)) as Unit;
     let scale = page.scale(options.from, options.to, options.zero);
     page.time_axis(&scale);
     let edges: Vec<(Unit, Unit)> =
         report.columns.iter().map(|(start, length, _)| (scale.at(*start), scale.at(start.after(*length)))).collect();
-    let top = page.top;
-    stacked(&mut page.figure, report, &edges, top);
-    let layout = LaneLayout::among(&options.cpus, &options.all_cpus, top + STACK + GAP, rows);
+    let plot = Rect { x: Page::LEFT, y: page.top, w: scale.width, h: page.height - GAP - rows };
+    stacked(&mut page.figure, report, &edges, plot);
+    let layout = LaneLayout::among(&options.cpus, &options.all_cpus, plot.y + plot.h + GAP, rows);
     layout.draw_silent(&mut page.figure, Page::LEFT, Page::LEFT + scale.width);
     heat(&mut page.figure, report, &edges, &layout);
     layout.draw(&mut page.figure, Page::LEFT, Page::LEFT + scale.width, &options.group_name);
-    page.figure
+    page.finish()
 }
 
 fn legend(report: &UtilizationReport, options: &Options) -> Vec<LegendEntry> {
@@ -89,12 +91,12 @@ fn legend(report: &UtilizationReport, options: &Options) -> Vec<LegendEntry> {
     entries
 }
 
-fn stacked(figure: &mut Figure, report: &UtilizationReport, edges: &[(Unit, Unit)], top: Unit) {
-    let floor = top + STACK;
+fn stacked(figure: &mut Figure, report: &UtilizationReport, edges: &[(Unit, Unit)], plot: Rect) {
+    let floor = plot.y + plot.h;
     let mut rects: Vec<Vec<Rect>> = vec![Vec::new(); Class::ALL.len()];
     for ((_, _, shares), (x, right)) in report.columns.iter().zip(edges) {
         let (total, mut below) = (shares.total().max(1), 0u64);
-        let y = |ns: u64| floor - (u128::from(ns) * STACK as u128 / u128::from(total)) as Unit;
+        let y = |ns: u64| floor - (u128::from(ns) * plot.h as u128 / u128::from(total)) as Unit;
         for (class, ns) in shares.all().into_iter().enumerate() {
             let (bottom, up) = (y(below), y(below.saturating_add(ns)));
             below = below.saturating_add(ns);
@@ -108,16 +110,8 @@ fn stacked(figure: &mut Figure, report: &UtilizationReport, edges: &[(Unit, Unit
             figure.push(Item::Rects { fill, rects });
         }
     }
-    let (left, right) = (Page::LEFT, Page::LEFT + Page::plot_width(WIDTH));
-    let mut lines = Vec::new();
-    for share in [0, 25, 50, 75, 100] {
-        let y = floor - STACK * share / 100;
-        lines.push(Line { from: Point { x: left, y }, to: Point { x: right, y } });
-        let at = Point { x: left - 4 * PT, y: y + 2 * PT };
-        figure.text(at, 7 * PT, Anchor::End, INK, &format!("{share} %"));
-    }
-    figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines });
-    let axis = Line { from: Point { x: left, y: floor }, to: Point { x: right, y: floor } };
+    Axis::linear(0.0, 100.0, Measure::Percent, "share of the CPU time").draw_left(figure, plot);
+    let axis = Line { from: Point { x: plot.x, y: floor }, to: Point { x: plot.x + plot.w, y: floor } };
     figure.push(Item::Lines { stroke: FAINT, width: 50, dash: 0, lines: vec![axis] });
 }
 

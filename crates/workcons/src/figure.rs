@@ -1,10 +1,10 @@
 //! Runs sorted by how long they took, a curve for each group; under it how much of the time each
 //! run was in violation, in the same order.
 
-use draw::{Anchor, Figure, Item, Line, PT, Point, Shape, Turn, Unit};
+use draw::{Anchor, Figure, Item, Line, PT, Point, Rect, Shape, Unit};
 use timeline::page::{LegendEntry, Page, Swatch, Texts};
-use timeline::palette::{FAINT, INK, PALETTE, RULE};
-use timeline::scale::round_step;
+use timeline::palette::{FAINT, INK, PALETTE};
+use timeline::{Axis, Measure, Sheet};
 
 /// The runs of a group.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,14 +19,15 @@ const WIDTH: Unit = 560 * PT;
 const PLOT: Unit = 150 * PT;
 const GAP: Unit = 26 * PT;
 
-/// The figure of these groups. `notes`: what is to be said under the title; `command`: at its foot.
-pub fn figure(title: &str, notes: Vec<String>, groups: &[Runs], command: &str) -> Figure {
+/// Returns the figure of these groups, with `notes` under the title and `command` at its foot.
+pub fn figure(title: &str, notes: Vec<String>, groups: &[Runs], command: &str, sheet: &Sheet) -> Figure {
     let legend: Vec<LegendEntry> = groups
         .iter()
         .enumerate()
         .map(|(i, g)| LegendEntry { swatch: look(i), label: format!("{} ({} runs)", g.name, g.runs.len()) })
         .collect();
-    let texts = Texts { title: title.to_owned(), notes, warnings: Vec::new(), command: command.to_owned() };
+    let (title, command, sheet) = (title.to_owned(), command.to_owned(), sheet.clone());
+    let texts = Texts { title, notes, warnings: Vec::new(), command, sheet };
     let mut page = Page::new(WIDTH, 2 * PLOT + GAP, &texts, &legend);
     let sorted: Vec<Vec<(f64, Option<f64>)>> = groups
         .iter()
@@ -36,12 +37,14 @@ pub fn figure(title: &str, notes: Vec<String>, groups: &[Runs], command: &str) -
             runs
         })
         .collect();
-    let top = page.top;
-    panel(&mut page.figure, top, "elapsed, seconds", &sorted, |run| Some(run.0));
-    panel(&mut page.figure, top + PLOT + GAP, "% of time in violation", &sorted, |run| run.1);
-    let at = Point { x: Page::LEFT + Page::plot_width(WIDTH) / 2, y: top + 2 * PLOT + GAP + 14 * PT };
+    let height = (page.height - GAP) / 2;
+    let plot = Rect { x: Page::LEFT, y: page.top, w: page.width(), h: height };
+    let below = Rect { y: plot.y + height + GAP, ..plot };
+    panel(&mut page.figure, plot, ("elapsed time", Measure::Seconds), &sorted, |run| Some(run.0));
+    panel(&mut page.figure, below, ("time in violation", Measure::Percent), &sorted, |run| run.1);
+    let at = Point { x: plot.x + plot.w / 2, y: below.y + height + 14 * PT };
     page.figure.text(at, 7 * PT, Anchor::Middle, INK, "runs, from the fastest to the slowest of each group");
-    page.figure
+    page.finish()
 }
 
 /// Runs without a figure come first.
@@ -55,29 +58,16 @@ fn look(group: usize) -> Swatch {
 
 fn panel(
     figure: &mut Figure,
-    top: Unit,
-    name: &str,
+    plot: Rect,
+    (name, measure): (&str, Measure),
     groups: &[Vec<(f64, Option<f64>)>],
     value: impl Fn(&(f64, Option<f64>)) -> Option<f64>,
 ) {
     let most = groups.iter().flatten().filter_map(&value).fold(0.0, f64::max).max(1e-9);
-    // Ticks at round numbers, in thousandths, so that small values have some as well.
-    let step = round_step((most * 1000.0 / 4.0).ceil() as u64) as f64 / 1000.0;
-    let full = (most / step).ceil() * step;
-    let floor = top + PLOT;
-    let y = |v: f64| floor - (v / full * f64::from(PLOT)).round() as Unit;
-    let (left, width) = (Page::LEFT, Page::plot_width(WIDTH));
-    let mut rules = Vec::new();
-    let digits = (-step.log10().floor()).max(0.0) as usize;
-    for i in 0..=(full / step).round() as u32 {
-        let v = f64::from(i) * step;
-        rules.push(Line { from: Point { x: left, y: y(v) }, to: Point { x: left + width, y: y(v) } });
-        figure.text(Point { x: left - 4 * PT, y: y(v) + 2 * PT }, 7 * PT, Anchor::End, INK, &format!("{v:.digits$}"));
-    }
-    figure.push(Item::Lines { stroke: RULE, width: 30, dash: 0, lines: rules });
-    let text = draw::text::printable(name);
-    let at = Point { x: left - 34 * PT, y: top + PLOT / 2 };
-    figure.push(Item::Text { at, size: 7 * PT, anchor: Anchor::Middle, turn: Turn::Left, fill: INK, text });
+    let axis = Axis::linear(0.0, most, measure, name).to_next_tick(5);
+    axis.draw_left(figure, plot);
+    let (left, width, floor) = (plot.x, plot.w, plot.y + plot.h);
+    let y = |v: f64| axis.at(v, floor, -plot.h);
     let margin = width / 20;
     for (i, runs) in groups.iter().enumerate() {
         let x = |k: usize| left + margin + (width - 2 * margin) * k as Unit / (runs.len().max(2) - 1) as Unit;

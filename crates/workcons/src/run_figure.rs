@@ -37,22 +37,34 @@ pub fn run_figure(
     zero: Ts,
     looks: &[Look<'_>],
     lane_height: Unit,
-    legend: Vec<LegendEntry>,
+    legend: &dyn Fn(usize) -> Vec<LegendEntry>,
     heading: &Heading,
 ) -> Figure {
-    let strip = (120 * PT / report.strips.len().max(1) as Unit).clamp(4 * PT, 22 * PT);
+    let usual_strip = (120 * PT / report.strips.len().max(1) as Unit).clamp(4 * PT, 22 * PT);
+    let texts = heading.texts(format!("{}: work conservation is {}", heading.trace, headline(report)), note(report));
+    // A page with little room has a shorter legend and fewer looks.
+    let pages = (0..=looks.len()).rev().zip([14, 8, 5, 3]).map(|(looks, listed)| {
+        let entries = if looks > 0 { legend(listed) } else { Vec::new() };
+        let legend: Vec<LegendEntry> = own_legend(report).into_iter().chain(entries).collect();
+        // The page's own axis stands under its plot: that of the last look, or of the strips. Titles and axes keep their
+        // height, strips and lanes share the rest in proportion.
+        let fixed = TITLE / 2 + looks as Unit * (AXIS + TITLE);
+        let height = fixed + usual_strip * report.strips.len() as Unit + looks as Unit * lane_height;
+        let least = fixed + ((height - fixed) / 3).max(30 * PT);
+        (Page::with_least(WIDTH, height, least, &texts, &legend), (looks, fixed, height))
+    });
+    let (mut page, (count, fixed, height)) = Page::roomy(pages);
+    let part =
+        |own: Unit| (i64::from(own) * i64::from(page.height - fixed) / i64::from((height - fixed).max(1))) as Unit;
+    let (strip, lane_height) = (part(usual_strip), part(lane_height));
     let strips_height = strip * report.strips.len() as Unit;
     let each = TITLE + lane_height + AXIS;
-    // The page's own axis stands under its plot: that of the last look, or of the strips.
-    let height = TITLE / 2 + strips_height + looks.len() as Unit * (AXIS + TITLE + lane_height);
-    let texts = heading.texts(format!("{}: work conservation is {}", heading.trace, headline(report)), note(report));
-    let mut page = Page::new(WIDTH, height, &texts, &own_legend(report).into_iter().chain(legend).collect::<Vec<_>>());
     let to = report.from_ns.after(report.window_ns);
     let scale = page.scale(report.from_ns, to, zero);
     let top = page.top + TITLE / 2;
     time_axis(&mut page.figure, &scale, top, top + strips_height);
     draw_strips(&mut page.figure, report, &scale, top, strip);
-    let shown = report.longest().iter().zip(looks);
+    let shown = report.longest().iter().zip(looks).take(count);
     for (i, (episode, look)) in shown.enumerate() {
         let x = scale.at(episode.start_ns);
         let number = Point { x, y: top - 2 * PT };
@@ -61,7 +73,7 @@ pub fn run_figure(
         let scale = page.scale(look.from, look.to, zero);
         closer(&mut page.figure, i + 1, episode, &scale, top, lane_height, &look.draw);
     }
-    page.figure
+    page.finish()
 }
 
 fn note(report: &Report) -> String {

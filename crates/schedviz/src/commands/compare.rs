@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use timeline::Sheet;
 use timeline::page::Texts;
 
 /// What a patch changed, over repeated runs, and whether that is more than noise
@@ -163,7 +164,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         notes,
         verdicts,
     };
-    let forms = Forms::told(|| text(args, &document), || Ok(figures(&document, &all)));
+    let forms = Forms::told(|| text(args, &document), |sheet| Ok(figures(&document, &all, sheet)));
     args.output.give(&Origin::whole(Path::new("runs")), "compare", &document, forms, args.read.quiet)?;
     Ok(verdict(&document.verdicts))
 }
@@ -294,7 +295,7 @@ fn hopeless(rows: &[Row], alpha: f64) -> Vec<(usize, usize)> {
     found.into_iter().collect()
 }
 
-fn figures(document: &Document, all: &[(String, Vec<Measured>)]) -> Vec<draw::Figure> {
+fn figures(document: &Document, all: &[(String, Vec<Measured>)], sheet: &Sheet) -> Vec<draw::Figure> {
     let command = repeatable(std::env::args_os());
     let texts = Texts {
         title: "Runs compared".into(),
@@ -303,6 +304,7 @@ fn figures(document: &Document, all: &[(String, Vec<Measured>)]) -> Vec<draw::Fi
         ],
         warnings: document.notes.iter().take(4).cloned().collect(),
         command: command.clone(),
+        sheet: sheet.clone(),
     };
     let runs: Vec<workcons::Runs> = all
         .iter()
@@ -317,6 +319,7 @@ fn figures(document: &Document, all: &[(String, Vec<Measured>)]) -> Vec<draw::Fi
         ["A bar at the right edge is a group's median.".into()].into_iter().chain(left_out).collect(),
         &runs,
         &command,
+        sheet,
     );
     vec![compare::figure(&document.metrics, &document.groups, &texts), by_time]
 }

@@ -15,6 +15,7 @@ use sched::topology::Order;
 use sched::{Cpu, Current, Diagnostic, Diagnostics, EventSource, Kind, SchedEvent, Topology, Ts};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use timeline::Sheet;
 use timeline::page::Heading;
 use tracedat::{CpuReader, Trace, Want};
 
@@ -91,8 +92,8 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     for event in report.events.iter().filter(|event| event.count == 0 && !session.read.quiet) {
         eprintln!("schedviz: {}: 0 events in the window", event.event);
     }
-    let figure = || {
-        let heading = heading(&session, &report, &diagnostics);
+    let figure = |sheet: &Sheet| {
+        let heading = heading(&session, &report, &diagnostics).on(sheet);
         Ok(vec![dat2graph::figure(&lanes, &report, &options, &heading)])
     };
     let document = Document::of(&session, &report, &diagnostics);

@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
-use timeline::{Rows, TimeScale};
+use timeline::{Rows, Sheet, TimeScale};
 use tracedat::{EventFormat, Neighbours, Record, Want, Where};
 
 /// Show when events happen, and why tasks were migrated
@@ -332,9 +332,9 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let asked = patterns::asked(&session.trace, &args.events)?;
     let (report, found) = gather(&session, &choice, &asked, args.rate, |_| {});
     choice.has_values(report.total)?;
-    let figure = || {
+    let figure = |sheet: &Sheet| {
         let options = options(&session);
-        over_lanes(args, &session, &found, |heading, background| {
+        over_lanes(args, &session, &found, sheet, |heading, background| {
             if let Some(value) = &args.value {
                 events::value_figure(&report, &options, heading, value)
             } else if args.rate {
@@ -506,10 +506,11 @@ fn over_lanes(
     args: &EventsArgs,
     session: &Session,
     diagnostics: &Diagnostics,
+    sheet: &Sheet,
     figure: impl FnOnce(&timeline::page::Heading, Option<&timeline::page::DrawLanes<'_>>) -> Figure,
 ) -> Result<Vec<Figure>> {
     if args.rate || args.value.is_some() {
-        return Ok(vec![figure(&session.general_heading(diagnostics), None)]);
+        return Ok(vec![figure(&session.general_heading(diagnostics).on(sheet), None)]);
     }
     let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
     let coloring = Coloring { pale: !args.in_color, ..Coloring::default() };
@@ -520,7 +521,7 @@ fn over_lanes(
         Vec::new()
     };
     let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), session.to.since(session.from));
-    let mut heading = session.lossy_heading(&loss, diagnostics);
+    let mut heading = session.lossy_heading(&loss, diagnostics).on(sheet);
     if lanes.is_empty() {
         heading.warnings.push("Nothing tells what ran: there is no sched:sched_switch in the trace.".into());
     }

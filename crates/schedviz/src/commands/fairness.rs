@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use fairness::{Fairness, GroupBy, Options};
 use regex::Regex;
 use sched::{Dur, Selected};
+use timeline::Sheet;
 use timeline::scale::round_step;
 
 /// How evenly CPU time is shared by tasks, commands or groups, and who starves
@@ -95,7 +96,7 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
     let text = || fairness::text(&report, &session.drawable, args.rows);
     let heading = || session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
-    let figures = || Ok(fairness::figure(&report, &heading()));
+    let figures = |sheet: &Sheet| Ok(fairness::figure(&report, &heading().on(sheet)));
     let document = Document::of(&session, &report, &diagnostics);
     document.give("fairness", &session, &args.output, Forms::told(text, figures))
 }

@@ -6,6 +6,7 @@ use crate::output::{Forms, Gives, OutputArgs};
 use anyhow::Result;
 use latency::{By, Latency, Options};
 use sched::Selected;
+use timeline::Sheet;
 
 /// How long tasks wait to run after a wakeup or a preemption, how long they run and sleep
 ///
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
     let text = || latency::text(&report, &session.drawable, args.rows, args.worst);
     let heading = || session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
-    let figure = || Ok(vec![latency::figure(&report, &heading())]);
+    let figure = |sheet: &Sheet| Ok(vec![latency::figure(&report, &heading().on(sheet))]);
     let document = Document::of(&session, &report, &diagnostics);
     document.give("latency", &session, &args.output, Forms::told(text, figure))
 }

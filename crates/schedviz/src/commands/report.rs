@@ -6,6 +6,7 @@ use super::workcons::Run;
 use crate::args::{BeginArgs, TraceArgs, repeatable};
 use crate::atomic_file::WholeFolder;
 use crate::document::Document;
+use crate::page_args::PageArgs;
 use crate::session::Session;
 use crate::{heading, inputs, output, progress, warnings, writer};
 use anyhow::{Context, Result, bail};
@@ -19,9 +20,9 @@ use schedstat::{FromTrace, Row, TraceColumns};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use timeline::TimeScale;
 use timeline::page::{DrawLanes, Heading};
 use timeline::scale::round_step;
+use timeline::{Sheet, TimeScale};
 use utilization::UtilizationReport;
 
 /// Every analysis in one pass: figures, numbers, and a page that shows all
@@ -40,6 +41,8 @@ pub(crate) struct ReportArgs {
     /// `<trace>.report` in the current directory, with the window where one is given
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    page: PageArgs,
     /// Refused: the numbers are in the folder
     #[arg(long, hide = true)]
     json: bool,
@@ -78,7 +81,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     replaceable(&folder)?;
     let questions = Questions::new(&session)?;
     let found = questions.ask(&session)?;
-    let sections = sections(&session, &questions, &found)?;
+    // The title is that of the whole page; each figure keeps its own.
+    let Sheet { title, .. } = args.page.sheet();
+    let sections = sections(&session, &questions, &found, &Sheet { title: None, ..args.page.sheet() })?;
+    sections.iter().try_for_each(|section| args.page.check(&section.figures))?;
     warnings::warn(&found.diagnostics, &session.read);
     let drawn = drawings(&sections);
     // It appears whole: an interrupt must not leave a page of one trace among the figures of another.
@@ -90,7 +96,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         }
         whole.write(&format!("{}.json", section.name), &section.json)?;
     }
-    whole.write(INDEX, html(&session, &sections, &drawn).as_bytes())?;
+    whole.write(INDEX, html(&session, title.as_deref(), &sections, &drawn).as_bytes())?;
     let verb = writer::verb(whole.finish()?);
     if !session.read.quiet {
         eprintln!("schedviz: {verb} {}", folder.join(INDEX).display());
@@ -251,10 +257,10 @@ fn json<R: Serialize>(session: &Session, report: &R, trust: &Diagnostics) -> Res
 }
 
 /// Draws and tells what was found.
-fn sections(session: &Session, asked: &Questions<'_>, found: &Found) -> Result<Vec<Section>> {
+fn sections(session: &Session, asked: &Questions<'_>, found: &Found, sheet: &Sheet) -> Result<Vec<Section>> {
     let Found { violation, queues, delays, columns, lanes, shared, used, moves, recorded, diagnostics } = found;
     let shown = &session.drawable;
-    let heading = session.general_heading(diagnostics);
+    let heading = session.general_heading(diagnostics).on(sheet);
     let columns = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
     let ran = dat2graph::report(lanes, &asked.drawn);
     let mut sections = vec![
@@ -265,7 +271,7 @@ fn sections(session: &Session, asked: &Questions<'_>, found: &Found) -> Result<V
                 lanes,
                 &ran,
                 &asked.drawn,
-                &super::dat2graph::heading(session, &ran, diagnostics),
+                &super::dat2graph::heading(session, &ran, diagnostics).on(sheet),
             )],
             text: String::new(),
             json: json(session, &ran, diagnostics)?,
@@ -276,7 +282,7 @@ fn sections(session: &Session, asked: &Questions<'_>, found: &Found) -> Result<V
             figures: vec![running_waiting::figure(
                 queues,
                 &asked.overview,
-                &super::running_waiting::heading(session, queues, diagnostics),
+                &super::running_waiting::heading(session, queues, diagnostics).on(sheet),
             )],
             text: String::new(),
             json: json(session, queues, diagnostics)?,
@@ -284,7 +290,7 @@ fn sections(session: &Session, asked: &Questions<'_>, found: &Found) -> Result<V
         Section {
             name: "workcons",
             title: "Work conservation",
-            figures: vec![violation.run_figure(session)?],
+            figures: vec![violation.run_figure(session, sheet)?],
             text: violation.text(),
             json: output::json(&violation.document())?,
         },
@@ -294,7 +300,7 @@ fn sections(session: &Session, asked: &Questions<'_>, found: &Found) -> Result<V
             figures: vec![utilization::figure(
                 used,
                 &asked.busy,
-                &super::utilization::heading(session, used, diagnostics),
+                &super::utilization::heading(session, used, diagnostics).on(sheet),
             )],
             text: format!("{}\n{columns}", utilization::text(used, shown, true)),
             json: json(session, used, diagnostics)?,
@@ -317,7 +323,7 @@ fn sections(session: &Session, asked: &Questions<'_>, found: &Found) -> Result<V
         });
     }
     let over_lanes =
-        Over { lanes, options: &asked.drawn, heading: super::dat2graph::heading(session, &ran, diagnostics) };
+        Over { lanes, options: &asked.drawn, heading: super::dat2graph::heading(session, &ran, diagnostics).on(sheet) };
     if let Some(moves) = moves {
         let funnel = recorded.as_ref().and_then(|recorded| recorded.funnel.clone());
         let report = WithProbes { report: moves, probes: funnel };
@@ -370,8 +376,8 @@ nav a{margin-right:1.2em}svg{max-width:100%;height:auto;border:1px solid #d0d0d0
 pre{font-size:12px;overflow-x:auto;background:#f6f6f6;padding:.8em}h2{margin-top:2.2em}";
 
 /// The page: all figures and texts in one file.
-fn html(session: &Session, sections: &[Section], drawn: &[Vec<String>]) -> String {
-    let name = escaped(&session.name());
+fn html(session: &Session, title: Option<&str>, sections: &[Section], drawn: &[Vec<String>]) -> String {
+    let name = escaped(title.unwrap_or(&session.name()));
     // Writing to a string cannot fail.
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     let _ = writeln!(

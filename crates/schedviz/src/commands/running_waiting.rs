@@ -9,6 +9,7 @@ use anyhow::Result;
 use running_waiting::{Options, Panel, Per, Report, RunningWaiting};
 use sched::topology::Order;
 use sched::{Cpu, Diagnostics, Selected, Topology};
+use timeline::Sheet;
 use timeline::page::Heading;
 
 /// Draw running and waiting tasks over time
@@ -59,7 +60,10 @@ pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
     let outcome = session.follow(&args.begin, session.page(), analyses)?;
     let ((mut report, selection), diagnostics) = (outcome.output, outcome.diagnostics);
     session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
-    let figure = || Ok(vec![running_waiting::figure(&report, &options, &heading(&session, &report, &diagnostics))]);
+    let figure = |sheet: &Sheet| {
+        let heading = heading(&session, &report, &diagnostics).on(sheet);
+        Ok(vec![running_waiting::figure(&report, &options, &heading)])
+    };
     let document = Document::of(&session, &report, &diagnostics);
     document.give("running-waiting", &session, &args.output, Forms::drawn(figure).with_csv(|out| Ok(report.csv(out)?)))
 }

@@ -13,6 +13,7 @@ use std::io::IsTerminal;
 use std::ops::RangeInclusive;
 use stepper::tui::App;
 use stepper::{Names, Options, Step, Tracepoint};
+use timeline::Sheet;
 use tracedat::{EventFormat, EventStream, Where};
 
 /// Show the run queues of every core at one instant, event by event
@@ -105,8 +106,8 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         let texts = report.steps.iter().map(|step| stepper::text(step, &options, terminal_width()));
         texts.collect::<Vec<_>>().join("\n")
     };
-    let figures = || {
-        let heading = session.general_heading(&diagnostics);
+    let figures = |sheet: &Sheet| {
+        let heading = session.general_heading(&diagnostics).on(sheet);
         Ok(report.steps.iter().map(|step| stepper::figure(step, &options, &heading)).collect())
     };
     let document = Document::of(&session, &report, &diagnostics);

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use regex::Regex;
 use sched::chosen::is_match;
 use sched::{Diagnostic, Diagnostics, Dur};
+use timeline::Sheet;
 use timeline::page::Heading;
 use timeline::scale::round_step;
 use utilization::{Options, Utilization, UtilizationReport};
@@ -61,7 +62,10 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     let outcome = session.follow(&args.begin, session.page(), || Utilization::new(&options))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
     let text = || utilization::text(&report, &session.drawable, args.per_cpu);
-    let figure = || Ok(vec![utilization::figure(&report, &options, &heading(&session, &report, &diagnostics))]);
+    let figure = |sheet: &Sheet| {
+        let heading = heading(&session, &report, &diagnostics).on(sheet);
+        Ok(vec![utilization::figure(&report, &options, &heading)])
+    };
     let document = Document::of(&session, &report, &diagnostics);
     document.give("utilization", &session, &args.output, Forms::told(text, figure))
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use timeline::Drawable;
+use timeline::{Drawable, Sheet};
 use tracedat::Where;
 use workcons::{Bounds, Judge, Limits, Options, Report, Verdict, Violation, Waiters, WorkConservation};
 
@@ -191,9 +191,9 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     }
     let limits = Limits { violation: args.max_violation, loss: args.max_loss };
     let document = Document::of(runs, &limits);
-    let figure = || match (&session, document.runs.as_slice()) {
-        (Some(session), [run]) => Ok(vec![run.run_figure(session)?]),
-        _ => Ok(vec![figure(&document, args.max_loss)]),
+    let figure = |sheet: &Sheet| match (&session, document.runs.as_slice()) {
+        (Some(session), [run]) => Ok(vec![run.run_figure(session, sheet)?]),
+        _ => Ok(vec![figure(&document, args.max_loss, sheet)]),
     };
     let forms = Forms::told(|| text(&document), figure);
     let first = files.first().map_or(Path::new("workcons"), |(_, path)| path);
@@ -218,7 +218,7 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
 }
 
 /// The runs of each group by elapsed time; runs without a group are one of their own.
-fn figure(document: &Document, max_loss: f64) -> draw::Figure {
+fn figure(document: &Document, max_loss: f64, sheet: &Sheet) -> draw::Figure {
     let by_command = document.runs.iter().any(|r| r.report.elapsed_is_command);
     let of = |name: Option<&String>| -> Vec<(f64, Option<f64>)> {
         let runs = document.runs.iter().filter(|r| r.group.as_ref() == name);
@@ -243,7 +243,7 @@ fn figure(document: &Document, max_loss: f64) -> draw::Figure {
     });
     let notes = medians.chain(["A bar at the right edge is a group's median.".to_owned()]);
     let notes = notes.chain(left_out(&document.runs, by_command, max_loss)).collect();
-    workcons::figure("Elapsed time and work conservation", notes, &groups, &repeatable(std::env::args_os()))
+    workcons::figure("Elapsed time and work conservation", notes, &groups, &repeatable(std::env::args_os()), sheet)
 }
 
 /// Measures one run; `strips`: so that it can be drawn.
@@ -312,8 +312,8 @@ impl Run {
     }
 
     /// Its figure.
-    pub(crate) fn run_figure(&self, session: &Session) -> Result<draw::Figure> {
-        run_figure::run_figure(session, &self.report, &self.trust.diagnostics)
+    pub(crate) fn run_figure(&self, session: &Session, sheet: &Sheet) -> Result<draw::Figure> {
+        run_figure::run_figure(session, &self.report, &self.trust.diagnostics, sheet)
     }
 
     /// The document of this run alone.

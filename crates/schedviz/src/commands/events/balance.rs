@@ -11,6 +11,7 @@ use events::{Balance, BalanceReport};
 use sched::Migration;
 use serde::Serialize;
 use std::io;
+use timeline::Sheet;
 
 /// The causes of migrations, and what probes on the balancer say.
 #[derive(Serialize)]
@@ -45,8 +46,8 @@ pub(super) fn run(args: &EventsArgs, session: &Session) -> Result<()> {
     let (report, found) = (outcome.output, outcome.diagnostics);
     let report = WithProbes { report: &report, probes: Funnel::of(session) };
     let text = || report.text();
-    let figure = || {
-        over_lanes(args, session, &found, |heading, background| {
+    let figure = |sheet: &Sheet| {
+        over_lanes(args, session, &found, sheet, |heading, background| {
             events::balance_figure(report.report, &options(session), heading, background)
         })
     };

@@ -7,6 +7,7 @@ use anyhow::Result;
 use dat2graph::{ColorBy, Coloring, Lane};
 use draw::{Figure, PT, Unit};
 use sched::{Diagnostics, Dur, Ts};
+use timeline::Sheet;
 use tracedat::Want;
 use workcons::{Look, Report};
 
@@ -14,7 +15,12 @@ use workcons::{Look, Report};
 const LOOKS: usize = 3;
 
 /// The figure of a report that was made with strips.
-pub(crate) fn run_figure(session: &Session, report: &Report, diagnostics: &Diagnostics) -> Result<Figure> {
+pub(crate) fn run_figure(
+    session: &Session,
+    report: &Report,
+    diagnostics: &Diagnostics,
+    sheet: &Sheet,
+) -> Result<Figure> {
     let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
     let mut coloring = Coloring { by: ColorBy::Command, ..Coloring::default() };
     learn(&mut coloring, &session.trace, &session.topology).map_err(|e| session.named(e))?;
@@ -43,14 +49,16 @@ pub(crate) fn run_figure(session: &Session, report: &Report, diagnostics: &Diagn
     let cpus = session.shown.cpus.len().max(session.shown.all.len()).max(1) as Unit;
     let lane_height = (200 * PT / cpus).clamp(PT, 14 * PT) * cpus;
     let all: Vec<Lane> = views.iter().flat_map(|(lanes, _)| lanes).cloned().collect();
-    let legend = views.first().map_or_else(Vec::new, |(_, options)| dat2graph::area_legend(&all, options, 14));
+    let legend = |listed: usize| {
+        views.first().map_or_else(Vec::new, |(_, options)| dat2graph::area_legend(&all, options, listed))
+    };
     let loss = Loss {
         gaps: report.unknown.gaps.iter().map(|g| g.gaps).sum(),
         unknown_ns: report.unknown.gaps.iter().map(|g| g.ns).fold(0, u64::saturating_add),
         cpu_time_ns: report.window_ns.0.saturating_mul(report.cpus.observed as u64),
     };
-    let heading = session.lossy_heading(&loss, diagnostics);
-    Ok(workcons::run_figure(report, session.start, &looks, lane_height, legend, &heading))
+    let heading = session.lossy_heading(&loss, diagnostics).on(sheet);
+    Ok(workcons::run_figure(report, session.start, &looks, lane_height, &legend, &heading))
 }
 
 /// The time around an episode.

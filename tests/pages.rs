@@ -1,0 +1,182 @@
+//! The page of a figure: its size, its letters, its title, and its fonts, for every command that draws.
+
+use crate::support::{fixture, schedviz};
+use std::process::Command;
+
+/// The commands that draw, with their arguments.
+fn drawing() -> Vec<Vec<String>> {
+    let path = |name: &str| fixture(name).to_str().expect("a path").to_owned();
+    let (trace, cpus) = (path("hackbench.dat"), path("hackbench.cpus.txt"));
+    let of = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let group = |name: &str, file: &str| format!("{name}={}", path(file));
+    vec![
+        of(&["dat2graph", &trace, "--topology", &cpus, "--events", "sched:sched_migrate_task"]),
+        of(&["running-waiting", &trace, "--per-cpu", "--topology", &cpus]),
+        of(&["workcons", &trace, "--topology", &cpus]),
+        of(&["workcons", "--group", &group("a", "hackbench*.dat"), "--group", &group("b", "spmd-plus1.dat")]),
+        of(&["utilization", &trace]),
+        of(&["latency", &trace]),
+        of(&["fairness", &trace]),
+        of(&["events", &trace, "--balance"]),
+        of(&["events", &trace, "--rate"]),
+        of(&["events", &trace, "--max", "0.1"]),
+        of(&["events", &trace, "--events", "sched:sched_migrate_task", "--value", "dest_cpu"]),
+        of(&["stepper", &trace, "--at", "0.3"]),
+        of(&["compare", "--group", &group("a", "hackbench*.dat"), "--group", &group("b", "spmd-plus1.dat")]),
+    ]
+}
+
+/// A text of a figure: its box from left, top to right, bottom in hundredths of a point, its size, and its words.
+struct Text {
+    ends: [f64; 4],
+    size: f64,
+    words: String,
+}
+
+/// Finds the sizes and texts of the figure in an SVG document, with the widths of the font's own glyphs.
+fn texts(svg: &str) -> (f64, f64, Vec<Text>) {
+    let attribute = |element: &str, name: &str| {
+        let from = element.find(&format!(" {name}=\""))? + name.len() + 3;
+        Some(element[from..].split('"').next().expect("a value").to_owned())
+    };
+    let number =
+        |element: &str, name: &str| attribute(element, name).map_or(f64::NAN, |v| v.parse().expect("a number"));
+    let view = attribute(svg, "viewBox").expect("a page");
+    let mut view = view.split(' ').skip(2).map(|v| v.parse::<f64>().expect("a number"));
+    let (width, height) = (view.next().expect("a width"), view.next().expect("a height"));
+    let bytes = std::fs::read(crate::support::root().join("crates/draw/fonts/sans.ttf")).expect("a font");
+    let font = ttf_parser::Face::parse(&bytes, 0).expect("a font");
+    let advance = |c| {
+        let glyph = font.glyph_index(c).unwrap_or_else(|| panic!("no glyph for {c:?}"));
+        f64::from(font.glyph_hor_advance(glyph).expect("a width")) / f64::from(font.units_per_em())
+    };
+    let text = |element: &str| {
+        let words = element.split_once('>').expect("a text").1.split("</text").next().expect("an end");
+        let words = words.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
+        let (x, y, size) = (number(element, "x"), number(element, "y"), number(element, "font-size"));
+        let long = words.chars().map(advance).sum::<f64>() * size;
+        let back = match attribute(element, "text-anchor").as_deref() {
+            None => 0.0,
+            Some("middle") => long / 2.0,
+            Some(_) => long,
+        };
+        // From the top of the capitals to the baseline.
+        let ends = match attribute(element, "transform") {
+            None => [x - back, y - 0.72 * size, x - back + long, y],
+            Some(_) => [x - 0.72 * size, y + back - long, x, y + back],
+        };
+        Text { ends, size, words }
+    };
+    (width, height, svg.split("<text").skip(1).map(text).collect())
+}
+
+#[test]
+fn pages_have_the_size_that_is_asked_for_and_hold_all_texts() {
+    // A page of a paper, a slide, and a column with small letters.
+    for (width, height, letters) in [("254mm", "190.5mm", 7.0), ("13.333in", "7.5in", 12.0), ("12cm", "15cm", 5.0)] {
+        for command in drawing() {
+            let letters_text = letters.to_string();
+            let folder = crate::support::scratch("pages-size");
+            let file = folder.join("figure.svg");
+            let mut arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+            arguments.extend(["--width", width, "--height", height, "--font-size", &letters_text, "-q"]);
+            schedviz(&[&arguments[..], &["-o", file.to_str().expect("a path")]].concat()).success();
+            let written = std::fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path());
+            let svgs: Vec<String> = written.map(|path| std::fs::read_to_string(path).expect("a figure")).collect();
+            std::fs::remove_dir_all(&folder).expect("removed");
+            assert!(!svgs.is_empty(), "{command:?}");
+            for svg in &svgs {
+                let (own_width, own_height, texts) = texts(svg);
+                let points = |length: &str| {
+                    let (number, unit) = length.split_at(length.len() - 2);
+                    let each = match unit {
+                        "mm" => 7200.0 / 25.4,
+                        "cm" => 720.0 / 0.254,
+                        _ => 7200.0,
+                    };
+                    (number.parse::<f64>().expect("a number") * each).round()
+                };
+                assert_eq!((own_width, own_height), (points(width), points(height)), "{command:?}");
+                assert!(texts.len() > 3, "{command:?}");
+                for text in &texts {
+                    let [left, top, right, bottom] = text.ends;
+                    let is_inside = left >= 0.0 && top >= 0.0 && right <= own_width && bottom <= own_height;
+                    assert!(is_inside, "{command:?}, {letters} pt: {:?} at {:?}", text.words, text.ends);
+                }
+                let usual = texts.iter().filter(|text| text.size >= 0.8 * letters * 100.0).count();
+                assert!(usual * 2 > texts.len(), "{command:?}: {usual} of {} texts are that large", texts.len());
+                no_text_covers_another(&texts, &command);
+            }
+        }
+    }
+}
+
+fn no_text_covers_another(texts: &[Text], command: &[String]) {
+    for (i, a) in texts.iter().enumerate() {
+        for b in &texts[i + 1..] {
+            let [al, at, ar, ab] = a.ends;
+            let [bl, bt, br, bb] = b.ends;
+            // A tenth of a letter is not seen as an overlap.
+            let least = 0.1 * a.size.min(b.size);
+            let (across, down) = (ar.min(br) - al.max(bl), ab.min(bb) - at.max(bt));
+            assert!(across < least || down < least, "{command:?}: {:?} covers {:?}", a.words, b.words);
+        }
+    }
+}
+
+#[test]
+fn a_pdf_has_the_page_the_title_and_on_request_the_font() {
+    let trace = fixture("hackbench.dat");
+    let trace = trace.to_str().expect("a path");
+    let draw = |more: &[&str]| {
+        let arguments = ["dat2graph", trace, "-q", "-o", "-", "--format", "pdf", "--max", "0.1"];
+        schedviz(&[&arguments[..], more].concat()).success().stdout
+    };
+    let has = |pdf: &[u8], what: &str| pdf.windows(what.len()).any(|w| w == what.as_bytes());
+    let plain = draw(&[]);
+    let slide = draw(&["--width", "254mm", "--height", "190.5mm", "--font-size", "12", "--title", "Before the patch"]);
+    assert!(has(&slide, "/MediaBox [0 0 720 540]") && !has(&plain, "/MediaBox [0 0 720 540]"));
+    assert!(has(&slide, "(Before the patch)") && !has(&plain, "(Before the patch)"));
+    let embedded = draw(&["--embed-fonts"]);
+    assert!(has(&embedded, "/FontFile2") && !has(&embedded, "/Helvetica") && has(&plain, "/BaseFont /Helvetica"));
+    assert!(embedded.len() < plain.len() + 20_000, "{} and {} bytes", embedded.len(), plain.len());
+    // An independent reader finds the same text in both, where it is installed.
+    let text = |pdf: &[u8], name: &str| {
+        let path = crate::support::scratch("pages").join(name);
+        std::fs::write(&path, pdf).expect("written");
+        let run = Command::new("pdftotext").args(["-layout"]).arg(&path).arg("-").output().ok()?;
+        run.status.success().then(|| String::from_utf8(run.stdout).expect("text"))
+    };
+    if let (Some(a), Some(b)) = (text(&plain, "plain.pdf"), text(&embedded, "embedded.pdf")) {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert!(
+            words(&a).len() > 20
+                && words(&a) == words(&b).into_iter().filter(|w| w != "--embed-fonts").collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn a_page_that_is_too_small_is_refused_with_the_size_it_needs() {
+    let trace = fixture("hackbench.dat");
+    let trace = trace.to_str().expect("a path");
+    let run = |more: &[&str]| schedviz(&[&["dat2graph", trace, "-q", "-o", "-", "--format", "svg"], more].concat());
+    let refused = |ran: crate::support::Ran| {
+        assert!(ran.code.is_some_and(|code| code > 0), "{}", ran.stderr);
+        ran.stderr
+    };
+    let error = refused(run(&["--width", "254mm", "--height", "3cm"]));
+    let least = error.split("at least ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a size").to_owned();
+    assert!(least.parse::<u32>().is_ok_and(|least| least > 30 && least < 120), "{error}");
+    run(&["--width", "254mm", "--height", &format!("{least}mm")]).success();
+    for (bad, right) in
+        [(["--width", "16"], "160mm"), (["--height", "tall"], "16cm"), (["--font-size", "0"], "2 to 72")]
+    {
+        let error = refused(run(&bad));
+        assert!(error.contains(right), "{error}");
+    }
+    let error = refused(schedviz(&["dat2graph", trace, "-o", "x.svg", "--embed-fonts"]));
+    assert!(error.contains("-o FILE.pdf"), "{error}");
+    let error = refused(schedviz(&["info", trace, "--width", "16cm"]));
+    assert!(error.contains("draws no figure"), "{error}");
+}
