@@ -14,6 +14,7 @@ mod bounds;
 mod count;
 mod figure;
 mod judge;
+mod packed;
 mod reactions;
 mod report;
 mod run_figure;

@@ -1,5 +1,6 @@
 //! The sets I and O, and how near they come, in constant time per change.
 
+use crate::packed::Packed;
 use sched::counted::Flags;
 use sched::episodes::Amount;
 use sched::topology::Distance;
@@ -7,43 +8,6 @@ use sched::{Cpu, Load, Topology};
 
 /// The ways of counting waiters.
 pub(crate) const WAYS: usize = 3;
-
-/// Several numbers of so many bits in one, so that they are added and compared at once. A difference may
-/// borrow from the next number; added to a sum that holds it, it comes out right.
-///
-/// Not an array of two words: what is written word by word and read as a vector at once makes the processor wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Packed<const BITS: usize>(u128);
-
-impl<const BITS: usize> Packed<BITS> {
-    const ZEROS: Self = Packed(0);
-
-    /// No number is in two words of 64 bits.
-    const fn shift(place: usize) -> usize {
-        let in_word = 64 / BITS;
-        place / in_word * 64 + place % in_word * BITS
-    }
-
-    const fn of(place: usize, number: u32) -> Self {
-        Packed((number as u128) << Self::shift(place))
-    }
-
-    const fn at(self, place: usize) -> u32 {
-        (self.0 >> Self::shift(place)) as u32 & (u32::MAX >> (32 - BITS))
-    }
-
-    const fn add(self, other: Self) -> Self {
-        Packed(self.0.wrapping_add(other.0))
-    }
-
-    const fn and(self, other: Self) -> Self {
-        Packed(self.0 & other.0)
-    }
-
-    const fn less(self, other: Self) -> Self {
-        Packed(self.0.wrapping_sub(other.0))
-    }
-}
 
 /// Four numbers of tasks: waiters by way of counting; last, those of any kind.
 type Waiters = Packed<32>;
@@ -142,7 +106,7 @@ impl Role {
     const ALL: [Role; 7] = {
         let none = Role { cpus: Cpus::ZEROS, overloaded: Cpus::ZEROS, waiters: Waiters::ZEROS };
         let any = Role { waiters: Waiters::of(WAYS, u32::MAX), ..none };
-        let runs = Role { cpus: Cpus::of(Cpus::RUNNING, 1), overloaded: Packed(u128::MAX), waiters: Packed(u128::MAX) };
+        let runs = Role { cpus: Cpus::of(Cpus::RUNNING, 1), overloaded: Cpus::ALL, waiters: Waiters::ALL };
         let mut all = [none; 7];
         all[Load::Unknown as usize] = Role { cpus: Cpus::of(Cpus::UNKNOWN, 1), ..any };
         all[Load::Idle as usize] = Role { cpus: Cpus::of(Cpus::IDLE, 1), ..any };

@@ -1,12 +1,13 @@
-//! The order in time of items that stand in several stretches, each in order by itself.
+//! The order in time of the items of several stretches, each of which is in order.
 //!
-//! Their times are sorted, each with the number of its stretch, digit by digit from the least significant on:
-//! that goes through memory in a line, and takes as long for a thousand stretches as for two. What a heap of the
-//! stretches has at its top is known only when the item before has been taken, and each is a wait for memory.
+//! The times are sorted, each with the number of its stretch, digit by digit from the least significant on. That passes
+//! through memory in sequence, and takes as long for a thousand stretches as for two. A heap of the stretches shows its
+//! next item only after the item before it was taken, and each step waits for memory: with 256 CPUs a pass takes a
+//! fifth less time than with a heap (`docs/performance.md`).
 //!
 //! A round can cover a minute, but few of its events are within the same microsecond: the lowest bits of the times are
-//! not sorted. What comes of that is nearly in order, and is put right by moving the few that are not. How many bits
-//! these are follows from how many were moved in the rounds before.
+//! not sorted. The result is nearly in order, and the few items out of order are moved. The number of bits left out
+//! follows from the number of moves in the rounds before.
 
 use crate::merge::unit_boundary::Timed;
 use sched::Ts;
