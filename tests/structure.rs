@@ -1,6 +1,7 @@
 //! The shape of the project: which crate may know which, and that what is written of it is true.
 
 use crate::support::root;
+use sched::Tracepoint;
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -110,6 +111,31 @@ fn tracked(patterns: &[&str]) -> Vec<String> {
     let files: Vec<String> = String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect();
     assert!(files.len() > 5, "{patterns:?}: {files:?}");
     files
+}
+
+/// The names of interpreted events stand in `crates/sched/src/tracepoint.rs` alone; the test kit, which writes files,
+/// and unit tests have their own.
+#[test]
+fn names_of_events_stand_in_one_table() {
+    let mut elsewhere = Vec::new();
+    for source in tracked(&["crates/*.rs"]) {
+        let has_own = source.starts_with("crates/testkit") || source.ends_with("/tests.rs");
+        if has_own || source == "crates/sched/src/tracepoint.rs" {
+            continue;
+        }
+        let text = std::fs::read_to_string(root().join(&source)).unwrap_or_else(|e| panic!("{source}: {e}"));
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for tracepoint in Tracepoint::ALL {
+            for name in [tracepoint.name(), tracepoint.full_name()] {
+                if code.contains(&format!("\"{name}\"")) {
+                    elsewhere.push(format!("{source}: {name}"));
+                }
+            }
+        }
+    }
+    // The list of the tracer's events that are printed in a way of their own names one of them.
+    elsewhere.retain(|place| place != "crates/parse/src/trace/print.rs: kernel_stack");
+    assert!(elsewhere.is_empty(), "{elsewhere:#?}");
 }
 
 #[test]

@@ -5,7 +5,9 @@ use crate::oracle::{OFFLINE, Slow};
 use crate::support::{events, fixture, recordings, schedviz};
 use sched::kthread::{is_any_stopper, is_stopper};
 use sched::topology::{Distance, Place};
-use sched::{Analysis, Cause, Causes, Cpu, Kind, Pass, Pid, SchedEvent, SchedState, StateClass, Topology, Ts, Window};
+use sched::{
+    Analysis, Cause, Causes, Cpu, Kind, Pass, Pid, SchedEvent, SchedState, StateClass, Topology, Tracepoint, Ts, Window,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::Simulation;
 use tracedat::Trace;
@@ -480,7 +482,7 @@ fn a_second_implementation_agrees_on_every_recording() {
     let mut compared = 0;
     for path in recordings() {
         let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
-        if trace.has_time().is_err() || !trace.has("sched_wakeup") {
+        if trace.has_time().is_err() || !trace.has(Tracepoint::Wakeup) {
             continue;
         }
         let events = events(&trace);

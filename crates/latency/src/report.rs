@@ -3,7 +3,7 @@
 use crate::{By, Case, Idleness, Key, Latency, Measure, Measures, Phase, Placement, Track};
 use sched::lengths::{Summary, human};
 use sched::topology::Order;
-use sched::{Comm, Cpu, Dur, Lengths, Pid, SchedState, TaskId, TaskState, Ts};
+use sched::{Comm, Cpu, Dur, Lengths, Pid, SchedState, TaskId, TaskState, Tracepoint, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -259,7 +259,8 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize)
             human(w.max_ns)
         ),
     };
-    let from = if report.from_waking { "sched_waking" } else { "sched_wakeup, as sched_waking was not recorded," };
+    let from =
+        if report.from_waking { Tracepoint::Waking.name() } else { "sched_wakeup, as sched_waking was not recorded," };
     let _ = writeln!(
         out,
         "  (from {from} to the switch; a wakeup counts where it ends, other intervals if wholly in the window)"

@@ -40,6 +40,7 @@ pub mod state;
 pub mod summed;
 mod task_id;
 pub mod topology;
+mod tracepoint;
 
 pub use analysis::Analysis;
 pub use causes::{Cause, Causes, Migration};
@@ -56,3 +57,4 @@ pub use state::{Counts, CpuFold, Load, PartCounts, SchedState, Start, Task, Waki
 pub use summed::{Part, Summed};
 pub use task_id::TaskId;
 pub use topology::Topology;
+pub use tracepoint::Tracepoint;

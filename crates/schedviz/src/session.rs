@@ -8,7 +8,8 @@ use dat2graph::Coloring;
 use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
 use sched::{
-    Analysis, Comm, Cpu, EventSource, Kind, Outcome, Pass, Pid, SchedEvent, Selected, Selection, Topology, Ts, Window,
+    Analysis, Comm, Cpu, EventSource, Kind, Outcome, Pass, Pid, SchedEvent, Selected, Selection, Topology, Tracepoint,
+    Ts, Window,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ impl Session {
 
     /// Refuses a trace in which nothing tells who runs.
     pub(crate) fn needs_switches(&self) -> Result<()> {
-        if !self.trace.has("sched_switch") {
+        if !self.trace.has(Tracepoint::Switch) {
             bail!(
                 "{}: nothing tells who runs: there is no sched:sched_switch in it. Record with trace-cmd record -e sched",
                 self.path.display()
@@ -137,7 +138,7 @@ impl Session {
         let wanted = |pid: Pid, name: Comm| !pid.is_idle() && wanted(pid, name);
         let mut found = self.trace.saved_names().iter().any(|(pid, name)| wanted(*pid, *name));
         // The recorder saves a few names only; without switches nothing else tells them.
-        if !found && self.trace.has("sched_switch") {
+        if !found && self.trace.has(Tracepoint::Switch) {
             let names = |event: &SchedEvent| match event.kind {
                 Kind::Switch { prev, next, .. } => wanted(prev.pid, prev.comm) || wanted(next.pid, next.comm),
                 // Who starves is woken, and never runs.
@@ -171,7 +172,7 @@ impl Session {
     /// What the tasks of the window were called, as far as switches tell.
     pub(crate) fn names(&self) -> Result<NameHistory> {
         let mut names = NameHistory::default();
-        if self.trace.has("sched_switch") {
+        if self.trace.has(Tracepoint::Switch) {
             let events = self.trace.events_of(Want::Lineage)?;
             let mut events = if self.from > self.start { events.near(self.from) } else { events };
             self.watched(|| {

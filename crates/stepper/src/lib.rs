@@ -11,7 +11,7 @@ mod words;
 
 pub use figure::figure;
 pub use text::text;
-pub use words::{Coming, Names, Plain, Tracepoint, tasks_of};
+pub use words::{Coming, EventKind, Names, Plain, tasks_of};
 
 use sched::{Comm, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! What an event is going to do, in words.
 
-use sched::{Comm, Cpu, Kind, Pid, SchedEvent, SchedState, StateClass, TaskState};
+use sched::{Comm, Cpu, Kind, Pid, SchedEvent, SchedState, StateClass, TaskState, Tracepoint};
 use serde::Serialize;
 
 /// Names of events that the state knows nothing of.
@@ -130,7 +130,7 @@ impl Coming {
         };
         let text = deed(event, state, names);
         let wanted = matches!(event.kind, Kind::Numa { .. }) && to.is_some();
-        Coming { name: Tracepoint::of(&event.kind).name(names), cpu: event.cpu, text, task, from, to, wanted }
+        Coming { name: EventKind::of(&event.kind).name(names), cpu: event.cpu, text, task, from, to, wanted }
     }
 
     /// Whether it concerns this core.
@@ -157,46 +157,34 @@ fn named(kind: &Kind) -> Vec<(Pid, Comm)> {
     }
 }
 
-/// What an event is one of.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tracepoint {
-    /// A tracepoint of the kernel that the state follows: its system and its name.
-    Known(&'static str, &'static str),
-    /// An event that the state knows nothing of, by its number in the file.
+pub enum EventKind {
+    /// A tracepoint that is interpreted.
+    Interpreted(Tracepoint),
+    /// Another event, by its number in the file.
     Numbered(u16),
-    /// No event of the trace: the reader's word for what it concluded.
+    /// No event of the trace: the word for a conclusion of the reader.
     Concluded(&'static str),
 }
 
-impl Tracepoint {
+impl EventKind {
     /// Of an event.
-    pub fn of(kind: &Kind) -> Tracepoint {
-        let known = |name| Tracepoint::Known("sched", name);
-        match kind {
-            Kind::Switch { .. } => known("sched_switch"),
-            Kind::Waking { .. } => known("sched_waking"),
-            Kind::Wakeup { .. } => known("sched_wakeup"),
-            Kind::WakeupNew { .. } => known("sched_wakeup_new"),
-            Kind::Migrate { .. } => known("sched_migrate_task"),
-            Kind::Fork { .. } => known("sched_process_fork"),
-            Kind::Exec { .. } => known("sched_process_exec"),
-            Kind::Rename { .. } => Tracepoint::Known("task", "task_rename"),
-            Kind::Exit { .. } => known("sched_process_exit"),
-            Kind::Numa { stuck: true, .. } => known("sched_stick_numa"),
-            Kind::Numa { with: Some(_), .. } => known("sched_swap_numa"),
-            Kind::Numa { .. } => known("sched_move_numa"),
-            Kind::Frequency { .. } => Tracepoint::Known("power", "cpu_frequency"),
-            Kind::Lost { .. } => Tracepoint::Concluded("lost"),
-            Kind::Offline => Tracepoint::Concluded("offline"),
-            Kind::Interrupt { id, .. } | Kind::Stack { id } | Kind::Other { id } => Tracepoint::Numbered(*id),
+    pub fn of(kind: &Kind) -> EventKind {
+        match (kind.tracepoint(), kind) {
+            (Some(tracepoint), _) => EventKind::Interpreted(tracepoint),
+            (None, Kind::Interrupt { id, .. } | Kind::Stack { id } | Kind::Other { id }) => EventKind::Numbered(*id),
+            (None, Kind::Lost { .. }) => EventKind::Concluded("lost"),
+            (None, _) => EventKind::Concluded("offline"),
         }
     }
 
     /// Its name, without the system.
     fn name(self, names: &dyn Names) -> String {
         match self {
-            Tracepoint::Known(_, name) | Tracepoint::Concluded(name) => name.to_owned(),
-            Tracepoint::Numbered(id) => names.event(id),
+            EventKind::Interpreted(tracepoint) => tracepoint.name().to_owned(),
+            EventKind::Concluded(name) => name.to_owned(),
+            EventKind::Numbered(id) => names.event(id),
         }
     }
 }
@@ -208,7 +196,7 @@ pub(crate) fn matches(event: &SchedEvent, names: &dyn Names, sought: &str) -> bo
         return event.pid == pid || tasks.iter().any(|(p, _)| *p == pid);
     }
     tasks.iter().any(|(_, comm)| comm.to_string().contains(sought))
-        || Tracepoint::of(&event.kind).name(names).contains(sought)
+        || EventKind::of(&event.kind).name(names).contains(sought)
 }
 
 /// The tasks that an event is about, each with its name: those that it tells of, or else the one that was current.

@@ -5,7 +5,7 @@ use crate::strips::Strip;
 use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::topology::{Distance, shorten_cpu_list};
-use sched::{Cpu, Diagnostic, Dur, SchedState, Topology, Ts};
+use sched::{Cpu, Diagnostic, Dur, SchedState, Topology, Tracepoint, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::Drawable;
@@ -135,7 +135,7 @@ impl Unknown {
     /// Why it is not known who waits where, though no time is unknown: a kind of event was not recorded, or a CPU, or
     /// only what a filter let pass, or clocks are not in step, or more than `most` percent of the events are missing without a mark.
     pub fn why_untrusted(&self, most: f64) -> Option<String> {
-        let missing = self.missing_events.iter().find(|name| **name != "sched_waking");
+        let missing = self.missing_events.iter().find(|name| **name != Tracepoint::Waking.name());
         let what = match missing {
             Some(name) => format!("{name} was not recorded"),
             None if self.unseen_queues > 0 => "tasks were queued on CPUs that were not recorded".to_owned(),

@@ -3,7 +3,7 @@
 use crate::bytes::{Endian, sign_extend};
 use crate::decode::format::{self, EventFormat, Field, Shape};
 use crate::decode::prev_state::States;
-use sched::{Comm, Cpu, Kind, Pid, PrevState, StateClass, TaskRef};
+use sched::{Comm, Cpu, Kind, Pid, PrevState, StateClass, TaskRef, Tracepoint};
 use std::ops::Range;
 
 mod fast_path;
@@ -193,62 +193,49 @@ impl Decode {
         // Before 2.6.3x the target was called `cpu`.
         let target = || at("target_cpu").or_else(|| at("cpu"));
         let wakeup = || Some(WakeupAt { task: TaskAt::of(format, "")?, target: target()?, success: at("success") });
-        Some(match (format.system.as_str(), format.name.as_str()) {
-            ("sched", "sched_switch") => {
+        Some(match Tracepoint::of(&format.system, &format.name)? {
+            Tracepoint::Switch => {
                 let (prev, next) = (TaskAt::of(format, "prev_")?, TaskAt::of(format, "next_")?);
                 Decode::Switch(SwitchAt { prev, state: at("prev_state")?, next })
             }
-            ("sched", "sched_waking") => Decode::Waking(wakeup()?),
-            ("sched", "sched_wakeup") => Decode::Wakeup(wakeup()?),
-            ("sched", "sched_wakeup_new") => Decode::WakeupNew(wakeup()?),
-            ("sched", "sched_migrate_task") => Decode::Migrate(MigrateAt {
+            Tracepoint::Waking => Decode::Waking(wakeup()?),
+            Tracepoint::Wakeup => Decode::Wakeup(wakeup()?),
+            Tracepoint::WakeupNew => Decode::WakeupNew(wakeup()?),
+            Tracepoint::Migrate => Decode::Migrate(MigrateAt {
                 task: TaskAt::of(format, "")?,
                 orig: at("orig_cpu")?,
                 dest: at("dest_cpu")?,
             }),
-            ("sched", "sched_process_fork") => Decode::Fork(ForkAt {
+            Tracepoint::Fork => Decode::Fork(ForkAt {
                 parent: at("parent_pid")?,
                 child: at("child_pid")?,
                 child_comm: CommAt::of(format, "child_comm"),
             }),
-            ("sched", "sched_process_exec") => {
+            Tracepoint::Exec => {
                 Decode::Exec { pid: at("pid")?, old_pid: at("old_pid"), program: CommAt::of(format, "filename") }
             }
-            ("sched", "sched_process_exit") => Decode::Exit { pid: at("pid")? },
-            ("task", "task_rename") => Decode::Rename {
+            Tracepoint::Exit => Decode::Exit { pid: at("pid")? },
+            Tracepoint::Rename => Decode::Rename {
                 pid: at("pid")?,
                 before: CommAt::of(format, "oldcomm"),
                 after: CommAt::of(format, "newcomm"),
             },
             // Before 5.10 a sched_stick_numa had the fields of a move.
-            ("sched", "sched_move_numa" | "sched_swap_numa" | "sched_stick_numa") => Decode::Numa {
+            tracepoint @ (Tracepoint::MoveNuma | Tracepoint::SwapNuma | Tracepoint::StickNuma) => Decode::Numa {
                 pid: at("src_pid").or_else(|| at("pid"))?,
                 with: at("dst_pid"),
                 src: at("src_cpu")?,
                 dst: at("dst_cpu")?,
                 nodes: at("src_nid").zip(at("dst_nid")).map(|(src, dst)| [src, dst]),
-                stuck: format.name == "sched_stick_numa",
+                stuck: tracepoint == Tracepoint::StickNuma,
             },
-            ("power", "cpu_frequency") => Decode::Frequency { state: at("state")?, cpu: at("cpu_id")? },
-            ("ftrace", "kernel_stack" | "user_stack") => Decode::Stack,
-            ("irq", "irq_handler_entry" | "softirq_entry") => Decode::Interrupt { entry: true },
-            ("irq", "irq_handler_exit" | "softirq_exit") => Decode::Interrupt { entry: false },
-            _ => return None,
+            Tracepoint::Frequency => Decode::Frequency { state: at("state")?, cpu: at("cpu_id")? },
+            Tracepoint::KernelStack | Tracepoint::UserStack => Decode::Stack,
+            Tracepoint::IrqEntry | Tracepoint::SoftirqEntry => Decode::Interrupt { entry: true },
+            Tracepoint::IrqExit | Tracepoint::SoftirqExit => Decode::Interrupt { entry: false },
         })
     }
 }
-
-/// The events that the state is made from, by name.
-pub(crate) const STATE_EVENTS: [&str; 8] = [
-    "sched_switch",
-    "sched_wakeup",
-    "sched_wakeup_new",
-    "sched_waking",
-    "sched_migrate_task",
-    "sched_process_fork",
-    "sched_process_exec",
-    "sched_process_exit",
-];
 
 /// Which events are wanted. Others are not decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -339,7 +326,7 @@ impl Plan {
         for format in formats {
             let Some(decode) = Decode::of(format) else { continue };
             if !plan.wants(&decode) {
-                if STATE_EVENTS.contains(&format.name.as_str()) {
+                if Tracepoint::STATE.iter().any(|tracepoint| tracepoint.name() == format.name) {
                     plan.unwanted.push(format.id);
                 }
                 continue;

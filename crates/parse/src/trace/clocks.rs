@@ -2,7 +2,7 @@
 
 use super::Trace;
 use sched::topology::format_cpu_list;
-use sched::{Cpu, Diagnostic, Dur, Ts};
+use sched::{Cpu, Diagnostic, Dur, Tracepoint, Ts};
 
 /// Buffers that are further apart are not of one clock: `x86-tsc` and `local` are ages apart.
 const BUFFERS_APART: Dur = Dur(3_600_000_000_000);
@@ -41,7 +41,7 @@ impl Trace {
         let ends = self.firsts().iter().flatten().zip(self.lasts().iter().flatten());
         let spans = ends.map(|(first, last)| (first.cpu, first.ts, *last)).collect();
         let apart = apart(spans);
-        if !apart.is_empty() && self.has("sched_switch") {
+        if !apart.is_empty() && self.has(Tracepoint::Switch) {
             let count = apart.len() as u64;
             self.diagnostics.add_many_at(Diagnostic::ClocksApart, count, || format_cpu_list(&apart));
         }

@@ -9,7 +9,7 @@ use crate::parallel::parallel;
 use crate::ring::page::{Loss, Page, Raw};
 use crate::ring::unit::{CpuPages, Visitor, walk};
 use sched::pass::FirstEvent;
-use sched::{Cpu, Current, Diagnostic, Diagnostics, SchedEvent, Ts};
+use sched::{Cpu, Current, Diagnostic, Diagnostics, SchedEvent, Tracepoint, Ts};
 use std::ops::ControlFlow;
 
 /// What a reader of single CPUs needs: compiled once, used by all of them.
@@ -63,9 +63,8 @@ impl Ends<'_> {
 
     fn is_stack(&self, raw: &Raw<'_>) -> bool {
         let id = self.trace.common().id(raw.payload, self.trace.endian());
-        let stacks =
-            ["kernel_stack", "user_stack"].into_iter().filter_map(|name| self.trace.format_named("ftrace", name));
-        stacks.into_iter().any(|format| id == Some(format.id))
+        let stacks = [Tracepoint::KernelStack, Tracepoint::UserStack];
+        stacks.iter().filter_map(|stack| self.trace.format_of(*stack)).any(|format| id == Some(format.id))
     }
 }
 
@@ -245,7 +244,7 @@ impl CpuReader<'_> {
         let has = |b: &&usize| self.trace.lanes().get(**b).is_some_and(|l| l.iter().any(|p| p.cpu == cpu));
         let mut buffers: Vec<usize> = self.trace.selected_buffers().iter().filter(has).copied().collect();
         if buffers.len() > 1 {
-            let switch = self.trace.format_named("sched", "sched_switch").map_or(0, |f| f.id);
+            let switch = self.trace.format_of(Tracepoint::Switch).map_or(0, |f| f.id);
             let counts = self.trace.counts();
             buffers.sort_by_key(|b| counts.buffers.get(*b).map_or(0, |c| c.of(switch)) == 0);
         }

@@ -5,7 +5,7 @@ use crate::bytes::Endian;
 use crate::decode::clock::Conversion;
 use crate::decode::cpu_offline::{Watch, comes_online, offline};
 use crate::decode::format::EventFormat;
-use crate::decode::plan::{Oddities, Plan, STATE_EVENTS, Want};
+use crate::decode::plan::{Oddities, Plan, Want};
 use crate::decode::prev_state::{Evidence, States};
 use crate::decode::rt_lock_sleep::{LockSleeps, Search};
 use crate::error::Error;
@@ -16,7 +16,7 @@ use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{CpuPages, Unit, Visitor, join_losses};
 use rustc_hash::FxHashMap;
 use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
-use sched::{Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Ts};
+use sched::{Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Tracepoint, Ts};
 use std::ops::ControlFlow;
 
 mod near;
@@ -165,7 +165,7 @@ impl Trace {
     /// How `prev_state` is to be read.
     pub(crate) fn states(&self) -> &States {
         self.states.get_or_init(|| {
-            let switch = self.format_named("sched", "sched_switch");
+            let switch = self.format_of(Tracepoint::Switch);
             let mut states = switch.and_then(|f| States::from_print_fmt(&f.print_fmt)).unwrap_or_else(States::modern);
             let plan = Plan::new(&self.formats, self.endian(), states.clone(), Want::Switches);
             let mut evidence = Evidence::default();
@@ -244,8 +244,7 @@ impl Trace {
             return skip;
         }
         let counts = self.counts();
-        for name in STATE_EVENTS {
-            let Some(format) = self.format_named("sched", name) else { continue };
+        for format in Tracepoint::STATE.into_iter().filter_map(|tracepoint| self.format_of(tracepoint)) {
             let with_events = |b: &&usize| counts.buffers.get(**b).is_some_and(|c| c.of(format.id) > 0);
             for buffer in self.selected.iter().filter(with_events).skip(1) {
                 let Some(ids) = skip.get_mut(*buffer) else { continue };
@@ -262,14 +261,14 @@ impl Trace {
 
     /// Whether what a switch says has to be found out from later events.
     fn looks_ahead(&self, want: Want) -> bool {
-        let switch = self.format_named("sched", "sched_switch");
+        let switch = self.format_of(Tracepoint::Switch);
         want == Want::Everything && switch.is_some_and(LockSleeps::are_possible)
     }
 
     /// Names of the state's events that were not recorded at all.
     pub fn missing_events(&self) -> Vec<&'static str> {
-        let occurs = |name: &str| self.format_named("sched", name).is_some_and(|format| self.occurs(format));
-        STATE_EVENTS.into_iter().filter(|name| !occurs(name)).collect()
+        let occurs = |tracepoint: &Tracepoint| self.format_of(*tracepoint).is_some_and(|format| self.occurs(format));
+        Tracepoint::STATE.into_iter().filter(|tracepoint| !occurs(tracepoint)).map(Tracepoint::name).collect()
     }
 
     /// Whether any event of this format is in the buffers that are read.
@@ -278,10 +277,10 @@ impl Trace {
         self.selected.iter().any(|b| counts.buffers.get(*b).is_some_and(|c| c.of(format.id) > 0))
     }
 
-    /// Whether this event of the scheduler was recorded: looked for in the first unit of each CPU, and only where there
-    /// is none in the whole trace.
-    pub fn has(&self, name: &str) -> bool {
-        let Some(format) = self.format_named("sched", name) else { return false };
+    /// Whether events of this tracepoint were recorded. The search is in the first unit of each CPU, and in the whole
+    /// trace only if there is none.
+    pub fn has(&self, tracepoint: Tracepoint) -> bool {
+        let Some(format) = self.format_of(tracepoint) else { return false };
         for (_, pages) in self.selected_lanes() {
             let mut finder = Finder { id: format.id, common: *self.common(), found: false };
             pages.walk(self.source(), 0, &mut finder);
@@ -387,8 +386,8 @@ impl EventSource for EventStream<'_> {
         let (Some(start), Some(end)) = (start, end) else {
             return Err(trace.no_events());
         };
-        let wakeups = trace.has("sched_wakeup");
-        let wakings = !wakeups && trace.has("sched_waking");
+        let wakeups = trace.has(Tracepoint::Wakeup);
+        let wakings = !wakeups && trace.has(Tracepoint::Waking);
         Ok(Extent { start, end: end.max(start), firsts, wakeups, wakings })
     }
 
@@ -400,7 +399,7 @@ impl EventSource for EventStream<'_> {
     }
 
     fn births(&mut self) -> bool {
-        self.trace.has("sched_wakeup_new") || self.trace.has("sched_process_fork")
+        self.trace.has(Tracepoint::WakeupNew) || self.trace.has(Tracepoint::Fork)
     }
 
     fn saved_name(&self, pid: Pid) -> Comm {

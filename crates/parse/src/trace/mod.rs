@@ -18,7 +18,7 @@ use crate::ring::unit::{self, CpuPages, Store};
 use crate::text::symbols::{self, Symbols};
 use rustc_hash::{FxHashMap, FxHashSet};
 use sched::pass::FirstEvent;
-use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Severity, Ts};
+use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Severity, Tracepoint, Ts};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -358,6 +358,11 @@ impl Trace {
     /// The format of `system:name`.
     pub fn format_named(&self, system: &str, name: &str) -> Option<&EventFormat> {
         self.formats.iter().find(|f| f.system == system && f.name == name)
+    }
+
+    /// The format of a tracepoint.
+    pub fn format_of(&self, tracepoint: Tracepoint) -> Option<&EventFormat> {
+        self.format_named(tracepoint.system(), tracepoint.name())
     }
 
     /// The instant of the earliest event of the buffers that are read.

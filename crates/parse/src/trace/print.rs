@@ -14,6 +14,7 @@ use crate::text::printk::{self, Missing, Pointed, Source};
 use crate::text::symbols::Symbols;
 use crate::trace::record::Record;
 use rustc_hash::FxHashMap;
+use sched::Tracepoint;
 use sched::event::{escape, escape_lines};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -33,9 +34,9 @@ pub(crate) struct Form {
 impl Form {
     /// That of an event: for those that `trace-cmd report` prints with a plugin, the plugin's.
     pub(crate) fn of(format: &EventFormat) -> Option<Form> {
-        let plugin = match (format.system.as_str(), format.name.as_str()) {
-            ("sched", "sched_switch") => Form::parse(SWITCH, format),
-            ("sched", "sched_wakeup" | "sched_wakeup_new") => Form::parse(&wakeup(format), format),
+        let plugin = match Tracepoint::of(&format.system, &format.name) {
+            Some(Tracepoint::Switch) => Form::parse(SWITCH, format),
+            Some(Tracepoint::Wakeup | Tracepoint::WakeupNew) => Form::parse(&wakeup(format), format),
             _ => None,
         };
         plugin.or_else(|| Form::parse(&format.print_fmt, format))

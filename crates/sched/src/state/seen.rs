@@ -3,6 +3,7 @@
 use super::SchedState;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::event::{Cpu, Kind, TaskRef};
+use crate::tracepoint::Tracepoint;
 
 /// So much evidence is enough: a few events may be cut off by the start or the end of a trace.
 const ENOUGH: u64 = 4;
@@ -44,12 +45,12 @@ impl SchedState {
         let none = |kind: usize, shown_by: u64| seen[kind] == 0 && shown_by >= ENOUGH;
         let moved = self.repaired(Diagnostic::UnseenMigration);
         let missing = [
-            ("sched_wakeup", self.without_wakeups && none(WAKEUP, seen[SWITCH])),
-            ("sched_wakeup_new", none(WAKEUP_NEW, seen[FORK].max(self.unseen_births()))),
-            ("sched_migrate_task", none(MIGRATE, moved) && !self.any_loss),
-            ("sched_waking", none(WAKING, seen[WAKEUP])),
+            (Tracepoint::Wakeup, self.without_wakeups && none(WAKEUP, seen[SWITCH])),
+            (Tracepoint::WakeupNew, none(WAKEUP_NEW, seen[FORK].max(self.unseen_births()))),
+            (Tracepoint::Migrate, none(MIGRATE, moved) && !self.any_loss),
+            (Tracepoint::Waking, none(WAKING, seen[WAKEUP])),
         ];
-        missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| name).collect()
+        missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(tracepoint, _)| tracepoint.name()).collect()
     }
 
     /// Why it is unknown which tasks are the application, the traced command and what descends from it; nothing where it

@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use dat2graph::{ColorBy, Coloring, Lane, LaneFold, Needs, Options};
 use sched::chosen::is_called;
 use sched::topology::Order;
-use sched::{Cpu, Current, Diagnostic, Diagnostics, EventSource, Kind, SchedEvent, Topology, Ts};
+use sched::{Cpu, Current, Diagnostic, Diagnostics, EventSource, Kind, SchedEvent, Topology, Tracepoint, Ts};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use timeline::Sheet;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     args.output.check(GIVES)?;
     let session = args.trace.open()?;
     let trace = &session.trace;
-    if trace.format_named("sched", "sched_switch").is_none() {
+    if trace.format_of(Tracepoint::Switch).is_none() {
         bail!(
             "{}: sched:sched_switch was not recorded; record with trace-cmd record -e sched",
             session.path().display()
@@ -116,14 +116,10 @@ pub(crate) fn read_lanes(
             Kind::Other { id } | Kind::Stack { id } | Kind::Interrupt { id, .. } => {
                 marks.iter().position(|m| m.id == Some(id))
             }
-            Kind::Switch { .. } => marks.iter().position(|m| m.name == "sched:sched_switch"),
-            Kind::Exec { .. } => marks.iter().position(|m| m.name == "sched:sched_process_exec"),
-            Kind::Rename { .. } => marks.iter().position(|m| m.name == "task:task_rename"),
-            Kind::Frequency { .. } => marks.iter().position(|m| m.name == "power:cpu_frequency"),
-            Kind::Numa { stuck: true, .. } => marks.iter().position(|m| m.name == "sched:sched_stick_numa"),
-            Kind::Numa { with: Some(_), .. } => marks.iter().position(|m| m.name == "sched:sched_swap_numa"),
-            Kind::Numa { .. } => marks.iter().position(|m| m.name == "sched:sched_move_numa"),
-            _ => None,
+            kind => {
+                let name = kind.tracepoint()?.full_name();
+                marks.iter().position(|m| m.name == name)
+            }
         }
     };
     let lanes = trace.in_parallel(cpus, |cpu| {

@@ -20,7 +20,7 @@ use draw::{Figure, Unit};
 use events::{Edge, Gather, Spans};
 use funnel::Funnel;
 use sched::names::NameHistory;
-use sched::{Comm, Diagnostics, Dur, Pid, TaskFilter};
+use sched::{Comm, Diagnostics, Dur, Pid, TaskFilter, Tracepoint};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io;
@@ -107,23 +107,10 @@ Examples:
   schedviz events trace.dat --events sched:sched_stat_runtime --value runtime
   schedviz events trace.dat --balance --topology cpus.json  who was moved where, and why";
 
-/// The scheduler's ordinary events: those that the lanes show already, and what `-e sched` records beside them without
-/// any choice of the user's. Its statistics (`sched_stat_*`) belong to them.
-const ORDINARY: [&str; 13] = [
-    "sched_switch",
-    "sched_waking",
-    "sched_wakeup",
-    "sched_wakeup_new",
-    "sched_migrate_task",
-    "sched_process_fork",
-    "sched_prepare_exec",
-    "sched_process_exec",
-    "sched_process_exit",
-    "sched_process_wait",
-    "sched_process_free",
-    "sched_wait_task",
-    "sched_skip_vma_numa",
-];
+/// The events that `-e sched` records beside those of the state, without any choice of the user's. Its statistics
+/// (`sched_stat_*`) belong to them.
+const ORDINARY: [&str; 5] =
+    ["sched_prepare_exec", "sched_process_wait", "sched_process_free", "sched_wait_task", "sched_skip_vma_numa"];
 
 /// Which records are looked at, and how they are named.
 pub(crate) struct Choice {
@@ -275,7 +262,8 @@ fn occurring(session: &Session) -> Vec<&EventFormat> {
 
 /// Whether events of a format are the user's choice.
 fn is_special(format: &&EventFormat) -> bool {
-    let is_ordinary = |name: &str| ORDINARY.contains(&name) || name.starts_with("sched_stat_");
+    let is_of_the_state = |name: &str| Tracepoint::STATE.iter().any(|tracepoint| tracepoint.name() == name);
+    let is_ordinary = |name: &str| is_of_the_state(name) || ORDINARY.contains(&name) || name.starts_with("sched_stat_");
     format.system != "sched" || !is_ordinary(&format.name)
 }
 
@@ -408,7 +396,7 @@ fn follow(record: &Record<'_>, spans: &mut Spans) {
         spans.lost(record.cpu, record.ts);
     }
     spans.current(record.ts, record.cpu, record.pid());
-    if record.format().is_some_and(|format| format.name == "sched_switch")
+    if record.format().is_some_and(|format| format.name == Tracepoint::Switch.name())
         && let Some(next) = record.number("next_pid").and_then(|pid| i32::try_from(pid).ok())
     {
         spans.current(record.ts, record.cpu, Pid(next));
@@ -515,7 +503,7 @@ fn over_lanes(
     let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
     let coloring = Coloring { pale: !args.in_color, ..Coloring::default() };
     let lanes_options = session.lanes(session.from, session.to, coloring);
-    let lanes: Vec<Lane> = if session.trace.has("sched_switch") {
+    let lanes: Vec<Lane> = if session.trace.has(Tracepoint::Switch) {
         read_lanes(&session.trace, &reader, &lanes_options, &[]).0
     } else {
         Vec::new()

@@ -8,7 +8,7 @@ use crate::{progress, warnings};
 use anyhow::Result;
 use machine::Machine;
 use sched::topology::format_cpu_list;
-use sched::{Cpu, Diagnostic, Diagnostics, Severity, Ts};
+use sched::{Cpu, Diagnostic, Diagnostics, Severity, Tracepoint, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -110,21 +110,21 @@ struct Missing {
 }
 
 /// For each event that may be missing: which command or option wants it, and what is lost with it.
-const WANTED: [(&str, &str, &str, &str); 9] = [
-    ("sched", "sched_switch", "dat2graph", "impossible: running tasks cannot be determined"),
-    ("sched", "sched_wakeup", "run queues", "approximate: when a task began to wait is unknown"),
-    ("sched", "sched_wakeup_new", "run queues", "approximate: new tasks are first seen when they run"),
-    ("sched", "sched_waking", "wakeup latency", "approximate: who woke whom, and when, is unknown"),
-    ("sched", "sched_migrate_task", "run queues", "approximate: a waiting task seems to stay where it was queued"),
-    ("sched", "sched_process_fork", "--forked, --color-by parent|class", "impossible: nothing tells who forked whom"),
-    ("sched", "sched_process_exec", "--forked", "impossible: nothing shows which task is the traced command"),
-    ("sched", "sched_process_exit", "life of tasks", "approximate: a task ends with its last switch"),
-    ("power", "cpu_frequency", "dat2graph --frequency", "impossible"),
+const WANTED: [(Tracepoint, &str, &str); 9] = [
+    (Tracepoint::Switch, "dat2graph", "impossible: running tasks cannot be determined"),
+    (Tracepoint::Wakeup, "run queues", "approximate: when a task began to wait is unknown"),
+    (Tracepoint::WakeupNew, "run queues", "approximate: new tasks are first seen when they run"),
+    (Tracepoint::Waking, "wakeup latency", "approximate: who woke whom, and when, is unknown"),
+    (Tracepoint::Migrate, "run queues", "approximate: a waiting task seems to stay where it was queued"),
+    (Tracepoint::Fork, "--forked, --color-by parent|class", "impossible: nothing tells who forked whom"),
+    (Tracepoint::Exec, "--forked", "impossible: nothing shows which task is the traced command"),
+    (Tracepoint::Exit, "life of tasks", "approximate: a task ends with its last switch"),
+    (Tracepoint::Frequency, "dat2graph --frequency", "impossible"),
 ];
 
 /// What a recording without any scheduler event misses: no run queue is approximate where there is none.
 const NO_SCHEDULER_EVENT: Missing = Missing {
-    event: "sched:sched_switch",
+    event: Tracepoint::Switch.full_name(),
     affects: "all commands but events",
     consequence: "impossible: there are no scheduler events",
 };
@@ -167,7 +167,7 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
     diagnostics.add_many(Diagnostic::UnknownEvent, unknown);
     let missing = missing(&events);
     if has_scheduler_events(&events) {
-        let of_the_scheduler = missing.iter().filter(|m| m.event != "power:cpu_frequency");
+        let of_the_scheduler = missing.iter().filter(|m| m.event != Tracepoint::Frequency.full_name());
         diagnostics.add_many(Diagnostic::MissingEvents, of_the_scheduler.count() as u64);
     }
     Report {
@@ -226,7 +226,8 @@ fn lost(trace: &Trace, diagnostics: &Diagnostics) -> Lost {
 
 /// Whether any event occurs that the state of the run queues follows from.
 fn has_scheduler_events(events: &[EventCount]) -> bool {
-    let is_followed = |e: &EventCount| WANTED.iter().any(|(_, name, ..)| e.name == *name);
+    let names = WANTED.iter().map(|(tracepoint, ..)| tracepoint.name());
+    let is_followed = |e: &EventCount| names.clone().any(|name| e.name == name);
     events.iter().any(|e| e.system == "sched" && is_followed(e))
 }
 
@@ -234,17 +235,15 @@ fn missing(events: &[EventCount]) -> Vec<Missing> {
     if !has_scheduler_events(events) {
         return vec![NO_SCHEDULER_EVENT];
     }
-    let names = ["sched:sched_switch", "sched:sched_wakeup", "sched:sched_wakeup_new", "sched:sched_waking"]
+    let absent =
+        |tracepoint: Tracepoint| !events.iter().any(|e| e.system == tracepoint.system() && e.name == tracepoint.name());
+    WANTED
         .into_iter()
-        .chain(["sched:sched_migrate_task", "sched:sched_process_fork", "sched:sched_process_exec"])
-        .chain(["sched:sched_process_exit", "power:cpu_frequency"]);
-    let absent = |system: &str, name: &str| !events.iter().any(|e| e.system == system && e.name == name);
-    names
-        .zip(WANTED)
-        .filter(|(_, (system, name, ..))| absent(system, name))
-        .map(|(event, (system, name, affects, consequence))| {
-            let at_waking = name == "sched_wakeup" && !absent(system, "sched_waking");
-            Missing { event, affects, consequence: if at_waking { QUEUED_AT_WAKING } else { consequence } }
+        .filter(|(tracepoint, ..)| absent(*tracepoint))
+        .map(|(tracepoint, affects, consequence)| {
+            let at_waking = tracepoint == Tracepoint::Wakeup && !absent(Tracepoint::Waking);
+            let consequence = if at_waking { QUEUED_AT_WAKING } else { consequence };
+            Missing { event: tracepoint.full_name(), affects, consequence }
         })
         .collect()
 }
@@ -278,7 +277,7 @@ fn text(r: &Report, trace: &Trace) -> String {
     for m in &r.missing {
         let _ = writeln!(out, "  {}: {} ({} was not recorded)", m.affects, m.consequence, m.event);
     }
-    if r.missing.iter().all(|m| m.event == "power:cpu_frequency") {
+    if r.missing.iter().all(|m| m.event == Tracepoint::Frequency.full_name()) {
         let how = match (r.lost.gaps, r.lost.unmarked) {
             _ if is_damaged(r) => "as far as the file could be read (below)",
             (0, 0) => "exact",

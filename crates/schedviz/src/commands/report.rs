@@ -15,7 +15,7 @@ use draw::{Figure, Unit};
 use events::{Balance, BalanceReport};
 use fairness::FairnessReport;
 use latency::LatencyReport;
-use sched::{Diagnostics, Dur, EventSource, Outcome, Pass};
+use sched::{Diagnostics, Dur, EventSource, Outcome, Pass, Tracepoint};
 use schedstat::{FromTrace, Row, TraceColumns};
 use serde::Serialize;
 use std::fmt::Write;
@@ -208,7 +208,7 @@ impl<'q> Questions<'q> {
             drawn: session.lanes(from, to, Coloring::default()),
             shares: cpus.are_all().then_some(shares),
             busy: super::utilization::plain(session),
-            moves: session.trace.has("sched_migrate_task"),
+            moves: session.trace.has(Tracepoint::Migrate),
         })
     }
 

@@ -6,13 +6,13 @@ use crate::output::{Forms, Gives, OutputArgs};
 use crate::session::Session;
 use crate::{patterns, warnings};
 use anyhow::{Result, bail};
-use sched::{ChosenCpus, Replay, SchedEvent, TaskFilter, Ts, Window};
+use sched::{ChosenCpus, Replay, SchedEvent, TaskFilter, Tracepoint, Ts, Window};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 use std::io::IsTerminal;
 use std::ops::RangeInclusive;
 use stepper::tui::App;
-use stepper::{Names, Options, Step, Tracepoint};
+use stepper::{EventKind, Names, Options, Step};
 use timeline::Sheet;
 use tracedat::{EventFormat, EventStream, Where};
 
@@ -165,10 +165,10 @@ impl<'t> Filter<'t> {
             let coming = stepper::Coming::of(event, state, names);
             self.cpus.named().any(|cpu| coming.concerns(cpu))
         };
-        let is_of = |format: &&EventFormat| match Tracepoint::of(&event.kind) {
-            Tracepoint::Known(system, name) => (system, name) == (&*format.system, &*format.name),
-            Tracepoint::Numbered(id) => id == format.id,
-            Tracepoint::Concluded(_) => false,
+        let is_of = |format: &&EventFormat| match EventKind::of(&event.kind) {
+            EventKind::Interpreted(tracepoint) => Tracepoint::of(&format.system, &format.name) == Some(tracepoint),
+            EventKind::Numbered(id) => id == format.id,
+            EventKind::Concluded(_) => false,
         };
         self.formats.as_ref().is_none_or(|wanted| wanted.iter().any(is_of))
             && self.tasks.as_ref().is_none_or(about)

@@ -6,7 +6,7 @@ use crate::warnings;
 use anyhow::Result;
 use compare::{Better, Metric};
 use latency::{Latency, LatencyReport, Measure};
-use sched::{Cause, Diagnostic, Diagnostics, Dur, Pass, Ts};
+use sched::{Cause, Diagnostic, Diagnostics, Dur, Pass, Tracepoint, Ts};
 use schedstat::{FromTrace, TraceColumns};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -85,7 +85,8 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs, most: f
 
 /// Whether an event is one that the numbers depend on: whether others occurred is chance.
 fn is_common(name: &str) -> bool {
-    matches!(name, "sched_switch" | "sched_waking" | "sched_wakeup" | "sched_migrate_task" | "sched_wakeup_new")
+    use Tracepoint::{Migrate, Switch, Wakeup, WakeupNew, Waking};
+    [Switch, Waking, Wakeup, Migrate, WakeupNew].iter().any(|tracepoint| tracepoint.name() == name)
 }
 
 type Get = fn(&Measured) -> Option<f64>;

@@ -1,7 +1,7 @@
 //! The frequencies of the CPUs in a window, from the changes in it and those in force at its start.
 
 use crate::session::Session;
-use sched::{Cpu, Dur, Kind, SchedEvent, Ts};
+use sched::{Cpu, Dur, Kind, SchedEvent, Tracepoint, Ts};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tracedat::CpuReader;
@@ -61,7 +61,7 @@ fn between(session: &Session, reader: &CpuReader<'_>, from: Ts, to: Ts) -> Vec<C
 
 /// Why no band is drawn.
 pub(super) fn why_none(session: &Session) -> &'static str {
-    let format = session.trace.format_named("power", "cpu_frequency");
+    let format = session.trace.format_of(Tracepoint::Frequency);
     let occurs = |id: u16| session.trace.counts().buffers.iter().any(|buffer| buffer.of(id) > 0);
     if format.is_some_and(|format| occurs(format.id)) {
         "power:cpu_frequency: no change before the end of the window: no band is drawn"

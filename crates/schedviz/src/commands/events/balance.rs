@@ -8,7 +8,7 @@ use crate::output::Forms;
 use crate::session::Session;
 use anyhow::{Result, bail};
 use events::{Balance, BalanceReport};
-use sched::Migration;
+use sched::{Migration, Tracepoint};
 use serde::Serialize;
 use std::io;
 use timeline::Sheet;
@@ -32,7 +32,7 @@ impl WithProbes<'_> {
 
 /// The causes of migrations.
 pub(super) fn run(args: &EventsArgs, session: &Session) -> Result<()> {
-    if session.trace.format_named("sched", "sched_migrate_task").is_none() {
+    if session.trace.format_of(Tracepoint::Migrate).is_none() {
         bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", session.name());
     }
     let tasks = args.tasks.filter()?;

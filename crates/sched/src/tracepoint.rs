@@ -1,0 +1,137 @@
+//! The tracepoints that this toolkit interprets: the one table of their names.
+
+use crate::event::Kind;
+
+/// Makes the table: each row is a variant, its system and its name.
+macro_rules! tracepoints {
+    ($($(#[$doc:meta])* $variant:ident, $system:literal, $name:literal;)*) => {
+        /// A tracepoint of the kernel that this toolkit interprets.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Tracepoint {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Tracepoint {
+            /// All of them.
+            pub const ALL: &[Tracepoint] = &[$(Tracepoint::$variant),*];
+
+            /// The system, as in `sched` for `sched:sched_switch`.
+            pub const fn system(self) -> &'static str {
+                match self { $(Tracepoint::$variant => $system,)* }
+            }
+
+            /// The name without the system.
+            pub const fn name(self) -> &'static str {
+                match self { $(Tracepoint::$variant => $name,)* }
+            }
+
+            /// The system and the name, as options and reports have them.
+            pub const fn full_name(self) -> &'static str {
+                match self { $(Tracepoint::$variant => concat!($system, ":", $name),)* }
+            }
+
+            /// The tracepoint of this system and name, if it is one of these.
+            #[must_use]
+            pub fn of(system: &str, name: &str) -> Option<Tracepoint> {
+                match (system, name) {
+                    $(($system, $name) => Some(Tracepoint::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+tracepoints! {
+    /// A CPU switches from one task to another.
+    Switch, "sched", "sched_switch";
+    /// A task is queued after a wakeup.
+    Wakeup, "sched", "sched_wakeup";
+    /// A new task is queued for the first time.
+    WakeupNew, "sched", "sched_wakeup_new";
+    /// A wakeup begins.
+    Waking, "sched", "sched_waking";
+    /// A task moves to the queue of another CPU.
+    Migrate, "sched", "sched_migrate_task";
+    /// A task creates another.
+    Fork, "sched", "sched_process_fork";
+    /// A task executes a program.
+    Exec, "sched", "sched_process_exec";
+    /// A task ends.
+    Exit, "sched", "sched_process_exit";
+    /// A task takes another name.
+    Rename, "task", "task_rename";
+    /// NUMA balancing moves a task.
+    MoveNuma, "sched", "sched_move_numa";
+    /// NUMA balancing exchanges two tasks.
+    SwapNuma, "sched", "sched_swap_numa";
+    /// NUMA balancing cannot move a task.
+    StickNuma, "sched", "sched_stick_numa";
+    /// A CPU changes its frequency.
+    Frequency, "power", "cpu_frequency";
+    /// The kernel's stack behind another event.
+    KernelStack, "ftrace", "kernel_stack";
+    /// The program's stack behind another event.
+    UserStack, "ftrace", "user_stack";
+    /// An interrupt handler begins.
+    IrqEntry, "irq", "irq_handler_entry";
+    /// An interrupt handler ends.
+    IrqExit, "irq", "irq_handler_exit";
+    /// A softirq handler begins.
+    SoftirqEntry, "irq", "softirq_entry";
+    /// A softirq handler ends.
+    SoftirqExit, "irq", "softirq_exit";
+}
+
+impl Tracepoint {
+    /// Those that decide the state of the run queues.
+    pub const STATE: [Tracepoint; 8] = [
+        Tracepoint::Switch,
+        Tracepoint::Wakeup,
+        Tracepoint::WakeupNew,
+        Tracepoint::Waking,
+        Tracepoint::Migrate,
+        Tracepoint::Fork,
+        Tracepoint::Exec,
+        Tracepoint::Exit,
+    ];
+}
+
+impl Kind {
+    /// The tracepoint of the event; none for events that have only a number, and for those that a reader concludes.
+    #[must_use]
+    pub fn tracepoint(&self) -> Option<Tracepoint> {
+        Some(match self {
+            Kind::Switch { .. } => Tracepoint::Switch,
+            Kind::Waking { .. } => Tracepoint::Waking,
+            Kind::Wakeup { .. } => Tracepoint::Wakeup,
+            Kind::WakeupNew { .. } => Tracepoint::WakeupNew,
+            Kind::Migrate { .. } => Tracepoint::Migrate,
+            Kind::Fork { .. } => Tracepoint::Fork,
+            Kind::Exec { .. } => Tracepoint::Exec,
+            Kind::Rename { .. } => Tracepoint::Rename,
+            Kind::Exit { .. } => Tracepoint::Exit,
+            Kind::Numa { stuck: true, .. } => Tracepoint::StickNuma,
+            Kind::Numa { with: Some(_), .. } => Tracepoint::SwapNuma,
+            Kind::Numa { .. } => Tracepoint::MoveNuma,
+            Kind::Frequency { .. } => Tracepoint::Frequency,
+            Kind::Lost { .. } | Kind::Offline => return None,
+            Kind::Interrupt { .. } | Kind::Stack { .. } | Kind::Other { .. } => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tracepoint_is_found_by_its_names() {
+        for tracepoint in Tracepoint::ALL {
+            assert_eq!(Tracepoint::of(tracepoint.system(), tracepoint.name()), Some(*tracepoint));
+            assert_eq!(tracepoint.full_name(), format!("{}:{}", tracepoint.system(), tracepoint.name()));
+        }
+        assert_eq!(Tracepoint::of("power", "sched_switch"), None);
+        assert_eq!(Tracepoint::Switch.full_name(), "sched:sched_switch");
+    }
+}
