@@ -30,6 +30,7 @@ mod placement;
 mod print_format;
 mod report;
 mod selection;
+mod several;
 mod spans;
 mod stacks;
 mod stepper;

@@ -1,5 +1,6 @@
 //! The arguments that all commands share, and what they come to for a given trace.
 
+use crate::messages::Messages;
 use anyhow::{Context, Result, bail};
 use machine::Machine;
 use regex::Regex;
@@ -36,9 +37,29 @@ pub(crate) struct ReadArgs {
     /// Colour in messages
     #[arg(long, value_enum, default_value_t = clap::ColorChoice::Auto, value_name = "WHEN", help_heading = "Reading")]
     pub(crate) color: clap::ColorChoice,
+    /// Where messages go.
+    #[arg(skip)]
+    pub(crate) messages: Messages,
 }
 
 impl ReadArgs {
+    /// The number of threads to use, at least one.
+    pub(crate) fn threads(&self) -> usize {
+        if self.threads > 0 { self.threads } else { std::thread::available_parallelism().map_or(1, usize::from) }
+    }
+
+    /// The same arguments with this number of threads, for a trace that is read beside others: its messages are held.
+    pub(crate) fn held(&self, threads: usize) -> ReadArgs {
+        ReadArgs { threads, messages: Messages::held(), ..self.clone() }
+    }
+
+    /// Prints a message to standard error unless only errors are wanted there.
+    pub(crate) fn message(&self, message: &str) {
+        if !self.quiet {
+            self.messages.add(message);
+        }
+    }
+
     /// Opens a trace.
     pub(crate) fn open(&self, path: &Path) -> Result<Trace> {
         if path.as_os_str() == "-" {
@@ -475,6 +496,7 @@ mod tests {
             threads: 2,
             quiet: true,
             color: clap::ColorChoice::Auto,
+            messages: Messages::default(),
         };
         let window = WindowArgs { order: Some(OrderArg::Llc), min: Some("7".into()), ..WindowArgs::default() };
         let part = read.drawable(Path::new("my trace.dat"), &window, Dur(5_000_000_000)).part(1_000_000_000, Dur(0));

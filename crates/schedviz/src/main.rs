@@ -7,11 +7,13 @@ mod document;
 mod groups;
 mod heading;
 mod inputs;
+mod messages;
 mod output;
 mod page_args;
 mod patterns;
 mod progress;
 mod session;
+mod several;
 mod warnings;
 mod writer;
 

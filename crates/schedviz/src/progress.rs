@@ -1,29 +1,47 @@
-//! How far the reading is, where somebody watches and it takes over a second.
+//! The progress of reading, shown on a terminal if it takes over a second.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use tracedat::Trace;
 
 /// Runs `work` on the trace, and shows its progress meanwhile.
 pub(crate) fn watched<T>(trace: &Trace, quiet: bool, work: impl FnOnce() -> T) -> T {
+    // Earlier reads are no part of this one.
+    let before = trace.data_read();
+    let read = || trace.data_read().saturating_sub(before);
+    with_bar("{bar:40} {percent} %  {bytes_per_sec}  {eta} left", trace.data_size(), read, quiet, work)
+}
+
+/// Runs `work` on this number of runs, and shows how many are `done` meanwhile.
+pub(crate) fn watched_runs<T>(done: &AtomicUsize, runs: usize, quiet: bool, work: impl FnOnce() -> T) -> T {
+    let at = || done.load(Ordering::Relaxed) as u64;
+    with_bar("{bar:40} {pos} of {len} runs", runs as u64, at, quiet, work)
+}
+
+/// Runs `work`, and shows a bar of this style, which ends at `length` and is `at` this position.
+fn with_bar<T>(
+    style: &'static str,
+    length: u64,
+    at: impl Fn() -> u64 + Send,
+    quiet: bool,
+    work: impl FnOnce() -> T,
+) -> T {
     if quiet || !std::io::stderr().is_terminal() {
         return work();
     }
-    // What was read before is no part of it.
-    let before = trace.data_read();
     std::thread::scope(|scope| {
         let (done, wait) = channel::<()>();
         scope.spawn(move || {
             if wait.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
-            let bar = ProgressBar::new(trace.data_size());
-            let style = ProgressStyle::with_template("{bar:40} {percent} %  {bytes_per_sec}  {eta} left");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            let bar = ProgressBar::new(length);
+            bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
             while wait.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
-                bar.set_position(trace.data_read().saturating_sub(before).min(trace.data_size()));
+                bar.set_position(at().min(length));
             }
             bar.finish_and_clear();
         });

@@ -87,10 +87,8 @@ impl Session {
         let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());
         let session =
             Session { trace, path, read, drawable, start, window: asked, from, to, topology, observed, shown };
-        if !session.read.quiet {
-            for doubt in [session.doubtful_topology(), session.doubtful_cpus()].iter().flatten() {
-                eprintln!("schedviz: {}: {doubt}", session.name());
-            }
+        for doubt in [session.doubtful_topology(), session.doubtful_cpus()].iter().flatten() {
+            session.read.message(&format!("{}: {doubt}", session.name()));
         }
         Ok(session)
     }
@@ -241,9 +239,7 @@ impl Session {
         } else {
             "no task of the trace is selected".to_owned()
         };
-        if !self.read.quiet {
-            eprintln!("schedviz: {}: no figures of the selected tasks: {why}", self.name());
-        }
+        self.read.message(&format!("{}: no figures of the selected tasks: {why}", self.name()));
         Ok(Some(why))
     }
 
@@ -254,7 +250,8 @@ impl Session {
 
     /// Does work on the trace, and shows how far it is.
     pub(crate) fn watched<T>(&self, work: impl FnOnce() -> Result<T, tracedat::Error>) -> Result<T> {
-        progress::watched(&self.trace, self.read.quiet, work).map_err(|e| self.named(e))
+        progress::watched(&self.trace, self.read.quiet || self.read.messages.are_held(), work)
+            .map_err(|e| self.named(e))
     }
 
     /// Follows the scheduler's state through a window, for an analysis.

@@ -30,7 +30,7 @@ pub(crate) fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &Rea
         // What `info` says of the same, it tells itself.
         let more = if what == Diagnostic::MissingEvents { "; schedviz info tells what depends on them" } else { "" };
         let of = trace.map_or(String::new(), |name| format!("{name}: "));
-        eprintln!("schedviz: {of}{word}: {}{more}", line(what, count, first));
+        read.message(&format!("{of}{word}: {}{more}", line(what, count, first)));
     }
 }
 

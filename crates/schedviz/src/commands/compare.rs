@@ -4,7 +4,7 @@ mod measures;
 
 use crate::args::{ReadArgs, WindowArgs, repeatable};
 use crate::output::{Forms, Gives, Origin, OutputArgs};
-use crate::{groups, warnings};
+use crate::{groups, several, warnings};
 use anyhow::{Result, anyhow, bail};
 use compare::{Group, Limit, Metric, Outcome, Row, Run};
 use measures::Measured;
@@ -110,16 +110,19 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         .collect::<Result<_>>()?;
     let (mut all, mut notes): (Vec<(String, Vec<Measured>)>, _) = (Vec::new(), Vec::new());
     let files = files(args)?;
-    let mut names =
-        groups::names(&files.iter().flat_map(|(_, paths)| paths).map(PathBuf::as_path).collect::<Vec<_>>()).into_iter();
-    for (name, paths) in files {
+    let paths: Vec<&Path> = files.iter().flat_map(|(_, paths)| paths).map(PathBuf::as_path).collect();
+    let named: Vec<(&Path, String)> = paths.iter().copied().zip(groups::names(&paths)).collect();
+    let mut measured = several::measured(&named, &args.read, |(path, name), read| {
+        let run = measures::measure(path, read, &args.window, args.max_loss)?;
+        warnings::warn_of(Some(name), &run.diagnostics, read);
+        Ok(Measured { name: name.clone(), ..run })
+    })?
+    .into_iter();
+    for (name, paths) in &files {
         let mut runs: Vec<Measured> = Vec::new();
-        for (path, trace) in paths.iter().zip(names.by_ref()) {
-            let run = measures::measure(path, &args.read, &args.window, args.max_loss)?;
-            let run = Measured { name: trace, ..run };
-            warnings::warn_of(Some(&run.name), &run.diagnostics, &args.read);
+        for run in measured.by_ref().take(paths.len()) {
             if let Some(same) = runs.iter().find(|other| other.recording == run.recording) {
-                notes.push(groups::again(&name, &run.name, &same.name));
+                notes.push(groups::again(name, &run.name, &same.name));
                 continue;
             }
             let lost = run.columns.unknown_percent;
@@ -135,7 +138,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
             }
             runs.push(run);
         }
-        all.push((name, runs));
+        all.push((name.clone(), runs));
     }
     notes.extend(shared(&all));
     notes.extend(without_elapsed(&mut all));

@@ -5,7 +5,7 @@ mod run_figure;
 use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, repeatable};
 use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::session::Session;
-use crate::{groups, warnings};
+use crate::{groups, several, warnings};
 use anyhow::{Result, bail};
 use sched::{Chosen, Cpu, Diagnostic, Diagnostics, Dur, Selected, Ts};
 use serde::Serialize;
@@ -175,18 +175,21 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     let single = files.len() == 1 && args.output.wants_file();
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
     let (mut runs, mut session): (Vec<Run>, _) = (Vec::new(), None);
-    for ((group, path), name) in files.iter().zip(names) {
-        let (measured, run) = measure(args, min_episode, path, group.clone(), single)?;
-        let run = Run { trace: name, ..run };
-        warnings::warn_of((files.len() > 1).then_some(&run.trace), &run.trust.diagnostics, &args.read);
+    let named: Vec<_> = files.iter().zip(names).collect();
+    let measured = several::measured(&named, &args.read, |((group, path), name), read| {
+        let (session, run) = measure(args, read, min_episode, path, group.clone(), single)?;
+        let run = Run { trace: name.clone(), ..run };
+        warnings::warn_of((files.len() > 1).then_some(name), &run.trust.diagnostics, read);
+        // An open trace holds its indices, so that only the one that is drawn is kept.
+        Ok((Some(session).filter(|_| single), run))
+    })?;
+    for ((group, _), (measured, run)) in files.iter().zip(measured) {
         let is_same = |other: &&Run| other.group == run.group && other.recording == run.recording;
         if let (Some(name), Some(same)) = (group, runs.iter().find(is_same)) {
-            if !args.read.quiet {
-                eprintln!("schedviz: {}", groups::again(name, &run.trace, &same.trace));
-            }
+            args.read.message(&groups::again(name, &run.trace, &same.trace));
             continue;
         }
-        session = Some(measured).filter(|_| single);
+        session = measured;
         runs.push(run);
     }
     let limits = Limits { violation: args.max_violation, loss: args.max_loss };
@@ -249,12 +252,13 @@ fn figure(document: &Document, max_loss: f64, sheet: &Sheet) -> draw::Figure {
 /// Measures one run; `strips`: so that it can be drawn.
 fn measure(
     args: &WorkconsArgs,
+    read: &ReadArgs,
     min_episode: Dur,
     path: &Path,
     group: Option<String>,
     strips: bool,
 ) -> Result<(Session, Run)> {
-    let session = Session::open(path, &args.read, &args.window)?;
+    let session = Session::open(path, read, &args.window)?;
     args.tasks.check(&session)?;
     let silent = session.silent();
     let (application, excluded) = (args.tasks.chooser()?, args.tasks.excluder()?);

@@ -1,0 +1,38 @@
+//! Messages on standard error, printed at once or held until their turn.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where messages go. While several traces are measured at the same time, the messages of each are held and printed in
+/// the order of the traces.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Messages {
+    held: Option<Arc<Mutex<Vec<String>>>>,
+}
+
+impl Messages {
+    /// Returns messages that are held until [`Messages::release`].
+    pub(crate) fn held() -> Messages {
+        Messages { held: Some(Arc::default()) }
+    }
+
+    /// Whether the messages are held.
+    pub(crate) fn are_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Prints a message with the program's name in front, or holds it.
+    pub(crate) fn add(&self, message: &str) {
+        match &self.held {
+            None => eprintln!("schedviz: {message}"),
+            Some(held) => held.lock().unwrap_or_else(PoisonError::into_inner).push(message.to_owned()),
+        }
+    }
+
+    /// Prints the held messages.
+    pub(crate) fn release(&self) {
+        if let Some(held) = &self.held {
+            let held = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
+            held.iter().for_each(|message| eprintln!("schedviz: {message}"));
+        }
+    }
+}

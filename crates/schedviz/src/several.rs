@@ -1,0 +1,82 @@
+//! Several traces, measured at the same time.
+
+use crate::args::ReadArgs;
+use crate::progress;
+use anyhow::Result;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The maximum number of traces that are read at the same time. Each needs some 25 MB, so that this bounds the memory on
+/// a machine with hundreds of cores.
+const MOST_AT_ONCE: usize = 32;
+
+/// How the threads are divided: the number of traces that are read at the same time, and the threads of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Division {
+    traces: usize,
+    threads: usize,
+}
+
+impl Division {
+    /// Divides `threads` among `traces`, as many traces at the same time as possible: a trace on one thread needs the
+    /// least work in total.
+    fn of(threads: usize, traces: usize) -> Division {
+        let at_once = threads.min(traces).clamp(1, MOST_AT_ONCE);
+        Division { traces: at_once, threads: (threads / at_once).max(1) }
+    }
+}
+
+/// Measures each of `items`, several at the same time. Results and messages are in the order of the items, whatever the
+/// number of threads. The first error in that order is returned; items behind it are not begun once it is found.
+pub(crate) fn measured<T: Sync, R: Send>(
+    items: &[T],
+    read: &ReadArgs,
+    measure: impl Fn(&T, &ReadArgs) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let Division { traces, threads } = Division::of(read.threads(), items.len());
+    if traces == 1 {
+        return items.iter().map(|item| measure(item, read)).collect();
+    }
+    let first_error = AtomicUsize::new(usize::MAX);
+    let measure = |(at, item): (usize, &T)| {
+        if first_error.load(Ordering::Relaxed) < at {
+            return None;
+        }
+        let read = read.held(threads);
+        let result = measure(item, &read);
+        if result.is_err() {
+            first_error.fetch_min(at, Ordering::Relaxed);
+        }
+        Some((result, read))
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(traces).build()?;
+    let done = AtomicUsize::new(0);
+    let results: Vec<_> = progress::watched_runs(&done, items.len(), read.quiet, || {
+        let count = |result| {
+            done.fetch_add(1, Ordering::Relaxed);
+            result
+        };
+        // One item at a time: recordings differ in size, and neighbours are often alike.
+        pool.install(|| items.par_iter().enumerate().with_max_len(1).map(measure).map(count).collect())
+    });
+    let in_order = results.into_iter().flatten().map(|(result, read)| {
+        read.messages.release();
+        result
+    });
+    in_order.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_divided_among_traces() {
+        let of = |threads, traces| {
+            let Division { traces, threads } = Division::of(threads, traces);
+            (traces, threads)
+        };
+        assert_eq!([of(1, 10), of(2, 10), of(16, 10), of(16, 4)], [(1, 1), (2, 1), (10, 1), (4, 4)]);
+        assert_eq!([of(8, 1), of(8, 0), of(256, 1000)], [(1, 8), (1, 8), (MOST_AT_ONCE, 8)]);
+    }
+}
