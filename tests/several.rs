@@ -1,6 +1,7 @@
 //! Several traces at once: measured side by side, reported in the given order.
 
 use crate::support::{fixture, schedviz, scratch};
+use serde_json::Value;
 
 /// Recordings of different sizes, most of which have warnings, the largest first.
 const RUNS: [&str; 6] =
@@ -24,7 +25,7 @@ fn results_and_messages_are_in_the_given_order_whatever_the_threads() {
     for threads in ["2", "5", "16"] {
         assert_eq!(with_threads(&["workcons", "--json"], &files, threads), (code, messages.clone(), json.clone()));
     }
-    let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let report: Value = serde_json::from_str(&json).expect("JSON");
     let names: Vec<&str> =
         report["runs"].as_array().expect("runs").iter().filter_map(|r| r["trace"].as_str()).collect();
     assert_eq!(names, RUNS);
@@ -55,4 +56,85 @@ fn the_first_error_in_the_given_order_ends_the_command() {
         assert_eq!(with_threads(&["workcons"], &files, threads), alone);
     }
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// Returns the numbers of a metric of `compare`, by group.
+fn metric(document: &Value, key: &str) -> Vec<Value> {
+    let metrics = document["metrics"].as_array().expect("metrics");
+    let at = metrics.iter().position(|metric| metric["key"] == key).expect("the metric");
+    let groups = document["groups"].as_array().expect("groups");
+    groups
+        .iter()
+        .flat_map(|group| group["runs"].as_array().expect("runs"))
+        .map(|run| run["values"][at].clone())
+        .collect()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_slice(&schedviz(&[arguments, &["--json", "-q"]].concat()).success().stdout).expect("JSON")
+}
+
+#[test]
+fn compare_chooses_tasks_as_the_commands_of_one_trace_do() {
+    let [a, b] = ["hackbench.dat", "spmd-plus1.dat"].map(|name| fixture(name).to_str().expect("a path").to_owned());
+    let choices: [&[&str]; 5] = [
+        &[],
+        &["--forked"],
+        &["--waiters", "all", "--min", "20ms", "--max", "120ms"],
+        &["--waiters", "application"],
+        &["--exclude-tasks", "^kworker", "--forked", "--cpus", "0-3"],
+    ];
+    let mut seen = Vec::new();
+    for choice in choices {
+        let document = json(&[&["compare", "--base", &a, "--new", &b], choice].concat());
+        let [violation, wakeup] = ["violation", "wakeup-p99"].map(|key| metric(&document, key));
+        for (at, trace) in [&a, &b].into_iter().enumerate() {
+            let workcons = json(&[&["workcons", trace], choice].concat());
+            assert_eq!(violation[at], workcons["runs"][0]["violation"]["percent"], "{trace} {choice:?}");
+            // `latency` has no --waiters, on which a latency does not depend.
+            let waiters = choice.iter().position(|option| *option == "--waiters");
+            let without = waiters.map_or(choice.to_vec(), |at| [&choice[..at], &choice[at + 2..]].concat());
+            let latency = json(&[&["latency", trace], &without[..]].concat());
+            let measures = latency["measures"].as_array().expect("measures");
+            let of_wakeups = measures.iter().find(|measure| measure["measure"] == "wakeup").expect("wakeups");
+            let ns = of_wakeups["p99_ns"].as_f64().expect("a time");
+            assert_eq!(wakeup[at].as_f64(), Some(ns / 1e6), "{trace} {choice:?}");
+        }
+        seen.push((violation, wakeup));
+    }
+    assert!(seen[1..].iter().all(|numbers| *numbers != seen[0]), "each choice changes a number: {seen:?}");
+}
+
+#[test]
+fn an_unknown_application_is_never_compared_as_zero() {
+    let [unknown, known] =
+        ["forked-unknown.dat", "hackbench.dat"].map(|name| fixture(name).to_str().expect("a path").to_owned());
+    let arguments = ["compare", "--base", &known, "--new", &unknown, "--forked", "--fail-if", "violation>5%", "--json"];
+    let ran = schedviz(&arguments);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("untrusted: violation: a group has no run with this metric"), "{}", ran.stderr);
+    let messages = ran.stderr.matches("no figures of the selected tasks: the application is unknown").count();
+    assert_eq!(messages, 1, "{}", ran.stderr);
+    let document: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    for key in ["violation", "capacity", "violation-1ms", "wakeup-p50", "wakeup-max", "wait-p99"] {
+        let values = metric(&document, key);
+        assert!(values[0].is_number() && values[1].is_null(), "{key}: {values:?}");
+    }
+    let [of_base, of_new] = ["busy", "migrations"].map(|key| metric(&document, key));
+    assert!(of_base.iter().chain(&of_new).all(Value::is_number), "the CPUs are known");
+    let notes = document["notes"].to_string();
+    for what in ["violation", "latency"] {
+        let note = format!("new: forked-unknown.dat has no {what}: the application is unknown");
+        assert!(notes.contains(&note), "{notes}");
+    }
+    let verdict = &document["verdicts"][0];
+    assert_eq!(
+        (&verdict["verdict"], &verdict["metric"], &verdict["group"]),
+        (&"untrusted".into(), &"violation".into(), &"new".into())
+    );
+    let group = format!("a={unknown}");
+    let ran = schedviz(&["workcons", "--group", &group, "--forked", "--max-violation", "5", "--json", "-q"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let document: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    assert!(document["groups"][0]["percent"].is_null() && document["runs"][0]["violation"].is_null(), "{document}");
 }

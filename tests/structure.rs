@@ -22,7 +22,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("fairness", &["sched", "timeline", "draw"]),
     ("utilization", &["sched", "timeline", "draw"]),
     ("why", &["sched", "workcons", "timeline", "draw"]),
-    ("compare", &["draw", "timeline"]),
+    ("compare", &["sched", "timeline", "draw"]),
     ("traceevent", &[]),
     ("testkit", &["sched"]),
     (

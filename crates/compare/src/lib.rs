@@ -19,7 +19,7 @@ mod table;
 mod test;
 
 pub use figure::figure;
-pub use limits::{Limit, Outcome, judge};
+pub use limits::{Limit, judge};
 pub use table::{markdown, text};
 pub use test::{EXACT, least_p, p_value};
 

@@ -1,7 +1,7 @@
 //! Limits that a regression job fails on.
 
 use crate::{Finding, Metric, Row, least_p};
-use serde::Serialize;
+use sched::{Judge, Verdict};
 
 /// A limit for the growth of a metric: `METRIC>5%`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,45 +29,40 @@ impl Limit {
     }
 }
 
-/// The outcome of a limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// The metric is within the limit.
-    Pass(String),
-    /// The metric exceeds the limit by more than noise.
-    Fail(String),
-    /// The runs are too few, or the metric exceeds the limit but may be noise.
-    Unclear(String),
-}
-
-/// Judges a metric by a limit. `alpha` is the probability with which noise may pass for a change.
-pub fn judge(limit: &Limit, rows: &[Row], metrics: &[Metric], alpha: f64) -> Outcome {
-    let name = metrics.get(limit.metric).map_or("", |m| m.key);
-    let Some(row) = rows.iter().find(|row| row.metric.key == name) else {
-        return Outcome::Unclear(format!("{name}: no run has this metric"));
+/// Judges the growth of a metric by a limit; untrusted if the runs are too few, or if the metric exceeds the limit but may
+/// be noise. `alpha` is the probability with which noise may pass for a change.
+pub fn judge(limit: &Limit, rows: &[Row], metrics: &[Metric], alpha: f64) -> Verdict {
+    let key = metrics.get(limit.metric).map_or("", |m| m.key);
+    let Some(row) = rows.iter().find(|row| row.metric.key == key) else {
+        return Verdict::new(Judge::Untrusted, "a group has no run with this metric");
     };
     // Any growth from zero is unbounded.
     let grown = row.new.median > row.base.median;
     let change = row.change_percent.unwrap_or(if grown { f64::INFINITY } else { 0.0 });
     let limit = limit.percent;
     let p = row.p.map_or(String::new(), |p| format!(", p {p:.3}"));
-    match row.finding {
-        Finding::TooFew => Outcome::Unclear(format!(
-            "{name}: {} and {} runs are too few to distinguish a change from noise; record at least three, better five, \
-             of each",
-            row.base.runs, row.new.runs
-        )),
-        _ if change <= limit => Outcome::Pass(format!("{name}: {change:+.1} %, within {limit} %")),
-        Finding::Noise if row.is_hopeless(alpha) => Outcome::Unclear(format!(
-            "{name}: {change:+.1} % exceeds {limit} %, but {} and {} runs cannot show a change: their least p is {:.3}",
-            row.base.runs,
-            row.new.runs,
-            least_p(row.base.runs, row.new.runs)
-        )),
+    let (base, new) = (row.base.runs, row.new.runs);
+    let (verdict, reason) = match row.finding {
+        Finding::TooFew => (
+            Judge::Untrusted,
+            format!(
+                "{base} and {new} runs are too few to distinguish a change from noise; record at least three, better \
+                 five, of each"
+            ),
+        ),
+        _ if change <= limit => (Judge::Pass, format!("{change:+.1} %, within {limit} %")),
+        Finding::Noise if row.is_hopeless(alpha) => (
+            Judge::Untrusted,
+            format!(
+                "{change:+.1} % exceeds {limit} %, but {base} and {new} runs cannot show a change: their least p is \
+                 {:.3}",
+                least_p(base, new)
+            ),
+        ),
         Finding::Noise => {
-            Outcome::Unclear(format!("{name}: {change:+.1} % exceeds {limit} %, but may be noise{p}; record more runs"))
+            (Judge::Untrusted, format!("{change:+.1} % exceeds {limit} %, but may be noise{p}; record more runs"))
         }
-        _ => Outcome::Fail(format!("{name}: {change:+.1} % exceeds {limit} %{p}")),
-    }
+        _ => (Judge::Fail, format!("{change:+.1} % exceeds {limit} %{p}")),
+    };
+    Verdict::new(verdict, reason)
 }

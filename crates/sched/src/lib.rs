@@ -41,6 +41,7 @@ pub mod summed;
 mod task_id;
 pub mod topology;
 mod tracepoint;
+pub mod verdict;
 
 pub use analysis::Analysis;
 pub use causes::{Cause, Causes, Migration};
@@ -58,3 +59,4 @@ pub use summed::{Part, Summed};
 pub use task_id::TaskId;
 pub use topology::Topology;
 pub use tracepoint::Tracepoint;
+pub use verdict::{Judge, Verdict};

@@ -14,6 +14,8 @@ mod patterns;
 mod progress;
 mod session;
 mod several;
+mod verdict;
+mod waiters;
 mod warnings;
 mod writer;
 

@@ -23,7 +23,7 @@ mod strips;
 
 pub use bounds::{Bounds, RigorousBounds};
 pub use figure::{Runs, figure};
-pub use judge::{Judge, Limits, Verdict};
+pub use judge::{Limits, judge};
 pub use reactions::{Held, LONG_REACTION, Reaction};
 pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Unknown, Violation, table, text};
 pub use run_figure::{Look, run_figure};

@@ -2,12 +2,14 @@
 
 mod measures;
 
-use crate::args::{ReadArgs, WindowArgs, repeatable};
+use crate::args::{ReadArgs, TaskArgs, WindowArgs, repeatable};
 use crate::output::{Forms, Gives, Origin, OutputArgs};
-use crate::{groups, several, warnings};
+use crate::waiters::WaiterArgs;
+use crate::{groups, several, verdict, warnings};
 use anyhow::{Result, anyhow, bail};
-use compare::{Group, Limit, Metric, Outcome, Row, Run};
+use compare::{Group, Limit, Metric, Row, Run};
 use measures::Measured;
+use sched::Verdict;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -51,6 +53,10 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     window: WindowArgs,
     #[command(flatten)]
+    waiters: WaiterArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -61,6 +67,7 @@ const EXAMPLES: &str = "\
 Examples:
   schedviz compare --base old.1.dat old.2.dat old.3.dat --new new.1.dat new.2.dat new.3.dat
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' --markdown
+  schedviz compare --base 'old.*.dat' --new 'new.*.dat' --forked        the traced command alone
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' -o runs.pdf     each run as a point
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' --fail-if 'elapsed>5%'   for a regression job
 
@@ -68,7 +75,8 @@ Metrics for --fail-if: elapsed, violation, capacity, violation-1ms, wakeup-p50, 
 wait-p50, wait-p99, wait-max, busy, slice, sched, idle, wake, steal, migrations, migrations-wakeup,
 migrations-newidle, -idle, -periodic, -behalf, -stopper, -exec, -numa, -other.
 
-Exit status: 0 done, or within the limits; 1 error; 2 a limit is exceeded by more than noise; 3 the runs are too few or too noisy to tell.";
+Exit status: 0 done, or within the limits; 1 error; 2 a limit is exceeded by more than noise; 3 it cannot be judged, since the runs are
+too few or too noisy, or none has the metric.";
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -83,7 +91,16 @@ struct Document {
     /// What differs between the runs that ought not to.
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    verdicts: Vec<Outcome>,
+    verdicts: Vec<Judged>,
+}
+
+/// The verdict on a metric of a group.
+#[derive(Serialize)]
+struct Judged {
+    group: String,
+    metric: &'static str,
+    #[serde(flatten)]
+    verdict: Verdict,
 }
 
 #[derive(Serialize)]
@@ -113,7 +130,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let paths: Vec<&Path> = files.iter().flat_map(|(_, paths)| paths).map(PathBuf::as_path).collect();
     let named: Vec<(&Path, String)> = paths.iter().copied().zip(groups::names(&paths)).collect();
     let mut measured = several::measured(&named, &args.read, |(path, name), read| {
-        let run = measures::measure(path, read, &args.window, args.max_loss)?;
+        let run = measures::measure(path, read, args)?;
         warnings::warn_of(Some(name), &run.diagnostics, read);
         Ok(Measured { name: name.clone(), ..run })
     })?
@@ -136,6 +153,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
             if let Some(why) = &run.no_violation {
                 notes.push(format!("{name}: {} has no violation: {why}", run.name));
             }
+            if let Some(why) = &run.no_latency {
+                notes.push(format!("{name}: {} has no latency: {why}", run.name));
+            }
             runs.push(run);
         }
         all.push((name.clone(), runs));
@@ -156,7 +176,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let comparisons: Vec<Comparison> = others.iter().map(|new| against(&metrics, first, new, args.alpha)).collect();
     let verdicts = comparisons
         .iter()
-        .flat_map(|c| limits.iter().map(|limit| compare::judge(limit, &c.rows, &metrics, args.alpha)))
+        .flat_map(|c| limits.iter().map(|limit| Judged::of(limit, c, &metrics, args.alpha)))
         .collect();
     let document = Document {
         schema: "schedviz/compare/1",
@@ -169,7 +189,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     };
     let forms = Forms::told(|| text(args, &document), |sheet| Ok(figures(&document, &all, sheet)));
     args.output.give(&Origin::whole(Path::new("runs")), "compare", &document, forms, args.read.quiet)?;
-    Ok(verdict(&document.verdicts))
+    // One group against another needs no name.
+    let subject = |judged: &Judged| match document.comparisons.len() {
+        1 => judged.metric.to_owned(),
+        _ => format!("{}: {}", judged.group, judged.metric),
+    };
+    let subjects: Vec<String> = document.verdicts.iter().map(subject).collect();
+    let verdicts = document.verdicts.iter().map(|judged| &judged.verdict);
+    Ok(verdict::report(subjects.iter().map(String::as_str).zip(verdicts)))
 }
 
 /// The files of each group, the base first.
@@ -184,6 +211,13 @@ fn files(args: &CompareArgs) -> Result<Vec<(String, Vec<PathBuf>)>> {
         all.push(groups::members(group)?);
     }
     Ok(all)
+}
+
+impl Judged {
+    fn of(limit: &Limit, comparison: &Comparison, metrics: &[Metric], alpha: f64) -> Judged {
+        let verdict = compare::judge(limit, &comparison.rows, metrics, alpha);
+        Judged { group: comparison.new.clone(), metric: metrics[limit.metric].key, verdict }
+    }
 }
 
 fn against(metrics: &[Metric], base: &Group, new: &Group, alpha: f64) -> Comparison {
@@ -325,20 +359,4 @@ fn figures(document: &Document, all: &[(String, Vec<Measured>)], sheet: &Sheet) 
         sheet,
     );
     vec![compare::figure(&document.metrics, &document.groups, &texts), by_time]
-}
-
-/// Says why, and with what to exit.
-fn verdict(verdicts: &[Outcome]) -> ExitCode {
-    let mut code = 0;
-    for verdict in verdicts {
-        let (word, reason, worse) = match verdict {
-            Outcome::Pass(reason) => ("pass", reason, 0),
-            Outcome::Fail(reason) => ("FAIL", reason, 2),
-            Outcome::Unclear(reason) => ("not to be told", reason, 3),
-        };
-        eprintln!("schedviz: {word}: {reason}");
-        // What has certainly failed is not excused by what is unclear.
-        code = if code == 2 || worse == 2 { 2 } else { worse.max(code) };
-    }
-    ExitCode::from(code)
 }

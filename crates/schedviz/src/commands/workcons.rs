@@ -5,16 +5,18 @@ mod run_figure;
 use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, repeatable};
 use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::session::Session;
-use crate::{groups, several, warnings};
+use crate::waiters::WaiterArgs;
+use crate::{groups, several, verdict, warnings};
 use anyhow::{Result, bail};
-use sched::{Chosen, Cpu, Diagnostic, Diagnostics, Dur, Selected, Ts};
+use compare::Spread;
+use sched::{Chosen, Cpu, Diagnostic, Diagnostics, Dur, Selected, Ts, Verdict};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::{Drawable, Sheet};
 use tracedat::Where;
-use workcons::{Bounds, Judge, Limits, Options, Report, Verdict, Violation, Waiters, WorkConservation};
+use workcons::{Bounds, Limits, Options, Report, Violation, WorkConservation};
 
 /// How much of the time CPUs idle while tasks wait elsewhere
 ///
@@ -30,9 +32,8 @@ pub(crate) struct WorkconsArgs {
     /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
     #[arg(long, value_name = "NAME=FILES")]
     group: Vec<String>,
-    /// Which waiting tasks count [default: movable; application where --tasks, --pid or --forked choose]
-    #[arg(long, value_enum, value_name = "WHICH")]
-    waiters: Option<Waiters>,
+    #[command(flatten)]
+    waiters: WaiterArgs,
     /// Count only episodes of at least this length, such as 100us or 1ms
     #[arg(long, default_value = "0", value_name = "TIME")]
     min_episode: String,
@@ -79,17 +80,27 @@ pub(crate) struct Document {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    verdict: Option<Verdict>,
+    verdict: Option<Judged>,
+}
+
+/// The worst verdict, with the trace that decides.
+#[derive(Serialize)]
+struct Judged {
+    trace: String,
+    #[serde(flatten)]
+    verdict: Verdict,
 }
 
 impl Document {
     /// Of runs, in their groups.
     pub(crate) fn of(runs: Vec<Run>, limits: &Limits) -> Document {
-        let verdicts = runs.iter().filter_map(|r| Verdict::of(&r.trace, &r.report, limits)).collect();
+        let judged = |r: &Run| Some(Judged { trace: r.trace.clone(), verdict: workcons::judge(&r.report, limits)? });
+        let verdicts = runs.iter().filter_map(judged);
+        let worst = verdicts.reduce(|a, b| if b.verdict.verdict > a.verdict.verdict { b } else { a });
         let by_command = runs.iter().any(|r| r.report.elapsed_is_command);
         let groups = medians(&runs, by_command, limits.loss);
         let notes = if groups.is_empty() { Vec::new() } else { left_out(&runs, by_command, limits.loss) };
-        Document { schema: "schedviz/workcons/1", groups, notes, verdict: Verdict::worst(verdicts), runs }
+        Document { schema: "schedviz/workcons/1", groups, notes, verdict: worst, runs }
     }
 }
 
@@ -129,35 +140,6 @@ struct Group {
     elapsed_s: Option<Spread>,
 }
 
-#[derive(Clone, Copy, Serialize)]
-struct Spread {
-    median: f64,
-    min: f64,
-    max: f64,
-}
-
-impl Spread {
-    /// Of the runs that have the figure.
-    fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Spread> {
-        let values: Vec<f64> = values.flatten().collect();
-        let compare::Spread { median, min, max, .. } = compare::Spread::of(&values);
-        (!values.is_empty()).then_some(Spread { median, min, max })
-    }
-}
-
-impl WorkconsArgs {
-    /// Which waiting tasks count in the headline: those that were chosen, if some were.
-    fn waiters(&self) -> Waiters {
-        let chosen = if self.tasks.chooses() { Waiters::Application } else { Waiters::default() };
-        self.waiters.unwrap_or(chosen)
-    }
-
-    /// Whether the headline depends on which tasks are the application.
-    fn depends_on_descent(&self) -> bool {
-        self.tasks.forked || self.waiters() == Waiters::Application && !self.tasks.chooses()
-    }
-}
-
 /// Measures, prints, judges.
 pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     args.output.check(GIVES)?;
@@ -166,7 +148,7 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         _ => bail!("--min-episode: {:?} is not a length of time; write 100us or 1ms", args.min_episode),
     };
     args.begin.without_descent(args.tasks.forked, "--forked")?;
-    args.begin.without_descent(args.depends_on_descent(), "--waiters application")?;
+    args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
     let mut files: Vec<(Option<String>, PathBuf)> = args.traces.iter().map(|t| (None, t.clone())).collect();
     for group in &args.group {
         let (name, members) = groups::members(group)?;
@@ -202,22 +184,7 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     let first = files.first().map_or(Path::new("workcons"), |(_, path)| path);
     let origin = session.as_ref().map_or_else(|| Origin::whole(first), Session::origin);
     args.output.give(&origin, "workcons", &document, forms, args.read.quiet)?;
-    Ok(match document.verdict {
-        None => ExitCode::SUCCESS,
-        Some(verdict) => {
-            let word = match verdict.verdict {
-                Judge::Pass => "pass",
-                Judge::Fail => "FAIL",
-                Judge::Untrusted => "not to be trusted",
-            };
-            eprintln!("schedviz: {word}: {}: {}", verdict.trace, verdict.reason);
-            ExitCode::from(match verdict.verdict {
-                Judge::Pass => 0,
-                Judge::Fail => 2,
-                Judge::Untrusted => 3,
-            })
-        }
-    })
+    Ok(verdict::report(document.verdict.iter().map(|judged| (&*judged.trace, &judged.verdict))))
 }
 
 /// The runs of each group by elapsed time; runs without a group are one of their own.
@@ -266,7 +233,7 @@ fn measure(
         cpus: session.shown.chosen.clone(),
         assume_idle: if args.assume_idle { silent } else { Vec::new() },
         zero: session.start,
-        waiters: args.waiters(),
+        waiters: args.waiters.of(&args.tasks),
         min_episode,
         topology: session.topology.clone(),
         application: args.tasks.chooses().then_some(&application),
@@ -274,7 +241,7 @@ fn measure(
         strips: strips.then_some((session.from, session.to)),
         without_descent: args.begin.fast_window,
     };
-    let selected = || Selected::new(options.application, args.depends_on_descent());
+    let selected = || Selected::new(options.application, args.waiters.depend_on_descent(&args.tasks));
     let analyses = || (WorkConservation::new(&options), selected());
     let outcome = session.follow(&args.begin, session.window, analyses)?;
     let (mut report, selection) = outcome.output;
@@ -339,7 +306,8 @@ fn medians(runs: &[Run], by_command: bool, max_loss: f64) -> Vec<Group> {
     names.dedup();
     let group = |name: &String| {
         let of = |value: &dyn Fn(&Run) -> Option<f64>| {
-            Spread::of(runs.iter().filter(|r| r.group.as_ref() == Some(name)).map(value))
+            let values: Vec<f64> = runs.iter().filter(|r| r.group.as_ref() == Some(name)).filter_map(value).collect();
+            (!values.is_empty()).then(|| Spread::of(&values))
         };
         Group {
             name: name.clone(),

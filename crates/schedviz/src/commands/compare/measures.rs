@@ -1,12 +1,13 @@
 //! All that is measured of a run to be compared with others, in one pass.
 
-use crate::args::{ReadArgs, WindowArgs};
+use super::CompareArgs;
+use crate::args::ReadArgs;
 use crate::session::Session;
 use crate::warnings;
 use anyhow::Result;
 use compare::{Better, Metric};
 use latency::{Latency, LatencyReport, Measure};
-use sched::{Cause, Diagnostic, Diagnostics, Dur, Pass, Tracepoint, Ts};
+use sched::{Cause, Chosen, Diagnostic, Diagnostics, Dur, Pass, Selected, Tracepoint, Ts};
 use schedstat::{FromTrace, TraceColumns};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,8 +24,10 @@ pub(crate) struct Measured {
     pub(crate) latency: LatencyReport,
     pub(crate) columns: TraceColumns,
     pub(crate) diagnostics: Diagnostics,
-    /// Why nobody can tell who waited, if that is so.
+    /// Why the violation is unknown, if it is.
     pub(crate) no_violation: Option<String>,
+    /// Why the latency is unknown, if it is.
+    pub(crate) no_latency: Option<String>,
     pub(crate) setting: Setting,
 }
 
@@ -42,27 +45,43 @@ pub(crate) struct Setting {
     pub(crate) facts: [(&'static str, String); 5],
 }
 
-/// Measures a run. `most`: the most events that may be missing without a mark, in percent.
-pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs, most: f64) -> Result<Measured> {
-    let session = Session::open(path, read, window)?;
+/// Measures a run. Violation and latency are those of the chosen tasks, everything else that of the CPUs.
+pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Result<Measured> {
+    let session = Session::open(path, read, &args.window)?;
+    args.tasks.check(&session)?;
+    let (chosen, excluded) = (args.tasks.chooser()?, args.tasks.excluder()?);
     let cpus = &session.shown.chosen;
     let conservation = workcons::Options {
         cpus: cpus.clone(),
         zero: session.start,
+        waiters: args.waiters.of(&args.tasks),
         topology: session.topology.clone(),
+        application: args.tasks.chooses().then_some(&chosen),
+        excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         ..Default::default()
     };
     let waits = latency::Options {
         cpus: cpus.clone(),
+        tasks: args.tasks.is_any().then_some(&chosen),
         zero: session.start,
         topology: session.topology.clone(),
         ..Default::default()
     };
+    let waiters = || Selected::new(conservation.application, args.waiters.depend_on_descent(&args.tasks));
+    let tasks = || Selected::new(waits.tasks, args.tasks.forked);
     // Two states for two threads: a third would cost more than the columns do.
-    let analyses = || (WorkConservation::new(&conservation), (Latency::new(&waits), FromTrace::only(cpus.clone())));
+    let analyses = || {
+        let waits = (Latency::new(&waits), tasks());
+        ((WorkConservation::new(&conservation), waiters()), (waits, FromTrace::only(cpus.clone())))
+    };
     let outcome =
         session.watched(|| Pass::over(session.trace.events()?).window(session.window).run_side_by_side(analyses))?;
-    let (mut workcons, (latency, columns)) = outcome.output;
+    let ((mut workcons, of_waiters), ((mut latency, of_tasks), columns)) = outcome.output;
+    let unknown = session.why_no_figures(of_waiters, waiters)?;
+    unknown.iter().for_each(|why| workcons.withhold_application(why.clone()));
+    // A choice of tasks is the same for both: its message is printed once.
+    let no_latency = if args.tasks.chooses() { unknown } else { session.why_no_figures(of_tasks, tasks)? };
+    no_latency.iter().for_each(|why| latency.withhold(why.clone()));
     workcons.unknown.unwritten_percent = warnings::unwritten_percent(&session.trace, &outcome.diagnostics);
     workcons.unknown.clocks_apart = outcome.diagnostics.count(Diagnostic::ClocksApart);
     let info = session.trace.info();
@@ -76,11 +95,22 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, window: &WindowArgs, most: f
         ("command", columns.command.map_or_else(|| "unknown".into(), |name| name.to_string())),
     ];
     let setting = Setting { facts };
-    let no_violation = workcons.unknown.why_untrusted(most);
+    let no_violation = workcons.unknown.why_untrusted(args.max_loss).or_else(|| workcons.selection_unknown.clone());
     let diagnostics = outcome.diagnostics;
     let (name, recording) = (session.name(), session.trace.extent());
     let elapsed = Some(workcons.elapsed_ns);
-    Ok(Measured { name, recording, workcons, elapsed, latency, columns, diagnostics, no_violation, setting })
+    Ok(Measured {
+        name,
+        recording,
+        workcons,
+        elapsed,
+        latency,
+        columns,
+        diagnostics,
+        no_violation,
+        no_latency,
+        setting,
+    })
 }
 
 /// Whether an event is one that the numbers depend on: whether others occurred is chance.
@@ -102,7 +132,7 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
     fn wait(m: &Measured) -> sched::lengths::Summary {
         m.latency.of(Measure::Preempted)
     }
-    /// Not of a run in which nobody can tell who waited.
+    /// Not of a run whose violation is unknown.
     fn violation(m: &Measured) -> Option<&workcons::Report> {
         Some(&m.workcons).filter(|_| m.no_violation.is_none())
     }

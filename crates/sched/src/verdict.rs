@@ -1,0 +1,31 @@
+//! Verdicts for regression jobs: whether a limit is exceeded, and whether that can be judged at all.
+
+use serde::Serialize;
+
+/// The outcome of a limit, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judge {
+    /// The figure is within the limit.
+    Pass,
+    /// The recordings or their number do not allow a judgement.
+    Untrusted,
+    /// The figure exceeds the limit with certainty.
+    Fail,
+}
+
+/// The outcome of a limit, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The outcome.
+    pub verdict: Judge,
+    /// The reason, in one line.
+    pub reason: String,
+}
+
+impl Verdict {
+    /// Returns a verdict with this reason.
+    pub fn new(verdict: Judge, reason: impl Into<String>) -> Verdict {
+        Verdict { verdict, reason: reason.into() }
+    }
+}

@@ -1,0 +1,24 @@
+//! Verdicts as the program reports them: a line each, and the exit status.
+
+use sched::{Judge, Verdict};
+use std::process::ExitCode;
+
+/// Prints verdicts, each with its subject, and returns the exit status of the worst: 0 for a pass, also if nothing was
+/// judged, 2 for a failure, 3 for an untrusted figure.
+pub(crate) fn report<'v>(verdicts: impl IntoIterator<Item = (&'v str, &'v Verdict)>) -> ExitCode {
+    let mut worst = Judge::Pass;
+    for (subject, verdict) in verdicts {
+        let word = match verdict.verdict {
+            Judge::Pass => "pass",
+            Judge::Fail => "FAIL",
+            Judge::Untrusted => "untrusted",
+        };
+        eprintln!("schedviz: {word}: {subject}: {}", verdict.reason);
+        worst = worst.max(verdict.verdict);
+    }
+    ExitCode::from(match worst {
+        Judge::Pass => 0,
+        Judge::Fail => 2,
+        Judge::Untrusted => 3,
+    })
+}
