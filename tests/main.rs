@@ -28,6 +28,7 @@ mod output;
 mod pages;
 mod placement;
 mod print_format;
+mod record;
 mod report;
 mod selection;
 mod several;

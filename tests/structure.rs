@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("sched", &[]),
     ("draw", &[]),
     ("tracedat", &["sched"]),
@@ -18,6 +18,8 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("stepper", &["sched", "timeline", "draw"]),
     ("latency", &["sched", "timeline", "draw"]),
     ("machine", &["sched"]),
+    ("record", &[]),
+    ("tracefs", &[]),
     ("schedstat", &["sched"]),
     ("fairness", &["sched", "timeline", "draw"]),
     ("utilization", &["sched", "timeline", "draw"]),
@@ -38,10 +40,12 @@ const ARROWS: [(&str, &[&str]); 19] = [
             "fairness",
             "latency",
             "machine",
+            "record",
             "running-waiting",
             "schedstat",
             "stepper",
             "traceevent",
+            "tracefs",
             "utilization",
             "why",
             "workcons",

@@ -25,6 +25,11 @@ impl Root {
         Root { path: path.into() }
     }
 
+    /// The number of CPUs that run tasks, at least one.
+    pub fn online(&self) -> usize {
+        self.cpu_list("sys/devices/system/cpu/online").map_or(1, |cpus| cpus.len().max(1))
+    }
+
     /// The path of a file below the root.
     pub fn join(&self, file: impl AsRef<Path>) -> PathBuf {
         self.path.join(file)

@@ -29,7 +29,8 @@ impl Kin {
 /// `trace-cmd record COMMAND` forks, switches tracing on *in the child*, and then executes the
 /// command: the fork is not in the trace, the `sched_process_exec` is, usually as one of the first
 /// five events. So the traced command is the first task to execute a program that was not forked
-/// within the trace and that, where its name was seen before, was called `trace-cmd`. It has the program's
+/// within the trace and that, where its name was seen before, was called `trace-cmd` (or `schedviz`, whose `record` does
+/// the same). It has the program's
 /// name already then: where it was preempted on the way, as in 8 of 131 recordings, that name was seen, and tells
 /// nothing.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +101,8 @@ impl Lineage {
         }
         // An exec takes its name before it is told.
         let name = self.before.remove(&old_pid).unwrap_or(name);
-        let traced = name.is_empty() || name == program || name == Comm::new(b"trace-cmd");
+        let recorders = [Comm::new(b"trace-cmd"), Comm::new(b"schedviz")];
+        let traced = name.is_empty() || name == program || recorders.contains(&name);
         if self.root.is_none_or(|root| root == pid) && traced && !self.of(pid).forked {
             self.root = Some(pid);
             self.executed = true;
@@ -190,8 +192,11 @@ mod tests {
         let mut lineage = Lineage::default();
         lineage.exec(Pid(7), Pid(7), make(), Comm::new(b"cron"));
         assert_eq!(lineage.root(), None);
-        lineage.exec(Pid(8), Pid(8), make(), Comm::new(b"trace-cmd"));
-        assert_eq!(lineage.root(), Some(Pid(8)));
+        for recorder in [b"trace-cmd".as_slice(), b"schedviz"] {
+            let mut lineage = lineage.clone();
+            lineage.exec(Pid(8), Pid(8), make(), Comm::new(recorder));
+            assert_eq!(lineage.root(), Some(Pid(8)));
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ mod info;
 mod latency;
 mod machine;
 mod manual;
+#[cfg(target_os = "linux")]
+mod record;
 mod report;
 mod running_waiting;
 mod schedstat;
@@ -35,7 +37,13 @@ pub(crate) enum Command {
     Report(report::ReportArgs),
     Compare(Box<compare::CompareArgs>),
     Schedstat(Box<schedstat::SchedstatArgs>),
+    #[cfg(target_os = "linux")]
+    Record(Box<record::RecordArgs>),
     Machine(machine::MachineArgs),
+    /// The process that becomes the traced command
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    RunWhenContinued(record::traced::HelperArgs),
     /// Write man pages or shell completions
     #[command(hide = true)]
     Manual(manual::ManualArgs),
@@ -58,7 +66,11 @@ impl Command {
             Command::Schedstat(args) => schedstat::run(&args)?,
             Command::Machine(args) => machine::run(&args)?,
             Command::Manual(args) => manual::run(&args)?,
+            #[cfg(target_os = "linux")]
+            Command::RunWhenContinued(args) => record::traced::run_helper(&args)?,
             // These judge.
+            #[cfg(target_os = "linux")]
+            Command::Record(args) => return record::run(&args),
             Command::Workcons(args) => return workcons::run(&args),
             Command::Compare(args) => return compare::run(&args),
         }

@@ -1,0 +1,161 @@
+//! The events to record.
+
+use serde::Serialize;
+
+/// The events of the scheduler that the analyses use, each with its cost if this kernel lacks it.
+const DEFAULT: [(&str, &str); 12] = [
+    ("sched/sched_switch", "running tasks are unknown: no analysis is possible"),
+    ("sched/sched_wakeup", "the start of a wait is approximate"),
+    ("sched/sched_wakeup_new", "new tasks are first seen when they run"),
+    ("sched/sched_waking", "the waker and the wakeup latency are unknown"),
+    ("sched/sched_migrate_task", "a waiting task seems to stay where it was queued"),
+    ("sched/sched_process_fork", "descendants of the command are unknown (--forked)"),
+    ("sched/sched_process_exec", "the traced command is unknown (--forked)"),
+    ("sched/sched_process_exit", "a task ends with its last switch"),
+    ("sched/sched_move_numa", "moves by NUMA balancing have no cause of their own"),
+    ("sched/sched_swap_numa", "swaps by NUMA balancing have no cause of their own"),
+    ("sched/sched_stick_numa", "failed moves by NUMA balancing are not seen"),
+    ("task/task_rename", "a renamed thread shows its new name when it is next switched out"),
+];
+
+/// The only event without which there is nothing to record for.
+const REQUIRED: &str = "sched/sched_switch";
+
+/// Optional groups of events.
+const IRQ: [&str; 1] = ["irq"];
+const FREQUENCY: [&str; 1] = ["power/cpu_frequency"];
+const NUMA: [&str; 3] = ["sched/sched_skip_vma_numa", "sched/sched_skip_cpuset_numa", "migrate/mm_migrate_pages"];
+
+/// Groups of events that may be asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Interrupts and softirqs.
+    pub irq: bool,
+    /// Frequencies of the CPUs.
+    pub frequency: bool,
+    /// NUMA balancing in more detail.
+    pub numa: bool,
+    /// Events by name, as trace-cmd takes them: `sched:sched_switch`, `sched_switch`, or a system such as `irq`.
+    pub more: Vec<String>,
+}
+
+/// The events that a recording enables.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// Paths below the folder of events: `sched/sched_switch`, or a system such as `irq`.
+    pub events: Vec<String>,
+    /// Events that this kernel does not have, and the cost of each.
+    pub missing: Vec<(String, String)>,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The kernel has no scheduler events.
+    #[error(
+        "this kernel has no event sched:sched_switch: it was built without tracepoints (CONFIG_FTRACE, CONFIG_SCHED_TRACER)"
+    )]
+    NoSwitch,
+    /// An event that was asked for by name does not exist.
+    #[error("-e {0}: this kernel has no such event; trace-cmd list -e lists those that it has")]
+    NoEvent(String),
+}
+
+/// The events of a kernel, as its tracefs lists them.
+pub trait Available {
+    /// Whether an event or a system exists: `sched/sched_switch`, `irq`.
+    fn has(&self, path: &str) -> bool;
+    /// The systems with an event of this name.
+    fn systems_with(&self, name: &str) -> Vec<String>;
+}
+
+impl Plan {
+    /// Chooses the events among those that a kernel has.
+    pub fn new(wanted: &Wanted, kernel: &impl Available) -> Result<Plan, Error> {
+        let mut plan = Plan::default();
+        if !kernel.has(REQUIRED) {
+            return Err(Error::NoSwitch);
+        }
+        for (event, cost) in DEFAULT {
+            plan.add(event, cost, kernel);
+        }
+        let groups = [(wanted.irq, IRQ.as_slice()), (wanted.frequency, &FREQUENCY), (wanted.numa, &NUMA)];
+        for event in groups.into_iter().filter(|(wanted, _)| *wanted).flat_map(|(_, events)| events) {
+            plan.add(event, "asked for, and not recorded", kernel);
+        }
+        for name in &wanted.more {
+            let found = resolve(name, kernel);
+            if found.is_empty() {
+                return Err(Error::NoEvent(name.clone()));
+            }
+            plan.events.extend(found);
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        plan.events.retain(|event| seen.insert(event.clone()));
+        Ok(plan)
+    }
+
+    fn add(&mut self, event: &str, cost: &str, kernel: &impl Available) {
+        if kernel.has(event) {
+            self.events.push(event.to_owned());
+        } else {
+            self.missing.push((event.replace('/', ":"), cost.to_owned()));
+        }
+    }
+}
+
+/// The paths of an event that is named as trace-cmd takes it.
+fn resolve(name: &str, kernel: &impl Available) -> Vec<String> {
+    // A path that leaves the folder of events is none.
+    let is_plain =
+        |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
+    let parts: Vec<&str> = name.split([':', '/']).collect();
+    if !parts.iter().all(|part| is_plain(part)) || parts.contains(&"..") || parts.contains(&".") {
+        return Vec::new();
+    }
+    match parts.as_slice() {
+        [system, event] => Some(format!("{system}/{event}")).into_iter().filter(|path| kernel.has(path)).collect(),
+        [system] if kernel.has(system) => vec![(*system).to_owned()],
+        [event] => kernel.systems_with(event).iter().map(|system| format!("{system}/{event}")).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Kernel(Vec<&'static str>);
+
+    impl Available for Kernel {
+        fn has(&self, path: &str) -> bool {
+            self.0.iter().any(|event| *event == path || event.split('/').next() == Some(path))
+        }
+        fn systems_with(&self, name: &str) -> Vec<String> {
+            let of =
+                |event: &&str| event.split_once('/').filter(|(_, n)| *n == name).map(|(system, _)| system.to_owned());
+            self.0.iter().filter_map(of).collect()
+        }
+    }
+
+    #[test]
+    fn events_are_chosen_among_those_that_exist() {
+        let kernel = Kernel(vec!["sched/sched_switch", "sched/sched_waking", "irq/softirq_entry", "ext/sched_waking"]);
+        let more = ["sched:sched_waking", "sched_waking", "irq"].map(str::to_owned).to_vec();
+        let plan = Plan::new(&Wanted { frequency: true, more, ..Wanted::default() }, &kernel).unwrap();
+        assert_eq!(plan.events, ["sched/sched_switch", "sched/sched_waking", "ext/sched_waking", "irq"]);
+        assert_eq!(plan.missing.len(), 11);
+        assert_eq!(plan.missing[0], ("sched:sched_wakeup".into(), "the start of a wait is approximate".into()));
+        assert_eq!(plan.missing[10].0, "power:cpu_frequency");
+    }
+
+    #[test]
+    fn an_event_that_does_not_exist_is_refused() {
+        let kernel = Kernel(vec!["sched/sched_switch"]);
+        for name in ["nothing", "sched:nothing", "..", "sched:..", "a:b:c", "", "sched/../x"] {
+            let wanted = Wanted { more: vec![name.into()], ..Wanted::default() };
+            assert_eq!(Plan::new(&wanted, &kernel), Err(Error::NoEvent(name.into())));
+        }
+        assert_eq!(Plan::new(&Wanted::default(), &Kernel(vec![])), Err(Error::NoSwitch));
+    }
+}

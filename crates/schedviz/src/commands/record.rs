@@ -1,0 +1,235 @@
+//! `schedviz record`: records a command with the events that the analyses need, and the machine beside the trace.
+
+mod check;
+mod dry_run;
+mod extract;
+mod signals;
+pub(crate) mod traced;
+
+use crate::output::json;
+use crate::warnings::grouped;
+use crate::writer::replace;
+use anyhow::{Context, Result, bail};
+use machine::{Machine, Root};
+use record::Plan;
+use record::buffers::{default_size, format_size, parse_size};
+use record::events::{Available, Wanted};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use traced::{Ended, Traced};
+use tracefs::{Instance, Need, Settings, Tracefs};
+
+/// Record a command: its scheduler events as TRACE.dat, the machine as TRACE.machine.json
+///
+/// The kernel keeps the events in memory while the command runs, in buffers of this recording's own; trace-cmd extracts
+/// them afterwards. No process runs meanwhile for the recording's sake, but the buffers must hold all of it: --dry-run
+/// reports how large they must be. The machine is left as it was, also after an interrupt. Needs root, or write access to tracefs.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RecordArgs {
+    /// The command and its arguments
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "clean")]
+    command: Vec<OsString>,
+    /// File to write; the machine file is named after it
+    #[arg(short, long, value_name = "FILE", default_value = "trace.dat")]
+    output: PathBuf,
+    /// Also record interrupts and softirqs
+    #[arg(long, help_heading = "Events")]
+    irq: bool,
+    /// Also record the frequencies of the CPUs
+    #[arg(long, help_heading = "Events")]
+    frequency: bool,
+    /// Also record NUMA balancing in detail
+    #[arg(long, help_heading = "Events")]
+    numa: bool,
+    /// Also record this event, or this system of events: sched:sched_stat_runtime, irq. May be repeated
+    #[arg(short, long, value_name = "EVENT", help_heading = "Events")]
+    event: Vec<String>,
+    /// Size of each CPU's buffer: a number of KiB, or with K, M or G [default: an eighth of the available memory over all
+    /// CPUs, from 1M to 64M]
+    #[arg(short, long, value_name = "SIZE", value_parser = parse_size, help_heading = "Buffers")]
+    buffer: Option<u64>,
+    /// Clock of the kernel [default: local]
+    #[arg(short = 'C', long, value_name = "NAME", value_parser = CLOCKS, help_heading = "Buffers")]
+    clock: Option<String>,
+    /// Run the command for a second, record nothing, and report rates, the buffers needed and the slowdown to expect
+    #[arg(long, help_heading = "Buffers")]
+    dry_run: bool,
+    /// Length of the planned recording in seconds, for --dry-run
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, requires = "dry_run", help_heading = "Buffers")]
+    time: f64,
+    /// Remove what a killed recording left in the kernel
+    #[arg(long, conflicts_with_all = ["command", "dry_run"])]
+    clean: bool,
+    /// Keep the values of all parameters on the kernel's command line in the machine file
+    #[arg(long)]
+    keep_arguments: bool,
+    /// Folder where tracefs is mounted [default: /sys/kernel/tracing or /sys/kernel/debug/tracing]
+    #[arg(long, value_name = "FOLDER", help_heading = "Programs and places")]
+    tracefs: Option<PathBuf>,
+    /// The trace-cmd to extract the recording with
+    #[arg(long, value_name = "PROGRAM", default_value = "trace-cmd", help_heading = "Programs and places")]
+    trace_cmd: PathBuf,
+    /// Print only losses and errors to standard error
+    #[arg(short, long)]
+    quiet: bool,
+    /// Colour in messages
+    #[arg(long, value_enum, default_value_t = clap::ColorChoice::Auto, value_name = "WHEN")]
+    color: clap::ColorChoice,
+}
+
+/// The clocks that count nanoseconds: an extracted instance carries no reliable label of its clock.
+const CLOCKS: [&str; 7] = ["local", "global", "perf", "mono", "mono_raw", "boot", "tai"];
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo schedviz record -- make -j8                        trace.dat and trace.machine.json
+  sudo schedviz record -o old.1.dat --irq -- ./benchmark
+  sudo schedviz record --dry-run --time 60 -- ./benchmark  the buffers that a minute needs
+  sudo schedviz record --buffer 256M -- ./benchmark
+  sudo schedviz record --clean                            after a kill -9
+
+Exit status: 0 recorded completely; 1 error; 3 events were lost, or the file and the kernel's counters disagree;
+130 or 143 interrupted or terminated, the recording until then being saved. The status of the command is printed.";
+
+/// Records.
+pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
+    let tracefs = Tracefs::find(args.tracefs.as_deref())?;
+    if args.clean {
+        return clean(args, &tracefs);
+    }
+    tracefs.check(&[Need::Instance])?;
+    extract::check(args)?;
+    if !(args.time.is_finite() && args.time > 0.0) {
+        bail!("--time: a number of seconds above zero is needed");
+    }
+    let wanted = Wanted { irq: args.irq, frequency: args.frequency, numa: args.numa, more: args.event.clone() };
+    let plan = Plan::new(&wanted, &Kernel(&tracefs))?;
+    for (event, cost) in &plan.missing {
+        args.note(&format!("{event} does not exist on this kernel: {cost}"));
+    }
+    let root = Root::running();
+    let settings = Settings {
+        buffer_kb: args.buffer.unwrap_or_else(|| default_size(available_kb(), root.online())),
+        clock: args.clock.clone(),
+        events: plan.events,
+    };
+    let signals = signals::Forwarder::install()?;
+    let instance = Instance::create(&tracefs, &settings)?;
+    if args.dry_run {
+        return dry_run::run(args, instance, &signals);
+    }
+    let mut machine = Machine::read(&root, args.keep_arguments);
+    let traced = Traced::spawn(&args.command, &signals)?;
+    instance.start()?;
+    let ended = traced.run()?;
+    instance.stop()?;
+    let stats = instance.stats();
+    machine.finish(&root);
+    let extracted = extract::extract(args, instance)?;
+    let machine_file = Machine::path_beside(&args.output);
+    replace(&machine_file, &json(&machine)?)?;
+    let verdict = check::Verdict::of(&stats, &extracted.trace);
+    report(args, &verdict, &ended, extracted.bytes, &machine_file);
+    let complete = verdict.report(settings.buffer_kb, args.is_coloured());
+    Ok(match (signals.first(), complete) {
+        (Some(signal), _) => ExitCode::from(signals::exit_code(signal)),
+        (None, false) => ExitCode::from(3),
+        (None, true) => ExitCode::SUCCESS,
+    })
+}
+
+/// Reports the recording and the command's end.
+fn report(args: &RecordArgs, verdict: &check::Verdict, ended: &Ended, bytes: u64, machine: &Path) {
+    args.note(&format!(
+        "recorded {} events on {} CPUs in {:.3} s: {} ({} kB), {}",
+        grouped(verdict.in_file()),
+        verdict.cpus(),
+        ended.seconds,
+        args.output.display(),
+        bytes.div_ceil(1000),
+        machine.display()
+    ));
+    if !ended.status.success() {
+        args.note(&format!("the command failed: {}", ended.status));
+    }
+}
+
+fn clean(args: &RecordArgs, tracefs: &Tracefs) -> Result<ExitCode> {
+    let removed = tracefs.clean()?;
+    match removed.as_slice() {
+        [] => args.note("there was nothing to remove"),
+        removed => args.note(&format!("removed {}", removed.join(", "))),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl RecordArgs {
+    /// Prints a line that --quiet leaves out.
+    fn note(&self, text: &str) {
+        if !self.quiet {
+            message(text);
+        }
+    }
+
+    fn is_coloured(&self) -> bool {
+        match self.color {
+            clap::ColorChoice::Always => true,
+            clap::ColorChoice::Never => false,
+            clap::ColorChoice::Auto => std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        }
+    }
+}
+
+/// Prints a line; names of files may be in it.
+fn message(text: &str) {
+    let mut line = format!("schedviz: {text}");
+    sched::event::escape_lines(&mut line, 0);
+    eprintln!("{line}");
+}
+
+/// The events of the running kernel.
+struct Kernel<'t>(&'t Tracefs);
+
+impl Available for Kernel<'_> {
+    fn has(&self, path: &str) -> bool {
+        self.0.has_event(path)
+    }
+
+    fn systems_with(&self, name: &str) -> Vec<String> {
+        self.0.systems_with(name)
+    }
+}
+
+/// The memory that is available, in KiB.
+fn available_kb() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// The settings of a dry run for the message about buffers.
+fn buffer_words(kb: u64) -> String {
+    format!("buffers of {} per CPU", format_size(kb))
+}
+
+/// A program that can be found, as the shell would find it.
+fn find_program(name: &Path) -> Option<PathBuf> {
+    if name.components().count() > 1 {
+        return name.is_file().then(|| name.to_owned());
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// The folder of a file that is to be written.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Adds the path to an error.
+fn named<T>(result: std::io::Result<T>, path: &Path) -> Result<T> {
+    result.with_context(|| path.display().to_string())
+}

@@ -1,0 +1,106 @@
+//! `record --dry-run`: a second of the command, for the rates.
+
+use super::signals::{Forwarder, exit_code};
+use super::traced::Traced;
+use super::{RecordArgs, buffer_words};
+use crate::warnings::grouped;
+use crate::writer::print;
+use anyhow::{Result, bail};
+use record::buffers::{event_cost_ns, format_size};
+use record::{Calibration, CpuRate};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use tracefs::Instance;
+
+/// The length of a dry run.
+const LENGTH: Duration = Duration::from_secs(1);
+
+/// The number of markers by which the cost of an event is measured.
+const MARKERS: u32 = 10_000;
+
+/// Runs the command for a second and prints the rates.
+pub(crate) fn run(args: &RecordArgs, instance: Instance, signals: &Forwarder) -> Result<ExitCode> {
+    let cost = event_cost(&instance)?;
+    let mut traced = Traced::spawn(&args.command, signals)?;
+    instance.start()?;
+    let start = Instant::now();
+    traced.resume()?;
+    while start.elapsed() < LENGTH && !traced.has_ended() {
+        std::thread::sleep(Duration::from_millis(10).min(LENGTH.saturating_sub(start.elapsed())));
+    }
+    instance.stop()?;
+    let seconds = start.elapsed().as_secs_f64();
+    traced.terminate();
+    traced.wait(start)?;
+    let stats = instance.stats();
+    instance.remove()?;
+    if let Some(signal) = signals.first() {
+        return Ok(ExitCode::from(exit_code(signal)));
+    }
+    let rates: Vec<CpuRate> = stats
+        .iter()
+        .map(|stats| CpuRate {
+            cpu: stats.cpu,
+            events: stats.recorded() + stats.lost(),
+            bytes: stats.bytes,
+            kept: stats.entries,
+        })
+        .collect();
+    let Some(found) = Calibration::of(&rates, seconds, args.time, cost) else {
+        bail!("no event was recorded in {seconds:.3} s; is the command still starting?");
+    };
+    print(text(&found).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The cost of one event in nanoseconds: writing markers costs the same but for the event when recording is off.
+fn event_cost(instance: &Instance) -> Result<Option<f64>> {
+    let mut markers = instance.markers()?;
+    let mut timed = || {
+        let start = Instant::now();
+        for _ in 0..MARKERS {
+            // With recording off the kernel refuses the write, after the same way into it.
+            let _ = markers.write_all(b"schedviz");
+        }
+        u64::try_from(start.elapsed().as_nanos())
+    };
+    instance.start()?;
+    let on = timed()?;
+    instance.stop()?;
+    let off = timed()?;
+    instance.clear()?;
+    Ok(event_cost_ns(on, off, u64::from(MARKERS)))
+}
+
+fn text(found: &Calibration) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "dry run of {:.3} s:", found.seconds);
+    let _ = writeln!(out, "{:>6} {:>12} {:>12}", "CPU", "events/s", "kB/s");
+    let rate = |events: u64| events as f64 / found.seconds;
+    for cpu in found.cpus.iter().filter(|cpu| cpu.events > 0) {
+        let kb = rate(cpu.events) * found.bytes_per_event / 1000.0;
+        let _ = writeln!(out, "{:>6} {:>12} {kb:>12.0}", cpu.cpu, grouped(rate(cpu.events).round() as u64));
+    }
+    let all = found.events_per_second;
+    let _ = writeln!(out, "{:>6} {:>12} {:>12.0}", "all", grouped(all.round() as u64), found.bytes_per_second / 1000.0);
+    let _ = writeln!(
+        out,
+        "\nfor {} s: {}, about {} in all before compression\nrecord with --buffer {}M",
+        found.planned_seconds,
+        buffer_words(found.buffer_kb),
+        format_size((found.bytes_per_second * found.planned_seconds / 1024.0).ceil() as u64),
+        found.buffer_kb.div_ceil(1 << 10)
+    );
+    let _ = match found.slowdown_percent {
+        Some(percent) => writeln!(
+            out,
+            "recording takes about {percent:.2} % of the time of the busiest CPU{}",
+            found.busiest.map_or(String::new(), |cpu| format!(" (CPU {cpu})"))
+        ),
+        None => writeln!(out, "the cost of an event is unknown: no slowdown is estimated"),
+    };
+    out
+}

@@ -1,0 +1,54 @@
+//! The file of a recording, written by trace-cmd.
+
+use super::{RecordArgs, find_program, folder_of, named};
+use anyhow::{Context, Result, bail};
+use std::process::{Command, Stdio};
+use tracedat::{Options, Trace};
+use tracefs::{INSTANCE, Instance};
+
+/// A recording in its file.
+pub(crate) struct Extracted {
+    pub(crate) trace: Trace,
+    /// The size of the file.
+    pub(crate) bytes: u64,
+}
+
+/// Checks, before anything is recorded, that the file can be written.
+pub(crate) fn check(args: &RecordArgs) -> Result<()> {
+    if find_program(&args.trace_cmd).is_none() {
+        bail!(
+            "{} is not installed: it writes the recording's file (Debian: apt install trace-cmd)",
+            args.trace_cmd.display()
+        );
+    }
+    if args.output.is_dir() {
+        bail!("{} is a folder; --output names a file", args.output.display());
+    }
+    let folder = folder_of(&args.output);
+    named(tempfile::Builder::new().prefix(".schedviz").tempfile_in(folder), folder)
+        .context("the recording cannot be saved")?;
+    Ok(())
+}
+
+/// Writes the events of the instance to the file, and removes the instance.
+pub(crate) fn extract(args: &RecordArgs, instance: Instance) -> Result<Extracted> {
+    // A file that is not complete never has the name of a recording.
+    let mut part = args.output.clone().into_os_string();
+    part.push(".part");
+    let part = std::path::PathBuf::from(part);
+    let mut command = Command::new(&args.trace_cmd);
+    command.args(["extract", "-B", INSTANCE, "-o"]).arg(&part).stdin(Stdio::null()).stdout(Stdio::null());
+    let output = command.stderr(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
+    let output = output.with_context(|| args.trace_cmd.display().to_string())?;
+    // trace-cmd removes an instance that it has extracted.
+    instance.remove()?;
+    if !output.status.success() || !part.is_file() {
+        let _ = std::fs::remove_file(&part);
+        let message = String::from_utf8_lossy(&output.stderr);
+        bail!("{} extract failed ({}): {}", args.trace_cmd.display(), output.status, message.trim());
+    }
+    named(std::fs::rename(&part, &args.output), &args.output)?;
+    let bytes = named(std::fs::metadata(&args.output), &args.output)?.len();
+    let trace = Trace::open(&args.output, Options::default()).map_err(|e| crate::args::named(&args.output, e))?;
+    Ok(Extracted { trace, bytes })
+}

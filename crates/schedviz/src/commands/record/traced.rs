@@ -1,0 +1,109 @@
+//! The traced command: created before recording starts, executed once it has started.
+//!
+//! A fork within the recording would make the command a child of this program, whose own setting up is no part of the
+//! traced work. This program therefore starts itself as a helper that stops at once, switches recording on, and continues the
+//! helper, which executes the command: the first event of the recording that matters is that exec.
+
+use super::signals::Forwarder;
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid};
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+use std::time::Instant;
+
+/// The name of the hidden command that the helper runs.
+const HELPER: &str = "run-when-continued";
+
+/// Stop, and execute a command when continued
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct HelperArgs {
+    /// The command and its arguments
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Runs the helper.
+pub(crate) fn run_helper(args: &HelperArgs) -> Result<()> {
+    let [program, arguments @ ..] = args.command.as_slice() else { bail!("no command") };
+    // A stopped process would outlive a program that is killed now. The command itself is not bound to it.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    kill_process(getpid(), Signal::STOP)?;
+    set_parent_process_death_signal(None)?;
+    let error = Command::new(program).args(arguments).exec();
+    Err(error).with_context(|| format!("cannot run {}", program.display()))
+}
+
+/// The command, stopped before its exec.
+pub(crate) struct Traced<'s> {
+    helper: Option<Child>,
+    pid: Pid,
+    signals: &'s Forwarder,
+}
+
+/// The end of the command.
+pub(crate) struct Ended {
+    /// Its exit status.
+    pub(crate) status: ExitStatus,
+    /// The time from its exec to its end in seconds.
+    pub(crate) seconds: f64,
+}
+
+impl<'s> Traced<'s> {
+    /// Starts the helper and waits until it has stopped.
+    pub(crate) fn spawn(command: &[OsString], signals: &'s Forwarder) -> Result<Traced<'s>> {
+        let program = std::env::current_exe().context("this program's own file")?;
+        let helper = Command::new(program).arg(HELPER).arg("--").args(command).spawn().context("a helper")?;
+        let pid = Pid::from_child(&helper);
+        let traced = Traced { helper: Some(helper), pid, signals };
+        match waitpid(Some(pid), WaitOptions::UNTRACED)? {
+            Some((_, status)) if status.stopped() => {}
+            _ => bail!("the helper that executes the command ended before it did"),
+        }
+        signals.set_command(Some(pid));
+        Ok(traced)
+    }
+
+    /// Lets the command run, and waits for its end.
+    pub(crate) fn run(self) -> Result<Ended> {
+        let start = Instant::now();
+        self.resume()?;
+        self.wait(start)
+    }
+
+    /// Lets the command run.
+    pub(crate) fn resume(&self) -> Result<()> {
+        Ok(kill_process(self.pid, Signal::CONT)?)
+    }
+
+    /// Waits for the end of a command that was started at `start`.
+    pub(crate) fn wait(mut self, start: Instant) -> Result<Ended> {
+        let Some(mut helper) = self.helper.take() else { bail!("waited for twice") };
+        let status = helper.wait();
+        let seconds = start.elapsed().as_secs_f64();
+        self.signals.set_command(None);
+        Ok(Ended { status: status?, seconds })
+    }
+
+    /// Whether the command has ended, without waiting.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.helper.as_mut().is_none_or(|helper| !matches!(helper.try_wait(), Ok(None)))
+    }
+
+    /// Asks the command to end.
+    pub(crate) fn terminate(&self) {
+        // It may have ended just now.
+        let _ = kill_process(self.pid, Signal::TERM);
+    }
+}
+
+impl Drop for Traced<'_> {
+    fn drop(&mut self) {
+        // An error on the way to its start leaves a stopped helper.
+        if let Some(mut helper) = self.helper.take() {
+            self.signals.set_command(None);
+            let _ = helper.kill();
+            let _ = helper.wait();
+        }
+    }
+}

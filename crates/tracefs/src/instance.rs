@@ -1,0 +1,172 @@
+//! An instance: buffers and events of our own.
+
+use crate::{CpuStats, Error, INSTANCE, Tracefs, stats};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The settings of an instance.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The size of each CPU's buffer in KiB.
+    pub buffer_kb: u64,
+    /// The clock, or the kernel's default.
+    pub clock: Option<String>,
+    /// The events to enable: `sched/sched_switch`, or a system such as `irq`.
+    pub events: Vec<String>,
+}
+
+/// The instance; it is removed when this is dropped.
+#[derive(Debug)]
+pub struct Instance {
+    tracefs: Tracefs,
+    folder: PathBuf,
+}
+
+impl Instance {
+    /// Creates it with recording off.
+    pub fn create(tracefs: &Tracefs, settings: &Settings) -> Result<Instance, Error> {
+        let folder = tracefs.join("instances").join(INSTANCE);
+        std::fs::create_dir(&folder).map_err(|source| match source.kind() {
+            ErrorKind::AlreadyExists => Error::Busy { left: format!("the instance {INSTANCE}") },
+            ErrorKind::PermissionDenied => Error::Denied { operation: "create", path: folder.clone() },
+            _ => Error::Io { path: folder.clone(), source },
+        })?;
+        // Any failure from here on removes it.
+        let instance = Instance { tracefs: tracefs.clone(), folder };
+        instance.write("tracing_on", "0")?;
+        instance.write("buffer_size_kb", &settings.buffer_kb.to_string())?;
+        if let Some(clock) = &settings.clock {
+            instance.write("trace_clock", clock)?;
+        }
+        for event in &settings.events {
+            instance.write(&format!("events/{event}/enable"), "1")?;
+        }
+        Ok(instance)
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Starts recording.
+    pub fn start(&self) -> Result<(), Error> {
+        self.write("tracing_on", "1")
+    }
+
+    /// Stops recording; the events stay.
+    pub fn stop(&self) -> Result<(), Error> {
+        self.write("tracing_on", "0")
+    }
+
+    /// Opens the file of markers: each write is an event, which costs about as much as any other.
+    pub fn markers(&self) -> Result<std::fs::File, Error> {
+        let path = self.folder.join("trace_marker");
+        let opened = std::fs::OpenOptions::new().write(true).create(self.tracefs.is_plain).truncate(false).open(&path);
+        opened.map_err(|source| Error::Io { path, source })
+    }
+
+    /// Empties the buffers.
+    pub fn clear(&self) -> Result<(), Error> {
+        self.write("trace", "")
+    }
+
+    /// The kernel's counters of every CPU, by CPU.
+    pub fn stats(&self) -> Vec<CpuStats> {
+        stats::of_folder(&self.folder)
+    }
+
+    /// Removes it.
+    pub fn remove(self) -> Result<(), Error> {
+        remove(&self.tracefs)
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<(), Error> {
+        self.tracefs.write(&self.folder.join(file), text, false)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // A drop has no result; --clean finds what stayed.
+        let _ = remove(&self.tracefs);
+    }
+}
+
+/// Removes our instance if it exists.
+pub(crate) fn remove(tracefs: &Tracefs) -> Result<(), Error> {
+    let folder = tracefs.join("instances").join(INSTANCE);
+    if tracefs.is_plain {
+        return removed(&folder, std::fs::remove_dir_all(&folder));
+    }
+    // A reader that has just been killed holds it for a moment.
+    for _ in 0..20 {
+        match std::fs::remove_dir(&folder) {
+            Err(e) if e.kind() == ErrorKind::ResourceBusy => std::thread::sleep(std::time::Duration::from_millis(50)),
+            result => return removed(&folder, result),
+        }
+    }
+    removed(&folder, std::fs::remove_dir(&folder))
+}
+
+fn removed(folder: &Path, result: std::io::Result<()>) -> Result<(), Error> {
+    match result {
+        Err(source) if source.kind() != ErrorKind::NotFound => Err(Error::Io { path: folder.to_owned(), source }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fake() -> (tempfile::TempDir, Tracefs) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("instances")).unwrap();
+        std::fs::create_dir_all(folder.path().join("events/sched/sched_switch")).unwrap();
+        let tracefs = Tracefs::find(Some(folder.path())).unwrap();
+        (folder, tracefs)
+    }
+
+    fn settings() -> Settings {
+        Settings {
+            buffer_kb: 1408,
+            clock: Some("mono".into()),
+            events: vec!["sched/sched_switch".into(), "irq".into()],
+        }
+    }
+
+    #[test]
+    fn an_instance_is_set_up_and_leaves_nothing() {
+        let (folder, tracefs) = fake();
+        let written =
+            |file: &str| std::fs::read_to_string(folder.path().join("instances/schedviz").join(file)).unwrap();
+        let instance = Instance::create(&tracefs, &settings()).unwrap();
+        assert_eq!(written("tracing_on"), "0\n");
+        instance.start().unwrap();
+        assert_eq!((written("tracing_on"), written("buffer_size_kb")), ("1\n".into(), "1408\n".into()));
+        assert_eq!((written("trace_clock"), written("events/irq/enable")), ("mono\n".into(), "1\n".into()));
+        assert_eq!(written("events/sched/sched_switch/enable"), "1\n");
+        // The machine's own events and buffers are not touched.
+        assert!(!folder.path().join("tracing_on").exists());
+        assert!(!folder.path().join("events/sched/sched_switch/enable").exists());
+        drop(instance);
+        assert!(tracefs.leftovers().is_empty());
+        assert_eq!(std::fs::read_dir(folder.path().join("instances")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_second_recording_is_refused_and_a_killed_one_removed() {
+        let (_folder, tracefs) = fake();
+        let first = Instance::create(&tracefs, &settings()).unwrap();
+        let busy = "another recording runs, or one was killed: tracefs has the instance schedviz. schedviz record --clean removes this";
+        assert_eq!(Instance::create(&tracefs, &settings()).unwrap_err().to_string(), busy);
+        assert_eq!(tracefs.check(&[crate::Need::Instance]).unwrap_err().to_string(), busy);
+        // A second recording that is refused does not remove the first.
+        assert!(first.folder().is_dir());
+        std::mem::forget(first);
+        assert_eq!(tracefs.clean().unwrap(), ["the instance schedviz"]);
+        assert!(tracefs.check(&[crate::Need::Instance]).is_ok());
+        assert!(tracefs.clean().unwrap().is_empty());
+    }
+}
