@@ -1,7 +1,9 @@
 //! Plans of recordings, as arithmetic and tables alone: nothing here touches the kernel.
 
+pub mod btf;
 pub mod buffers;
 pub mod events;
+pub mod probes;
 
 pub use buffers::{Calibration, CpuRate};
 pub use events::Plan;

@@ -1,0 +1,426 @@
+//! Probes on the load balancer, made from the kernel's type information.
+//!
+//! A probe is a line for `dynamic_events`. Functions and members have other names and places in each kernel, and the
+//! kernel compiles some functions into others. Each probe therefore has alternatives, tried in turn: first a probe on the
+//! return that also reads the arguments (kernels from 6.9 on), then a pair of probes on entry and return. The analyses lose
+//! something without a probe; [`Probe::cost`] states it.
+
+use crate::btf::{Btf, Form};
+use serde::Serialize;
+
+/// A probe, or a pair of them, that serves one purpose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Probe {
+    /// Its name in the group, such as `detach_task`.
+    pub name: &'static str,
+    /// Its use.
+    pub purpose: &'static str,
+    /// The loss without it.
+    pub cost: &'static str,
+    /// Ways to define it, the best first; each is one line, or two. None if this kernel has no such function.
+    pub alternatives: Vec<Vec<String>>,
+}
+
+/// The argument of a function that is a pointer to a structure.
+#[derive(Clone, Copy)]
+struct Base {
+    argument: &'static str,
+    structure: &'static str,
+}
+
+const RQ: Base = Base { argument: "$arg1", structure: "rq" };
+const TASK: Base = Base { argument: "$arg1", structure: "task_struct" };
+const DOMAIN: Base = Base { argument: "$arg3", structure: "sched_domain" };
+const ENV: Base = Base { argument: "$arg1", structure: "lb_env" };
+
+/// A field of a probe: its name, the ways to reach it (the first that exists counts), and its type if that does not
+/// follow from the kernel's.
+type Field = (&'static str, &'static [&'static str], Option<&'static str>);
+
+/// The fields of the environment of a balancing attempt.
+const ENV_FIELDS: [Field; 7] = [
+    ("dst", &["dst_cpu"], None),
+    ("src", &["src_cpu"], None),
+    ("idle", &["idle"], None),
+    ("level", &["sd->level"], None),
+    ("imbalance", &["imbalance"], None),
+    ("type", &["migration_type"], None),
+    ("flags", &["flags"], Some("x32")),
+];
+const RQ_FIELDS: [Field; 6] = [
+    ("cpu", &["cpu"], None),
+    ("nr", &["nr_running"], None),
+    ("avg_idle", &["avg_idle"], None),
+    ("overloaded", &["rd->overloaded", "rd->overload"], None),
+    ("cost", &["sd->max_newidle_lb_cost"], None),
+    ("pending", &["ttwu_pending"], None),
+];
+const DOMAIN_FIELDS: [Field; 4] = [
+    ("level", &["level"], None),
+    ("name", &["name"], Some("string*")),
+    ("failed", &["nr_balance_failed"], None),
+    ("interval", &["balance_interval"], None),
+];
+const TASK_FIELDS: [Field; 2] = [("comm", &["comm"], None), ("pid", &["pid"], None)];
+const PID: Field = ("pid", &["pid"], None);
+const CPU: Field = ("cpu", &["cpu"], None);
+const NR: Field = ("nr", &["nr_running"], None);
+
+/// The generator for one kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel<'b> {
+    btf: &'b Btf,
+}
+
+impl<'b> Kernel<'b> {
+    /// The kernel with this type information.
+    pub fn new(btf: &'b Btf) -> Kernel<'b> {
+        Kernel { btf }
+    }
+
+    /// The probes, in the order in which they are added.
+    pub fn probes(&self) -> Vec<Probe> {
+        let mut probes = self.balance();
+        probes.extend(self.tasks());
+        probes.extend(self.idle());
+        probes.extend(self.bandwidth());
+        probes
+    }
+
+    /// The attempts of the balancer and their outcome.
+    fn balance(&self) -> Vec<Probe> {
+        let function = self.function(&["sched_balance_rq", "load_balance"]);
+        let arguments = format!("cpu=$arg1:s32 idle=$arg4:s32 {}", self.fields(DOMAIN, &DOMAIN_FIELDS));
+        let whole = format!("{arguments} continue=+0($arg5):s32");
+        let attempts = Probe {
+            name: "load_balance",
+            purpose: "attempts of the balancer and the tasks moved",
+            cost: "the number of attempts and their outcome are unknown",
+            alternatives: both("load_balance", function, &whole, &arguments, "moved=$retval:s32"),
+        };
+        let function = self.function(&["sched_balance_find_src_group", "find_busiest_group"]);
+        let mask =
+            self.offset("sched_group", "cpumask").map_or(String::new(), |at| format!(" cpus=+{at}($retval):x64"));
+        let found = format!("group=$retval:x64{mask}");
+        let env = self.fields(ENV, &ENV_FIELDS);
+        let whole = join(&[&env, &self.fields(ENV, &[("loop_max", &["loop_max"], None)])]);
+        let brief = self.fields(ENV, &[ENV_FIELDS[0], ENV_FIELDS[2], ENV_FIELDS[3]]);
+        let group = Probe {
+            name: "find_busiest_group",
+            purpose: "imbalance and busiest group found",
+            cost: "an attempt without a busiest group looks like one without a movable task",
+            alternatives: both("find_busiest_group", function, &whole, &brief, &found),
+        };
+        let allowed: [Field; 2] = [("on_cpu", &["on_cpu"], None), ("allowed", &["nr_cpus_allowed"], None)];
+        let second = Base { argument: "$arg2", ..ENV };
+        let asked =
+            join(&[&self.fields(TASK, &TASK_FIELDS), &self.fields(second, &ENV_FIELDS), &self.fields(TASK, &allowed)]);
+        let function = self.function(&["can_migrate_task"]);
+        let refusal = Probe {
+            name: "can_migrate",
+            purpose: "each refusal to move a task, with its reason",
+            cost: "the reasons why tasks are not moved are unknown",
+            alternatives: both("can_migrate", function, &asked, &asked, "ok=$retval:s32"),
+        };
+        let function = self.function(&["need_active_balance"]);
+        let active = Probe {
+            name: "need_active",
+            purpose: "decisions for active balance",
+            cost: "attempts that end in active balance are not told apart",
+            alternatives: both("need_active", function, &env, &env, "active=$retval:s32"),
+        };
+        vec![attempts, group, refusal, active]
+    }
+
+    /// The tasks that are chosen and moved.
+    fn tasks(&self) -> Vec<Probe> {
+        let numa = Base { argument: "$arg1", structure: "task_numa_env" };
+        let source: [Field; 2] = [("pid", &["p->pid"], None), ("src", &["src_cpu"], None)];
+        let best: [Field; 3] =
+            [("dst", &["dst_cpu"], None), ("best", &["best_cpu"], None), ("imp", &["best_imp"], None)];
+        let function = self.function(&["task_numa_find_cpu"]);
+        let whole = join(&[&self.fields(numa, &source), &self.fields(numa, &best)]);
+        let candidates = Probe {
+            name: "numa_find",
+            purpose: "candidates of NUMA balancing",
+            cost: "rejected candidates of NUMA balancing are unknown",
+            alternatives: both("numa_find", function, &whole, &self.fields(numa, &source), ""),
+        };
+        let detached =
+            join(&[&self.fields(TASK, &TASK_FIELDS), &self.fields(Base { argument: "$arg2", ..ENV }, &ENV_FIELDS)]);
+        let detach = self.entry(
+            "detach_task",
+            &["detach_task"],
+            &detached,
+            "the balancer's own word on each task it moves",
+            "causes of migrations follow from the order of events alone",
+        );
+        vec![candidates, detach]
+    }
+
+    /// New-idle gating, active balance, kicks, and moves outside of the balancer.
+    fn idle(&self) -> Vec<Probe> {
+        let state = self.fields(RQ, &RQ_FIELDS);
+        let function = self.function(&["sched_balance_newidle", "newidle_balance"]);
+        let newidle = Probe {
+            name: "newidle_balance",
+            purpose: "new-idle balance: gating and tasks pulled",
+            cost: "the probe on going idle stands in: avg_idle and cost, without the number of tasks pulled",
+            alternatives: function
+                .map(|f| {
+                    vec![
+                        entry_line("newidle_balance_in", f, &state),
+                        return_line("newidle_balance", f, "pulled=$retval:s32"),
+                    ]
+                })
+                .into_iter()
+                .collect(),
+        };
+        let active = [("src", &["cpu"] as &[&str], None), ("dst", &["push_cpu"], None), NR];
+        let kick = [CPU, ("kick", &["nohz_flags.counter"] as &[&str], Some("x32")), NR];
+        let moved = join(&[&self.fields(Base { argument: "$arg3", ..TASK }, &[PID]), "to=$arg4:s32"]);
+        let other: Field = ("other", &["pid"], None);
+        let swapped = join(&[
+            &self.fields(TASK, &[PID]),
+            &self.fields(Base { argument: "$arg2", ..TASK }, &[other]),
+            "target=$arg3:s32 cur=$arg4:s32",
+        ]);
+        let fallback = join(&["cpu=$arg1:s32", &self.fields(Base { argument: "$arg2", ..TASK }, &[PID])]);
+        let domains = join(&[&self.fields(RQ, &[CPU]), "idle=$arg2:s32"]);
+        vec![
+            newidle,
+            self.entry(
+                "idle",
+                &["set_next_task_idle"],
+                &state,
+                "the state of the run queue on going idle",
+                "whether new-idle balance was skipped for cost is unknown",
+            ),
+            self.entry(
+                "active_balance",
+                &["active_load_balance_cpu_stop"],
+                &self.fields(RQ, &active),
+                "active balance",
+                "active balance is recognised by the stopper alone",
+            ),
+            self.entry(
+                "kicked",
+                &["nohz_csd_func"],
+                &self.fields(RQ, &kick),
+                "nohz kicks",
+                "idle CPUs that balance for others are not seen",
+            ),
+            self.entry(
+                "domains",
+                &["sched_balance_domains", "rebalance_domains"],
+                &domains,
+                "periodic balance",
+                "periodic balance without an attempt is not seen",
+            ),
+            self.entry(
+                "swap",
+                &["migrate_swap"],
+                &swapped,
+                "swaps by NUMA balancing",
+                "swaps follow from sched_swap_numa alone",
+            ),
+            self.entry(
+                "fallback",
+                &["select_fallback_rq"],
+                &fallback,
+                "moves since no allowed CPU is online",
+                "such moves have no cause of their own",
+            ),
+            self.entry(
+                "move_queued",
+                &["move_queued_task"],
+                &moved,
+                "moves by affinity",
+                "moves by affinity follow from the stopper alone",
+            ),
+        ]
+    }
+
+    /// CPU bandwidth control.
+    fn bandwidth(&self) -> Vec<Probe> {
+        let group = Base { argument: "$arg1", structure: "cfs_rq" };
+        let cpu: Field = ("cpu", &["rq->cpu"], None);
+        let queued: Field = ("nr", &["h_nr_running", "h_nr_runnable", "h_nr_queued"], None);
+        vec![
+            self.entry(
+                "throttle",
+                &["throttle_cfs_rq"],
+                &self.fields(group, &[cpu, queued]),
+                "throttling by cpu.max",
+                "throttled tasks count as waiting",
+            ),
+            self.entry(
+                "unthrottle",
+                &["unthrottle_cfs_rq"],
+                &self.fields(group, &[cpu]),
+                "the end of throttling",
+                "throttled tasks count as waiting",
+            ),
+        ]
+    }
+
+    /// A probe on the entry of a function.
+    fn entry(
+        &self,
+        name: &'static str,
+        functions: &[&'static str],
+        fields: &str,
+        purpose: &'static str,
+        cost: &'static str,
+    ) -> Probe {
+        let lines = self.function(functions).map(|function| vec![entry_line(name, function, fields)]);
+        Probe { name, purpose, cost, alternatives: lines.into_iter().collect() }
+    }
+
+    /// The first of the functions that this kernel has.
+    fn function(&self, names: &[&'static str]) -> Option<&'static str> {
+        names.iter().copied().find(|name| self.btf.has_function(name))
+    }
+
+    fn offset(&self, structure: &str, member: &str) -> Option<u32> {
+        Some(self.btf.member(self.btf.structure(structure)?, member)?.offset)
+    }
+
+    /// The fields that exist, as probes take them: `pid=+2432($arg1):s32`.
+    fn fields(&self, base: Base, fields: &[Field]) -> String {
+        let field = |(name, paths, form): &Field| {
+            let value = paths.iter().find_map(|path| self.value(base, path, *form))?;
+            Some(format!("{name}={value}"))
+        };
+        fields.iter().filter_map(field).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The way to a value: `sd->level` of `lb_env` is `+64(+0($arg1)):s32`.
+    fn value(&self, base: Base, path: &str, form: Option<&str>) -> Option<String> {
+        let mut structure = self.btf.structure(base.structure)?;
+        let (mut pointer, mut offset) = (base.argument.to_owned(), 0_u32);
+        let mut rest = path;
+        loop {
+            let end = rest.find(['-', '.']).unwrap_or(rest.len());
+            let member = self.btf.member(structure, rest.get(..end)?)?;
+            offset = offset.checked_add(member.offset)?;
+            rest = rest.get(end..)?;
+            if let Some(next) = rest.strip_prefix("->") {
+                pointer = format!("+{offset}({pointer})");
+                (offset, structure, rest) = (0, self.btf.pointed(member)?, next);
+            } else if let Some(next) = rest.strip_prefix('.') {
+                (structure, rest) = (self.btf.inner(member)?, next);
+            } else {
+                return match form {
+                    Some("string*") => Some(format!("+0(+{offset}({pointer})):string")),
+                    Some(form) => Some(format!("+{offset}({pointer}):{form}")),
+                    None => Some(format!("+{offset}({pointer}):{}", of_form(self.btf.form(member))?)),
+                };
+            }
+        }
+    }
+}
+
+/// The type of a probe's field.
+fn of_form(form: Form) -> Option<String> {
+    match form {
+        Form::Signed(size) => Some(format!("s{}", u64::from(size) * 8)),
+        Form::Unsigned(size) => Some(format!("u{}", u64::from(size) * 8)),
+        Form::Pointer => Some("x64".to_owned()),
+        Form::Array => Some("string".to_owned()),
+        Form::Other => None,
+    }
+}
+
+/// A probe on the return with the arguments, or a pair of probes on entry and return.
+fn both(name: &str, function: Option<&str>, whole: &str, entry: &str, result: &str) -> Vec<Vec<String>> {
+    let Some(function) = function else { return Vec::new() };
+    let one = vec![return_line(name, function, &join(&[whole, result]))];
+    let pair = vec![entry_line(&format!("{name}_in"), function, entry), return_line(name, function, result)];
+    vec![one, pair]
+}
+
+fn entry_line(name: &str, function: &str, fields: &str) -> String {
+    join(&[&format!("p:lb/{name} {function}"), fields])
+}
+
+fn return_line(name: &str, function: &str, fields: &str) -> String {
+    join(&[&format!("r:lb/{name} {function}"), fields])
+}
+
+/// Joins words that are not empty with blanks.
+fn join(words: &[&str]) -> String {
+    words.iter().copied().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BTF: [&[u8]; 3] = [
+        include_bytes!("../../../tests/fixtures/btf-6.1.btf"),
+        include_bytes!("../../../tests/fixtures/btf-6.12.btf"),
+        include_bytes!("../../../tests/fixtures/btf-7.2.btf"),
+    ];
+
+    /// Lines that these kernels accepted, with offsets that another program computed.
+    const ACCEPTED: [&str; 3] = [
+        include_str!("../../../tests/fixtures/probes-6.1.txt"),
+        include_str!("../../../tests/fixtures/probes-6.12.txt"),
+        include_str!("../../../tests/fixtures/probes-7.2.txt"),
+    ];
+
+    /// Probes of those files that no analysis reads.
+    const UNUSED: [&str; 9] =
+        ["trigger", "wakelist", "blocked", "select", "select_in", "pull_rt", "push_rt", "nohz_idle", "throttle"];
+
+    fn name(line: &str) -> &str {
+        line.split_whitespace().next().and_then(|word| word.split_once('/')).map_or("", |(_, name)| name)
+    }
+
+    fn probes(kernel: usize) -> Vec<Probe> {
+        Kernel::new(&Btf::parse(BTF[kernel].to_vec()).unwrap()).probes()
+    }
+
+    #[test]
+    fn the_lines_are_those_that_three_kernels_accepted() {
+        // 6.1 has no arguments on the return: there it is the second alternative.
+        for (kernel, choice) in [(0, 1), (1, 0), (2, 0)] {
+            let mut lines: Vec<String> = Vec::new();
+            for probe in probes(kernel) {
+                lines.extend(
+                    probe.alternatives.get(choice).or(probe.alternatives.first()).into_iter().flatten().cloned(),
+                );
+            }
+            lines.retain(|line| !UNUSED.contains(&name(line)));
+            lines.sort();
+            let mut expected: Vec<&str> =
+                ACCEPTED[kernel].lines().filter(|line| !UNUSED.contains(&name(line))).collect();
+            expected.sort_unstable();
+            assert_eq!(expected.len(), [21, 16, 14][kernel]);
+            assert_eq!(lines, expected);
+        }
+    }
+
+    #[test]
+    fn throttled_tasks_are_counted_by_the_name_that_the_kernel_has() {
+        let throttle = |kernel: usize| {
+            let found = probes(kernel).into_iter().find(|probe| probe.name == "throttle").unwrap();
+            found.alternatives[0][0].clone()
+        };
+        assert_eq!(throttle(0), "p:lb/throttle throttle_cfs_rq cpu=+2672(+304($arg1)):s32 nr=+20($arg1):u32");
+        assert!(throttle(1).starts_with("p:lb/throttle throttle_cfs_rq cpu=+2920(+312($arg1)):s32 nr=+"));
+        assert_eq!(throttle(2), "p:lb/throttle throttle_cfs_rq cpu=+3880(+312($arg1)):s32 nr=+24($arg1):u32");
+    }
+
+    #[test]
+    fn an_inlined_function_has_no_probe_and_a_cost() {
+        let newidle = probes(2).into_iter().find(|probe| probe.name == "newidle_balance").unwrap();
+        assert!(newidle.alternatives.is_empty() && newidle.cost.starts_with("the probe on going idle stands in"));
+        assert!(probes(2).iter().all(|probe| probe.name == "newidle_balance" || !probe.alternatives.is_empty()));
+        // Without any type information there is nothing to probe.
+        let empty = [0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].to_vec();
+        let btf = Btf::parse(empty).unwrap();
+        assert!(Kernel::new(&btf).probes().iter().all(|probe| probe.alternatives.is_empty()));
+    }
+}
