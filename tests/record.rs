@@ -62,7 +62,7 @@ impl Fake {
     /// The arguments that record a shell script, behind which the kernel has counted.
     fn arguments(&self, more: &[&str], script: &str) -> Vec<String> {
         let script = format!(
-            "cp -r tracefs/instances/schedviz seen && cp -r stats tracefs/instances/schedviz/per_cpu && {script}"
+            "rm -rf seen && cp -r tracefs/instances/schedviz seen && cp -r stats tracefs/instances/schedviz/per_cpu && {script}"
         );
         let fixed = ["record", "--tracefs", "tracefs", "--trace-cmd", "./trace-cmd", "-o", "new.dat"];
         let words = fixed.iter().chain(more).chain(&["--", "sh", "-c"]).map(|word| (*word).to_owned());
@@ -146,6 +146,40 @@ fn a_recording_leaves_a_trace_a_machine_and_nothing_else() {
     ] {
         assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
     }
+}
+
+/// The probes of the kernel whose type information this is are there while the command runs, and only then.
+#[test]
+fn probes_on_the_balancer_come_and_go() {
+    let fake = Fake::new("record-why");
+    std::fs::write(fake.path("tracefs/dynamic_events"), "p:other/a schedule\n").expect("written");
+    let btf = fixture("btf-6.12.btf").display().to_string();
+    let ran = fake.record(&["--why", "--btf", &btf], "cp tracefs/dynamic_events probes");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let probes = std::fs::read_to_string(fake.path("probes")).expect("probes");
+    let accepted = std::fs::read_to_string(fixture("probes-6.12.txt")).expect("probes");
+    for name in ["load_balance", "can_migrate", "detach_task", "newidle_balance_in", "newidle_balance", "idle", "swap"]
+    {
+        let line = accepted.lines().find(|line| line.contains(&format!(":lb/{name} "))).expect("a line");
+        assert!(probes.contains(line), "{line}: {probes}");
+    }
+    assert_eq!(fake.seen("events/lb/enable").as_deref(), Some("1\n"));
+    assert!(
+        ran.stderr.contains("schedviz: probe load_balance       attempts of the balancer and the tasks moved\n"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(std::fs::read_to_string(fake.path("tracefs/dynamic_events")).expect("probes"), "p:other/a schedule\n");
+    assert!(fake.is_clean());
+    // Of 7.2 the function is missing.
+    let btf = fixture("btf-7.2.btf").display().to_string();
+    let ran = fake.record(&["--why", "--btf", &btf], "true");
+    let missing =
+        "schedviz: probe newidle_balance    missing (this kernel has no such function): the probe on going idle";
+    assert!(ran.stderr.contains(missing), "{}", ran.stderr);
+    std::fs::write(fake.path("cut.btf"), [0x9f, 0xeb, 1]).expect("written");
+    let ran = fake.record(&["--why", "--btf", "cut.btf"], "true");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "schedviz: cut.btf: the BTF is cut off\n"));
 }
 
 #[test]

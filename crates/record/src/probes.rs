@@ -66,6 +66,28 @@ const PID: Field = ("pid", &["pid"], None);
 const CPU: Field = ("cpu", &["cpu"], None);
 const NR: Field = ("nr", &["nr_running"], None);
 
+/// A tracepoint without an event of its own, as kernels from 6.5 on can probe it.
+struct Tracepoint {
+    name: &'static str,
+    line: &'static str,
+    purpose: &'static str,
+    cost: &'static str,
+}
+
+const LENGTHS: Tracepoint = Tracepoint {
+    name: "nr_running",
+    line: "t:lb/nr_running sched_update_nr_running_tp cpu=rq->cpu nr=rq->nr_running change",
+    purpose: "the kernel's run-queue lengths",
+    cost: "run-queue lengths cannot be checked against the kernel's",
+};
+
+impl Tracepoint {
+    fn probe(&self) -> Probe {
+        let alternatives = vec![vec![self.line.to_owned()]];
+        Probe { name: self.name, purpose: self.purpose, cost: self.cost, alternatives }
+    }
+}
+
 /// The generator for one kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel<'b> {
@@ -84,6 +106,7 @@ impl<'b> Kernel<'b> {
         probes.extend(self.tasks());
         probes.extend(self.idle());
         probes.extend(self.bandwidth());
+        probes.push(LENGTHS.probe());
         probes
     }
 
@@ -371,8 +394,18 @@ mod tests {
     ];
 
     /// Probes of those files that no analysis reads.
-    const UNUSED: [&str; 9] =
-        ["trigger", "wakelist", "blocked", "select", "select_in", "pull_rt", "push_rt", "nohz_idle", "throttle"];
+    const UNUSED: [&str; 10] = [
+        "trigger",
+        "wakelist",
+        "blocked",
+        "select",
+        "select_in",
+        "pull_rt",
+        "push_rt",
+        "nohz_idle",
+        "throttle",
+        "nr_running",
+    ];
 
     fn name(line: &str) -> &str {
         line.split_whitespace().next().and_then(|word| word.split_once('/')).map_or("", |(_, name)| name)
@@ -421,6 +454,7 @@ mod tests {
         // Without any type information there is nothing to probe.
         let empty = [0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].to_vec();
         let btf = Btf::parse(empty).unwrap();
-        assert!(Kernel::new(&btf).probes().iter().all(|probe| probe.alternatives.is_empty()));
+        let found = Kernel::new(&btf).probes();
+        assert!(found.iter().all(|probe| probe.alternatives.is_empty() || probe.name == "nr_running"));
     }
 }

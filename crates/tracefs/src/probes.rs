@@ -19,23 +19,46 @@ pub struct Refused {
 }
 
 impl Probes {
-    /// Adds the probes, each a line as `dynamic_events` takes it: `p:lb/detach_task detach_task pid=+2432($arg1):s32`.
-    /// The ones that this kernel refuses are returned beside those that it took.
-    pub fn add(tracefs: &Tracefs, lines: &[String]) -> Result<(Probes, Vec<Refused>), Error> {
-        let mut probes = Probes { tracefs: tracefs.clone(), names: Vec::new() };
-        let mut refused = Vec::new();
-        for line in lines {
-            let Some(name) = name_in_group(line) else {
-                refused.push(Refused { line: line.clone(), reason: format!("not in the group {GROUP}") });
-                continue;
-            };
-            match tracefs.write(&tracefs.probe_file(), line, true) {
-                Ok(()) => probes.names.push(name.to_owned()),
-                Err(denied @ Error::Denied { .. }) => return Err(denied),
-                Err(error) => refused.push(Refused { line: line.clone(), reason: reason(tracefs, &error) }),
+    /// No probe yet.
+    pub fn none(tracefs: &Tracefs) -> Probes {
+        Probes { tracefs: tracefs.clone(), names: Vec::new() }
+    }
+
+    /// Adds the first of the alternatives that this kernel takes. Each is one or several lines for `dynamic_events`, such
+    /// as `p:lb/detach_task detach_task pid=+2432($arg1):s32`, and is taken wholly or not at all. If none is taken, the
+    /// last refusal is returned.
+    pub fn add_any(&mut self, alternatives: &[Vec<String>]) -> Result<Option<Refused>, Error> {
+        let mut refused = None;
+        for lines in alternatives {
+            let before = self.names.len();
+            refused = None;
+            for line in lines {
+                refused = self.add(line)?;
+                if refused.is_some() {
+                    break;
+                }
             }
+            if refused.is_none() {
+                return Ok(None);
+            }
+            let partly = self.names.split_off(before);
+            remove(&self.tracefs, &partly)?;
         }
-        Ok((probes, refused))
+        Ok(refused)
+    }
+
+    /// Adds one probe.
+    fn add(&mut self, line: &str) -> Result<Option<Refused>, Error> {
+        let refused = |reason: String| Some(Refused { line: line.to_owned(), reason });
+        let Some(name) = name_in_group(line) else {
+            return Ok(refused(format!("not in the group {GROUP}")));
+        };
+        match self.tracefs.write(&self.tracefs.probe_file(), line, true) {
+            Ok(()) => self.names.push(name.to_owned()),
+            Err(denied @ Error::Denied { .. }) => return Err(denied),
+            Err(error) => return Ok(refused(reason(&self.tracefs, &error))),
+        }
+        Ok(None)
     }
 
     /// The names of the probes in the group.
@@ -105,17 +128,21 @@ mod tests {
         let file = folder.path().join("dynamic_events");
         std::fs::write(&file, "p:other/a schedule\n").unwrap();
         let tracefs = Tracefs::find(Some(folder.path())).unwrap();
-        let lines =
-            ["p:lb/detach_task detach_task", "r:lb/move sched_balance_rq moved=$retval:s32", "p:other/b schedule"];
-        let (probes, refused) = Probes::add(&tracefs, &lines.map(str::to_owned)).unwrap();
+        let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        let mut probes = Probes::none(&tracefs);
+        assert_eq!(probes.add_any(&[lines(&["p:lb/detach_task detach_task"])]).unwrap(), None);
+        // The second line of the first alternative is refused: its first line goes, and the second alternative counts.
+        let pair = lines(&["p:lb/move_in load_balance", "p:other/b schedule"]);
+        assert_eq!(probes.add_any(&[pair, lines(&["r:lb/move load_balance"])]).unwrap(), None);
         assert_eq!(probes.names(), ["detach_task", "move"]);
-        assert_eq!(refused, [Refused { line: lines[2].into(), reason: "not in the group lb".into() }]);
+        let refused = Refused { line: "p:other/b schedule".into(), reason: "not in the group lb".into() };
+        assert_eq!(probes.add_any(&[lines(&["p:other/b schedule"])]).unwrap(), Some(refused));
         assert_eq!(tracefs.leftovers(), ["the probe lb/detach_task", "the probe lb/move"]);
         drop(probes);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "p:other/a schedule\n");
         // As after a kill.
-        let (probes, _) =
-            Probes::add(&tracefs, &lines[..1].iter().map(|l| (*l).to_owned()).collect::<Vec<_>>()).unwrap();
+        let mut probes = Probes::none(&tracefs);
+        assert_eq!(probes.add_any(&[lines(&["p:lb/detach_task detach_task"])]).unwrap(), None);
         std::mem::forget(probes);
         assert_eq!(tracefs.clean().unwrap(), ["the probe lb/detach_task"]);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "p:other/a schedule\n");

@@ -3,6 +3,7 @@
 mod check;
 mod dry_run;
 mod extract;
+mod probes;
 mod signals;
 pub(crate) mod traced;
 
@@ -19,7 +20,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use traced::{Ended, Traced};
-use tracefs::{Instance, Need, Settings, Tracefs};
+use tracefs::{GROUP, Instance, Need, Settings, Tracefs};
 
 /// Record a command: its scheduler events as TRACE.dat, the machine as TRACE.machine.json
 ///
@@ -35,6 +36,9 @@ pub(crate) struct RecordArgs {
     /// File to write; the machine file is named after it
     #[arg(short, long, value_name = "FILE", default_value = "trace.dat")]
     output: PathBuf,
+    /// Also record the load balancer's decisions, by probes made for this kernel; prints which it takes
+    #[arg(long, help_heading = "Events")]
+    why: bool,
     /// Also record interrupts and softirqs
     #[arg(long, help_heading = "Events")]
     irq: bool,
@@ -69,6 +73,9 @@ pub(crate) struct RecordArgs {
     /// Folder where tracefs is mounted [default: /sys/kernel/tracing or /sys/kernel/debug/tracing]
     #[arg(long, value_name = "FOLDER", help_heading = "Programs and places")]
     tracefs: Option<PathBuf>,
+    /// Type information of the running kernel, for --why
+    #[arg(long, value_name = "FILE", default_value = "/sys/kernel/btf/vmlinux", help_heading = "Programs and places")]
+    btf: PathBuf,
     /// The trace-cmd to extract the recording with
     #[arg(long, value_name = "PROGRAM", default_value = "trace-cmd", help_heading = "Programs and places")]
     trace_cmd: PathBuf,
@@ -86,7 +93,7 @@ const CLOCKS: [&str; 7] = ["local", "global", "perf", "mono", "mono_raw", "boot"
 const EXAMPLES: &str = "\
 Examples:
   sudo schedviz record -- make -j8                        trace.dat and trace.machine.json
-  sudo schedviz record -o old.1.dat --irq -- ./benchmark
+  sudo schedviz record -o old.1.dat --why -- ./benchmark   with the load balancer's decisions
   sudo schedviz record --dry-run --time 60 -- ./benchmark  the buffers that a minute needs
   sudo schedviz record --buffer 256M -- ./benchmark
   sudo schedviz record --clean                            after a kill -9
@@ -100,7 +107,9 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
     if args.clean {
         return clean(args, &tracefs);
     }
-    tracefs.check(&[Need::Instance])?;
+    let needs: &[Need] = if args.why { &[Need::Instance, Need::Probes] } else { &[Need::Instance] };
+    tracefs.check(needs)?;
+    let wished = if args.why { probes::of_kernel(&args.btf)? } else { Vec::new() };
     extract::check(args)?;
     if !(args.time.is_finite() && args.time > 0.0) {
         bail!("--time: a number of seconds above zero is needed");
@@ -111,12 +120,16 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
         args.note(&format!("{event} does not exist on this kernel: {cost}"));
     }
     let root = Root::running();
+    let signals = signals::Forwarder::install()?;
+    // The instance uses the probes: it goes first, here and where an error ends this.
+    let probes = probes::add(args, &tracefs, &wished)?;
+    let mut events = plan.events;
+    events.extend((!probes.names().is_empty()).then(|| GROUP.to_owned()));
     let settings = Settings {
         buffer_kb: args.buffer.unwrap_or_else(|| default_size(available_kb(), root.online())),
         clock: args.clock.clone(),
-        events: plan.events,
+        events,
     };
-    let signals = signals::Forwarder::install()?;
     let instance = Instance::create(&tracefs, &settings)?;
     if args.dry_run {
         return dry_run::run(args, instance, &signals);
@@ -129,6 +142,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
     let stats = instance.stats();
     machine.finish(&root);
     let extracted = extract::extract(args, instance)?;
+    probes.remove()?;
     let machine_file = Machine::path_beside(&args.output);
     replace(&machine_file, &json(&machine)?)?;
     let verdict = check::Verdict::of(&stats, &extracted.trace);
