@@ -171,7 +171,7 @@ fn probes_on_the_balancer_come_and_go() {
     );
     assert_eq!(std::fs::read_to_string(fake.path("tracefs/dynamic_events")).expect("probes"), "p:other/a schedule\n");
     assert!(fake.is_clean());
-    // Of 7.2 the function is missing.
+    // The compiler has inlined the function in 7.2.
     let btf = fixture("btf-7.2.btf").display().to_string();
     let ran = fake.record(&["--why", "--btf", &btf], "true");
     let missing =

@@ -149,7 +149,7 @@ impl<'b> Kernel<'b> {
         let active = Probe {
             name: "need_active",
             purpose: "decisions for active balance",
-            cost: "attempts that end in active balance are not told apart",
+            cost: "attempts that end in active balance look like others",
             alternatives: both("need_active", function, &env, &env, "active=$retval:s32"),
         };
         vec![attempts, group, refusal, active]
