@@ -37,6 +37,7 @@ mod stacks;
 mod stepper;
 mod structure;
 mod support;
+mod texts;
 mod utilization;
 mod why;
 mod workcons;

@@ -3,6 +3,7 @@
 
 use sched::{ChosenCpus, Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
 use timeline::Drawable;
+use timeline::text::Detail;
 
 /// Takes numbers from the input, and zeroes behind its end.
 struct Input<'i>(std::slice::Iter<'i, u8>);
@@ -128,11 +129,11 @@ fn judges(events: &[SchedEvent], from: Ts, to: Ts) {
         assert_eq!(used.intervals.iter().map(|i| i.shares.total()).sum::<u64>(), used.all.total());
         assert!(columns.busy_ns <= used.all.total());
     }
-    let trace = Drawable::new("x", "x", Dur(1_000));
+    let trace = Drawable::new("x", vec!["x".to_owned()], Dur(1_000));
     let _ = (
-        utilization::text(&used, &trace, true),
-        fairness::text(&shared, &trace, 5),
-        latency::text(&delays, &trace, 5, 3),
+        utilization::text(&used, &trace, true, Detail::Full),
+        fairness::text(&shared, &trace, 5, Detail::Brief),
+        latency::text(&delays, &trace, 5, Detail::Full),
     );
 }
 
@@ -147,7 +148,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         (workcons::WorkConservation::new(&options), workcons::Bounds::new(&options), balance, testkit::Laws::default())
     };
     let Ok(found) = Pass::over(events.as_slice()).prologue(10).run(analysis);
-    let _ = (workcons::text(&found.output.0, &Drawable::new("x", "x", Dur(1_000))), events::balance_text(&found.output.2));
+    let trace = Drawable::new("x", vec!["x".to_owned()], Dur(1_000));
+    let _ = (workcons::text(&found.output.0, &trace, Detail::Full), events::balance_text(&found.output.2));
     judges(&events, from, to);
     let Ok(mut replay) = Replay::with(events.as_slice(), 20, 4);
     let end = replay.total();

@@ -5,7 +5,8 @@ use sched::lengths::{Summary, human};
 use sched::{Comm, Dur, Lengths, Ts};
 use serde::Serialize;
 use std::fmt::Write;
-use timeline::Drawable;
+use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
+use timeline::{Drawable, Next};
 
 /// A member, and what it got.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -205,7 +206,7 @@ pub(crate) fn coefficient(value: Option<f64>) -> String {
     value.map_or("none".into(), |value| format!("{value:.3}"))
 }
 
-/// Who could have taken a task that waited.
+/// The idle CPUs that could have run a task that waited.
 fn idled(s: &Starved) -> String {
     let Some(could_have_run) = s.could_have_run_ns else {
         return "bound to its CPU: no other could have run it".into();
@@ -234,63 +235,87 @@ fn queues(s: &Starved) -> String {
     }
 }
 
-/// The report for people; `rows` is the most members that are shown.
-pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize) -> String {
-    // Writing to a string cannot fail.
+/// The report for people; `rows` is the maximum number of members that are shown.
+pub fn text(report: &FairnessReport, trace: &Drawable, rows: usize, detail: Detail) -> String {
     let mut out = String::new();
     if let Some(why) = &report.selection_unknown {
-        let _ = writeln!(out, "{trace}: how CPU time was shared is unknown: {why}");
+        paragraph(&mut out, 0, 2, &format!("{trace}: how CPU time was shared is unknown: {why}"));
         return out;
     }
-    let _ = writeln!(
-        out,
-        "{trace}: {} members; Gini coefficient {}, Jain's index {} (by weight {})",
-        report.members.len(),
-        coefficient(report.gini),
-        coefficient(report.jain),
-        coefficient(report.weighted_jain)
-    );
+    let (gini, jain) = (coefficient(report.gini), coefficient(report.jain));
+    let (members, weighted) = (report.members.len(), coefficient(report.weighted_jain));
+    let headline =
+        format!("{trace}: {members} members; Gini coefficient {gini}, Jain's index {jain} (by weight {weighted})");
+    paragraph(&mut out, 0, 2, &headline);
+    let meaning = "of the run times: Gini 0 and Jain 1 where all ran equally long; got: the share of its runnable \
+                   time that it ran";
+    paragraph(&mut out, 2, 3, &format!("({meaning})"));
     member_rows(&mut out, report, rows);
+    if detail == Detail::Full {
+        length_rows(&mut out, report, rows);
+    }
     interval_rows(&mut out, report);
-    longest_waits(&mut out, report, trace);
+    match detail {
+        Detail::Brief => brief_waits(&mut out, report, trace),
+        Detail::Full => longest_waits(&mut out, report, trace),
+    }
+    if let Some(s) = report.starved.first() {
+        let commands = [Next::Draw, Next::Queues, Next::Migrations];
+        trace.next(&mut out, "the longest wait", s.start_in_trace_ns, s.duration_ns, &commands);
+    }
     out
 }
 
 fn member_rows(out: &mut String, report: &FairnessReport, rows: usize) {
+    // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "  (of the run times: Gini 0 and Jain 1 where all ran equally long; got: the share of its runnable time that it ran)"
-    );
-    let _ = writeln!(
-        out,
-        "\n{:26} {:>11} {:>11} {:>7} {:>7} {:>6} {:>8} {:>9} {:>9} {:>9}",
-        "", "ran, ms", "waited, ms", "share", "expect", "got", "slices", "median", "wait 99 %", "max"
+        "\n{:24} {:>10} {:>10} {:>7} {:>7} {:>5} {:>6}",
+        "", "ran, ms", "waited, ms", "share", "expect", "got", "max"
     );
     for m in report.members.iter().take(rows) {
         let _ = writeln!(
             out,
-            "{:26} {:>11.3} {:>11.3} {:>6.2}% {:>6.2}% {:>5.0}% {:>8} {:>9} {:>9} {:>9}",
+            "{:24} {:>10.3} {:>10.3} {:>6.2}% {:>6.2}% {:>4.0}% {:>6}",
             m.name,
             m.run_ns.0 as f64 / 1e6,
             m.wait_ns.0 as f64 / 1e6,
             m.share_percent,
             m.expected_percent,
             m.got_percent,
+            short(m.waits.max_ns)
+        );
+    }
+    let more = report.members.len().saturating_sub(rows);
+    if more > 0 {
+        let _ = writeln!(out, "… and {more} more (--rows, --json)");
+    }
+    out.push_str("  (max: the longest wait)\n");
+}
+
+/// The slices and waits of each member.
+fn length_rows(out: &mut String, report: &FairnessReport, rows: usize) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n{:24} {:>8} {:>9} {:>9} {:>9} {:>9}", "", "slices", "median", "wait 50 %", "99 %", "max");
+    for m in report.members.iter().take(rows) {
+        let _ = writeln!(
+            out,
+            "{:24} {:>8} {:>9} {:>9} {:>9} {:>9}",
+            m.name,
             m.slices.count,
             human(m.slices.p50_ns),
+            human(m.waits.p50_ns),
             human(m.waits.p99_ns),
             human(m.waits.max_ns)
         );
     }
-    if report.members.len() > rows {
-        let _ = writeln!(out, "… and {} more (--rows, --json)", report.members.len() - rows);
-    }
 }
 
 fn interval_rows(out: &mut String, report: &FairnessReport) {
+    // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "\n{:>12} {:>8} {:>7} {:>7}   who got the least of its runnable time",
+        "\n{:>12} {:>8} {:>7} {:>7}   got the least of its runnable time",
         "from, s", "members", "Gini", "Jain"
     );
     for row in &report.intervals {
@@ -309,9 +334,29 @@ fn interval_rows(out: &mut String, report: &FairnessReport) {
     }
 }
 
+/// A line for each of the longest waits.
+fn brief_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
+    if report.starved.is_empty() {
+        return;
+    }
+    out.push_str("\nlongest waits:\n");
+    case_head(out, "     idle  task");
+    for s in report.starved.iter().take(CASES) {
+        let idle = s.could_have_run_ns.map_or("bound".into(), Dur::human);
+        let meanwhile = s.antagonists.first().map_or("no task".into(), |(command, _)| command.to_string());
+        let text = format!("{idle:>9}  {} on CPU {}; {meanwhile} ran", s.pid.named(s.command), s.cpu);
+        case(out, s.start_in_trace_ns, s.duration_ns, &text);
+    }
+    out.push_str("  (idle: the time during which a CPU idled that could have run the task)\n");
+    trace.draw_any(out);
+}
+
+/// The indentation of what follows the first line of a case.
+const CASE: usize = 5;
+
 fn longest_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
     if !report.starved.is_empty() {
-        let _ = writeln!(out, "\nlongest waits:");
+        out.push_str("\nlongest waits:\n");
     }
     for s in &report.starved {
         let who: Vec<String> =
@@ -324,16 +369,16 @@ fn longest_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
             (false, true) => ", which still waited at the end",
             (false, false) => "",
         };
-        let _ = writeln!(
-            out,
-            "  {:>9} from {:.6} s: {}{still}; meanwhile {} ran {meanwhile}\n            {}\n            {}",
+        let line = format!(
+            "  {:>9} from {:.6} s: {}{still}; meanwhile {} ran {meanwhile}",
             s.duration_ns.human(),
             start as f64 / 1e9,
             s.pid.named(s.command),
-            queues(s),
-            idled(s),
-            trace.part(start, s.duration_ns)
+            queues(s)
         );
+        paragraph(out, 0, CASE, &line);
+        paragraph(out, CASE, CASE + 2, &idled(s));
+        trace.draw(out, CASE, start, s.duration_ns);
     }
 }
 

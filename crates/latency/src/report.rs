@@ -7,7 +7,8 @@ use sched::{Comm, Cpu, Dur, Lengths, Pid, SchedState, TaskId, TaskState, Tracepo
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::fmt::Write;
-use timeline::Drawable;
+use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
+use timeline::{Drawable, Next};
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -202,19 +203,20 @@ fn head(out: &mut String, name: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "\n{name:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "\n{name:<25} {:>7} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6}",
         "number", "mean", "50 %", "90 %", "99 %", "99.9 %", "max"
     );
 }
 
 fn line(out: &mut String, name: &str, s: &Summary) {
-    let _ = write!(out, "{name:<28} {:>9}", s.count);
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{name:<25} {:>7}", s.count);
     if s.count > 0 {
         for value in [s.mean_ns, s.p50_ns, s.p90_ns, s.p99_ns, s.p999_ns, s.max_ns] {
-            let _ = write!(out, " {:>9}", human(value));
+            let _ = write!(out, " {:>6}", short(value));
         }
     } else {
-        let _ = write!(out, " {:>9}", human(None));
+        let _ = write!(out, " {:>6}", human(None));
     }
     out.push('\n');
 }
@@ -227,50 +229,26 @@ fn placement_name(placement: Placement, with_distances: bool) -> &'static str {
         Placement::Node => "in the same node",
         Placement::Elsewhere if with_distances => "in another node",
         Placement::Elsewhere => "on another CPU",
-        Placement::Unknown => "it is not known from where",
+        Placement::Unknown => "previous CPU unknown",
     }
 }
 
 fn idleness_name(idleness: Idleness) -> &'static str {
     match idleness {
         Idleness::Target => "on an idle CPU",
-        Idleness::Other => "not so, while others idled",
+        Idleness::Other => "busy CPU, another idle",
         Idleness::Nobody => "while no CPU idled",
     }
 }
 
-/// The report for people: `trace` is the file as the command line has it, `rows` the most rows and
-/// `cases` the most cases of a kind that are shown.
-pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize) -> String {
+/// The report for people: `trace` is the file as the command line has it, `rows` the maximum number of rows of a table.
+pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, detail: Detail) -> String {
     let mut out = String::new();
-    // Writing to a string cannot fail.
     if let Some(why) = &report.selection_unknown {
-        let _ = writeln!(out, "{trace}: how long tasks waited is unknown: {why}");
+        paragraph(&mut out, 0, 2, &format!("{trace}: how long tasks waited is unknown: {why}"));
         return out;
     }
-    let w = report.of(Measure::Wakeup);
-    let _ = match w.count {
-        0 => writeln!(out, "{trace}: no woken task ran"),
-        count => writeln!(
-            out,
-            "{trace}: woken tasks ran after {} (median), {} (99 %), {} (max); {count} wakeups",
-            human(w.p50_ns),
-            human(w.p99_ns),
-            human(w.max_ns)
-        ),
-    };
-    let from =
-        if report.from_waking { Tracepoint::Waking.name() } else { "sched_wakeup, as sched_waking was not recorded," };
-    let _ = writeln!(
-        out,
-        "  (from {from} to the switch; a wakeup counts where it ends, other intervals if wholly in the window)"
-    );
-    if report.queued_at_waking {
-        let _ = writeln!(
-            out,
-            "  (sched_wakeup was not recorded: how long a wakeup took until the task was queued is unknown)"
-        );
-    }
+    headline(&mut out, report, trace);
     head(&mut out, "all tasks");
     for m in &report.measures {
         line(&mut out, m.measure.name(), &m.summary);
@@ -282,6 +260,53 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize)
     for split in report.by_idleness.iter().filter(|s| s.summary.count > 0) {
         line(&mut out, idleness_name(split.kind), &split.summary);
     }
+    tables(&mut out, report, rows);
+    match detail {
+        Detail::Brief => brief_cases(&mut out, report, trace),
+        Detail::Full => worst(&mut out, report, trace),
+    }
+    still_waiting(&mut out, report, trace, detail);
+    let without_waking = report.without_waking.unwrap_or(0);
+    if report.from_waking && without_waking > 0 {
+        let which = match without_waking {
+            1 => "1 wakeup of which no sched_waking was seen counts".to_owned(),
+            n => format!("{n} wakeups of which no sched_waking was seen count"),
+        };
+        out.push('\n');
+        paragraph(&mut out, 0, 2, &format!("{which} from queued to run alone"));
+    }
+    let longest = report.worst.iter().find(|case| case.measure == Measure::Wakeup).or(report.worst.first());
+    if let Some(case) = longest {
+        let commands = [Next::Draw, Next::Queues, Next::Migrations];
+        trace.next(&mut out, "the longest wait", case.start_in_trace_ns, case.duration_ns, &commands);
+    }
+    out
+}
+
+fn headline(out: &mut String, report: &LatencyReport, trace: &Drawable) {
+    let w = report.of(Measure::Wakeup);
+    let headline = match w.count {
+        0 => format!("{trace}: no woken task ran"),
+        count => format!(
+            "{trace}: woken tasks ran after {} (median), {} (99 %), {} (max); {count} wakeups",
+            human(w.p50_ns),
+            human(w.p99_ns),
+            human(w.max_ns)
+        ),
+    };
+    paragraph(out, 0, 2, &headline);
+    let from =
+        if report.from_waking { Tracepoint::Waking.name() } else { "sched_wakeup, as sched_waking was not recorded," };
+    let counted = "a wakeup counts where it ends, other intervals if wholly in the window";
+    paragraph(out, 2, 3, &format!("(from {from} to the switch; {counted})"));
+    if report.queued_at_waking {
+        let unknown = "how long a wakeup took until the task was queued is unknown";
+        paragraph(out, 2, 3, &format!("(sched_wakeup was not recorded: {unknown})"));
+    }
+}
+
+/// The tables by command or task.
+fn tables(out: &mut String, report: &LatencyReport, rows: usize) {
     let name = |row: &Row| row.pid.map_or(row.command.to_string(), |pid| pid.named(row.command));
     let of = |measure: Measure| move |row: &Row| row.measures.iter().find(|m| m.measure == measure).copied();
     for (measure, title) in [(Measure::Wakeup, "wakeup latency of"), (Measure::Preempted, "waits after preemption of")]
@@ -291,57 +316,80 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, cases: usize)
         if with.is_empty() {
             continue;
         }
-        head(&mut out, title);
+        head(out, title);
         for (name, m) in with.iter().take(rows) {
-            line(&mut out, &format!("  {name}"), &m.summary);
+            line(out, &format!("  {name}"), &m.summary);
         }
         if with.len() > rows {
+            // Writing to a string cannot fail.
             let _ = writeln!(out, "  … and {} more (--rows, --json)", with.len() - rows);
         }
     }
-    worst(&mut out, report, trace, cases);
-    if let Some(wait) = report.longest_still_waiting {
-        let who = match report.still_waiting {
-            None | Some(1) => "1 task still waited at the end".to_owned(),
-            Some(n) => format!("{n} tasks still waited at the end, the longest"),
-        };
-        let _ = writeln!(
-            out,
-            "\n{who} for {} from {:.6} s: {} on CPU {}\n            {}",
-            wait.duration_ns.human(),
-            wait.start_in_trace_ns as f64 / 1e9,
-            wait.pid.named(wait.command),
-            wait.cpu,
-            trace.part(wait.start_in_trace_ns, wait.duration_ns)
-        );
-    }
-    let without_waking = report.without_waking.unwrap_or(0);
-    if report.from_waking && without_waking > 0 {
-        let which = match without_waking {
-            1 => "1 wakeup of which no sched_waking was seen counts".to_owned(),
-            n => format!("{n} wakeups of which no sched_waking was seen count"),
-        };
-        let _ = writeln!(out, "\n{which} from queued to run alone");
-    }
-    out
 }
 
-fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable, cases: usize) {
-    let who = |pid: Pid, name: sched::Comm| match pid {
+/// The task that has waited longest at the end of the window.
+fn still_waiting(out: &mut String, report: &LatencyReport, trace: &Drawable, detail: Detail) {
+    let Some(wait) = report.longest_still_waiting else { return };
+    let who = match report.still_waiting {
+        None | Some(1) => "1 task still waited at the end".to_owned(),
+        Some(n) => format!("{n} tasks still waited at the end, the longest"),
+    };
+    let (length, from) = (wait.duration_ns.human(), wait.start_in_trace_ns as f64 / 1e9);
+    let task = wait.pid.named(wait.command);
+    out.push('\n');
+    paragraph(out, 0, 2, &format!("{who} for {length} from {from:.6} s: {task} on CPU {}", wait.cpu));
+    if detail == Detail::Full {
+        trace.draw(out, CASE, wait.start_in_trace_ns, wait.duration_ns);
+    }
+}
+
+/// The waits whose longest cases are shown.
+const KINDS: [(Measure, &str); 3] = [
+    (Measure::Wakeup, "longest wakeup latencies"),
+    (Measure::New, "longest waits of new tasks"),
+    (Measure::Preempted, "longest waits after preemption"),
+];
+
+/// The indentation of what follows the first line of a case.
+const CASE: usize = 5;
+
+fn task_name(pid: Pid, name: Comm) -> String {
+    match pid {
         Pid::IDLE => "the idle task".to_owned(),
         pid => pid.named(name),
-    };
-    for (measure, title) in [
-        (Measure::Wakeup, "longest wakeup latencies"),
-        (Measure::New, "longest waits of new tasks"),
-        (Measure::Preempted, "longest waits after preemption"),
-    ] {
-        let found: Vec<&Case> = report.worst.iter().filter(|c| c.measure == measure).take(cases).collect();
-        if found.is_empty() {
+    }
+}
+
+/// A line for each of the longest cases.
+fn brief_cases(out: &mut String, report: &LatencyReport, trace: &Drawable) {
+    for (measure, title) in KINDS {
+        let mut cases = report.worst.iter().filter(|c| c.measure == measure).take(CASES).peekable();
+        if cases.peek().is_none() {
             continue;
         }
-        let _ = writeln!(out, "\n{title}:");
-        for c in found {
+        out.extend(["\n", title, ":\n"]);
+        case_head(out, "idle  task");
+        for c in cases {
+            let (task, behind) = (task_name(c.pid, c.command), task_name(c.behind, c.behind_command));
+            let text = format!("{:>4}  {task} on CPU {} behind {behind}", c.idle_cpus, c.queued_on);
+            case(out, c.start_in_trace_ns, c.duration_ns, &text);
+        }
+    }
+    if !report.worst.is_empty() {
+        out.push_str("  (idle: CPUs that idled when the task was queued)\n");
+        trace.draw_any(out);
+    }
+}
+
+/// All cases that were kept.
+fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable) {
+    for (measure, title) in KINDS {
+        let mut cases = report.worst.iter().filter(|c| c.measure == measure).peekable();
+        if cases.peek().is_none() {
+            continue;
+        }
+        out.extend(["\n", title, ":\n"]);
+        for c in cases {
             let start = c.start_in_trace_ns;
             let waker = match c.waker {
                 None => String::new(),
@@ -353,18 +401,17 @@ fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable, cases: usiz
                 1 => "1 CPU idled".to_owned(),
                 n => format!("{n} CPUs idled"),
             };
-            let _ = writeln!(
-                out,
-                "  {:>9} from {:.6} s: {}{waker}; queued on CPU {} behind {} ({idle}), ran on CPU {} after {}",
+            let (task, behind) = (task_name(c.pid, c.command), task_name(c.behind, c.behind_command));
+            let line = format!(
+                "  {:>9} from {:.6} s: {task}{waker}; queued on CPU {} behind {behind} ({idle}), ran on CPU {} after {}",
                 c.duration_ns.human(),
                 start as f64 / 1e9,
-                who(c.pid, c.command),
                 c.queued_on,
-                who(c.behind, c.behind_command),
                 c.ran_on,
-                who(c.after, c.after_command)
+                task_name(c.after, c.after_command)
             );
-            let _ = writeln!(out, "            {}", trace.part(start, c.duration_ns));
+            paragraph(out, 0, CASE, &line);
+            trace.draw(out, CASE, start, c.duration_ns);
         }
     }
 }

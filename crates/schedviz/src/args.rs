@@ -11,6 +11,7 @@ use sched::{ChosenCpus, Cpu, Dur, Pid, SchedState, TaskFilter, Topology, Ts, Win
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
+use timeline::text::Detail;
 use tracedat::{Options, Trace, Where};
 
 /// How to read the trace
@@ -103,21 +104,19 @@ impl ReadArgs {
         None
     }
 
-    /// A trace of this length as texts name it. The command that draws it reads it in the same way, and knows the same
-    /// machine.
+    /// A trace of this length as texts name it. The commands on it read it in the same way, with the same topology.
     pub(crate) fn drawable(&self, path: &Path, window: &WindowArgs, length: Dur) -> Drawable {
-        let mut command = String::from("schedviz dat2graph");
-        add_word(&mut command, "", Some(path));
-        add_word(&mut command, "--buffer ", self.buffer.as_ref());
-        add_word(&mut command, "--clock ", self.clock.as_ref());
-        add_word(&mut command, "--clock-hz ", self.clock_hz.map(|hz| hz.to_string()));
-        if self.host_time {
-            command.push_str(" --host-time");
-        }
-        add_word(&mut command, "--topology ", window.topology.as_ref());
-        add_word(&mut command, "--order ", window.order.map(OrderArg::name));
+        let options = [
+            word("--buffer ", self.buffer.as_ref()),
+            word("--clock ", self.clock.as_ref()),
+            word("--clock-hz ", self.clock_hz.map(|hz| hz.to_string())),
+            self.host_time.then(|| "--host-time".to_owned()),
+            word("--topology ", window.topology.as_ref()),
+            word("--order ", window.order.map(OrderArg::name)),
+        ];
+        let arguments = word("", Some(path)).into_iter().chain(options.into_iter().flatten());
         let name = sched::event::escape(path.as_os_str().as_encoded_bytes());
-        Drawable::new(name, command, length)
+        Drawable::new(name, arguments.collect(), length)
     }
 }
 
@@ -134,11 +133,9 @@ fn frequency(text: &str) -> Result<u64, String> {
     hz.ok_or_else(|| "a frequency is a whole number of Hz, as 2394374000 or 2394.374MHz".to_owned())
 }
 
-/// Adds to a command line what is given, with the option in front that it is given by.
-fn add_word(command: &mut String, option: &str, word: Option<impl AsRef<OsStr>>) {
-    if let Some(word) = word {
-        command.extend([" ", option, &shell_word(word.as_ref())]);
-    }
+/// A word of a command line behind its option, if it is given.
+fn word(option: &str, word: Option<impl AsRef<OsStr>>) -> Option<String> {
+    word.map(|word| format!("{option}{}", shell_word(word.as_ref())))
 }
 
 /// The file name of a trace, fit to be printed.
@@ -443,6 +440,20 @@ pub(crate) fn length(name: &str, text: &str) -> Result<Dur> {
     }
 }
 
+/// How much to print
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct DetailArgs {
+    /// Print every case that is kept with all that is known of it, not only a line for each of the longest
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl DetailArgs {
+    pub(crate) fn detail(self) -> Detail {
+        if self.verbose { Detail::Full } else { Detail::Brief }
+    }
+}
+
 /// The width of the terminal; a hundred columns where there is none.
 pub(crate) fn terminal_width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
@@ -458,7 +469,7 @@ pub(crate) fn repeatable(arguments: impl Iterator<Item = std::ffi::OsString>) ->
         let text = sched::event::escape(argument.as_encoded_bytes());
         match &*text {
             "--threads" | "-o" | "--output" | "--color" | "--format" | "--dpi" => drop(arguments.next()),
-            "-q" | "--quiet" | "--json" => {}
+            "-q" | "--quiet" | "--json" | "-v" | "--verbose" => {}
             t if ["--threads=", "--output=", "--color=", "--format=", "--dpi="].iter().any(|p| t.starts_with(p)) => {}
             t if t.starts_with("-o") && !t.starts_with("--") => {}
             t if words.len() < 64 => words.push(quoted(t)),
@@ -499,9 +510,11 @@ mod tests {
             messages: Messages::default(),
         };
         let window = WindowArgs { order: Some(OrderArg::Llc), min: Some("7".into()), ..WindowArgs::default() };
-        let part = read.drawable(Path::new("my trace.dat"), &window, Dur(5_000_000_000)).part(1_000_000_000, Dur(0));
-        let expected = "schedviz dat2graph 'my trace.dat' --buffer top --clock-hz 2000000 --order llc";
-        assert_eq!(part, format!("{expected} --min 0.999999 --max 1.000001"));
+        let mut drawn = String::new();
+        let trace = read.drawable(Path::new("my trace.dat"), &window, Dur(5_000_000_000));
+        trace.draw(&mut drawn, 0, 1_000_000_000, Dur(0));
+        let expected = "schedviz dat2graph 'my trace.dat' --buffer top --clock-hz 2000000 \\\n   --order llc";
+        assert_eq!(drawn, format!("{expected} --min 0.999999 --max 1.000001\n"));
     }
 
     #[test]

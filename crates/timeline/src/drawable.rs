@@ -1,36 +1,97 @@
-//! A trace as texts name it, with the command that draws a part of it.
+//! A trace as texts name it, with the commands that show a part of it.
 
+use crate::text::COLUMNS;
 use sched::Dur;
 use std::fmt;
 
-/// A trace by its name. A text about a part of it has the command that draws that part, to be copied and run.
+/// A trace by its name, with commands on it to be copied and run. They read it as the user did.
 #[derive(Clone, Debug)]
 pub struct Drawable {
     name: String,
-    command: String,
+    arguments: Vec<String>,
     length: Dur,
 }
 
+/// A command that answers what a reader of a report would ask next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Draw what each CPU ran during a case.
+    Draw,
+    /// Print the run queues in the middle of a case.
+    Queues,
+    /// Give the causes of the migrations during a case.
+    Migrations,
+    /// Divide the waiting and the idling during a case by how they began and ended.
+    Why,
+}
+
 impl Drawable {
-    /// A trace of this name and length, all of which `command` draws.
-    pub fn new(name: impl Into<String>, command: impl Into<String>, length: Dur) -> Drawable {
-        Drawable { name: name.into(), command: command.into(), length }
+    /// A trace of this name and length. `arguments`: its path and the options that it is read with, each with its
+    /// value, as a shell takes them.
+    pub fn new(name: impl Into<String>, arguments: Vec<String>, length: Dur) -> Drawable {
+        Drawable { name: name.into(), arguments, length }
     }
 
-    /// The command that draws what began so many nanoseconds after the start of the trace and lasted so long, with a
-    /// quarter more of it on either side, a microsecond at least, where the trace has that.
-    pub fn part(&self, start_ns: u64, length: Dur) -> String {
+    /// The arguments for a window of what began `start_ns` nanoseconds after the start of the trace and lasted for
+    /// `length`, with a quarter more of it on either side, a microsecond at least, where the trace has that.
+    pub fn window(&self, start_ns: u64, length: Dur) -> [String; 2] {
         let margin = (length.0 / 4).max(1_000);
         let end = start_ns.saturating_add(length.0);
         // A microsecond after the end, so that rounding to microseconds leaves the last event in.
         let last = end.max(self.length.0.saturating_add(1_000));
         let (from, to) = (start_ns.saturating_sub(margin), end.saturating_add(margin).min(last));
-        format!("{} --min {:.6} --max {:.6}", self.command, from as f64 / 1e9, to as f64 / 1e9)
+        [format!("--min {:.6}", from as f64 / 1e9), format!("--max {:.6}", to as f64 / 1e9)]
     }
 
-    /// The command that draws a part of the trace, with words in place of the times.
-    pub fn any_part(&self) -> String {
-        format!("{} --min START --max END", self.command)
+    /// Adds a command on this trace, such as `dat2graph`, with further arguments. A backslash continues a line that
+    /// would be longer than a report's.
+    pub fn command(&self, out: &mut String, indent: usize, command: &str, more: &[String]) {
+        let mut line = format!("{:indent$}schedviz {command}", "");
+        let mut words = self.arguments.iter().chain(more).peekable();
+        while let Some(word) = words.next() {
+            // Behind the last word there is no backslash.
+            let room = if words.peek().is_some() { COLUMNS - " \\".len() } else { COLUMNS };
+            if line.chars().count() + 1 + word.chars().count() > room {
+                out.extend([&*line, " \\\n"]);
+                line = format!("{:width$}", "", width = indent + 3);
+            }
+            line.extend([" ", word]);
+        }
+        out.extend([&*line, "\n"]);
+    }
+
+    /// Adds the command that draws a case.
+    pub fn draw(&self, out: &mut String, indent: usize, start_ns: u64, length: Dur) {
+        self.command(out, indent, "dat2graph", &self.window(start_ns, length));
+    }
+
+    /// Adds the command that draws any of the cases above, with a placeholder for the window.
+    pub fn draw_any(&self, out: &mut String) {
+        out.push_str("\nTo draw one of them, with a little more on either side:\n");
+        self.command(out, 2, "dat2graph", &["--min START".to_owned(), "--max END".to_owned()]);
+    }
+
+    /// Adds commands on a case, which `name` names, such as *the longest episode*.
+    pub fn next(&self, out: &mut String, name: &str, start_ns: u64, length: Dur, commands: &[Next]) {
+        out.extend(["\nNext, on ", name, ":\n"]);
+        let window = self.window(start_ns, length);
+        let with = |option: &str| {
+            let mut more = vec![option.to_owned()];
+            more.extend(window.clone());
+            more
+        };
+        for next in commands {
+            match next {
+                Next::Draw => self.command(out, 2, "dat2graph", &window),
+                Next::Queues => {
+                    let middle = start_ns.saturating_add(length.0 / 2) as f64 / 1e9;
+                    let at = if length.0 < 4_000 { format!("{middle:.9}") } else { format!("{middle:.6}") };
+                    self.command(out, 2, "stepper", &[format!("--at {at}"), "--text".to_owned()]);
+                }
+                Next::Migrations => self.command(out, 2, "events", &with("--balance")),
+                Next::Why => self.command(out, 2, "why", &window),
+            }
+        }
     }
 }
 
@@ -44,14 +105,38 @@ impl fmt::Display for Drawable {
 mod tests {
     use super::*;
 
+    fn trace(arguments: &[&str]) -> Drawable {
+        Drawable::new("a.dat", arguments.iter().map(|word| (*word).to_owned()).collect(), Dur(7_000_000_000))
+    }
+
     #[test]
     fn a_part_has_something_around_it() {
-        let trace = Drawable::new("a.dat", "draw a.dat", Dur(7_000_000_000));
-        assert_eq!(trace.part(2_000_000_000, Dur(4_000_000)), "draw a.dat --min 1.999000 --max 2.005000");
-        assert_eq!(trace.part(500, Dur(8)), "draw a.dat --min 0.000000 --max 0.000002");
-        let to_the_end = "draw a.dat --min 5.125000 --max 7.000001";
-        assert_eq!(trace.part(5_500_000_000, Dur(1_499_999_999)), to_the_end);
-        assert_eq!(trace.any_part(), "draw a.dat --min START --max END");
-        assert_eq!(trace.to_string(), "a.dat");
+        let drawn = |start, length| {
+            let mut out = String::new();
+            trace(&["a.dat"]).draw(&mut out, 0, start, Dur(length));
+            out
+        };
+        assert_eq!(drawn(2_000_000_000, 4_000_000), "schedviz dat2graph a.dat --min 1.999000 --max 2.005000\n");
+        assert_eq!(drawn(500, 8), "schedviz dat2graph a.dat --min 0.000000 --max 0.000002\n");
+        let to_the_end = "schedviz dat2graph a.dat --min 5.125000 --max 7.000001\n";
+        assert_eq!(drawn(5_500_000_000, 1_499_999_999), to_the_end);
+        assert_eq!(trace(&[]).to_string(), "a.dat");
+    }
+
+    #[test]
+    fn a_long_command_goes_on_behind_a_backslash() {
+        let mut out = String::new();
+        let all = [Next::Draw, Next::Queues, Next::Migrations];
+        trace(&["a.dat", "--topology 'a folder/cpus.txt'"]).next(&mut out, "it", 1_000_000, Dur(2_000), &all);
+        let expected = "
+Next, on it:
+  schedviz dat2graph a.dat --topology 'a folder/cpus.txt' --min 0.000999 \\
+      --max 0.001003
+  schedviz stepper a.dat --topology 'a folder/cpus.txt' --at 0.001001000 \\
+      --text
+  schedviz events a.dat --topology 'a folder/cpus.txt' --balance \\
+      --min 0.000999 --max 0.001003
+";
+        assert_eq!(out, expected);
     }
 }

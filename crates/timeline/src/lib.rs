@@ -14,12 +14,13 @@ pub mod scale;
 mod sheet;
 mod steps;
 pub mod strips;
+pub mod text;
 mod turns;
 
 pub use axis::{Axis, Measure};
 pub use columns::{Class, Columns, Piece};
 pub use division::Division;
-pub use drawable::Drawable;
+pub use drawable::{Drawable, Next};
 pub use lanes::LaneLayout;
 pub use page::{LegendEntry, Page, Swatch};
 pub use palette::PALETTE;

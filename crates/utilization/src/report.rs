@@ -6,7 +6,8 @@ use sched::{Cpu, Dur, Ts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use timeline::Drawable;
+use timeline::text::{CASES, Detail, case, case_head, paragraph};
+use timeline::{Drawable, Next};
 
 /// The time of each class, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -285,63 +286,85 @@ impl Heat {
     }
 }
 
-/// A line of percentages.
-fn line(out: &mut String, name: &str, shares: &Shares, shown: &[Class]) {
-    let total = shares.total().max(1) as f64;
-    let all = shares.all();
-    // Writing to a string cannot fail.
-    let _ = write!(out, "{name:>12} {:>8.2}", 100.0 * shares.busy() as f64 / total);
-    for class in shown {
-        let _ = write!(out, " {:>8.2}", 100.0 * all[*class as usize] as f64 / total);
-    }
-    out.push('\n');
+/// The columns of a table: classes, each in this width. Where many occur, cells are narrow and have one digit.
+struct Table {
+    classes: Vec<Class>,
+    width: usize,
 }
 
-fn head(out: &mut String, name: &str, shown: &[Class]) {
-    let _ = write!(out, "\n{name:>12} {:>8}", "%busy");
-    for class in shown {
-        let _ = write!(out, " {:>8}", format!("%{}", class.name()));
+impl Table {
+    /// The classes that occur, and idle time.
+    fn of(all: &Shares) -> Table {
+        let time = all.all();
+        let occurs = |class: &Class| time[*class as usize] > 0 || *class == Class::Idle;
+        let classes: Vec<Class> = Class::ALL.into_iter().filter(occurs).collect();
+        let width = if classes.len() > 7 { 5 } else { 7 };
+        Table { classes, width }
     }
-    out.push('\n');
+
+    fn head(&self, out: &mut String, name: &str) {
+        let width = self.width;
+        // Writing to a string cannot fail.
+        let _ = write!(out, "\n{name:>11} {:>width$}", "%busy");
+        for class in &self.classes {
+            let name: String = class.name().chars().take(width - 1).collect();
+            let _ = write!(out, " {:>width$}", format!("%{name}"));
+        }
+        out.push('\n');
+    }
+
+    /// A line of percentages.
+    fn line(&self, out: &mut String, name: &str, shares: &Shares) {
+        let (total, all) = (shares.total().max(1) as f64, shares.all());
+        let busy = std::iter::once(shares.busy());
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{name:>11}");
+        for time in busy.chain(self.classes.iter().map(|class| all[*class as usize])) {
+            let (width, digits) = (self.width, if self.width > 5 { 2 } else { 1 });
+            let _ = write!(out, " {:>width$.digits$}", 100.0 * time as f64 / total);
+        }
+        out.push('\n');
+    }
 }
 
 /// The report for people; `trace` is the file as the command line has it.
-pub fn text(report: &UtilizationReport, trace: &Drawable, per_cpu: bool) -> String {
+pub fn text(report: &UtilizationReport, trace: &Drawable, per_cpu: bool, detail: Detail) -> String {
     let mut out = String::new();
     let total = report.all.total().max(1) as f64;
     let busy = 100.0 * report.all.busy() as f64 / total;
-    let _ = match report.all.app_ns {
-        Some(ns) => {
-            let application = 100.0 * ns as f64 / total;
-            writeln!(out, "{trace}: the CPUs were busy {busy:.2} % of the time, for the application {application:.2} %")
-        }
-        None => writeln!(out, "{trace}: the CPUs were busy {busy:.2} % of the time, for the application unknown"),
-    };
+    let application =
+        report.all.app_ns.map_or("unknown".to_owned(), |ns| format!("{:.2} %", 100.0 * ns as f64 / total));
+    let headline = format!("{trace}: the CPUs were busy {busy:.2} % of the time, for the application {application}");
+    paragraph(&mut out, 0, 2, &headline);
     if let Some(why) = &report.application_unknown {
-        let _ = writeln!(out, "  ({why})");
+        paragraph(&mut out, 2, 3, &format!("({why})"));
     }
-    let never = report.all.all();
-    let shown: Vec<Class> =
-        Class::ALL.into_iter().filter(|class| never[*class as usize] > 0 || *class == Class::Idle).collect();
-    head(&mut out, "from, s", &shown);
+    let table = Table::of(&report.all);
+    table.head(&mut out, "from, s");
     for row in &report.intervals {
-        line(&mut out, &format!("{:.6}", row.start_in_trace_ns as f64 / 1e9), &row.shares, &shown);
+        table.line(&mut out, &format!("{:.6}", row.start_in_trace_ns as f64 / 1e9), &row.shares);
     }
-    line(&mut out, "all", &report.all, &shown);
+    table.line(&mut out, "all", &report.all);
     if !report.nodes.is_empty() {
-        head(&mut out, "node", &shown);
-        report.nodes.iter().for_each(|row| line(&mut out, &row.node.to_string(), &row.shares, &shown));
+        table.head(&mut out, "node");
+        report.nodes.iter().for_each(|row| table.line(&mut out, &row.node.to_string(), &row.shares));
     }
     if per_cpu {
-        head(&mut out, "CPU", &shown);
-        report.cpus.iter().for_each(|row| line(&mut out, &row.cpu.to_string(), &row.shares, &shown));
+        table.head(&mut out, "CPU");
+        report.cpus.iter().for_each(|row| table.line(&mut out, &row.cpu.to_string(), &row.shares));
     }
-    situations(&mut out, report, trace);
+    idling(&mut out, report, trace, detail);
+    herds(&mut out, report, detail);
     if !report.interrupts_recorded {
-        let _ = writeln!(
-            out,
-            "\nInterrupts were not recorded (-e irq): they count for what they interrupted. Which tasks are\nSCHED_IDLE or SCHED_BATCH is not in a trace: they count as what they are otherwise."
-        );
+        let interrupts = "Interrupts were not recorded (-e irq): they count for what they interrupted.";
+        let classes =
+            "Which tasks are SCHED_IDLE or SCHED_BATCH is not in a trace: they count as what they are otherwise.";
+        out.push('\n');
+        paragraph(&mut out, 0, 0, &format!("{interrupts} {classes}"));
+    }
+    if let Some(longest) = report.idling.first() {
+        let commands = [Next::Draw, Next::Queues, Next::Why];
+        trace.next(&mut out, "the longest of these times", longest.start_in_trace_ns, longest.duration_ns, &commands);
     }
     out
 }
@@ -350,54 +373,58 @@ fn times(n: u64) -> String {
     if n == 1 { "once".into() } else { format!("{n} times") }
 }
 
-/// The two situations of the idle-scheduling talk.
-fn situations(out: &mut String, report: &UtilizationReport, trace: &Drawable) {
+/// CPUs that idled for long beside overloaded ones.
+fn idling(out: &mut String, report: &UtilizationReport, trace: &Drawable, detail: Detail) {
     let interval = report.balance_interval_ns.human();
+    out.push('\n');
     if report.idling_episodes == 0 {
-        let _ = writeln!(out, "\nNo CPU idled beside an overloaded one for more than {interval}.");
-    } else {
-        let _ = writeln!(
-            out,
-            "\nCPUs idled beside overloaded ones for more than {interval}: {}, {} in all. The longest:",
-            times(report.idling_episodes),
-            Dur(report.idling_ns).human()
-        );
-        for e in report.idling.iter().take(5) {
-            let start = e.start_in_trace_ns;
-            let _ = writeln!(
-                out,
-                "  {:>9} from {:.6} s: {} idle, {} overloaded\n            {}",
-                e.duration_ns.human(),
-                start as f64 / 1e9,
-                e.idle,
-                e.overloaded,
-                trace.part(start, e.duration_ns)
-            );
-        }
-    }
-    if report.herds.is_empty() {
-        let _ = writeln!(out, "No herd: never did four queued tasks leave one CPU for one other within a millisecond.");
+        paragraph(out, 0, 2, &format!("No CPU idled beside an overloaded one for more than {interval}."));
         return;
     }
+    let (number, all) = (times(report.idling_episodes), Dur(report.idling_ns).human());
+    let headline = format!("CPUs idled beside overloaded ones for more than {interval}: {number}, {all} in all.");
+    paragraph(out, 0, 2, &format!("{headline} The longest:"));
+    case_head(out, "CPUs");
+    for e in report.idling.iter().take(if detail == Detail::Brief { CASES } else { 5 }) {
+        case(out, e.start_in_trace_ns, e.duration_ns, &format!("{} idle, {} overloaded", e.idle, e.overloaded));
+        if detail == Detail::Full {
+            trace.draw(out, 5, e.start_in_trace_ns, e.duration_ns);
+        }
+    }
+    if detail == Detail::Brief {
+        trace.draw_any(out);
+    }
+}
+
+/// Many queued tasks that left one CPU for one other at once.
+fn herds(out: &mut String, report: &UtilizationReport, detail: Detail) {
+    out.push('\n');
+    if report.herds.is_empty() {
+        let none = "No herd: never did four queued tasks leave one CPU for one other within a millisecond.";
+        paragraph(out, 0, 2, none);
+        return;
+    }
+    let herd = "four or more queued tasks that leave one CPU for one other within a millisecond";
+    paragraph(out, 0, 2, &format!("Herd migrations ({herd}): {}", report.herds.len()));
+    // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "Herd migrations (four or more queued tasks that leave one CPU for one other within a millisecond): {}",
-        report.herds.len()
+        "{:>13} {:>6} {:>9} {:>7} {:>9} {:>7} {:>13}",
+        "from, s", "tasks", "from CPU", "to CPU", "within", "queue", "drained after"
     );
-    for h in report.herds.iter().take(10) {
+    for h in report.herds.iter().take(if detail == Detail::Brief { CASES } else { 10 }) {
+        let drained = h.drained_after_ns.map_or("not".to_owned(), Dur::human);
         let _ = writeln!(
             out,
-            "  {:.6} s: {} tasks from CPU {} to CPU {} within {}; {} waited there then, {}",
+            "{:>13.6} {:>6} {:>9} {:>7} {:>9} {:>7} {drained:>13}",
             h.start_in_trace_ns as f64 / 1e9,
             h.herd.tasks,
-            h.herd.orig,
-            h.herd.dest,
+            h.herd.orig.to_string(),
+            h.herd.dest.to_string(),
             h.herd.end.since(h.herd.start).human(),
-            h.queue,
-            match h.drained_after_ns {
-                Some(after) => format!("at most one after {} more", after.human()),
-                None => "until the end".to_owned(),
-            }
+            h.queue
         );
     }
+    let meaning = "queue: tasks that waited on the target CPU then; drained after: the time until at most one waited";
+    paragraph(out, 2, 3, &format!("({meaning})"));
 }

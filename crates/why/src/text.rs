@@ -97,7 +97,7 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
     table(&mut out, "waiting in violation", waiting, most);
     table(&mut out, "idling in violation", idling, most);
     if !waiting.rows.is_empty() {
-        let _ = writeln!(out, "\nto draw a case: {}", trace.any_part());
+        trace.draw_any(&mut out);
     }
     missed(&mut out, report);
     out

@@ -25,7 +25,7 @@ pub use bounds::{Bounds, RigorousBounds};
 pub use figure::{Runs, figure};
 pub use judge::{Limits, judge};
 pub use reactions::{Held, LONG_REACTION, Reaction};
-pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Unknown, Violation, table, text};
+pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Unknown, Violation, next, table, text};
 pub use run_figure::{Look, run_figure};
 pub use strips::Strip;
 

@@ -8,7 +8,8 @@ use sched::topology::{Distance, shorten_cpu_list};
 use sched::{Cpu, Diagnostic, Dur, SchedState, Topology, Tracepoint, Ts};
 use serde::Serialize;
 use std::fmt::Write;
-use timeline::Drawable;
+use timeline::text::{CASES, Detail, case, case_head, paragraph};
+use timeline::{Drawable, Next};
 
 /// One way of counting waiters, measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,8 +58,8 @@ pub struct ByDistance {
 
 impl ByDistance {
     fn of(ns: [u64; 4], topology: &Topology) -> ByDistance {
-        let told = topology.distances();
-        let [smt, llc, node, _] = std::array::from_fn(|at| told[at].then_some(ns[at]));
+        let known = topology.distances();
+        let [smt, llc, node, _] = std::array::from_fn(|at| known[at].then_some(ns[at]));
         ByDistance { smt, llc, node, machine: ns[3] }
     }
 }
@@ -365,29 +366,67 @@ fn at_least(min: Dur) -> String {
     }
 }
 
-/// The report of one trace, for people. Each episode comes with the command that draws it.
-pub fn text(report: &Report, trace: &Drawable) -> String {
+/// The report of one trace, for people: in brief, or with every case that was kept.
+pub fn text(report: &Report, trace: &Drawable, detail: Detail) -> String {
     let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "{trace}: work conservation is {}", headline(report));
+    paragraph(&mut out, 0, 2, &format!("{trace}: work conservation is {}", headline(report)));
     if let Some(why) = &report.selection_unknown {
-        let _ = writeln!(out, "  ({why})");
+        paragraph(&mut out, 2, 3, &format!("({why})"));
     }
     let which = match report.waiters {
         Waiters::All => "every waiting task counts",
-        Waiters::Movable => "tasks that wait, without kernel threads bound to their CPU",
-        Waiters::Application => "waiting tasks of the application",
+        Waiters::Movable => "waiting tasks but for kernel threads bound to their CPU count",
+        Waiters::Application => "waiting tasks of the application count",
     };
-    let _ = writeln!(
-        out,
-        "  (some CPU idles with nobody waiting while on another that is busy a task waits;\n   {which}; episodes of {})",
-        at_least(report.min_episode_ns)
-    );
-    if report.by_min_episode.is_some() {
-        let _ =
-            writeln!(out, "\n{:>12} {:>9} {:>10} {:>14} {:>9}", "episodes", "time", "capacity", "threads", "number");
+    let least = at_least(report.min_episode_ns);
+    let meaning = "some CPU idles without a waiting task while on another, busy CPU a task waits";
+    paragraph(&mut out, 2, 3, &format!("({meaning}; {which}; episodes of {least})"));
+    by_length(&mut out, report);
+    let application = report.application.as_ref().map_or("unknown".into(), |v| format!("{:.2} %", v.percent));
+    let (all, movable) = (report.all.percent, report.movable.percent);
+    out.push('\n');
+    let counted = format!("waiters counted: all {all:.2} %, movable {movable:.2} %, application {application}");
+    paragraph(&mut out, 0, 2, &counted);
+    if let Some(d) = report.violation.as_ref().and_then(|v| v.by_distance) {
+        let places = [("on the same core", d.smt), ("under the same LLC", d.llc), ("in the same node", d.node)];
+        let places = places.into_iter().filter_map(|(place, ns)| Some((place, ns?))).chain([("beyond", d.machine)]);
+        let places: Vec<String> =
+            places.map(|(place, ns)| format!("{place} {:.2} %", percent(ns, report.window_ns.0))).collect();
+        paragraph(&mut out, 0, 2, &format!("nearest idle CPU: {} of the time", places.join(", ")));
     }
-    for row in report.by_min_episode.iter().flatten() {
+    let busy = format!(
+        "{} CPUs {:.1} % busy; on average {:.2} tasks ran and {:.2} waited",
+        report.cpus.observed, report.busy_percent, report.mean_running, report.mean_waiting
+    );
+    paragraph(&mut out, 0, 2, &busy);
+    let life = if report.elapsed_is_command { "the traced command ran for" } else { "the window is" };
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{life} {:.6} s", report.elapsed_ns.seconds());
+    match detail {
+        Detail::Brief => brief_cases(&mut out, report, trace),
+        Detail::Full => {
+            episodes(&mut out, report, trace);
+            reactions(&mut out, report, trace);
+        }
+    }
+    out
+}
+
+/// The commands that show more of the longest episode.
+pub fn next(report: &Report, trace: &Drawable) -> String {
+    let mut out = String::new();
+    if let Some(e) = report.longest().first() {
+        let commands = [Next::Draw, Next::Queues, Next::Why];
+        trace.next(&mut out, "the longest episode", e.start_in_trace_ns, e.duration_ns, &commands);
+    }
+    out
+}
+
+fn by_length(out: &mut String, report: &Report) {
+    let Some(rows) = &report.by_min_episode else { return };
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n{:>12} {:>9} {:>10} {:>14} {:>9}", "episodes", "time", "capacity", "threads", "number");
+    for row in rows {
         let threads = format!("{:.6} s", row.totals.thread_ns as f64 / 1e9);
         let _ = writeln!(
             out,
@@ -398,35 +437,42 @@ pub fn text(report: &Report, trace: &Drawable) -> String {
             row.totals.episodes
         );
     }
-    let application = report.application.as_ref().map_or("unknown".into(), |v| format!("{:.2} %", v.percent));
-    let _ = writeln!(
-        out,
-        "\nwaiters counted: all {:.2} %, movable {:.2} %, application {application}",
-        report.all.percent, report.movable.percent
-    );
-    if let Some(d) = report.violation.as_ref().and_then(|v| v.by_distance) {
-        let told = [("on the same core", d.smt), ("under the same LLC", d.llc), ("in the same node", d.node)];
-        let told = told.into_iter().filter_map(|(place, ns)| Some((place, ns?))).chain([("beyond", d.machine)]);
-        let told: Vec<String> =
-            told.map(|(place, ns)| format!("{place} {:.2} %", percent(ns, report.window_ns.0))).collect();
-        let _ = writeln!(out, "nearest idle CPU: {} of the time", told.join(", "));
+}
+
+/// A line for each of the longest cases.
+fn brief_cases(out: &mut String, report: &Report, trace: &Drawable) {
+    let and_more = |more: usize| if more > 0 { format!(" and {more} more") } else { String::new() };
+    if !report.longest().is_empty() {
+        out.push_str("\nThe longest episodes:\n");
+        case_head(out, "idle CPUs   waiting tasks");
     }
-    let _ = writeln!(
-        out,
-        "{} CPUs {:.1} % busy; on average {:.2} tasks ran and {:.2} waited",
-        report.cpus.observed, report.busy_percent, report.mean_running, report.mean_waiting
-    );
-    let life = if report.elapsed_is_command { "the traced command ran for" } else { "the window is" };
-    let _ = writeln!(out, "{life} {:.6} s", report.elapsed_ns.seconds());
-    episodes(&mut out, report, trace);
-    reactions(&mut out, report, trace);
-    out
+    for e in report.longest().iter().take(CASES) {
+        let first =
+            e.scene.waiting.first().map_or(String::new(), |w| format!("{} on CPU {}", w.pid.named(w.command), w.cpu));
+        let more = and_more(e.scene.waiting.len().saturating_sub(1));
+        let text = format!("{:<11} {first}{more}", shorten_cpu_list(&e.scene.idle, 3));
+        case(out, e.start_in_trace_ns, e.duration_ns, &text);
+    }
+    if report.long_reactions > 0 {
+        out.push('\n');
+        paragraph(out, 0, 2, &format!("{}:", long_reactions(report)));
+        case_head(out, "idle CPU    tasks that wait for it");
+    }
+    for r in report.reactions.iter().take(CASES) {
+        let first = r.waiting.first().map_or(String::new(), |held| held.pid.named(held.command));
+        let more = and_more(r.waiting.len().saturating_sub(1));
+        case(out, r.start_in_trace_ns, r.duration_ns, &format!("{:<11} {first}{more}", r.cpu.to_string()));
+    }
+    if !report.longest().is_empty() || report.long_reactions > 0 {
+        trace.draw_any(out);
+    }
 }
 
 fn episodes(out: &mut String, report: &Report, trace: &Drawable) {
     if report.longest().is_empty() {
         return;
     }
+    // Writing to a string cannot fail.
     let _ = writeln!(out, "\nThe longest episodes:");
     for e in report.longest() {
         let distance = match e.scene.distance {
@@ -436,25 +482,25 @@ fn episodes(out: &mut String, report: &Report, trace: &Drawable) {
             Some(Distance::Node) => ", nearest in the same node",
             Some(Distance::Machine) => ", nearest in another node",
         };
-        let _ = writeln!(
-            out,
-            "  {:>10} from {:.6} s: {}{distance}",
-            e.duration_ns.human(),
-            e.start_in_trace_ns as f64 / 1e9,
-            who_idles(&e.scene)
-        );
+        let (length, from) = (e.duration_ns.human(), e.start_in_trace_ns as f64 / 1e9);
+        let line = format!("  {length:>10} from {from:.6} s: {}{distance}", who_idles(&e.scene));
+        paragraph(out, 0, CASE, &line);
         for w in e.scene.waiting.iter().take(4) {
             let (who, behind) = (w.pid.named(w.command), w.behind_pid.named(w.behind));
-            let _ = writeln!(out, "{:14}{who} waits on CPU {} behind {behind}", "", w.cpu);
+            paragraph(out, CASE, CASE + 2, &format!("{who} waits on CPU {} behind {behind}", w.cpu));
         }
         more(out, e.scene.waiting.len().saturating_sub(4));
-        let _ = writeln!(out, "{:14}{}", "", trace.part(e.start_in_trace_ns, e.duration_ns));
+        trace.draw(out, CASE, e.start_in_trace_ns, e.duration_ns);
     }
 }
 
+/// The indentation of what follows the first line of a case.
+const CASE: usize = 5;
+
 fn more(out: &mut String, tasks: usize) {
     if tasks > 0 {
-        let _ = writeln!(out, "{:14}and {tasks} more {}", "", if tasks == 1 { "task" } else { "tasks" });
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{:CASE$}and {tasks} more {}", "", if tasks == 1 { "task" } else { "tasks" });
     }
 }
 
@@ -474,64 +520,81 @@ pub(crate) fn idle_and_waiting(scene: &Scene) -> String {
     format!("{}, {}{more}", who_idles(scene), waiting.join(", "))
 }
 
+/// How often CPUs idled for long although a task waited for them.
+fn long_reactions(report: &Report) -> String {
+    let times = match report.long_reactions {
+        1 => "Once".to_owned(),
+        times => format!("{times} times, {} in all,", report.long_reactions_ns.human()),
+    };
+    format!(
+        "{times} a CPU idled for over 1 ms although a task waited for it (throttled, forced idle by core scheduling, a \
+         virtual CPU that its host did not run, or misunderstood)"
+    )
+}
+
 fn reactions(out: &mut String, report: &Report, trace: &Drawable) {
     if report.long_reactions == 0 {
         return;
     }
-    let _ = writeln!(
-        out,
-        "\n{} a CPU idled for over 1 ms although a task waited for it\n  \
-         (throttled, forced idle by core scheduling, a virtual CPU that its host did not\n   \
-         run, or misunderstood):",
-        match report.long_reactions {
-            1 => "Once".to_owned(),
-            times => format!("{times} times, {} in all,", report.long_reactions_ns.human()),
-        }
-    );
+    out.push('\n');
+    paragraph(out, 0, 2, &format!("{}:", long_reactions(report)));
     for r in report.reactions.iter().take(5) {
         let start = r.start_in_trace_ns;
         let length = r.duration_ns.human();
+        // Writing to a string cannot fail.
         let _ = writeln!(out, "  {length:>10} from {:.6} s: CPU {} idles", start as f64 / 1e9, r.cpu);
         for held in r.waiting.iter().take(2) {
             let class = held.class().map_or(String::new(), |class| format!(", a {class} task,"));
-            let _ = writeln!(out, "{:14}{}{class} waits there", "", held.pid.named(held.command));
+            paragraph(out, CASE, CASE + 2, &format!("{}{class} waits there", held.pid.named(held.command)));
         }
         more(out, r.waiting.len().saturating_sub(2));
-        let _ = writeln!(out, "{:14}{}", "", trace.part(start, r.duration_ns));
+        trace.draw(out, CASE, start, r.duration_ns);
     }
 }
 
+/// The columns of the name in the table of several traces; a longer name has a line of its own.
+const NAME: usize = 17;
+
 /// Several traces: one row each.
 pub fn table(runs: &[(String, Report)]) -> String {
-    let width = runs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(5);
+    let longest = runs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let width = longest.clamp(5, NAME);
     let mut out = String::new();
+    // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{:<width$} {:>12} {:>8} {:>9} {:>9} {:>9} {:>12}",
+        "{:<width$} {:>12} {:>7} {:>8} {:>8} {:>8} {:>9}",
         "trace", "elapsed", "time", "possible", "capacity", "episodes", "longest"
     );
     for (name, r) in runs {
         let elapsed = format!("{:.6} s{}", r.elapsed_ns.seconds(), if r.elapsed_is_command { "" } else { "*" });
-        let Some(v) = &r.violation else {
-            let _ = writeln!(
-                out,
-                "{name:<width$} {elapsed:>12} {:>8} {:>9} {:>9} {:>9} {:>12}",
-                "unknown", "-", "-", "-", "-"
-            );
-            continue;
+        let cells = match &r.violation {
+            None => ["unknown", "-", "-", "-", "-"].map(str::to_owned),
+            Some(v) => [
+                format!("{:.2}%", v.percent),
+                format!("{:.2}%", v.possible_percent),
+                format!("{:.2}%", v.capacity_percent),
+                v.episodes.to_string(),
+                v.longest.first().map_or("-".into(), |e| e.duration_ns.human()),
+            ],
         };
-        let longest = v.longest.first().map_or("-".into(), |e| e.duration_ns.human());
+        let [time, possible, capacity, episodes, longest] = cells;
+        let name = if name.chars().count() > width {
+            out.extend([name, "\n"]);
+            ""
+        } else {
+            name
+        };
         let _ = writeln!(
             out,
-            "{name:<width$} {elapsed:>12} {:>7.2}% {:>8.2}% {:>8.2}% {:>9} {longest:>12}",
-            v.percent, v.possible_percent, v.capacity_percent, v.episodes
+            "{name:<width$} {elapsed:>12} {time:>7} {possible:>8} {capacity:>8} {episodes:>8} {longest:>9}"
         );
     }
     let mut reasons: Vec<&String> = runs.iter().filter_map(|(_, r)| r.selection_unknown.as_ref()).collect();
     reasons.sort_unstable();
     reasons.dedup();
     for why in reasons {
-        let _ = writeln!(out, "unknown: {why}");
+        paragraph(&mut out, 0, 2, &format!("unknown: {why}"));
     }
     if runs.iter().any(|(_, r)| !r.elapsed_is_command) {
         let _ = writeln!(out, "* of the window: the trace does not show when the traced command ended");

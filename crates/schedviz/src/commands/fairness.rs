@@ -1,6 +1,6 @@
 //! `schedviz fairness`: how evenly CPU time is shared.
 
-use crate::args::{BeginArgs, TaskArgs, TraceArgs, length};
+use crate::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs, length};
 use crate::document::Document;
 use crate::output::{Forms, Gives, OutputArgs};
 use anyhow::{Context, Result, bail};
@@ -30,12 +30,14 @@ pub(crate) struct FairnessArgs {
     /// The length of an interval, such as 1s or 10ms; by default about ten fit
     #[arg(long, value_name = "TIME")]
     interval: Option<String>,
-    /// So many members are printed; the JSON has all
+    /// Maximum number of members to print; the JSON has all
     #[arg(long, default_value_t = 20, value_name = "N")]
     rows: usize,
-    /// So many of the longest waits are kept
+    /// Number of longest waits to keep, for --verbose and --json
     #[arg(long, default_value_t = 5, value_name = "N")]
     worst: usize,
+    #[command(flatten)]
+    detail: DetailArgs,
     #[command(flatten)]
     begin: BeginArgs,
     #[command(flatten)]
@@ -94,7 +96,7 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     let outcome = session.follow(&args.begin, session.page(), analyses)?;
     let ((mut report, selection), diagnostics) = (outcome.output, outcome.diagnostics);
     session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
-    let text = || fairness::text(&report, &session.drawable, args.rows);
+    let text = || fairness::text(&report, &session.drawable, args.rows, args.detail.detail());
     let heading = || session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
     let figures = |sheet: &Sheet| Ok(fairness::figure(&report, &heading().on(sheet)));
     let document = Document::of(&session, &report, &diagnostics);

@@ -1,6 +1,6 @@
 //! `schedviz latency`: how long tasks wait until they run.
 
-use crate::args::{BeginArgs, TaskArgs, TraceArgs};
+use crate::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs};
 use crate::document::Document;
 use crate::output::{Forms, Gives, OutputArgs};
 use anyhow::Result;
@@ -19,15 +19,17 @@ use timeline::Sheet;
 pub(crate) struct LatencyArgs {
     #[command(flatten)]
     trace: TraceArgs,
-    /// A row of the table for each of these
+    /// Rows of the tables: one for each of these
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     by: By,
-    /// So many rows are printed; the JSON has all
+    /// Maximum number of rows to print; the JSON has all
     #[arg(long, default_value_t = 15, value_name = "N")]
     rows: usize,
-    /// So many of the longest waits of each kind are kept
+    /// Number of longest waits of each kind to keep, for --verbose and --json
     #[arg(long, default_value_t = 5, value_name = "N")]
     worst: usize,
+    #[command(flatten)]
+    detail: DetailArgs,
     #[command(flatten)]
     begin: BeginArgs,
     #[command(flatten)]
@@ -66,7 +68,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     let outcome = session.follow(&args.begin, session.window, analyses)?;
     let ((mut report, selection), diagnostics) = (outcome.output, outcome.diagnostics);
     session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
-    let text = || latency::text(&report, &session.drawable, args.rows, args.worst);
+    let text = || latency::text(&report, &session.drawable, args.rows, args.detail.detail());
     let heading = || session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
     let figure = |sheet: &Sheet| Ok(vec![latency::figure(&report, &heading().on(sheet))]);
     let document = Document::of(&session, &report, &diagnostics);

@@ -22,6 +22,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use timeline::page::{DrawLanes, Heading};
 use timeline::scale::round_step;
+use timeline::text::Detail;
 use timeline::{Sheet, TimeScale};
 use utilization::UtilizationReport;
 
@@ -291,7 +292,7 @@ fn sections(session: &Session, asked: &Questions<'_>, found: &Found, sheet: &She
             name: "workcons",
             title: "Work conservation",
             figures: vec![violation.run_figure(session, sheet)?],
-            text: violation.text(),
+            text: violation.text(Detail::Full),
             json: output::json(&violation.document())?,
         },
         Section {
@@ -302,14 +303,14 @@ fn sections(session: &Session, asked: &Questions<'_>, found: &Found, sheet: &She
                 &asked.busy,
                 &super::utilization::heading(session, used, diagnostics).on(sheet),
             )],
-            text: format!("{}\n{columns}", utilization::text(used, shown, true)),
+            text: format!("{}\n{columns}", utilization::text(used, shown, true, Detail::Full)),
             json: json(session, used, diagnostics)?,
         },
         Section {
             name: "latency",
             title: "Latency",
             figures: vec![latency::figure(delays, &heading)],
-            text: latency::text(delays, shown, 15, 5),
+            text: latency::text(delays, shown, 15, Detail::Full),
             json: json(session, delays, diagnostics)?,
         },
     ];
@@ -318,7 +319,7 @@ fn sections(session: &Session, asked: &Questions<'_>, found: &Found, sheet: &She
             name: "fairness",
             title: "Fairness",
             figures: fairness::figure(shared, &heading),
-            text: fairness::text(shared, shown, 20),
+            text: fairness::text(shared, shown, 20, Detail::Full),
             json: json(session, shared, diagnostics)?,
         });
     }

@@ -1,6 +1,6 @@
 //! `schedviz utilization`: what CPUs spend their time on, interval by interval.
 
-use crate::args::{BeginArgs, TraceArgs, length};
+use crate::args::{BeginArgs, DetailArgs, TraceArgs, length};
 use crate::document::Document;
 use crate::heading::Loss;
 use crate::output::{Forms, Gives, OutputArgs};
@@ -29,10 +29,12 @@ pub(crate) struct UtilizationArgs {
     /// The length of an interval, such as 1s or 10ms; by default about twenty fit
     #[arg(long, value_name = "TIME")]
     interval: Option<String>,
-    /// A line for each CPU
+    /// Print a line for each CPU
     #[arg(long)]
     per_cpu: bool,
-    /// So long CPUs may idle beside overloaded ones
+    #[command(flatten)]
+    detail: DetailArgs,
+    /// Report CPUs that idle longer than this while others are overloaded
     #[arg(long, value_name = "TIME", default_value = "4ms")]
     balance_interval: String,
     /// The application's tasks, by command; without it what descends from the traced command
@@ -61,7 +63,7 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
     let options = options(&session, args)?;
     let outcome = session.follow(&args.begin, session.page(), || Utilization::new(&options))?;
     let (report, diagnostics) = (outcome.output, outcome.diagnostics);
-    let text = || utilization::text(&report, &session.drawable, args.per_cpu);
+    let text = || utilization::text(&report, &session.drawable, args.per_cpu, args.detail.detail());
     let figure = |sheet: &Sheet| {
         let heading = heading(&session, &report, &diagnostics).on(sheet);
         Ok(vec![utilization::figure(&report, &options, &heading)])

@@ -2,7 +2,7 @@
 
 mod run_figure;
 
-use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, repeatable};
+use crate::args::{BeginArgs, DetailArgs, ReadArgs, TaskArgs, WindowArgs, repeatable};
 use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::session::Session;
 use crate::waiters::WaiterArgs;
@@ -14,6 +14,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use timeline::text::{Detail, paragraph};
 use timeline::{Drawable, Sheet};
 use tracedat::Where;
 use workcons::{Bounds, Limits, Options, Report, Violation, WorkConservation};
@@ -40,6 +41,8 @@ pub(crate) struct WorkconsArgs {
     /// Count CPUs without any event as idle; they take no part otherwise
     #[arg(long)]
     assume_idle: bool,
+    #[command(flatten)]
+    detail: DetailArgs,
     #[command(flatten)]
     read: ReadArgs,
     #[command(flatten)]
@@ -180,7 +183,7 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         (Some(session), [run]) => Ok(vec![run.run_figure(session, sheet)?]),
         _ => Ok(vec![figure(&document, args.max_loss, sheet)]),
     };
-    let forms = Forms::told(|| text(&document), figure);
+    let forms = Forms::told(|| text(&document, args.detail.detail()), figure);
     let first = files.first().map_or(Path::new("workcons"), |(_, path)| path);
     let origin = session.as_ref().map_or_else(|| Origin::whole(first), Session::origin);
     args.output.give(&origin, "workcons", &document, forms, args.read.quiet)?;
@@ -293,9 +296,10 @@ impl Run {
     }
 
     /// For people.
-    pub(crate) fn text(&self) -> String {
-        let mut out = workcons::text(&self.report, &self.drawable);
+    pub(crate) fn text(&self, detail: Detail) -> String {
+        let mut out = workcons::text(&self.report, &self.drawable, detail);
         trust_text(&mut out, self);
+        out.push_str(&workcons::next(&self.report, &self.drawable));
         out
     }
 }
@@ -330,9 +334,9 @@ fn left_out(runs: &[Run], by_command: bool, max_loss: f64) -> Vec<String> {
     runs.iter().flat_map(without).flatten().collect()
 }
 
-fn text(document: &Document) -> String {
+fn text(document: &Document, detail: Detail) -> String {
     if let [run] = document.runs.as_slice() {
-        return run.text();
+        return run.text(detail);
     }
     let rows: Vec<(String, Report)> = document
         .runs
@@ -344,13 +348,14 @@ fn text(document: &Document) -> String {
         let spread = |s: Option<Spread>, unit: &str| {
             s.map_or("unknown".into(), |s| format!("{:.3}{unit} ({:.3}\u{2013}{:.3})", s.median, s.min, s.max))
         };
-        // Writing to a string cannot fail.
-        let _ = write!(out, "\n{}: median of {} runs and spread: ", g.name, g.runs);
-        let _ = write!(out, "time {}, capacity {}, ", spread(g.percent, " %"), spread(g.capacity_percent, " %"));
-        let _ = writeln!(out, "elapsed {}", spread(g.elapsed_s, " s"));
+        let (time, capacity) = (spread(g.percent, " %"), spread(g.capacity_percent, " %"));
+        let elapsed = spread(g.elapsed_s, " s");
+        let medians = format!("time {time}, capacity {capacity}, elapsed {elapsed}");
+        out.push('\n');
+        paragraph(&mut out, 0, 2, &format!("{}: median of {} runs and spread: {medians}", g.name, g.runs));
     }
     for note in &document.notes {
-        let _ = writeln!(out, "note: {note}");
+        paragraph(&mut out, 0, 2, &format!("note: {note}"));
     }
     out
 }
@@ -358,45 +363,44 @@ fn text(document: &Document) -> String {
 /// How far the figures can be trusted.
 fn trust_text(out: &mut String, run: &Run) {
     let r = &run.report;
-    let _ = writeln!(out, "\nHow far this can be trusted:");
+    out.push_str("\nHow far this can be trusted:\n");
+    let mut line = |text: &str| paragraph(out, 2, 4, text);
     let matters = |what: sched::Diagnostic| what.severity() != sched::Severity::Note;
     if r.violation.is_none() {
-        let _ = writeln!(out, "  the selected tasks are unknown: there is no figure of them");
+        line("the selected tasks are unknown: there is no figure of them");
     }
     if r.unknown.unknown_percent == 0.0 {
         let doubts = run.trust.diagnostics.iter().any(|(what, ..)| matters(what)) || !run.trust.unobserved.is_empty();
-        let how = if doubts {
-            "no time of the CPUs with events is unknown, but:"
-        } else {
-            "nothing was lost: the figures are exact"
-        };
-        let _ = writeln!(out, "  {how}");
+        line(match doubts {
+            true => "no time of the CPUs with events is unknown, but:",
+            false => "nothing was lost: the figures are exact",
+        });
     } else {
-        let _ = write!(out, "  nothing is known of {:.3} % of the CPU time", r.unknown.unknown_percent);
+        let mut unknown = format!("nothing is known of {:.3} % of the CPU time", r.unknown.unknown_percent);
         if let Some(v) = &r.violation {
+            // Writing to a string cannot fail.
             let _ = write!(
-                out,
+                unknown,
                 ": violated {:.2} % of the time, or {:.2} % if unknown CPUs are at fault",
                 v.percent, v.possible_percent
             );
         }
-        out.push('\n');
+        line(&unknown);
         if let Some(b) = r.violation.as_ref().and_then(|v| v.bounds) {
-            let _ = writeln!(
-                out,
-                "  whatever the lost events were: at least {:.2} %, at most {:.2} % of the time (episodes of any length)",
+            line(&format!(
+                "whatever the lost events were: at least {:.2} %, at most {:.2} % of the time (episodes of any length)",
                 b.least_percent, b.most_percent
-            );
+            ));
         }
     }
     if !run.trust.unobserved.is_empty() {
         let list = sched::topology::format_cpu_list(&run.trust.unobserved);
-        let _ = writeln!(
-            out,
-            "  CPUs without any event: {list}; they are in no figure (--assume-idle counts them as idle), and tasks may have\n  moved to and from them unseen: who waits is an upper bound"
-        );
+        line(&format!(
+            "CPUs without any event: {list}; they are in no figure (--assume-idle counts them as idle), and tasks may \
+             have moved to and from them unseen: the number of waiting tasks is an upper bound"
+        ));
     }
     for (what, count, first) in run.trust.diagnostics.iter().filter(|(what, ..)| matters(*what)) {
-        let _ = writeln!(out, "  {}", warnings::line(what, count, first));
+        line(&warnings::line(what, count, first));
     }
 }
