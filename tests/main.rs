@@ -37,6 +37,7 @@ mod stacks;
 mod stepper;
 mod structure;
 mod support;
+mod tables;
 mod texts;
 mod utilization;
 mod why;

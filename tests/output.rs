@@ -22,14 +22,14 @@ fn refused(ran: &Ran, words: &[&str]) {
 
 /// Every command with the formats that its output can have.
 const FORMATS: [(&str, &[&str]); 11] = [
-    ("dat2graph", &["pdf", "svg", "png", "json"]),
+    ("dat2graph", &["pdf", "svg", "png", "json", "csv"]),
     ("running-waiting", &["pdf", "svg", "png", "json", "csv"]),
     ("stepper", &["pdf", "svg", "png", "json", "txt"]),
     ("events", &["pdf", "svg", "png", "json", "csv", "txt"]),
     ("workcons", &["pdf", "svg", "png", "json", "txt"]),
-    ("latency", &["pdf", "svg", "png", "json", "txt"]),
-    ("utilization", &["pdf", "svg", "png", "json", "txt"]),
-    ("fairness", &["pdf", "svg", "png", "json", "txt"]),
+    ("latency", &["pdf", "svg", "png", "json", "csv", "txt"]),
+    ("utilization", &["pdf", "svg", "png", "json", "csv", "txt"]),
+    ("fairness", &["pdf", "svg", "png", "json", "csv", "txt"]),
     ("compare", &["pdf", "svg", "png", "json", "txt"]),
     ("info", &["json", "txt"]),
     ("schedstat", &["json", "txt"]),

@@ -33,6 +33,8 @@ fn results_and_messages_are_in_the_given_order_whatever_the_threads() {
     let place = |line: &str| RUNS.iter().position(|name| line.starts_with(&format!("schedviz: {name}: ")));
     let places: Vec<usize> = messages.lines().map(|line| place(line).expect("a trace's message")).collect();
     assert!(places.is_sorted() && places.first() != places.last(), "{messages}");
+    let why = |threads| with_threads(&["why", "--json"], &files, threads);
+    assert_eq!(why("1"), why("6"));
     let groups = |threads| with_threads(&["compare", "--json", "--new", &files[0], "--base"], &files[1..], threads);
     assert_eq!(groups("1"), groups("6"));
     assert_eq!(groups("1").0, Some(0), "{}", groups("1").1);

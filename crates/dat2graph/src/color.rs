@@ -134,6 +134,14 @@ impl Coloring {
         self.lineage.of(pid, ts).descends
     }
 
+    /// Whether a span is in colour; true for one without a task.
+    pub fn chooses(&self, span: &CpuSpan) -> bool {
+        match span.current {
+            Current::Task(pid) => self.is_shown(pid, span.comm, span.start),
+            Current::Idle | Current::Unknown | Current::Offline => true,
+        }
+    }
+
     /// Returns the class of a CPU's span.
     pub(crate) fn class(&self, span: &CpuSpan) -> Class {
         match span.current {

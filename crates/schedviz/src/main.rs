@@ -3,6 +3,7 @@
 mod args;
 mod atomic_file;
 mod commands;
+mod csv;
 mod document;
 mod groups;
 mod heading;

@@ -1,6 +1,7 @@
 //! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
 
 mod frequencies;
+mod slices;
 
 use crate::args::{TaskArgs, TraceArgs, needs_groups};
 use crate::document::Document;
@@ -14,6 +15,7 @@ use sched::chosen::is_called;
 use sched::topology::Order;
 use sched::{Cpu, Current, Diagnostic, Diagnostics, EventSource, Kind, SchedEvent, Topology, Tracepoint, Ts};
 use std::collections::HashMap;
+use std::io::Write;
 use std::ops::ControlFlow;
 use timeline::Sheet;
 use timeline::page::Heading;
@@ -37,7 +39,7 @@ pub(crate) struct Dat2graphArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::figure_of("dat2graph");
+const GIVES: Gives = Gives::figure_of("dat2graph").and_table();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,6 +47,7 @@ Examples:
   schedviz dat2graph trace.dat --min 3 --max 3.2            a fifth of a second of it
   schedviz dat2graph trace.dat --target ua -o ua.svg        one command in colour, the rest grey
   schedviz dat2graph trace.dat --color-by class --forked    the application and what disturbs it
+  schedviz dat2graph trace.dat -o slices.csv                every slice: CPU, start, length, task
   schedviz dat2graph trace.dat --events sched:sched_move_numa,lb:* --topology cpus.json";
 
 /// A marked event: its name, and how it is recognised.
@@ -96,8 +99,9 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
         let heading = heading(&session, &report, &diagnostics).on(sheet);
         Ok(vec![dat2graph::figure(&lanes, &report, &options, &heading)])
     };
+    let slices = |out: &mut dyn Write| slices::table(&session, &options, out);
     let document = Document::of(&session, &report, &diagnostics);
-    document.give("dat2graph", &session, &args.output, Forms::drawn(figure))
+    document.give("dat2graph", &session, &args.output, Forms::drawn(figure).with_csv(slices))
 }
 
 /// Reads all lanes, in parallel; in display order, without the CPUs that told nothing.

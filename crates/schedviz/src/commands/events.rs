@@ -7,6 +7,7 @@ mod listing;
 
 use crate::args::{TaskArgs, TraceArgs};
 use crate::commands::dat2graph::read_lanes;
+use crate::csv::quoted;
 use crate::document::Document;
 use crate::heading::Loss;
 use crate::output::{Forms, Gives, OutputArgs};
@@ -442,11 +443,6 @@ fn table(session: &Session, choice: &Choice, out: &mut dyn io::Write) -> Result<
     };
     let mut write = |rows: &str| out.write_all(rows.as_bytes());
     progress::watched(&session.trace, session.read.quiet, || write_each(session, choice, &mut write, row)).map(drop)
-}
-
-/// A field of a table: quoted where it must be.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 /// What figures of events show.

@@ -1,5 +1,7 @@
 //! `schedviz fairness`: how evenly CPU time is shared.
 
+mod csv;
+
 use crate::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs, length};
 use crate::document::Document;
 use crate::output::{Forms, Gives, OutputArgs};
@@ -47,13 +49,14 @@ pub(crate) struct FairnessArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::FIGURE_AND_TEXT;
+const GIVES: Gives = Gives::FIGURE_AND_TEXT.and_table();
 
 const EXAMPLES: &str = "\
 Examples:
   schedviz fairness trace.dat --forked                  the tasks of the traced command
   schedviz fairness trace.dat --group-by command
   schedviz fairness trace.dat --group-by '^(\\w+)-'      workers by the first part of their names
+  schedviz fairness trace.dat --forked -o shares.csv    every member, as a table
   schedviz fairness trace.dat --forked -o shares.pdf    the Lorenz curve, slices and waits";
 
 /// Measures and prints.
@@ -100,5 +103,10 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     let heading = || session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
     let figures = |sheet: &Sheet| Ok(fairness::figure(&report, &heading().on(sheet)));
     let document = Document::of(&session, &report, &diagnostics);
-    document.give("fairness", &session, &args.output, Forms::told(text, figures))
+    document.give(
+        "fairness",
+        &session,
+        &args.output,
+        Forms::told(text, figures).with_csv(|out| csv::table(&report, out)),
+    )
 }

@@ -1,5 +1,7 @@
 //! `schedviz latency`: how long tasks wait until they run.
 
+mod csv;
+
 use crate::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs};
 use crate::document::Document;
 use crate::output::{Forms, Gives, OutputArgs};
@@ -39,13 +41,14 @@ pub(crate) struct LatencyArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::FIGURE_AND_TEXT;
+const GIVES: Gives = Gives::FIGURE_AND_TEXT.and_table();
 
 const EXAMPLES: &str = "\
 Examples:
   schedviz latency trace.dat                           the table, and the longest waits
   schedviz latency trace.dat --tasks '^redis' --by task
   schedviz latency trace.dat -o latency.pdf            the distributions, drawn
+  schedviz latency trace.dat --by task -o latency.csv  every measure of every task, as a table
   schedviz latency trace.dat --topology lscpu.json     placements by distance (lscpu -e -J > lscpu.json)";
 
 /// Measures and prints.
@@ -72,5 +75,5 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     let heading = || session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
     let figure = |sheet: &Sheet| Ok(vec![latency::figure(&report, &heading().on(sheet))]);
     let document = Document::of(&session, &report, &diagnostics);
-    document.give("latency", &session, &args.output, Forms::told(text, figure))
+    document.give("latency", &session, &args.output, Forms::told(text, figure).with_csv(|out| csv::table(&report, out)))
 }

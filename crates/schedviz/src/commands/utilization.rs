@@ -1,5 +1,7 @@
 //! `schedviz utilization`: what CPUs spend their time on, interval by interval.
 
+mod csv;
+
 use crate::args::{BeginArgs, DetailArgs, TraceArgs, length};
 use crate::document::Document;
 use crate::heading::Loss;
@@ -29,7 +31,7 @@ pub(crate) struct UtilizationArgs {
     /// The length of an interval, such as 1s or 10ms; by default about twenty fit
     #[arg(long, value_name = "TIME")]
     interval: Option<String>,
-    /// Print a line for each CPU
+    /// Print a line for each CPU; a table in CSV then has these instead of the intervals
     #[arg(long)]
     per_cpu: bool,
     #[command(flatten)]
@@ -47,7 +49,7 @@ pub(crate) struct UtilizationArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::FIGURE_AND_TEXT;
+const GIVES: Gives = Gives::FIGURE_AND_TEXT.and_table();
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,7 +71,12 @@ pub(crate) fn run(args: &UtilizationArgs) -> Result<()> {
         Ok(vec![utilization::figure(&report, &options, &heading)])
     };
     let document = Document::of(&session, &report, &diagnostics);
-    document.give("utilization", &session, &args.output, Forms::told(text, figure))
+    document.give(
+        "utilization",
+        &session,
+        &args.output,
+        Forms::told(text, figure).with_csv(|out| csv::table(&report, args.per_cpu, out)),
+    )
 }
 
 /// The options where nothing else is asked for.

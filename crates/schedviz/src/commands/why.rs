@@ -3,7 +3,8 @@
 use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs};
 use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::session::Session;
-use crate::{groups, warnings};
+use crate::waiters::WaiterArgs;
+use crate::{groups, several, warnings};
 use anyhow::Result;
 use sched::{Chosen, Diagnostics, Selected, Ts};
 use serde::Serialize;
@@ -11,7 +12,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
 use why::{Why, WhyReport};
-use workcons::{Options, Waiters};
+use workcons::Options;
 
 /// Why tasks waited while CPUs idled, and which CPUs went idle beside waiting tasks
 ///
@@ -27,9 +28,8 @@ pub(crate) struct WhyArgs {
     /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
     #[arg(long, value_name = "NAME=FILES")]
     group: Vec<String>,
-    /// Which waiting tasks count [default: movable; application where --tasks, --pid or --forked choose]
-    #[arg(long, value_enum, value_name = "WHICH")]
-    waiters: Option<Waiters>,
+    #[command(flatten)]
+    waiters: WaiterArgs,
     /// Maximum number of rows to print of each table; the JSON has all
     #[arg(long, default_value_t = 12, value_name = "N")]
     rows: usize,
@@ -85,23 +85,11 @@ struct Run {
     recording: Option<(Ts, Ts)>,
 }
 
-impl WhyArgs {
-    fn waiters(&self) -> Waiters {
-        let chosen = if self.tasks.chooses() { Waiters::Application } else { Waiters::default() };
-        self.waiters.unwrap_or(chosen)
-    }
-
-    /// Whether the tables depend on which tasks are the application.
-    fn depends_on_descent(&self) -> bool {
-        self.tasks.forked || self.waiters() == Waiters::Application && !self.tasks.chooses()
-    }
-}
-
 /// Measures and prints.
 pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     args.output.check(GIVES)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
-    args.begin.without_descent(args.depends_on_descent(), "--waiters application")?;
+    args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
     let mut files: Vec<(Option<String>, PathBuf)> = args.traces.iter().map(|t| (None, t.clone())).collect();
     for group in &args.group {
         let (name, members) = groups::members(group)?;
@@ -109,14 +97,16 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     }
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
     let mut runs: Vec<Run> = Vec::new();
-    for ((group, path), name) in files.iter().zip(names) {
-        let run = Run { trace: name, group: group.clone(), ..measure(args, path)? };
-        warnings::warn_of((files.len() > 1).then_some(&run.trace), &run.trust, &args.read);
+    let named: Vec<_> = files.iter().zip(names).collect();
+    let measured = several::measured(&named, &args.read, |((group, path), name), read| {
+        let run = Run { trace: name.clone(), group: group.clone(), ..measure(args, read, path)? };
+        warnings::warn_of((files.len() > 1).then_some(name), &run.trust, read);
+        Ok(run)
+    })?;
+    for ((group, _), run) in files.iter().zip(measured) {
         let is_same = |other: &&Run| other.group == run.group && other.recording == run.recording;
         if let (Some(name), Some(same)) = (group, runs.iter().find(is_same)) {
-            if !args.read.quiet {
-                eprintln!("schedviz: {}", groups::again(name, &run.trace, &same.trace));
-            }
+            args.read.message(&groups::again(name, &run.trace, &same.trace));
             continue;
         }
         runs.push(run);
@@ -128,22 +118,22 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
 }
 
 /// Measures one run.
-fn measure(args: &WhyArgs, path: &Path) -> Result<Run> {
-    let session = Session::open(path, &args.read, &args.window)?;
+fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path) -> Result<Run> {
+    let session = Session::open(path, read, &args.window)?;
     args.tasks.check(&session)?;
     let (application, excluded) = (args.tasks.chooser()?, args.tasks.excluder()?);
     let options = Options {
         cpus: session.shown.chosen.clone(),
         assume_idle: if args.assume_idle { session.silent() } else { Vec::new() },
         zero: session.start,
-        waiters: args.waiters(),
+        waiters: args.waiters.of(&args.tasks),
         topology: session.topology.clone(),
         application: args.tasks.chooses().then_some(&application),
         excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         without_descent: args.begin.fast_window,
         ..Options::default()
     };
-    let selected = || Selected::new(options.application, args.depends_on_descent());
+    let selected = || Selected::new(options.application, args.waiters.depend_on_descent(&args.tasks));
     let analyses = || (Why::new(&options), selected());
     let outcome = session.follow(&args.begin, session.window, analyses)?;
     let (mut report, selection) = outcome.output;

@@ -1,0 +1,19 @@
+//! The rows of the report as a table: one line for each measure of each task or command.
+
+use crate::csv::{DISTRIBUTION, distribution, known, quoted, word};
+use anyhow::Result;
+use latency::LatencyReport;
+use std::io::Write;
+
+/// Writes the table.
+pub(super) fn table(report: &LatencyReport, out: &mut dyn Write) -> Result<()> {
+    writeln!(out, "pid,command,measure,{}", DISTRIBUTION.join(","))?;
+    for row in &report.rows {
+        let (pid, command) = (known(row.pid), row.command.to_string());
+        for named in &row.measures {
+            let measure = word(named.measure)?;
+            writeln!(out, "{pid},{},{measure},{}", quoted(&command), distribution(&named.summary))?;
+        }
+    }
+    Ok(())
+}
