@@ -185,7 +185,7 @@ fn decompress_alone(file: &[u8], chunks: &Chunks) -> Duration {
                 while let Some((at, size)) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
                     plain.clear();
                     plain.reserve(*size);
-                    decompressor.decompress_to_buffer(&file[at.clone()], &mut plain).expect("what was compressed");
+                    decompressor.decompress_to_buffer(&file[at.clone()], &mut plain).expect("the compressed bytes");
                 }
             });
         }

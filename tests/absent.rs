@@ -39,7 +39,7 @@ fn events_that_never_occur_are_0_events() {
             assert!(command == "events" || svg.stderr.contains(&label), "{}", svg.stderr);
         }
     }
-    // What occurs in the trace, but not in the window.
+    // An event that occurs in the trace, but not in the window.
     let text = schedviz(&["events", file, "--events", "sched_switch", "--min", "0", "--max", "1ns"]).success().text();
     assert_eq!(row(&text, "sched:sched_switch"), zero);
     let text =

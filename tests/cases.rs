@@ -13,7 +13,7 @@ fn open(bytes: Vec<u8>) -> Result<Trace, Error> {
     Trace::from_bytes(bytes, Options { threads: 1, ..Options::default() })
 }
 
-/// All events of a file, and what was said about it.
+/// All events of a file, and its diagnostics.
 fn read(bytes: Vec<u8>) -> (Vec<SchedEvent>, Diagnostics) {
     read_with(bytes, Options { threads: 1, ..Options::default() })
 }
@@ -148,13 +148,13 @@ fn case_5_a_buffer_with_pages_of_another_size() {
         cpus: large.rings(&sim.events),
     });
     assert!(read(b.build()).0 == expected(&sim));
-    // trace-cmd 3.1.6: the label says 16 KiB, the data are 4 KiB pages in slots of 16 KiB.
+    // trace-cmd 3.1.6: the label has 16 KiB, the data are 4 KiB pages in slots of 16 KiB.
     let mut b = builder().events(&sim.events);
     b.buffers[0].page_size = 16384;
     let (events, found) = read(b.build());
     assert!(events == expected(&sim));
     assert_eq!(found.count(Diagnostic::SmallerStride), 1);
-    // The opposite: the label says 4 KiB, the data are whole sub-buffers of 16 KiB.
+    // The opposite: the label has 4 KiB, the data are whole sub-buffers of 16 KiB.
     let mut b = builder();
     b.buffers.push(Buffer {
         name: String::new(),
@@ -368,7 +368,7 @@ fn cases_35_36_37_all_ages_of_the_sched_events() {
     let sim = Simulation::run(21, 3, 800);
     for age in Age::ALL {
         let (events, found) = read(TraceBuilder { age, ..builder() }.events(&sim.events).build());
-        // What the shifted encoding calls 0x100 may be an idle kernel thread; tasks here are none.
+        // The 0x100 of the shifted encoding may be an idle kernel thread; tasks here are none.
         assert!(events == expected(&sim), "{age:?}");
         assert_eq!(found.count(Diagnostic::UnknownState), 0, "{age:?}");
     }
@@ -381,7 +381,7 @@ fn case_43_only_some_of_the_events() {
     assert!(trace.missing_events().contains(&"sched_wakeup") && !trace.missing_events().contains(&"sched_switch"));
     let mut stream = trace.events().unwrap();
     assert!(!stream.extent().unwrap().wakeups);
-    // Without wakeups a first switch-in does not tell that the task had waited.
+    // Without wakeups a first switch-in does not show that the task had waited.
     let outcome = Pass::over(stream).run(sched::analysis::RunTime::default).unwrap();
     assert_eq!(outcome.diagnostics.count(Diagnostic::LateStart), 0);
     assert_eq!(outcome.diagnostics.count(Diagnostic::UnseenWakeup), 0);
@@ -473,7 +473,7 @@ fn case_49_texts_of_trace_printk() {
 
 #[test]
 fn case_51_files_of_another_kind() {
-    let says = |bytes: &[u8]| open(bytes.to_vec()).unwrap_err().to_string();
+    let error = |bytes: &[u8]| open(bytes.to_vec()).unwrap_err().to_string();
     for (bytes, word) in [
         (&b"PERFILE2........"[..], "perf.data"),
         (b"\x1f\x8b\x08 gzip", "gunzip"),
@@ -486,12 +486,12 @@ fn case_51_files_of_another_kind() {
         (b"\x17\x08\x44trac", "cut"),
         (b"hello", "\"hello\""),
     ] {
-        let said = says(bytes);
-        assert!(said.contains(word), "{said}");
+        let message = error(bytes);
+        assert!(message.contains(word), "{message}");
     }
     let ring = one_cpu(|b, ring| (0..200).for_each(|i| ring.event(1000 + i, &bare(b))));
     let page = ring[find(&ring, &1000u64.to_le_bytes())..].to_vec();
-    assert!(says(&page[..4096]).contains("trace.dat.cpu"));
+    assert!(error(&page[..4096]).contains("trace.dat.cpu"));
     let folder = Trace::open(&crate::support::root(), Options::default()).unwrap_err();
     assert!(folder.to_string().contains("a directory"));
     let absent = Trace::open("/no/such/file.dat".as_ref(), Options::default()).unwrap_err();

@@ -94,10 +94,10 @@ fn every_migration_of_a_recording_has_a_cause() {
     }
 }
 
-/// What probes on the balancer say of a migration.
+/// The evidence of probes on the balancer for a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Probed {
-    /// The balancer detached it within a `newidle_balance` that says it pulled some.
+    /// The balancer detached it within a `newidle_balance` that reports a pull.
     NewIdle,
     /// It detached it otherwise.
     Balance,
@@ -147,12 +147,12 @@ fn probes_on_the_balancer_confirm_the_causes() {
         let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
         let ours = Pass::over(trace.events().expect("events")).run(Collect::default).expect("a pass").output;
         let theirs = probed(&trace);
-        // In the builds of 7.2 that function is inlined: nothing tells new-idle balancing from the rest.
-        let tells = trace.event_counts().iter().any(|e| e.name == "newidle_balance");
+        // In the builds of 7.2 that function is inlined: new-idle balancing looks like the rest.
+        let has_probe = trace.event_counts().iter().any(|e| e.name == "newidle_balance");
         assert_eq!(ours.len(), theirs.len(), "{name}");
         for (ours, (ts, cpu, by)) in ours.iter().zip(theirs) {
             assert_eq!((ours.ts, ours.on), (ts, cpu), "{name}");
-            *table.entry((ours.cause, tells, by)).or_default() += 1;
+            *table.entry((ours.cause, has_probe, by)).or_default() += 1;
             if std::env::var_os("SCHEDVIZ_LOOK").is_some()
                 && (ours.cause == Cause::Unknown || ours.cause == Cause::Behalf && by == Probed::Not)
             {
@@ -161,9 +161,9 @@ fn probes_on_the_balancer_confirm_the_causes() {
         }
     }
     println!("{table:#?}");
-    for ((cause, tells, by), n) in &table {
+    for ((cause, has_probe, by), n) in &table {
         let fits = match cause {
-            Cause::NewIdle | Cause::NewIdleSleeper if *tells => *by == Probed::NewIdle,
+            Cause::NewIdle | Cause::NewIdleSleeper if *has_probe => *by == Probed::NewIdle,
             Cause::NewIdle | Cause::NewIdleSleeper | Cause::Active => *by == Probed::Balance,
             Cause::Idle | Cause::Periodic | Cause::Behalf => *by == Probed::Balance,
             Cause::IdleSleeper | Cause::PeriodicSleeper | Cause::BehalfSleeper => *by == Probed::Balance,
@@ -176,7 +176,7 @@ fn probes_on_the_balancer_confirm_the_causes() {
     }
 }
 
-/// With PREEMPT_RT a thread runs the softirqs, and balances. In rt-balance-6.1.dat a probe on `load_balance` tells for
+/// With PREEMPT_RT a thread runs the softirqs, and balances. In rt-balance-6.1.dat a probe on `load_balance` shows for
 /// whom: `idle` is 0 for a CPU that idles, 1 for a busy one, 2 for one that is about to idle (`enum cpu_idle_type`).
 #[test]
 fn a_thread_that_balances_for_an_idle_cpu() {

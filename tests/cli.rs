@@ -87,22 +87,22 @@ fn errors_say_what_to_do() {
 #[test]
 fn a_topology_of_another_machine_is_pointed_out() {
     let topology = path("hackbench.cpus.txt");
-    let said = |trace: &str, topology: &str| {
+    let reported = |trace: &str, topology: &str| {
         let drawn =
             schedviz(&["dat2graph", &path(trace), "--topology", topology, "-o", "-", "--format", "svg"]).success();
         (drawn.stderr.clone(), drawn.text())
     };
-    let (own, _) = said("hackbench.dat", &topology);
+    let (own, _) = reported("hackbench.dat", &topology);
     assert!(!own.contains("topology"), "{own}");
     // Eight CPUs, and a trace of four.
-    let (message, figure) = said("affine.dat", &topology);
+    let (message, figure) = reported("affine.dat", &topology);
     for text in [&message, &figure] {
         assert!(text.contains("The topology has CPUs 4-7, but the trace was recorded on 4"), "{message}");
     }
     let folder = scratch("topology");
     let half = folder.join("half.txt");
     std::fs::write(&half, "cpu0 socket=0\ncpu1 socket=0\ncpu2 socket=1\ncpu3 socket=1\n").expect("written");
-    let (message, _) = said("hackbench.dat", half.to_str().expect("a path"));
+    let (message, _) = reported("hackbench.dat", half.to_str().expect("a path"));
     assert!(message.contains("hackbench.dat: The topology lacks CPUs 4-7 of the trace"), "{message}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
@@ -129,7 +129,7 @@ fn who_starves_is_a_task_of_the_trace() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// What it does not tell is neither a group nor a distance of none.
+/// An absent level of the topology is neither a group nor a distance of none.
 #[test]
 fn a_topology_of_sockets_alone_tells_no_caches() {
     let folder = scratch("sockets");
@@ -144,8 +144,8 @@ fn a_topology_of_sockets_alone_tells_no_caches() {
         [["dat2graph", "--order", "llc", "--format", "svg"], ["running-waiting", "--per", "llc", "--format", "svg"]]
     {
         let refused = run(&arguments);
-        let said = &refused.stderr;
-        assert!(refused.code == Some(1) && said.contains("llc: the topology has no last-level caches"), "{said}");
+        let message = &refused.stderr;
+        assert!(refused.code == Some(1) && message.contains("llc: the topology has no last-level caches"), "{message}");
     }
     for arguments in [
         ["dat2graph", "--color-by", "node", "--format", "svg"],
@@ -164,10 +164,13 @@ fn a_topology_of_sockets_alone_tells_no_caches() {
     let json = run(&["events", "--balance", "--format", "json"]).success().text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let cells = json["causes"].as_array().expect("causes");
-    let told = |cell: &serde_json::Value| -> Vec<bool> {
+    let has_distance = |cell: &serde_json::Value| -> Vec<bool> {
         cell["by_distance"].as_array().expect("distances").iter().map(serde_json::Value::is_u64).collect()
     };
-    assert!(!cells.is_empty() && cells.iter().all(|cell| told(cell) == [false, false, true, true]), "{cells:?}");
+    assert!(
+        !cells.is_empty() && cells.iter().all(|cell| has_distance(cell) == [false, false, true, true]),
+        "{cells:?}"
+    );
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
@@ -315,11 +318,11 @@ fn every_command_gives_its_numbers_and_its_text_in_one_way() {
             "stepper" => run(&["stepper", "--text", &trace]).success().stdout,
             _ => run(&[command, &trace]).success().stdout,
         };
-        let told = run(&[command, &trace, "-o", "told.txt"]).success();
+        let ran = run(&[command, &trace, "-o", "text.txt"]).success();
         let verb = if command == "workcons" { "wrote" } else { "replaced" };
-        let written = told.stderr.contains(&format!("{verb} told.txt"));
-        assert!(told.stdout.is_empty() && written, "{command}: {}", told.stderr);
-        assert!(printed.len() > 100 && std::fs::read(folder.join("told.txt")).expect("a text") == printed, "{command}");
+        let written = ran.stderr.contains(&format!("{verb} text.txt"));
+        assert!(ran.stdout.is_empty() && written, "{command}: {}", ran.stderr);
+        assert!(printed.len() > 100 && std::fs::read(folder.join("text.txt")).expect("a text") == printed, "{command}");
         run(&[command, &trace, "--format", "svg"]).success();
         assert!(folder.read_dir().expect("it").flatten().any(|e| e.file_name().to_string_lossy().ends_with(".svg")));
     }
@@ -327,9 +330,9 @@ fn every_command_gives_its_numbers_and_its_text_in_one_way() {
     assert!(run(&["events", "--list", &trace, "-o", "-"]).success().stdout == listed);
     assert!(run(&["events", "--list", &trace, "-o", "list.txt"]).success().stdout.is_empty());
     assert!(std::fs::read(folder.join("list.txt")).expect("a list") == listed);
-    let told = run(&["info", &trace]).success().stdout;
+    let ran = run(&["info", &trace]).success().stdout;
     assert!(run(&["info", &trace, "-o", "info.txt", "-q"]).success().stdout.is_empty());
-    assert!(std::fs::read(folder.join("info.txt")).expect("a text") == told);
+    assert!(std::fs::read(folder.join("info.txt")).expect("a text") == ran);
     run(&["info", &trace, "-o", "info.json", "-q"]).success();
     assert!(
         std::fs::read(folder.join("info.json")).expect("JSON") == run(&["info", &trace, "--json"]).success().stdout
@@ -349,17 +352,17 @@ fn a_full_disk_leaves_nothing_half_written() {
     let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
     let output = Command::new(program).args(["workcons", "-q", &trace]).stdout(Stdio::from(full)).output();
     let output = output.expect("the program runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && said.contains("No space left"), "{said}");
-    // Files may not grow beyond a few hundred bytes: what is written first must not be left.
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && message.contains("No space left"), "{message}");
+    // Files may not grow beyond a few hundred bytes: the first part must not remain.
     let folder = scratch("full");
     for arguments in ["dat2graph {} -o figure.pdf", "report {} -o here", "events {} --list -o list.txt"] {
         let line = format!("trap '' XFSZ; ulimit -f 1; exec {program} {} -q", arguments.replace("{}", &trace));
         let output = Command::new("sh").args(["-c", &line]).current_dir(&folder).output().expect("a shell");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(1) && said.contains("File too large"), "{line}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && message.contains("File too large"), "{line}: {message}");
         let name = arguments.rsplit(' ').next().expect("a name");
-        assert!(said.contains(name), "{line}: which file? {said}");
+        assert!(message.contains(name), "{line}: which file? {message}");
     }
     let left: Vec<_> = std::fs::read_dir(&folder).expect("a folder").flatten().collect();
     assert!(left.is_empty(), "{left:?}");

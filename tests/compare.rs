@@ -5,7 +5,7 @@ use sched::SchedEvent;
 use std::path::PathBuf;
 use testkit::{Simulation, TraceBuilder};
 
-/// Writes runs of a simulated machine; `stretch`: everything takes so much longer.
+/// Writes runs of a simulated machine; `stretch`: the factor by which everything takes longer.
 fn runs(folder: &std::path::Path, name: &str, seeds: std::ops::Range<u64>, stretch: i64) -> String {
     for seed in seeds {
         let mut events: Vec<SchedEvent> = Simulation::run(seed, 4, 300).events;
@@ -34,7 +34,7 @@ fn a_change_is_told_from_noise() {
         "it fits a mail:\n{table}"
     );
     assert_eq!(code(&same, "elapsed>1000%").0, Some(0));
-    // What exceeds a limit of nothing, but no more than noise does, is not to be told.
+    // An excess over a limit of zero that noise explains is inconclusive.
     let (unclear, why, _) = code(&same, "elapsed>0%");
     assert!(unclear == Some(3) || why.contains("pass"), "{why}");
     let two = format!("{0}/base.0.dat,{0}/base.1.dat", folder.display());
@@ -180,7 +180,7 @@ fn counters_and_traces_of_the_same_run_agree() {
             row["busy_percent"].as_f64().expect("a number") * row["time_s"].as_f64().expect("a number")
         };
         assert!(ran(counters) >= ran(trace), "{}", path.display());
-        // The longest run is none of what was counted around the shortest.
+        // The longest run is not among the counts around the shortest.
         if path.file_name().is_some_and(|name| name == "spmd.dat") {
             let other = word(&path.with_file_name("newidle-off.5.dat"));
             let text =

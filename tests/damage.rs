@@ -388,7 +388,7 @@ fn compressed_data_that_overlap_are_read_once() {
     assert_eq!((events, overlaps), (others, 1));
 }
 
-/// A file that another program cuts short while it is read costs what is behind the cut, and not the program.
+/// A file that another program cuts short while it is read costs the events behind the cut, and not the program.
 #[test]
 fn a_file_that_shrinks_while_it_is_read() {
     let folder = scratch("shrinks");
@@ -402,7 +402,7 @@ fn a_file_that_shrinks_while_it_is_read() {
         File::options().write(true).open(&path).expect("a file").set_len(size * 3 / 4).expect("cut");
         let (some, lost) = records_of(&trace);
         assert!(some > all / 4 && some < all, "{name}: {some} of {all}");
-        assert!(lost > 0, "{name}: said");
+        assert!(lost > 0, "{name}: reported");
         // The header's texts that are read later are gone as well, and nothing is shown for them.
         File::options().write(true).open(&path).expect("a file").set_len(100).expect("cut");
         assert!(trace.saved_names().is_empty());

@@ -14,7 +14,7 @@ fn path(name: &str) -> String {
 fn counts_are_those_of_the_trace() {
     for file in recordings() {
         let trace = Trace::open(&file, tracedat::Options::default()).expect("a readable recording");
-        // Of a counter whose frequency nobody noted any will do to count.
+        // Any frequency will do to count the events of a counter without a known one.
         let clock = if trace.has_time().is_err() { vec!["--clock-hz", "1000000000"] } else { vec![] };
         let theirs: BTreeMap<String, u64> =
             trace.event_counts().into_iter().map(|e| (format!("{}:{}", e.system, e.name), e.count)).collect();
@@ -107,14 +107,14 @@ fn values_and_kinds() {
     );
     let list = schedviz(&["events", &marker, "--list", "--events", "ftrace:print", "-q"]).success();
     golden("events-list.txt", &list.text());
-    for (arguments, said) in [
+    for (arguments, expected) in [
         (vec!["--events", "no_such"], "no event of this trace"),
         (vec!["--match", "x"], "names no group"),
         (vec!["--by", "no_such"], "has a field"),
         (vec!["--forked"], "does not know --forked"),
     ] {
         let ran = schedviz(&[vec!["events", &trace], arguments].concat());
-        assert!(ran.code == Some(1) && ran.stderr.contains(said), "{}", ran.stderr);
+        assert!(ran.code == Some(1) && ran.stderr.contains(expected), "{}", ran.stderr);
     }
 }
 
@@ -240,7 +240,7 @@ fn migrations_of_chosen_tasks() {
     assert!(some > 0 && others > 0 && some + others == all, "{some} and {others} of {all}");
 }
 
-/// The recorder saves the last name of a task, and of a few tasks only; switches tell who was called what when.
+/// The recorder saves the last name of a task, and of a few tasks only; switches show the name of each task at each time.
 #[test]
 fn tasks_are_chosen_by_the_names_that_they_had() {
     let trace = path("affine.dat");

@@ -11,7 +11,7 @@ fn event(ts: i64, pid: i32, kind: Kind) -> SchedEvent {
     SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind }
 }
 
-/// How long some CPU idled between two instants with nobody waiting for it, and how long each did: by
+/// How long some CPU idled between two instants with an empty run queue, and how long each did: by
 /// looking at all of them at every event.
 fn idle_between(events: &[SchedEvent], from: Ts, to: Ts) -> (u64, Vec<::fairness::IdleCpu>) {
     struct Looking {
@@ -60,7 +60,7 @@ fn members_got_what_the_simulator_gave_them() {
         let sum = |of: fn(&::fairness::Member) -> u64| report.members.iter().map(of).sum::<u64>();
         assert_eq!((sum(|m| m.run_ns.0), sum(|m| m.wait_ns.0)), (laws.running.0, laws.waiting.0), "seed {seed}");
         assert!((report.members.iter().map(|m| m.share_percent).sum::<f64>() - 100.0).abs() < 1e-6);
-        // By the simulator's CPUs: who was current, for how long.
+        // By the simulator's CPUs: the current task, and for how long.
         let mut ran: BTreeMap<i32, u64> = BTreeMap::new();
         let (_, witnessed) = sim.witnessed();
         let states = std::iter::once(&sim.initial).chain(&sim.truth);
@@ -159,7 +159,7 @@ fn what_ran_by_which_name_is_the_same_wherever_it_is_told() {
     assert!(renamed > 30, "only {renamed} tasks had two names");
 
     // By a reckoning over the lines of `trace-cmd report`: the shell executes itself, and goes on as an applet, of which
-    // only `task_rename` tells.
+    // only `task_rename` records.
     let trace = fixture("every-7.2.dat");
     let shares = schedviz(&["fairness", "--group-by", "command", "-q", "--json", trace.to_str().expect("a path")]);
     let shares: serde_json::Value = serde_json::from_slice(&shares.success().stdout).expect("JSON");

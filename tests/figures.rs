@@ -23,7 +23,7 @@ fn options(from: Ts, to: Ts, cpus: &[Cpu]) -> Options {
     }
 }
 
-/// What is drawn and reported of a lane, whichever way it was made.
+/// The drawing and the report of a lane, whichever way it was made.
 fn comparable(lane: &dat2graph::Lane) -> String {
     let tasks: Vec<_> = lane.tasks.iter().map(|t| (t.pid, t.comm, t.ns)).collect();
     format!("{:?} {:?} {tasks:?}", lane.report, lane.pieces)
@@ -45,7 +45,7 @@ fn lanes_of_single_cpus_are_those_of_the_merged_state() {
             let window = Window { from: Some(from), to: Some(to) };
             let merged = Pass::over(trace.events().expect("events")).window(window).run(|| Timeline::new(&options));
             let merged = merged.expect("a pass");
-            // Two CPUs that claim the same task contradict each other; alone neither knows.
+            // Two CPUs that claim the same task contradict each other; each alone is consistent.
             if merged.diagnostics.count(Diagnostic::RunningElsewhere) > 0 || trace.selected_buffers().len() > 1 {
                 continue;
             }
@@ -102,7 +102,7 @@ fn analyses_side_by_side_find_what_they_find_in_turn() {
     assert!(repeated > 0, "no pass was repeated");
 }
 
-/// The second task has the colour of the first. Of the one that ran for long it is told; the other ran for nothing that
+/// The second task has the colour of the first. The figure names the one that ran for long; the other ran for nothing that
 /// shows, and would only make it doubtful.
 #[test]
 fn a_colour_is_listed_for_whom_it_shows() {

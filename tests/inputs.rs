@@ -18,8 +18,8 @@ fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
 
 fn refused(ran: &Ran, arguments: &[&str]) {
     assert_eq!(ran.code, Some(1), "{arguments:?}: {}", ran.stderr);
-    let says = ran.stderr.contains("input of this command") && ran.stderr.contains("choose another name");
-    assert!(says && ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
+    let names_remedy = ran.stderr.contains("input of this command") && ran.stderr.contains("choose another name");
+    assert!(names_remedy && ran.stdout.is_empty(), "{arguments:?}: {}", ran.stderr);
 }
 
 #[test]

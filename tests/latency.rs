@@ -1,5 +1,5 @@
 //! `schedviz latency`: on simulated runs what the simulator's run queues say, on recordings what
-//! `trace-cmd report` says.
+//! `trace-cmd report` prints.
 
 use crate::support::{fixture, recordings, schedviz};
 use latency::{Latency, LatencyReport, Measure, Options};
@@ -19,7 +19,7 @@ enum What {
     Woken { waking: Option<i64> },
 }
 
-/// What a task has done since when, if the beginning was seen.
+/// The state of a task and its beginning, if that was seen.
 type Now = BTreeMap<i32, (What, i64)>;
 
 fn runs(truth: &Truth, pid: i32) -> bool {
@@ -41,7 +41,7 @@ fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
         if let Kind::Exec { pid, old_pid, .. } = event.kind
             && pid != old_pid
         {
-            // The same task under another number; whoever had that is dead.
+            // The same task under another number, whose previous owner is dead.
             let moved = now.remove(&old_pid.0);
             now.remove(&pid.0);
             now.extend(moved.map(|moved| (pid.0, moved)));
@@ -49,7 +49,7 @@ fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
             continue;
         }
         if event.kind == Kind::Offline {
-            // How long the stopper still ran, and since when it sleeps, nobody saw.
+            // The end of the stopper's run and the start of its sleep were not seen.
             let stopper = before.current[event.cpu.index()];
             now.remove(&stopper);
             before = after;
@@ -57,7 +57,7 @@ fn intervals(sim: &Simulation) -> ([Vec<i64>; 7], Vec<i64>) {
         }
         match event.kind {
             Kind::Waking { task, .. } => drop(waking.insert(task.pid.0, ts)),
-            // Who runs is not asleep.
+            // A running task is not asleep.
             Kind::Wakeup { task, .. } if runs(before, task.pid.0) => drop(waking.remove(&task.pid.0)),
             Kind::Switch { next, .. } => drop(waking.remove(&next.pid.0)),
             _ => {}
@@ -138,12 +138,12 @@ fn the_longest_waits_of_a_window_are_those_of_the_run_cut_by_it() {
         let (start, end) = (sim.events[0].ts, sim.events[n - 1].ts);
         let (from, to) = (sim.events[n / 3].ts, sim.events[2 * n / 3].ts);
         let zero = |ts: Ts| ts.since(start).0;
-        // Who waited from the very start has a beginning only where it was moved since, and counts in a window then.
+        // A task that waited from the very start has a beginning only if it was moved since, and counts in a window then.
         let first: BTreeSet<i32> = sim.initial.queues.iter().flatten().copied().collect();
         let clip = |wait: fairness::Starved| {
             let (a, b) = (wait.start_in_trace_ns, wait.start_in_trace_ns + wait.duration_ns.0);
             let (begin, stop) = (a.max(zero(from)), b.min(zero(to)));
-            // What happens at a window's end is outside.
+            // An event at a window's end is outside.
             let (before, behind) = (a < zero(from), b >= zero(to) || wait.still_waits);
             (begin < stop).then(|| (wait.pid.0, begin, stop - begin, before, behind))
         };
@@ -301,7 +301,7 @@ fn what_a_loss_cut_has_no_length() {
     assert_eq!(slice_ms, Some((200.0 + 50.0 + 500.0) / 3.0 / 1e6));
 }
 
-/// What `schedviz fairness` and the slices of `schedstat` have of these events, from 0 to `to`.
+/// The numbers of `schedviz fairness` and the slices of `schedstat` for these events, from 0 to `to`.
 fn shares(events: &[SchedEvent], by: fairness::GroupBy, to: i64) -> (fairness::FairnessReport, Option<f64>) {
     let options = fairness::Options { by, ..fairness::Options::new(Ts(0), Ts(to)) };
     let pass = Pass::over(events).run(|| (fairness::Fairness::new(&options), schedstat::FromTrace::default()));
@@ -359,7 +359,7 @@ fn reported(path: &Path) -> Option<Vec<i64>> {
         let kind = body.split(':').next().unwrap_or("");
         match kind {
             "waking" => drop(waking.insert(field("pid")?, ts)),
-            // Who runs is awake: it comes to nothing.
+            // A running task is awake: the wakeup has no effect.
             "wakeup" if running.contains(&field("pid")?) => drop(waking.remove(&field("pid")?)),
             "wakeup" => drop(queued.insert(field("pid")?)),
             "switch" => {
@@ -418,7 +418,7 @@ fn the_program_says_what_waited() {
     let json = schedviz(&["latency", trace, "--json"]).success().text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["schema"], "schedviz/latency/1");
-    // What still waits at the end is chosen as what has ended.
+    // Waits that still last at the end are chosen as those that have ended.
     let waiting = |more: &[&str]| {
         let ran = schedviz(&[&["latency", trace, "--max", "0.5", "--json"], more].concat()).success().text();
         let json: serde_json::Value = serde_json::from_str(&ran).expect("JSON");
@@ -428,7 +428,7 @@ fn the_program_says_what_waited() {
     assert!(all > 10, "{all}");
     assert_eq!(waiting(&["--tasks", "^hackbench$"]) + waiting(&["--exclude-tasks", "^hackbench$"]), all);
     assert_eq!(waiting(&["--cpus", "0-3"]) + waiting(&["--cpus", "4-7"]), all);
-    // Of a task that there is, but not in the window, there is nothing.
+    // A task that is not in the window has no numbers.
     let none = schedviz(&["latency", trace, "--tasks", "^hackbench$", "--max", "1us", "--json"]).success().text();
     let none: serde_json::Value = serde_json::from_str(&none).expect("JSON");
     assert_eq!(none["measures"][0]["count"], 0);

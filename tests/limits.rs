@@ -29,7 +29,7 @@ const COMMANDS: [&[&str]; 15] = [
     &["report", "x.dat", "-o", "report"],
 ];
 
-/// Runs every command on a file: within 5 s and 300 MB, without a panic, and with an exit status of its own. What each
+/// Runs every command on a file: within 5 s and 300 MB, without a panic, and with an exit status of its own. The outcome of each
 /// printed to standard error.
 fn all_commands(folder: &Path, file: &[u8]) -> Vec<String> {
     std::fs::write(folder.join("x.dat"), file).expect("written");
@@ -104,7 +104,7 @@ fn the_text_of_an_event_has_a_limit() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// A builder of files with so many CPUs, each with the same pages.
+/// A builder of files with this number of CPUs, each with the same pages.
 fn on_cpus(cpus: u32, pages: &[Vec<u8>], builder: TraceBuilder) -> TraceBuilder {
     let cpus = (0..cpus).map(|cpu| (cpu, pages.to_vec())).collect();
     let buffer = Buffer { clock: "local".into(), cpus, ..Buffer::default() };
@@ -132,7 +132,7 @@ fn the_chunks_of_a_small_file_are_bounded() {
     let file = on_cpus(24, &pages, builder).build();
     assert!(file.len() < 200_000, "{} bytes", file.len());
     let trace = Trace::from_bytes(file.clone(), tracedat::Options::default()).expect("a trace");
-    // All 24 chunks have 240 MiB; so many bytes expand to 32 MiB and 256 for each of them.
+    // All 24 chunks have 240 MiB; these bytes expand to 32 MiB and 256 for each of them.
     let affordable = (32 + file.len() as u64 / 4096) / 10;
     assert!((3..20).contains(&affordable), "{affordable}");
     assert_eq!(trace.diagnostics().count(Diagnostic::BeyondLimit), 24 - affordable);

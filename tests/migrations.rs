@@ -53,7 +53,7 @@ fn migrations_are_listed_with_cause_distance_and_time_until_they_ran() {
         .collect();
     assert!(ours.len() > 250 && ours == theirs, "{} and {}", ours.len(), theirs.len());
 
-    // What the list has of each cause is what the table counts.
+    // The list has as many of each cause as the table counts.
     for cell in report["causes"].as_array().expect("causes") {
         let of: Vec<&serde_json::Value> = listed.iter().filter(|m| m["cause"] == cell["cause"]).collect();
         let distance = |name: &str| of.iter().filter(|m| m["distance"] == name).count();

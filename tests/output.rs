@@ -1,4 +1,4 @@
-//! Names and formats of output files: a command does what is asked, or refuses with the remedy.
+//! Names and formats of output files: a command obeys, or refuses with the remedy.
 
 use crate::support::{Ran, fixture, schedviz, schedviz_in, scratch};
 use std::path::Path;
@@ -91,7 +91,7 @@ fn contradictions_are_refused_with_the_remedy() {
         refused(&run(&[command, "-"]), &["standard input", "save it to a file", "./-"]);
     }
     assert_eq!(names(&folder), [""; 0], "nothing is written");
-    // What is no contradiction: the same format twice, in capitals, and a folder whose name has a point.
+    // No contradictions: the same format twice, in capitals, and a folder whose name has a point.
     run(&["dat2graph", &trace, "-q", "-o", "x.SVG", "--format", "svg"]).success();
     std::fs::create_dir(folder.join("y.svg")).expect("a folder");
     run(&["report", &trace, "-q", "-o", "y.svg"]).success();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tracedat::Trace;
 
-/// A copy of a fixture of version 6 in which `sched_wakeup` is no event that the program knows.
+/// A copy of a fixture of version 6 in which `sched_wakeup` is an unknown event.
 fn without_wakeups(folder: &Path) -> PathBuf {
     let mut bytes = std::fs::read(fixture("hackbench-v6.dat")).expect("a fixture");
     let (name, other) = (b"name: sched_wakeup\n", b"name: sched_wakeuX\n");

@@ -86,7 +86,7 @@ fn a_report_is_one_page_whatever_the_threads() {
     ] {
         let alone = schedviz(&[&[command, trace, "--json"], more.as_slice()].concat()).success().stdout;
         let file = one.iter().find(|(name, _)| *name == format!("{command}.json")).map(|(_, bytes)| bytes);
-        // dat2graph alone does not follow the state, and knows of nothing that this one finds odd.
+        // dat2graph alone does not follow the state, and has none of its diagnostics.
         let document = |bytes: &[u8]| {
             let mut json: serde_json::Value = serde_json::from_slice(bytes).expect("JSON");
             if command == "dat2graph" {
@@ -117,7 +117,7 @@ fn a_report_is_one_page_whatever_the_threads() {
     let page = String::from_utf8(written("index.html")).expect("the page");
     assert!(page.contains("lb:load_balance") && page.contains("Probes on the balancer"));
     assert!(String::from_utf8(written("events.svg")).expect("a figure").contains("108 events"));
-    // Of some CPUs each part is the command's own, too, and none is of tasks wherever they run.
+    // For some CPUs, too, each part equals the command's own, and no part follows tasks wherever they run.
     let some = folder.join("some");
     schedviz(&["report", trace, "-o", some.to_str().expect("a path"), "-q", "--cpus", "0-3"]).success();
     for command in ["workcons", "utilization", "latency"] {

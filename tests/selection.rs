@@ -1,4 +1,4 @@
-//! What is measured of: the application, selections that are empty or unknowable, and the runs of a group that have a
+//! The tasks that are measured: the application, selections that are empty or unknowable, and the runs of a group that have a
 //! figure.
 
 use crate::support::{fixture, schedviz, schedviz_in, scratch};
@@ -239,7 +239,7 @@ fn panels_have_their_own_numbers_and_the_headline_is_the_machines() {
     assert!(both.contains("node 0: violated within it 14.10 %") && both.contains("node 1: violated within it 16.09 %"));
 }
 
-/// A run of `make`, which begins at 1 ms and takes so many more; cut at its end if the exit is not to be seen.
+/// A run of `make`, which begins at 1 ms and takes this number more; cut at its end if the exit is not to be seen.
 fn run_of(ms: i64, is_cut: bool) -> Vec<SchedEvent> {
     let make = task(5, "make");
     let mut events = vec![
@@ -273,7 +273,7 @@ fn a_cut_run_has_no_elapsed_time_among_others() {
     let comparison = &found["comparisons"][0];
     let elapsed =
         comparison["rows"].as_array().expect("rows").iter().find(|row| row["key"] == "elapsed").expect("a row");
-    // Of 100 to 103 ms the median is 101.5, of 60 to 63 ms 61.5: none of the 70 divisions lies farther apart, one as far.
+    // The median of 100 to 103 ms is 101.5, that of 60 to 63 ms 61.5: none of the 70 divisions lies farther apart, one as far.
     assert_eq!((&elapsed["base"]["runs"], &elapsed["new"]["runs"]), (&4.into(), &4.into()));
     let is = |value: &Value, expected: f64| value.as_f64().is_some_and(|value| (value - expected).abs() < 1e-9);
     assert!(is(&elapsed["base"]["median"], 0.1015) && is(&elapsed["new"]["median"], 0.0615), "{elapsed}");
@@ -291,7 +291,7 @@ fn a_cut_run_has_no_elapsed_time_among_others() {
     }
     let page = std::fs::read_to_string(folder.join("runs-2.svg")).expect("drawn");
     assert!(page.contains("base (4 runs)") && page.contains("new (4 runs)"));
-    // So do the medians of workcons.
+    // The medians of workcons do as well.
     let grouped = ["workcons", "--group", "base=base.*.dat", "--group", "new=new.*.dat", "-q"];
     let found = schedviz_in(&folder, &[grouped.as_slice(), &["--json"]].concat()).success().text();
     let found: Value = serde_json::from_str(&found).expect("JSON");
@@ -323,7 +323,7 @@ fn runs_too_few_for_any_finding_are_told_so() {
     let four = [three.as_slice(), &["new.4.dat"]].concat();
     let text = run(&four).success().text();
     assert!(!text.contains("too few"), "1 of 35: {text}");
-    // A verdict says the same.
+    // A verdict is the same.
     let ran = run(&[&three[..], &["--fail-if", "wake>5%"]].concat());
     assert_eq!(ran.code, Some(0), "wakings did not grow: {}", ran.stderr);
     let back = ["compare", "-q", "--new", "base.2.dat", "base.3.dat", "base.4.dat", "--base"];
@@ -429,7 +429,7 @@ fn a_wait_is_behind_what_ran_where_it_was_queued() {
     let found = fairness_of(&events).starved;
     assert!(found[0].still_waits);
     assert_eq!(found[0].queues, [queue(1, ms(90)), queue(2, ms(10))]);
-    // What runs on CPU 2 has no name here.
+    // The task on CPU 2 has no name here.
     assert_eq!(found[0].antagonists, [(hog, ms(90)), (Comm::EMPTY, ms(10))]);
     let folder = scratch("moved-waiter");
     let path = write(&folder, "moved.dat", &moved_waiter("waiter"));

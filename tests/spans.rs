@@ -103,7 +103,7 @@ fn without_patterns_the_statistics_of_the_kernel_are_no_events_of_the_user() {
     let ours = names(&[]);
     assert_eq!(ours.len(), 6, "{ours:?}");
     assert!(ours.iter().all(|name| !name.contains("sched_stat_")), "{ours:?}");
-    assert!(ours.contains(&"sched:sched_move_numa".to_owned()), "what is rare stays: {ours:?}");
+    assert!(ours.contains(&"sched:sched_move_numa".to_owned()), "rare kinds stay: {ours:?}");
     // Asked for they are there.
     assert_eq!(names(&["--events", "sched_stat_*"]), ["sched:sched_stat_runtime"]);
     // Where there is nothing else, all are shown.

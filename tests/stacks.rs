@@ -33,7 +33,7 @@ fn trace(events: &[SchedEvent], version: u32) -> Trace {
     Trace::from_bytes(bytes, tracedat::Options::default()).expect("a trace")
 }
 
-/// What CPU 0 ran, each from its start in nanoseconds.
+/// The tasks that CPU 0 ran, each from its start in nanoseconds.
 #[derive(Default)]
 struct Ran(Vec<(i64, Current)>);
 

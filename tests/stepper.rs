@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use testkit::{Rng, Simulation, TraceBuilder, Truth, is_stopper};
 use tracedat::Trace;
 
-/// Where the state differs from the truth, as far as the events tell of tasks and CPUs.
+/// The differences between the state and the truth, for the tasks and CPUs that have events.
 fn difference(
     state: &SchedState,
     truth: &Truth,
@@ -23,8 +23,8 @@ fn difference(
             queue.sort_unstable();
             true_queue.sort_unstable();
         }
-        let nobody = if state.current(cpu) == Current::Offline { Truth::OFFLINE } else { 0 };
-        let current = state.running(cpu).map_or(nobody, |t| t.pid.0);
+        let none = if state.current(cpu) == Current::Offline { Truth::OFFLINE } else { 0 };
+        let current = state.running(cpu).map_or(none, |t| t.pid.0);
         ((current, &queue) != (truth.current[cpu.index()], &true_queue))
             .then(|| format!("CPU {cpu}: {current} | {ours:?}, in truth {truth:?}"))
     })
@@ -36,7 +36,7 @@ where
     S::Error: std::fmt::Debug,
 {
     let (mut tasks, cpus) = run.witnessed();
-    // Of a task that is only ever migrated nobody can say whether it waited.
+    // Whether a task waited that is only ever migrated is unknown.
     let moved = |kind: &Kind| if let Kind::Migrate { task, .. } = kind { Some(task.pid.0) } else { None };
     let moves = run.events.iter().filter(|e| moved(&e.kind).is_some()).cloned().collect();
     let others = run.events.iter().filter(|e| moved(&e.kind).is_none()).cloned().collect();
@@ -45,7 +45,7 @@ where
     tasks.retain(|pid| others.contains(pid) || !moves.contains(pid));
     let n = run.events.len() as u64;
     assert_eq!(replay.total(), n, "seed {seed}");
-    // Those who waited from the start came in an order that nobody saw; when they have all left,
+    // Those who waited from the start came in an unseen order; when they have all left,
     // the order of every queue is known.
     let first = run.initial.queues.iter().flatten().copied().collect::<BTreeSet<i32>>();
     let mut rng = Rng::new(seed);
@@ -186,12 +186,12 @@ fn steps_are_within_the_window() {
     let some = times(&[&window[..], &switches].concat());
     assert!(!some.is_empty() && some.len() < all.len() && some.iter().all(|at| all.contains(at)), "{some:?}");
     assert_eq!(times(&[&window[..], &switches, &["--at", "502ms", "--back", "900"]].concat()), some);
-    for (arguments, said) in [
+    for (arguments, expected) in [
         (&["--at", "0.4"][..], "outside of the window"),
         (&["--events", "sched_process_exec"], "no such event from 0.500000000 s on, up to --max"),
     ] {
         let refused = run(&[&window[..], arguments].concat());
-        assert!(refused.code == Some(1) && refused.stderr.contains(said), "{}", refused.stderr);
+        assert!(refused.code == Some(1) && refused.stderr.contains(expected), "{}", refused.stderr);
     }
 }
 
@@ -266,7 +266,7 @@ fn the_page_of_a_numa_move_shows_where_to() {
     assert_eq!((&event["from"], &event["to"], &event["wanted"]), (&3.into(), &4.into(), &true.into()));
     let page = ["stepper", trace, "-q", "--events", "sched_move_numa", "-o", "-", "--format", "svg"];
     assert!(schedviz(&page).success().text().contains("stroke=\"#c01020\" stroke-width=\"120\" stroke-dasharray"));
-    // So does the mark in the lanes: two dashed lines with a head each.
+    // The mark in the lanes does as well: two dashed lines with a head each.
     let lanes =
         ["dat2graph", trace, "-q", "--events", "sched_move_numa,sched_stick_numa", "-o", "-", "--format", "svg"];
     let svg = schedviz(&lanes).success().text();
@@ -282,9 +282,9 @@ fn an_instant_outside_of_the_trace_is_refused() {
     let trace = trace.to_str().expect("a path");
     for at in ["100", "-1", "@1"] {
         let refused = schedviz(&["stepper", trace, "-q", "--text", "--at", at]);
-        let said = "outside of the trace, which is 1.156253399 s long";
+        let expected = "outside of the trace, which is 1.156253399 s long";
         assert!(refused.code == Some(1) && refused.stdout.is_empty(), "--at {at}");
-        assert!(refused.stderr.contains(said), "--at {at}: {}", refused.stderr);
+        assert!(refused.stderr.contains(expected), "--at {at}: {}", refused.stderr);
     }
     schedviz(&["stepper", trace, "-q", "--text", "--at", "1.156253399"]).success();
 }

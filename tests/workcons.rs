@@ -178,7 +178,7 @@ fn who_is_chosen_is_what_counts() {
     assert_eq!(headline(&["--pid", "352", "--tasks", "^hackbench$", "--forked"]), one);
 }
 
-/// From the simulator's own run queues, as far as events tell of its tasks and CPUs.
+/// From the simulator's own run queues, for the tasks and CPUs that have events.
 fn truth(sim: &Simulation) -> (u64, u64, u64) {
     let (tasks, cpus) = sim.witnessed();
     let mut sums = (0, 0, 0);
@@ -246,7 +246,7 @@ fn verdicts_and_exit_codes() {
     assert_eq!(code(&[&lossy, "--waiters", "all", "--max-violation", "0.001"]).0, Some(2));
     let (untrusted, why) = code(&[&lossy, "--waiters", "all", "--max-violation", "99.9"]);
     assert!(untrusted == Some(3) && why.contains("nothing is known of"), "{why}");
-    // Of switches alone nobody can tell who waits, be it much or little.
+    // Switches alone do not show which tasks wait, be it much or little.
     let (switches, others): (Vec<SchedEvent>, Vec<SchedEvent>) =
         Simulation::run(3, 6, 2000).events.into_iter().partition(|e| matches!(e.kind, Kind::Switch { .. }));
     let alone = folder.join("switches.dat");
@@ -277,7 +277,7 @@ fn verdicts_and_exit_codes() {
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let missing = json["runs"][0]["trust"]["missing_events"].as_array().expect("names");
     assert_eq!(missing[0], "sched_wakeup");
-    // Without any nobody can tell who runs; the events can be shown.
+    // Without any the running tasks are unknown; the events can be shown.
     std::fs::write(&alone, TraceBuilder::default().events(&others).build()).expect("written");
     for command in [&["dat2graph"][..], &["utilization"], &["stepper", "--text"], &["events", "--balance"]] {
         let refused = schedviz(&[command, &[&alone]].concat());
@@ -308,7 +308,7 @@ fn only_cpus_that_were_asked_for_count() {
     let (one_more, one_assumed) = (run("0-7,14", &[]), run("0-7,14", &assume));
     assert_eq!((&one_more.0, one_more.1["unobserved"].as_u64(), &one_more.2[0]), (&some.0, Some(1), &14.into()));
     assert!(one_assumed.1["observed"] == 9 && one_assumed.0 != some.0 && !some.3.contains("--cpus"));
-    // Of another machine, by mistake.
+    // The topology of another machine, by mistake.
     let beyond = run("12-31", &[]).3;
     assert!(beyond.contains("--cpus: there is no CPU 16-31 in the trace, which was recorded on 16"), "{beyond}");
 }
@@ -402,7 +402,7 @@ fn running_and_waiting_agree_with_work_conservation() {
 /// Whatever was lost, the truth lies between the bounds; without the need for luck.
 #[test]
 fn the_truth_lies_within_the_bounds() {
-    let (mut lossy, mut told) = (0, 0);
+    let (mut lossy, mut bounded) = (0, 0);
     for seed in 0..10_000 {
         let sim = Simulation::any(seed, 2 + (seed % 8) as u32, 300);
         let (events, _) = sim.lossy(seed);
@@ -421,12 +421,12 @@ fn the_truth_lies_within_the_bounds() {
             "seed {seed}: {true_percent} is not within {bounds:?}"
         );
         lossy += 1;
-        told += u64::from(bounds.least_percent > 0.0 || bounds.most_percent < 100.0);
+        bounded += u64::from(bounds.least_percent > 0.0 || bounds.most_percent < 100.0);
     }
-    assert!(lossy > 9000 && told > 1000, "{lossy} lossy runs, {told} bounds that say something");
+    assert!(lossy > 9000 && bounded > 1000, "{lossy} lossy runs, {bounded} bounds narrower than all");
 }
 
-/// Where a file was cut nobody knows what the last CPU did from there on, and the truth lies between the bounds.
+/// Where a file was cut the state of the last CPU is unknown from there on, and the truth lies between the bounds.
 #[test]
 fn the_truth_lies_within_the_bounds_of_a_cut_file() {
     let (mut compared, mut differ) = (0, 0);

@@ -1,4 +1,4 @@
-//! The cases of pages: what is in them, what is not, what they cost, and how many CPUs have some.
+//! The cases of pages: their content, their losses, their cost, and the number of CPUs that have some.
 
 use super::*;
 
@@ -64,7 +64,7 @@ fn case_22_bad_pages_and_records_cost_themselves() {
     let kept: Vec<i64> = events.iter().filter(|e| !matches!(e.kind, Kind::Lost { .. })).map(|e| e.ts.0).collect();
     assert_eq!(kept, [1000, 2000, 3000]);
     assert_eq!((found.count(Diagnostic::CorruptPage), found.count(Diagnostic::CorruptRecord)), (1, 1));
-    assert_eq!(events.len(), 5, "what lay there is lost, and said to be");
+    assert_eq!(events.len(), 5, "the events there are lost, and reported as lost");
 }
 
 #[test]
