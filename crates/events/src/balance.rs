@@ -1,4 +1,4 @@
-//! Steal and balance: who was moved where, and why.
+//! Migrations by cause and distance.
 
 use crate::Density;
 use crate::figure::{Options, WIDTH, behind, draw_bars, fullest, lanes_height, scale_of_bars};
@@ -28,10 +28,10 @@ pub struct Cell {
     pub cause: Cause,
     /// How many.
     pub count: u64,
-    /// Of tasks that waited on a run queue.
+    /// Migrations of tasks that waited on a run queue.
     pub queued: u64,
     /// By distance, where the topology is known: on the same core, under the same LLC, in the same
-    /// node, across nodes; nothing of those that it does not tell.
+    /// node, across nodes; nothing for distances that the topology lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_distance: Option<[Option<u64>; 4]>,
     /// How many ran, with nothing lost on the way, before they were moved again;
@@ -68,7 +68,7 @@ pub struct Listed {
     pub until_run_ns: Option<Dur>,
 }
 
-/// What was found.
+/// The report on migrations.
 #[derive(Clone, Debug, Serialize)]
 pub struct BalanceReport {
     /// `schedviz/balance/1`.
@@ -112,7 +112,7 @@ struct Sums {
 }
 
 /// Finds all migrations of a window. A migration that only wakes a task is one as well; how much of
-/// all is balancing, the table tells.
+/// all is balancing, the table shows.
 pub struct Balance<'o> {
     topology: &'o Topology,
     /// Only these migrations.

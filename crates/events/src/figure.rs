@@ -8,7 +8,7 @@ use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{INK, PALETTE};
 use timeline::{LaneLayout, TimeScale};
 
-/// What to draw.
+/// The rows and the origin of a figure.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The instant that counts as zero: the trace's start.
@@ -50,13 +50,13 @@ fn look(index: usize) -> (Shape, Color) {
     (Shape::ALL[index % Shape::ALL.len()], COLORS[(index + index / Shape::ALL.len()) % COLORS.len()])
 }
 
-/// The height of the lanes of so many cores.
+/// The height of the lanes of this number of cores.
 pub(crate) fn lanes_height(cpus: usize) -> Unit {
     let n = cpus.max(1) as Unit;
     ((430 * PT / n).min(26 * PT) * n).max(40 * PT)
 }
 
-/// What is said of a background.
+/// The sentence on a background.
 pub(crate) fn behind(background: Option<&DrawLanes<'_>>) -> &'static str {
     if background.is_some() { " Behind: what ran." } else { "" }
 }
@@ -114,7 +114,7 @@ fn legend(barred: &[&KindReport], marked: &[&KindReport], spans: &[SpanReport]) 
         [kind] => legend.push(LegendEntry { swatch: bars, label: label(kind) }),
         kinds => {
             legend.push(LegendEntry { swatch: bars, label: format!("bars: {} kinds together", kinds.len()) });
-            // Kinds with a marker must be listed to be told apart; those in bars get the room that is left.
+            // Kinds with a marker must be listed to be distinguished; those in bars get the room that is left.
             let room = LISTED.saturating_sub(marked.len()).max(6);
             legend.extend(kinds.iter().take(room).map(|k| LegendEntry { swatch: Swatch::Blank, label: label(k) }));
             if let Some(more) = kinds.len().checked_sub(room).filter(|more| *more > 0) {
@@ -183,7 +183,7 @@ fn draw_spans(figure: &mut Figure, report: &Report, options: &Options, scale: &T
 
 fn draw_markers(figure: &mut Figure, kinds: &[&KindReport], options: &Options, scale: &TimeScale, layout: &LaneLayout) {
     let place = |cpu: Cpu| options.cpus.iter().position(|(c, _)| *c == cpu);
-    // What follows one another within microseconds stands one below the other.
+    // Markers within microseconds of one another stand one below the other.
     let rows = (kinds.len().clamp(1, 4) as Unit).min((layout.bar() / (3 * PT)).max(1));
     let size = (layout.pitch() * 8 / 10 / rows).clamp(2 * PT, 6 * PT);
     // The rare ones in front.

@@ -1,4 +1,4 @@
-//! What kind of text a printed text is.
+//! The kinds of printed texts.
 
 /// The words of a text up to its first value: `find_busiest_group: no imbalance cpu=3` and all its
 /// like are `find_busiest_group: no imbalance cpu=…`. A long text without a value is known by what

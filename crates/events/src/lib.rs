@@ -93,7 +93,7 @@ pub(crate) enum Shown {
     Spans,
 }
 
-/// What was counted.
+/// The counts of a window.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// `schedviz/events/1`.
@@ -109,7 +109,7 @@ pub struct Report {
     /// Spans of time between two events, by kind, the longest in all first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<SpanReport>,
-    /// What is drawn of them.
+    /// The parts of them that are drawn.
     #[serde(skip)]
     pub(crate) pieces: Vec<spans::Piece>,
     /// The events in bars by core.
@@ -209,7 +209,7 @@ impl Gather {
         self.kinds.push(Kind { name: name.to_owned(), rate, ..Kind::default() });
     }
 
-    /// What was counted, with the spans that were found.
+    /// Ends the window, and returns the counts with the spans that were found.
     pub fn finish(self, spans: Spans) -> Report {
         let total = self.total;
         let report = |kind: Kind| KindReport {

@@ -23,7 +23,7 @@ const DEEPEST: usize = 256;
 /// Rows of spans on a core; deeper ones share the last.
 pub(crate) const ROWS: usize = 8;
 
-/// Columns of the page in which short spans are told apart, in multiples of those of bars.
+/// Columns of the page in which short spans are distinct, in multiples of those of bars.
 const FINER: usize = 4;
 
 /// Short spans of one row that are drawn in one column.
@@ -36,9 +36,9 @@ pub enum Edge {
     Section(String),
     /// The innermost section ends (`E|pid`).
     SectionEnd,
-    /// What this text names begins (`begin:text`).
+    /// The section with this text begins (`begin:text`).
     Begin(String),
-    /// What this text names ends (`end:text`).
+    /// The section with this text ends (`end:text`).
     End(String),
     /// A function is entered: its name, and its depth.
     Entry(String, i64),
@@ -248,14 +248,14 @@ impl Spans {
         }
     }
 
-    /// The kinds with any span, the longest in all first, and what is drawn of each.
+    /// The kinds with any span, the longest in all first, and the drawn parts of each.
     pub(crate) fn finish(mut self) -> (Vec<SpanReport>, Vec<Piece>) {
         let mut threads: Vec<(Thread, Vec<Open>)> = std::mem::take(&mut self.threads).into_iter().collect();
         threads.sort_unstable_by_key(|(thread, _)| *thread);
         for span in threads.into_iter().flat_map(|(_, open)| open) {
             self.give_up(&span, self.to);
         }
-        // Of some kinds all spans began on cores that are not shown.
+        // The spans of some kinds all began on cores that are not shown.
         let counts = |kind: &Kind| kind.lengths.count() + kind.unended + kind.unbegun > 0;
         let mut order: Vec<usize> = (0..self.kinds.len()).filter(|kind| counts(&self.kinds[*kind])).collect();
         let total = |kind: &Kind| kind.lengths.total();
@@ -319,7 +319,7 @@ impl Spans {
         let (from, to) = (self.from, self.to);
         let Some(row) = self.rows.get_mut(&cpu).and_then(|rows| rows.get_mut(at)) else { return };
         row.taken = row.taken.saturating_sub(1);
-        // What is shorter than a column hides what else is there: a few of them are enough.
+        // A span shorter than a column hides the others there: a few of them are enough.
         let width = to.since(from).0 / (COLUMNS * FINER) as u64;
         if ts.since(here_since).0 <= width {
             let column = here_since.since(from).0 / width.max(1);
@@ -377,7 +377,7 @@ mod tests {
         at(25, 1, 8, "B|5|inner 2");
         at(50, 0, 7, "E|5");
         at(65, 1, 8, "E");
-        // Of two that overlap each end finds its own beginning, by the text; else by the name.
+        // If two overlap, each end finds its own beginning by the text; else by the name.
         at(100, 0, 7, "begin:wait id=1");
         at(110, 0, 7, "begin:wait id=2");
         at(130, 0, 7, "end:wait id=1");

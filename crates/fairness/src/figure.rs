@@ -44,7 +44,7 @@ fn lorenz(report: &FairnessReport, heading: &Heading) -> Figure {
     axis("share of the members, from the one that ran least").draw_below(&mut page.figure, plot);
     let diagonal = vec![Line { from: at(0.0, 0.0), to: at(1.0, 1.0) }];
     page.figure.push(Item::Lines { stroke: FAINT, width: 60, dash: 2 * PT, lines: diagonal });
-    // From who ran least on; members by the thousand are thinned to what the page can show.
+    // From the member that ran least on; members by the thousand are thinned to what the page can show.
     let total = report.members.iter().map(|m| m.run_ns.0 as f64).sum::<f64>().max(1.0);
     let (count, mut sum) = (report.members.len().max(1), 0.0);
     let mut points = vec![at(0.0, 0.0)];

@@ -1,4 +1,4 @@
-//! When each CPU idled with nobody waiting for it, as far back as a wait may reach.
+//! The times in which each CPU idled with an empty run queue, as far back as a wait may reach.
 
 use crate::past::{Content, Past};
 use sched::{Cpu, Dur, Load, SchedState, Ts};

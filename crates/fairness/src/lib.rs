@@ -8,7 +8,7 @@
 //! * Lorenz curve: what share of the time the members that ran least have together.
 //!
 //! A task that executes a program ran by two names, by each as long as it had it. One that names itself without that
-//! has its new name from the next switch on, unless `task_rename` was recorded, which tells it at once. A slice counts
+//! has its new name from the next switch on, unless `task_rename` was recorded, which shows it at once. A slice counts
 //! by the latest.
 //!
 //! The run times of members that never wanted a CPU are no sign of unfairness: beside what a member got
@@ -39,7 +39,7 @@ use std::cmp::Ordering;
 use timeline::Division;
 use waits::Waits;
 
-/// Of what members are made.
+/// The rule by which tasks form members.
 #[derive(Clone, Debug, Default)]
 pub enum GroupBy {
     /// Each task by itself.
@@ -53,7 +53,7 @@ pub enum GroupBy {
     Matched(regex::Regex),
 }
 
-/// What to measure.
+/// The window, the members and the limits of a measurement.
 pub struct Options<'o> {
     /// The window's start,
     pub from: Ts,
@@ -61,7 +61,7 @@ pub struct Options<'o> {
     pub to: Ts,
     /// The instant that counts as zero: the trace's start.
     pub zero: Ts,
-    /// Of what members are made.
+    /// The rule by which tasks form members.
     pub by: GroupBy,
     /// Only these tasks; none for all.
     pub tasks: Option<&'o Chosen<'o>>,
@@ -69,12 +69,12 @@ pub struct Options<'o> {
     pub weights: bool,
     /// The length of an interval.
     pub interval: Dur,
-    /// So many of the longest waits are kept.
+    /// Maximum number of longest waits to keep.
     pub worst: usize,
 }
 
 impl Options<'_> {
-    /// Of a window whose start counts as zero: every task by itself, the window as one interval, the five longest waits.
+    /// Options for a window whose start counts as zero: every task by itself, the window as one interval, the five longest waits.
     pub fn new(from: Ts, to: Ts) -> Self {
         let interval = Dur(to.since(from).0.max(1));
         Options { from, to, zero: from, by: GroupBy::Task, tasks: None, weights: false, interval, worst: 5 }
@@ -84,7 +84,7 @@ impl Options<'_> {
 /// The most intervals.
 pub const MOST_INTERVALS: u64 = 1_000;
 
-/// What tells members apart.
+/// The key of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Task(Pid),
@@ -93,10 +93,10 @@ enum Key {
     Matched(String),
 }
 
-/// What a task is a member by, its number, name and parent, and what it tells of that member, its priority.
+/// The attributes of a task that make it a member, its number, name and parent, and its priority.
 type Traits = (Pid, Comm, Option<Pid>, i32);
 
-/// What a member got.
+/// The run and wait time of a member.
 #[derive(Clone, Debug, Default)]
 struct Sums {
     name: Comm,
@@ -108,7 +108,7 @@ struct Sums {
     intervals: Summed<InInterval>,
 }
 
-/// What a member got in an interval: a task of a few intervals takes the room of these.
+/// The share of a member in an interval: a task of a few intervals takes the room of these.
 #[derive(Clone, Copy, Debug)]
 struct InInterval {
     interval: usize,
@@ -141,7 +141,7 @@ pub struct Fairness<'o> {
     intervals: Division,
     /// Runs in which a task took another name: until then they are accounted for, by the name of before.
     renamed: Vec<(TaskId, Ts)>,
-    /// What the expression catches in a name.
+    /// The part of a name that the expression matches.
     caught: FxHashMap<Comm, Option<String>>,
     waits: Waits,
     idle: IdleTimes,
@@ -210,7 +210,7 @@ impl<'o> Fairness<'o> {
         self.homes.insert(task.id(), (traits, index));
         let sums = &mut self.members[index].1;
         sums.name = task.comm;
-        // Of a group, its strongest task's.
+        // The priority of a group is that of its strongest task.
         sums.weight = sums.weight.max(weight_of(task.prio));
         Some(index)
     }

@@ -1,13 +1,13 @@
-//! What a CPU did, as far back as a wait may reach.
+//! The past of a CPU, as far back as a wait may reach.
 
 use sched::Ts;
 use std::collections::VecDeque;
 
-/// Stretches that are remembered as they were; of older ones two are joined to one, so many of
+/// Stretches that are remembered as they were; of older ones two are joined to one, this many of
 /// these are kept, then two of them are joined, and so on: the past becomes coarser, not shorter.
 const REMEMBERED: usize = 256;
 
-/// What a stretch of time holds.
+/// The content of a stretch of time.
 pub(crate) trait Content {
     /// Takes what the following stretch holds.
     fn join(&mut self, later: Self);
@@ -60,7 +60,7 @@ impl<T: Content> Past<T> {
         self.levels.push(VecDeque::from([next]));
     }
 
-    /// Nobody will ask for what was before an instant.
+    /// Forgets the time before an instant.
     pub(crate) fn forget(&mut self, before: Ts) {
         for level in &mut self.levels {
             while level.front().is_some_and(|stretch| stretch.to <= before) {

@@ -1,12 +1,12 @@
-//! Who ran on a CPU, as far back as a wait may reach.
+//! The runs on a CPU, as far back as a wait may reach.
 
 use crate::past::{Content, Past};
 use sched::{Comm, Dur, Ts};
 use std::collections::VecDeque;
 
-/// So many runs are remembered as they were.
+/// Number of runs that are remembered as they were.
 const REMEMBERED: usize = 256;
-/// Then the first of them are joined to one stretch of the past, so many at a time.
+/// Number of the first of them that are joined to one stretch of the past at a time.
 const JOINED: usize = 8;
 
 /// How long each command ran.
@@ -56,7 +56,7 @@ impl Runs {
         }
     }
 
-    /// Who ran between two instants, the longest first: of runs that were joined and that an instant cuts, what must
+    /// The commands that ran between two instants, the longest first: of runs that were joined and that an instant cuts, what must
     /// lie there.
     pub(crate) fn between(&self, from: Ts, to: Ts) -> Vec<(Comm, Dur)> {
         let mut sums = Times::new();
@@ -85,7 +85,7 @@ mod tests {
         let mut past = Runs::default();
         for (start, end, name) in (0..5_000).map(runs) {
             past.add(names[name], start, end);
-            // Nobody will ask for the first quarter.
+            // The first quarter is not needed any more.
             if past.are_full() {
                 past.join(Ts(12_500));
             }

@@ -1,4 +1,4 @@
-//! The longest waits: who ran meanwhile, and whether a CPU idled.
+//! The longest waits: the tasks that ran meanwhile, and whether a CPU idled.
 
 use crate::idling::{IdleCpu, IdleTimes};
 use crate::runs::Runs;
@@ -8,15 +8,15 @@ use sched::{Comm, Cpu, CpuSpan, Current, Dur, PerTask, Pid, SchedState, TaskStat
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// How many joinings of runs later it is looked again since when somebody waits.
+/// Number of joinings of runs until the beginning of the oldest wait is looked up again.
 const LOOK: u32 = 256;
 
-/// So many of the CPUs that idled during a wait are named.
+/// Maximum number of CPUs to name that idled during a wait.
 const MOST_IDLE: usize = 16;
-/// So many of the commands that ran are.
+/// Maximum number of commands to name that ran.
 const MOST_ANTAGONISTS: usize = 3;
-/// The run queues that a waiting task left are remembered, at most so many: a task that is moved all the time must not
-/// take memory without end. What ran on those before is not among the antagonists then.
+/// Maximum number of run queues to remember that a waiting task left: a task that is moved all the time must not
+/// take memory without end. Tasks on earlier ones are not among the antagonists then.
 const MOST_STAYS: usize = 256;
 
 /// One of the longest waits.
@@ -38,7 +38,7 @@ pub struct Starved {
     pub cpu: Cpu,
     /// The run queues it waited on, each with the time there: the longest first.
     pub queues: Vec<QueueTime>,
-    /// What ran on the CPUs of those run queues while it waited there, by command, and for how long, at least: the
+    /// The commands that ran on the CPUs of those run queues while it waited there, and for how long, at least: the
     /// longest first, at most three.
     pub antagonists: Vec<(Comm, Dur)>,
     /// How long some CPU idled meanwhile, with no task waiting for it. Nothing of a kernel thread that is bound to its
@@ -115,18 +115,18 @@ impl Open {
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
     open: PerTask<Open>,
-    /// By CPU: who ran,
+    /// By CPU: the runs,
     runs: Vec<Runs>,
-    /// since all who wait began to, at the latest looking,
+    /// since all waits began, when last looked up,
     oldest: Ts,
-    /// which was so many joinings of runs ago.
+    /// which was this many joinings of runs ago.
     joined: u32,
     /// How long some CPU has idled.
     idled: u64,
     last: Ts,
     /// The instant that counts as zero.
     zero: Ts,
-    /// So many of the longest are kept.
+    /// Maximum number of longest waits to keep.
     most: usize,
     pub(crate) longest: Vec<Starved>,
 }
@@ -146,7 +146,7 @@ impl Waits {
         }
     }
 
-    /// The window begins; who is known to wait has done so before.
+    /// The window begins; the tasks that are known to wait have done so before.
     pub(crate) fn begin(&mut self, start: Ts, state: &SchedState) {
         self.last = start;
         for task in state.observed().flat_map(|cpu| state.waiting(cpu)).filter(|task| task.begun) {
@@ -220,7 +220,7 @@ impl Waits {
         }
     }
 
-    /// What ran on the CPUs of the run queues that a task waited on, while it did. `state` has the runs that still go
+    /// The commands that ran on the CPUs of the run queues that a task waited on, while it did. `state` has the runs that still go
     /// on; nothing where the pass has closed them.
     fn antagonists(&self, open: &Open, now: Ts, state: Option<&SchedState>) -> Vec<(Comm, Dur)> {
         let mut sums: Vec<(Comm, Dur)> = Vec::new();

@@ -13,7 +13,7 @@
 //! A task can be announced while it still runs, about to sleep: its wakeup latency begins when it is switched out. A
 //! migration on the way does not end a wait. A wakeup counts in the window in which it ends, all of its parts with their
 //! full lengths, so that the wakeups of adjacent windows add up. Any other interval counts if it begins and ends in the
-//! window. A wait that is still under way at the end has an unknown length and is only numbered. So has a wakeup
+//! window. A wait that is still under way at the end has an unknown length and is only numbered. The same holds for a wakeup
 //! without a `sched_waking` although they were recorded: it began before the trace, or in a loss, and only its second
 //! part counts. In a trace without any `sched_wakeup` the time from the waking to the wakeup is unknown: the wakeup
 //! latency alone counts. Where events were lost, what the loss cut is not counted; nor is a wait some of which was on a CPU
@@ -46,7 +46,7 @@ pub enum By {
     Task,
 }
 
-/// What to measure.
+/// The window, the rows and the limits of a measurement.
 #[derive(Default)]
 pub struct Options<'o> {
     /// Only what ends on these CPUs.
@@ -63,7 +63,7 @@ pub struct Options<'o> {
     pub worst: usize,
 }
 
-/// What is measured.
+/// The measured intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -95,7 +95,7 @@ impl Measure {
         Measure::Sleep,
     ];
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Wakeup => "wakeup latency",
@@ -155,7 +155,7 @@ impl Placement {
     }
 }
 
-/// What idled when a woken task was queued.
+/// The idle CPUs when a woken task was queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Idleness {
@@ -183,11 +183,11 @@ pub struct Case {
     pub start_in_trace_ns: u64,
     /// How long it lasted.
     pub duration_ns: Dur,
-    /// Who waited,
+    /// The task that waited,
     pub pid: Pid,
     /// by name.
     pub command: Comm,
-    /// Who woke it,
+    /// the task that woke it,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waker: Option<Pid>,
     /// by name.
@@ -197,15 +197,15 @@ pub struct Case {
     pub queued_on: Cpu,
     /// and where it ran in the end.
     pub ran_on: Cpu,
-    /// Who ran there when it was queued; 0 is the idle task,
+    /// The task that ran there when it was queued; 0 is the idle task,
     pub behind: Pid,
     /// by name.
     pub behind_command: Comm,
-    /// Who ran last before it, where it ran; 0 is the idle task,
+    /// The task that ran last before it, where it ran; 0 is the idle task,
     pub after: Pid,
     /// by name.
     pub after_command: Comm,
-    /// CPUs that idled, with nobody waiting, when it was queued.
+    /// CPUs that idled with an empty run queue when it was queued.
     pub idle_cpus: u32,
 }
 
@@ -229,7 +229,7 @@ enum Phase {
     Run,
     /// After it ran there.
     Sleep(Cpu),
-    /// What is kept of it stands apart: runs and sleeps, which are more, do not move it about.
+    /// Its record stands apart: runs and sleeps, which are more, do not move it about.
     Wait,
 }
 
@@ -240,7 +240,7 @@ struct Track {
     phase: Phase,
 }
 
-/// What tells rows apart.
+/// The key of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Command(Comm),
@@ -262,7 +262,7 @@ pub struct Latency<'o> {
     /// The window's start, once that is reached.
     start: Option<Ts>,
     tracks: PerTask<Track>,
-    /// Of tasks that wait.
+    /// The records of tasks that wait.
     waits: PerTask<Wait>,
     rows: Vec<Named>,
     places: FxHashMap<Key, usize>,
@@ -275,7 +275,7 @@ pub struct Latency<'o> {
     least: [Option<Dur>; Measure::ALL.len()],
     without_waking: u64,
     gaps: u64,
-    /// Who was switched out last.
+    /// The task that was switched out last.
     switched_out: (Pid, Comm),
 }
 
@@ -292,7 +292,7 @@ impl<'o> Latency<'o> {
             homes: PerTask::default(),
             woken: Default::default(),
             worst: Vec::new(),
-            // Of none all are the longest.
+            // The longest of none are all.
             least: [(options.worst == 0).then_some(Dur(u64::MAX)); Measure::ALL.len()],
             without_waking: 0,
             gaps: 0,
@@ -322,7 +322,7 @@ impl<'o> Latency<'o> {
         }
         let before = self.tracks.take(task.id());
         let now = event.ts;
-        // What a loss cut has an unknown length.
+        // An interval that a loss cut has an unknown length.
         if let Some(track) = before.filter(|_| span.begun && span.ended) {
             match (span.state, span.next) {
                 (Running(cpu), _) | (Waiting(_), Running(cpu)) | (Blocked(_), Waiting(cpu)) => {

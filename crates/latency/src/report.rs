@@ -1,4 +1,4 @@
-//! What was found: as numbers, and as a text.
+//! The report: as numbers, and as a text.
 
 use crate::{By, Case, Idleness, Key, Latency, Measure, Measures, Phase, Placement, Track};
 use sched::lengths::{Summary, human};
@@ -42,7 +42,7 @@ pub struct Split<K> {
     pub summary: Summary,
 }
 
-/// What was measured.
+/// The measured latencies.
 #[derive(Clone, Debug, Serialize)]
 pub struct LatencyReport {
     /// `schedviz/latency/1`.
@@ -60,7 +60,7 @@ pub struct LatencyReport {
     pub by_placement: Vec<Split<Placement>>,
     /// Wakeup latencies by what idled then.
     pub by_idleness: Vec<Split<Idleness>>,
-    /// What the rows are.
+    /// The meaning of the rows.
     pub by: By,
     /// The rows, the one with the longest wakeup latency first.
     pub rows: Vec<Row>,
@@ -84,7 +84,7 @@ pub struct LatencyReport {
     /// The distributions, for a figure.
     #[serde(skip)]
     pub lengths: Measures,
-    /// Whether other CPUs are told apart by their distance.
+    /// Whether other CPUs are distinguished by their distance.
     #[serde(skip)]
     pub with_distances: bool,
 }
@@ -96,7 +96,7 @@ pub struct Unfinished {
     pub start_in_trace_ns: u64,
     /// How long it had waited when the window ended.
     pub duration_ns: Dur,
-    /// Who waits,
+    /// The task that waits,
     pub pid: Pid,
     /// by name,
     pub command: Comm,

@@ -220,7 +220,7 @@ fn label(who: &Who) -> String {
     text::printable(&crate::text::name(who))
 }
 
-/// The label in this width. Its number is never cut, for it alone says which task it is: the name is.
+/// The label in this width. Only the name is cut, never the number, which alone identifies the task.
 fn fitted(who: &Who, size: Unit, width: Unit) -> String {
     let whole = label(who);
     let Some((name, number)) = whole.rsplit_once(' ').filter(|_| text::width(&whole, size) > width) else {

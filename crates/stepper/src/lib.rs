@@ -1,7 +1,7 @@
 //! Exactly what the machine looked like at one instant, and the event that is about to happen.
 //!
 //! A [`Step`] is a picture of [`sched::SchedState`]: every core, its running task, and those that
-//! wait there in the order they came. It is taken before an event, and tells what that event is
+//! wait there in the order they came. It is taken before an event, and shows what that event is
 //! going to do: which cores and which task it concerns, and what moves from where to where.
 
 mod figure;
@@ -41,7 +41,7 @@ pub struct Who {
     pub pid: Pid,
     /// Its name; empty where none was seen.
     pub command: Comm,
-    /// The kernel's priority: below 0 deadline, 0–99 real time, 100–139 fair; nothing where no event has told it.
+    /// The kernel's priority: below 0 deadline, 0–99 real time, 100–139 fair; nothing where no event has shown it.
     pub prio: Option<i32>,
 }
 
@@ -56,11 +56,11 @@ impl Who {
 pub struct Core {
     /// Which.
     pub cpu: Cpu,
-    /// What it is, for the figures.
+    /// Its kind, for the figures.
     pub load: Load,
-    /// Who runs there.
+    /// The running task.
     pub running: Option<Who>,
-    /// Who waits there, in the order they came.
+    /// The waiting tasks, in the order of their arrival.
     pub waiting: Vec<Who>,
 }
 
@@ -77,18 +77,18 @@ pub struct Step {
     pub violated: bool,
     /// The cores shown, in display order.
     pub cores: Vec<Core>,
-    /// What is about to happen.
+    /// The event about to happen.
     pub event: Option<Coming>,
 }
 
-/// What a step shows.
+/// The content of a step.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The instant that counts as zero: the trace's start.
     pub zero: Ts,
     /// The cores in display order, each with its group.
     pub cpus: Vec<(Cpu, Option<u32>)>,
-    /// What the groups are: `socket`, `node`, `LLC`.
+    /// The kind of the groups: `socket`, `node`, `LLC`.
     pub group_name: String,
     /// How many events there are.
     pub total: u64,

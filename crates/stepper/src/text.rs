@@ -57,7 +57,7 @@ fn enumerated(names: &[String], width: usize) -> String {
     }
 }
 
-/// A task's name and number in at most `width` characters. The number is never cut, for it alone says which task it is:
+/// A task's name and number in at most `width` characters. The number is never cut, because it alone identifies the task:
 /// the name is.
 fn fitted(who: &Who, width: usize) -> String {
     let whole = name(who);

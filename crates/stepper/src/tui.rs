@@ -1,6 +1,6 @@
 //! The stepper for a terminal: the same picture, moved through with keys.
 //!
-//! [`App`] holds what is shown and what keys do; it knows no terminal, so that a test drives it with
+//! [`App`] holds the screen and the meaning of keys; it has no terminal, so that a test drives it with
 //! ratatui's own backend.
 
 use crate::text::{cut, row};
@@ -17,14 +17,14 @@ use sched::{EventSource, Load, Replay, SchedEvent, SchedState, Ts};
 const HELP: &str =
     "q quit  \u{2190} \u{2192} step  PgUp PgDn 100  / ? find  g time  n p violation  \u{2191} \u{2193} scroll";
 
-/// What is being typed.
+/// The text being typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prompt {
     Find { back: bool },
     Time,
 }
 
-/// Makes an instant of what was typed.
+/// Makes an instant of the typed text.
 pub type ParseTime<'f> = Box<dyn Fn(&str) -> Result<Ts, String> + 'f>;
 
 /// Whether an event is one to step at, in a state that has the names of its tasks.
@@ -40,7 +40,7 @@ pub struct App<'f, S> {
     wants: Option<Wants<'f>>,
     title: String,
     prompt: Option<(Prompt, String)>,
-    /// What was looked for last.
+    /// The last search.
     sought: String,
     message: String,
     /// The first core shown,
@@ -93,7 +93,7 @@ impl<'f, S: EventSource> App<'f, S> {
         if back { self.replay.find_back(from, wants) } else { self.replay.find(from, wants) }
     }
 
-    /// Goes so many steps on, or back.
+    /// Goes a number of steps on, or back.
     fn steps(&mut self, count: u64, back: bool) -> Result<(), S::Error> {
         let at = self.replay.at();
         if self.wants.is_none() {
@@ -112,7 +112,7 @@ impl<'f, S: EventSource> App<'f, S> {
         self.done
     }
 
-    /// What is shown now.
+    /// The lines of the screen.
     pub fn step(&self) -> Step {
         let (replay, options) = (&self.replay, &self.options);
         Step::of(replay.at(), replay.state(), replay.event(), options, self.names.as_ref())
@@ -304,7 +304,7 @@ impl<'f, S: EventSource> App<'f, S> {
         })
     }
 
-    /// The cores that fit in so many lines.
+    /// The cores that fit in this number of lines.
     fn in_sight(&self, step: &Step, scroll: usize, height: usize) -> Vec<usize> {
         let mut used = 0;
         let fits = |(_, group): &(usize, Option<String>)| {

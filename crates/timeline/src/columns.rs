@@ -1,4 +1,4 @@
-//! What a lane shows: long intervals as they are, short ones as shares of a column.
+//! The content of a lane: long intervals as they are, short ones as shares of a column.
 //!
 //! An interval at least as long as a column keeps its true edges. Shorter ones are gathered by
 //! column, and drawn as the shares of time that each class has in it. Between two long intervals
@@ -9,7 +9,7 @@
 use crate::division::Division;
 use sched::Ts;
 
-/// What an interval is: an index that the figure gives a meaning to.
+/// The class of an interval: an index that the figure gives a meaning to.
 pub type Class = u16;
 
 /// A piece of a lane.

@@ -2,7 +2,7 @@
 
 use sched::Ts;
 
-/// The parts of a window: so many, or each so long. Remembers the part that was asked for last, since
+/// The parts of a window, by number or by length. Remembers the part that was asked for last, since
 /// the next question is nearly always about the same one and a division costs more than all else.
 #[derive(Clone, Debug)]
 pub struct Division {
@@ -18,12 +18,12 @@ pub struct Division {
 }
 
 impl Division {
-    /// So many parts from `from` to `to`.
+    /// A number of parts from `from` to `to`.
     pub fn into_parts(from: Ts, to: Ts, count: usize) -> Division {
         Division::new(from, to.since(from).0.max(1).into(), count.max(1) as u128)
     }
 
-    /// Parts so many nanoseconds long, the last one perhaps shorter.
+    /// Parts of this number of nanoseconds, the last one perhaps shorter.
     pub fn of_width(from: Ts, to: Ts, width: u64) -> Division {
         let width = u128::from(width.max(1));
         let count = u128::from(to.since(from).0).div_ceil(width).max(1);
@@ -72,7 +72,7 @@ impl Division {
         if ns == self.end {
             (self.part, self.begin) = (self.part + 1, self.end);
             self.end = self.end_of(self.part);
-            // Of more parts than nanoseconds some are empty, and perhaps the next one.
+            // If there are more parts than nanoseconds, some are empty, and perhaps the next one.
             if ns < self.end {
                 return;
             }

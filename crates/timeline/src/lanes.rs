@@ -18,7 +18,7 @@ pub struct LaneLayout {
 }
 
 impl LaneLayout {
-    /// Lays out `cpus`, each with its group, in so much height.
+    /// Lays out `cpus`, each with its group, in this height.
     pub fn new(cpus: Vec<(Cpu, Option<u32>)>, top: Unit, height: Unit) -> LaneLayout {
         let groups = cpus.windows(2).filter(|w| w[0].1 != w[1].1).count() as Unit;
         let group_gap = if groups > 0 { (height / 40 / groups).clamp(PT / 2, 6 * PT) } else { 0 };
@@ -110,7 +110,7 @@ impl LaneLayout {
         self.draw_groups(figure, x, right, group_name);
     }
 
-    /// Of so many lanes, from the first of a group on, one has its name: at this size they do not overlap.
+    /// The number of lanes for each name, from the first of a group on, so that names of this size do not overlap.
     fn labelled(&self, size: Unit) -> usize {
         let lanes = (size * 10 / 9).unsigned_abs().div_ceil(self.height.max(1).unsigned_abs());
         lanes.next_power_of_two() as usize

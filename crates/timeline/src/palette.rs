@@ -52,7 +52,7 @@ pub const BANDS: [Color; 6] = [
     Color::rgb(0x58, 0x12, 0x57),
 ];
 
-/// What is not a task, in figures that show tasks as well: the three of the space that stand
+/// Marks other than tasks, in figures that show tasks as well: the three of the space that stand
 /// farthest from the palette, from the greys and from each other, to all four sights.
 pub const BESIDE_TASKS: [Color; 3] =
     [Color::rgb(0x00, 0x00, 0x00), Color::rgb(0x00, 0x50, 0x80), Color::rgb(0xf0, 0x50, 0x10)];

@@ -9,7 +9,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Of `cpus` in display order, each with its group.
+    /// The rows of `cpus` in display order, each with its group.
     pub fn new(cpus: &[(Cpu, Option<u32>)]) -> Rows {
         let mut by_cpu = vec![None; cpus.iter().map(|(cpu, _)| cpu.index() + 1).max().unwrap_or(0)];
         for ((cpu, _), row) in cpus.iter().zip(0..) {

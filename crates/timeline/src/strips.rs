@@ -36,7 +36,7 @@ pub struct Strips<'s> {
 }
 
 impl<'s> Strips<'s> {
-    /// On this scale; of a column that classes share, so many are told apart.
+    /// On this scale; `depth` classes of a column that several share are drawn apart.
     pub fn new(scale: &'s TimeScale, depth: usize) -> Strips<'s> {
         Strips { scale, depth, rects: BTreeMap::new(), open: Vec::new() }
     }
@@ -93,7 +93,7 @@ impl<'s> Strips<'s> {
         self.open = open;
     }
 
-    /// Draws what was gathered.
+    /// Draws the gathered pieces.
     pub fn draw(self, figure: &mut Figure, paint: impl Fn(Class) -> Color) {
         for (class, rects) in self.rects {
             let fill = match class {
@@ -107,8 +107,8 @@ impl<'s> Strips<'s> {
     }
 }
 
-/// Stacks shares from below: the largest classes by number, then the mixed rest, then what is
-/// unknown; what is blank or offline is left so on top.
+/// Stacks shares from below: the largest classes by number, then the mixed rest, then unknown
+/// time; blank and offline time stays blank on top.
 fn stack(shares: &[(Class, u64)], depth: usize, column: Rect) -> Vec<(Class, Rect)> {
     let of = |class: Class| shares.iter().find(|(c, _)| *c == class).map_or(0, |(_, ns)| *ns);
     let mut classes: Vec<(Class, u64)> = shares.iter().filter(|(c, _)| *c >= FIRST).copied().collect();

@@ -4,8 +4,8 @@ use crate::columns::{Class, Columns, Piece};
 use crate::strips::BLANK;
 use sched::Ts;
 
-/// A lane that shows one class until it turns to another, blank at first. What stays the same is one interval,
-/// however often it is told, and keeps its true edges if it is long.
+/// A lane that shows one class until it turns to another, blank at first. Repeated turns to the same class are one
+/// interval, which keeps its true edges if it is long.
 #[derive(Clone, Debug)]
 pub struct Turns {
     columns: Columns,

@@ -123,11 +123,11 @@ fn look(heat: &Heat, length: u64) -> usize {
     if heat.offline_ns > length / 2 {
         return BANDS.len() + 1;
     }
-    // What is busy at all is seen.
+    // A column that is busy at all is visible.
     heat.busy_ns.saturating_mul(5).div_ceil(length.max(1)).min(5) as usize
 }
 
-/// The bands of how busy, then what is for the most part unknown, or offline.
+/// The bands of utilization, then columns that are mostly unknown, or offline.
 fn looks() -> impl Iterator<Item = Paint> {
     BANDS.iter().map(|band| Paint::Solid(*band)).chain([Class::Unknown, Class::Offline].into_iter().filter_map(paint))
 }

@@ -1,4 +1,4 @@
-//! What CPUs spend their time on, in intervals: the table that mpstat prints, from a trace.
+//! The CPUs' time by class, in intervals: the table that mpstat prints, from a trace.
 //!
 //! The time of every CPU is divided without rest into [`Class`]es. Interrupt handlers count where their
 //! events were recorded, and then not for the task they interrupt. Two situations are pointed out: CPUs
@@ -25,7 +25,7 @@ use sched::{
 use serde::Serialize;
 use timeline::Rows;
 
-/// What a CPU does.
+/// The class of a CPU's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
@@ -64,7 +64,7 @@ impl Class {
         Class::Idle,
     ];
 
-    /// What it is called, in a word.
+    /// Its name, in a word.
     pub fn name(self) -> &'static str {
         match self {
             Class::Application => "app",
@@ -83,7 +83,7 @@ impl Class {
 /// How many classes there are.
 pub const CLASSES: usize = Class::ALL.len();
 
-/// What to measure.
+/// The window, the CPUs and the intervals of a measurement.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The window's start,
@@ -97,7 +97,7 @@ pub struct Options {
     /// All CPUs that have a lane, in display order: those of `cpus`, and those without any event. Empty where there is
     /// none of these.
     pub all_cpus: Vec<(Cpu, Option<u32>)>,
-    /// What the groups are called.
+    /// The name of the groups.
     pub group_name: String,
     /// The length of an interval.
     pub interval: Dur,
@@ -105,7 +105,7 @@ pub struct Options {
     pub tasks: Option<regex::Regex>,
     /// Where CPUs sit.
     pub topology: Topology,
-    /// So long CPUs may idle beside overloaded ones until it is pointed out.
+    /// Report CPUs that idle longer than this while others are overloaded.
     pub balance_interval: Dur,
 }
 
@@ -126,7 +126,7 @@ struct CpuNow {
     since: Ts,
 }
 
-/// What became of a herd.
+/// The outcome of a herd.
 #[derive(Clone, Copy, Debug, Default)]
 struct Followed {
     /// The most tasks that waited where it came.
@@ -162,14 +162,14 @@ pub struct Utilization<'o> {
     rows: Rows,
     /// The CPUs shown, as they are now.
     cpus: Vec<CpuNow>,
-    /// What stands beside what since `last`.
+    /// The idle and overloaded CPUs since `last`.
     beside: Beside,
     last: Ts,
     /// Where only some CPUs are shown: what stands beside what on these.
     part: Option<PartCounts>,
     idling: Episodes<(u32, u32)>,
     herds: Herds,
-    /// What became of each herd, in the same order;
+    /// The outcome of each herd, in the same order;
     followed: Vec<Followed>,
     /// those whose tasks still wait, by where they came.
     waiting_herds: FxHashMap<Cpu, Vec<usize>>,
@@ -205,7 +205,7 @@ impl<'o> Utilization<'o> {
         }
     }
 
-    /// What a CPU does now, but for interrupts.
+    /// The class of a CPU's time now, but for interrupts.
     fn class_of(&self, cpu: Cpu, state: &SchedState) -> Class {
         match (state.current(cpu), state.running(cpu)) {
             (Current::Idle, _) => Class::Idle,
@@ -351,7 +351,7 @@ impl Analysis for Utilization<'_> {
                     self.moved(event.ts, orig, dest);
                 }
             }
-            // Who runs there may turn out to be the traced command.
+            // The task that runs there may turn out to be the traced command.
             Kind::Exec { .. } => self.turn(event.cpu, event.ts, state),
             _ => {}
         }

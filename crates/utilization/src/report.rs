@@ -1,4 +1,4 @@
-//! What was found: as numbers, and as a text.
+//! The report: as numbers, and as a text.
 
 use crate::{CLASSES, Class, Utilization};
 use sched::causes::Herd;
@@ -67,7 +67,7 @@ impl Shares {
         self.all().iter().fold(0, |sum, ns| sum.saturating_add(*ns))
     }
 
-    /// What is neither idle nor unknown nor offline.
+    /// Time that is neither idle nor unknown nor offline.
     pub fn busy(&self) -> u64 {
         let rest = [self.idle_ns, self.unknown_ns, self.offline_ns];
         rest.into_iter().fold(self.total(), u64::saturating_sub)
@@ -81,7 +81,7 @@ pub struct Interval {
     pub start_in_trace_ns: u64,
     /// Its length; that of the last one may be less.
     pub length_ns: Dur,
-    /// What the CPUs did.
+    /// The time of all CPUs.
     #[serde(flatten)]
     pub shares: Shares,
 }
@@ -91,7 +91,7 @@ pub struct Interval {
 pub struct PerCpu {
     /// Which.
     pub cpu: Cpu,
-    /// What it did.
+    /// Its time.
     #[serde(flatten)]
     pub shares: Shares,
 }
@@ -101,7 +101,7 @@ pub struct PerCpu {
 pub struct PerNode {
     /// Which.
     pub node: u32,
-    /// What its CPUs did.
+    /// The time of its CPUs.
     #[serde(flatten)]
     pub shares: Shares,
 }
@@ -133,7 +133,7 @@ pub struct HerdReport {
     pub drained_after_ns: Option<Dur>,
 }
 
-/// What was measured.
+/// The measured times.
 #[derive(Clone, Debug, Serialize)]
 pub struct UtilizationReport {
     /// `schedviz/utilization/1`.
@@ -155,7 +155,7 @@ pub struct UtilizationReport {
     pub cpus: Vec<PerCpu>,
     /// Each node, where the topology is known.
     pub nodes: Vec<PerNode>,
-    /// So long CPUs may idle beside overloaded ones.
+    /// The time that CPUs may idle beside overloaded ones without being reported.
     pub balance_interval_ns: Dur,
     /// How often they did for longer,
     pub idling_episodes: u64,
@@ -173,12 +173,12 @@ pub struct UtilizationReport {
     pub heat: Vec<Vec<Heat>>,
 }
 
-/// What of a column of a CPU is not idle, in nanoseconds.
+/// The busy part of a column of a CPU, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heat {
     /// It is busy.
     pub busy_ns: u64,
-    /// Nobody knows.
+    /// Unknown.
     pub unknown_ns: u64,
     /// It is offline.
     pub offline_ns: u64,

@@ -1,8 +1,8 @@
-//! What can be said of the time in violation whatever the lost events were.
+//! Bounds on the time in violation that hold whatever the lost events were.
 //!
-//! A loss on CPU e hides more than who ran on e. A wakeup, a migration or a new task that e would
-//! have announced may concern any CPU: a task may wait where nobody knows, and one that is thought
-//! to wait may have been moved. So from the beginning of a gap on,
+//! A loss on CPU e hides more than the tasks that ran on e. A wakeup, a migration or a new task that e would
+//! have announced may concern any CPU: a task may wait unseen, and one that is thought
+//! to wait may have been moved. Therefore, from the beginning of a gap on,
 //!
 //! * a waiting task is *certain* only once an event after the gap's end has shown it waiting;
 //! * a CPU is *clean*, free of hidden waiters, only once it has switched to its idle task after the
@@ -12,8 +12,8 @@
 //!
 //! Before the first gap a CPU is clean once it has switched to idle as well: a task that waited from
 //! the start and is first seen behind the gap is not known to have done so. At least: idle and
-//! clean here, busy with a certain waiter there. At most: whatever may be idle with nobody waiting,
-//! and whatever may be busy with somebody waiting. Without any loss these are not needed: the
+//! clean here, busy with a certain waiter there. At most: every CPU that may be idle with an empty run queue,
+//! and every CPU that may be busy with a waiter. Without any loss these are not needed: the
 //! figures are exact.
 
 use crate::{Options, flags};
@@ -33,7 +33,7 @@ pub struct RigorousBounds {
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     load: Load,
-    /// Switched to idle since the last gap ended: nobody waits here unseen.
+    /// Switched to idle since the last gap ended: no task waits here unseen.
     clean: bool,
     /// Counted waiters, and those of them that are certain.
     waiters: u32,
@@ -82,7 +82,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// What one CPU adds.
+    /// The contribution of one CPU.
     fn of(place: &Place) -> Sums {
         let (idle, over) = (place.maybe_idle(), place.maybe_overloaded());
         let shown = |is: bool| u32::from(place.included && is);
@@ -127,7 +127,7 @@ impl Places<'_> {
         &mut self.all[cpu.index()].0
     }
 
-    /// Brings what was touched up to date with the state.
+    /// Brings the touched CPUs up to date with the state.
     fn commit(&mut self, state: &SchedState) {
         for i in 0..self.touched.len() {
             let cpu = self.touched[i];
@@ -145,7 +145,7 @@ pub struct Bounds<'o> {
     options: &'o Options<'o>,
     queues: CountedQueues,
     places: Places<'o>,
-    /// CPUs in a gap now: what is seen meanwhile is not certain.
+    /// CPUs in a gap now: evidence meanwhile is not certain.
     open: u32,
     start: Ts,
     last: Ts,
@@ -202,7 +202,7 @@ impl<'o> Bounds<'o> {
     }
 }
 
-/// The bit of a flag that says that a waiter is certain.
+/// The bit of a flag that marks a certain waiter.
 const CERTAIN: Flags = 1 << 7;
 
 impl Analysis for Bounds<'_> {

@@ -1,4 +1,4 @@
-//! What comes together, as time passes, for one way of counting the waiters.
+//! The sums, as time passes, for one way of counting the waiters.
 
 use crate::sets::{Sets, Situation, WAYS};
 use crate::{KEPT, Scene};
@@ -6,7 +6,7 @@ use sched::episodes::Episodes;
 use sched::topology::Distance;
 use sched::{Dur, Ts};
 
-/// The episodes, and what is told of them.
+/// The episodes, and the details of the longest.
 #[derive(Clone, Debug)]
 pub(crate) struct Count {
     pub(crate) episodes: Episodes<Scene>,
@@ -16,7 +16,7 @@ pub(crate) struct Count {
     pub(crate) by_distance: [u64; 4],
     /// The nearest pair in the open episode.
     nearest: Option<Distance>,
-    /// What holds,
+    /// The current situation,
     situation: Situation,
     /// since when, or until when the time is accounted for.
     since: Ts,
@@ -121,7 +121,7 @@ impl Count {
         }
     }
 
-    /// For so long more may have been violated.
+    /// Adds time in which more may have been violated.
     #[cold]
     fn doubt(&mut self, Dur(ns): Dur) {
         let Situation { amount, doubt, .. } = self.situation;
@@ -131,7 +131,7 @@ impl Count {
         self.doubtful_capacity_ns = self.doubtful_capacity_ns.saturating_add(more);
     }
 
-    /// For so long the pair that holds was the nearest.
+    /// Adds time in which the current pair was the nearest.
     fn approach(&mut self, Dur(ns): Dur) {
         let nearest = self.situation.nearest;
         self.nearest = nearest.map(|distance| self.nearest.map_or(distance, |other| other.min(distance)));

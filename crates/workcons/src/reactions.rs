@@ -19,7 +19,7 @@ pub struct Reaction {
     pub start_in_trace_ns: u64,
     /// How long it lasted.
     pub duration_ns: Dur,
-    /// Who waited there when it ended, who had waited longest first.
+    /// The tasks that waited there when it ended, the longest wait first.
     pub waiting: Vec<Held>,
 }
 
@@ -125,7 +125,7 @@ impl Reactions {
     }
 }
 
-/// Who waits on `cpu`, and since when.
+/// The tasks that wait on `cpu`, each with the beginning of its wait.
 fn stay(cpu: Cpu, state: &SchedState) -> impl Iterator<Item = (Ts, Held)> {
     state.waiting(cpu).map(|task| (task.since, Held::new(task)))
 }

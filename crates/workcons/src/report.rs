@@ -1,4 +1,4 @@
-//! What was found: as numbers, as a text for one trace, as a table for several.
+//! The report: as numbers, as a text for one trace, as a table for several.
 
 use crate::count::{Count, Counts};
 use crate::strips::Strip;
@@ -20,7 +20,7 @@ pub struct Violation {
     pub percent: f64,
     /// The same with each unknown CPU taken as whatever would make a violation. Episodes of any length.
     pub possible_percent: f64,
-    /// What holds whatever was lost, where something was: at least and at most, in percent. Episodes
+    /// Bounds that hold whatever was lost, where something was: at least and at most, in percent. Episodes
     /// of any length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<RigorousBounds>,
@@ -40,7 +40,7 @@ pub struct Violation {
     pub by_distance: Option<ByDistance>,
 }
 
-/// Nanoseconds of violation by distance; of those that the topology does not tell nothing.
+/// Nanoseconds of violation by distance; nothing for distances that the topology lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ByDistance {
     /// On the same core,
@@ -99,7 +99,7 @@ pub struct Cpus {
     pub unobserved: usize,
 }
 
-/// How far the figures can be trusted, as far as the analysis can tell.
+/// How far the figures can be trusted, by the evidence of the analysis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unknown {
     /// CPU time of which nothing is known, in percent of all.
@@ -112,7 +112,7 @@ pub struct Unknown {
     /// How often a task was queued on a CPU that was not recorded: others were woken there, or left for there, unseen.
     #[serde(skip_serializing_if = "is_none")]
     pub unseen_queues: u64,
-    /// How often a CPU switched away from another task than the one known to run. Of 131 recordings of whole machines,
+    /// The number of switches away from another task than the one known to run. Among 131 recordings of whole machines,
     /// lossy ones included, none has any: others are filtered.
     #[serde(skip_serializing_if = "is_none")]
     pub unseen_switches: u64,
@@ -133,7 +133,7 @@ fn is_nothing(share: &f64) -> bool {
 }
 
 impl Unknown {
-    /// Why it is not known who waits where, though no time is unknown: a kind of event was not recorded, or a CPU, or
+    /// The reason that the waiting tasks are unknown, though no time is unknown: a kind of event was not recorded, or a CPU, or
     /// only what a filter let pass, or clocks are not in step, or more than `most` percent of the events are missing without a mark.
     pub fn why_untrusted(&self, most: f64) -> Option<String> {
         let missing = self.missing_events.iter().find(|name| **name != Tracepoint::Waking.name());
@@ -204,7 +204,7 @@ pub struct Report {
     pub long_reactions_ns: Dur,
     /// The longest of them.
     pub reactions: Vec<Reaction>,
-    /// What is not known; part of the trust block of the JSON.
+    /// The unknown parts; in the trust block of the JSON.
     #[serde(skip)]
     pub unknown: Unknown,
     /// Violation over time, if it was asked for.
@@ -226,7 +226,7 @@ struct Whole {
 
 fn violation(count: &Count, totals: &Totals, whole: &Whole, options: &Options<'_>) -> Violation {
     let by_distance = ByDistance::of(count.by_distance, &options.topology);
-    // What is violated, however short, and what may be beside it.
+    // The time in violation, however short, and the possible time beside it.
     let all = count.episodes.totals().first().copied().unwrap_or_default();
     Violation {
         ns: totals.ns,
@@ -509,7 +509,7 @@ fn who_idles(scene: &Scene) -> String {
     if scene.idle.len() == 1 { format!("CPU {idle} idles") } else { format!("CPUs {idle} idle") }
 }
 
-/// Who idled and who waited, in a line.
+/// The idle CPUs and the waiting tasks, in a line.
 pub(crate) fn idle_and_waiting(scene: &Scene) -> String {
     let waiting: Vec<String> =
         scene.waiting.iter().take(3).map(|w| format!("{} waits on {}", w.pid.named(w.command), w.cpu)).collect();

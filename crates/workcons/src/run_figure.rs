@@ -10,7 +10,7 @@ use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch, time_axis};
 use timeline::palette::{BESIDE_TASKS, FAINT, INK};
 use timeline::strips::Strips;
 
-/// A closer look at an episode: its window, and whoever draws the cores in it.
+/// A closer look at an episode: its window, and the function that draws the cores in it.
 pub struct Look<'l> {
     /// The window's start,
     pub from: Ts,
@@ -30,7 +30,7 @@ const IDLE: Color = BESIDE_TASKS[1];
 const WAITING: Color = BESIDE_TASKS[2];
 
 /// The figure of a report that was made with strips. `looks` are at the first of its longest
-/// episodes, in their order; `lane_height` is that of all cores in one of them; `legend` tells what
+/// episodes, in their order; `lane_height` is that of all cores in one of them; `legend` shows what
 /// the colours in them are.
 pub fn run_figure(
     report: &Report,

@@ -12,7 +12,7 @@ pub(crate) const WAITING_HERE: Class = FIRST + 1;
 /// Both are here.
 pub(crate) const BOTH_HERE: Class = FIRST + 2;
 
-/// So many columns a strip has.
+/// Number of columns of a strip.
 const COLUMNS: u32 = 1000;
 
 /// The strip of a node.
@@ -20,7 +20,7 @@ const COLUMNS: u32 = 1000;
 pub struct Strip {
     /// `node 0`, or `machine`.
     pub name: String,
-    /// What is drawn; nothing where nothing was violated.
+    /// The drawing; nothing where nothing was violated.
     pub pieces: Vec<Piece>,
 }
 

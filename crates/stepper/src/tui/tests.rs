@@ -43,7 +43,7 @@ impl Driver<'_> {
         Driver { app, terminal: Terminal::new(TestBackend::new(width, 9)).expect("a terminal") }
     }
 
-    /// Presses keys, and tells what the screen shows then.
+    /// Presses keys, and returns the screen.
     fn press(&mut self, keys: &[KeyCode]) -> Vec<String> {
         for key in keys {
             self.app.key(KeyEvent::new(*key, KeyModifiers::NONE)).unwrap_or_else(|never| match never {});
@@ -129,8 +129,8 @@ fn with_chosen_events_keys_go_from_one_to_the_next() {
     let (first, _) = at(driver.press(&[]));
     assert_eq!(first, "story  0.000001000 s, event 3 of 6  (chosen events)", "it begins with the first");
     assert!(at(driver.press(&[KeyCode::Right])).0.contains("event 4 of 6"));
-    let (stays, said) = at(driver.press(&[KeyCode::Right]));
-    assert!(stays.contains("event 4 of 6") && said.contains("no chosen event after this"), "{stays} {said}");
+    let (stays, message) = at(driver.press(&[KeyCode::Right]));
+    assert!(stays.contains("event 4 of 6") && message.contains("no chosen event after this"), "{stays} {message}");
     assert!(at(driver.press(&[KeyCode::Left])).0.contains("event 3 of 6"));
     assert!(at(driver.press(&[KeyCode::PageDown])).0.contains("event 4 of 6"), "as many as there are");
     assert!(at(driver.press(&[KeyCode::PageUp])).0.contains("event 3 of 6"));
