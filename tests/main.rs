@@ -27,6 +27,7 @@ mod oracle;
 mod output;
 mod pages;
 mod placement;
+mod plot;
 mod print_format;
 mod record;
 mod report;

@@ -10,7 +10,7 @@ use tracedat::Trace;
 use utilization::Utilization;
 use workcons::WorkConservation;
 
-/// What is current on a CPU that is offline.
+/// The current task of a CPU that is offline.
 pub(crate) const OFFLINE: i32 = -2;
 
 /// Straight from the definitions: all events at once, everything counted anew at every instant.
@@ -39,7 +39,7 @@ struct SlowFigures {
     application: (u64, u64),
     /// How long the application's tasks ran.
     application_ran: u64,
-    /// What each task ran and waited.
+    /// The run time and the wait time of each task.
     tasks: BTreeMap<i32, (u64, u64)>,
 }
 
@@ -89,7 +89,7 @@ impl Slow {
         offline_at_start.into_iter().for_each(|cpu| slow.go_offline(cpu));
         let mut came: BTreeMap<(i32, u32), sched::Ts> = BTreeMap::new();
         each(&slow, None);
-        // What the reader concludes is concluded anew.
+        // Conclusions of the reader are drawn anew.
         for (place, event) in events.iter().enumerate().filter(|(_, event)| event.kind != Kind::Offline) {
             slow.add(&mut figures, event.ts.since(last).0);
             last = event.ts;
@@ -157,14 +157,14 @@ impl Slow {
         (at_start, behind)
     }
 
-    /// Nobody runs there nor waits.
+    /// No task runs or waits there.
     fn go_offline(&mut self, cpu: u32) {
         self.current.insert(cpu, Some(OFFLINE));
         self.waiting.retain(|_, on| *on != cpu);
     }
 
     /// Those whose first event is a switch-in, or a migration followed by one, before any loss; but for those who would
-    /// have waited while their CPU became idle. Nobody where such came, and no beginning of a task was recorded.
+    /// have waited while their CPU became idle. No task, where such came and no beginning of a task was recorded.
     fn waiting_at_start(events: &[SchedEvent], wakeups: bool) -> Option<BTreeMap<i32, u32>> {
         let (mut waiting, mut seen, mut moved) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         let mut first_on: BTreeSet<u32> = BTreeSet::new();
@@ -212,7 +212,7 @@ impl Slow {
         if newcomers && !births {
             return None;
         }
-        // Who runs at the start did not wait.
+        // A task that runs at the start did not wait.
         let mut firsts = BTreeSet::new();
         for event in events.iter().filter(|event| !is_stack(event)) {
             if firsts.insert(event.cpu.0) {
@@ -257,7 +257,7 @@ impl Slow {
         (idle, over, waiters)
     }
 
-    /// What each task does, for so long.
+    /// Adds an interval to the state of each task.
     fn add_tasks(&self, figures: &mut SlowFigures, ns: u64) {
         for pid in self.current.values().flatten().filter(|pid| **pid > 0) {
             figures.tasks.entry(*pid).or_default().0 += ns;
@@ -325,7 +325,7 @@ impl Slow {
                 if matches!(state.class, StateClass::Runnable | StateClass::Preempted) && prev.pid.0 != 0 {
                     self.waiting.insert(prev.pid.0, cpu);
                 } else if self.incomplete && next.pid.0 == 0 {
-                    // Who waits there would run.
+                    // A task that waits there would run.
                     self.waiting.retain(|_, on| *on != cpu);
                 }
                 self.current.insert(cpu, Some(0));

@@ -5,11 +5,8 @@ use sched::Tracepoint;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// What each crate may depend on, of ours. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 21] = [
-const ARROWS: [(&str, &[&str]); 19] = [
 /// Our own crates that each crate may depend on. Development dependencies are free to use the test kit.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: &[(&str, &[&str])] = &[
     ("sched", &[]),
     ("draw", &[]),
     ("tracedat", &["sched"]),
@@ -18,6 +15,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("running-waiting", &["sched", "timeline", "draw"]),
     ("workcons", &["sched", "timeline", "draw"]),
     ("events", &["sched", "timeline", "draw"]),
+    ("plot", &["sched", "timeline", "draw"]),
     ("stepper", &["sched", "timeline", "draw"]),
     ("latency", &["sched", "timeline", "draw"]),
     ("machine", &["sched"]),
@@ -44,6 +42,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
             "latency",
             "machine",
             "record",
+            "plot",
             "running-waiting",
             "schedstat",
             "stepper",

@@ -8,6 +8,7 @@ mod info;
 mod latency;
 mod machine;
 mod manual;
+mod plot;
 #[cfg(target_os = "linux")]
 mod record;
 mod report;
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Latency(Box<latency::LatencyArgs>),
     Utilization(Box<utilization::UtilizationArgs>),
     Fairness(Box<fairness::FairnessArgs>),
+    Plot(Box<plot::PlotArgs>),
     Report(report::ReportArgs),
     Compare(Box<compare::CompareArgs>),
     Schedstat(Box<schedstat::SchedstatArgs>),
@@ -62,6 +64,7 @@ impl Command {
             Command::Latency(args) => latency::run(&args)?,
             Command::Utilization(args) => utilization::run(&args)?,
             Command::Fairness(args) => fairness::run(&args)?,
+            Command::Plot(args) => plot::run(&args)?,
             Command::Report(args) => report::run(&args)?,
             Command::Schedstat(args) => schedstat::run(&args)?,
             Command::Machine(args) => machine::run(&args)?,

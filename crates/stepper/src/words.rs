@@ -1,9 +1,9 @@
-//! What an event is going to do, in words.
+//! The effect of an event, in words.
 
 use sched::{Comm, Cpu, Kind, Pid, SchedEvent, SchedState, StateClass, TaskState, Tracepoint};
 use serde::Serialize;
 
-/// Names of events that the state knows nothing of.
+/// Names of events without an effect on the state.
 pub trait Names {
     /// The name of an event by its number in the file: `sched_stat_runtime`.
     fn event(&self, id: u16) -> String;
@@ -26,7 +26,7 @@ pub struct Coming {
     pub name: String,
     /// On which CPU it is emitted.
     pub cpu: Cpu,
-    /// What it does.
+    /// Its effect.
     pub text: String,
     /// The task that it is about.
     pub task: Option<Pid>,
@@ -39,7 +39,7 @@ pub struct Coming {
     pub wanted: bool,
 }
 
-/// What a task does that is switched out so.
+/// The effect of this state on a task that is switched out.
 fn leaves(class: StateClass) -> &'static str {
     match class {
         StateClass::Runnable => "goes on waiting",
@@ -54,7 +54,7 @@ fn place(cpu: Cpu, nodes: Option<[u16; 2]>, index: usize) -> String {
     nodes.map_or_else(|| format!("CPU {cpu}"), |nodes| format!("CPU {cpu} (node {})", nodes[index]))
 }
 
-/// What an event does, in the state before it.
+/// The effect of an event, in the state before it.
 fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
     let cpu = event.cpu;
     let whom = |pid: Pid| pid.named(state.task_of(pid).map_or(Comm::EMPTY, |t| t.comm));
@@ -113,7 +113,7 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
 }
 
 impl Coming {
-    /// Of an event, in the state before it.
+    /// The words for an event, in the state before it.
     pub fn of(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> Coming {
         let (task, from, to) = match event.kind {
             Kind::Switch { prev, next, .. } => {
@@ -169,7 +169,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Of an event.
+    /// The kind of an event.
     pub fn of(kind: &Kind) -> EventKind {
         match (kind.tracepoint(), kind) {
             (Some(tracepoint), _) => EventKind::Interpreted(tracepoint),
@@ -199,12 +199,12 @@ pub(crate) fn matches(event: &SchedEvent, names: &dyn Names, sought: &str) -> bo
         || EventKind::of(&event.kind).name(names).contains(sought)
 }
 
-/// The tasks that an event is about, each with its name: those that it tells of, or else the one that was current.
+/// The tasks that an event is about, each with its name: those that it names, or else the one that was current.
 /// Idling is no task.
 pub fn tasks_of(event: &SchedEvent, state: &SchedState) -> impl Iterator<Item = (Pid, Comm)> {
-    let told = named(&event.kind);
-    let emitter = told.is_empty().then_some((event.pid, Comm::EMPTY));
-    let tasks = told.into_iter().chain(emitter).filter(|(pid, _)| !pid.is_idle());
+    let named_tasks = named(&event.kind);
+    let emitter = named_tasks.is_empty().then_some((event.pid, Comm::EMPTY));
+    let tasks = named_tasks.into_iter().chain(emitter).filter(|(pid, _)| !pid.is_idle());
     tasks.map(|(pid, comm)| match comm.is_empty() {
         true => (pid, state.task_of(pid).map_or(Comm::EMPTY, |task| task.comm)),
         false => (pid, comm),

@@ -26,7 +26,7 @@ pub struct TimeScale {
 pub struct Tick {
     /// Where.
     pub at: Unit,
-    /// What it says.
+    /// Its label.
     pub label: String,
 }
 
@@ -53,7 +53,7 @@ impl TimeScale {
         }
     }
 
-    /// What the axis is called.
+    /// The title of the axis.
     pub fn title(&self) -> String {
         format!("{} from the start of the trace", self.unit().0)
     }
@@ -73,7 +73,7 @@ impl TimeScale {
         ticks
     }
 
-    /// Ticks at round times, about so many.
+    /// Ticks at round times, about this number.
     pub fn ticks(&self, about: u32) -> Vec<Tick> {
         let step = round_step(self.span() / u64::from(about.max(1)));
         let (_, unit) = self.unit();

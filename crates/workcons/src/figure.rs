@@ -11,7 +11,7 @@ use timeline::{Axis, Measure, Sheet};
 pub struct Runs {
     /// The group's name.
     pub name: String,
-    /// Of each run the elapsed seconds and, where it is known, the percentage of the time in violation.
+    /// Each run's elapsed seconds and, where it is known, percentage of the time in violation.
     pub runs: Vec<(f64, Option<f64>)>,
 }
 

@@ -64,7 +64,7 @@ pub const THRESHOLDS: [Dur; 6] = [Dur(0), Dur(10_000), Dur(100_000), Dur(1_000_0
 /// How many of the longest episodes are kept.
 const KEPT: usize = 10;
 
-/// What to measure.
+/// The window, the waiters and the limits of a measurement.
 #[derive(Clone, Default)]
 pub struct Options<'o> {
     /// Only these CPUs, of those that have events.
@@ -83,7 +83,7 @@ pub struct Options<'o> {
     pub application: Option<&'o Chosen<'o>>,
     /// Tasks whose waiting never counts.
     pub excluded: Option<&'o Chosen<'o>>,
-    /// Who descends from the traced command is not known: without `application` nobody is it.
+    /// The descendants of the traced command are unknown: without `application` no task belongs to it.
     pub without_descent: bool,
     /// Over this window strips are to be drawn.
     pub strips: Option<(Ts, Ts)>,
@@ -118,7 +118,7 @@ impl Options<'_> {
     }
 }
 
-/// What is remembered of a long episode: the machine as it was when the episode had become long.
+/// The record of a long episode: the machine as it was when the episode had become long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Scene {
     /// The CPUs that idled.
@@ -138,7 +138,7 @@ pub struct Waiting {
     pub pid: Pid,
     /// Its name.
     pub command: Comm,
-    /// The name of who runs there meanwhile; empty where it was not seen yet,
+    /// The name of the task that runs there meanwhile; empty where it was not seen yet,
     pub behind: Comm,
     /// and its number.
     pub behind_pid: Pid,
@@ -257,7 +257,7 @@ impl<'o> WorkConservation<'o> {
         self.note_at = self.counts.note_due();
     }
 
-    /// The machine now: who idles, who waits where.
+    /// The machine now: the idle CPUs, and the waiting tasks of the others.
     fn scene(&self, index: usize, distance: Option<Distance>, state: &SchedState) -> Scene {
         let idle: Vec<Cpu> = self.sets.idle().collect();
         let mut waiting = Vec::new();
@@ -276,7 +276,7 @@ impl<'o> WorkConservation<'o> {
     }
 }
 
-/// What a CPU is, for the sets.
+/// The load of a CPU, for the sets.
 fn load(options: &Options<'_>, cpu: Cpu, state: &SchedState) -> Load {
     if !options.cpus.has(cpu) {
         return Load::Unobserved;

@@ -89,11 +89,11 @@ struct Place {
     load: Load,
     /// Counted waiters.
     waiters: Waiters,
-    /// What it added to the sums when they were last brought up to date.
+    /// Its contribution to the sums when they were last brought up to date.
     share: Sums,
 }
 
-/// What a CPU with a load adds to the sums: itself, whether it is overloaded if tasks wait, and which of these count.
+/// The contribution of a CPU with a load to the sums: itself, whether it is overloaded if tasks wait, and which of these count.
 #[derive(Clone, Copy, Debug)]
 struct Role {
     cpus: Cpus,
@@ -118,7 +118,7 @@ impl Role {
 }
 
 impl Place {
-    /// What it adds to the sums.
+    /// Its contribution to the sums.
     #[inline]
     fn share(&self) -> Sums {
         let role = &Role::ALL[self.load as usize];
@@ -234,7 +234,7 @@ impl Sets {
         (was, (change != Sums::default()).then_some(Change(change)))
     }
 
-    /// Brings the sums up to date with what was found to change.
+    /// Brings the sums up to date with the changes.
     #[inline(always)]
     pub(crate) fn commit(&mut self, cpu: Cpu, change: &Change) {
         let Change(change) = change;
@@ -256,25 +256,25 @@ impl Sets {
         [self.sums.cpus.at(Cpus::RUNNING), self.sums.cpus.unknown(), self.sums.waiters.at(WAYS)]
     }
 
-    /// What could have been done: nothing where work conservation is not violated.
+    /// The possible remedies: none where work conservation is not violated.
     pub(crate) fn violation(&self, way: usize) -> Amount {
         let idle = self.sums.cpus.idle();
         // Where no CPU is overloaded no waiters are counted either.
         Amount { capacity: idle.min(self.sums.cpus.overloaded(way)), threads: idle.min(self.sums.waiters.at(way)) }
     }
 
-    /// Whether nothing is violated, nor may be, whoever counts.
+    /// Whether nothing is violated, nor may be, for every way of counting.
     pub(crate) fn are_quiet(&self) -> bool {
         // The first way counts all.
         self.sums.cpus.unknown() == 0 && (self.sums.cpus.idle() == 0 || self.sums.waiters.at(0) == 0)
     }
 
-    /// Whether all there is to tell of what holds is its amount.
+    /// Whether the current situation is described by its amount alone.
     pub(crate) fn are_bare(&self) -> bool {
         self.sums.cpus.unknown() == 0 && self.levels.is_none()
     }
 
-    /// What holds, for a way of counting.
+    /// The current situation, for a way of counting.
     #[inline(always)]
     pub(crate) fn situation(&self, way: usize) -> Situation {
         let amount = self.violation(way);

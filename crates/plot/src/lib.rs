@@ -1,0 +1,40 @@
+//! Figures of any events, by a specification that reads like its figure.
+//!
+//! A [`Spec`] is understood from TOML, compared with the events of a trace ([`Plan`]), and shown the events of a window
+//! in the order of time ([`Plot`]). The [`PlotReport`] becomes text, JSON, and a figure.
+
+mod catalog;
+pub(crate) mod color;
+mod compile;
+mod explain;
+pub mod expr;
+mod figure;
+mod look;
+mod marks;
+mod measure;
+mod pairing;
+mod report;
+mod rows;
+mod series;
+mod spec;
+mod views;
+
+pub use catalog::{Catalog, EventInfo};
+pub use compile::Plan;
+pub use explain::explain;
+pub use figure::{Options, figure};
+pub use measure::{Event, Found, Plot, Window};
+pub use report::{IntervalReport, PlotReport, PointReport, SeriesReport, ValueReport, text};
+pub use series::LineReport;
+pub use spec::*;
+pub use views::{VIEWS, View};
+
+/// A number with at most six significant digits.
+pub(crate) fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return format!("{value:.0}");
+    }
+    let digits = (5.0 - value.abs().log10().floor()).clamp(0.0, 9.0) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

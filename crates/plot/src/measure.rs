@@ -1,0 +1,519 @@
+//! One pass over the events of a window.
+
+use crate::compile::{Action, Part, Plan};
+use crate::expr::{Value, Values};
+use crate::look::Looks;
+use crate::marks::{MARKERS, Marks};
+use crate::pairing::{Key, Open, Pairs};
+use crate::report::{IntervalReport, PlotReport, PointReport, SeriesReport, ValueReport};
+use crate::rows::{Lane, Lanes};
+use crate::series::{Kind, Series};
+use crate::spec::{IntervalSource, LaneKind, Order, Placed, Quantity};
+use sched::{Cpu, Dur, Lengths, Pid, Ts};
+use timeline::columns::Class;
+use timeline::strips::UNKNOWN;
+
+/// One event, as a reader has it.
+pub trait Event {
+    /// The time.
+    fn ts(&self) -> Ts;
+    /// The CPU that recorded it.
+    fn cpu(&self) -> Cpu;
+    /// The running task.
+    fn pid(&self) -> Pid;
+    /// The event's number in the trace.
+    fn id(&self) -> u16;
+    /// The name of the event without its system.
+    fn name(&self) -> &str;
+    /// The name of the running task.
+    fn command(&self) -> String;
+    /// The value of a field, or of `name=value` in the text of the user's events.
+    fn field(&self, name: &str) -> Option<Value>;
+    /// The printed text.
+    fn text(&self) -> String;
+    /// Events of this CPU were lost before it.
+    fn is_after_loss(&self) -> bool;
+}
+
+/// The values of an event in an item: its own, and those of the item's condition.
+struct Seen<'e, E> {
+    event: &'e E,
+    any: Option<&'e str>,
+    groups: &'e [(String, Value)],
+}
+
+impl<E: Event> Values for Seen<'_, E> {
+    fn value(&self, name: &str) -> Option<Value> {
+        if let Some((_, value)) = self.groups.iter().find(|(group, _)| group == name) {
+            return Some(value.clone());
+        }
+        match name {
+            "$cpu" => Some(Value::Number(self.event.cpu().0.into())),
+            "$pid" => Some(Value::Number(self.event.pid().0.into())),
+            "$command" => Some(Value::Text(self.event.command())),
+            "$event" => Some(Value::Text(self.event.name().to_owned())),
+            "$any" => Some(Value::Text(self.any.unwrap_or_default().to_owned())),
+            _ => self.event.field(name).or_else(|| (name == "text").then(|| Value::Text(self.event.text()))),
+        }
+    }
+}
+
+/// A complete interval, for tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found<'f> {
+    /// The interval's name.
+    pub name: &'f str,
+    /// Its beginning.
+    pub start: Ts,
+    /// Its length.
+    pub length: Dur,
+    /// The CPU of its first event.
+    pub cpu: Cpu,
+    /// The running task at its first event.
+    pub pid: Pid,
+    /// The value of `color_by`, if the specification has it.
+    pub value: Option<&'f str>,
+    /// Its label, if the specification has one.
+    pub label: Option<&'f str>,
+}
+
+/// The beginning of an interval.
+#[derive(Clone, Debug, PartialEq)]
+struct Begun {
+    lane: Option<(usize, usize)>,
+    class: Class,
+    pid: Pid,
+    label: Option<String>,
+}
+
+/// The counts of an interval.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    lengths: Lengths,
+    by: Vec<(Class, Lengths)>,
+    unended: u64,
+    unended_ns: u64,
+    unbegun: u64,
+    lost: u64,
+    beyond: u64,
+    undrawn: u64,
+}
+
+impl Counts {
+    fn add(&mut self, class: Class, length: Dur) {
+        self.lengths.add(length);
+        let place = match self.by.iter().position(|(c, _)| *c == class) {
+            Some(place) => place,
+            None => {
+                self.by.push((class, Lengths::default()));
+                self.by.len() - 1
+            }
+        };
+        self.by[place].1.add(length);
+    }
+}
+
+/// The window and the CPUs of a figure.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// The first instant shown.
+    pub from: Ts,
+    /// The last instant shown.
+    pub to: Ts,
+    /// The CPUs shown; what happens on others is left out.
+    pub cpus: Vec<Cpu>,
+}
+
+/// Gathers what a specification draws.
+#[derive(Debug)]
+pub struct Plot<'p> {
+    plan: &'p Plan,
+    window: Window,
+    shown: Vec<bool>,
+    looks: Looks,
+    pairs: Vec<Pairs<Begun>>,
+    counts: Vec<Counts>,
+    marks: Vec<Marks>,
+    series: Vec<Series>,
+    lanes: Lanes,
+}
+
+impl<'p> Plot<'p> {
+    /// Draws a plan over a window.
+    pub fn new(plan: &'p Plan, window: Window) -> Plot<'p> {
+        let (spec, from, to) = (&plan.spec, window.from, window.to);
+        let mut shown = vec![false; window.cpus.iter().map(|cpu| cpu.0 as usize + 1).max().unwrap_or(0)];
+        window.cpus.iter().for_each(|cpu| shown[cpu.0 as usize] = true);
+        let is_by_cpu = |source: &IntervalSource| match source {
+            IntervalSource::Pair { keys, .. } => keys.iter().any(|key| key.text == "$cpu"),
+            IntervalSource::Lone { .. } => true,
+        };
+        let kind = |quantity: &Quantity| match quantity {
+            Quantity::Value { hold: true, .. } | Quantity::Open { .. } => Kind::Held,
+            Quantity::Value { .. } => Kind::Samples,
+            Quantity::Rate { .. } => Kind::Rate,
+        };
+        let mut lanes = Lanes::new(from, to);
+        if spec.lanes.by == LaneKind::Cpu {
+            // A CPU without any of these events has a lane, too.
+            for cpu in &window.cpus {
+                let _ = lanes.place(Value::Number(cpu.0.into()));
+            }
+        }
+        let mut series: Vec<Series> =
+            spec.series.iter().map(|series| Series::new(kind(&series.quantity), from, to)).collect();
+        for (series, of) in series.iter_mut().zip(&spec.series) {
+            if matches!(of.quantity, Quantity::Open { .. }) {
+                series.add(from, None, 0.0);
+            }
+        }
+        Plot {
+            plan,
+            shown,
+            looks: Looks::new(spec),
+            pairs: spec.intervals.iter().map(|interval| Pairs::new(is_by_cpu(&interval.source))).collect(),
+            counts: vec![Counts::default(); spec.intervals.len()],
+            marks: vec![Marks::default(); spec.points.len()],
+            series,
+            lanes,
+            window,
+        }
+    }
+
+    /// Takes an event of the window, in the order of time. Each complete interval is passed to `found`.
+    pub fn event<E: Event>(&mut self, event: &E, found: &mut dyn FnMut(&Found<'_>)) {
+        if event.is_after_loss() {
+            self.lost(event.cpu(), event.ts());
+        }
+        let plan = self.plan;
+        for action in plan.actions(event.id()) {
+            match action.part {
+                Part::Begin(place) => self.begin(event, action, place),
+                Part::End(place) => self.end(event, action, place, found),
+                Part::Lone(place) => self.lone(event, action, place, found),
+                Part::Point(place) => self.point(event, action, place),
+                Part::Sample(place) => self.sample(event, action, place),
+            }
+        }
+    }
+
+    fn is_shown(&self, cpu: Cpu) -> bool {
+        self.shown.get(cpu.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// The key of an interval's beginning or end; nothing if the event lacks one of its values.
+    fn key(keys: &[Placed], any: Option<&String>, seen: &impl Values) -> Option<Key> {
+        let mut key: Key = keys.iter().map(|key| seen.value(&key.text)).collect::<Option<_>>()?;
+        key.extend(any.map(|any| Value::Text(any.clone())));
+        Some(key)
+    }
+
+    fn begin<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
+        let interval = &self.plan.spec.intervals[place];
+        let IntervalSource::Pair { end, keys, .. } = &interval.source else { return };
+        let plain = Seen { event, any: action.any.as_deref(), groups: &[] };
+        let Some(groups) = captured(interval.condition.as_ref().map(|c| &c.expr), &plain) else { return };
+        let seen = Seen { groups: &groups, ..plain };
+        // An event that has a part twice begins the interval that it has just ended.
+        let any = action.any.as_ref().filter(|_| end.text.contains('*'));
+        let Some(key) = Self::key(keys, any, &seen) else { return };
+        if !self.is_shown(event.cpu()) || !self.is_wanted(&seen) {
+            return;
+        }
+        let class = self.looks.of_interval(place, |name| seen.value(name));
+        let label = interval.label.as_ref().and_then(|label| seen.value(&label.text)).map(|value| value.to_string());
+        let lane = self.lane(event, &seen).and_then(|lane| Some((lane, self.lanes.all[lane].begin()?)));
+        self.counts[place].undrawn += u64::from(lane.is_none());
+        let begun = Begun { lane, class, pid: event.pid(), label };
+        let (ts, cpu) = (event.ts(), event.cpu());
+        match self.pairs[place].begin(key, Open { since: ts, cpu, of: begun }) {
+            Ok(None) => {}
+            Ok(Some(oldest)) => {
+                self.counts[place].lost += 1;
+                self.draw(&oldest, UNKNOWN, ts);
+            }
+            Err(refused) => {
+                self.counts[place].beyond += 1;
+                self.draw(&refused, UNKNOWN, ts);
+            }
+        }
+        self.note_open(place, ts);
+    }
+
+    fn end<E: Event>(&mut self, event: &E, action: &Action, place: usize, found: &mut dyn FnMut(&Found<'_>)) {
+        let interval = &self.plan.spec.intervals[place];
+        let IntervalSource::Pair { keys, end_condition, .. } = &interval.source else { return };
+        let plain = Seen { event, any: action.any.as_deref(), groups: &[] };
+        let Some(groups) = captured(end_condition.as_ref().map(|c| &c.expr), &plain) else { return };
+        let seen = Seen { groups: &groups, ..plain };
+        let Some(key) = Self::key(keys, action.any.as_ref(), &seen) else { return };
+        let Some(open) = self.pairs[place].end(&key) else {
+            self.counts[place].unbegun += u64::from(self.is_shown(event.cpu()));
+            return;
+        };
+        let (start, end) = (open.since, event.ts());
+        let length = end.since(start);
+        self.counts[place].add(open.of.class, length);
+        let value = self.looks.value(open.of.class);
+        let label = open.of.label.as_deref();
+        found(&Found { name: &interval.name, start, length, cpu: open.cpu, pid: open.of.pid, value, label });
+        self.draw(&open, open.of.class, end);
+        self.note_open(place, end);
+    }
+
+    fn lone<E: Event>(&mut self, event: &E, action: &Action, place: usize, found: &mut dyn FnMut(&Found<'_>)) {
+        let interval = &self.plan.spec.intervals[place];
+        let IntervalSource::Lone { duration, unit, .. } = &interval.source else { return };
+        let plain = Seen { event, any: action.any.as_deref(), groups: &[] };
+        let Some(groups) = captured(interval.condition.as_ref().map(|c| &c.expr), &plain) else { return };
+        let seen = Seen { groups: &groups, ..plain };
+        if !self.is_shown(event.cpu()) || !self.is_wanted(&seen) {
+            return;
+        }
+        let Some(Value::Number(n)) = seen.value(&duration.text) else {
+            self.counts[place].unbegun += 1;
+            return;
+        };
+        let length = Dur(u64::try_from(n).unwrap_or(0).saturating_mul(unit.ns()));
+        let end = event.ts();
+        let start = Ts(end.0.saturating_sub_unsigned(length.0));
+        let class = self.looks.of_interval(place, |name| seen.value(name));
+        let label = interval.label.as_ref().and_then(|label| seen.value(&label.text)).map(|value| value.to_string());
+        self.counts[place].add(class, length);
+        let value = self.looks.value(class);
+        let (cpu, pid) = (event.cpu(), event.pid());
+        found(&Found { name: &interval.name, start, length, cpu, pid, value, label: label.as_deref() });
+        let is_drawn = self.lane(event, &seen).is_some_and(|lane| {
+            let lane = &mut self.lanes.all[lane];
+            lane.total_ns = lane.total_ns.saturating_add(end.since(start.max(self.window.from)).0);
+            lane.lone(class, start, end, label)
+        });
+        self.counts[place].undrawn += u64::from(!is_drawn);
+    }
+
+    fn point<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
+        let point = &self.plan.spec.points[place];
+        let plain = Seen { event, any: action.any.as_deref(), groups: &[] };
+        let Some(groups) = captured(point.condition.as_ref().map(|c| &c.expr), &plain) else { return };
+        let seen = Seen { groups: &groups, ..plain };
+        if !self.is_shown(event.cpu()) || !self.is_wanted(&seen) {
+            return;
+        }
+        let class = self.looks.of_point(place, |name| seen.value(name));
+        let lane = self.lane(event, &seen);
+        let label = point.label.as_ref().and_then(|label| seen.value(&label.text));
+        let marks = &mut self.marks[place];
+        marks.count += 1;
+        match marks.by.iter_mut().find(|(c, _)| *c == class) {
+            Some((_, n)) => *n += 1,
+            None => marks.by.push((class, 1)),
+        }
+        let Some(lane) = lane else { return };
+        self.lanes.all[lane].point(place, event.ts());
+        if marks.at.len() <= MARKERS {
+            marks.at.push((lane, event.ts(), class));
+        }
+        if let Some(label) = label.filter(|_| marks.labels.len() <= 60) {
+            marks.labels.push((lane, event.ts(), label.to_string()));
+        }
+    }
+
+    fn sample<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
+        let series = &self.plan.spec.series[place];
+        let plain = Seen { event, any: action.any.as_deref(), groups: &[] };
+        let Some(groups) = captured(series.condition.as_ref().map(|c| &c.expr), &plain) else { return };
+        let seen = Seen { groups: &groups, ..plain };
+        if !self.is_shown(event.cpu()) {
+            return;
+        }
+        let value = match &series.quantity {
+            Quantity::Value { value, .. } => match seen.value(&value.text) {
+                Some(Value::Number(n)) => n as f64,
+                // `name=1.5` in a text of the user's.
+                Some(Value::Text(text)) => match text.parse::<f64>() {
+                    Ok(value) if value.is_finite() => value,
+                    _ => return,
+                },
+                None => return,
+            },
+            Quantity::Rate { .. } | Quantity::Open { .. } => 1.0,
+        };
+        let by = series.by.as_ref().map(|by| seen.value(&by.text).unwrap_or_else(|| Value::Text("none".to_owned())));
+        self.series[place].add(event.ts(), by, value);
+    }
+
+    fn is_wanted<E: Event>(&self, seen: &Seen<'_, E>) -> bool {
+        self.plan.spec.lanes.only.as_ref().is_none_or(|only| only.expr.holds(seen))
+    }
+
+    /// The lane of an event, if it has one.
+    fn lane<E: Event>(&mut self, event: &E, seen: &Seen<'_, E>) -> Option<usize> {
+        match &self.plan.spec.lanes.by {
+            LaneKind::Cpu => self.lanes.place(Value::Number(event.cpu().0.into())),
+            LaneKind::Task => {
+                let lane = self.lanes.place(Value::Number(event.pid().0.into()))?;
+                if self.lanes.all[lane].name.is_empty() {
+                    self.lanes.all[lane].name = event.command();
+                }
+                Some(lane)
+            }
+            LaneKind::Field(field) => self.lanes.place(seen.value(&field.text)?),
+        }
+    }
+
+    fn draw(&mut self, open: &Open<Begun>, class: Class, end: Ts) {
+        let Some((lane, row)) = open.of.lane else { return };
+        let lane = &mut self.lanes.all[lane];
+        let label = open.of.label.clone().filter(|_| class != UNKNOWN);
+        if class != UNKNOWN {
+            lane.total_ns = lane.total_ns.saturating_add(end.since(open.since).0);
+        }
+        lane.end(row, class, open.since, end, label);
+    }
+
+    /// The number of open intervals changed, which a series may follow.
+    fn note_open(&mut self, interval: usize, ts: Ts) {
+        let count = self.pairs[interval].count() as f64;
+        for (series, of) in self.series.iter_mut().zip(&self.plan.spec.series) {
+            if matches!(&of.quantity, Quantity::Open { interval: name } if name.text == self.plan.spec.intervals[interval].name)
+            {
+                series.add(ts, None, count);
+            }
+        }
+    }
+
+    /// Events were lost on a CPU: intervals may have ended there, and values may have changed.
+    fn lost(&mut self, cpu: Cpu, ts: Ts) {
+        for place in 0..self.pairs.len() {
+            let lost = self.pairs[place].lost(cpu);
+            self.counts[place].lost += lost.len() as u64;
+            lost.iter().for_each(|open| self.draw(open, UNKNOWN, ts));
+            if !lost.is_empty() {
+                self.note_open(place, ts);
+            }
+        }
+        for (series, of) in self.series.iter_mut().zip(&self.plan.spec.series) {
+            if !matches!(of.quantity, Quantity::Open { .. }) {
+                series.lost(ts);
+            }
+        }
+    }
+
+    /// Ends the window, and returns the report.
+    pub fn finish(mut self) -> PlotReport {
+        let to = self.window.to;
+        for place in 0..self.pairs.len() {
+            let unended = self.pairs[place].finish();
+            self.counts[place].unended = unended.len() as u64;
+            let open = unended.iter().map(|open| to.since(open.since).0);
+            self.counts[place].unended_ns = open.fold(0, u64::saturating_add);
+            unended.iter().for_each(|open| self.draw(open, open.of.class, to));
+        }
+        let (counts, marks) = (&self.counts, &self.marks);
+        self.looks.rank(|class| {
+            let time = counts.iter().flat_map(|counts| &counts.by).filter(|(c, _)| *c == class);
+            let points = marks.iter().flat_map(|marks| &marks.by).filter(|(c, _)| *c == class);
+            time.map(|(_, lengths)| lengths.total().0).sum::<u64>() + points.map(|(_, n)| n).sum::<u64>()
+        });
+        let window = to.since(self.window.from).0;
+        let is_of_cpus = self.plan.spec.lanes.by == LaneKind::Cpu;
+        let base_ns = window.saturating_mul(if is_of_cpus { self.window.cpus.len() as u64 } else { 1 });
+        let spec = &self.plan.spec;
+        let all_points: u64 = self.marks.iter().map(|marks| marks.count).sum();
+        let intervals = (0..spec.intervals.len()).filter(|place| self.plan.has_interval[*place]);
+        let intervals: Vec<IntervalReport> = intervals.map(|place| self.interval_report(place, base_ns)).collect();
+        let points = (0..spec.points.len()).filter(|place| self.plan.has_point[*place]);
+        let points: Vec<PointReport> = points.map(|place| self.point_report(place, all_points)).collect();
+        let series = spec.series.iter().zip(std::mem::take(&mut self.series)).enumerate();
+        let series = series.filter(|(place, _)| self.plan.has_series[*place]).map(|(_, (of, series))| {
+            let (name, unit, others) = (of.name.clone(), of.unit.clone(), series.others);
+            SeriesReport { name, unit, others, lines: series.finish() }
+        });
+        let series = series.collect();
+        PlotReport {
+            schema: "schedviz/plot/1",
+            title: spec.title.clone(),
+            from_ns: self.window.from,
+            to_ns: to,
+            share_of: if is_of_cpus { "CPU time" } else { "window" },
+            intervals,
+            points,
+            series,
+            notes: self.plan.notes.clone(),
+            lanes_left_out: self.lanes.left_out,
+            interval_of: numbered(&self.plan.has_interval),
+            point_of: numbered(&self.plan.has_point),
+            lanes: ordered(self.lanes.all, spec.lanes.order),
+            marks: self.marks,
+            looks: self.looks,
+        }
+    }
+
+    fn interval_report(&self, place: usize, base_ns: u64) -> IntervalReport {
+        let Counts { lengths, by, unended, unended_ns, unbegun, lost, beyond, undrawn } = &self.counts[place];
+        let by = by.iter().filter_map(|(class, lengths)| {
+            let value = self.looks.value(*class)?.to_owned();
+            Some(ValueReport { value, count: lengths.count(), total_ns: Some(lengths.total()) })
+        });
+        let mut by: Vec<ValueReport> = by.collect();
+        by.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.value.cmp(&b.value)));
+        IntervalReport {
+            name: self.plan.spec.intervals[place].name.clone(),
+            count: lengths.count(),
+            total_ns: lengths.total(),
+            share_percent: 100.0 * lengths.total().0 as f64 / (base_ns as f64).max(1.0),
+            median_ns: lengths.rank(1, 2),
+            p99_ns: lengths.rank(99, 100),
+            max_ns: lengths.max(),
+            unended: *unended,
+            unended_ns: Dur(*unended_ns),
+            unbegun: *unbegun,
+            lost: *lost,
+            beyond_limit: *beyond,
+            undrawn: *undrawn,
+            by,
+        }
+    }
+
+    fn point_report(&self, place: usize, all: u64) -> PointReport {
+        let Marks { count, by, .. } = &self.marks[place];
+        let by = by.iter().filter_map(|(class, count)| {
+            Some(ValueReport { value: self.looks.value(*class)?.to_owned(), count: *count, total_ns: None })
+        });
+        let mut by: Vec<ValueReport> = by.collect();
+        by.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.value.cmp(&b.value)));
+        let percent = 100.0 * *count as f64 / (all as f64).max(1.0);
+        PointReport { name: self.plan.spec.points[place].name.clone(), count: *count, percent, by }
+    }
+}
+
+/// For each item in use its number among them.
+fn numbered(has: &[bool]) -> Vec<Option<usize>> {
+    let mut next = 0;
+    let number = |has: &bool| {
+        next += usize::from(*has);
+        has.then(|| next - 1)
+    };
+    has.iter().map(number).collect()
+}
+
+/// The values that a condition captures, if it holds; none if there is no condition.
+fn captured(condition: Option<&crate::expr::Expr>, values: &impl Values) -> Option<Vec<(String, Value)>> {
+    condition.map_or_else(|| Some(Vec::new()), |condition| condition.captures(values))
+}
+
+/// The lanes in the order of the figure, each with its place among the points' lanes.
+fn ordered(lanes: Vec<Lane>, order: Order) -> Vec<(usize, Lane)> {
+    let mut lanes: Vec<(usize, Lane)> = lanes.into_iter().enumerate().collect();
+    match order {
+        Order::First => {}
+        Order::Name => lanes.sort_by(|(_, a), (_, b)| a.key.cmp(&b.key)),
+        Order::Time => lanes.sort_by(|(_, a), (_, b)| {
+            (b.total_ns, b.points).cmp(&(a.total_ns, a.points)).then_with(|| a.key.cmp(&b.key))
+        }),
+    }
+    lanes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! The rows of the figure, with their bars and points.
+
+use crate::expr::Value;
+use rustc_hash::FxHashMap;
+use sched::Ts;
+use std::collections::hash_map::Entry;
+use timeline::columns::{Class, Columns, Piece};
+use timeline::strips::BLANK;
+
+/// Columns of the page in which short bars share their height.
+const COLUMNS: u32 = 960;
+
+/// Bars above one another in a lane; deeper ones are counted and not drawn.
+pub(crate) const DEPTH: usize = 6;
+
+/// Maximum number of lanes that are followed. The figure draws the first of them in its order.
+pub(crate) const MOST_LANES: usize = 1024;
+
+/// Bars as long as this part of the window may carry their label.
+const LABELLED: u64 = 60;
+
+/// Columns in which points are counted where they are too many for markers.
+pub(crate) const DENSITY: usize = 400;
+
+/// A label in a bar.
+#[derive(Clone, Debug)]
+pub(crate) struct Label {
+    pub(crate) depth: usize,
+    pub(crate) start: Ts,
+    pub(crate) end: Ts,
+    pub(crate) text: String,
+    pub(crate) class: Class,
+}
+
+/// Bars that never overlap.
+#[derive(Clone, Debug)]
+struct Row {
+    is_taken: bool,
+    /// The end of the last bar.
+    at: Ts,
+    columns: Columns,
+}
+
+/// One lane.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane {
+    pub(crate) key: Value,
+    /// The name of a task; empty for other lanes.
+    pub(crate) name: String,
+    rows: Vec<Row>,
+    pub(crate) total_ns: u64,
+    pub(crate) points: u64,
+    pub(crate) labels: Vec<Label>,
+    /// By point of the specification: how many in each column.
+    pub(crate) density: FxHashMap<usize, Vec<u32>>,
+    from: Ts,
+    to: Ts,
+}
+
+impl Lane {
+    fn new(key: Value, from: Ts, to: Ts) -> Lane {
+        let (name, labels, density) = (String::new(), Vec::new(), FxHashMap::default());
+        Lane { key, name, rows: Vec::new(), total_ns: 0, points: 0, labels, density, from, to }
+    }
+
+    fn row(&mut self, is_free: impl Fn(&Row) -> bool) -> Option<usize> {
+        if let Some(free) = self.rows.iter().position(is_free) {
+            return Some(free);
+        }
+        (self.rows.len() < DEPTH).then(|| {
+            self.rows.push(Row { is_taken: false, at: self.from, columns: Columns::new(self.from, self.to, COLUMNS) });
+            self.rows.len() - 1
+        })
+    }
+
+    /// Takes a row for a bar that begins now; nothing if all are taken.
+    pub(crate) fn begin(&mut self) -> Option<usize> {
+        let row = self.row(|row| !row.is_taken)?;
+        self.rows[row].is_taken = true;
+        Some(row)
+    }
+
+    /// Draws the bar that took a row.
+    pub(crate) fn end(&mut self, row: usize, class: Class, start: Ts, end: Ts, label: Option<String>) {
+        let Some(taken) = self.rows.get_mut(row) else { return };
+        taken.is_taken = false;
+        self.put(row, class, start, end, label);
+    }
+
+    /// Draws a bar whose beginning is in the past. Returns false if no row has room.
+    pub(crate) fn lone(&mut self, class: Class, start: Ts, end: Ts, label: Option<String>) -> bool {
+        let start = start.max(self.from);
+        let Some(row) = self.row(|row| !row.is_taken && row.at <= start) else { return false };
+        self.put(row, class, start, end, label);
+        true
+    }
+
+    fn put(&mut self, depth: usize, class: Class, start: Ts, end: Ts, label: Option<String>) {
+        let row = &mut self.rows[depth];
+        let start = start.max(row.at);
+        row.columns.push(BLANK, row.at, start);
+        row.columns.push(class, start, end);
+        row.at = row.at.max(end);
+        let is_wide = end.since(start).0 >= self.to.since(self.from).0 / LABELLED;
+        if let Some(text) = label.filter(|_| is_wide) {
+            self.labels.push(Label { depth, start, end, text, class });
+        }
+    }
+
+    /// A point of the specification occurred at this time.
+    pub(crate) fn point(&mut self, place: usize, ts: Ts) {
+        self.points += 1;
+        let span = u128::from(self.to.since(self.from).0.max(1));
+        let column = (u128::from(ts.since(self.from).0) * DENSITY as u128 / span) as usize;
+        self.density.entry(place).or_insert_with(|| vec![0; DENSITY])[column.min(DENSITY - 1)] += 1;
+    }
+
+    /// The rows' pieces, from above to below.
+    pub(crate) fn pieces(&mut self) -> Vec<Vec<Piece>> {
+        std::mem::take(&mut self.rows).into_iter().map(|row| row.columns.finish()).collect()
+    }
+}
+
+/// All lanes, in the order in which they appeared.
+#[derive(Clone, Debug)]
+pub(crate) struct Lanes {
+    places: FxHashMap<Value, usize>,
+    pub(crate) all: Vec<Lane>,
+    /// Values that have no lane since there are too many.
+    pub(crate) left_out: u64,
+    from: Ts,
+    to: Ts,
+}
+
+impl Lanes {
+    pub(crate) fn new(from: Ts, to: Ts) -> Lanes {
+        Lanes { places: FxHashMap::default(), all: Vec::new(), left_out: 0, from, to }
+    }
+
+    /// The lane of a value; nothing if there are too many.
+    pub(crate) fn place(&mut self, key: Value) -> Option<usize> {
+        match self.places.entry(key) {
+            Entry::Occupied(place) => Some(*place.get()),
+            Entry::Vacant(_) if self.all.len() >= MOST_LANES => {
+                self.left_out += 1;
+                None
+            }
+            Entry::Vacant(new) => {
+                self.all.push(Lane::new(new.key().clone(), self.from, self.to));
+                Some(*new.insert(self.all.len() - 1))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_take_rows_and_lose_no_time() {
+        let mut lane = Lane::new(Value::Number(0), Ts(0), Ts(1_000_000));
+        let rows: Vec<_> = (0..DEPTH).map(|_| lane.begin()).collect();
+        assert_eq!(rows, (0..DEPTH).map(Some).collect::<Vec<_>>());
+        assert_eq!(lane.begin(), None);
+        lane.end(1, 4, Ts(10), Ts(400_000), Some("a".into()));
+        assert_eq!(lane.begin(), Some(1));
+        lane.end(1, 4, Ts(400_000), Ts(400_007), Some("too short".into()));
+        // The others are taken, and this one is used from 400,007 on.
+        assert!(!lane.lone(5, Ts(300_000), Ts(500_000), None) && lane.lone(5, Ts(450_000), Ts(500_000), None));
+        assert_eq!(lane.labels.len(), 1);
+        let time = |piece: &Piece, class| match piece {
+            Piece::Exact { class: c, start, end } if *c == class => end.since(*start).0,
+            Piece::Exact { .. } => 0,
+            Piece::Shares { shares, .. } => shares.iter().filter(|s| s.0 == class).map(|s| s.1).sum(),
+        };
+        let pieces = lane.pieces();
+        let of = |class| pieces[1].iter().map(|piece| time(piece, class)).sum::<u64>();
+        assert_eq!((of(4), of(5)), (400_007 - 10, 50_000));
+    }
+
+    #[test]
+    fn lanes_are_limited() {
+        let mut lanes = Lanes::new(Ts(0), Ts(10));
+        let places: Vec<_> = (0..MOST_LANES as i128 + 5).filter_map(|n| lanes.place(Value::Number(n))).collect();
+        assert_eq!((places.len(), lanes.left_out, lanes.place(Value::Number(3))), (MOST_LANES, 5, Some(3)));
+    }
+}

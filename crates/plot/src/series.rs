@@ -1,0 +1,206 @@
+//! Quantities over time.
+
+use crate::expr::Value;
+use rustc_hash::FxHashMap;
+use sched::{Dur, Ts};
+use serde::Serialize;
+use timeline::Division;
+
+/// Columns of a line.
+pub(crate) const COLUMNS: usize = 400;
+
+/// Maximum number of lines of one series; samples of further values are counted in `others`.
+pub(crate) const MOST_LINES: usize = 8;
+
+/// One line of a series.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LineReport {
+    /// The value of `by`; nothing for a series of one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The number of samples: events with a value, events counted, or changes of the number of open intervals.
+    pub count: u64,
+    /// The smallest sample; for a rate the smallest of the 400 columns, in events per second.
+    pub min: Option<f64>,
+    /// The mean: of the samples; over time for held values and open intervals; of the window for a rate.
+    pub mean: Option<f64>,
+    /// The largest sample; for a rate the largest of the 400 columns, in events per second.
+    pub max: Option<f64>,
+    /// The mean in each of 400 columns of the window; `null` in a column without a value.
+    pub columns: Vec<Option<f64>>,
+}
+
+/// How the samples of a column are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Their mean.
+    Samples,
+    /// Each holds until the next one: the mean over time.
+    Held,
+    /// Their number, each second.
+    Rate,
+}
+
+#[derive(Clone, Debug)]
+struct Line {
+    by: Option<Value>,
+    count: u64,
+    min: f64,
+    max: f64,
+    sum: f64,
+    /// By column: the weight, and the sum of weighted values.
+    columns: Vec<(f64, f64)>,
+    held: Option<(Ts, f64)>,
+}
+
+/// Gathers a series.
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    kind: Kind,
+    from: Ts,
+    to: Ts,
+    division: Division,
+    places: FxHashMap<Option<Value>, usize>,
+    lines: Vec<Line>,
+    pub(crate) others: u64,
+}
+
+impl Series {
+    pub(crate) fn new(kind: Kind, from: Ts, to: Ts) -> Series {
+        let division = Division::into_parts(from, to, COLUMNS);
+        Series { kind, from, to, division, places: FxHashMap::default(), lines: Vec::new(), others: 0 }
+    }
+
+    /// A sample of the line of `by`.
+    pub(crate) fn add(&mut self, ts: Ts, by: Option<Value>, value: f64) {
+        let Some(place) = self.place(by) else {
+            self.others += 1;
+            return;
+        };
+        let column = self.column(ts);
+        self.hold(place, ts);
+        let line = &mut self.lines[place];
+        line.count += 1;
+        (line.min, line.max) = (line.min.min(value), line.max.max(value));
+        line.sum += value;
+        match self.kind {
+            Kind::Samples | Kind::Rate => {
+                let (weight, sum) = &mut line.columns[column];
+                (*weight, *sum) = (*weight + 1.0, *sum + value);
+            }
+            Kind::Held => line.held = Some((ts, value)),
+        }
+    }
+
+    /// The values are unknown from here until their next samples, since events were lost.
+    pub(crate) fn lost(&mut self, ts: Ts) {
+        for place in 0..self.lines.len() {
+            self.hold(place, ts);
+            self.lines[place].held = None;
+        }
+    }
+
+    fn place(&mut self, by: Option<Value>) -> Option<usize> {
+        if let Some(place) = self.places.get(&by) {
+            return Some(*place);
+        }
+        let new = self.lines.len();
+        if new == MOST_LINES {
+            return None;
+        }
+        self.places.insert(by.clone(), new);
+        let columns = vec![(0.0, 0.0); COLUMNS];
+        self.lines.push(Line { by, count: 0, min: f64::MAX, max: f64::MIN, sum: 0.0, columns, held: None });
+        Some(new)
+    }
+
+    fn column(&self, ts: Ts) -> usize {
+        let span = u128::from(self.to.since(self.from).0.max(1));
+        ((u128::from(ts.since(self.from).0) * COLUMNS as u128 / span) as usize).min(COLUMNS - 1)
+    }
+
+    /// Accounts for the time that the held value of a line lasted.
+    fn hold(&mut self, place: usize, until: Ts) {
+        let Some((since, value)) = self.lines[place].held else { return };
+        let columns = &mut self.lines[place].columns;
+        self.division.split(since, until.min(self.to), |column, start, end| {
+            let ns = end.since(start).0 as f64;
+            if let Some((weight, sum)) = columns.get_mut(column) {
+                (*weight, *sum) = (*weight + ns, *sum + ns * value);
+            }
+        });
+        self.lines[place].held = Some((until, value));
+    }
+
+    /// The lines, by their values.
+    pub(crate) fn finish(mut self) -> Vec<LineReport> {
+        (0..self.lines.len()).for_each(|place| self.hold(place, self.to));
+        let window = Dur(self.to.since(self.from).0).seconds();
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.sort_by(|a, b| a.by.cmp(&b.by));
+        lines.into_iter().map(|line| report(line, self.kind, window)).collect()
+    }
+}
+
+fn report(line: Line, kind: Kind, window: f64) -> LineReport {
+    let by = line.by.map(|value| value.to_string());
+    let mean = |(weight, sum): &(f64, f64)| (*weight > 0.0).then(|| sum / weight);
+    if kind == Kind::Rate {
+        let column = window / COLUMNS as f64;
+        let rate = |n: f64| if column > 0.0 { n / column } else { 0.0 };
+        let rates: Vec<f64> = line.columns.iter().map(|(n, _)| rate(*n)).collect();
+        let (min, max) = rates.iter().fold((f64::MAX, 0.0), |(a, b): (f64, f64), r| (a.min(*r), b.max(*r)));
+        let mean = (window > 0.0).then(|| line.count as f64 / window);
+        let columns = rates.into_iter().map(Some).collect();
+        return LineReport { by, count: line.count, min: Some(min), mean, max: Some(max), columns };
+    }
+    let all = line.columns.iter().fold((0.0, 0.0), |(w, s), (weight, sum)| (w + weight, s + sum));
+    let of_all = if kind == Kind::Samples { Some(line.sum / line.count.max(1) as f64) } else { mean(&all) };
+    LineReport {
+        by,
+        count: line.count,
+        min: (line.count > 0).then_some(line.min),
+        mean: of_all.filter(|_| line.count > 0),
+        max: (line.count > 0).then_some(line.max),
+        columns: line.columns.iter().map(mean).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_hold_until_the_next() {
+        let mut series = Series::new(Kind::Held, Ts(0), Ts(400));
+        series.add(Ts(100), None, 4.0);
+        series.add(Ts(200), None, 8.0);
+        series.lost(Ts(300));
+        let [line] = series.finish().try_into().expect("one line");
+        assert_eq!((line.count, line.min, line.max, line.mean), (2, Some(4.0), Some(8.0), Some(6.0)));
+        let at = [99, 100, 199, 200, 299, 300].map(|column| line.columns[column]);
+        assert_eq!(at, [None, Some(4.0), Some(4.0), Some(8.0), Some(8.0), None]);
+    }
+
+    #[test]
+    fn samples_and_rates() {
+        let mut series = Series::new(Kind::Samples, Ts(0), Ts(400));
+        [1.0, 3.0].into_iter().for_each(|value| series.add(Ts(0), None, value));
+        let [line] = series.finish().try_into().expect("one line");
+        assert_eq!((line.columns[0], line.columns[1], line.mean), (Some(2.0), None, Some(2.0)));
+        let second = 1_000_000_000;
+        let mut series = Series::new(Kind::Rate, Ts(0), Ts(4 * second));
+        (0..8).for_each(|n| series.add(Ts(n), None, 1.0));
+        let [line] = series.finish().try_into().expect("one line");
+        // A column is 10 ms.
+        assert_eq!((line.mean, line.max, line.min), (Some(2.0), Some(800.0), Some(0.0)));
+    }
+
+    #[test]
+    fn lines_are_limited() {
+        let mut series = Series::new(Kind::Samples, Ts(0), Ts(400));
+        (0..12).for_each(|n| series.add(Ts(0), Some(Value::Number(n)), 1.0));
+        assert_eq!(series.others, 4);
+        assert_eq!(series.finish().len(), MOST_LINES);
+    }
+}

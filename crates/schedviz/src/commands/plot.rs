@@ -1,0 +1,200 @@
+//! `schedviz plot`: a figure of any events, by a specification.
+
+mod record;
+
+use crate::args::{ReadArgs, WindowArgs, read_text};
+use crate::commands::dat2graph::read_lanes;
+use crate::csv::quoted;
+use crate::document::Document;
+use crate::heading::Loss;
+use crate::output::{Forms, Gives, OutputArgs};
+use crate::progress;
+use crate::session::Session;
+use crate::writer::print;
+use ::plot::{Background, Found, LaneKind, Plan, Plot, PlotReport, Spec, VIEWS};
+use anyhow::{Context, Result, anyhow, bail};
+use dat2graph::{Coloring, Lane};
+use draw::{Figure, Unit};
+use record::{Recorded, catalog};
+use sched::{Diagnostics, Tracepoint};
+use std::fmt::Write as _;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use timeline::{Sheet, TimeScale};
+use tracedat::Want;
+
+/// Draw a figure of any events, by a specification of your own
+///
+/// A specification is a TOML file with four kinds of tables: [[interval]] draws bars from an event to the next one
+/// that agrees with it, [[point]] markers, [[series]] lines under the rows; [lanes] defines the rows. `--list` shows
+/// the specifications that come with the program, `--explain` what one of them draws, and `--print` its text, to be
+/// copied and changed.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
+pub(crate) struct PlotArgs {
+    /// The specification: a file, or the name of one that comes with the program
+    #[arg(value_name = "SPEC", required_unless_present_any = ["list", "schema"])]
+    spec: Option<String>,
+    /// The recording: a trace.dat of version 6 or 7
+    #[arg(value_name = "TRACE", required_unless_present_any = ["list", "explain", "print", "schema"])]
+    path: Option<PathBuf>,
+    /// List the specifications that come with the program
+    #[arg(long, conflicts_with_all = ["spec", "explain", "print"])]
+    list: bool,
+    /// Print what the figure shows, in sentences, and draw nothing
+    #[arg(long)]
+    explain: bool,
+    /// Print the specification, and draw nothing
+    #[arg(long, conflicts_with = "explain")]
+    print: bool,
+    /// Print the JSON schema of specifications, by which an editor completes and checks them
+    #[arg(long, conflicts_with_all = ["spec", "list", "explain", "print"])]
+    schema: bool,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The forms of its output.
+const GIVES: Gives = Gives::figure_of("plot").and_text().and_table();
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz plot --list
+  schedviz plot irq trace.dat                   interrupts and softirqs, as trace.plot.pdf
+  schedviz plot locks --explain                 what that figure would show
+  schedviz plot locks --print > mine.toml       a specification of your own
+  schedviz plot mine.toml trace.dat --min 1.2 --max 1.3 -o mine.svg
+  schedviz plot mine.toml trace.dat -o intervals.csv";
+
+/// Lists, explains, or draws and writes.
+pub(crate) fn run(args: &PlotArgs) -> Result<()> {
+    if args.list {
+        return print(list().as_bytes());
+    }
+    if args.schema {
+        return print(::plot::SCHEMA.as_bytes());
+    }
+    let Some(named) = args.spec.as_deref() else { bail!("name a specification, or use --list") };
+    let source = source(named)?;
+    if args.print {
+        return print(source.as_bytes());
+    }
+    let spec = Spec::parse(&source).map_err(|e| anyhow!("{named}: {e}"))?;
+    if args.explain {
+        return print(plot::explain(&spec).as_bytes());
+    }
+    args.output.check(GIVES)?;
+    let Some(path) = &args.path else { bail!("name a recording, or use --explain") };
+    let session = Session::of_any_events(path, &args.read, &args.window)?;
+    let plan = Plan::new(&spec, &catalog(&session)).map_err(|e| anyhow!("{named}: {e}"))?;
+    let (report, diagnostics) = gather(&session, &spec, &plan, &mut |_| {})?;
+    let figure = |sheet: &Sheet| figure(&session, &spec, &report, &diagnostics, sheet);
+    let csv = |out: &mut dyn io::Write| table(&session, &spec, &plan, out);
+    let forms = Forms::told(|| plot::text(&report), figure).and_drawn().with_csv(csv);
+    Document::of(&session, &report, &diagnostics).give("plot", &session, &args.output, forms)
+}
+
+/// The specifications that come with the program, each with its purpose.
+fn list() -> String {
+    let mut out = String::new();
+    for view in VIEWS {
+        let about = Spec::parse(view.source).ok().and_then(|spec| spec.about).unwrap_or_default();
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{:<12} {about}", view.name);
+    }
+    out
+}
+
+/// The text of a specification: of a file, or of one that comes with the program.
+fn source(named: &str) -> Result<String> {
+    let path = Path::new(named);
+    if let Some(view) = VIEWS.iter().find(|view| view.name == named).filter(|_| !path.exists()) {
+        return Ok(view.source.to_owned());
+    }
+    if !path.exists() {
+        let names: Vec<&str> = VIEWS.iter().map(|view| view.name).collect();
+        bail!("{named}: no such file, and no specification of this name comes with the program: {}", names.join(", "));
+    }
+    let size = path.metadata().with_context(|| named.to_owned())?.len();
+    if size > plot::MAX_SIZE as u64 {
+        bail!("{named}: a specification is at most {} kB long", plot::MAX_SIZE / 1024);
+    }
+    read_text(path)
+}
+
+/// Shows the events of the window to the plan.
+fn gather(
+    session: &Session,
+    spec: &Spec,
+    plan: &Plan,
+    found: &mut dyn FnMut(&Found<'_>),
+) -> Result<(PlotReport, Diagnostics)> {
+    let called = if spec.uses_commands() { Some(session.names()?) } else { None };
+    let cpus = session.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
+    let mut plot = Plot::new(plan, plot::Window { from: session.from, to: session.to, cpus });
+    let diagnostics = progress::watched(&session.trace, session.read.quiet, || {
+        let read = session.trace.records_from(session.from, &mut |record| {
+            if record.ts > session.to {
+                return ControlFlow::Break(());
+            }
+            plot.event(&Recorded { record, called: called.as_ref() }, found);
+            ControlFlow::Continue(())
+        });
+        let mut diagnostics = session.trace.diagnostics().clone();
+        diagnostics.merge(&read);
+        diagnostics
+    });
+    Ok((plot.finish(), diagnostics))
+}
+
+/// All intervals as a table.
+fn table(session: &Session, spec: &Spec, plan: &Plan, out: &mut dyn io::Write) -> Result<()> {
+    writeln!(out, "interval,start_ns,length_ns,cpu,pid,value,label")?;
+    let mut written = Ok(());
+    gather(session, spec, plan, &mut |found| {
+        let field = |text: Option<&str>| text.map(quoted).unwrap_or_default();
+        let (start, length) = (found.start.0, found.length.0);
+        let (value, label) = (field(found.value), field(found.label));
+        if written.is_ok() {
+            let name = quoted(found.name);
+            written = writeln!(out, "{name},{start},{length},{},{},{value},{label}", found.cpu, found.pid);
+        }
+    })?;
+    Ok(written?)
+}
+
+/// The figure, over the running tasks where rows are CPUs.
+fn figure(
+    session: &Session,
+    spec: &Spec,
+    report: &PlotReport,
+    diagnostics: &Diagnostics,
+    sheet: &Sheet,
+) -> Result<Vec<Figure>> {
+    let options = plot::Options {
+        zero: session.start,
+        cpus: session.shown.cpus.clone(),
+        all_cpus: session.shown.all.clone(),
+        group_name: session.shown.group_name.clone(),
+    };
+    let has_background = spec.lanes.by == LaneKind::Cpu && spec.lanes.background != Background::None;
+    if !has_background || !session.trace.has(Tracepoint::Switch) {
+        let heading = session.general_heading(diagnostics).on(sheet);
+        return Ok(vec![plot::figure(report, spec, &options, &heading, None)]);
+    }
+    let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
+    let coloring = Coloring { pale: spec.lanes.background == Background::Grey, ..Coloring::default() };
+    let lanes_options = session.lanes(session.from, session.to, coloring);
+    let lanes: Vec<Lane> = read_lanes(&session.trace, &reader, &lanes_options, &[]).0;
+    let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), session.to.since(session.from));
+    let heading = session.lossy_heading(&loss, diagnostics).on(sheet);
+    let background = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
+        dat2graph::draw_lanes(figure, &lanes, &lanes_options, scale, top, height);
+    };
+    Ok(vec![plot::figure(report, spec, &options, &heading, Some(&background))])
+}

@@ -1,0 +1,114 @@
+//! Records of a trace as a specification sees them.
+
+use crate::patterns;
+use crate::session::Session;
+use plot::expr::{Type, Value, word_in};
+use plot::{Catalog, Event, EventInfo};
+use sched::names::NameHistory;
+use sched::{Cpu, Pid, Ts};
+use tracedat::{EventFormat, Record};
+
+/// The events of a trace, with their fields and counts.
+pub(super) fn catalog(session: &Session) -> Catalog {
+    let counts = session.trace.counts();
+    let info = |format: &EventFormat| EventInfo {
+        id: format.id,
+        name: patterns::full_name(format),
+        count: counts.buffers.iter().map(|buffer| buffer.of(format.id)).sum(),
+        fields: format.fields.iter().map(|field| (field.name.clone(), type_of(format, &field.name))).collect(),
+        is_text: is_text(format),
+    };
+    Catalog { events: session.trace.formats().iter().map(info).collect() }
+}
+
+/// Texts of the user's: those of trace_marker and trace_printk.
+fn is_text(format: &EventFormat) -> bool {
+    format.system == "ftrace" && matches!(format.name.as_str(), "print" | "bprint" | "bputs")
+}
+
+/// Functions have names; everything else that is not a single number is a text.
+fn type_of(format: &EventFormat, name: &str) -> Type {
+    let is_number = format.field(name).is_some_and(|field| {
+        !field.is_text()
+            && matches!(field.size, 1 | 2 | 4 | 8)
+            && !field.kind.contains('[')
+            && !is_function(format, name)
+    });
+    if is_number && !is_device(format, name) { Type::Number } else { Type::Text }
+}
+
+/// The field of function_graph's events that is the address of a function.
+fn is_function(format: &EventFormat, name: &str) -> bool {
+    format.system == "ftrace" && name == "func"
+}
+
+/// The number of a block device, which reads as two.
+fn is_device(format: &EventFormat, name: &str) -> bool {
+    format.field(name).is_some_and(|field| field.kind == "dev_t" && field.size == 4)
+}
+
+/// A record, with the names of tasks at its time.
+pub(super) struct Recorded<'r> {
+    pub(super) record: &'r Record<'r>,
+    pub(super) called: Option<&'r NameHistory>,
+}
+
+impl Event for Recorded<'_> {
+    fn ts(&self) -> Ts {
+        self.record.ts
+    }
+
+    fn cpu(&self) -> Cpu {
+        self.record.cpu
+    }
+
+    fn pid(&self) -> Pid {
+        self.record.pid()
+    }
+
+    fn id(&self) -> u16 {
+        self.record.id()
+    }
+
+    fn name(&self) -> &str {
+        self.record.format().map_or("", |format| &format.name)
+    }
+
+    fn command(&self) -> String {
+        let pid = self.record.pid();
+        let known = self.called.and_then(|called| called.of(pid, self.record.ts));
+        known.unwrap_or_else(|| self.record.command()).to_string()
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        let format = self.record.format()?;
+        let Some(field) = format.field(name) else {
+            return if is_text(format) { word_in(&self.text(), name) } else { None };
+        };
+        if is_function(format, name) {
+            return self.record.function(name).map(Value::Text);
+        }
+        if is_device(format, name) {
+            // The kernel's own numbers have twenty bits for the minor one (MINORBITS).
+            let device = self.record.number(name)?;
+            return Some(Value::Text(format!("{},{}", device >> 20, device & 0xf_ffff)));
+        }
+        match type_of(format, name) {
+            Type::Number => {
+                let n = self.record.number(name)?;
+                let is_unsigned = !field.signed && field.size == 8;
+                Some(Value::Number(if is_unsigned { n.cast_unsigned().into() } else { n.into() }))
+            }
+            Type::Text | Type::Either => self.record.field_text(name).map(Value::Text),
+        }
+    }
+
+    fn text(&self) -> String {
+        let text = self.record.text().unwrap_or_else(|| self.record.printed());
+        sched::event::escaped(text.trim_end().to_owned())
+    }
+
+    fn is_after_loss(&self) -> bool {
+        self.record.lost.is_some()
+    }
+}
