@@ -195,7 +195,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         longest_still_waiting,
         gaps,
         lengths: all,
-        with_distances: options.topology.tells(Order::Node),
+        with_distances: options.topology.has_groups(Order::Node),
     }
 }
 

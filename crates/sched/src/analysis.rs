@@ -1,4 +1,4 @@
-//! What an analysis is, and how analyses compose.
+//! Analyses, and their composition.
 
 use crate::event::{Dur, Pid, SchedEvent, Ts};
 use crate::span::{CpuSpan, Span, TaskState};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// are not in order. Events before the window are shown to [`early`] alone, and only where [`Analysis::LOOKS_BACK`] asks
 /// for them. Before the first event comes [`begin`] with the state at the window's start;
 /// after the last one the pass closes what is open, as censored spans, and calls [`finish`] once.
-/// An analysis looks at the state and never keeps an idea of its own of who runs where.
+/// An analysis looks at the state, and never derives the running tasks by itself.
 ///
 /// [`early`]: Analysis::early
 /// [`before`]: Analysis::before

@@ -170,7 +170,7 @@ pub struct Migration {
 /// A reason, or an exec, that belongs to a migration is this near.
 const NEAR: Dur = Dur(100_000_000);
 
-/// What NUMA balancing wants of a task.
+/// The aim of NUMA balancing for a task.
 #[derive(Clone, Copy, Debug)]
 struct Reason {
     ts: Ts,
@@ -218,7 +218,7 @@ struct Open {
     blind: bool,
 }
 
-/// What is kept in mind of a task.
+/// The recent history of a task.
 #[derive(Clone, Debug, Default)]
 struct Mind {
     /// It is being woken.
@@ -227,16 +227,16 @@ struct Mind {
     open: Option<Box<Open>>,
 }
 
-/// Finds the causes. A migration is told of when nothing can change it any more: its task has run
+/// Finds the causes. A migration is reported when nothing can change it any more: its task has run
 /// and its cause is settled, or it is moved again, or the trace ends; so not in the order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
     minds: FxHashMap<Pid, Mind>,
     /// NUMA reasons that no migration has followed yet.
     reasons: FxHashMap<Pid, Reason>,
-    /// Tasks pulled by a CPU whose next event will tell why.
+    /// Tasks pulled by a CPU whose next event will show why.
     pulls: FxHashMap<Cpu, Vec<Pid>>,
-    /// What woke the stopper of each CPU, until that is switched out.
+    /// The waker of the stopper of each CPU, until that is switched out.
     stops: FxHashMap<Cpu, Announcement>,
     /// Tasks that an exec moved, perhaps: they woke the stopper themselves, or it was woken unseen, and they have not
     /// slept since. With that move where another one followed.
@@ -300,7 +300,7 @@ impl Mind {
 
 impl Causes {
     /// Takes the next event, in the state before it.
-    pub fn event(&mut self, event: &SchedEvent, state: &SchedState, mut tell: impl FnMut(Migration)) {
+    pub fn event(&mut self, event: &SchedEvent, state: &SchedState, mut report: impl FnMut(Migration)) {
         if !self.pulls.is_empty() {
             self.settle_pulls(event);
         }
@@ -325,12 +325,12 @@ impl Causes {
                 }
                 // A task also waits for the disk or for a lock on its way to an exec.
                 if !left.is_runnable() && !left.is_uninterruptible() && !self.awake.is_empty() {
-                    self.sleeps(prev.pid, &mut tell);
+                    self.sleeps(prev.pid, &mut report);
                 }
                 if !next.pid.is_idle()
                     && let Some(mind) = self.minds.get_mut(&next.pid)
                 {
-                    mind.runs(event.ts).into_iter().for_each(&mut tell);
+                    mind.runs(event.ts).into_iter().for_each(&mut report);
                 }
                 if left.is_runnable()
                     && let Some(mind) = self.minds.get_mut(&prev.pid)
@@ -346,7 +346,7 @@ impl Causes {
                 }
             }
             Kind::Exec { pid, old_pid, .. } => {
-                self.exec(old_pid, event.ts, &mut tell);
+                self.exec(old_pid, event.ts, &mut report);
                 if pid != old_pid
                     && let Some(open) = self.minds.get_mut(&old_pid).and_then(|mind| mind.open.take())
                 {
@@ -355,9 +355,9 @@ impl Causes {
             }
             Kind::Exit { pid } => {
                 self.reasons.remove(&pid);
-                self.awake.remove(&pid).flatten().into_iter().for_each(&mut tell);
+                self.awake.remove(&pid).flatten().into_iter().for_each(&mut report);
                 let open = self.minds.remove(&pid).and_then(|mind| mind.open);
-                open.into_iter().for_each(|open| tell(open.migration));
+                open.into_iter().for_each(|open| report(open.migration));
             }
             Kind::Migrate { task, orig, dest } => {
                 let latest = Box::new(self.migrate(event, task, orig, dest, state));
@@ -367,11 +367,11 @@ impl Causes {
                     // An exec moves its task once.
                     match self.awake.get_mut(&task.pid) {
                         Some(held) if earlier.pending == Pending::Exec && !is_exec => *held = Some(earlier.migration),
-                        _ => tell(earlier.migration),
+                        _ => report(earlier.migration),
                     }
                 }
                 if is_exec {
-                    self.awake.insert(task.pid, None).flatten().into_iter().for_each(&mut tell);
+                    self.awake.insert(task.pid, None).flatten().into_iter().for_each(&mut report);
                 }
             }
             Kind::Lost { .. } => self.lose(event.cpu),
@@ -396,13 +396,13 @@ impl Causes {
         }
     }
 
-    /// What is still open at the end, by time.
-    pub fn finish(self, tell: impl FnMut(Migration)) {
+    /// The migrations that are still open at the end, by time.
+    pub fn finish(self, report: impl FnMut(Migration)) {
         let open = self.minds.into_values().filter_map(|mind| mind.open);
         let held = self.awake.into_values().flatten();
         let mut rest: Vec<Migration> = open.map(|open| open.migration).chain(held).collect();
         rest.sort_unstable_by_key(|m| (m.ts, m.on, m.pid));
-        rest.into_iter().for_each(tell);
+        rest.into_iter().for_each(report);
     }
 
     /// A task's latest migration, while it can change.
@@ -411,9 +411,9 @@ impl Causes {
     }
 
     /// A task that the stopper moved executes a program: that is why it was moved.
-    fn exec(&mut self, pid: Pid, now: Ts, tell: &mut impl FnMut(Migration)) {
+    fn exec(&mut self, pid: Pid, now: Ts, report: &mut impl FnMut(Migration)) {
         if let Some(held) = self.awake.remove(&pid).flatten() {
-            tell(Migration { cause: Cause::Exec, ..held });
+            report(Migration { cause: Cause::Exec, ..held });
         }
         let may_be = |open: &&mut Open| match open.pending {
             Pending::Exec => true,
@@ -426,16 +426,16 @@ impl Causes {
     }
 
     /// A task that the stopper moved sleeps: a later exec is not why it was moved, if it woke the stopper itself.
-    fn sleeps(&mut self, pid: Pid, tell: &mut impl FnMut(Migration)) {
+    fn sleeps(&mut self, pid: Pid, report: &mut impl FnMut(Migration)) {
         let Some(held) = self.awake.remove(&pid) else { return };
-        held.into_iter().for_each(tell);
+        held.into_iter().for_each(report);
         if let Some(open) = self.open(pid).filter(|open| open.pending == Pending::Exec) {
             let is_seen = open.migration.cause == Cause::Affinity;
             open.pending = if is_seen { Pending::Numa } else { Pending::SoonExec };
         }
     }
 
-    /// NUMA balancing tells what it wants to do with a task, or what it has just done.
+    /// NUMA balancing records its aim for a task, or its last action.
     fn reason(&mut self, pid: Pid, reason: Reason, stuck: bool) {
         let fits = |o: &&mut Open| {
             o.pending != Pending::Settled && reason.fits(o.migration.ts, o.migration.orig, o.migration.dest)
@@ -449,7 +449,7 @@ impl Causes {
         }
     }
 
-    /// The next event of the scheduler on a CPU that pulled tasks tells why it did.
+    /// The next event of the scheduler on a CPU that pulled tasks shows why it did.
     fn settle_pulls(&mut self, event: &SchedEvent) {
         let is_newidle = match event.kind {
             Kind::Other { .. } | Kind::Stack { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } => return,

@@ -10,7 +10,7 @@ use regex::Regex;
 /// Which tasks are meant: whether this one is, in this state.
 pub type Chosen<'c> = dyn Fn(&Task, &SchedState) -> bool + Sync + 'c;
 
-/// The tasks that are chosen by what is known of each alone; by default all.
+/// The tasks that are chosen by the properties of each alone; by default all.
 #[derive(Clone, Debug, Default)]
 pub struct TaskFilter {
     /// Only those whose names match,
@@ -65,7 +65,7 @@ pub struct Selected<'c> {
 }
 
 impl<'c> Selected<'c> {
-    /// Of these tasks; nothing where all are. `by_descent`: the selection depends on what the application is.
+    /// The selection of these tasks; nothing where all are. `by_descent`: the selection depends on the application.
     pub fn new(tasks: Option<&'c Chosen<'c>>, by_descent: bool) -> Selected<'c> {
         Selected { tasks, by_descent, found: tasks.is_none() }
     }

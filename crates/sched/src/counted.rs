@@ -30,7 +30,7 @@ impl CountedQueues {
         }
     }
 
-    /// Begins with the queues of `cpu` as they are. `change` is told of each waiter.
+    /// Begins with the queues of `cpu` as they are. `change` receives each waiter.
     pub fn begin(
         &mut self,
         cpu: Cpu,
@@ -55,14 +55,14 @@ impl CountedQueues {
         if index >= self.waiting.len() {
             self.waiting.resize(index + 1, None);
         }
-        // Whoever begins with a CPU twice counts its waiters once.
+        // A caller that begins with a CPU twice counts its waiters once.
         if let Some((cpu, flags)) = self.waiting[index].replace((cpu, flags)) {
             change(cpu, flags, -1);
         }
         change(cpu, flags, 1);
     }
 
-    /// Brings the queues up to date with the event that the state applied last. `change` is told of
+    /// Brings the queues up to date with the event that the state applied last. `change` receives
     /// each CPU that a counted or uncounted waiter left (-1) or joined (1).
     pub fn follow(
         &mut self,

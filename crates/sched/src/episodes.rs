@@ -41,7 +41,7 @@ pub struct Episode<T> {
     pub start: Ts,
     /// Its length.
     pub duration: Dur,
-    /// What was noted of it.
+    /// Its notes.
     pub note: T,
 }
 
@@ -63,7 +63,7 @@ struct Open<T> {
 }
 
 impl<T> Episodes<T> {
-    /// With totals for these least lengths, keeping so many of the longest.
+    /// With totals for these least lengths, keeping this number of the longest.
     pub fn new(thresholds: &[Dur], keep: usize) -> Episodes<T> {
         let totals = thresholds.iter().map(|min_ns| Totals { min_ns: *min_ns, ..Totals::default() }).collect();
         Episodes { totals, open: None, longest: Vec::new(), keep }
@@ -109,7 +109,7 @@ impl<T> Episodes<T> {
         }
     }
 
-    /// What was noted of the open episode, to be brought up to date.
+    /// The notes of the open episode, to be brought up to date.
     pub fn open_note(&mut self) -> Option<&mut T> {
         self.open.as_mut()?.note.as_mut()
     }
@@ -129,7 +129,7 @@ impl<T> Episodes<T> {
             t.thread_ns = t.thread_ns.saturating_add(open.thread_ns);
         }
         if let Some(note) = open.note {
-            // Of equal lengths the earlier one comes first.
+            // The earlier one of equal lengths comes first.
             let at = self.longest.partition_point(|l| l.duration >= duration);
             self.longest.insert(at, Episode { start: open.start, duration, note });
             self.longest.truncate(self.keep);

@@ -119,10 +119,10 @@ impl fmt::Display for Pid {
 pub struct Comm([u8; 16]);
 
 impl Comm {
-    /// A name nobody gave.
+    /// The absent name.
     pub const EMPTY: Comm = Comm([0; 16]);
 
-    /// The bytes up to the first NUL, at most sixteen. What follows the NUL in a record is stale.
+    /// The bytes up to the first NUL, at most sixteen. Bytes behind the NUL in a record are stale.
     pub fn new(bytes: &[u8]) -> Comm {
         let mut name = [0; 16];
         let length = bytes.len().min(16);
@@ -138,7 +138,7 @@ impl Comm {
         Comm((word & (zeros ^ zeros.wrapping_sub(1))).to_le_bytes())
     }
 
-    /// What a task is called that executes this file: the last part of its name, fifteen bytes of it at most.
+    /// The name of a task that executes this file: the last part of its name, fifteen bytes of it at most.
     pub fn of_program(file: &[u8]) -> Comm {
         let file = file.split(|byte| *byte == 0).next().unwrap_or_default();
         let name = file.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -178,7 +178,7 @@ fn first_nul(word: u128) -> usize {
     zero_bytes(word).trailing_zeros() as usize / 8
 }
 
-/// As text fit for any output: what is not printable, or not UTF-8, is escaped as `\xNN`.
+/// As text fit for any output: bytes that are not printable, or not UTF-8, are escaped as `\xNN`.
 impl fmt::Display for Comm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&escape(self.as_bytes()))
@@ -257,7 +257,7 @@ pub struct TaskRef {
     pub comm: Comm,
 }
 
-/// What became of a task that was switched out.
+/// The state of a task that was switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StateClass {
     /// `R`: it could go on running.
@@ -274,7 +274,7 @@ pub enum StateClass {
 /// means five different things on different kernels (`docs/trace-dat.md`, 11.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PrevState {
-    /// What it comes to.
+    /// Its class.
     pub class: StateClass,
     /// The number as recorded, for display.
     pub raw: u32,
@@ -304,7 +304,7 @@ impl PrevState {
     }
 }
 
-/// What an event says, without when and where.
+/// The content of an event, without its time and place.
 ///
 /// `TaskRef` arguments name the task the event is *about*; who emitted it is [`SchedEvent::pid`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -333,7 +333,7 @@ pub enum Kind {
     /// last event before the gap; `count` is what the kernel counted, if it could.
     Lost { count: Option<u64> },
     /// This CPU went offline, from this instant until its next event. The kernel records nothing of it, nor anything
-    /// on a CPU that it has marked as offline, as it does in the stopper: a reader concludes it from what is missing.
+    /// on a CPU that it has marked as offline, as it does in the stopper: a reader concludes it from missing events.
     Offline,
     /// `power:cpu_frequency` in kHz, of `target`.
     Frequency { khz: u32, target: Cpu },
@@ -346,7 +346,7 @@ pub enum Kind {
     /// A stack that was recorded with another event, behind it (`kernel_stack`, `user_stack`), by its number in this
     /// file. Behind a switch it still names the task that left, so it does not show which task is current.
     Stack { id: u16 },
-    /// Any other event, by its number in this file; it still shows who was running.
+    /// Any other event, by its number in this file; it still shows the running task.
     Other { id: u16 },
 }
 
@@ -361,7 +361,7 @@ pub struct SchedEvent {
     pub pid: Pid,
     /// `common_flags`: 0x08 hard interrupt, 0x10 softirq, 0x01 interrupts off.
     pub flags: u8,
-    /// What happened.
+    /// The kind of the event.
     pub kind: Kind,
 }
 

@@ -1,4 +1,4 @@
-//! What was so at any time of a trace.
+//! Values over the time of a trace.
 
 use crate::event::Ts;
 
@@ -10,24 +10,24 @@ pub(crate) struct History<T> {
 }
 
 impl<T: Copy + PartialEq> History<T> {
-    /// So it is from `ts` on.
+    /// The value from `ts` on.
     pub(crate) fn new(ts: Ts, value: T) -> History<T> {
         History { first: (ts, value), others: Vec::new() }
     }
 
-    /// So it is from `ts` on, if it was not so before.
+    /// The value from `ts` on, if it is another than before.
     pub(crate) fn learn(&mut self, ts: Ts, value: T) {
         if self.others.last().unwrap_or(&self.first).1 != value {
             self.others.push((ts, value));
         }
     }
 
-    /// What was so first.
+    /// The first value.
     pub(crate) fn first(&self) -> T {
         self.first.1
     }
 
-    /// What was so at `ts`; nothing before the first.
+    /// The value at `ts`; nothing before the first.
     pub(crate) fn at(&self, ts: Ts) -> Option<T> {
         let passed = self.others.partition_point(|(at, _)| *at <= ts);
         let latest = passed.checked_sub(1).and_then(|last| self.others.get(last));

@@ -1,8 +1,8 @@
-//! The threads of the kernel, by their names: nothing else in a trace tells them from other tasks.
+//! The threads of the kernel, by their names: nothing else in a trace distinguishes them from other tasks.
 
 use crate::event::{Comm, Cpu};
 
-/// What follows in the name of a stopper: the number of its CPU.
+/// The rest of the name of a stopper: the number of its CPU.
 fn stopper_number(comm: &Comm) -> Option<&[u8]> {
     comm.as_bytes().strip_prefix(b"migration/")
 }
@@ -66,7 +66,7 @@ pub fn is_kernel_thread(comm: Comm) -> bool {
 }
 
 /// The command that a task of this name runs: the name, but where the kernel has such a thread for each CPU, or
-/// several, or for each NUMA node, every number in it is `N`. So `ksoftirqd/12` is `ksoftirqd/N`, `kworker/3:1H` is
+/// several, or for each NUMA node, every number in it is `N`. For example, `ksoftirqd/12` is `ksoftirqd/N`, `kworker/3:1H` is
 /// `kworker/N:NH`, `kworker/u33:2` is `kworker/uN:N` and `kswapd1` is `kswapdN`; otherwise a machine of 256 CPUs would
 /// have a thousand commands.
 pub fn command(comm: Comm) -> Comm {
@@ -101,7 +101,7 @@ fn of_each_node(comm: &Comm) -> Option<Comm> {
 }
 
 /// The kernel's threads of which there is one for each CPU, bound to it: those of `smpboot_register_percpu_thread` and
-/// others that the kernel creates so. A number after another name is not that of a CPU (`mmcqd/0`), or says which CPU's
+/// others that the kernel creates in this way. A number after another name is not that of a CPU (`mmcqd/0`), or is that of the CPU whose
 /// work the thread does, wherever it runs (`rcuop/3`).
 const OF_EACH_CPU: [&str; 16] = [
     "backlog_napi",
@@ -199,7 +199,7 @@ mod tests {
         for kind in OF_EACH_CPU {
             assert!(bound(&format!("{kind}/3"), 3) && !bound(&format!("{kind}/3"), 4), "{kind}");
         }
-        // Of these one CPU's number, or another, is in the name, and they run anywhere.
+        // These have some CPU's number in the name, and run anywhere.
         for name in
             ["mmcqd/0", "rcuop/0", "rcuog/0", "rcuos/0", "rcub/0", "kswapd0", "pool/0", "jbd2/0", "kworker/+0:1"]
         {

@@ -34,7 +34,7 @@ enum Counts {
 
 /// The list is searched, which is slow once it is long.
 const FEW: usize = 48;
-/// So many are counted at a time.
+/// Number that is counted at a time.
 const LATEST: usize = 32;
 
 /// Equal are those that say the same, in whatever form.
@@ -227,7 +227,7 @@ impl Counts {
         list.iter().copied().chain(table).filter(|(_, n)| *n > 0)
     }
 
-    /// Counts so many of a step.
+    /// Counts a number of a step.
     fn add(&mut self, step: u16, n: u64) {
         match self {
             Counts::List(list) => match list.binary_search_by_key(&step, |(step, _)| *step) {

@@ -1,11 +1,11 @@
-//! Who forked whom, and who descends from the traced command.
+//! The parents of tasks, and the descendants of the traced command.
 
 use crate::event::{Comm, Kind, Pid, SchedEvent, StateClass, Ts};
 use crate::history::History;
 use crate::kthread::is_kernel_thread;
 use rustc_hash::FxHashMap;
 
-/// What is known of a task's origin.
+/// The origin of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kin {
     /// The task that forked it, if that is in the trace.
@@ -28,7 +28,7 @@ impl Kin {
 ///
 /// `trace-cmd record COMMAND` forks, switches tracing on *in the child*, and then executes the
 /// command: the fork is not in the trace, the `sched_process_exec` is, usually as one of the first
-/// five events. So the traced command is the first task to execute a program that was not forked
+/// five events. Therefore the traced command is the first task to execute a program that was not forked
 /// within the trace and that, where its name was seen before, was called `trace-cmd` (or `schedviz`, whose `record` does
 /// the same). It has the program's
 /// name already then: where it was preempted on the way, as in 8 of 131 recordings, that name was seen, and tells
@@ -41,7 +41,7 @@ pub struct Lineage {
     given: bool,
     /// The root has executed its program.
     executed: bool,
-    /// What tasks were called before their latest names, where that was told, until the traced command is known.
+    /// The names of tasks before their latest ones, where recorded, until the traced command is known.
     before: FxHashMap<Pid, Comm>,
 }
 
@@ -63,7 +63,7 @@ impl Lineage {
         self.root
     }
 
-    /// What is known of `pid` now.
+    /// The origin of `pid`, as far as it is known now.
     pub fn of(&self, pid: Pid) -> Kin {
         self.kin.get(&pid).copied().unwrap_or_default()
     }
@@ -99,7 +99,7 @@ impl Lineage {
             let leader = self.kin.entry(pid).or_default();
             leader.descends |= kin.descends;
         }
-        // An exec takes its name before it is told.
+        // An exec takes its name before its event.
         let name = self.before.remove(&old_pid).unwrap_or(name);
         let recorders = [Comm::new(b"trace-cmd"), Comm::new(b"schedviz")];
         let traced = name.is_empty() || name == program || recorders.contains(&name);
@@ -116,12 +116,12 @@ impl Lineage {
 pub struct LineageHistory {
     now: Lineage,
     changes: FxHashMap<Pid, History<Kin>>,
-    /// Who was called what, as long as that helps to find the traced command.
+    /// The names of tasks, as long as they help to find the traced command.
     names: FxHashMap<Pid, Comm>,
 }
 
 impl LineageHistory {
-    /// Learns from the next event of a trace: forks and execs tell it, switches the names. Of others it learns
+    /// Learns from the next event of a trace: forks and execs show it, switches the names. From others it learns
     /// nothing.
     pub fn learn(&mut self, event: &SchedEvent) {
         let changed = match event.kind {
@@ -158,7 +158,7 @@ impl LineageHistory {
         self.now.root()
     }
 
-    /// What is known of the task that had this number at `ts`.
+    /// The origin of the task that had this number at `ts`.
     pub fn of(&self, pid: Pid, ts: Ts) -> Kin {
         let Some(changes) = self.changes.get(&pid) else { return Kin::default() };
         // Before its exec the traced command is known already: it is the same task.

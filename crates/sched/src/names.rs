@@ -1,10 +1,10 @@
-//! What tasks are called, over time.
+//! The names of tasks over time.
 
 use crate::event::{Comm, Kind, Pid, SchedEvent, Ts};
 use crate::history::History;
 use rustc_hash::FxHashMap;
 
-/// The names of tasks at any time of a trace, as its switches, forks, execs and `task_rename` tell them: who is first
+/// The names of tasks at any time of a trace, as its switches, forks, execs and `task_rename` record them: a task first
 /// seen was called so before, unless it takes the name just then. Where `task_rename` was not recorded, one that names
 /// itself counts by that from its next switch on.
 #[derive(Clone, Debug, Default)]
@@ -13,7 +13,7 @@ pub struct NameHistory {
 }
 
 impl NameHistory {
-    /// Learns from the next event of a trace. Of others than those it learns nothing.
+    /// Learns from the next event of a trace. Other events than those teach nothing.
     pub fn learn(&mut self, event: &SchedEvent) {
         match event.kind {
             Kind::Switch { prev, next, .. } => {
@@ -41,7 +41,7 @@ impl NameHistory {
         self.changes.entry(pid).or_insert_with(|| History::new(Ts::MIN, comm)).learn(ts, comm);
     }
 
-    /// What the task with this number was called at `ts`; nothing where no event told it.
+    /// The name of the task with this number at `ts`; nothing where no event shows it.
     pub fn of(&self, pid: Pid, ts: Ts) -> Option<Comm> {
         self.changes.get(&pid)?.at(ts).filter(|comm| !comm.is_empty())
     }

@@ -1,4 +1,4 @@
-//! One pass over a trace: the prologue, the window, the feeding, the closing of what is open.
+//! One pass over a trace: the prologue, the window, the feeding, the closing of open spans.
 
 use crate::analysis::Analysis;
 use crate::diag::Diagnostics;
@@ -20,7 +20,7 @@ pub struct FirstEvent {
     pub cpu: Cpu,
     /// When.
     pub ts: Ts,
-    /// What was current on it until then: who its `common_pid` tells. Unknown where events before it were lost,
+    /// The current task until then, by its `common_pid`. Unknown where events before it were lost,
     /// offline where it shows that the CPU came online.
     pub current: Current,
 }
@@ -34,14 +34,14 @@ pub struct Extent {
     pub end: Ts,
     /// The first event of every CPU that has one.
     pub firsts: Vec<FirstEvent>,
-    /// Whether `sched_wakeup` was recorded. Without it a task's first switch-in does not tell that
+    /// Whether `sched_wakeup` was recorded. Without it a task's first switch-in does not show that
     /// it had waited.
     pub wakeups: bool,
     /// Whether `sched_waking` was recorded, looked for only where `sched_wakeup` was not: it then places the tasks.
     pub wakings: bool,
 }
 
-/// What takes items in batches, until it breaks.
+/// A receiver of items in batches, until it breaks.
 pub type Sink<'s, T = SchedEvent> = dyn FnMut(&[T]) -> ControlFlow<()> + 's;
 /// One that may be called on another thread.
 pub type SendSink<'s, T = SchedEvent> = dyn FnMut(&[T]) -> ControlFlow<()> + Send + 's;
@@ -83,7 +83,7 @@ pub trait EventSource {
         true
     }
 
-    /// What the recorder called a task at the end, where the source keeps that; empty if not.
+    /// The name that the recorder saved for a task at the end, if the source has it; else empty.
     fn saved_name(&self, _: Pid) -> Comm {
         Comm::EMPTY
     }
@@ -99,7 +99,7 @@ pub trait EventSource {
         self.events(&mut in_turn(first, others))
     }
 
-    /// What was wrong with the source itself, so far.
+    /// The findings on the source itself, so far.
     fn diagnostics(&self) -> Diagnostics {
         Diagnostics::default()
     }
@@ -208,7 +208,7 @@ impl Window {
     }
 }
 
-/// What a pass found.
+/// The outcome of a pass.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
     /// The analysis' own result.
@@ -217,7 +217,7 @@ pub struct Outcome<T> {
     pub from: Ts,
     /// to here.
     pub to: Ts,
-    /// What was lost within the window, what the state repaired, and what the source had to say.
+    /// The losses within the window, the repairs of the state, and the findings on the source.
     pub diagnostics: Diagnostics,
 }
 
@@ -240,7 +240,7 @@ pub struct Pass<S> {
 }
 
 impl<S: EventSource> Pass<S> {
-    /// How many events the prologue reads at most to find who waited at the start. Nearly every task shows
+    /// Maximum number of events that the prologue reads to find the tasks that waited at the start. Nearly every task shows
     /// itself within them; for one that does not, the pass is made again.
     pub const PROLOGUE: usize = 200_000;
 
@@ -260,13 +260,13 @@ impl<S: EventSource> Pass<S> {
         self
     }
 
-    /// Reads so many events first, at most. The result is the same with any number.
+    /// Reads at most this number of events first. The result is the same with any number.
     pub fn prologue(mut self, events: usize) -> Pass<S> {
         self.prologue = events;
         self
     }
 
-    /// Ends the prologue after so many events, if nothing new comes to light for long enough. The result is the same
+    /// Ends the prologue after this number of events, if nothing new comes to light for long enough. The result is the same
     /// with any number.
     pub fn hasty(mut self, events: usize) -> Pass<S> {
         self.least = events;
@@ -310,7 +310,7 @@ impl<S: EventSource> Pass<S> {
         Ok(())
     }
 
-    /// Plans after a prologue of at least so many events.
+    /// Plans after a prologue of at least this number of events.
     fn plan(&mut self, least: usize) -> Result<Plan, S::Error> {
         let extent = self.source.extent()?;
         let mut start = Start {
@@ -341,8 +341,8 @@ impl<S: EventSource> Pass<S> {
         Ok(Plan { start, from, to, end, haste, late: Diagnostics::default() })
     }
 
-    /// Who runs at first and throughout the prologue is called what the recorder called it at the end: no event
-    /// tells more. With a window in a large trace that is who matters most.
+    /// A task that runs at first and throughout the prologue has the name that the recorder saved at the end: no event
+    /// shows more. With a window in a large trace that is the task that matters most.
     fn name(&self, start: &mut Start, early: &SchedState) {
         let nameless: Vec<Pid> = early.nameless(start).collect();
         for pid in nameless {
@@ -377,7 +377,7 @@ mod tests {
     use crate::diag::Diagnostic;
     use crate::event::PrevState;
 
-    /// Who runs on CPU 0 when the window begins.
+    /// The task that runs on CPU 0 when the window begins.
     struct AtFirst(Comm);
 
     impl Analysis for AtFirst {
@@ -411,7 +411,7 @@ mod tests {
         }
     }
 
-    /// How long the application's tasks ran in the window, and since when so many of them run.
+    /// The run time of the application's tasks in the window, and the time since when this number of them run.
     #[derive(Default)]
     struct Application {
         ns: u64,
@@ -500,7 +500,7 @@ mod tests {
             pass.run(|| AtFirst(Comm::EMPTY)).unwrap_or_else(|never| match never {}).output
         };
         assert_eq!(at_first(&events[..], Pass::<Saved<'_>>::PROLOGUE), softirq.comm);
-        // Nothing but the recorder tells it.
+        // Only the recorder has it.
         assert_eq!(at_first(&events[..1], 200), Comm::new(b"at the end"));
         // It had another name before.
         let exec = Kind::Exec { pid: Pid(7), old_pid: Pid(7), program: Comm::new(b"at the end") };

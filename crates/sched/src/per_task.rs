@@ -1,4 +1,4 @@
-//! What an analysis keeps of each living task.
+//! The record of an analysis on each living task.
 
 use crate::task_id::TaskId;
 
@@ -16,7 +16,7 @@ impl<T> Default for PerTask<T> {
 }
 
 impl<T> PerTask<T> {
-    /// What is kept of a task.
+    /// The record of a task.
     pub fn get(&self, task: TaskId) -> Option<&T> {
         let (owner, value) = self.slots.get(task.index())?.as_ref()?;
         (*owner == task).then_some(value)
@@ -36,7 +36,7 @@ impl<T> PerTask<T> {
         self.slots[task.index()] = Some((task, value));
     }
 
-    /// Takes out what is kept of a task.
+    /// Takes out the record of a task.
     pub fn take(&mut self, task: TaskId) -> Option<T> {
         let (owner, value) = self.slots.get_mut(task.index())?.take()?;
         (owner == task).then_some(value)

@@ -2,7 +2,7 @@
 //!
 //! One pass over the trace leaves at most [`Replay::CHECKPOINTS`] copies of the state, at distances
 //! that double whenever there would be more, or they would take too much room. The events between two of them are held while one
-//! moves about there. So a step back costs the replay of one such segment, and a jump to anywhere
+//! moves about there. A step back therefore costs the replay of one such segment, and a jump to anywhere
 //! its reading: in 80 million events some 300,000, a tenth of a second.
 
 use crate::analysis::Analysis;
@@ -41,7 +41,7 @@ pub struct Replay<S> {
 struct Recorder {
     every: u64,
     most: usize,
-    /// So many bytes may all checkpoints take, or as many as the events between two of them do.
+    /// Maximum number of bytes of all checkpoints, or as many as the events between two of them do.
     room: usize,
     last: Ts,
     count: u64,
@@ -113,7 +113,7 @@ impl<S: EventSource> Replay<S> {
     pub const CHECKPOINTS: usize = 256;
     /// The least distance between two of them, in events.
     const EVERY: u64 = 20_000;
-    /// What all of them may take, in bytes: of thousands of tasks on hundreds of CPUs a copy takes megabytes.
+    /// Maximum size of all of them in bytes: for thousands of tasks on hundreds of CPUs a copy takes megabytes.
     const ROOM: usize = 96 << 20;
 
     /// Reads the source once and keeps checkpoints.
@@ -175,7 +175,7 @@ impl<S: EventSource> Replay<S> {
         &self.state
     }
 
-    /// What the pass found to be wrong.
+    /// The findings of the pass.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }

@@ -19,7 +19,7 @@ pub enum TaskState {
     Dead,
 }
 
-/// Who runs on a CPU.
+/// The occupant of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub enum Current {
     /// Nothing certain is known.
@@ -34,7 +34,7 @@ pub enum Current {
 }
 
 impl Current {
-    /// Of the task with this number.
+    /// The span of the task with this number.
     pub fn of(pid: Pid) -> Current {
         if pid.is_idle() { Current::Idle } else { Current::Task(pid) }
     }
@@ -54,7 +54,7 @@ pub struct Span {
     pub start: Ts,
     /// up to, and without, this one.
     pub end: Ts,
-    /// What it led to; the same, where the window ended it.
+    /// The state that it led to; the same, where the window ended it.
     pub next: TaskState,
     /// An event began it. Otherwise it had lasted for some time unseen: since before the window or the trace,
     /// since some moment of a loss, or on a CPU without events.
@@ -70,7 +70,7 @@ pub struct Span {
 pub struct CpuSpan {
     /// The CPU.
     pub cpu: Cpu,
-    /// What it ran throughout.
+    /// The occupant throughout.
     pub current: Current,
     /// The task's name, since it was switched in or executed its program; empty where none was seen.
     pub comm: Comm,
@@ -108,7 +108,7 @@ impl CpuSpan {
     }
 }
 
-/// What of `[start, end]` is inside `[from, to]`.
+/// The part of `[start, end]` that is inside `[from, to]`.
 fn inside(start: Ts, end: Ts, from: Ts, to: Ts) -> Option<(Ts, Ts)> {
     let (first, last) = (start.max(from), end.min(to));
     (first < last || (first == last && start == end)).then_some((first, last))

@@ -1,4 +1,4 @@
-//! The only interpreter of scheduler events: who runs where, who waits where.
+//! The only interpreter of scheduler events: the running and the waiting tasks of each CPU.
 //!
 //! | event (on CPU e) | effect |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | `sched_process_fork`, `_exit` | lineage only. `_exec`: the program's name from then on; a thread that is not the leader takes the leader's number. |
 //! | `task_rename` | another name from then on, if the task runs on e or nowhere |
 //! | loss on e | current of e and the tasks `Running(e)` or `Waiting(e)` → `Unknown` |
-//! | offline e | current of e becomes `Offline`; its stopper is `Blocked(e)`, who was `Waiting(e)` is `Unknown` |
+//! | offline e | current of e becomes `Offline`; its stopper is `Blocked(e)`, a task `Waiting(e)` becomes `Unknown` |
 //! | any event on e but a stack | its `common_pid` settles an `Unknown` or `Offline` current |
 //!
 //! Contradictions are repaired, and counted by kind ([`SchedState::repaired`]):
@@ -21,16 +21,16 @@
 //! * switch-in of a task that is `Running` elsewhere: that CPU's current → `Unknown`;
 //! * switch to the idle task while tasks wait there, where events are missing: these had left → `Unknown`.
 //!
-//! *On a CPU without events* a task that waits may have run, and nobody saw it: no event counts as the end of that
+//! *On a CPU without events* a task that waits may have run unseen: no event counts as the end of that
 //! wait ([`Span::ended`]), nor as the beginning of one that it goes on with elsewhere.
 //!
 //! *Before its first event* a task was in the state that the event implies: switched out or waking
 //! tasks are simple, since `Blocked` counts in no figure. A task that is first seen being switched
-//! in had been `Waiting` from the start, which cannot be told in time: it is reported by
+//! in had been `Waiting` from the start, which cannot be known in time: it is reported by
 //! [`SchedState::discovered`], and [`crate::Pass`] runs again with it in [`Start::waiting`]. If the CPU was idle
 //! in between, it cannot have waited there: it came unseen. Where
 //! events were lost before a task's first event, or wakeups were not recorded, its state until
-//! then is `Unknown`. Who runs at first is known by number; the name, which decides what it counts as, comes with the
+//! then is `Unknown`. The task that runs at first is known by number; the name, which decides what it counts as, comes with the
 //! switch that ends that, and likewise goes into the [`Start`] of the pass ([`SchedState::named`]).
 
 use crate::diag::{Diagnostic, Diagnostics};
@@ -62,7 +62,7 @@ use tasks::{Queue, Slot, Tasks};
 struct CpuState {
     observed: bool,
     current: Current,
-    /// It has become idle since the start, or was offline: nobody who waited there at the start still does.
+    /// It has become idle since the start, or was offline: no task that waited there at the start still does.
     emptied: bool,
     /// The slot of the current task.
     running: Option<Slot>,
@@ -116,7 +116,7 @@ impl SchedState {
         self.now
     }
 
-    /// Who runs on `cpu`.
+    /// The occupant of `cpu`.
     pub fn current(&self, cpu: Cpu) -> Current {
         self.cpus.get(cpu.index()).map_or(Current::Unknown, |c| c.current)
     }
@@ -142,7 +142,7 @@ impl SchedState {
         self.cpus.get(cpu.index()).map_or(0, |c| c.queue.len)
     }
 
-    /// What `cpu` is, for the figures.
+    /// The load of `cpu`, for the figures.
     pub fn load(&self, cpu: Cpu) -> Load {
         self.cpus.get(cpu.index()).map_or(Load::Unobserved, CpuState::load)
     }
@@ -167,7 +167,7 @@ impl SchedState {
         self.tasks.get(id)
     }
 
-    /// Who forked `pid`, and whether it descends from the traced command.
+    /// The parent of `pid`, and whether it descends from the traced command.
     pub fn kin(&self, pid: Pid) -> Kin {
         self.lineage.of(pid)
     }
@@ -205,7 +205,7 @@ impl SchedState {
         gaps
     }
 
-    /// Moves the state over one event. What it closed is in [`SchedState::spans`] and
+    /// Moves the state over one event. The spans that it closed are in [`SchedState::spans`] and
     /// [`SchedState::cpu_spans`] until the next call.
     pub fn apply(&mut self, event: &SchedEvent) {
         self.step(event);
@@ -259,7 +259,7 @@ impl SchedState {
         }
     }
 
-    /// Closes what is open at `end`, as censored. The state is of no use afterwards.
+    /// Closes the open spans at `end`, as censored. The state is of no use afterwards.
     pub fn close(&mut self, end: Ts) {
         self.forget_facts();
         for (cpu, c) in (0..).map(Cpu).zip(&mut self.cpus) {
@@ -300,7 +300,7 @@ impl SchedState {
         self.cpus.resize_with(cpu.index() + 1, || CpuState { since, ..CpuState::default() });
     }
 
-    /// Any event ends a gap, and shows who runs.
+    /// Any event ends a gap, and shows the running task.
     #[inline(always)]
     fn notice(&mut self, event: &SchedEvent) {
         let c = self.cpu(event.cpu);
@@ -310,7 +310,7 @@ impl SchedState {
         }
     }
 
-    /// Of this CPU nothing was known for a while.
+    /// The state of this CPU was unknown for a while.
     #[cold]
     #[inline(never)]
     fn notice_again(&mut self, event: &SchedEvent) {
@@ -324,7 +324,7 @@ impl SchedState {
         }
     }
 
-    /// A current that nobody knew turns out to be `pid`.
+    /// An unknown current task turns out to be `pid`.
     #[cold]
     #[inline(never)]
     fn settle(&mut self, cpu: Cpu, pid: Pid, ts: Ts) {
@@ -376,7 +376,7 @@ impl SchedState {
             self.repair(Diagnostic::RunningElsewhere);
             self.set_current(other, Current::Unknown, None, Comm::EMPTY, ts);
         }
-        // Who slept had been woken before; who ran elsewhere had left.
+        // A sleeping task must have been woken unseen; a task running elsewhere must have left this CPU.
         let ended = seen && !matches!(state, TaskState::Blocked(_) | TaskState::Running(_));
         self.change(slot, TaskState::Running(cpu), ts, ended, seen);
         self.set_current(cpu, Current::Task(pid), Some(slot), comm, ts);
@@ -419,7 +419,7 @@ impl SchedState {
         task.undecided = None;
         self.spans.push(span);
         if let TaskState::Waiting(cpu) = state {
-            // Nothing may have told of it yet.
+            // No event may have shown it yet.
             self.cpu(cpu);
             self.tasks.join(&mut self.cpus[cpu.index()].queue, slot);
             self.touch(cpu);
@@ -433,7 +433,7 @@ impl SchedState {
         self.tasks.insert(task, self.lineage.of(task.pid), state, since)
     }
 
-    /// The lineage knows something new of `pid`.
+    /// The lineage has found something new on `pid`.
     fn relate(&mut self, pid: Pid) {
         if let Some(slot) = self.tasks.find(pid) {
             self.tasks.entry(slot).kin = self.lineage.of(pid);
@@ -475,7 +475,7 @@ impl SchedState {
         if self.lineage.of(pid).forked { self.now } else { self.start }
     }
 
-    /// Whether a task's first event still tells what it did before.
+    /// Whether a task's first event still shows what it did before.
     fn is_start_known(&self) -> bool {
         !self.any_loss && self.shows_wakeups() && !self.incomplete
     }
@@ -561,7 +561,7 @@ impl SchedState {
     fn migrate(&mut self, task: TaskRef, orig: Cpu, dest: Cpu) {
         let Some(slot) = self.find(task) else {
             let slot = self.sleeper(task, dest);
-            // Asleep or waiting, its next event will tell; only in the latter case it counts.
+            // Its next event will show whether it sleeps or waits; only in the latter case it counts.
             self.tasks.entry(slot).undecided = Some((orig, self.cpu(orig).emptied));
             return;
         };

@@ -15,11 +15,11 @@ pub trait Part {
 #[derive(Clone, Debug)]
 pub struct Summed<T> {
     parts: Vec<T>,
-    /// So many were left when they were last added up.
+    /// Number that was left when they were last added up.
     sums: usize,
 }
 
-/// So many parts are never added up.
+/// Number of parts that are never added up.
 const FEW: usize = 64;
 
 impl<T> Default for Summed<T> {

@@ -4,7 +4,7 @@ use crate::event::Cpu;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The place of one CPU. What the source does not tell is `None`.
+/// The place of one CPU. A level that the source lacks is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// The core, unique within the machine; CPUs that share it are SMT siblings.
@@ -64,7 +64,7 @@ pub enum TopologyError {
     BadLine {
         /// Counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
 }
@@ -116,15 +116,15 @@ impl Topology {
         }
     }
 
-    /// Whether it tells for any CPU the group that it has in this order,
-    pub fn tells(&self, order: Order) -> bool {
+    /// Whether any CPU has a group in this order,
+    pub fn has_groups(&self, order: Order) -> bool {
         order == Order::Number || self.cpus().any(|cpu| self.group(cpu, order).is_some())
     }
 
-    /// and which distances it tells, by their index. What lies beyond those that it tells is always there.
+    /// and which distances it has, by their index. The distance beyond all others is always there.
     pub fn distances(&self) -> [bool; 4] {
         let cores = self.places.values().any(|place| place.core.is_some());
-        [cores, self.tells(Order::Llc), self.tells(Order::Node), true]
+        [cores, self.has_groups(Order::Llc), self.has_groups(Order::Node), true]
     }
 
     /// How far two CPUs are from one another; nothing where one of them is not known.
@@ -208,7 +208,7 @@ fn from_json(text: &str) -> Result<Topology, TopologyError> {
     if topology.is_empty() { Err(TopologyError::UnknownForm) } else { Ok(topology) }
 }
 
-/// Plain `lscpu -J` tells the CPUs of each NUMA node, and nothing of sockets CPU by CPU. Newer
+/// Plain `lscpu -J` has the CPUs of each NUMA node, and no sockets CPU by CPU. Newer
 /// versions nest the rows in `children`.
 fn summary_nodes(rows: &[serde_json::Value], topology: &mut Topology) {
     for row in rows {
@@ -272,7 +272,7 @@ fn from_pairs(text: &str) -> Result<Topology, TopologyError> {
             let Some((key, value)) = word.split_once('=') else {
                 return Err(TopologyError::BadLine { line: i + 1, what: format!("not key=value: {:?}", clip(word)) });
             };
-            // Sharing is told as a list of CPUs: its first member names the group.
+            // Sharing is given as a list of CPUs: its first member names the group.
             let first = value.split([',', '-']).next().unwrap_or("");
             match key {
                 "socket" => place.socket = number(i + 1, key, value)?,
@@ -366,10 +366,12 @@ mod tests {
         t.arrange(&mut cpus, Order::Socket);
         assert_eq!(cpus, [0, 2, 1, 3, 9].map(Cpu));
         assert_eq!(t.group(Cpu(3), Order::Llc), Some(1));
-        assert!(t.tells(Order::Llc) && t.distances() == [true, true, true, true]);
+        assert!(t.has_groups(Order::Llc) && t.distances() == [true, true, true, true]);
         let sockets = Topology::parse("cpu0 socket=0\ncpu1 socket=1\n").unwrap();
-        assert!(sockets.tells(Order::Socket) && sockets.tells(Order::Node) && sockets.tells(Order::Number));
-        assert!(!sockets.tells(Order::Llc) && sockets.distances() == [false, false, true, true]);
+        assert!(
+            sockets.has_groups(Order::Socket) && sockets.has_groups(Order::Node) && sockets.has_groups(Order::Number)
+        );
+        assert!(!sockets.has_groups(Order::Llc) && sockets.distances() == [false, false, true, true]);
     }
 
     #[test]

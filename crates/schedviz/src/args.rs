@@ -293,7 +293,7 @@ impl WindowArgs {
 
 /// Refuses an option for which the topology has to tell the groups of an order.
 pub(crate) fn needs_groups(topology: &Topology, order: Order, option: &str) -> Result<()> {
-    if topology.tells(order) {
+    if topology.has_groups(order) {
         return Ok(());
     }
     if topology.is_empty() {

@@ -155,7 +155,7 @@ pub(crate) fn build(why: &Why<'_>, end: Ts, state: &SchedState) -> WhyReport {
         violation_percent: Some(100.0 * violated.0 as f64 / (window.0 as f64).max(1.0)),
         waiting: Some(rows(&why.waits, options.zero)),
         idling: Some(rows(&why.stretches, options.zero)),
-        missed: Some(why.missed.report(options.topology.tells(Order::Llc))),
+        missed: Some(why.missed.report(options.topology.has_groups(Order::Llc))),
     };
     if options.waiters == Waiters::Application
         && let Some(reason) = options.why_application_is_unknown(state)

@@ -4,7 +4,7 @@ use crate::event::{Cpu, Dur, Ts};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// At least so many tasks that leave one CPU for one other are a herd,
+/// Minimum number of tasks that leave one CPU for one other as a herd,
 pub const HERD: usize = 4;
 /// if they do so within this time.
 pub const HERD_TIME: Dur = Dur(1_000_000);
@@ -20,7 +20,7 @@ pub struct Herd {
     pub orig: Cpu,
     /// to here.
     pub dest: Cpu,
-    /// So many.
+    /// Their number.
     pub tasks: u32,
 }
 

@@ -25,7 +25,7 @@ const SOFTIRQ: u8 = 0x10;
 const R: PrevState = PrevState::RUNNABLE;
 const S: PrevState = PrevState { class: StateClass::Blocked, raw: 1 };
 const D: PrevState = PrevState { class: StateClass::Blocked, raw: 2 };
-/// So late that nothing is near any more, in milliseconds.
+/// A distance at which no event is near any more, in milliseconds.
 const LATE: i64 = 1_000;
 
 /// The task with this number; the stopper of CPU 0 is 20, and the thread of CPU 2's softirqs 30.

@@ -1,4 +1,4 @@
-//! What goes along with the events of a pass: the state, the analysis, and the window's edges.
+//! The companions of the events of a pass: the state, the analysis, and the window's edges.
 
 use super::{EventSource, Outcome};
 use crate::analysis::Analysis;
@@ -7,7 +7,7 @@ use crate::event::{Kind, SchedEvent, Ts};
 use crate::state::{SchedState, Start};
 use std::ops::ControlFlow;
 
-/// Takes over what was discovered; whether any of it was new.
+/// Takes over the discoveries; whether any of them was new.
 pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl EventSource) -> bool {
     state.named().iter().for_each(|task| start.name(*task));
     let learns_of_wakings = start.without_wakings && state.has_wakings();
@@ -62,7 +62,7 @@ groups!(A a, B b);
 groups!(A a, B b, C c);
 groups!(A a, B b, C c, D d, E e, F f);
 
-/// What is known before the events are read.
+/// The knowledge before the events are read.
 #[derive(Debug)]
 pub struct Plan {
     pub(super) start: Start,
@@ -70,7 +70,7 @@ pub struct Plan {
     pub(super) to: Ts,
     pub(super) end: End,
     pub(super) haste: Haste,
-    /// What earlier attempts found too late.
+    /// The late findings of earlier attempts.
     pub(super) late: Diagnostics,
 }
 
@@ -99,19 +99,19 @@ impl Plan {
     }
 }
 
-/// What a prologue that ended early may have missed.
+/// The findings that a prologue that ended early may have missed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Haste {
-    /// So many of the next events could have been in it, or were.
+    /// Number of the next events that could have been in it, or were.
     pub(super) left: usize,
-    /// So much will come to light in any case.
+    /// Number of findings that will come to light in any case.
     pub(super) known: usize,
     /// More did, within these events.
     pub(super) was_wrong: bool,
 }
 
 impl Haste {
-    /// Whether `state` was told more, by now, in the next so many events.
+    /// Whether `state` has found more, by now, in the next events.
     fn was_wrong_within(&mut self, events: usize, state: &SchedState) -> bool {
         self.was_wrong |= self.left > 0 && state.revelations() > self.known;
         self.left = self.left.saturating_sub(events);
@@ -119,7 +119,7 @@ impl Haste {
     }
 }
 
-/// What becomes of an event at the end of the window, or behind it.
+/// The treatment of an event at the end of the window, or behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// At the end it is outside: the next window has it.
@@ -199,7 +199,7 @@ impl<A: Analysis> Fold<A> {
         }
     }
 
-    /// Tells of the spans that the last event closed, as far as they are inside the window: nearly all are whole.
+    /// Reports the spans that the last event closed, as far as they are inside the window: nearly all are whole.
     #[inline(always)]
     fn report(&mut self) {
         let (from, to) = (self.from, self.to);

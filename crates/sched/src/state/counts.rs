@@ -6,7 +6,7 @@ use crate::event::Cpu;
 use crate::span::Current;
 use serde::Serialize;
 
-/// What a CPU is, for the figures (`docs/definitions.md`, section 3).
+/// The load of a CPU, for the figures (`docs/definitions.md`, section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub enum Load {
     /// It has no event at all, and takes no part.
@@ -76,12 +76,12 @@ impl Counts {
 }
 
 impl SchedState {
-    /// From now on [`SchedState::counts`] and [`SchedState::turned`] tell.
+    /// From now on [`SchedState::counts`] and [`SchedState::turned`] have values.
     pub fn count(&mut self) {
         self.tally = Some(Box::new(Tally::of(self)));
     }
 
-    /// A copy that does not tell of them, nor follows them.
+    /// A copy that neither has nor follows them.
     pub(crate) fn uncounted(&self) -> SchedState {
         SchedState { tally: None, ..self.clone() }
     }
@@ -93,10 +93,10 @@ impl SchedState {
 
     /// How many CPUs are what; known only once [`SchedState::count`] was called. [`Counts::of`] counts anew.
     ///
-    /// A reference, since they have just been written one by one: whoever copies all of them waits for that.
+    /// A reference: a copy of all of them right after they were written one by one would stall (store forwarding).
     #[inline]
     pub fn counts(&self) -> &Counts {
-        debug_assert!(self.tally.is_some(), "nobody has asked the state to count");
+        debug_assert!(self.tally.is_some(), "the state was not asked to count");
         self.tally.as_ref().map_or(&Counts::NONE, |tally| &tally.counts)
     }
 
@@ -117,7 +117,7 @@ impl SchedState {
     /// The CPUs that became something else at the last event, and what; known only once [`SchedState::count`] was
     /// called.
     pub fn turned(&self) -> &[(Cpu, Load)] {
-        debug_assert!(self.tally.is_some(), "nobody has asked the state to count");
+        debug_assert!(self.tally.is_some(), "the state was not asked to count");
         self.tally.as_ref().map_or(&[], |tally| &tally.turned)
     }
 }
@@ -132,7 +132,7 @@ impl CpuState {
             Current::Idle => [Load::Idle, Load::Reacting],
             Current::Task(_) => [Load::Busy, Load::Overloaded],
         };
-        // Chosen from two, not found by jumps: nobody can guess which it is.
+        // Chosen from two, not found by jumps, which are unpredictable here.
         if self.queue.len > 0 { waited_for } else { alone }
     }
 }
@@ -203,7 +203,7 @@ pub struct PartCounts {
 }
 
 impl PartCounts {
-    /// Of these CPUs, in a state as it is.
+    /// The counts of these CPUs, in a state as it is.
     pub fn of(part: &ChosenCpus, state: &SchedState) -> PartCounts {
         let mut tally = Tally::default();
         for cpu in (0..state.cpus.len() as u32).map(Cpu).filter(|cpu| part.has(*cpu)) {

@@ -1,6 +1,6 @@
-//! Who runs on one CPU, from its own events alone.
+//! The occupants of one CPU, from its own events alone.
 //!
-//! This is the part of the state that needs no order between CPUs: an analysis of who ran where
+//! This is the part of the state that needs no order between CPUs: an analysis of the occupants
 //! can read each CPU by itself, in parallel, and from the middle. Its spans are those of
 //! [`super::SchedState`], but for one kind of contradiction that only both CPUs together show: a
 //! task switched in while another CPU, after an unmarked loss, is still thought to run it.
@@ -14,7 +14,7 @@ pub struct CpuFold {
     cpu: Cpu,
     from: Ts,
     to: Ts,
-    /// Nothing until the first event tells.
+    /// Nothing until the first event.
     current: Option<Current>,
     comm: Comm,
     since: Ts,
@@ -72,7 +72,7 @@ impl CpuFold {
         (self.current, self.comm, self.since) = (Some(current), comm, ts);
     }
 
-    /// Who runs has this name now, if one is known, and perhaps another number.
+    /// The running task has this name now, if one is known, and perhaps another number.
     fn go_on(&mut self, pid: Pid, name: Comm, ts: Ts, emit: &mut impl FnMut(&CpuSpan)) {
         let comm = if name.is_empty() { self.comm } else { name };
         if (self.current, self.comm) != (Some(Current::Task(pid)), comm) {
@@ -104,7 +104,7 @@ impl CpuFold {
         }
         match self.current {
             None | Some(Current::Unknown | Current::Offline) if matches!(event.kind, Kind::Stack { .. }) => {}
-            // The first event shows who ran before it.
+            // The first event shows the task that ran before it.
             None => self.current = Some(Current::of(event.pid)),
             Some(Current::Unknown | Current::Offline) => self.turn(Current::of(event.pid), Comm::EMPTY, event.ts, emit),
             Some(_) => {}
@@ -117,7 +117,7 @@ impl CpuFold {
                     self.mismatches += u64::from(inside);
                     self.turn(Current::of(prev.pid), prev.comm, event.ts, emit);
                 }
-                // Who ran from the start on is named only now.
+                // The task that ran from the start on is named only now.
                 if self.comm.is_empty() {
                     self.comm = prev.comm;
                 }
@@ -137,7 +137,7 @@ impl CpuFold {
         }
     }
 
-    /// Closes what is open at the end of the window. `None` where no event ever told of the CPU.
+    /// Closes what is open at the end of the window. `None` where the CPU has no event.
     pub fn finish(self, emit: &mut impl FnMut(&CpuSpan)) -> Option<()> {
         self.current?;
         if self.since < self.to {

@@ -1,4 +1,4 @@
-//! Who a task is: the name and the number that it takes while it runs, and the end of a life.
+//! The identity of a task: the name and the number that it takes while it runs, and the end of a life.
 
 use super::{SchedState, Slot, Task};
 use crate::event::{Comm, Cpu, Pid, TaskRef};
@@ -12,12 +12,12 @@ impl SchedState {
             self.hand_over(old_pid, pid);
         }
         if let Some(slot) = self.tasks.find(pid) {
-            // The kernel names the task just before (`begin_new_exec`); the next switch would tell only later.
+            // The kernel names the task just before (`begin_new_exec`); the next switch would show it only later.
             self.go_on(slot, program);
         }
     }
 
-    /// A task that does not run, or runs on `cpu`, takes another name. On another CPU its next switch tells.
+    /// A task that does not run, or runs on `cpu`, takes another name. On another CPU its next switch shows it.
     pub(super) fn take_name(&mut self, cpu: Cpu, pid: Pid, before: Comm, after: Comm) {
         let Some(slot) = self.tasks.find(pid) else { return };
         let Task { prio, state, .. } = *self.tasks.entry(slot);
@@ -68,7 +68,7 @@ impl SchedState {
         }
     }
 
-    /// A task turns out to be dead, whatever it did. Who runs in its place, if it ran, is not known.
+    /// A task turns out to be dead, whatever it did. The task that runs in its place, if it ran, is unknown.
     pub(super) fn end(&mut self, slot: Slot) {
         if let TaskState::Running(cpu) = self.tasks.entry(slot).state {
             self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, self.now);

@@ -1,4 +1,4 @@
-//! Where woken tasks wait: where their `sched_wakeup` says.
+//! The run queues of woken tasks: those of their `sched_wakeup`.
 //!
 //! In a trace without any `sched_wakeup` (the usual event set of Perfetto) the wakings place the tasks. A `sched_waking`
 //! precedes the choice of a CPU; its `target_cpu` is the task's previous CPU. In between interrupts are

@@ -1,14 +1,14 @@
-//! What was not recorded, as far as what was recorded shows.
+//! Kinds of events that were not recorded, as far as the others show.
 
 use super::SchedState;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::event::{Cpu, Kind, TaskRef};
 use crate::tracepoint::Tracepoint;
 
-/// So much evidence is enough: a few events may be cut off by the start or the end of a trace.
+/// Amount of evidence that is enough: a few events may be cut off by the start or the end of a trace.
 const ENOUGH: u64 = 4;
 
-/// How often each kind of event was seen that tells where tasks wait.
+/// The number of events of each kind that shows where tasks wait.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen([u64; KINDS]);
 
@@ -39,7 +39,7 @@ impl Seen {
 
 impl SchedState {
     /// The kinds of events that were not recorded, though the others show that they must have happened. Without any
-    /// but `sched_waking` it is not known who waited where.
+    /// but `sched_waking` the waiting tasks are unknown.
     pub fn missing(&self) -> Vec<&'static str> {
         let Seen(seen) = self.seen;
         let none = |kind: usize, shown_by: u64| seen[kind] == 0 && shown_by >= ENOUGH;
@@ -64,13 +64,13 @@ impl SchedState {
         }
     }
 
-    /// Whether `sched_waking` was recorded. Then a wakeup without one began before what was read, or in a loss.
+    /// Whether `sched_waking` was recorded. Then a wakeup without one began before the first event, or in a loss.
     pub fn has_wakings(&self) -> bool {
         !self.without_wakings || self.seen.0[WAKING] > 0
     }
 
     /// A task is switched in of which it was not known that it waits: on `cpu` since the start, unless that was
-    /// `emptied` before it left. After a loss its wakeup may be among what is missing.
+    /// `emptied` before it left. After a loss its wakeup may be among the missing events.
     pub(super) fn come(&mut self, task: TaskRef, cpu: Cpu, emptied: bool) {
         if self.any_loss || !self.shows_wakeups() {
             return;
@@ -99,7 +99,7 @@ impl SchedState {
         self.is_incomplete(|| false)
     }
 
-    /// What is missing and what was repaired, as diagnostics.
+    /// The missing kinds and the repairs, as diagnostics.
     pub fn diagnostics(&self) -> Diagnostics {
         let mut diagnostics = self.repairs.clone();
         let missing = self.missing();

@@ -1,11 +1,11 @@
-//! What becomes of a CPU of which no event tells for a while.
+//! The state of a CPU without events for a while.
 
 use super::SchedState;
 use crate::diag::Diagnostic;
 use crate::event::{Comm, Cpu, Dur, PrevState, Ts};
 use crate::span::{Current, TaskState};
 
-/// No CPU needs so long to come to a task that is queued there (as in `docs/definitions.md`, section 3).
+/// No CPU needs this long to come to a task that is queued there (as in `docs/definitions.md`, section 3).
 const LONG: Dur = Dur(1_000_000);
 
 impl SchedState {
@@ -23,7 +23,7 @@ impl SchedState {
         self.set_current(cpu, Current::Unknown, None, Comm::EMPTY, ts);
     }
 
-    /// `cpu` is offline from now on. Since 5.10 nobody waits any more when a CPU goes; before, the stopper moved them
+    /// `cpu` is offline from now on. Since 5.10 no task waits any more when a CPU goes; before, the stopper moved them
     /// unseen.
     pub(super) fn go_offline(&mut self, cpu: Cpu, ts: Ts) {
         let c = self.cpu(cpu);
@@ -35,7 +35,7 @@ impl SchedState {
         self.set_current(cpu, Current::Offline, None, Comm::EMPTY, ts);
     }
 
-    /// `cpu` switches to its idle task. Whoever still waits there may not run (it is throttled), or left unseen. In
+    /// `cpu` switches to its idle task. A task that still waits there may not run (it is throttled), or left unseen. In
     /// the recordings of which nothing is missing it was so once (rt.dat of 6.1), in sixteen of the others 196 times:
     /// only where events are missing the latter is concluded.
     pub(super) fn become_idle(&mut self, cpu: Cpu, prev: PrevState) {
@@ -49,7 +49,7 @@ impl SchedState {
     }
 
     /// A task leaves a CPU without events, on whose queue it was for `waited`, and perhaps `moves` to another. One that
-    /// is there at the end, or is soon moved away, tells nothing of events that are missing: the CPU may not yet have
+    /// is there at the end, or is soon moved away, is no evidence of missing events: the CPU may not yet have
     /// come to it.
     pub(super) fn leave_unseen(&mut self, waited: Dur, moves: bool) {
         if !moves || waited >= LONG {
@@ -57,7 +57,7 @@ impl SchedState {
         }
     }
 
-    /// Who waited on `cpu` may be anywhere.
+    /// The tasks that waited on `cpu` may be anywhere.
     fn forget_queue(&mut self, cpu: Cpu, ts: Ts) {
         while let Some(slot) = self.cpus[cpu.index()].queue.head() {
             self.turn_out(slot, TaskState::Unknown, ts);

@@ -1,19 +1,19 @@
-//! The first instant: what is known of it, and what is found out later.
+//! The first instant: its known state, and later findings on it.
 
 use super::{SchedState, Slot};
 use crate::event::{Cpu, Pid, TaskRef, Ts};
 use crate::lineage::Lineage;
 use crate::span::{Current, TaskState};
 
-/// What is known of the first instant.
+/// The known state of the first instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
     /// The trace's first instant.
     pub ts: Ts,
-    /// The CPUs that have events, each with what its first one tells of who ran until then.
+    /// The CPUs that have events, each with the evidence of its first one on the task that ran until then.
     pub cpus: Vec<(Cpu, Current)>,
     /// Tasks of `cpus` by what they were called when they were switched out, or else by the recorder: their numbers
-    /// alone tell no name.
+    /// alone have no name.
     pub named: Vec<TaskRef>,
     /// Tasks known to wait from the first instant, and where.
     pub waiting: Vec<(TaskRef, Cpu)>,
@@ -25,14 +25,14 @@ pub struct Start {
     /// Wakings are not in the trace: when a wakeup began is not known.
     pub without_wakings: bool,
     /// Some of the events that wake tasks or begin them are not in the trace, as others show: neither does a task's
-    /// first event tell then what it did before.
+    /// first event show then what it did before.
     pub incomplete: bool,
     /// The traced command's first task, where its exec is in the trace.
     pub root: Option<Pid>,
 }
 
 impl Start {
-    /// One of those who run at first is called so, unless it has a name already.
+    /// Names one of the tasks that run at first, unless it has a name already.
     pub(crate) fn name(&mut self, task: TaskRef) {
         if self.named.iter().all(|other| other.pid != task.pid) {
             self.named.push(task);
@@ -60,7 +60,7 @@ impl SchedState {
                 Current::Offline => state.go_offline(*cpu, start.ts),
                 Current::Idle => state.settle(*cpu, Pid::IDLE, start.ts),
                 Current::Task(pid) => {
-                    // Where events are missing, the first ones of two CPUs can tell of the same task.
+                    // Where events are missing, the first ones of two CPUs can name the same task.
                     let named = start.named.iter().find(|task| task.pid == *pid);
                     if let Some(task) = named.filter(|_| state.tasks.find(*pid).is_none()) {
                         state.birth(*task, TaskState::Unknown, start.ts);
@@ -89,7 +89,7 @@ impl SchedState {
         &self.named
     }
 
-    /// How much has come to light of the start, or of what was not recorded, that was not known.
+    /// The number of new findings on the start, or on kinds of events that were not recorded.
     pub(crate) fn revelations(&self) -> usize {
         let wakings = self.without_wakings && self.has_wakings();
         let gaps = !self.incomplete && self.shows_gaps();
@@ -97,13 +97,13 @@ impl SchedState {
         self.discovered.len() + self.named.len() + usize::from(wakings) + usize::from(gaps) + usize::from(root)
     }
 
-    /// Who ran at first and has no name yet: it has one once it was switched out, or executed a program.
+    /// A task that ran at first and has no name yet has one once it was switched out, or executed a program.
     pub(crate) fn nameless(&self, start: &Start) -> impl Iterator<Item = Pid> {
         let at_first = start.cpus.iter().filter_map(|(_, current)| current.pid());
         at_first.filter(|pid| self.task_of(*pid).is_some_and(|task| task.comm.is_empty()))
     }
 
-    /// Who ran on `cpu` without a name is named, as it is switched out. If it ran from the start on it had that name
+    /// Names the task that ran on `cpu` without a name, as it is switched out. If it ran from the start on it had that name
     /// then, unless it executed a program since, which names it too.
     #[cold]
     pub(super) fn name(&mut self, cpu: Cpu, slot: Slot, task: TaskRef) {

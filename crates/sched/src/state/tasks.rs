@@ -61,16 +61,16 @@ impl Task {
         self.id
     }
 
-    /// The priority of a task that only `common_pid` told of; none that a kernel gives.
+    /// The priority of a task that only `common_pid` has shown; none that a kernel gives.
     pub(crate) const NO_PRIO: i32 = i32::MIN;
 
-    /// Its priority, if an event has told it: of a task that only `common_pid` told of nothing else is known.
+    /// Its priority, if an event has shown it: a task that only `common_pid` has shown has nothing but its number.
     pub fn known_prio(&self) -> Option<i32> {
         (self.prio != Task::NO_PRIO).then_some(self.prio)
     }
 }
 
-/// A run queue: those who wait, in the order they came.
+/// A run queue: the waiting tasks, in the order of their arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
     first: Slot,

@@ -105,7 +105,7 @@ fn without_wakeups_a_waking_places_its_task() {
     d.switch(5, 0, 0, R, 7);
     assert_eq!(d.closed(7), [(Waiting(Cpu(0)), 3, 5)]);
     d.switch(6, 0, 7, S, 0);
-    // on another if the waker's next event of the scheduler says so,
+    // on another if the waker's next event of the scheduler shows so,
     d.at(7, 1, 9, waking(7, 0)).at(8, 1, 9, Kind::Other { id: 1 }).migrate_on(9, 1, 7, 0, 2);
     assert_eq!((d.state(7), d.0.has_placed()), (Some(Waiting(Cpu(2))), true));
     // and a later migration is another one.
@@ -183,10 +183,10 @@ fn who_ran_from_the_start_on_is_named_by_its_switch() {
         Start { cpus: vec![(Cpu(0), Current::Task(Pid(7))), (Cpu(1), Current::Task(Pid(8)))], ..Start::default() };
     let mut d = Drive(SchedState::new(&start));
     assert_eq!(d.0.running(Cpu(0)).map(|t| (t.comm, t.known_prio())), Some((Comm::EMPTY, None)));
-    // What executes a program was called otherwise before.
+    // A task that executes a program had another name before.
     let make = Comm::new(b"make");
     d.at(1, 1, 8, Kind::Exec { pid: Pid(8), old_pid: Pid(8), program: make });
-    assert_eq!(d.0.running(Cpu(1)).map(|t| (t.comm, t.known_prio())), Some((make, None)), "an exec tells no priority");
+    assert_eq!(d.0.running(Cpu(1)).map(|t| (t.comm, t.known_prio())), Some((make, None)), "an exec has no priority");
     let [span] = d.0.cpu_spans() else { panic!("what ran under two names is two spans: {:?}", d.0.cpu_spans()) };
     assert_eq!((span.comm, span.start, span.end), (Comm::EMPTY, Ts(0), Ts(1)));
     assert!(d.0.spans().is_empty(), "its run goes on");
@@ -214,7 +214,7 @@ fn what_was_not_recorded_shows_in_what_was() {
     };
     let mut d = Drive(SchedState::new(&start));
     d.switch(1, 0, 0, R, 7).switch(2, 0, 7, R, 0);
-    assert_eq!(d.0.missing(), [""; 0], "too little to tell");
+    assert_eq!(d.0.missing(), [""; 0], "too little evidence");
     // Four times it waits on one CPU, and runs on the other.
     for n in 0..2 {
         let ts = 10 * n;
@@ -313,7 +313,7 @@ fn loss_makes_unknown_until_the_next_event() {
     assert_eq!((d.state(8), d.0.current(Cpu(0))), (Some(Running(Cpu(0))), Current::Task(Pid(8))));
     assert_eq!(d.0.gaps(), [(Cpu(0), 1, 47)]);
     d.switch(60, 0, 8, S, 6);
-    assert!(d.0.discovered().is_empty(), "after a loss nobody is said to have waited from the start");
+    assert!(d.0.discovered().is_empty(), "after a loss no task is known to have waited from the start");
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn who_would_have_waited_while_its_cpu_became_idle_came_later() {
     let mut d = Drive::idle(2);
     // 7 waited: CPU 0 idled from the start on, and goes to it first. Then it has nothing more to do.
     d.switch(5, 0, 0, R, 7).switch(6, 0, 7, S, 0);
-    // So 8 was not there; nor 9, which was moved away from there.
+    // Therefore 8 was not there; nor 9, which was moved away from there.
     d.switch(7, 0, 0, R, 8).migrate(8, 9, 0, 1).switch(9, 1, 0, R, 9);
     // 6 was, since CPU 1 had something to do all along when it was moved away.
     d.switch(10, 1, 9, R, 6);
@@ -387,7 +387,7 @@ fn what_turns_out_in_a_loss_began_and_ended_unseen() {
     let mut d = Drive::idle(2);
     d.wakeup(1, 1, 7, 1).switch(2, 1, 0, R, 7).switch(3, 1, 7, R, 8).at(4, 0, 0, Kind::Lost { count: None });
     let ends = |d: &Drive| d.0.spans().iter().map(|s| (s.state, s.begun, s.ended)).collect::<Vec<_>>();
-    // It was taken there, and ran, when nobody saw it.
+    // It was taken there, and ran, unseen.
     d.at(10, 0, 7, Kind::Other { id: 1 });
     assert_eq!(ends(&d), [(Waiting(Cpu(1)), true, false)]);
     d.switch(12, 0, 7, S, 0);
@@ -396,7 +396,7 @@ fn what_turns_out_in_a_loss_began_and_ended_unseen() {
     // Nor was it seen to wake; that it slept then was.
     assert_eq!(ends(&d), [(Blocked(Cpu(0)), true, false), (Running(Cpu(0)), false, true)]);
     d.switch(30, 0, 0, R, 7);
-    // Nobody saw it wake, but when it was switched in.
+    // Its wakeup was not seen, only its switch-in.
     assert_eq!(ends(&d), [(Blocked(Cpu(0)), true, false)]);
     d.at(33, 0, 7, Kind::Lost { count: None });
     assert_eq!(ends(&d), [(Running(Cpu(0)), true, false)]);
