@@ -62,7 +62,7 @@ impl Fake {
     /// The arguments that record a shell script, behind which the kernel has counted.
     fn arguments(&self, more: &[&str], script: &str) -> Vec<String> {
         let script = format!(
-            "rm -rf seen && cp -r tracefs/instances/schedviz seen && cp -r stats tracefs/instances/schedviz/per_cpu && {script}"
+            "if [ -d tracefs/instances/schedviz ]; then rm -rf seen; cp -r tracefs/instances/schedviz seen; cp -r stats tracefs/instances/schedviz/per_cpu; fi; {script}"
         );
         let fixed = ["record", "--tracefs", "tracefs", "--trace-cmd", "./trace-cmd", "-o", "new.dat"];
         let words = fixed.iter().chain(more).chain(&["--", "sh", "-c"]).map(|word| (*word).to_owned());
@@ -283,6 +283,55 @@ fn a_dry_run_reports_rates_and_records_nothing() {
     assert!((3_000.0..=7_292.0).contains(&rate), "{text}");
     assert!(text.contains("\nfor 60 s: buffers of ") && text.contains("\nrecord with --buffer "), "{text}");
     assert!(fake.is_clean() && !fake.path("new.dat").exists() && !Path::new("new.machine.json").exists());
+}
+
+/// Two variants of two recordings each and a run without tracing, with the numbers that the command prints.
+#[test]
+fn runs_of_variants_are_read_as_groups() {
+    let fake = Fake::new("record-runs");
+    // Different recordings for different variants, since the same one twice is left out.
+    let (one, two) = (fixture("hackbench.dat"), fixture("spmd-plus1.dat"));
+    let copy = format!(r#"[ "$(cat knob)" = on ] && cp {} "$5" || cp {} "$5""#, one.display(), two.display());
+    fake.trace_cmd(&copy);
+    let variants = ["--variant", "on=echo on > knob", "--variant", "off=echo off > knob"];
+    let more = ["--runs", "2", "--untraced", "1", "--seed", "3", "--metric", r"Time: ([0-9.]+)", "--quiet"];
+    let arguments = [variants.as_slice(), &more].concat();
+    let script = "echo $(cat knob) >> order; echo Time: 1.5; echo Time: $(wc -l < order).25 >&2";
+    let mut words = fake.arguments(&arguments, script);
+    let at = words.iter().position(|word| word == "new.dat").expect("an output");
+    words[at] = "series".into();
+    let ran = schedviz_in(&fake.folder, &words.iter().map(String::as_str).collect::<Vec<_>>());
+    // The counters are those of hackbench.dat: the recordings of the other variant differ from them.
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("MISSING: the counts of events differ"), "{}", ran.stderr);
+    let list = std::fs::read_to_string(fake.path("series/runs.json")).expect("a list");
+    let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
+    let runs = list["runs"].as_array().expect("runs");
+    let order: Vec<String> =
+        std::fs::read_to_string(fake.path("order")).expect("an order").lines().map(str::to_owned).collect();
+    let listed: Vec<&str> = runs.iter().filter_map(|run| run["variant"].as_str()).collect();
+    assert_eq!(listed, order);
+    assert_eq!((runs.len(), order.iter().filter(|name| *name == "on").count()), (6, 3));
+    // The last match is the number, from standard error as well.
+    let metrics: Vec<f64> = runs.iter().filter_map(|run| run["metric"].as_f64()).collect();
+    assert_eq!(metrics, [1.25, 2.25, 3.25, 4.25, 5.25, 6.25]);
+    assert!(
+        runs.iter().filter(|run| run["variant"] == "on" && run["trace"].is_string()).all(|run| run["complete"] == true)
+    );
+    for file in ["on.1.dat", "on.1.machine.json", "on.2.out", "on.untraced.1.out", "off.2.dat"] {
+        assert!(fake.path("series").join(file).is_file(), "{file}");
+    }
+    assert!(fake.is_clean());
+    let table = schedviz_in(&fake.folder, &["compare", "series"]).success().text();
+    assert!(table.contains("off (1 run) against on (1 run)") && table.contains("metric of the command"), "{table}");
+    let groups = schedviz_in(&fake.folder, &["workcons", "series"]).success().text();
+    assert!(groups.contains("on.1.dat") && groups.contains("off.1.dat"), "{groups}");
+    let again = schedviz_in(&fake.folder, &words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(again.stderr.contains("series exists and is not empty"), "{}", again.stderr);
+    let over = schedviz_in(&fake.folder, &["compare", "series", "-o", "series/runs.json"]);
+    assert!(over.stderr.contains("is an input of this command"), "{}", over.stderr);
+    let none = schedviz_in(&fake.folder, &["compare", "stats"]);
+    assert!(none.stderr.contains("stats is not a folder of schedviz record --runs"), "{}", none.stderr);
 }
 
 /// The exec that follows the helper's stop is that of the traced command.

@@ -4,6 +4,8 @@ pub mod btf;
 pub mod buffers;
 pub mod events;
 pub mod probes;
+pub mod runs;
 
 pub use buffers::{Calibration, CpuRate};
 pub use events::Plan;
+pub use runs::Runs;

@@ -96,11 +96,9 @@ impl ReadArgs {
                 _ => return Some(machine),
             },
         };
-        if !self.quiet {
-            let mut message = format!("schedviz: {} is left out: {why}", path.display());
-            sched::event::escape_lines(&mut message, 0);
-            eprintln!("{message}");
-        }
+        let mut message = format!("{} is left out: {why}", path.display());
+        sched::event::escape_lines(&mut message, 0);
+        self.message(&message);
         None
     }
 

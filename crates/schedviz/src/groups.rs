@@ -1,6 +1,9 @@
 //! Groups of recordings, as options name them.
 
 use anyhow::{Context, Result, bail};
+use record::Runs;
+use record::runs::FILE;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// That a file of a group is left out, since it holds the same recording as another. Twice the same run is not two
@@ -33,6 +36,33 @@ pub(crate) fn members(group: &str) -> Result<(String, Vec<PathBuf>)> {
         bail!("--group: {group:?} is not NAME=FILE[,FILE...]");
     };
     Ok((name.to_owned(), expand(files.split(','), &format!("--group {name}"))?))
+}
+
+/// The recordings in a folder of `record --runs`, and the commands' own numbers.
+pub(crate) struct Folder {
+    /// The name and the files of each variant, the first as the base.
+    pub(crate) groups: Vec<(String, Vec<PathBuf>)>,
+    /// The command's own number by recording.
+    pub(crate) metrics: HashMap<PathBuf, f64>,
+}
+
+impl Folder {
+    /// Reads the list of runs in a folder; nothing if it has none.
+    pub(crate) fn open(folder: &Path) -> Result<Option<Folder>> {
+        let list = folder.join(FILE);
+        if !list.is_file() {
+            return Ok(None);
+        }
+        let text = std::fs::read_to_string(&list).with_context(|| list.display().to_string())?;
+        let runs = Runs::parse(&text).with_context(|| list.display().to_string())?;
+        let files = |variant: &String| {
+            let runs = runs.runs.iter().filter(|run| run.variant == *variant);
+            runs.filter_map(|run| Some(folder.join(run.trace.as_ref()?))).collect()
+        };
+        let groups = runs.variants.iter().map(|variant| (variant.clone(), files(variant))).collect();
+        let metric = |run: &record::runs::Run| Some((folder.join(run.trace.as_ref()?), run.metric?));
+        Ok(Some(Folder { groups, metrics: runs.runs.iter().filter_map(metric).collect() }))
+    }
 }
 
 /// Files by their names, in which a `*` stands for anything; `option`: who names them.

@@ -77,6 +77,13 @@ fn candidates(word: &OsStr) -> Vec<PathBuf> {
     for member in members.split(',').chain([text]) {
         found.extend(crate::groups::expand([member].into_iter(), "").unwrap_or_default());
     }
+    // A folder of runs stands for the files in it.
+    let folders = found.iter().filter(|path| path.join(record::runs::FILE).is_file());
+    let inside: Vec<PathBuf> = folders
+        .filter_map(|path| path.read_dir().ok())
+        .flat_map(|entries| entries.flatten().map(|e| e.path()))
+        .collect();
+    found.extend(inside);
     // The machine file beside a trace is read with it.
     found.extend(found.clone().iter().map(|path| Machine::path_beside(path)));
     found

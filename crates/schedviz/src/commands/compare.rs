@@ -11,6 +11,7 @@ use compare::{Group, Limit, Metric, Row, Run};
 use measures::Measured;
 use sched::Verdict;
 use serde::Serialize;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,8 +26,11 @@ use timeline::page::Texts;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct CompareArgs {
+    /// Folder of schedviz record --runs: each variant is compared with the first
+    #[arg(value_name = "FOLDER", conflicts_with_all = ["base", "new", "group"])]
+    folder: Option<PathBuf>,
     /// The runs to compare with; * in a file name stands for anything
-    #[arg(long, num_args = 1.., value_name = "FILES", required_unless_present = "group", requires = "new")]
+    #[arg(long, num_args = 1.., value_name = "FILES", required_unless_present_any = ["group", "folder"], requires = "new")]
     base: Vec<String>,
     /// The runs to judge
     #[arg(long, num_args = 1.., value_name = "FILES", requires = "base")]
@@ -67,11 +71,12 @@ const EXAMPLES: &str = "\
 Examples:
   schedviz compare --base old.1.dat old.2.dat old.3.dat --new new.1.dat new.2.dat new.3.dat
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' --markdown
+  schedviz compare runs                                 the folder of schedviz record --runs
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' --forked        the traced command alone
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' -o runs.pdf     each run as a point
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' --fail-if 'elapsed>5%'   for a regression job
 
-Metrics for --fail-if: elapsed, violation, capacity, violation-1ms, wakeup-p50, wakeup-p99, wakeup-max,
+Metrics for --fail-if: metric (the command's own number, in a folder that has it), elapsed, violation, capacity, violation-1ms, wakeup-p50, wakeup-p99, wakeup-max,
 wait-p50, wait-p99, wait-max, busy, slice, sched, idle, wake, steal, migrations, migrations-wakeup,
 migrations-newidle, -idle, -periodic, -behalf, -stopper, -exec, -numa, -other.
 
@@ -118,7 +123,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if !(args.alpha > 0.0 && args.alpha < 1.0) {
         bail!("--alpha: a number between 0 and 1 is needed");
     }
-    let found = measures::metrics();
+    let folder = args.folder.as_deref().map(folder).transpose()?;
+    let mut found = measures::metrics();
+    if folder.as_ref().is_some_and(|folder| !folder.metrics.is_empty()) {
+        found.insert(0, measures::own_metric());
+    }
     let metrics: Vec<Metric> = found.iter().map(|(metric, _)| metric.clone()).collect();
     let limits: Vec<Limit> = args
         .fail_if
@@ -126,13 +135,16 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         .map(|text| Limit::parse(text, &metrics).map_err(|why| anyhow!("--fail-if: {why}")))
         .collect::<Result<_>>()?;
     let (mut all, mut notes): (Vec<(String, Vec<Measured>)>, _) = (Vec::new(), Vec::new());
-    let files = files(args)?;
+    let (files, own) = match folder {
+        Some(folder) => (folder.groups, folder.metrics),
+        None => (files(args)?, HashMap::new()),
+    };
     let paths: Vec<&Path> = files.iter().flat_map(|(_, paths)| paths).map(PathBuf::as_path).collect();
     let named: Vec<(&Path, String)> = paths.iter().copied().zip(groups::names(&paths)).collect();
     let mut measured = several::measured(&named, &args.read, |(path, name), read| {
         let run = measures::measure(path, read, args)?;
         warnings::warn_of(Some(name), &run.diagnostics, read);
-        Ok(Measured { name: name.clone(), ..run })
+        Ok(Measured { name: name.clone(), own: own.get(*path).copied(), ..run })
     })?
     .into_iter();
     for (name, paths) in &files {
@@ -197,6 +209,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let subjects: Vec<String> = document.verdicts.iter().map(subject).collect();
     let verdicts = document.verdicts.iter().map(|judged| &judged.verdict);
     Ok(verdict::report(subjects.iter().map(String::as_str).zip(verdicts)))
+}
+
+/// The runs of a folder.
+fn folder(path: &Path) -> Result<groups::Folder> {
+    let Some(folder) = groups::Folder::open(path)? else {
+        bail!("{} is not a folder of schedviz record --runs; name files with --base and --new", path.display());
+    };
+    Ok(folder)
 }
 
 /// The files of each group, the base first.

@@ -4,6 +4,7 @@ mod check;
 mod dry_run;
 mod extract;
 mod probes;
+mod runs;
 mod signals;
 pub(crate) mod traced;
 
@@ -15,6 +16,7 @@ use machine::{Machine, Root};
 use record::Plan;
 use record::buffers::{default_size, format_size, parse_size};
 use record::events::{Available, Wanted};
+use signals::Forwarder;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -33,9 +35,9 @@ pub(crate) struct RecordArgs {
     /// The command and its arguments
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "clean")]
     command: Vec<OsString>,
-    /// File to write; the machine file is named after it
-    #[arg(short, long, value_name = "FILE", default_value = "trace.dat")]
-    output: PathBuf,
+    /// File to write, and the machine file beside it; with --runs the folder to create [default: trace.dat, or runs]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Also record the load balancer's decisions, by probes made for this kernel; prints which it takes
     #[arg(long, help_heading = "Events")]
     why: bool,
@@ -64,6 +66,22 @@ pub(crate) struct RecordArgs {
     /// Length of the planned recording in seconds, for --dry-run
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, requires = "dry_run", help_heading = "Buffers")]
     time: f64,
+    /// Number of recordings of each variant, in a folder that compare and workcons read as groups
+    #[arg(long, value_name = "N", conflicts_with_all = ["dry_run", "clean"], help_heading = "Runs")]
+    runs: Option<usize>,
+    /// Variant of the runs: its name, and a shell command that sets it up before each of its runs. Repeat for several; their runs
+    /// alternate in random order
+    #[arg(long, value_name = "NAME=SETUP", requires = "runs", help_heading = "Runs")]
+    variant: Vec<String>,
+    /// The command's own number: an expression whose first group, or whole match, is the number in the last match in its output
+    #[arg(long, value_name = "REGEX", requires = "runs", help_heading = "Runs")]
+    metric: Option<String>,
+    /// Number of further runs of each variant without tracing, for the cost of tracing
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "runs", help_heading = "Runs")]
+    untraced: usize,
+    /// Seed of the order of the runs
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "runs", help_heading = "Runs")]
+    seed: u64,
     /// Remove what a killed recording left in the kernel
     #[arg(long, conflicts_with_all = ["command", "dry_run"])]
     clean: bool,
@@ -96,6 +114,8 @@ Examples:
   sudo schedviz record -o old.1.dat --why -- ./benchmark   with the load balancer's decisions
   sudo schedviz record --dry-run --time 60 -- ./benchmark  the buffers that a minute needs
   sudo schedviz record --buffer 256M -- ./benchmark
+  sudo schedviz record --runs 5 --variant on='echo 1 > KNOB' --variant off='echo 0 > KNOB' -o knob -- ./benchmark
+  schedviz compare knob
   sudo schedviz record --clean                            after a kill -9
 
 Exit status: 0 recorded completely; 1 error; 3 events were lost, or the file and the kernel's counters disagree;
@@ -110,7 +130,9 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
     let needs: &[Need] = if args.why { &[Need::Instance, Need::Probes] } else { &[Need::Instance] };
     tracefs.check(needs)?;
     let wished = if args.why { probes::of_kernel(&args.btf)? } else { Vec::new() };
-    extract::check(args)?;
+    let series = args.runs.map(|runs| runs::Series::of(args, runs)).transpose()?;
+    let output = args.output.clone().unwrap_or_else(|| PathBuf::from("trace.dat"));
+    extract::check(args, series.as_ref().map_or(output.as_path(), runs::Series::list))?;
     if !(args.time.is_finite() && args.time > 0.0) {
         bail!("--time: a number of seconds above zero is needed");
     }
@@ -120,34 +142,22 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
         args.note(&format!("{event} does not exist on this kernel: {cost}"));
     }
     let root = Root::running();
-    let signals = signals::Forwarder::install()?;
-    // The instance uses the probes: it goes first, here and where an error ends this.
+    let signals = Forwarder::install()?;
+    // Instances use the probes: they go first, here and where an error ends this.
     let probes = probes::add(args, &tracefs, &wished)?;
     let mut events = plan.events;
     events.extend((!probes.names().is_empty()).then(|| GROUP.to_owned()));
-    let settings = Settings {
-        buffer_kb: args.buffer.unwrap_or_else(|| default_size(available_kb(), root.online())),
-        clock: args.clock.clone(),
-        events,
+    let buffer_kb = args.buffer.unwrap_or_else(|| default_size(available_kb(), root.online()));
+    let settings = Settings { buffer_kb, clock: args.clock.clone(), events };
+    let recorder = Recorder { args, tracefs: &tracefs, root, settings, signals: &signals };
+    let complete = match series {
+        _ if args.dry_run => {
+            return dry_run::run(args, Instance::create(&tracefs, &recorder.settings)?, &signals);
+        }
+        Some(series) => series.record(&recorder)?,
+        None => recorder.record(&output, None)?.complete,
     };
-    let instance = Instance::create(&tracefs, &settings)?;
-    if args.dry_run {
-        return dry_run::run(args, instance, &signals);
-    }
-    let mut machine = Machine::read(&root, args.keep_arguments);
-    let traced = Traced::spawn(&args.command, &signals)?;
-    instance.start()?;
-    let ended = traced.run()?;
-    instance.stop()?;
-    let stats = instance.stats();
-    machine.finish(&root);
-    let extracted = extract::extract(args, instance)?;
     probes.remove()?;
-    let machine_file = Machine::path_beside(&args.output);
-    replace(&machine_file, &json(&machine)?)?;
-    let verdict = check::Verdict::of(&stats, &extracted.trace);
-    report(args, &verdict, &ended, extracted.bytes, &machine_file);
-    let complete = verdict.report(settings.buffer_kb, args.is_coloured());
     Ok(match (signals.first(), complete) {
         (Some(signal), _) => ExitCode::from(signals::exit_code(signal)),
         (None, false) => ExitCode::from(3),
@@ -155,19 +165,56 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
     })
 }
 
-/// Reports the recording and the command's end.
-fn report(args: &RecordArgs, verdict: &check::Verdict, ended: &Ended, bytes: u64, machine: &Path) {
-    args.note(&format!(
-        "recorded {} events on {} CPUs in {:.3} s: {} ({} kB), {}",
-        grouped(verdict.in_file()),
-        verdict.cpus(),
-        ended.seconds,
-        args.output.display(),
-        bytes.div_ceil(1000),
-        machine.display()
-    ));
-    if !ended.status.success() {
-        args.note(&format!("the command failed: {}", ended.status));
+/// The parts that all recordings of a call share.
+struct Recorder<'r> {
+    args: &'r RecordArgs,
+    tracefs: &'r Tracefs,
+    root: Root,
+    settings: Settings,
+    signals: &'r Forwarder,
+}
+
+/// A recording.
+struct Recorded {
+    ended: Ended,
+    /// Whether no event is missing.
+    complete: bool,
+}
+
+impl Recorder<'_> {
+    /// Records the command once. Its output goes to `capture` if there is one.
+    fn record(&self, output: &Path, capture: Option<&Path>) -> Result<Recorded> {
+        let instance = Instance::create(self.tracefs, &self.settings)?;
+        let mut machine = Machine::read(&self.root, self.args.keep_arguments);
+        let traced = Traced::spawn(&self.args.command, self.signals, capture)?;
+        instance.start()?;
+        let ended = traced.run()?;
+        instance.stop()?;
+        let stats = instance.stats();
+        machine.finish(&self.root);
+        let extracted = extract::extract(self.args, instance, output)?;
+        let machine_file = Machine::path_beside(output);
+        replace(&machine_file, &json(&machine)?)?;
+        let verdict = check::Verdict::of(&stats, &extracted.trace);
+        self.args.note(&format!(
+            "recorded {} events on {} CPUs in {:.3} s: {} ({} kB), {}",
+            grouped(verdict.in_file()),
+            verdict.cpus(),
+            ended.seconds,
+            output.display(),
+            extracted.bytes.div_ceil(1000),
+            machine_file.display()
+        ));
+        if !ended.status.success() {
+            self.args.note(&format!("the command failed: {}", ended.status));
+        }
+        let complete = verdict.report(self.settings.buffer_kb, self.args.is_coloured());
+        Ok(Recorded { ended, complete })
+    }
+
+    /// Runs the command once without tracing.
+    fn run_untraced(&self, capture: &Path) -> Result<Ended> {
+        Traced::spawn(&self.args.command, self.signals, Some(capture))?.run()
     }
 }
 

@@ -27,7 +27,7 @@ use workcons::{Bounds, Limits, Options, Report, Violation, WorkConservation};
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct WorkconsArgs {
-    /// The recordings: one is reported in full, several in a table
+    /// The recordings: one is reported in full, several in a table; a folder of schedviz record --runs stands for its groups
     #[arg(required_unless_present = "group")]
     traces: Vec<PathBuf>,
     /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
@@ -152,7 +152,18 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     };
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
-    let mut files: Vec<(Option<String>, PathBuf)> = args.traces.iter().map(|t| (None, t.clone())).collect();
+    let mut files: Vec<(Option<String>, PathBuf)> = Vec::new();
+    for path in &args.traces {
+        match groups::Folder::open(path)? {
+            None => files.push((None, path.clone())),
+            Some(folder) => {
+                let members = |(name, paths): (String, Vec<PathBuf>)| {
+                    paths.into_iter().map(move |path| (Some(name.clone()), path))
+                };
+                files.extend(folder.groups.into_iter().flat_map(members));
+            }
+        }
+    }
     for group in &args.group {
         let (name, members) = groups::members(group)?;
         files.extend(members.into_iter().map(|path| (Some(name.clone()), path)));

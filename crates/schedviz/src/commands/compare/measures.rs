@@ -29,6 +29,8 @@ pub(crate) struct Measured {
     /// Why the latency is unknown, if it is.
     pub(crate) no_latency: Option<String>,
     pub(crate) setting: Setting,
+    /// The command's own number, if its runs were recorded with one.
+    pub(crate) own: Option<f64>,
 }
 
 impl Measured {
@@ -110,6 +112,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
         no_violation,
         no_latency,
         setting,
+        own: None,
     })
 }
 
@@ -119,7 +122,13 @@ fn is_common(name: &str) -> bool {
     [Switch, Waking, Wakeup, Migrate, WakeupNew].iter().any(|tracepoint| tracepoint.name() == name)
 }
 
-type Get = fn(&Measured) -> Option<f64>;
+pub(crate) type Get = fn(&Measured) -> Option<f64>;
+
+/// The command's own number.
+pub(crate) fn own_metric() -> (Metric, Get) {
+    let name = "metric of the command".to_owned();
+    (Metric { key: "metric", row: name.clone(), name, better: Better::Neither }, |m| m.own)
+}
 
 /// The metrics, each with how it is found.
 pub(crate) fn metrics() -> Vec<(Metric, Get)> {

@@ -23,7 +23,7 @@ const MARKERS: u32 = 10_000;
 /// Runs the command for a second and prints the rates.
 pub(crate) fn run(args: &RecordArgs, instance: Instance, signals: &Forwarder) -> Result<ExitCode> {
     let cost = event_cost(&instance)?;
-    let mut traced = Traced::spawn(&args.command, signals)?;
+    let mut traced = Traced::spawn(&args.command, signals, None)?;
     instance.start()?;
     let start = Instant::now();
     traced.resume()?;

@@ -2,6 +2,7 @@
 
 use super::{RecordArgs, find_program, folder_of, named};
 use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tracedat::{Options, Trace};
 use tracefs::{INSTANCE, Instance};
@@ -14,28 +15,28 @@ pub(crate) struct Extracted {
 }
 
 /// Checks, before anything is recorded, that the file can be written.
-pub(crate) fn check(args: &RecordArgs) -> Result<()> {
+pub(crate) fn check(args: &RecordArgs, output: &Path) -> Result<()> {
     if find_program(&args.trace_cmd).is_none() {
         bail!(
             "{} is not installed: it writes the recording's file (Debian: apt install trace-cmd)",
             args.trace_cmd.display()
         );
     }
-    if args.output.is_dir() {
-        bail!("{} is a folder; --output names a file", args.output.display());
+    if output.is_dir() {
+        bail!("{} is a folder; --output names a file", output.display());
     }
-    let folder = folder_of(&args.output);
+    let folder = folder_of(output);
     named(tempfile::Builder::new().prefix(".schedviz").tempfile_in(folder), folder)
         .context("the recording cannot be saved")?;
     Ok(())
 }
 
 /// Writes the events of the instance to the file, and removes the instance.
-pub(crate) fn extract(args: &RecordArgs, instance: Instance) -> Result<Extracted> {
+pub(crate) fn extract(args: &RecordArgs, instance: Instance, path: &Path) -> Result<Extracted> {
     // A file that is not complete never has the name of a recording.
-    let mut part = args.output.clone().into_os_string();
+    let mut part = path.to_owned().into_os_string();
     part.push(".part");
-    let part = std::path::PathBuf::from(part);
+    let part = PathBuf::from(part);
     let mut command = Command::new(&args.trace_cmd);
     command.args(["extract", "-B", INSTANCE, "-o"]).arg(&part).stdin(Stdio::null()).stdout(Stdio::null());
     let output = command.stderr(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
@@ -47,8 +48,8 @@ pub(crate) fn extract(args: &RecordArgs, instance: Instance) -> Result<Extracted
         let message = String::from_utf8_lossy(&output.stderr);
         bail!("{} extract failed ({}): {}", args.trace_cmd.display(), output.status, message.trim());
     }
-    named(std::fs::rename(&part, &args.output), &args.output)?;
-    let bytes = named(std::fs::metadata(&args.output), &args.output)?.len();
-    let trace = Trace::open(&args.output, Options::default()).map_err(|e| crate::args::named(&args.output, e))?;
+    named(std::fs::rename(&part, path), path)?;
+    let bytes = named(std::fs::metadata(path), path)?.len();
+    let trace = Trace::open(path, Options::default()).map_err(|e| crate::args::named(path, e))?;
     Ok(Extracted { trace, bytes })
 }

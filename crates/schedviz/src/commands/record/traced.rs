@@ -8,7 +8,9 @@ use super::signals::Forwarder;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid};
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Instant;
 
@@ -51,9 +53,16 @@ pub(crate) struct Ended {
 
 impl<'s> Traced<'s> {
     /// Starts the helper and waits until it has stopped.
-    pub(crate) fn spawn(command: &[OsString], signals: &'s Forwarder) -> Result<Traced<'s>> {
+    /// The command's output goes to `capture` if there is one.
+    pub(crate) fn spawn(command: &[OsString], signals: &'s Forwarder, capture: Option<&Path>) -> Result<Traced<'s>> {
         let program = std::env::current_exe().context("this program's own file")?;
-        let helper = Command::new(program).arg(HELPER).arg("--").args(command).spawn().context("a helper")?;
+        let mut helper = Command::new(program);
+        helper.arg(HELPER).arg("--").args(command);
+        if let Some(path) = capture {
+            let file = File::create(path).with_context(|| path.display().to_string())?;
+            helper.stdout(file.try_clone()?).stderr(file);
+        }
+        let helper = helper.spawn().context("a helper")?;
         let pid = Pid::from_child(&helper);
         let traced = Traced { helper: Some(helper), pid, signals };
         match waitpid(Some(pid), WaitOptions::UNTRACED)? {

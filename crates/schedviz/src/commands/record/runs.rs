@@ -1,0 +1,159 @@
+//! `record --runs`: repeated recordings of several variants, in a folder.
+
+use super::{RecordArgs, Recorder, named};
+use crate::output::json;
+use crate::writer::replace;
+use anyhow::{Context, Result, bail};
+use record::Runs;
+use record::runs::{FILE, Planned, Run, SCHEMA, order};
+use regex::Regex;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A variant of the runs.
+struct Variant {
+    name: String,
+    /// The shell command before each of its runs.
+    setup: Option<String>,
+}
+
+/// The runs that are to be made.
+pub(crate) struct Series {
+    folder: PathBuf,
+    /// The file that lists them.
+    list: PathBuf,
+    variants: Vec<Variant>,
+    metric: Option<Regex>,
+    planned: Vec<Planned>,
+}
+
+impl Series {
+    /// Checks the arguments, and creates the folder.
+    pub(crate) fn of(args: &RecordArgs, runs: usize) -> Result<Series> {
+        if !(1..=10_000).contains(&runs) || args.untraced > 10_000 {
+            bail!("--runs: a number from 1 to 10000 is needed");
+        }
+        let metric = args.metric.as_deref().map(Regex::new).transpose().context("--metric")?;
+        let mut variants = args.variant.iter().map(|text| Variant::parse(text)).collect::<Result<Vec<_>>>()?;
+        if variants.is_empty() {
+            variants.push(Variant { name: "run".to_owned(), setup: None });
+        }
+        for (at, variant) in variants.iter().enumerate() {
+            if variants.iter().take(at).any(|other| other.name == variant.name) {
+                bail!("--variant: {} is given twice", variant.name);
+            }
+        }
+        let folder = args.output.clone().unwrap_or_else(|| PathBuf::from("runs"));
+        if std::fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some()) || folder.is_file() {
+            bail!("{} exists and is not empty; choose another folder with -o", folder.display());
+        }
+        named(std::fs::create_dir_all(&folder), &folder)?;
+        let planned = order(variants.len(), runs, args.untraced, args.seed);
+        Ok(Series { list: folder.join(FILE), folder, variants, metric, planned })
+    }
+
+    /// The file that lists the runs.
+    pub(crate) fn list(&self) -> &Path {
+        &self.list
+    }
+
+    /// Makes the runs; whether no recording misses any event. A signal ends the series after the run that it ended.
+    pub(crate) fn record(&self, recorder: &Recorder<'_>) -> Result<bool> {
+        let args = recorder.args;
+        let program = args.command.first().map(|word| PathBuf::from(word.as_os_str())).unwrap_or_default();
+        let mut runs = Runs {
+            schema: SCHEMA.to_owned(),
+            seed: args.seed,
+            command: program.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            metric: args.metric.clone(),
+            variants: self.variants.iter().map(|variant| variant.name.clone()).collect(),
+            runs: Vec::new(),
+        };
+        for planned in &self.planned {
+            let Some(variant) = self.variants.get(planned.variant) else { continue };
+            variant.set_up()?;
+            runs.runs.push(self.run(recorder, variant, *planned)?);
+            // A series that is killed keeps the runs made until then.
+            replace(&self.list, &json(&runs)?)?;
+            if recorder.signals.first().is_some() {
+                break;
+            }
+        }
+        for variant in &self.variants {
+            if let Some(cost) = runs.tracing_cost_percent(&variant.name) {
+                args.note(&format!("{}: tracing changed the median time by {cost:+.2} %", variant.name));
+            }
+        }
+        args.note(&format!("{} runs: {}", runs.runs.len(), self.list.display()));
+        Ok(runs.runs.iter().all(|run| run.complete != Some(false)))
+    }
+
+    /// Makes a run.
+    fn run(&self, recorder: &Recorder<'_>, variant: &Variant, planned: Planned) -> Result<Run> {
+        let kind = if planned.traced { "" } else { "untraced." };
+        let stem = format!("{}.{kind}{}", variant.name, planned.number);
+        let at = |ending: &str| self.folder.join(format!("{stem}.{ending}"));
+        let output = at("out");
+        self.keep_schedstat(recorder, &at("schedstat.before"))?;
+        let (ended, complete) = if planned.traced {
+            let recorded = recorder.record(&at("dat"), Some(&output))?;
+            (recorded.ended, Some(recorded.complete))
+        } else {
+            (recorder.run_untraced(&output)?, None)
+        };
+        self.keep_schedstat(recorder, &at("schedstat.after"))?;
+        Ok(Run {
+            variant: variant.name.clone(),
+            number: planned.number,
+            trace: planned.traced.then(|| format!("{stem}.dat")),
+            seconds: ended.seconds,
+            status: ended.status.code(),
+            metric: self.metric_in(&output)?,
+            complete,
+        })
+    }
+
+    /// Copies /proc/schedstat, if the kernel has it.
+    fn keep_schedstat(&self, recorder: &Recorder<'_>, copy: &Path) -> Result<()> {
+        match std::fs::read(recorder.root.join("proc/schedstat")) {
+            Ok(text) => replace(copy, &text),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The command's own number in its output.
+    fn metric_in(&self, output: &Path) -> Result<Option<f64>> {
+        let Some(metric) = &self.metric else { return Ok(None) };
+        let text = named(std::fs::read(output), output)?;
+        let text = String::from_utf8_lossy(&text);
+        let last = metric.captures_iter(&text).last();
+        let number = last.and_then(|found| found.get(1).or(found.get(0)).map(|text| text.as_str().trim().to_owned()));
+        match number.as_deref().map(str::parse::<f64>) {
+            Some(Ok(number)) if number.is_finite() => Ok(Some(number)),
+            Some(_) => bail!("--metric: {:?} in {} is not a number", number.unwrap_or_default(), output.display()),
+            None => bail!("--metric matches nothing in {}", output.display()),
+        }
+    }
+}
+
+impl Variant {
+    /// Reads `NAME=SETUP`.
+    fn parse(text: &str) -> Result<Variant> {
+        let (name, setup) = text.split_once('=').unwrap_or((text, ""));
+        let is_plain = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+".contains(&b));
+        if name.is_empty() || !is_plain(name) {
+            bail!("--variant: {text:?} is not NAME=SETUP, with a name of letters, digits, _, - and +");
+        }
+        Ok(Variant { name: name.to_owned(), setup: (!setup.trim().is_empty()).then(|| setup.to_owned()) })
+    }
+
+    /// Runs its setup.
+    fn set_up(&self) -> Result<()> {
+        let Some(setup) = &self.setup else { return Ok(()) };
+        let status = Command::new("sh").args(["-c", setup]).status().context("sh")?;
+        if !status.success() {
+            bail!("the setup of {} failed ({status}): {setup}", self.name);
+        }
+        Ok(())
+    }
+}
