@@ -4,10 +4,10 @@
 mod pages;
 
 use sched::pass::EventSource;
-use sched::{Comm, Cpu, Diagnostic, Diagnostics, Kind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
+use sched::{Comm, Cpu, Diagnostics, EventIssue, Kind, Pass, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use std::ops::ControlFlow;
 use testkit::{Age, Buffer, Compression, Layout, Order, Ring, Simulation, TraceBuilder};
-use tracedat::{Error, Options, Trace};
+use tracedat::{Error, FileIssue, Options, Trace};
 
 fn open(bytes: Vec<u8>) -> Result<Trace, Error> {
     Trace::from_bytes(bytes, Options { threads: 1, ..Options::default() })
@@ -89,7 +89,7 @@ fn every_encoding_gives_the_same_events_with_any_threads_and_budget() {
         for (threads, budget) in [(1, 1), (1, 64), (2, 3), (5, 64)] {
             let (events, found) = read_with(bytes.clone(), Options { threads, budget, ..Options::default() });
             assert!(events == expected, "version {version}, {compression:?}, {threads} threads, budget {budget}");
-            assert!(found.iter().all(|(d, ..)| d == Diagnostic::MissingSection), "{found:?}");
+            assert!(found.iter().all(|(d, ..)| d == FileIssue::MissingSection), "{found:?}");
         }
     }
 }
@@ -153,7 +153,7 @@ fn case_5_a_buffer_with_pages_of_another_size() {
     b.buffers[0].page_size = 16384;
     let (events, found) = read(b.build());
     assert!(events == expected(&sim));
-    assert_eq!(found.count(Diagnostic::SmallerStride), 1);
+    assert_eq!(found.count(FileIssue::SmallerStride), 1);
     // The opposite: the label has 4 KiB, the data are whole sub-buffers of 16 KiB.
     let mut b = builder();
     b.buffers.push(Buffer {
@@ -164,7 +164,7 @@ fn case_5_a_buffer_with_pages_of_another_size() {
     });
     let (events, found) = read(b.build());
     assert!(events == expected(&sim));
-    assert_eq!(found.count(Diagnostic::LargerStride), 1);
+    assert_eq!(found.count(FileIssue::LargerStride), 1);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn case_9_latency_text() {
 fn case_10_unknown_compression() {
     let b = TraceBuilder { compression: Compression::Zstd, compression_name: Some("lz9".into()), ..builder() };
     let trace = open(b.events(&events()).build()).unwrap();
-    assert_eq!(trace.diagnostics().count(Diagnostic::MissingDecoder), 1);
+    assert_eq!(trace.diagnostics().count(FileIssue::MissingDecoder), 1);
     assert!(trace.events().unwrap().extent().is_err(), "no events, and no panic");
 }
 
@@ -231,7 +231,7 @@ fn case_11_sizes_four_too_small() {
     for size_short in [0, 4] {
         let b = TraceBuilder { compression: Compression::Zstd, size_short, ..builder() };
         let (events, found) = read(b.events(&sim.events).build());
-        assert!(events == expected(&sim) && found.count(Diagnostic::TruncatedData) == 0);
+        assert!(events == expected(&sim) && found.count(FileIssue::TruncatedData) == 0);
     }
 }
 
@@ -258,7 +258,7 @@ fn case_12_sparse_cpus_and_missing_buffers() {
     b.buffers[0].cpus.push((4_000_000_000, Vec::new()));
     let (events, found) = read(b.build());
     assert!(events == expected(&sim()));
-    assert_eq!((found.count(Diagnostic::BadCpu), found.count(Diagnostic::BadOption)), (1, 1));
+    assert_eq!((found.count(FileIssue::BadCpu), found.count(FileIssue::BadOption)), (1, 1));
 }
 
 #[test]
@@ -269,10 +269,10 @@ fn cases_13_47_clocks_of_instances() {
     let cpus = b.rings(&other);
     b.buffers.push(Buffer { name: "tsc".into(), clock: "x86-tsc".into(), page_size: 0, cpus: cpus.clone() });
     let (events, found) = read(b.build());
-    assert!(events == expected(&sim) && found.count(Diagnostic::OtherClock) == 1, "labelled otherwise");
+    assert!(events == expected(&sim) && found.count(FileIssue::OtherClock) == 1, "labelled otherwise");
     b.buffers[1].clock = "local".into();
     let (events, found) = read(b.build());
-    assert!(events == expected(&sim) && found.count(Diagnostic::OtherClock) == 1, "labelled wrongly");
+    assert!(events == expected(&sim) && found.count(FileIssue::OtherClock) == 1, "labelled wrongly");
     // Chosen by name, with the clock set right.
     let options = Options { buffer: Some("tsc".into()), clock: Some("x86-tsc".into()), ..Options::default() };
     assert!(Trace::from_bytes(b.build(), options.clone()).unwrap().events().is_err());
@@ -297,7 +297,7 @@ fn the_same_events_in_two_buffers_count_once() {
     let (events, found) = read(b.build());
     let state_events = |events: &[SchedEvent]| events.iter().filter(|e| !matches!(e.kind, Kind::Other { .. })).count();
     assert_eq!(state_events(&events), state_events(&sim.events));
-    assert_eq!(found.count(Diagnostic::DuplicateEvents) as usize, state_events(&sim.events));
+    assert_eq!(found.count(FileIssue::DuplicateEvents) as usize, state_events(&sim.events));
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn case_14_broken_chains_of_options() {
     let options = vec![(99, vec![1, 2, 3]), (8, vec![4]), (14, vec![0; 3]), (7, b"12 trailing".to_vec())];
     let (events, found) = read(TraceBuilder { options, ..builder() }.events(&sim.events).build());
     assert!(events == expected(&sim));
-    assert_eq!((found.count(Diagnostic::UnknownOption), found.count(Diagnostic::BadOption)), (1, 3));
+    assert_eq!((found.count(FileIssue::UnknownOption), found.count(FileIssue::BadOption)), (1, 3));
     let bytes = builder().events(&sim.events).build();
     let first = 10 + 2 + 6 + 5 + 1;
     // First offset 0, beyond the end, into the header, near 2^64: the sections are found by walking.
@@ -319,7 +319,7 @@ fn case_14_broken_chains_of_options() {
     let done = bytes.windows(14).rposition(|w| w == [0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).unwrap();
     for offset in [at, u64::MAX, bytes.len() as u64] {
         let (events, found) = read(patched(bytes.clone(), done + 6, &offset.to_le_bytes()));
-        assert!(events == expected(&sim) && found.count(Diagnostic::TruncatedHeader) >= 1, "next options at {offset}");
+        assert!(events == expected(&sim) && found.count(FileIssue::TruncatedHeader) >= 1, "next options at {offset}");
     }
 }
 
@@ -352,7 +352,7 @@ fn case_17_odd_formats() {
     ];
     let (events, found) = read(TraceBuilder { formats, ..builder() }.events(&sim.events).build());
     assert!(events == expected(&sim), "the first format of a number counts");
-    assert_eq!((found.count(Diagnostic::DuplicateFormat), found.count(Diagnostic::BadFormat)), (1, 2));
+    assert_eq!((found.count(FileIssue::DuplicateFormat), found.count(FileIssue::BadFormat)), (1, 2));
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn cases_35_36_37_all_ages_of_the_sched_events() {
         let (events, found) = read(TraceBuilder { age, ..builder() }.events(&sim.events).build());
         // The 0x100 of the shifted encoding may be an idle kernel thread; tasks here are none.
         assert!(events == expected(&sim), "{age:?}");
-        assert_eq!(found.count(Diagnostic::UnknownState), 0, "{age:?}");
+        assert_eq!(found.count(FileIssue::UnknownState), 0, "{age:?}");
     }
 }
 
@@ -383,8 +383,8 @@ fn case_43_only_some_of_the_events() {
     assert!(!stream.extent().unwrap().wakeups);
     // Without wakeups a first switch-in does not show that the task had waited.
     let outcome = Pass::over(stream).run(sched::analysis::RunTime::default).unwrap();
-    assert_eq!(outcome.diagnostics.count(Diagnostic::LateStart), 0);
-    assert_eq!(outcome.diagnostics.count(Diagnostic::UnseenWakeup), 0);
+    assert_eq!(outcome.diagnostics.count(EventIssue::LateStart), 0);
+    assert_eq!(outcome.diagnostics.count(EventIssue::UnseenWakeup), 0);
 }
 
 #[test]

@@ -2,14 +2,14 @@
 //! panics, nothing hangs, and each refusal is a message that a user can act on.
 
 use crate::support::{fixture, recordings, schedviz, scratch};
-use sched::{ChosenCpus, Diagnostic, Pass, Replay, Ts};
+use sched::{ChosenCpus, Pass, Replay, Ts};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use testkit::{Compression, Simulation, TraceBuilder};
-use tracedat::{Options as ReadOptions, Trace, Want};
+use tracedat::{FileIssue, Options as ReadOptions, Trace, Want};
 use workcons::{Options, WorkConservation};
 
 /// The time limit for one input of this size, even without optimisation and beside other tests.
@@ -182,7 +182,7 @@ fn per_cpu(bytes: Vec<u8>) -> (BTreeMap<u32, u64>, u64, u64) {
     let counts = trace.counts();
     let found = trace.diagnostics();
     let events = counts.buffers[0].cpus.iter().map(|cpu| (cpu.cpu.0, cpu.events)).filter(|(_, n)| *n > 0).collect();
-    (events, found.count(Diagnostic::OverlappingData), found.count(Diagnostic::TruncatedData))
+    (events, found.count(FileIssue::OverlappingData), found.count(FileIssue::TruncatedData))
 }
 
 /// No event counts for two CPUs, whatever the table contains.
@@ -236,10 +236,10 @@ fn data_whose_table_is_cut_off_are_found() {
         for part in [50, 70, 85, 95, 99] {
             let Ok(trace) = open(&whole[..whole.len() * part / 100]) else { continue };
             let diagnostics = trace.diagnostics();
-            if diagnostics.count(Diagnostic::LostTable) == 0 {
+            if diagnostics.count(FileIssue::LostTable) == 0 {
                 continue;
             }
-            let what = format!("{}, {part} %: {:?}", path.display(), diagnostics.detail(Diagnostic::LostTable));
+            let what = format!("{}, {part} %: {:?}", path.display(), diagnostics.detail(FileIssue::LostTable));
             presumed += u64::from(what.contains("alone"));
             let found = by_buffer(&trace);
             for (found, right) in found.iter().zip(&right) {
@@ -280,8 +280,8 @@ fn cpus_restored_in_the_wrong_order_are_renumbered() {
                 records.push((record.ts, record.cpu, record.id(), record.pid()));
                 ControlFlow::Continue(())
             });
-            let moved = trace.diagnostics().count(Diagnostic::MisnumberedCpu);
-            (records, moved, trace.diagnostics().detail(Diagnostic::MisnumberedCpu).map(str::to_owned))
+            let moved = trace.diagnostics().count(FileIssue::MisnumberedCpu);
+            (records, moved, trace.diagnostics().detail(FileIssue::MisnumberedCpu).map(str::to_owned))
         };
         let (right, wrong) = (read(right.build()), read(wrong.build()));
         assert!(right.0 == wrong.0 && right.0.len() > 1000, "version {version}, {compression:?}");
@@ -317,7 +317,7 @@ fn events_counted_but_not_written_are_reported() {
         let found = pass.run(|| WorkConservation::new(&options)).expect("readable").diagnostics;
         let reader = trace.cpu_reader(Want::Switches).expect("times");
         let of_one = reader.events(0, sched::Cpu(2), None, &mut |_| ControlFlow::Continue(()));
-        [&found, &trace.counts().diagnostics, &of_one].map(|found| found.count(Diagnostic::EventsDroppedUnmarked))
+        [&found, &trace.counts().diagnostics, &of_one].map(|found| found.count(FileIssue::EventsDroppedUnmarked))
     };
     let whole = build(&[stat(0, 0), stat(1, 0), stat(2, 0), stat(3, 0)]);
     let lacks = build(&[stat(0, 0), stat(1, 12), stat(2, 50), stat(3, 0)]);
@@ -368,7 +368,7 @@ fn recordings_hold_all_counted_events() {
             ("6.12-c8-n2/date-tai.dat", 1),
         ];
         let expected = known.iter().find(|(name, _)| path.ends_with(name)).map_or(0, |(_, events)| *events);
-        assert_eq!(found.count(Diagnostic::EventsDroppedUnmarked), expected, "{path}");
+        assert_eq!(found.count(FileIssue::EventsDroppedUnmarked), expected, "{path}");
     }
 }
 
@@ -418,5 +418,5 @@ fn records_of(trace: &Trace) -> (u64, u64) {
         count += 1;
         ControlFlow::Continue(())
     });
-    (count, found.count(Diagnostic::TruncatedData))
+    (count, found.count(FileIssue::TruncatedData))
 }

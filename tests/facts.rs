@@ -1,10 +1,10 @@
 //! Facts that stand beside events: the recorder's statistics, clocks, and the kernel's counters.
 
 use crate::support::{fixture, schedviz, scratch};
-use sched::{Cpu, Diagnostic, Pass, Ts};
+use sched::{Cpu, Pass, Ts};
 use std::ops::ControlFlow;
 use testkit::{Buffer, Simulation, TraceBuilder};
-use tracedat::{Options, Trace, Want};
+use tracedat::{FileIssue, Options, Trace, Want};
 use workcons::WorkConservation;
 
 /// The text of a CPU's statistics: what it recorded, and what the kernel overwrote.
@@ -38,7 +38,7 @@ fn the_statistics_complete_the_losses() {
     let lost: Vec<(u64, u64, u64)> =
         counts.buffers[0].cpus.iter().map(|cpu| (cpu.gaps, cpu.gaps_uncounted, cpu.lost)).collect();
     assert_eq!(lost, [(1, 0, 1136), (1, 0, 40), (2, 0, 17), (0, 0, 0)]);
-    let unmarked = |found: &sched::Diagnostics| found.count(Diagnostic::EventsDroppedUnmarked);
+    let unmarked = |found: &sched::Diagnostics| found.count(FileIssue::EventsDroppedUnmarked);
     assert_eq!(unmarked(&counts.diagnostics), 600);
     assert_eq!(unmarked(&trace.records(&mut |_| ControlFlow::Continue(()))), 600, "the merge finds the same");
     let reader = trace.cpu_reader(Want::Switches).expect("times");
@@ -79,7 +79,7 @@ fn a_clock_out_of_step_takes_the_verdict_away() {
         events.iter_mut().filter(|e| e.cpu == Cpu(2)).for_each(|e| e.ts = Ts(e.ts.0 + ahead));
         let bytes = TraceBuilder::default().events(&events).build();
         let trace = Trace::from_bytes(bytes.clone(), Options::default()).expect("readable");
-        let apart = trace.diagnostics().detail(Diagnostic::ClocksApart).map(str::to_owned);
+        let apart = trace.diagnostics().detail(FileIssue::ClocksApart).map(str::to_owned);
         let options = workcons::Options::default();
         let pass = Pass::over(trace.events().expect("times")).run(|| WorkConservation::new(&options));
         assert!(pass.is_ok());

@@ -1,10 +1,10 @@
 //! `--fast-window`: the state before a window, inferred from the events around its start.
 
 use crate::support::{recordings, schedviz};
-use sched::{Analysis, Cpu, Current, Diagnostic, Kind, Pass, Pid, SchedEvent, SchedState, Ts, Window};
+use sched::{Analysis, Cpu, Current, Diagnostic, EventIssue, Kind, Pass, Pid, SchedEvent, SchedState, Ts, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Simulation, TraceBuilder};
-use tracedat::Trace;
+use tracedat::{FileIssue, Trace};
 
 /// The state at the start of a window, and the tasks with events in it.
 #[derive(Debug, Default)]
@@ -52,8 +52,8 @@ fn compare(trace: &Trace, window: Window, name: &str) -> Option<(usize, usize)> 
     // After a contradiction anywhere the reference itself may be wrong by a repair, or an unrecorded wakeup makes a
     // sleeping task look like a waiting one (hotplug.dat).
     let all = Pass::over(trace.events().ok()?).run(Begin::default).expect("a pass").diagnostics;
-    let contradicts = |d: Diagnostic| d.severity() == sched::Severity::Repaired || d == Diagnostic::EventsLost;
-    if fast.diagnostics.count(Diagnostic::FastWindow) == 0 || all.iter().any(|(d, ..)| contradicts(d)) {
+    let contradicts = |d: Diagnostic| d.severity() == sched::Severity::Repaired || d == EventIssue::EventsLost;
+    if fast.diagnostics.count(FileIssue::FastWindow) == 0 || all.iter().any(|(d, ..)| contradicts(d)) {
         return None;
     }
     let (whole, fast) = (whole.output, fast.output);

@@ -3,7 +3,7 @@
 use crate::support::{fixture, golden, kept, recordings, root, schedviz, schedviz_in};
 use dat2graph::{LaneFold, Options, Timeline};
 use sched::analysis::RunTime;
-use sched::{Cpu, Diagnostic, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
+use sched::{Cpu, EventIssue, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, Window};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use testkit::{Rng, TraceBuilder};
@@ -46,7 +46,7 @@ fn lanes_of_single_cpus_are_those_of_the_merged_state() {
             let merged = Pass::over(trace.events().expect("events")).window(window).run(|| Timeline::new(&options));
             let merged = merged.expect("a pass");
             // Two CPUs that claim the same task contradict each other; each alone is consistent.
-            if merged.diagnostics.count(Diagnostic::RunningElsewhere) > 0 || trace.selected_buffers().len() > 1 {
+            if merged.diagnostics.count(EventIssue::RunningElsewhere) > 0 || trace.selected_buffers().len() > 1 {
                 continue;
             }
             let reader = trace.cpu_reader(Want::Switches).expect("a reader");

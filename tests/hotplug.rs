@@ -1,10 +1,10 @@
 //! CPUs that go offline and come back: the reader's conclusions, against a simulation and the kernel's own steps.
 
 use crate::support::{self, fixture};
-use sched::{Cpu, CpuSpan, Current, Diagnostic, Kind, Pass, SchedEvent, SchedState, Ts};
+use sched::{Cpu, CpuSpan, Current, EventIssue, Kind, Pass, SchedEvent, SchedState, Ts};
 use std::ops::ControlFlow;
 use testkit::{Compression, Laws, Simulation, TraceBuilder};
-use tracedat::{Options, Trace, Want};
+use tracedat::{FileIssue, Options, Trace, Want};
 
 /// Returns the time at which each CPU went offline, and that of its next event, if there is one.
 fn offline(events: &[SchedEvent]) -> Vec<(Cpu, Ts, Option<Ts>)> {
@@ -143,8 +143,8 @@ fn a_cpu_that_comes_online_was_offline_before() {
     // The traced command writes 1 to `online` half a second after its start.
     assert_eq!((current, until.since(start).0), (Current::Offline, laws.offline.0));
     assert!((500_000_000..700_000_000).contains(&laws.offline.0), "{:?}", laws.offline);
-    assert_eq!(pass.diagnostics.count(Diagnostic::CpuOffline), 1);
-    assert_eq!(pass.diagnostics.count(Diagnostic::SwitchPrevMismatch), 0);
+    assert_eq!(pass.diagnostics.count(EventIssue::CpuOffline), 1);
+    assert_eq!(pass.diagnostics.count(EventIssue::SwitchPrevMismatch), 0);
 }
 
 /// A kernel of 2020, whose wakeups have the field `success`.
@@ -159,5 +159,5 @@ fn an_older_kernel_takes_cpus_down_alike() {
     assert!((0.4..0.7).contains(&(to - from)) && (0.4..0.7).contains(&(again - to)), "{found:?}");
     let pass = Pass::over(trace.events().expect("a clock")).run(Laws::default).expect("a pass");
     let kinds: Vec<_> = pass.diagnostics.iter().map(|(what, ..)| what).collect();
-    assert_eq!(kinds, [Diagnostic::EventsDroppedUnmarked, Diagnostic::CpuOffline]);
+    assert_eq!(kinds, [FileIssue::EventsDroppedUnmarked.diagnostic(), EventIssue::CpuOffline.diagnostic()]);
 }

@@ -193,7 +193,7 @@ fn circle(imports: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
 /// The rooms of the reader, from the lowest to the highest. A module may import modules of its own row and of rows
 /// above it in this table.
 const READER: [&[&str]; 7] = [
-    &["bytes", "error", "limits", "parallel"],
+    &["bytes", "error", "issue", "limits", "parallel"],
     &["text"],
     &["decode"],
     &["file"],

@@ -3,8 +3,8 @@
 use crate::support;
 use sched::pass::{Extent, Sink};
 use sched::{
-    Analysis, Comm, Current, Diagnostics, Dur, EventSource, Kind, Pass, Pid, SchedEvent, SchedState, Severity,
-    TaskState, Ts, Window,
+    Analysis, Comm, Current, Diagnostics, Dur, EventIssue, EventSource, Kind, Pass, Pid, SchedEvent, SchedState,
+    Severity, TaskState, Ts, Window,
 };
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -167,7 +167,7 @@ fn tasks_forked_unseen_do_not_wait_from_the_start() {
         let (events, truth): (Vec<SchedEvent>, Vec<&Truth>) = kept().map(|(event, truth)| (*event, truth)).unzip();
         let check = || Waiting { truth: truth.iter(), claims: 0, wrong: 0 };
         let outcome = Pass::over(events.as_slice()).run(check).unwrap_or_else(|never| match never {});
-        let came = outcome.diagnostics.count(sched::Diagnostic::UnseenWakeup) > 0;
+        let came = outcome.diagnostics.count(EventIssue::UnseenWakeup) > 0;
         // Without any sign of such a task a reader cannot know that they exist.
         if came {
             assert_eq!(outcome.output.1, 0, "seed {seed}: of {} claims", outcome.output.0);

@@ -2,13 +2,13 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::{root, schedviz_in, scratch};
-use sched::{Comm, Cpu, Diagnostic, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use testkit::{Buffer, Compression, Measured, TraceBuilder, measured};
-use tracedat::Trace;
+use tracedat::{FileIssue, Trace};
 
 /// Every command that reads a trace.
 const COMMANDS: [&[&str]; 15] = [
@@ -135,7 +135,7 @@ fn the_chunks_of_a_small_file_are_bounded() {
     // All 24 chunks have 240 MiB; these bytes expand to 32 MiB and 256 for each of them.
     let affordable = (32 + file.len() as u64 / 4096) / 10;
     assert!((3..20).contains(&affordable), "{affordable}");
-    assert_eq!(trace.diagnostics().count(Diagnostic::BeyondLimit), 24 - affordable);
+    assert_eq!(trace.diagnostics().count(FileIssue::BeyondLimit), 24 - affordable);
     let mut read = 0u64;
     trace.records(&mut |_| {
         read += 1;
@@ -157,7 +157,7 @@ fn pieces_of_large_chunks_have_the_same_events() {
         let builder = TraceBuilder { compression: Compression::Zstd, chunk_pages, ..TraceBuilder::default() };
         let file = builder.events(&run.events).build();
         let trace = Trace::from_bytes(file, tracedat::Options::default()).expect("a trace");
-        assert_eq!(trace.diagnostics().count(Diagnostic::BeyondLimit), 0);
+        assert_eq!(trace.diagnostics().count(FileIssue::BeyondLimit), 0);
         crate::support::events(&trace)
     };
     let (small, large) = (listed(10), listed(2560));
@@ -171,7 +171,7 @@ fn pieces_of_large_chunks_have_the_same_events() {
 fn rows_of_instances_are_bounded_by_the_file() {
     let trace =
         Trace::from_bytes(hostile("instances-share-table.dat"), tracedat::Options::default()).expect("a header");
-    assert!(trace.diagnostics().count(Diagnostic::BeyondLimit) > 0);
+    assert!(trace.diagnostics().count(FileIssue::BeyondLimit) > 0);
     assert!(trace.info().buffers.len() < 20, "{}", trace.info().buffers.len());
 }
 
@@ -181,7 +181,7 @@ fn counts_in_the_header_are_bounded() {
     let formats = |count: u32| (0..count).map(|id| ("many".to_owned(), format!("name: e{id}\nID: {}\n", id % 60_000)));
     let open =
         |builder: TraceBuilder| Trace::from_bytes(builder.build(), tracedat::Options::default()).expect("a trace");
-    let beyond = |trace: &Trace| trace.diagnostics().count(Diagnostic::BeyondLimit);
+    let beyond = |trace: &Trace| trace.diagnostics().count(FileIssue::BeyondLimit);
     let with = |options: Vec<(u16, Vec<u8>)>| TraceBuilder { options, ..on_cpus(1, &[], TraceBuilder::default()) };
     let trace = open(with((0..65_536 + 5).map(stat).collect()));
     assert_eq!((trace.info().stats.len(), beyond(&trace)), (65_536, 5));

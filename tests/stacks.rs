@@ -2,7 +2,7 @@
 
 use crate::support::{fixture, recordings};
 use sched::{
-    Analysis, Comm, Cpu, CpuFold, Current, Diagnostic, Kind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts,
+    Analysis, Comm, Cpu, CpuFold, Current, EventIssue, Kind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn ran(events: &[SchedEvent]) -> Vec<(i64, Current)> {
         let trace = trace(events, version);
         let of_file = Pass::over(trace.events().expect("events")).run(Ran::default).expect("a pass");
         assert_eq!(of_file.output, by_events, "version {version}");
-        assert_eq!(of_file.diagnostics.count(Diagnostic::SwitchPrevMismatch), 0, "version {version}");
+        assert_eq!(of_file.diagnostics.count(EventIssue::SwitchPrevMismatch), 0, "version {version}");
         let (mut fold, mut spans) = (CpuFold::new(Cpu(0), events[0].ts, of_file.to), Vec::new());
         let reader = trace.cpu_reader(Want::Switches).expect("a reader");
         let mut keep = |span: &sched::CpuSpan| spans.push((span.start.0, span.current));
@@ -101,8 +101,8 @@ fn a_recording_with_a_stack_behind_a_gap() {
     let path = Path::new(&traces).join("../cases/stack-behind-gap.dat");
     let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
     let outcome = Pass::over(trace.events().expect("events")).run(Ran::default).expect("a pass");
-    assert_eq!(outcome.diagnostics.count(Diagnostic::SwitchPrevMismatch), 0, "CPU 13 ran another task behind its gap");
-    assert_eq!(outcome.diagnostics.count(Diagnostic::EventsLost), 1);
+    assert_eq!(outcome.diagnostics.count(EventIssue::SwitchPrevMismatch), 0, "CPU 13 ran another task behind its gap");
+    assert_eq!(outcome.diagnostics.count(EventIssue::EventsLost), 1);
 }
 
 /// Both kinds of stacks are known by name, in every recording.

@@ -19,7 +19,7 @@ fn cases_19_23_24_26_empty_pages_padding_and_extends() {
     });
     let (events, found) = read(bytes);
     assert_eq!(times(&events), [1000, 2000, 3_000_000_000_000]);
-    assert_eq!(found.count(Diagnostic::CorruptPage), 0);
+    assert_eq!(found.count(FileIssue::CorruptPage), 0);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn case_22_bad_pages_and_records_cost_themselves() {
     let (events, found) = read(bytes);
     let kept: Vec<i64> = events.iter().filter(|e| !matches!(e.kind, Kind::Lost { .. })).map(|e| e.ts.0).collect();
     assert_eq!(kept, [1000, 2000, 3000]);
-    assert_eq!((found.count(Diagnostic::CorruptPage), found.count(Diagnostic::CorruptRecord)), (1, 1));
+    assert_eq!((found.count(FileIssue::CorruptPage), found.count(FileIssue::CorruptRecord)), (1, 1));
     assert_eq!(events.len(), 5, "the events there are lost, and reported as lost");
 }
 
@@ -80,7 +80,7 @@ fn cases_25_27_time_that_goes_back() {
     });
     let (events, found) = read(bytes);
     assert_eq!(times(&events), [5000, 6000, 6000, 7000, 7000, 8000, 8000]);
-    assert_eq!(found.count(Diagnostic::TimeBackwards), 2);
+    assert_eq!(found.count(FileIssue::TimeBackwards), 2);
     // Between CPUs it is the clock's skew, and no matter; ties go to the lower CPU.
     let tie = |cpu| SchedEvent { ts: Ts(100), cpu: Cpu(cpu), pid: Pid(7), flags: 0, kind: Kind::Other { id: 999 } };
     let (events, _) = read(builder().events(&[tie(2), tie(0), tie(1)]).build());
@@ -124,7 +124,7 @@ fn case_28_files_cut_anywhere() {
     // One byte short inside the data: a warning, and all whole pages.
     let whole = TraceBuilder { version: 6, ..builder() }.events(&sim.events).build();
     let (events, found) = read(whole[..whole.len() - 1].to_vec());
-    assert_eq!(found.count(Diagnostic::TruncatedData), 1);
+    assert_eq!(found.count(FileIssue::TruncatedData), 1);
     assert!(events.len() > expected.len() / 2);
 }
 

@@ -7,11 +7,11 @@
 //! * [`Trace::cpu_reader`]: those of one CPU, in its own order, from any instant on;
 //! * [`Trace::records`]: every record of every kind in time order, its fields read on demand.
 //!
-//! The modules stand in rooms, each of which imports only from lower ones: the base (`bytes`, `error`, `limits`,
-//! `parallel`), then `text`, `decode`, `file`, `ring`, `merge` and `recover`, and `trace`.
+//! The modules stand in rooms, each of which imports only from lower ones: the base (`bytes`, `error`, `issue`,
+//! `limits`, `parallel`), then `text`, `decode`, `file`, `ring`, `merge` and `recover`, and `trace`.
 //!
 //! Nothing here panics, whatever the bytes. What leaves no event to trust is an [`Error`];
-//! everything else is a [`sched::Diagnostic`] with a count, and the rest of the file is read.
+//! everything else is a [`FileIssue`] with a count, and the rest of the file is read.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -19,6 +19,7 @@ mod bytes;
 mod decode;
 mod error;
 mod file;
+mod issue;
 mod limits;
 mod merge;
 mod parallel;
@@ -33,6 +34,7 @@ pub use decode::format::{EventFormat, Field, Shape};
 pub use decode::plan::Want;
 pub use error::Error;
 pub use file::header::{BufferInfo, CpuStat, Version};
+pub use issue::FileIssue;
 pub use trace::{
     BufferCounts, Counts, CpuCounts, CpuReader, EventCount, EventStream, Kept, Neighbours, Options, Record, Texts,
     Trace, TraceInfo, Where,

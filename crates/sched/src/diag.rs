@@ -1,9 +1,10 @@
-//! Everything that can be wrong with a trace, named, ranked and explained.
+//! Findings about a recording: named, ranked and explained.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
@@ -15,218 +16,164 @@ pub enum Severity {
     DataLoss,
 }
 
-/// What was found. Each has a count, a severity and one line of advice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)] // `template` is the documentation, and what the user reads
-pub enum Diagnostic {
-    EventsLost,
-    EventsDroppedUnmarked,
-    CorruptPage,
-    CorruptRecord,
-    CorruptChunk,
-    TruncatedData,
-    OverlappingData,
-    LostTable,
-    MisnumberedCpu,
-    TruncatedHeader,
-    BeyondLimit,
-    MissingSection,
-    MissingDecoder,
-    BadOption,
-    UnknownOption,
-    BadFormat,
-    DuplicateFormat,
-    UnknownEvent,
-    SmallerStride,
-    LargerStride,
-    DuplicateEvents,
-    OtherClock,
-    ClocksApart,
-    TimeBackwards,
-    TimeOutOfRange,
-    BadCpu,
-    UnknownState,
-    LockSleep,
-    MissingEvents,
-    SwitchPrevMismatch,
-    UnseenMigration,
-    UnseenWakeup,
-    RunningElsewhere,
-    MigrateRunning,
-    MigrateOrigMismatch,
-    WakeupTargetCorrected,
-    UnseenExit,
-    UnseenQueue,
-    UnseenDeparture,
-    EarlyWakeup,
-    CpuOffline,
-    LateStart,
-    FastWindow,
+/// A kind of finding. This crate defines those that follow from the events themselves ([`EventIssue`]); a reader
+/// defines those of its files.
+#[derive(Clone, Copy, Debug)]
+pub struct Diagnostic {
+    /// The place in lists.
+    rank: u8,
+    name: &'static str,
+    severity: Severity,
+    template: &'static str,
 }
 
 impl Diagnostic {
-    /// How bad this is.
+    /// A kind of finding: its place in lists, its name in JSON, its severity, and its message.
+    ///
+    /// The message follows a number. It has `{one|many}` where it depends on the number, and `@` where a program may
+    /// insert advice ([`Diagnostic::message_with`]).
+    pub const fn new(rank: u8, name: &'static str, severity: Severity, template: &'static str) -> Diagnostic {
+        Diagnostic { rank, name, severity, template }
+    }
+
+    /// The name, as JSON has it.
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// The severity.
     pub fn severity(self) -> Severity {
-        use Diagnostic::*;
-        match self {
-            EventsLost
-            | EventsDroppedUnmarked
-            | CorruptPage
-            | CorruptRecord
-            | CorruptChunk
-            | TruncatedData
-            | OverlappingData
-            | LostTable
-            | TruncatedHeader
-            | BeyondLimit
-            | MissingSection
-            | MissingDecoder
-            | OtherClock
-            | ClocksApart
-            | MissingEvents
-            | FastWindow
-            | UnseenQueue
-            | SwitchPrevMismatch
-            | BadCpu => Severity::DataLoss,
-            MisnumberedCpu
-            | SmallerStride
-            | LargerStride
-            | TimeBackwards
-            | TimeOutOfRange
-            | UnseenMigration
-            | UnseenWakeup
-            | RunningElsewhere
-            | MigrateRunning
-            | MigrateOrigMismatch
-            | WakeupTargetCorrected
-            | UnseenExit
-            | UnseenDeparture
-            | BadOption
-            | BadFormat
-            | UnknownState
-            | LockSleep => Severity::Repaired,
-            UnknownOption | DuplicateFormat | UnknownEvent | DuplicateEvents | EarlyWakeup | CpuOffline | LateStart => {
-                Severity::Note
-            }
-        }
+        self.severity
     }
 
-    /// What it is, so many times, and what one can do about it: one line, to follow the number.
+    /// The message in one line, to follow the number.
+    #[must_use]
     pub fn message(self, count: u64) -> String {
-        inflected(self.template(), count)
+        self.message_with(count, "")
     }
 
-    /// The message, with `{one|many}` where it depends on the number.
-    fn template(self) -> &'static str {
-        use Diagnostic::*;
-        match self {
-            EventsLost => {
-                "{place|places} where events are missing, overwritten by the kernel before they were read or damaged in the file; what ran there is unknown. Record with larger buffers (trace-cmd record -b)"
-            }
-            EventsDroppedUnmarked => {
-                "{event|events} that the recorder counted, but that {is|are} missing without a mark of where: dropped by the kernel, or never written (trace-cmd record -m); who runs or waits may be wrong behind such a place"
-            }
-            CorruptPage => {
-                "{page that is no valid ring-buffer page|pages that are not valid ring-buffer pages}; skipped, and the time around {it|them} is unknown"
-            }
-            CorruptRecord => {
-                "{record that runs past its|records that run past their} page; the rest of {the|each} page was dropped"
-            }
-            CorruptChunk => "compressed {chunk|chunks} that could not be decompressed; skipped",
-            TruncatedData => {
-                "{CPU|CPUs} whose data end after the end of the file; the file was cut, what precedes the cut was read"
-            }
-            OverlappingData => {
-                "{CPU|CPUs} whose data stand where another CPU's do: a damaged table of CPUs; they end where the other's begin, or were left out"
-            }
-            LostTable => {
-                "{buffer|buffers} whose table of CPUs is missing, as it stands behind the data and the file was cut; the data were found without it, and their CPUs by the names of the idle tasks (swapper/3)"
-            }
-            MisnumberedCpu => {
-                "{CPU|CPUs} whose data stood under another's number, as trace-cmd restore numbers trace.dat.cpu*, of which cpu10 comes before cpu2; {it has that of its idle task|they have those of their idle tasks} (swapper/3)"
-            }
-            TruncatedHeader => "{part|parts} of the header beyond the end of the file, or of impossible size; left out",
-            BeyondLimit => {
-                "{part|parts} of the file beyond a limit that no recorder reaches (docs/limits.md): damaged or hostile; left out"
-            }
-            MissingSection => "{part|parts} of the header that the file does not have; names or formats may be missing",
-            MissingDecoder => "{part|parts} of the file compressed in a way that this build cannot read",
-            BadOption => "{option|options} too short or of impossible content; ignored",
-            UnknownOption => "{option|options} of a later trace-cmd; skipped",
-            BadFormat => {
-                "event {format|formats} that could not be understood in full; such events are counted, not interpreted"
-            }
-            DuplicateFormat => "event {format|formats} given twice; the first one counts",
-            UnknownEvent => "{event|events} without a format in the file; counted, not interpreted",
-            SmallerStride => {
-                "{buffer whose label gives larger pages than its|buffers whose label gives larger pages than their} data have (trace-cmd 3.1 on kernels with large sub-buffers); read by the data"
-            }
-            LargerStride => {
-                "{buffer whose label gives smaller pages than its|buffers whose label gives smaller pages than their} data have; read by the data"
-            }
-            DuplicateEvents => {
-                "{event|events} that another buffer of this trace records as well; {that one was|those were} used. Choose with --buffer"
-            }
-            OtherClock => "{buffer|buffers} with another clock than the first; left out. Choose with --buffer",
-            ClocksApart => {
-                "{CPU whose events lie|CPUs whose events lie} more than a minute from all events of the others: {its clock is|their clocks are} not in step, and the order of events between CPUs is unknown. Record with -C mono"
-            }
-            TimeBackwards => {
-                "{event stamped earlier than its|events stamped earlier than their} predecessor on the same CPU; moved to its time. The clock stepped back: record with -C mono"
-            }
-            TimeOutOfRange => "time {stamp|stamps} beyond 146 years; cut there",
-            BadCpu => "{event that names|events that name} a CPU number no machine has; left out",
-            UnknownState => {
-                "{value|values} of prev_state that the event's own format does not explain; taken as blocked"
-            }
-            LockSleep => {
-                "{switch|switches} away from a task that slept on a lock, named as preempted (R+), as a kernel 5.10 with PREEMPT_RT does; taken as {a sleep|sleeps} since a wakeup followed"
-            }
-            MissingEvents => {
-                "{kind|kinds} of scheduler events that {was|were} not recorded; what depends on {it|them} is approximate. Record with trace-cmd record -e sched"
-            }
-            SwitchPrevMismatch => {
-                "{switch|switches} away from another task than the one known to run: earlier ones were not recorded, by a filter (trace-cmd record -f, -F, -P) or an unmarked loss; who ran before {it|each} is wrong"
-            }
-            UnseenMigration => {
-                "{task that ran on another CPU than the one it|tasks that ran on another CPU than the one they} waited on, without a migration event"
-            }
-            UnseenWakeup => {
-                "{task|tasks} that ran after a sleep that no wakeup ended, or came when none had waited; how long {it|they} waited is unknown"
-            }
-            RunningElsewhere => {
-                "{task|tasks} switched in while another CPU was thought to run {it|them}; that CPU is unknown until its next event"
-            }
-            MigrateRunning => "{migration|migrations} of a task that runs; ignored",
-            MigrateOrigMismatch => {
-                "{migration|migrations} from another CPU than the one the task was thought to be on; the event was believed"
-            }
-            WakeupTargetCorrected => "{wakeup|wakeups} of a waiting task on another CPU than its queue; moved there",
-            UnseenExit => "process {number|numbers} used again without an exit having been seen",
-            UnseenQueue => {
-                "{time|times} a task was on the queue of a CPU without any event, one left out (trace-cmd record -M) or whose data are missing; how long it waited, whether it ran there, and who waited at the start is unknown"
-            }
-            UnseenDeparture => {
-                "{task|tasks} that waited on a CPU that became idle all the same, where events are missing: {it had left unseen, and is unknown until its|they had left unseen, and are unknown until their} next event"
-            }
-            EarlyWakeup => "{wakeup|wakeups} of a task that still ran; normal, nothing was counted",
-            CpuOffline => {
-                "{time|times} a CPU was offline: from the last event of its stopper, or the start of the trace, until its next event it counts as neither idle nor busy (no event tells of it; it is concluded from what the kernel does not record)"
-            }
-            FastWindow => {
-                "window whose past is known from its own events alone (--fast-window): tasks that waited all the while without an event are missing, and who descends from the traced command is not known"
-            }
-            LateStart => {
-                "{task|tasks} found late to have waited since the start; the pass was run again with what it learned"
+    /// The message with advice at its place.
+    #[must_use]
+    pub fn message_with(self, count: u64, advice: &str) -> String {
+        inflected(self.template, count).replacen('@', advice, 1)
+    }
+}
+
+impl PartialEq for Diagnostic {
+    fn eq(&self, other: &Diagnostic) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Diagnostic {}
+
+impl PartialOrd for Diagnostic {
+    fn partial_cmp(&self, other: &Diagnostic) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Diagnostic {
+    fn cmp(&self, other: &Diagnostic) -> Ordering {
+        self.rank.cmp(&other.rank).then_with(|| self.name.cmp(other.name))
+    }
+}
+
+impl Serialize for Diagnostic {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(self.name)
+    }
+}
+
+/// Defines an enum of kinds of findings. Each row is a variant, its place in lists, its name, its severity and its
+/// message, as [`Diagnostic::new`] takes them.
+#[macro_export]
+macro_rules! diagnostics {
+    (
+        $(#[$doc:meta])*
+        pub enum $issue:ident;
+        $($(#[$row_doc:meta])* $variant:ident = $rank:literal, $name:literal, $severity:ident, $template:literal;)*
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $issue {
+            $($(#[$row_doc])* $variant,)*
+        }
+
+        impl $issue {
+            /// All of them.
+            pub const ALL: &[$issue] = &[$($issue::$variant),*];
+
+            /// The kind of finding that it is.
+            pub const fn diagnostic(self) -> $crate::Diagnostic {
+                match self {
+                    $($issue::$variant => $crate::Diagnostic::new($rank, $name, $crate::Severity::$severity, $template),)*
+                }
             }
         }
-    }
 
-    /// Its name in JSON.
-    pub fn name(self) -> String {
-        serde_json::to_value(self).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
-    }
+        impl From<$issue> for $crate::Diagnostic {
+            fn from(issue: $issue) -> $crate::Diagnostic {
+                issue.diagnostic()
+            }
+        }
+
+        impl PartialEq<$issue> for $crate::Diagnostic {
+            fn eq(&self, issue: &$issue) -> bool {
+                *self == issue.diagnostic()
+            }
+        }
+    };
+}
+
+diagnostics! {
+    /// The findings that follow from the events themselves: contradictions between them, and missing ones.
+    pub enum EventIssue;
+    /// Places where events are missing.
+    EventsLost = 0, "events-lost", DataLoss,
+        "{place|places} where events are missing, overwritten by the kernel before they were read or damaged in the file; what ran there is unknown@";
+    /// Kinds of scheduler events that were not recorded.
+    MissingEvents = 28, "missing-events", DataLoss,
+        "{kind|kinds} of scheduler events that {was|were} not recorded; what depends on {it|them} is approximate@";
+    /// Switches away from another task than the current one.
+    SwitchPrevMismatch = 29, "switch-prev-mismatch", DataLoss,
+        "{switch|switches} away from another task than the one known to run: earlier ones were not recorded, by a filter@ or an unmarked loss; who ran before {it|each} is wrong";
+    /// Tasks that ran on another CPU than the one they waited on, without a migration.
+    UnseenMigration = 30, "unseen-migration", Repaired,
+        "{task that ran on another CPU than the one it|tasks that ran on another CPU than the one they} waited on, without a migration event";
+    /// Tasks that ran after a sleep without a wakeup.
+    UnseenWakeup = 31, "unseen-wakeup", Repaired,
+        "{task|tasks} that ran after a sleep that no wakeup ended, or came when none had waited; how long {it|they} waited is unknown";
+    /// Tasks switched in while another CPU seemed to run them.
+    RunningElsewhere = 32, "running-elsewhere", Repaired,
+        "{task|tasks} switched in while another CPU was thought to run {it|them}; that CPU is unknown until its next event";
+    /// Migrations of running tasks.
+    MigrateRunning = 33, "migrate-running", Repaired,
+        "{migration|migrations} of a task that runs; ignored";
+    /// Migrations from another CPU than the known one.
+    MigrateOrigMismatch = 34, "migrate-orig-mismatch", Repaired,
+        "{migration|migrations} from another CPU than the one the task was thought to be on; the event was believed";
+    /// Wakeups of waiting tasks on another CPU than their queue.
+    WakeupTargetCorrected = 35, "wakeup-target-corrected", Repaired,
+        "{wakeup|wakeups} of a waiting task on another CPU than its queue; moved there";
+    /// PIDs used again without an exit.
+    UnseenExit = 36, "unseen-exit", Repaired,
+        "process {number|numbers} used again without an exit having been seen";
+    /// Times at which a task was on the queue of a CPU without any event.
+    UnseenQueue = 37, "unseen-queue", DataLoss,
+        "{time|times} a task was on the queue of a CPU without any event, one left out@ or whose data are missing; how long it waited, whether it ran there, and who waited at the start is unknown";
+    /// Tasks that left the queue of a CPU without an event.
+    UnseenDeparture = 38, "unseen-departure", Repaired,
+        "{task|tasks} that waited on a CPU that became idle all the same, where events are missing: {it had left unseen, and is unknown until its|they had left unseen, and are unknown until their} next event";
+    /// Wakeups of tasks that still ran.
+    EarlyWakeup = 39, "early-wakeup", Note,
+        "{wakeup|wakeups} of a task that still ran; normal, nothing was counted";
+    /// Times at which a CPU was offline.
+    CpuOffline = 40, "cpu-offline", Note,
+        "{time|times} a CPU was offline: from the last event of its stopper, or the start of the trace, until its next event it counts as neither idle nor busy (no event tells of it; it is concluded from what the kernel does not record)";
+    /// Tasks found late to have waited since the start.
+    LateStart = 41, "late-start", Note,
+        "{task|tasks} found late to have waited since the start; the pass was run again with what it learned";
 }
 
 /// A text in which `{one|many}` stands for what depends on the number.
@@ -249,47 +196,48 @@ pub struct Diagnostics {
 
 impl Diagnostics {
     /// Counts one more.
-    pub fn add(&mut self, what: Diagnostic) {
+    pub fn add(&mut self, what: impl Into<Diagnostic>) {
         self.add_many(what, 1);
     }
 
     /// Counts `n` more; none leaves no trace.
-    pub fn add_many(&mut self, what: Diagnostic, n: u64) {
+    pub fn add_many(&mut self, what: impl Into<Diagnostic>, n: u64) {
         if n > 0 {
-            let count = self.counts.entry(what).or_default();
+            let count = self.counts.entry(what.into()).or_default();
             *count = count.saturating_add(n);
         }
     }
 
     /// Counts one more and, the first time, notes the place or the name.
-    pub fn add_at(&mut self, what: Diagnostic, place: impl FnOnce() -> String) {
+    pub fn add_at(&mut self, what: impl Into<Diagnostic>, place: impl FnOnce() -> String) {
         self.add_many_at(what, 1, place);
     }
 
     /// Counts `n` more and, the first time, notes the place or the names; none leaves no trace.
-    pub fn add_many_at(&mut self, what: Diagnostic, n: u64, place: impl FnOnce() -> String) {
+    pub fn add_many_at(&mut self, what: impl Into<Diagnostic>, n: u64, place: impl FnOnce() -> String) {
         if n > 0 {
+            let what = what.into();
             self.add_many(what, n);
             self.details.entry(what).or_insert_with(place);
         }
     }
 
     /// The first place, or the names, if they were noted.
-    pub fn detail(&self, what: Diagnostic) -> Option<&str> {
-        self.details.get(&what).map(String::as_str)
+    pub fn detail(&self, what: impl Into<Diagnostic>) -> Option<&str> {
+        self.details.get(&what.into()).map(String::as_str)
     }
 
-    /// How many were counted.
-    pub fn count(&self, what: Diagnostic) -> u64 {
-        self.counts.get(&what).copied().unwrap_or(0)
+    /// The count of one kind.
+    pub fn count(&self, what: impl Into<Diagnostic>) -> u64 {
+        self.counts.get(&what.into()).copied().unwrap_or(0)
     }
 
-    /// Whether there is nothing to say.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// All of them: what, how often, and the first place if one was noted.
+    /// All of them: the kind, the count, and the first place if one was noted.
     pub fn iter(&self) -> impl Iterator<Item = (Diagnostic, u64, Option<&str>)> {
         self.counts.iter().map(|(d, n)| (*d, *n, self.detail(*d)))
     }
@@ -305,38 +253,36 @@ impl Diagnostics {
     }
 }
 
-impl Serialize for Diagnostics {
-    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Row<'a> {
-            kind: Diagnostic,
-            severity: Severity,
-            count: u64,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            first: Option<&'a str>,
-            message: String,
-        }
-        s.collect_seq(self.iter().map(|(kind, count, first)| Row {
-            kind,
-            severity: kind.severity(),
-            count,
-            first,
-            message: kind.message(count),
-        }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn messages_agree_with_their_number() {
-        let (one, many) = (Diagnostic::CorruptPage.message(1), Diagnostic::CorruptPage.message(2));
-        assert_eq!(one, "page that is no valid ring-buffer page; skipped, and the time around it is unknown");
-        assert_eq!(many, "pages that are not valid ring-buffer pages; skipped, and the time around them is unknown");
+        let offline = EventIssue::RunningElsewhere.diagnostic();
+        assert!(offline.message(1).starts_with("task switched in while another CPU was thought to run it;"));
+        assert!(offline.message(2).starts_with("tasks switched in while another CPU was thought to run them;"));
         assert_eq!(inflected("plain", 1), "plain");
         assert_eq!(inflected("{a|b}{|s} c", 1), "a c");
         assert_eq!(inflected("{a|b}{|s} c", 0), "bs c");
+    }
+
+    #[test]
+    fn advice_has_its_place() {
+        let missing = EventIssue::MissingEvents.diagnostic();
+        assert!(missing.message(1).ends_with("what depends on it is approximate"), "{}", missing.message(1));
+        assert!(missing.message_with(2, ". Try").ends_with("what depends on them is approximate. Try"));
+    }
+
+    #[test]
+    fn findings_are_told_apart_and_in_order() {
+        let mut diagnostics = Diagnostics::default();
+        let other = Diagnostic::new(0, "other", Severity::Note, "{one|many}");
+        diagnostics.add(EventIssue::LateStart);
+        diagnostics.add_at(other, || "here".to_owned());
+        diagnostics.add_many(EventIssue::EventsLost, 2);
+        let found: Vec<_> = diagnostics.iter().map(|(what, count, _)| (what.name(), count)).collect();
+        assert_eq!(found, [("events-lost", 2), ("other", 1), ("late-start", 1)]);
+        assert_eq!((diagnostics.count(other), diagnostics.detail(other)), (1, Some("here")));
     }
 }

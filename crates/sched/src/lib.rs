@@ -47,7 +47,7 @@ pub use analysis::Analysis;
 pub use causes::{Cause, Causes, Migration};
 pub use chosen::{Chosen, Selected, Selection, TaskFilter};
 pub use chosen_cpus::ChosenCpus;
-pub use diag::{Diagnostic, Diagnostics, Severity};
+pub use diag::{Diagnostic, Diagnostics, EventIssue, Severity};
 pub use event::{Comm, Cpu, Dur, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 pub use lengths::Lengths;
 pub use pass::{EventSource, Outcome, Pass, Window};

@@ -374,7 +374,7 @@ impl<S: EventSource> Pass<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diag::Diagnostic;
+    use crate::diag::EventIssue;
     use crate::event::PrevState;
 
     /// The task that runs on CPU 0 when the window begins.
@@ -561,7 +561,7 @@ mod tests {
             let mut source = Batches(&events, 0);
             let pass = Pass::over(&mut source).window(Window { from: None, to });
             let outcome = pass.run(|| Waiting(0)).unwrap_or_else(|never| match never {});
-            (outcome.output, outcome.diagnostics.count(Diagnostic::LateStart), source.1)
+            (outcome.output, outcome.diagnostics.count(EventIssue::LateStart), source.1)
         };
         assert_eq!(found(3_000, None), (2, 0, 2), "the prologue and the pass");
         assert_eq!(found(40_000, None), (2, 0, 4), "each once more");

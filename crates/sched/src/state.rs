@@ -33,7 +33,7 @@
 //! then is `Unknown`. The task that runs at first is known by number; the name, which decides what it counts as, comes with the
 //! switch that ends that, and likewise goes into the [`Start`] of the pass ([`SchedState::named`]).
 
-use crate::diag::{Diagnostic, Diagnostics};
+use crate::diag::{Diagnostics, EventIssue};
 use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use crate::lineage::{Kin, Lineage};
 use crate::span::{CpuSpan, Current, Span, TaskState};
@@ -194,7 +194,7 @@ impl SchedState {
     }
 
     /// How often a rule for contradictions was used.
-    pub fn repaired(&self, what: Diagnostic) -> u64 {
+    pub fn repaired(&self, what: EventIssue) -> u64 {
         self.repairs.count(what)
     }
 
@@ -281,7 +281,7 @@ impl SchedState {
         self.tasks.bury();
     }
 
-    fn repair(&mut self, what: Diagnostic) {
+    fn repair(&mut self, what: EventIssue) {
         self.repairs.add(what);
     }
 
@@ -373,7 +373,7 @@ impl SchedState {
         if let TaskState::Running(other) = state
             && other != cpu
         {
-            self.repair(Diagnostic::RunningElsewhere);
+            self.repair(EventIssue::RunningElsewhere);
             self.set_current(other, Current::Unknown, None, Comm::EMPTY, ts);
         }
         // A sleeping task must have been woken unseen; a task running elsewhere must have left this CPU.
@@ -520,7 +520,7 @@ impl SchedState {
     #[cold]
     #[inline(never)]
     fn go_on_from(&mut self, cpu: Cpu, prev: Pid) {
-        self.repair(Diagnostic::SwitchPrevMismatch);
+        self.repair(EventIssue::SwitchPrevMismatch);
         if let Some(old) = self.cpus[cpu.index()].running {
             self.turn_out(old, TaskState::Unknown, self.now);
         }
@@ -539,10 +539,10 @@ impl SchedState {
         self.rename(slot, next);
         let Task { state, undecided, .. } = *self.tasks.entry(slot);
         match (state, undecided) {
-            (TaskState::Waiting(other), _) if other != cpu => self.repair(Diagnostic::UnseenMigration),
+            (TaskState::Waiting(other), _) if other != cpu => self.repair(EventIssue::UnseenMigration),
             (TaskState::Blocked(_) | TaskState::Unknown, Some((orig, emptied))) => self.come(next, orig, emptied),
             (TaskState::Blocked(_), None) if self.by_wakings => self.place_late(slot, cpu),
-            (TaskState::Blocked(_), None) if !self.without_wakeups => self.repair(Diagnostic::UnseenWakeup),
+            (TaskState::Blocked(_), None) if !self.without_wakeups => self.repair(EventIssue::UnseenWakeup),
             _ => {}
         }
         slot
@@ -550,7 +550,7 @@ impl SchedState {
 
     fn wakeup_new(&mut self, task: TaskRef, target: Cpu) {
         if let Some(old) = self.tasks.find(task.pid) {
-            self.repair(Diagnostic::UnseenExit);
+            self.repair(EventIssue::UnseenExit);
             self.end(old);
         }
         let slot = self.birth(task, TaskState::Unknown, self.now);
@@ -570,11 +570,11 @@ impl SchedState {
         match entry.state {
             TaskState::Waiting(cpu) => {
                 if cpu != orig {
-                    self.repair(Diagnostic::MigrateOrigMismatch);
+                    self.repair(EventIssue::MigrateOrigMismatch);
                 }
                 self.enter(slot, TaskState::Waiting(dest), self.now);
             }
-            TaskState::Running(_) => self.repair(Diagnostic::MigrateRunning),
+            TaskState::Running(_) => self.repair(EventIssue::MigrateRunning),
             TaskState::Blocked(_) if self.placed => self.enter(slot, TaskState::Waiting(dest), self.now),
             TaskState::Blocked(_) => {
                 entry.state = TaskState::Blocked(dest);

@@ -16,6 +16,7 @@ pub(crate) struct Document<'d, R> {
     clock: String,
     #[serde(flatten)]
     report: &'d R,
+    #[serde(serialize_with = "warnings::rows")]
     trust: &'d Diagnostics,
 }
 

@@ -4,9 +4,10 @@ use crate::args::repeatable;
 use crate::session::Session;
 use dat2graph::LaneReport;
 use sched::topology::format_cpu_list;
-use sched::{Diagnostic, Diagnostics, Dur};
+use sched::{Diagnostics, Dur, EventIssue};
 use timeline::Sheet;
 use timeline::page::Heading;
+use tracedat::FileIssue;
 
 /// What is missing from the part that is shown.
 pub(crate) struct Loss {
@@ -35,7 +36,7 @@ impl Session {
     /// What surrounds a figure that does not show where events were lost: it says that some were.
     pub(crate) fn general_heading(&self, diagnostics: &Diagnostics) -> Heading {
         let mut warnings = general_warnings(self, diagnostics);
-        let gaps = diagnostics.count(Diagnostic::EventsLost);
+        let gaps = diagnostics.count(EventIssue::EventsLost);
         if gaps > 0 {
             warnings.insert(0, format!("Events were lost in {}: what happened there is missing.", places(gaps)));
         }
@@ -94,30 +95,30 @@ pub(crate) fn warnings(session: &Session, loss: &Loss, diagnostics: &Diagnostics
 /// The same but for the losses that have a place.
 pub(crate) fn general_warnings(session: &Session, diagnostics: &Diagnostics) -> Vec<String> {
     let mut warnings = Vec::new();
-    let dropped = diagnostics.count(Diagnostic::EventsDroppedUnmarked);
+    let dropped = diagnostics.count(FileIssue::EventsDroppedUnmarked);
     if dropped > 0 {
         warnings.push(format!(
             "{dropped} events that the recorder counted are missing without a mark: some of what is shown may be wrong."
         ));
     }
-    if diagnostics.count(Diagnostic::TruncatedData) > 0 {
+    if diagnostics.count(FileIssue::TruncatedData) > 0 {
         warnings.push("The file was cut: what precedes the cut is shown.".into());
     }
-    if diagnostics.count(Diagnostic::OverlappingData) > 0 {
+    if diagnostics.count(FileIssue::OverlappingData) > 0 {
         warnings.push("The file's table of CPUs is damaged: the data of some are missing.".into());
     }
-    if let Some(cpus) = diagnostics.detail(Diagnostic::ClocksApart) {
+    if let Some(cpus) = diagnostics.detail(FileIssue::ClocksApart) {
         warnings.push(format!(
             "The clocks of CPUs {cpus} are not in step with the others: the order of events between CPUs is unknown."
         ));
     }
-    if let Some(names) = diagnostics.detail(Diagnostic::MissingEvents) {
+    if let Some(names) = diagnostics.detail(EventIssue::MissingEvents) {
         warnings.push(format!("Not recorded: {names}. Who waited where is known in part."));
     }
-    if diagnostics.count(Diagnostic::SwitchPrevMismatch) > 0 {
+    if diagnostics.count(EventIssue::SwitchPrevMismatch) > 0 {
         warnings.push("Switches were not recorded, by a filter perhaps: who ran is known in part.".into());
     }
-    if diagnostics.count(Diagnostic::FastWindow) > 0 {
+    if diagnostics.count(FileIssue::FastWindow) > 0 {
         warnings.push(
             "Read from shortly before the window on (--fast-window): tasks that waited unseen are missing.".into(),
         );

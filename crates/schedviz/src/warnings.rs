@@ -1,9 +1,11 @@
-//! What was wrong with a trace, said where it can be seen.
+//! The findings about a trace: warnings on standard error, and rows in JSON.
 
 use crate::args::ReadArgs;
-use sched::{Diagnostic, Diagnostics, Severity};
+use sched::{Diagnostic, Diagnostics, EventIssue, Severity};
+use serde::{Serialize, Serializer};
+use std::borrow::Borrow;
 use std::io::IsTerminal;
-use tracedat::Trace;
+use tracedat::{FileIssue, Trace};
 
 /// Prints what is worth a warning to standard error: losses and repairs, one line each.
 pub(crate) fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {
@@ -28,30 +30,70 @@ pub(crate) fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &Rea
         };
         let word = if colored { format!("{escape}{word}\x1b[0m") } else { word.to_owned() };
         // What `info` says of the same, it tells itself.
-        let more = if what == Diagnostic::MissingEvents { "; schedviz info tells what depends on them" } else { "" };
+        let more = if what == EventIssue::MissingEvents { "; schedviz info tells what depends on them" } else { "" };
         let of = trace.map_or(String::new(), |name| format!("{name}: "));
         read.message(&format!("{of}{word}: {}{more}", line(what, count, first)));
     }
 }
 
+/// Advice that names options, which has its place in the message.
+const ADVICE: [(Diagnostic, &str); 10] = [
+    (EventIssue::EventsLost.diagnostic(), ". Record with larger buffers (trace-cmd record -b)"),
+    (FileIssue::EventsDroppedUnmarked.diagnostic(), " (trace-cmd record -m)"),
+    (FileIssue::DuplicateEvents.diagnostic(), ". Choose with --buffer"),
+    (FileIssue::OtherClock.diagnostic(), ". Choose with --buffer"),
+    (FileIssue::ClocksApart.diagnostic(), ". Record with -C mono"),
+    (FileIssue::TimeBackwards.diagnostic(), ": record with -C mono"),
+    (EventIssue::MissingEvents.diagnostic(), ". Record with trace-cmd record -e sched"),
+    (EventIssue::SwitchPrevMismatch.diagnostic(), " (trace-cmd record -f, -F, -P)"),
+    (EventIssue::UnseenQueue.diagnostic(), " (trace-cmd record -M)"),
+    (FileIssue::FastWindow.diagnostic(), " (--fast-window)"),
+];
+
+/// The message of a finding, with advice.
+fn message(what: Diagnostic, count: u64) -> String {
+    let advice = ADVICE.iter().find(|(of, _)| *of == what).map_or("", |(_, advice)| advice);
+    what.message_with(count, advice)
+}
+
+/// Writes findings as JSON has them.
+pub(crate) fn rows<S: Serializer>(found: &impl Borrow<Diagnostics>, s: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Row<'a> {
+        kind: Diagnostic,
+        severity: Severity,
+        count: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first: Option<&'a str>,
+        message: String,
+    }
+    s.collect_seq(found.borrow().iter().map(|(kind, count, first)| Row {
+        kind,
+        severity: kind.severity(),
+        count,
+        first,
+        message: message(kind, count),
+    }))
+}
+
 /// Events that the recorder counted but that are missing without a mark, in percent of all it counted.
 pub(crate) fn unwritten_percent(trace: &Trace, diagnostics: &Diagnostics) -> f64 {
-    let unwritten = diagnostics.count(Diagnostic::EventsDroppedUnmarked);
+    let unwritten = diagnostics.count(FileIssue::EventsDroppedUnmarked);
     100.0 * unwritten as f64 / trace.recorded().max(unwritten).max(1) as f64
 }
 
 /// A diagnostic in a line.
 pub(crate) fn line(what: Diagnostic, count: u64, first: Option<&str>) -> String {
-    let place = match (what, first) {
-        (_, None) => String::new(),
-        // There is no other, or those are names.
-        (Diagnostic::ClocksApart, Some(cpu)) if count == 1 => format!(" [CPU {cpu}]"),
-        (_, Some(place)) if count == 1 => format!(" [{place}]"),
-        (Diagnostic::ClocksApart, Some(cpus)) => format!(" [CPUs {cpus}]"),
-        (Diagnostic::MissingEvents | Diagnostic::FastWindow, Some(names)) => format!(" [{names}]"),
-        (_, Some(place)) => format!(" [first: {place}]"),
+    let are_names = what == EventIssue::MissingEvents || what == FileIssue::FastWindow;
+    let place = match first {
+        None => String::new(),
+        Some(cpu) if what == FileIssue::ClocksApart && count == 1 => format!(" [CPU {cpu}]"),
+        Some(cpus) if what == FileIssue::ClocksApart => format!(" [CPUs {cpus}]"),
+        // There is no other place, or it is a list of names.
+        Some(place) if count == 1 || are_names => format!(" [{place}]"),
+        Some(place) => format!(" [first: {place}]"),
     };
-    format!("{} {}{place}", grouped(count), what.message(count))
+    format!("{} {}{place}", grouped(count), message(what, count))
 }
 
 /// Digits in groups of three.
@@ -65,4 +107,23 @@ pub(crate) fn grouped(n: u64) -> String {
         out.push(c);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_is_in_every_message_that_has_a_place_for_it() {
+        let files = FileIssue::ALL.iter().map(|issue| issue.diagnostic());
+        for what in EventIssue::ALL.iter().map(|issue| issue.diagnostic()).chain(files) {
+            let has_place = what.message_with(2, "PLACE").contains("PLACE");
+            assert_eq!(has_place, ADVICE.iter().any(|(of, _)| *of == what), "{}", what.name());
+            assert!(!message(what, 2).contains(['@', '{', '|', '}']), "{}", message(what, 2));
+        }
+        let backwards = message(FileIssue::TimeBackwards.into(), 1);
+        assert!(backwards.ends_with("moved to its time. The clock stepped back: record with -C mono"), "{backwards}");
+        let unseen = message(EventIssue::UnseenQueue.into(), 1);
+        assert!(unseen.contains("one left out (trace-cmd record -M) or whose data are missing;"), "{unseen}");
+    }
 }

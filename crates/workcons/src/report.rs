@@ -5,7 +5,7 @@ use crate::strips::Strip;
 use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::topology::{Distance, shorten_cpu_list};
-use sched::{Cpu, Diagnostic, Dur, SchedState, Topology, Tracepoint, Ts};
+use sched::{Cpu, Dur, EventIssue, SchedState, Topology, Tracepoint, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::text::{CASES, Detail, case, case_head, paragraph};
@@ -310,8 +310,8 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
             unknown_percent: percent(integrals.unknown, whole.cpu_time),
             gaps,
             missing_events: state.missing(),
-            unseen_queues: state.repaired(Diagnostic::UnseenQueue),
-            unseen_switches: state.repaired(Diagnostic::SwitchPrevMismatch),
+            unseen_queues: state.repaired(EventIssue::UnseenQueue),
+            unseen_switches: state.repaired(EventIssue::SwitchPrevMismatch),
             clocks_apart: 0,
             unwritten_percent: 0.0,
         },

@@ -1,8 +1,9 @@
 //! What holds between the units of a CPU: they decode independently of one another, and are joined here.
 
+use crate::issue::FileIssue;
 use crate::ring::page::Loss;
 use crate::ring::unit::{CpuPages, Marked, Unit, join_losses};
-use sched::{Cpu, Diagnostic, Diagnostics, Pid, Severity, Ts};
+use sched::{Cpu, Diagnostics, Pid, Severity, Ts};
 
 /// Something with a time that a CPU recorded.
 pub(crate) trait Timed: Clone + Send + Sync {
@@ -97,7 +98,7 @@ impl<'p> Seam<'p> {
             backwards = backwards.saturating_add(1);
         }
         if self.started {
-            diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
+            diagnostics.add_many(FileIssue::TimeBackwards, backwards);
         }
         self.started = true;
         self.frontier = last.max(before);

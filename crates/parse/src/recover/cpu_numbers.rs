@@ -6,9 +6,10 @@
 
 use crate::file::header::Options;
 use crate::file::source::Source;
+use crate::issue::FileIssue;
 use crate::recover::cpu_table::idle_cpu;
 use crate::ring::unit::CpuPages;
-use sched::{Cpu, Diagnostic, Diagnostics};
+use sched::{Cpu, Diagnostics};
 use std::collections::BTreeSet;
 
 /// So many units of a CPU are searched for its idle task.
@@ -27,7 +28,7 @@ pub(crate) fn settle(source: &Source, options: &Options, lanes: &mut [CpuPages],
     let Some(numbers) = numbers(&told) else { return };
     for (pages, number) in lanes.iter_mut().zip(numbers) {
         if pages.cpu.0 != number {
-            diagnostics.add_at(Diagnostic::MisnumberedCpu, || format!("CPU {number} stood as {}", pages.cpu));
+            diagnostics.add_at(FileIssue::MisnumberedCpu, || format!("CPU {number} stood as {}", pages.cpu));
             pages.cpu = Cpu(number);
         }
     }

@@ -11,10 +11,11 @@ use crate::file::chunk::{self, Chunks, Codec};
 use crate::file::header::{CpuData, Untabled};
 use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
+use crate::issue::FileIssue;
 use crate::limits;
 use crate::ring::page::Page;
 use sched::topology::format_cpu_list;
-use sched::{Cpu, Diagnostic, Diagnostics};
+use sched::{Cpu, Diagnostics};
 use std::ops::Range;
 
 /// Data begin at a multiple of this, or of the machine's larger pages.
@@ -46,11 +47,11 @@ pub(crate) fn find(
         None => plain(source, untabled, layout),
     };
     let (rows, presumed) = number(&runs);
-    diagnostics.add_many(Diagnostic::BadCpu, runs.len().saturating_sub(rows.len()) as u64);
+    diagnostics.add_many(FileIssue::BadCpu, runs.len().saturating_sub(rows.len()) as u64);
     for row in rows.iter().filter(|row| row.is_cut) {
-        diagnostics.add_at(Diagnostic::TruncatedData, || format!("CPU {}", row.cpu));
+        diagnostics.add_at(FileIssue::TruncatedData, || format!("CPU {}", row.cpu));
     }
-    diagnostics.add_at(Diagnostic::LostTable, || {
+    diagnostics.add_at(FileIssue::LostTable, || {
         let found: Vec<Cpu> = rows.iter().map(|row| Cpu(row.cpu)).collect();
         let presumed = match presumed.as_slice() {
             [] => String::new(),

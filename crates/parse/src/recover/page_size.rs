@@ -6,9 +6,10 @@
 
 use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
+use crate::issue::FileIssue;
 use crate::ring::page::Page;
 use crate::ring::unit::CpuPages;
-use sched::{Diagnostic, Diagnostics};
+use sched::Diagnostics;
 
 const SMALLEST: usize = 4096;
 const LARGEST: usize = 1 << 20;
@@ -37,11 +38,11 @@ pub(crate) fn settle(source: &Source, lanes: &mut [CpuPages], diagnostics: &mut 
         });
     }
     let size = if votes.smaller > 0 && votes.as_labelled == 0 {
-        diagnostics.add_at(Diagnostic::SmallerStride, || format!("{} instead of {}", SMALLEST, layout.size));
+        diagnostics.add_at(FileIssue::SmallerStride, || format!("{} instead of {}", SMALLEST, layout.size));
         SMALLEST
     } else if let (0, Some(doublings)) = (votes.as_labelled, votes.larger.iter().max()) {
         let size = layout.size.wrapping_shl(*doublings as u32);
-        diagnostics.add_at(Diagnostic::LargerStride, || format!("{size} instead of {}", layout.size));
+        diagnostics.add_at(FileIssue::LargerStride, || format!("{size} instead of {}", layout.size));
         size
     } else {
         return;

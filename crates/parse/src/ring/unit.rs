@@ -7,8 +7,9 @@ use crate::bytes::Endian;
 use crate::file::chunk::{self, Chunk, Codec};
 use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
+use crate::issue::FileIssue;
 use crate::ring::page::{Loss, Page, Raw};
-use sched::{Cpu, Diagnostic, Diagnostics, Pid, Ts};
+use sched::{Cpu, Diagnostics, Pid, Ts};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
@@ -70,7 +71,7 @@ pub(crate) enum Store {
 /// Notes so many events that the recorder counted on a CPU, but that are not in the file.
 pub(crate) fn note_unwritten(cpu: u32, events: u64, diagnostics: &mut Diagnostics) {
     let place = || format!("{events} of CPU {cpu} are not in the file");
-    diagnostics.add_many_at(Diagnostic::EventsDroppedUnmarked, events, place);
+    diagnostics.add_many_at(FileIssue::EventsDroppedUnmarked, events, place);
 }
 
 impl CpuPages {
@@ -156,18 +157,18 @@ impl CpuPages {
         source: &'u Source,
         unit: usize,
         buffer: &'u mut Vec<u8>,
-    ) -> Result<&'u [u8], Diagnostic> {
+    ) -> Result<&'u [u8], FileIssue> {
         let place = self.place(unit);
         let Store::Chunks { codec, chunks } = &self.store else {
             // The file has become shorter since it was opened, or the disk fails.
-            return source.read(&place, buffer).ok_or(Diagnostic::TruncatedData);
+            return source.read(&place, buffer).ok_or(FileIssue::TruncatedData);
         };
-        let (codec, chunk) = codec.zip(chunks.get(unit)).ok_or(Diagnostic::CorruptChunk)?;
+        let (codec, chunk) = codec.zip(chunks.get(unit)).ok_or(FileIssue::CorruptChunk)?;
         COMPRESSED.with_borrow_mut(|compressed| {
-            let bytes = source.read(&place, compressed).ok_or(Diagnostic::TruncatedData)?;
-            chunk::decompress(codec, bytes, chunk.size as usize, buffer).ok_or(Diagnostic::CorruptChunk)
+            let bytes = source.read(&place, compressed).ok_or(FileIssue::TruncatedData)?;
+            chunk::decompress(codec, bytes, chunk.size as usize, buffer).ok_or(FileIssue::CorruptChunk)
         })?;
-        chunk.piece(buffer).ok_or(Diagnostic::CorruptChunk)
+        chunk.piece(buffer).ok_or(FileIssue::CorruptChunk)
     }
 
     /// The same, in a buffer of the thread.
@@ -176,7 +177,7 @@ impl CpuPages {
         &self,
         source: &Source,
         unit: usize,
-        work: impl FnOnce(Result<&[u8], Diagnostic>) -> R,
+        work: impl FnOnce(Result<&[u8], FileIssue>) -> R,
     ) -> R {
         let mut buffer = BYTES.take();
         let result = work(self.load(source, unit, &mut buffer));
@@ -210,9 +211,9 @@ pub(crate) trait Visitor {
     /// Records are missing between the last one and the next.
     fn gap(&mut self, loss: Loss);
     /// Something is wrong.
-    fn damage(&mut self, what: Diagnostic);
+    fn damage(&mut self, what: FileIssue);
     /// Something is wrong, and nobody knows how many records are missing for that.
-    fn miss(&mut self, what: Diagnostic) {
+    fn miss(&mut self, what: FileIssue) {
         self.damage(what);
         self.gap(Loss { count: None });
     }
@@ -238,7 +239,7 @@ fn walk_as<const BIG: bool>(bytes: &[u8], layout: &PageLayout, visitor: &mut imp
             // A page that the end of the file cuts is no corruption; the cut has been reported.
             Err(_) if page.len() < layout.size => continue,
             Err(_) => {
-                visitor.miss(Diagnostic::CorruptPage);
+                visitor.miss(FileIssue::CorruptPage);
                 continue;
             }
         };
@@ -254,7 +255,7 @@ fn walk_as<const BIG: bool>(bytes: &[u8], layout: &PageLayout, visitor: &mut imp
                 Ok(Some(raw)) => visitor.record(&raw),
                 Ok(None) => break,
                 Err(_) => {
-                    visitor.miss(Diagnostic::CorruptRecord);
+                    visitor.miss(FileIssue::CorruptRecord);
                     break;
                 }
             }

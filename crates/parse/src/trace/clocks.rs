@@ -1,8 +1,9 @@
 //! Buffers and CPUs whose clock is another than that of the rest of the recording.
 
 use super::Trace;
+use crate::issue::FileIssue;
 use sched::topology::format_cpu_list;
-use sched::{Cpu, Diagnostic, Dur, Tracepoint, Ts};
+use sched::{Cpu, Dur, Tracepoint, Ts};
 
 /// Buffers that are further apart are not of one clock: `x86-tsc` and `local` are ages apart.
 const BUFFERS_APART: Dur = Dur(3_600_000_000_000);
@@ -28,7 +29,7 @@ impl Trace {
         let apart = |s: &(Ts, Ts)| s.0 > to.after(BUFFERS_APART) || from > s.1.after(BUFFERS_APART);
         for (buffer, _) in spans.iter().filter(|(_, s)| s.as_ref().is_some_and(apart)) {
             let name = self.header.buffers.get(*buffer).map_or(String::new(), |b| b.name.clone());
-            self.diagnostics.add_at(Diagnostic::OtherClock, || name);
+            self.diagnostics.add_at(FileIssue::OtherClock, || name);
             self.selected.retain(|b| b != buffer);
         }
     }
@@ -43,7 +44,7 @@ impl Trace {
         let apart = apart(spans);
         if !apart.is_empty() && self.has(Tracepoint::Switch) {
             let count = apart.len() as u64;
-            self.diagnostics.add_many_at(Diagnostic::ClocksApart, count, || format_cpu_list(&apart));
+            self.diagnostics.add_many_at(FileIssue::ClocksApart, count, || format_cpu_list(&apart));
         }
     }
 }

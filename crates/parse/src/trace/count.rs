@@ -1,11 +1,12 @@
 //! Counting every event of a trace without decoding any: the walk over the pages, and no more.
 
 use crate::decode::plan::CommonAt;
+use crate::issue::FileIssue;
 use crate::parallel::parallel;
 use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{CpuPages, Marked, Visitor, join_losses};
 use crate::trace::Trace;
-use sched::{Cpu, Diagnostic, Diagnostics, Dur, Ts};
+use sched::{Cpu, Diagnostics, Dur, EventIssue, Ts};
 use serde::Serialize;
 
 /// How often an event occurs.
@@ -83,7 +84,7 @@ struct Tally {
     first: Option<u64>,
     /// The time of its last event, where it has a first one.
     last: u64,
-    damages: Vec<Diagnostic>,
+    damages: Vec<FileIssue>,
 }
 
 struct Counter<'c> {
@@ -114,7 +115,7 @@ impl Visitor for Counter<'_> {
         self.tally.pending = Some(join_losses(self.tally.pending.take(), loss));
     }
 
-    fn damage(&mut self, what: Diagnostic) {
+    fn damage(&mut self, what: FileIssue) {
         self.tally.damages.push(what);
     }
 }
@@ -240,7 +241,7 @@ impl Trace {
             }
         }
         for cpu in counts.buffers.iter().flat_map(|b| &b.cpus) {
-            counts.diagnostics.add_many(Diagnostic::EventsLost, cpu.gaps);
+            counts.diagnostics.add_many(EventIssue::EventsLost, cpu.gaps);
         }
         for (index, (buffer, lanes)) in counts.buffers.iter_mut().zip(self.lanes()).enumerate() {
             for (counted, pages) in buffer.cpus.iter_mut().zip(lanes) {

@@ -4,12 +4,13 @@ use super::Trace;
 use super::events::skip_of;
 use crate::decode::plan::{Plan, Want};
 use crate::error::Error;
+use crate::issue::FileIssue;
 use crate::merge::unit_boundary::Seam;
 use crate::parallel::parallel;
 use crate::ring::page::{Loss, Page, Raw};
 use crate::ring::unit::{CpuPages, Visitor, walk};
 use sched::pass::FirstEvent;
-use sched::{Cpu, Current, Diagnostic, Diagnostics, SchedEvent, Tracepoint, Ts};
+use sched::{Cpu, Current, Diagnostics, SchedEvent, Tracepoint, Ts};
 use std::ops::ControlFlow;
 
 /// What a reader of single CPUs needs: compiled once, used by all of them.
@@ -83,7 +84,7 @@ impl Visitor for Ends<'_> {
         (self.lost, self.stacks) = (true, false);
     }
 
-    fn damage(&mut self, _: Diagnostic) {}
+    fn damage(&mut self, _: FileIssue) {}
 }
 
 impl Trace {

@@ -9,6 +9,7 @@ use crate::decode::plan::{Oddities, Plan, Want};
 use crate::decode::prev_state::{Evidence, States};
 use crate::decode::rt_lock_sleep::{LockSleeps, Search};
 use crate::error::Error;
+use crate::issue::FileIssue;
 use crate::merge;
 use crate::merge::unit_boundary::Timed;
 use crate::parallel::parallel;
@@ -16,7 +17,7 @@ use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{CpuPages, Unit, Visitor, join_losses};
 use rustc_hash::FxHashMap;
 use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
-use sched::{Comm, Cpu, Diagnostic, Diagnostics, EventSource, Kind, Pid, SchedEvent, Tracepoint, Ts};
+use sched::{Comm, Cpu, Diagnostics, EventSource, Kind, Pid, SchedEvent, Tracepoint, Ts};
 use std::ops::ControlFlow;
 
 mod near;
@@ -106,7 +107,7 @@ impl Visitor for Decoder<'_> {
         }
     }
 
-    fn damage(&mut self, what: Diagnostic) {
+    fn damage(&mut self, what: FileIssue) {
         let cpu = self.cpu;
         self.unit.diagnostics.add_at(what, || format!("CPU {cpu}"));
     }
@@ -205,11 +206,11 @@ impl Trace {
         let Decoder { mut unit, last, watch, odd, backwards, out_of_range, .. } = decoder;
         unit.last = (unit.records > 0).then_some(last);
         unit.stopper = watch.stopper();
-        unit.diagnostics.add_many(Diagnostic::TimeBackwards, backwards);
-        unit.diagnostics.add_many(Diagnostic::TimeOutOfRange, out_of_range);
-        unit.diagnostics.add_many(Diagnostic::UnknownState, odd.unknown_states);
-        unit.diagnostics.add_many(Diagnostic::BadCpu, odd.bad_cpus);
-        unit.diagnostics.add_many(Diagnostic::CorruptRecord, odd.short_records.saturating_sub(odd.bad_cpus));
+        unit.diagnostics.add_many(FileIssue::TimeBackwards, backwards);
+        unit.diagnostics.add_many(FileIssue::TimeOutOfRange, out_of_range);
+        unit.diagnostics.add_many(FileIssue::UnknownState, odd.unknown_states);
+        unit.diagnostics.add_many(FileIssue::BadCpu, odd.bad_cpus);
+        unit.diagnostics.add_many(FileIssue::CorruptRecord, odd.short_records.saturating_sub(odd.bad_cpus));
         unit
     }
 
@@ -253,7 +254,7 @@ impl Trace {
                     *slot = true;
                 }
                 let n = counts.buffers.get(*buffer).map_or(0, |c| c.of(format.id));
-                diagnostics.add_many(Diagnostic::DuplicateEvents, n);
+                diagnostics.add_many(FileIssue::DuplicateEvents, n);
             }
         }
         skip
@@ -306,7 +307,7 @@ impl Visitor for Sampler<'_> {
 
     fn gap(&mut self, _: Loss) {}
 
-    fn damage(&mut self, _: Diagnostic) {}
+    fn damage(&mut self, _: FileIssue) {}
 }
 
 struct Finder {
@@ -322,7 +323,7 @@ impl Visitor for Finder {
 
     fn gap(&mut self, _: Loss) {}
 
-    fn damage(&mut self, _: Diagnostic) {}
+    fn damage(&mut self, _: FileIssue) {}
 }
 
 /// Of a buffer, the event numbers that come from another.
@@ -435,7 +436,7 @@ impl EventSource for EventStream<'_> {
         all.merge(&self.read);
         if let Some(begin) = self.begin {
             let start = self.trace.start().unwrap_or_default();
-            all.add_at(Diagnostic::FastWindow, || format!("read from {:.6} s on", begin.since(start).seconds()));
+            all.add_at(FileIssue::FastWindow, || format!("read from {:.6} s on", begin.since(start).seconds()));
         }
         all
     }
@@ -476,7 +477,7 @@ impl<'t> EventStream<'t> {
         };
         self.read(&lanes, &mut look, &mut [])?;
         let sleeps = search.finish();
-        self.found.add_many(Diagnostic::LockSleep, sleeps.number());
+        self.found.add_many(FileIssue::LockSleep, sleeps.number());
         self.sleeps = Some(sleeps);
         Ok(())
     }
@@ -498,7 +499,7 @@ impl<'t> EventStream<'t> {
             trace.decode(task.pages, task.unit, &self.plan, skip_of(&self.skip, task.buffer), task.space)
         };
         self.read = merge::merge(lanes, start, trace.budget(), trace.pool(), decode, first, others);
-        self.steps_back |= self.read.count(Diagnostic::TimeBackwards) > 0;
+        self.steps_back |= self.read.count(FileIssue::TimeBackwards) > 0;
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ use crate::file::header::{BufferHeader, BufferInfo, CpuStat, Header, Version};
 use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
 use crate::file::time_shift::TimeShift;
+use crate::issue::FileIssue;
 use crate::limits;
 use crate::parallel::{Pool, parallel};
 use crate::recover::{cpu_numbers, cpu_table, page_size};
@@ -18,7 +19,7 @@ use crate::ring::unit::{self, CpuPages, Store};
 use crate::text::symbols::{self, Symbols};
 use rustc_hash::{FxHashMap, FxHashSet};
 use sched::pass::FirstEvent;
-use sched::{Comm, Cpu, Diagnostic, Diagnostics, Pid, Severity, Tracepoint, Ts};
+use sched::{Comm, Cpu, Diagnostics, Pid, Severity, Tracepoint, Ts};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -166,7 +167,7 @@ impl Trace {
             if let std::collections::hash_map::Entry::Vacant(e) = by_id.entry(format.id) {
                 e.insert(index);
             } else {
-                diagnostics.add_at(Diagnostic::DuplicateFormat, || format!("{}:{}", format.system, format.name));
+                diagnostics.add_at(FileIssue::DuplicateFormat, || format!("{}:{}", format.system, format.name));
             }
         }
         let mut lanes = Vec::new();
@@ -237,7 +238,7 @@ impl Trace {
             let buffer = buffers.get(index);
             if self.options.clock.is_none() && buffer.is_some_and(|b| b.clock != label) {
                 let name = buffer.map_or("", |b| &b.name);
-                self.diagnostics.add_at(Diagnostic::OtherClock, || name.to_owned());
+                self.diagnostics.add_at(FileIssue::OtherClock, || name.to_owned());
             } else {
                 self.selected.push(index);
             }
@@ -261,7 +262,7 @@ impl Trace {
             buffers.flat_map(|(buffer, lanes)| lanes.iter().map(|pages| (buffer.name.as_str(), pages.cpu.0))).collect();
         for stat in &self.header.options.stats {
             let dropped = stat.dropped.saturating_add(stat.commit_overrun);
-            self.diagnostics.add_many(Diagnostic::EventsDroppedUnmarked, dropped);
+            self.diagnostics.add_many(FileIssue::EventsDroppedUnmarked, dropped);
             if is_whole && !with_data.contains(&(stat.buffer.as_str(), stat.cpu)) {
                 let events = stat.recorded.unwrap_or(0).saturating_add(stat.overrun);
                 unit::note_unwritten(stat.cpu, events, &mut self.diagnostics);
@@ -331,7 +332,7 @@ impl Trace {
 
     /// The error for a trace without events, with the reason if that is a limit.
     pub fn no_events(&self) -> Error {
-        let beyond = self.diagnostics.iter().find(|(what, ..)| *what == Diagnostic::BeyondLimit);
+        let beyond = self.diagnostics.iter().find(|(what, ..)| *what == FileIssue::BeyondLimit);
         let why = beyond.map(|(what, count, first)| {
             let first = first.map_or_else(String::new, |first| format!(" [{first}]"));
             format!("{count} {}{first}", what.message(count))
@@ -584,7 +585,7 @@ fn cpu_pages(
                 found.bound(expansion);
                 if found.cut {
                     is_cut = true;
-                    let what = if found.beyond { Diagnostic::BeyondLimit } else { Diagnostic::TruncatedData };
+                    let what = if found.beyond { FileIssue::BeyondLimit } else { FileIssue::TruncatedData };
                     diagnostics.add_at(what, || format!("CPU {}, its compressed chunks", row.cpu));
                 }
                 Store::Chunks { codec: header.codec, chunks: found.chunks }

@@ -2,6 +2,7 @@
 
 use crate::bytes::{Endian, Layout, until_nul};
 use crate::decode::format::{EventFormat, Field};
+use crate::issue::FileIssue;
 use crate::merge::Task;
 use crate::merge::unit_boundary::Timed;
 use crate::ring::page::{Loss, Raw};
@@ -9,7 +10,7 @@ use crate::ring::unit::{Unit, Visitor, join_losses, walk};
 use crate::text::printk;
 use crate::text::symbols::Named;
 use crate::trace::Trace;
-use sched::{Comm, Cpu, Diagnostic, Pid, PrevState, Ts};
+use sched::{Comm, Cpu, Pid, PrevState, Ts};
 use std::fmt::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -86,7 +87,7 @@ impl Visitor for Collector<'_> {
         self.pending = Some(join_losses(self.pending.take(), loss));
     }
 
-    fn damage(&mut self, what: Diagnostic) {
+    fn damage(&mut self, what: FileIssue) {
         self.unit.diagnostics.add(what);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{EventSource, Outcome};
 use crate::analysis::Analysis;
-use crate::diag::{Diagnostic, Diagnostics};
+use crate::diag::{Diagnostics, EventIssue};
 use crate::event::{Kind, SchedEvent, Ts};
 use crate::state::{SchedState, Start};
 use std::ops::ControlFlow;
@@ -93,7 +93,7 @@ impl Plan {
         }
         let learned = learn(&mut self.start, state, source);
         if learned && !self.start.incomplete {
-            self.late.add_many(Diagnostic::LateStart, state.discovered().len() as u64);
+            self.late.add_many(EventIssue::LateStart, state.discovered().len() as u64);
         }
         !learned
     }
@@ -150,8 +150,8 @@ impl<A: Analysis> Fold<A> {
         let mut diagnostics = self.state.diagnostics();
         diagnostics.merge(&source.diagnostics());
         diagnostics.merge(&plan.late);
-        diagnostics.add_many(Diagnostic::EventsLost, self.lost);
-        diagnostics.add_many(Diagnostic::CpuOffline, self.offlines);
+        diagnostics.add_many(EventIssue::EventsLost, self.lost);
+        diagnostics.add_many(EventIssue::CpuOffline, self.offlines);
         let (from, to) = (self.from, self.to);
         Outcome { output: self.close(), from, to, diagnostics }
     }

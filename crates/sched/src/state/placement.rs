@@ -9,7 +9,7 @@
 //! switch-in without another waking shows that it slept and was woken.
 
 use super::{SchedState, Slot, Waking};
-use crate::diag::Diagnostic;
+use crate::diag::EventIssue;
 use crate::event::{Cpu, Kind, SchedEvent, TaskRef};
 use crate::span::TaskState;
 
@@ -34,7 +34,7 @@ impl SchedState {
         };
         match self.tasks.entry(slot).state {
             TaskState::Running(_) => {
-                self.repair(Diagnostic::EarlyWakeup);
+                self.repair(EventIssue::EarlyWakeup);
                 self.tasks.entry(slot).waking = None;
             }
             _ => self.queue(slot, target),
@@ -48,7 +48,7 @@ impl SchedState {
             TaskState::Waiting(cpu) if cpu == target => {}
             TaskState::Waiting(_) => {
                 // It has slept meanwhile, or this would be where it waits.
-                self.repair(Diagnostic::WakeupTargetCorrected);
+                self.repair(EventIssue::WakeupTargetCorrected);
                 self.change(slot, TaskState::Waiting(target), self.now, false, true);
             }
             _ => self.enter(slot, TaskState::Waiting(target), self.now),
@@ -105,7 +105,7 @@ impl SchedState {
     pub(super) fn place_late(&mut self, slot: Slot, cpu: Cpu) {
         match self.tasks.entry(slot).waking {
             Some(_) => self.enter(slot, TaskState::Waiting(cpu), self.now),
-            None => self.repair(Diagnostic::UnseenWakeup),
+            None => self.repair(EventIssue::UnseenWakeup),
         }
     }
 

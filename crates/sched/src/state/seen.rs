@@ -1,7 +1,7 @@
 //! Kinds of events that were not recorded, as far as the others show.
 
 use super::SchedState;
-use crate::diag::{Diagnostic, Diagnostics};
+use crate::diag::{Diagnostics, EventIssue};
 use crate::event::{Cpu, Kind, TaskRef};
 use crate::tracepoint::Tracepoint;
 
@@ -43,7 +43,7 @@ impl SchedState {
     pub fn missing(&self) -> Vec<&'static str> {
         let Seen(seen) = self.seen;
         let none = |kind: usize, shown_by: u64| seen[kind] == 0 && shown_by >= ENOUGH;
-        let moved = self.repaired(Diagnostic::UnseenMigration);
+        let moved = self.repaired(EventIssue::UnseenMigration);
         let missing = [
             (Tracepoint::Wakeup, self.without_wakeups && none(WAKEUP, seen[SWITCH])),
             (Tracepoint::WakeupNew, none(WAKEUP_NEW, seen[FORK].max(self.unseen_births()))),
@@ -77,7 +77,7 @@ impl SchedState {
         }
         if emptied {
             self.newcomers += 1;
-            self.repair(Diagnostic::UnseenWakeup);
+            self.repair(EventIssue::UnseenWakeup);
         } else if !self.incomplete {
             self.discovered.push((task, cpu));
         }
@@ -85,13 +85,13 @@ impl SchedState {
 
     /// Tasks that came unseen, and not from a CPU without events, where the beginning of none was recorded.
     fn unseen_births(&self) -> u64 {
-        if self.seen.0[FORK] == 0 && self.repaired(Diagnostic::UnseenQueue) == 0 { self.newcomers } else { 0 }
+        if self.seen.0[FORK] == 0 && self.repaired(EventIssue::UnseenQueue) == 0 { self.newcomers } else { 0 }
     }
 
     /// Whether events that wake tasks or begin them are missing: some came unseen, and `births` were not recorded; or
     /// tasks were queued on CPUs of which there is no event, where others may have been woken.
     pub(crate) fn is_incomplete(&self, births: impl FnOnce() -> bool) -> bool {
-        self.repaired(Diagnostic::UnseenQueue) > 0 || self.newcomers > 0 && !births()
+        self.repaired(EventIssue::UnseenQueue) > 0 || self.newcomers > 0 && !births()
     }
 
     /// Whether they may be: where no births were recorded, they are.
@@ -103,7 +103,7 @@ impl SchedState {
     pub fn diagnostics(&self) -> Diagnostics {
         let mut diagnostics = self.repairs.clone();
         let missing = self.missing();
-        diagnostics.add_many_at(Diagnostic::MissingEvents, missing.len() as u64, || missing.join(", "));
+        diagnostics.add_many_at(EventIssue::MissingEvents, missing.len() as u64, || missing.join(", "));
         diagnostics
     }
 }

@@ -1,7 +1,7 @@
 //! The state of a CPU without events for a while.
 
 use super::SchedState;
-use crate::diag::Diagnostic;
+use crate::diag::EventIssue;
 use crate::event::{Comm, Cpu, Dur, PrevState, Ts};
 use crate::span::{Current, TaskState};
 
@@ -43,7 +43,7 @@ impl SchedState {
         c.emptied = true;
         let left = c.queue.len;
         if left > 0 && !prev.is_runnable() && !self.is_start_known() {
-            (0..left).for_each(|_| self.repair(Diagnostic::UnseenDeparture));
+            (0..left).for_each(|_| self.repair(EventIssue::UnseenDeparture));
             self.forget_queue(cpu, self.now);
         }
     }
@@ -53,7 +53,7 @@ impl SchedState {
     /// come to it.
     pub(super) fn leave_unseen(&mut self, waited: Dur, moves: bool) {
         if !moves || waited >= LONG {
-            self.repair(Diagnostic::UnseenQueue);
+            self.repair(EventIssue::UnseenQueue);
         }
     }
 

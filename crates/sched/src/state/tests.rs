@@ -111,7 +111,7 @@ fn without_wakeups_a_waking_places_its_task() {
     // and a later migration is another one.
     d.migrate_on(10, 1, 7, 2, 0);
     assert_eq!((d.state(7), d.0.has_placed()), (Some(Waiting(Cpu(0))), false));
-    assert_eq!(d.0.repaired(Diagnostic::UnseenWakeup), 0);
+    assert_eq!(d.0.repaired(EventIssue::UnseenWakeup), 0);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn without_wakeups_a_waking_of_a_running_task_is_settled_later() {
         d.0.task_of(Pid(7)).unwrap().waking,
         Some(Waking { by: Pid(9), at: Ts(3), on: Cpu(1), previous: Cpu(0) })
     );
-    assert_eq!(d.0.repaired(Diagnostic::UnseenWakeup), 0);
+    assert_eq!(d.0.repaired(EventIssue::UnseenWakeup), 0);
     // The waker migrates it: that is its placement.
     let mut d = running();
     d.migrate_on(5, 1, 7, 0, 1);
@@ -140,7 +140,7 @@ fn without_wakeups_a_waking_of_a_running_task_is_settled_later() {
     let mut d = running();
     d.at(5, 1, 9, waking).switch(6, 0, 0, R, 7).switch(7, 0, 7, S, 0).switch(8, 0, 0, R, 7);
     assert_eq!(d.closed(7), [(Blocked(Cpu(0)), 7, 8)]);
-    assert_eq!(d.0.repaired(Diagnostic::UnseenWakeup), 1);
+    assert_eq!(d.0.repaired(EventIssue::UnseenWakeup), 1);
 }
 
 #[test]
@@ -155,10 +155,10 @@ fn early_wakeups_and_corrections() {
     let mut d = Drive::idle(2);
     d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7).wakeup(3, 1, 7, 1);
     assert_eq!(d.state(7), Some(Running(Cpu(0))));
-    assert_eq!(d.0.repaired(Diagnostic::EarlyWakeup), 1);
+    assert_eq!(d.0.repaired(EventIssue::EarlyWakeup), 1);
     d.wakeup(4, 0, 8, 0).wakeup(5, 0, 8, 0).wakeup(6, 0, 8, 1);
     assert_eq!(d.state(8), Some(Waiting(Cpu(1))));
-    assert_eq!(d.0.repaired(Diagnostic::WakeupTargetCorrected), 1);
+    assert_eq!(d.0.repaired(EventIssue::WakeupTargetCorrected), 1);
 }
 
 #[test]
@@ -167,13 +167,13 @@ fn a_wait_where_nothing_was_recorded_has_no_end() {
     let flags = |d: &Drive| d.0.spans().iter().map(|s| (s.state, s.begun, s.ended)).collect::<Vec<_>>();
     d.wakeup(1, 0, 7, 5).migrate(2, 7, 5, 1);
     assert_eq!(flags(&d), [(Waiting(Cpu(5)), true, false)], "it may have run on CPU 5");
-    assert_eq!(d.0.repaired(Diagnostic::UnseenQueue), 0, "or been there only for a moment");
+    assert_eq!(d.0.repaired(EventIssue::UnseenQueue), 0, "or been there only for a moment");
     d.switch(3, 1, 0, R, 7);
     assert_eq!(flags(&d), [(Waiting(Cpu(1)), false, true)], "and this may be a part of its wait");
     d.switch(4, 1, 7, R, 0);
     assert_eq!(flags(&d), [(Running(Cpu(1)), true, true)]);
     d.wakeup(5, 1, 7, 5).migrate(1_000_005, 7, 5, 1);
-    assert_eq!(d.0.repaired(Diagnostic::UnseenQueue), 1, "CPU 5 would have run it");
+    assert_eq!(d.0.repaired(EventIssue::UnseenQueue), 1, "CPU 5 would have run it");
     assert!(d.0.is_observed(Cpu(1)) && !d.0.is_observed(Cpu(5)) && !d.0.is_observed(Cpu(999)));
 }
 
@@ -223,7 +223,7 @@ fn what_was_not_recorded_shows_in_what_was() {
     }
     assert_eq!(d.0.missing(), ["sched_wakeup", "sched_migrate_task"]);
     let found = d.0.diagnostics();
-    let missing = crate::Diagnostic::MissingEvents;
+    let missing = crate::EventIssue::MissingEvents;
     assert_eq!((found.count(missing), found.detail(missing)), (2, Some("sched_wakeup, sched_migrate_task")));
     let mut d = Drive::idle(1);
     for pid in 10..14 {
@@ -242,7 +242,7 @@ fn a_new_task_is_a_new_life() {
     let new = d.0.task_of(Pid(7)).unwrap();
     assert_ne!(new.id(), old);
     assert_eq!((new.state, new.born), (Waiting(Cpu(0)), Some(Ts(3))));
-    assert_eq!((d.0.repaired(Diagnostic::UnseenExit), d.0.queue_length(Cpu(0))), (1, 1));
+    assert_eq!((d.0.repaired(EventIssue::UnseenExit), d.0.queue_length(Cpu(0))), (1, 1));
     assert!(d.0.kin(Pid(7)).forked);
 }
 
@@ -253,9 +253,9 @@ fn migration_moves_waiters_only() {
     assert_eq!((d.0.queue_length(Cpu(0)), d.0.queue_length(Cpu(1))), (0, 1));
     assert_eq!(d.closed(7), [(Waiting(Cpu(0)), 1, 2)]);
     d.migrate(3, 7, 0, 2);
-    assert_eq!((d.state(7), d.0.repaired(Diagnostic::MigrateOrigMismatch)), (Some(Waiting(Cpu(2))), 1));
+    assert_eq!((d.state(7), d.0.repaired(EventIssue::MigrateOrigMismatch)), (Some(Waiting(Cpu(2))), 1));
     d.switch(4, 2, 0, R, 7).migrate(5, 7, 2, 0);
-    assert_eq!((d.state(7), d.0.repaired(Diagnostic::MigrateRunning)), (Some(Running(Cpu(2))), 1));
+    assert_eq!((d.state(7), d.0.repaired(EventIssue::MigrateRunning)), (Some(Running(Cpu(2))), 1));
     d.switch(6, 2, 7, S, 0).migrate(7, 7, 2, 0);
     assert_eq!(d.state(7), Some(Blocked(Cpu(0))));
     assert!(d.closed(7).is_empty(), "asleep, only its last CPU changes");
@@ -269,7 +269,7 @@ fn exec_by_a_thread_renames_it() {
     assert_eq!((d.state(10), d.state(11)), (Some(Running(Cpu(0))), None));
     assert_eq!(d.0.current(Cpu(0)), Current::Task(Pid(10)));
     d.switch(6, 0, 10, S, 0);
-    assert_eq!(d.0.repaired(Diagnostic::SwitchPrevMismatch), 0);
+    assert_eq!(d.0.repaired(EventIssue::SwitchPrevMismatch), 0);
 }
 
 /// Found by fuzzing: the thread that gave its number away stayed the current of a CPU, dead.
@@ -287,18 +287,18 @@ fn a_switch_from_somebody_else_starts_over() {
     let mut d = Drive::idle(1);
     d.wakeup(1, 0, 7, 0).switch(2, 0, 0, R, 7).switch(5, 0, 8, S, 0);
     assert_eq!((d.state(7), d.state(8)), (Some(Unknown), Some(Blocked(Cpu(0)))));
-    assert_eq!(d.0.repaired(Diagnostic::SwitchPrevMismatch), 1);
+    assert_eq!(d.0.repaired(EventIssue::SwitchPrevMismatch), 1);
 }
 
 #[test]
 fn unseen_migration_wakeup_and_double_running() {
     let mut d = Drive::idle(2);
     d.wakeup(1, 0, 7, 0).switch(2, 1, 0, R, 7);
-    assert_eq!((d.0.repaired(Diagnostic::UnseenMigration), d.0.queue_length(Cpu(0))), (1, 0));
+    assert_eq!((d.0.repaired(EventIssue::UnseenMigration), d.0.queue_length(Cpu(0))), (1, 0));
     d.switch(3, 1, 7, S, 0).switch(4, 0, 0, R, 7);
-    assert_eq!(d.0.repaired(Diagnostic::UnseenWakeup), 1);
+    assert_eq!(d.0.repaired(EventIssue::UnseenWakeup), 1);
     d.switch(5, 1, 0, R, 7);
-    assert_eq!(d.0.repaired(Diagnostic::RunningElsewhere), 1);
+    assert_eq!(d.0.repaired(EventIssue::RunningElsewhere), 1);
     assert_eq!((d.0.current(Cpu(0)), d.0.current(Cpu(1))), (Current::Unknown, Current::Task(Pid(7))));
 }
 
@@ -334,7 +334,7 @@ fn who_would_have_waited_while_its_cpu_became_idle_came_later() {
     // 6 was, since CPU 1 had something to do all along when it was moved away.
     d.switch(10, 1, 9, R, 6);
     assert_eq!(d.0.discovered(), [(task(7), Cpu(0)), (task(6), Cpu(1))]);
-    assert_eq!(d.0.repaired(Diagnostic::UnseenWakeup), 2);
+    assert_eq!(d.0.repaired(EventIssue::UnseenWakeup), 2);
     assert!(d.0.is_incomplete(|| false) && !d.0.is_incomplete(|| true), "two came, and no beginning was recorded");
 }
 
@@ -347,7 +347,7 @@ fn who_waits_where_a_cpu_becomes_idle_left_unseen_if_anything_did() {
     assert_eq!(d.0.queue_length(Cpu(0)), 2, "both are: the first one would have gone on");
     d.switch(8, 0, 0, R, 7).switch(9, 0, 7, S, 0);
     assert_eq!((d.state(8), d.0.queue_length(Cpu(0))), (Some(Unknown), 0));
-    assert_eq!(d.0.repaired(Diagnostic::UnseenDeparture), 1);
+    assert_eq!(d.0.repaired(EventIssue::UnseenDeparture), 1);
 }
 
 #[test]

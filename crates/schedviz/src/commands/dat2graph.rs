@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 use dat2graph::{ColorBy, Coloring, Lane, LaneFold, Needs, Options};
 use sched::chosen::is_called;
 use sched::topology::Order;
-use sched::{Cpu, Current, Diagnostic, Diagnostics, EventSource, Kind, SchedEvent, Topology, Tracepoint, Ts};
+use sched::{Cpu, Current, Diagnostics, EventIssue, EventSource, Kind, SchedEvent, Topology, Tracepoint, Ts};
 use std::collections::HashMap;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -140,8 +140,8 @@ pub(crate) fn read_lanes(
             });
             diagnostics.merge(&found);
         }
-        diagnostics.add_many(Diagnostic::EventsLost, fold.gaps());
-        diagnostics.add_many(Diagnostic::SwitchPrevMismatch, fold.mismatches());
+        diagnostics.add_many(EventIssue::EventsLost, fold.gaps());
+        diagnostics.add_many(EventIssue::SwitchPrevMismatch, fold.mismatches());
         (fold.finish(), diagnostics)
     });
     let mut diagnostics = Diagnostics::default();

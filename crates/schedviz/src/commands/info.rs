@@ -8,11 +8,11 @@ use crate::{progress, warnings};
 use anyhow::Result;
 use machine::Machine;
 use sched::topology::format_cpu_list;
-use sched::{Cpu, Diagnostic, Diagnostics, Severity, Tracepoint, Ts};
+use sched::{Cpu, Diagnostic, Diagnostics, EventIssue, Severity, Tracepoint, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use tracedat::{BufferInfo, ClockKind, CpuCounts, EventCount, Trace};
+use tracedat::{BufferInfo, ClockKind, CpuCounts, EventCount, FileIssue, Trace};
 
 /// What is in a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
 #[derive(Clone, Debug, clap::Args)]
@@ -50,6 +50,7 @@ struct Report {
     buffers: Vec<Buffer>,
     lost: Lost,
     missing: Vec<Missing>,
+    #[serde(serialize_with = "warnings::rows")]
     diagnostics: Diagnostics,
 }
 
@@ -164,11 +165,11 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
     let mut diagnostics = trace.diagnostics().clone();
     diagnostics.merge(&counts.diagnostics);
     let unknown = events.iter().filter(|e| e.system.is_empty()).map(|e| e.count).sum();
-    diagnostics.add_many(Diagnostic::UnknownEvent, unknown);
+    diagnostics.add_many(FileIssue::UnknownEvent, unknown);
     let missing = missing(&events);
     if has_scheduler_events(&events) {
         let of_the_scheduler = missing.iter().filter(|m| m.event != Tracepoint::Frequency.full_name());
-        diagnostics.add_many(Diagnostic::MissingEvents, of_the_scheduler.count() as u64);
+        diagnostics.add_many(EventIssue::MissingEvents, of_the_scheduler.count() as u64);
     }
     Report {
         schema: "schedviz/info/1",
@@ -219,7 +220,7 @@ fn lost(trace: &Trace, diagnostics: &Diagnostics) -> Lost {
     Lost {
         gaps: per_cpu.iter().map(|c| c.gaps).sum(),
         events: per_cpu.iter().map(|c| c.events).sum(),
-        unmarked: diagnostics.count(Diagnostic::EventsDroppedUnmarked),
+        unmarked: diagnostics.count(FileIssue::EventsDroppedUnmarked),
         per_cpu,
     }
 }
@@ -250,8 +251,11 @@ fn missing(events: &[EventCount]) -> Vec<Missing> {
 
 /// Whether something of the file itself is missing, or could not be read.
 fn is_damaged(r: &Report) -> bool {
-    let of_the_kernel = [Diagnostic::EventsLost, Diagnostic::EventsDroppedUnmarked, Diagnostic::MissingEvents];
-    let is_damage = |what: Diagnostic| what.severity() == Severity::DataLoss && !of_the_kernel.contains(&what);
+    let is_of_the_kernel = |what: Diagnostic| {
+        [EventIssue::EventsLost, EventIssue::MissingEvents].iter().any(|issue| what == *issue)
+            || what == FileIssue::EventsDroppedUnmarked
+    };
+    let is_damage = |what: Diagnostic| what.severity() == Severity::DataLoss && !is_of_the_kernel(what);
     r.diagnostics.iter().any(|(what, ..)| is_damage(what))
 }
 

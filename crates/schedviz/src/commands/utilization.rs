@@ -10,7 +10,7 @@ use crate::session::Session;
 use anyhow::{Context, Result, bail};
 use regex::Regex;
 use sched::chosen::is_match;
-use sched::{Diagnostic, Diagnostics, Dur};
+use sched::{Diagnostics, Dur, EventIssue};
 use timeline::Sheet;
 use timeline::page::Heading;
 use timeline::scale::round_step;
@@ -111,7 +111,7 @@ fn options(session: &Session, args: &UtilizationArgs) -> Result<Options> {
 /// The texts around the figure.
 pub(crate) fn heading(session: &Session, report: &UtilizationReport, diagnostics: &Diagnostics) -> Heading {
     let loss = Loss {
-        gaps: diagnostics.count(Diagnostic::EventsLost),
+        gaps: diagnostics.count(EventIssue::EventsLost),
         unknown_ns: report.all.unknown_ns,
         cpu_time_ns: report.all.total(),
     };

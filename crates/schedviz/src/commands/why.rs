@@ -77,6 +77,7 @@ struct Run {
     group: Option<String>,
     #[serde(flatten)]
     report: WhyReport,
+    #[serde(serialize_with = "warnings::rows")]
     trust: Diagnostics,
     #[serde(skip)]
     drawable: Drawable,

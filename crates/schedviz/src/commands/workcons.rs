@@ -9,14 +9,14 @@ use crate::waiters::WaiterArgs;
 use crate::{groups, several, verdict, warnings};
 use anyhow::{Result, bail};
 use compare::Spread;
-use sched::{Chosen, Cpu, Diagnostic, Diagnostics, Dur, Selected, Ts, Verdict};
+use sched::{Chosen, Cpu, Diagnostics, Dur, Selected, Ts, Verdict};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::text::{Detail, paragraph};
 use timeline::{Drawable, Sheet};
-use tracedat::Where;
+use tracedat::{FileIssue, Where};
 use workcons::{Bounds, Limits, Options, Report, Violation, WorkConservation};
 
 /// How much of the time CPUs idle while tasks wait elsewhere
@@ -129,6 +129,7 @@ struct Trust {
     unknown: workcons::Unknown,
     /// CPUs recorded without any event: they are in no figure.
     unobserved: Vec<Cpu>,
+    #[serde(serialize_with = "warnings::rows")]
     diagnostics: Diagnostics,
 }
 
@@ -279,7 +280,7 @@ impl Run {
             violation.bounds = Some(session.follow(begin, session.window, || Bounds::new(options))?.output);
         }
         report.unknown.unwritten_percent = warnings::unwritten_percent(&session.trace, &diagnostics);
-        report.unknown.clocks_apart = diagnostics.count(Diagnostic::ClocksApart);
+        report.unknown.clocks_apart = diagnostics.count(FileIssue::ClocksApart);
         let unobserved = session.silent();
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
         let trust = Trust { unknown: report.unknown.clone(), unobserved, diagnostics };

@@ -16,9 +16,10 @@ use crate::error::Error;
 use crate::file::chunk::{self, Codec};
 use crate::file::page_layout::PageLayout;
 use crate::file::source::{FileBytes, Source};
+use crate::issue::FileIssue;
 use crate::limits;
 use crate::parallel::{Pool, parallel};
-use sched::{Diagnostic, Diagnostics};
+use sched::Diagnostics;
 use std::ops::Range;
 
 pub(crate) use options::Options;
@@ -159,11 +160,11 @@ impl Formats {
             match format {
                 Ok(format) => {
                     if format.odd_lines > 0 {
-                        diagnostics.add_at(Diagnostic::BadFormat, || format!("{}:{}", format.system, format.name));
+                        diagnostics.add_at(FileIssue::BadFormat, || format!("{}:{}", format.system, format.name));
                     }
                     formats.push(format);
                 }
-                Err(name) => diagnostics.add_at(Diagnostic::BadFormat, || name),
+                Err(name) => diagnostics.add_at(FileIssue::BadFormat, || name),
             }
         }
         formats
@@ -253,7 +254,7 @@ impl<'f> Reader<'f> {
         // Smaller ones may still fit.
         self.texts_left = left.unwrap_or(self.texts_left);
         if left.is_none() {
-            self.diagnostics.add_at(Diagnostic::BeyondLimit, name);
+            self.diagnostics.add_at(FileIssue::BeyondLimit, name);
         }
         left.is_some()
     }
@@ -263,7 +264,7 @@ impl<'f> Reader<'f> {
         let left = self.rows_left.checked_sub(1);
         self.rows_left = left.unwrap_or(0);
         if left.is_none() {
-            self.diagnostics.add_at(Diagnostic::BeyondLimit, || format!("the table of CPUs of buffer {buffer:?}"));
+            self.diagnostics.add_at(FileIssue::BeyondLimit, || format!("the table of CPUs of buffer {buffer:?}"));
         }
         left.is_some()
     }
@@ -289,7 +290,7 @@ impl Header {
             6 => v6::read(&mut reader, behind, initial)?,
             _ => v7::read(&mut reader, behind, initial)?,
         };
-        reader.diagnostics.add_many_at(Diagnostic::BeyondLimit, header.formats.beyond, || "event formats".to_owned());
+        reader.diagnostics.add_many_at(FileIssue::BeyondLimit, header.formats.beyond, || "event formats".to_owned());
         header.clamp(&mut reader);
         Ok((header, reader.diagnostics))
     }
@@ -342,19 +343,19 @@ impl Header {
             buffer.cpus.retain(|row| {
                 let believable = row.cpu < sched::Cpu::LIMIT;
                 if !believable {
-                    diagnostics.add_at(Diagnostic::BadCpu, || format!("CPU {} in the table of buffers", row.cpu));
+                    diagnostics.add_at(FileIssue::BadCpu, || format!("CPU {} in the table of buffers", row.cpu));
                 }
                 believable && row.size > 0
             });
             buffer.cpus.sort_by_key(|row| row.cpu);
             let rows = buffer.cpus.len();
             buffer.cpus.dedup_by_key(|row| row.cpu);
-            diagnostics.add_many(Diagnostic::BadOption, rows.saturating_sub(buffer.cpus.len()) as u64);
+            diagnostics.add_many(FileIssue::BadOption, rows.saturating_sub(buffer.cpus.len()) as u64);
             for row in &mut buffer.cpus {
                 // The size of compressed data is not reliable; their own headers bound them.
                 if !compressed && row.at.checked_add(row.size).is_none_or(|data_end| data_end > end) {
                     let cpu = row.cpu;
-                    diagnostics.add_at(Diagnostic::TruncatedData, || format!("CPU {cpu}, at offset {end}"));
+                    diagnostics.add_at(FileIssue::TruncatedData, || format!("CPU {cpu}, at offset {end}"));
                     (row.size, row.is_cut) = (end.saturating_sub(row.at), true);
                 }
             }

@@ -4,8 +4,8 @@ use super::Reader;
 use crate::bytes::{Bytes, Eof, number, until_nul};
 use crate::decode::clock::TscScale;
 use crate::file::time_shift::TimeShift;
+use crate::issue::FileIssue;
 use crate::limits;
-use sched::Diagnostic;
 use sched::event::escape;
 use serde::Serialize;
 
@@ -98,7 +98,7 @@ impl Options {
     /// Takes one option in. Payloads may be longer than known, and short ones are ignored.
     pub(super) fn add(&mut self, reader: &mut Reader<'_>, id: u16, payload: Bytes<'_>) {
         if self.read(reader, id, payload).is_err() {
-            reader.diagnostics.add_at(Diagnostic::BadOption, || format!("option {id} at offset {}", payload.at()));
+            reader.diagnostics.add_at(FileIssue::BadOption, || format!("option {id} at offset {}", payload.at()));
         }
     }
 
@@ -108,11 +108,11 @@ impl Options {
         match id {
             1 => self.date_us = Some(number(text).ok_or(Eof)?),
             2 if self.stats.len() >= limits::STATISTICS => {
-                reader.diagnostics.add_at(Diagnostic::BeyondLimit, || "the recorder's statistics".to_owned());
+                reader.diagnostics.add_at(FileIssue::BeyondLimit, || "the recorder's statistics".to_owned());
             }
             2 => self.add_stat(text),
             3 if self.buffers.len() >= limits::BUFFERS => {
-                reader.diagnostics.add_at(Diagnostic::BeyondLimit, || "buffers".to_owned());
+                reader.diagnostics.add_at(FileIssue::BeyondLimit, || "buffers".to_owned());
             }
             3 => {
                 let buffer = self.read_buffer(reader, payload)?;
@@ -138,7 +138,7 @@ impl Options {
             6 | 10 | 11 | 15 | 22..=25 => {}
             _ => reader
                 .diagnostics
-                .add_at(Diagnostic::UnknownOption, || format!("option {id} at offset {}", payload.at())),
+                .add_at(FileIssue::UnknownOption, || format!("option {id} at offset {}", payload.at())),
         }
         Ok(())
     }
@@ -157,9 +157,7 @@ impl Options {
             for _ in 0..count {
                 // A row that is cut ends the table, not the buffer.
                 let (Ok(cpu), Ok(at), Ok(size)) = (payload.u32(), payload.u64(), payload.u64()) else {
-                    reader
-                        .diagnostics
-                        .add_at(Diagnostic::BadOption, || format!("CPU table at offset {}", payload.at()));
+                    reader.diagnostics.add_at(FileIssue::BadOption, || format!("CPU table at offset {}", payload.at()));
                     break;
                 };
                 if !reader.afford_row(&name) {

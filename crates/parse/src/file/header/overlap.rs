@@ -5,7 +5,8 @@
 //! hackbench-v6.dat with one bit of its number of CPUs changed, 65,552 CPUs shared 184 KB.
 
 use super::{BufferHeader, CpuData};
-use sched::{Diagnostic, Diagnostics};
+use crate::issue::FileIssue;
+use sched::Diagnostics;
 
 /// Uncompressed data begin at a page of the machine that records. Hardly one in thousands does by accident.
 const PAGE: u64 = 4096;
@@ -38,7 +39,7 @@ pub(super) fn resolve(buffers: &mut [BufferHeader], file_end: u64, diagnostics: 
         let end = if compressed { limit } else { row.at.saturating_add(row.size) };
         let inside = row.at < taken;
         if inside || end > limit {
-            diagnostics.add_at(Diagnostic::OverlappingData, || format!("CPU {}, at offset {}", row.cpu, row.at));
+            diagnostics.add_at(FileIssue::OverlappingData, || format!("CPU {}, at offset {}", row.cpu, row.at));
             row.is_cut = true;
         }
         row.size = if inside { 0 } else { end.min(limit).saturating_sub(row.at) };
@@ -64,7 +65,7 @@ mod tests {
         let mut diagnostics = Diagnostics::default();
         resolve(&mut buffers, END, &mut diagnostics);
         let rows = buffers[0].cpus.iter().map(|row| (row.at / PAGE, row.size / PAGE)).collect();
-        (rows, diagnostics.count(Diagnostic::OverlappingData))
+        (rows, diagnostics.count(FileIssue::OverlappingData))
     }
 
     #[test]

@@ -5,8 +5,8 @@ use super::{BufferHeader, CpuData, Header, Initial, Part, Reader};
 use crate::bytes::{Bytes, Cursor, Eof};
 use crate::error::Error;
 use crate::file::source::FileBytes;
+use crate::issue::FileIssue;
 use crate::limits;
-use sched::Diagnostic;
 
 fn damaged(part: &'static str, at: u64, expected: &'static str) -> impl Fn(Eof) -> Error {
     move |Eof| Error::Damaged { part, at, expected }
@@ -111,7 +111,7 @@ fn buffer(
             if cpu == 0 {
                 return Err(bad(Eof));
             }
-            reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || format!("CPU table, from CPU {cpu}"));
+            reader.diagnostics.add_at(FileIssue::TruncatedHeader, || format!("CPU table, from CPU {cpu}"));
             break;
         };
         buffer.cpus.push(CpuData { cpu, at, size, is_cut: false });
@@ -129,7 +129,7 @@ fn buffer(
 fn instances(reader: &mut Reader<'_>, header: &mut Header, rows: u32) {
     for option in std::mem::take(&mut header.options.buffers) {
         if reader.rows_left == 0 {
-            reader.diagnostics.add_at(Diagnostic::BeyondLimit, || format!("instance {}", option.name));
+            reader.diagnostics.add_at(FileIssue::BeyondLimit, || format!("instance {}", option.name));
             continue;
         }
         let mut bytes = reader.at(option.at);
@@ -144,7 +144,7 @@ fn instances(reader: &mut Reader<'_>, header: &mut Header, rows: u32) {
             Some(buffer) => header.buffers.push(buffer),
             None => reader
                 .diagnostics
-                .add_at(Diagnostic::TruncatedHeader, || format!("instance {} at offset {}", option.name, option.at)),
+                .add_at(FileIssue::TruncatedHeader, || format!("instance {} at offset {}", option.name, option.at)),
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::{BufferHeader, Header, Initial, Part, Reader, Untabled};
 use crate::bytes::{Bytes, Endian};
 use crate::error::Error;
+use crate::issue::FileIssue;
 use crate::limits;
-use sched::Diagnostic;
 use std::collections::BTreeSet;
 
 const HEADER: u64 = 16;
@@ -67,14 +67,12 @@ pub(super) fn read(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Res
     let tables: Vec<u64> = options.iter().map(|option| option.at).collect();
     for option in options {
         let Some(rows) = option.rows else {
-            reader.diagnostics.add_at(Diagnostic::BadOption, || format!("buffer {:?}", option.name));
+            reader.diagnostics.add_at(FileIssue::BadOption, || format!("buffer {:?}", option.name));
             continue;
         };
         let section = Section::at(reader, option.at).filter(|s| s.id == BUFFER);
         if section.is_none() && !rows.cpus.is_empty() {
-            reader
-                .diagnostics
-                .add_at(Diagnostic::TruncatedHeader, || format!("buffer section at offset {}", option.at));
+            reader.diagnostics.add_at(FileIssue::TruncatedHeader, || format!("buffer section at offset {}", option.at));
         }
         // Without its section's flags the file's own compression is the best guess.
         let compressed = section.map_or(header.codec.is_some(), |s| s.compressed);
@@ -99,7 +97,7 @@ pub(super) fn read(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Res
     if header.buffers.iter().any(|b| b.compressed && has_data(b)) && header.codec.is_none() {
         reader
             .diagnostics
-            .add_at(Diagnostic::MissingDecoder, || format!("compression {:?}", header.version.compression));
+            .add_at(FileIssue::MissingDecoder, || format!("compression {:?}", header.version.compression));
     }
     Ok(header)
 }
@@ -148,7 +146,7 @@ fn chain(reader: &mut Reader<'_>, header: &mut Header, first: u64) -> bool {
         }
         let section = Section::at(reader, at).filter(|s| s.id == OPTIONS);
         let Some(section) = section.filter(|_| seen.len() < limits::SECTIONS && seen.insert(at)) else {
-            reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || format!("options section at offset {at}"));
+            reader.diagnostics.add_at(FileIssue::TruncatedHeader, || format!("options section at offset {at}"));
             return false;
         };
         match options(reader, header, &section) {
@@ -183,7 +181,7 @@ fn options(reader: &mut Reader<'_>, header: &mut Header, section: &Section) -> O
         header.options.add(reader, id, payload);
     }
     let at = bytes.at();
-    reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || format!("options at offset {at}"));
+    reader.diagnostics.add_at(FileIssue::TruncatedHeader, || format!("options at offset {at}"));
     None
 }
 
@@ -225,7 +223,7 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
             Some(section) => *slot = part_of(header, &section, [0, 0, 0, 4, 4, 8].get(i).copied().unwrap_or(0)),
             None => reader
                 .diagnostics
-                .add_at(Diagnostic::MissingSection, || NAMES.get(i).map_or(String::new(), |n| (*n).to_owned())),
+                .add_at(FileIssue::MissingSection, || NAMES.get(i).map_or(String::new(), |n| (*n).to_owned())),
         }
     }
     let [header_page, ftrace, systems, kallsyms, printk, cmdlines] = found;
@@ -235,7 +233,7 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
         }
         let body = part.body(reader.source, reader.endian);
         if body.is_none() && !part.is_empty() {
-            let damage = if part.compressed.is_none() { Diagnostic::TruncatedHeader } else { Diagnostic::CorruptChunk };
+            let damage = if part.compressed.is_none() { FileIssue::TruncatedHeader } else { FileIssue::CorruptChunk };
             reader.diagnostics.add_at(damage, || name.to_owned());
         }
         body.unwrap_or_default()
@@ -250,7 +248,7 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
         let formats = &mut header.formats;
         let read = if is_ftrace { formats.add_ftrace(&mut bytes) } else { formats.add_systems(&mut bytes) };
         if read.is_err() && !body.is_empty() {
-            reader.diagnostics.add_at(Diagnostic::TruncatedHeader, || name.to_owned());
+            reader.diagnostics.add_at(FileIssue::TruncatedHeader, || name.to_owned());
         }
     }
     // These are read when they are asked for.
@@ -297,10 +295,7 @@ mod tests {
             let source = Source::Memory(file);
             let mut reader = Reader::new(&source, Endian::Little);
             let first = initial.first_options;
-            (
-                chain(&mut reader, &mut Header::new(initial), first),
-                reader.diagnostics.count(Diagnostic::TruncatedHeader),
-            )
+            (chain(&mut reader, &mut Header::new(initial), first), reader.diagnostics.count(FileIssue::TruncatedHeader))
         };
         assert_eq!(followed(limits::SECTIONS as u64), (true, 0));
         assert_eq!(followed(limits::SECTIONS as u64 + 1), (false, 1));

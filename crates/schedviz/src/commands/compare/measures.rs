@@ -7,10 +7,11 @@ use crate::warnings;
 use anyhow::Result;
 use compare::{Better, Metric};
 use latency::{Latency, LatencyReport, Measure};
-use sched::{Cause, Chosen, Diagnostic, Diagnostics, Dur, Pass, Selected, Tracepoint, Ts};
+use sched::{Cause, Chosen, Diagnostics, Dur, Pass, Selected, Tracepoint, Ts};
 use schedstat::{FromTrace, TraceColumns};
 use std::collections::BTreeSet;
 use std::path::Path;
+use tracedat::FileIssue;
 use workcons::WorkConservation;
 
 /// What a run came to.
@@ -85,7 +86,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     let no_latency = if args.tasks.chooses() { unknown } else { session.why_no_figures(of_tasks, tasks)? };
     no_latency.iter().for_each(|why| latency.withhold(why.clone()));
     workcons.unknown.unwritten_percent = warnings::unwritten_percent(&session.trace, &outcome.diagnostics);
-    workcons.unknown.clocks_apart = outcome.diagnostics.count(Diagnostic::ClocksApart);
+    workcons.unknown.clocks_apart = outcome.diagnostics.count(FileIssue::ClocksApart);
     let info = session.trace.info();
     let events: BTreeSet<String> =
         session.trace.event_counts().into_iter().filter(|e| e.count > 0).map(|e| e.name).collect();
