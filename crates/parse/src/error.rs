@@ -1,4 +1,4 @@
-//! What leaves no event to trust.
+//! Errors that leave no event to trust.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system said no.
+    /// The operating system refused.
     #[error("cannot read {}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// Its error.
         source: std::io::Error,
     },
     /// Not something that can be mapped.
@@ -19,7 +19,7 @@ pub enum Error {
     NotAFile {
         /// The path.
         path: PathBuf,
-        /// What it is.
+        /// The kind of file.
         what: &'static str,
     },
     /// The recorder was killed before it wrote the file.
@@ -35,7 +35,7 @@ pub enum Error {
     /// Another kind of file.
     #[error("not a trace.dat: {what}")]
     Foreign {
-        /// What it looks like, and what to do.
+        /// Its apparent kind, and the remedy.
         what: String,
     },
     /// A trace.dat of an unknown version.
@@ -53,7 +53,7 @@ pub enum Error {
         part: &'static str,
         /// The file offset.
         at: u64,
-        /// What should have stood there.
+        /// The expected content.
         expected: &'static str,
     },
     /// A file made by a latency tracer.
@@ -77,9 +77,9 @@ pub enum Error {
     Clock {
         /// Its name.
         clock: String,
-        /// What is wrong with it.
+        /// Its defect.
         why: &'static str,
-        /// What to do.
+        /// The remedy.
         advice: &'static str,
     },
     /// The host's time is asked for, and the file has none.

@@ -10,7 +10,7 @@
 //! The modules stand in rooms, each of which imports only from lower ones: the base (`bytes`, `error`, `issue`,
 //! `limits`, `parallel`), then `text`, `decode`, `file`, `ring`, `merge` and `recover`, and `trace`.
 //!
-//! Nothing here panics, whatever the bytes. What leaves no event to trust is an [`Error`];
+//! Nothing here panics, whatever the bytes. A file without an event to trust is an [`Error`];
 //! everything else is a [`FileIssue`] with a count, and the rest of the file is read.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]

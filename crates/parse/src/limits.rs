@@ -73,7 +73,7 @@ pub(crate) const COMPRESSED_CHUNK: u32 = CHUNK + (1 << 20);
 /// zstd makes of recordings a fifth to a twentieth; of pages with a single event in them a sixtieth.
 pub(crate) const DECOMPRESSED: (u64, u64) = (32 << 20, 256);
 
-/// The start of a text, of at most so many bytes.
+/// The start of a text, of at most this number of bytes.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     text.get(..end.unwrap_or(0)).unwrap_or_default()

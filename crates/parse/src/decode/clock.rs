@@ -3,7 +3,7 @@
 use crate::error::Error;
 use sched::Ts;
 
-/// What the numbers of a clock are.
+/// The meaning of the numbers of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockKind {
     /// Nanoseconds.
@@ -17,12 +17,12 @@ pub enum ClockKind {
 }
 
 /// The clocks that kernels have (`/sys/kernel/tracing/trace_clock`), and the recorder's own (`tsc2nsec`), but for those
-/// that tell no time.
+/// without a time.
 pub const CLOCKS: [&str; 11] =
     ["local", "global", "perf", "mono", "mono_raw", "boot", "tai", "tsc2nsec", "x86-tsc", "ppc-tb", "s390-tod"];
 
 impl ClockKind {
-    /// By the clock's name. A file without one used `local`; a name nobody knows is an
+    /// By the clock's name. A file without one used `local`; an unknown name is an
     /// architecture's counter.
     pub(crate) fn of(name: &str) -> ClockKind {
         match name {
@@ -80,7 +80,7 @@ impl Conversion {
                 );
             }
             (ClockKind::Order, ..) => {
-                return refuse("numbers the events and tells no time", "Record with -C mono or -C local");
+                return refuse("numbers the events and has no time", "Record with -C mono or -C local");
             }
         }
         Ok(conversion)

@@ -1,6 +1,6 @@
-//! CPUs that are offline, concluded from what is missing.
+//! CPUs that are offline, concluded from missing events.
 //!
-//! No event of the scheduler tells that a CPU goes offline or comes back, and a tracepoint does not fire on a CPU
+//! No event of the scheduler shows that a CPU goes offline or comes back, and a tracepoint does not fire on a CPU
 //! that is not marked as online (`cpu_online` is part of its condition). The mark goes while the CPU's stopper,
 //! `migration/N`, runs (`take_cpu_down`) and comes back while its idle task does. So:
 //!
@@ -35,7 +35,7 @@ pub(crate) struct Watch<'p> {
 }
 
 impl<'p> Watch<'p> {
-    /// Of the scheduler's events those with the numbers `unwanted` are not decoded.
+    /// The scheduler's events with the numbers `unwanted` are not decoded.
     pub(crate) fn new(cpu: Cpu, unwanted: &'p [u16]) -> Watch<'p> {
         Watch { cpu, unwanted, stopper: None }
     }
@@ -63,7 +63,7 @@ impl<'p> Watch<'p> {
         matches!(kind, Kind::Switch { next, .. } if next.prio == 0)
     }
 
-    /// Looks at the event at `place`, the last one. What it shows is put before it, where it belongs.
+    /// Looks at the event at `place`, the last one. Its conclusions are put before it, where they belong.
     #[cold]
     pub(crate) fn look(&mut self, place: usize, items: &mut Vec<SchedEvent>) {
         if self.stopper.is_some() && self.is_settled_by(place, items) {
@@ -84,7 +84,7 @@ impl<'p> Watch<'p> {
             return matches!(event.kind, Kind::Switch { .. });
         }
         match event.kind {
-            // What is recorded with the switch, behind it, may have the number of who was switched out: a stack
+            // An event recorded with the switch, behind it, may have the number of the task that was switched out: a stack
             // does (stacktrace.dat of 6.12). The scheduler's own events are not.
             Kind::Other { id } if !self.unwanted.contains(&id) => false,
             Kind::Stack { .. } | Kind::Interrupt { .. } | Kind::Frequency { .. } => false,
@@ -97,7 +97,7 @@ impl<'p> Watch<'p> {
         }
     }
 
-    /// Something is missing here: whoever runs afterwards, it tells nothing.
+    /// Something is missing here: the task that runs afterwards is no evidence.
     pub(crate) fn lose(&mut self) {
         self.stopper = None;
     }

@@ -10,14 +10,14 @@ use crate::text::expr::Number;
 use sched::event::escaped;
 use std::ops::Range;
 
-/// What a field holds.
+/// The content of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// One number.
     Scalar,
     /// One kernel address.
     Pointer,
-    /// So many elements of so many bytes.
+    /// A number of elements, each with a number of bytes.
     Array {
         /// The size of one.
         element: usize,
@@ -34,7 +34,7 @@ pub enum Shape {
         /// The offset counts from the end of the word, not from the start of the record.
         relative: bool,
     },
-    /// Bytes of a type that nobody explains.
+    /// Bytes of an unexplained type.
     Opaque,
 }
 
@@ -51,7 +51,7 @@ pub struct Field {
     pub size: usize,
     /// Whether numbers have a sign.
     pub signed: bool,
-    /// What it holds.
+    /// Its content.
     pub shape: Shape,
     is_text: bool,
 }
@@ -200,7 +200,7 @@ impl Field {
         found.unwrap_or(&[])
     }
 
-    /// The number in the field, its sign extended. `None` for what is no number or not there.
+    /// The number in the field, its sign extended. `None` for a field that is no number or not there.
     pub fn number(&self, payload: &[u8], endian: Endian) -> Option<i64> {
         if !matches!(self.shape, Shape::Scalar | Shape::Pointer) {
             return None;
@@ -217,13 +217,13 @@ impl Field {
         Some(Number { bits: self.value(raw, element), unsigned: !self.signed && element == 8 })
     }
 
-    /// What bytes come to, with the sign that the field has.
+    /// The value of bytes, with the sign of the field.
     fn value(&self, raw: u64, size: usize) -> i64 {
         if self.signed { sign_extend(raw, size) } else { raw.cast_signed() }
     }
 }
 
-/// What a `__data_loc` word at `at` points to.
+/// The bytes that a `__data_loc` word at `at` points to.
 pub(crate) fn dynamic(payload: &[u8], at: usize, size: usize, relative: bool, endian: Endian) -> Option<&[u8]> {
     let bytes = payload.get(place(payload, at, size, relative, endian)?)?;
     // Before 2.6.3x: an offset only.
@@ -268,7 +268,7 @@ fn declared(declaration: &str, size: usize) -> (String, String, Shape) {
                 text.rsplit_once('[').and_then(|(_, n)| n.strip_suffix(']')).and_then(|n| n.trim_ascii().parse().ok());
             match count {
                 _ if size == 0 => Shape::Tail { element: element(&kind, 1) },
-                // An unresolved macro as the count (TASK_COMM_LEN) leaves the type to tell.
+                // An unresolved macro as the count (TASK_COMM_LEN) leaves the type to decide.
                 Some(count) if count > 0 => Shape::Array { element: size.checked_div(count).unwrap_or(1).max(1) },
                 _ => Shape::Array { element: element(&kind, 1) },
             }

@@ -77,7 +77,7 @@ impl CommAt {
         format::place(payload, offset, size, relative, endian).map_or(Comm::EMPTY, |place| comm_in(payload, place))
     }
 
-    /// What a task is called that executes the file whose name stands here.
+    /// The name of a task that executes the file whose name stands here.
     fn program(self, payload: &[u8], endian: Endian) -> Comm {
         self.bytes(payload, endian).map_or(Comm::EMPTY, Comm::of_program)
     }
@@ -187,7 +187,7 @@ enum Decode {
 }
 
 impl Decode {
-    /// The decoding for a format, if it is an event that the scheduler's state knows.
+    /// The decoding for a format, if it is an event of the scheduler's state.
     fn of(format: &EventFormat) -> Option<Decode> {
         let at = |name: &str| At::of(format, name);
         // Before 2.6.3x the target was called `cpu`.
@@ -303,10 +303,10 @@ impl CommonAt {
         self.all(payload, endian).1
     }
 
-    /// The event's number, who was current, and the flags.
+    /// The event's number, the current task, and the flags.
     #[inline(always)]
     fn all(&self, p: &[u8], e: Endian) -> (Option<u16>, Pid, u8) {
-        // The compiler knows the usual places, and reads them without asking what they are.
+        // The usual places are constants for the compiler, which reads them without a lookup.
         if self.usual { fast_path::COMMON.here(p, e) } else { self.here(p, e) }
     }
 
@@ -336,7 +336,7 @@ impl Plan {
                 plan.entries.resize(id.saturating_add(1), None);
             }
             if let Some(entry) = plan.entries.get_mut(id) {
-                // Of formats with the same number the first counts.
+                // The first of several formats with the same number counts.
                 entry.get_or_insert(decode);
             }
         }
@@ -383,7 +383,7 @@ impl Plan {
         &self.unwanted
     }
 
-    /// Decodes a record of this byte order; `emit` gets who was current, the flags, what happened.
+    /// Decodes a record of this byte order; `emit` gets the current task, the flags, and the kind of the event.
     ///
     /// Each kind of event is emitted where it is decoded: that lets the compiler write it where it will stand.
     #[inline(always)]

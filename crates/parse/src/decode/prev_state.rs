@@ -15,11 +15,11 @@ pub(crate) struct States {
     encoding: Encoding,
 }
 
-/// What the numbers are. The format text cannot tell: the kernels of the last two have the text of
+/// The meaning of the numbers. The format text does not decide it: the kernels of the last two have the text of
 /// the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
-    /// A mask, as the text says: all kernels but those below.
+    /// A mask, as the text has it: all kernels but those below.
     Mask,
     /// 4.14: an index, 0 R, 1 S, 2 D, 3 T, 4 t, 5 X, 6 Z, 7 P, 8 I; preempted is 0x1000.
     Index,
@@ -27,7 +27,7 @@ pub(crate) enum Encoding {
     Shifted,
 }
 
-/// What of the data tells the encodings apart.
+/// The evidence of the data on the encoding.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
     /// The idle task always switches out in R.
@@ -76,7 +76,7 @@ impl States {
         (!letters.is_empty()).then_some(States { letters, report: report & !plus, plus, encoding: Encoding::Mask })
     }
 
-    /// Settles the encoding by the data, and by the kernel's release where they do not tell.
+    /// Settles the encoding by the data, and by the kernel's release where they do not decide.
     pub(crate) fn settle(&mut self, evidence: &Evidence, release: Option<(u32, u32)>) {
         // Only texts with a `+` of 0x100 can be any of the three.
         if self.plus != 0x100 {
@@ -92,7 +92,7 @@ impl States {
         }
     }
 
-    /// Decodes a number. The second value tells that it has bits nobody explains. `kthread`: the
+    /// Decodes a number. The second value is true if it has unexplained bits. `kthread`: the
     /// task is a kernel thread that idles in state I, which collides with `+` in one encoding.
     pub(crate) fn decode(&self, raw: u64, kthread: impl FnOnce() -> bool) -> (PrevState, bool) {
         let shown = raw as u32;
@@ -117,7 +117,7 @@ impl States {
         }
     }
 
-    /// What the small numbers decode to, for those who decode millions: nearly all numbers are small.
+    /// The decoded small numbers, for decoding millions: nearly all numbers are small.
     /// Nothing where more than the number decides.
     pub(crate) fn table(&self) -> Vec<(StateClass, bool)> {
         let small = match self.encoding {
@@ -185,7 +185,7 @@ fn letter(pair: &str) -> Option<(u64, char)> {
     (bit.is_power_of_two() && chars.next().is_none()).then_some((bit, letter))
 }
 
-/// Of `… REC->prev_state & MASK ? "+" : ""`, the mask.
+/// The mask of `… REC->prev_state & MASK ? "+" : ""`.
 fn plus_mask(fmt: &str) -> Option<u64> {
     let (before, _) = fmt.split_once("? \"+\"").or_else(|| fmt.split_once("?\"+\""))?;
     // The condition starts after the last comma outside of parentheses.

@@ -1,8 +1,8 @@
 //! Tasks that sleep on a lock, and are named as preempted.
 //!
 //! With PREEMPT_RT most spinlocks are locks to sleep on. A kernel 5.10 with its patches sleeps on them by
-//! `preempt_schedule_lock`, and its `sched_switch` then says `R+`, as of a task that was preempted and waits: so it is
-//! with 8,053 of 18,097 such switches of a hackbench. No field of the record tells the two apart. What comes next on
+//! `preempt_schedule_lock`, and its `sched_switch` then has `R+`, as for a task that was preempted and waits: so it is
+//! with 8,053 of 18,097 such switches of a hackbench. No field of the record distinguishes the two. The next events on
 //! the task does: it is switched in, or it is woken. In a recording with stacks (`trace-cmd record -T`, 5.10.0-32-rt)
 //! 1,696 of the 1,718 that were woken next had gone to sleep on a lock, and 33 of the 2,496 others. (The 22 were
 //! preempted between setting their state and going to sleep.)
@@ -37,7 +37,7 @@ impl LockSleeps {
         self.0.len() as u64
     }
 
-    /// The same events, where those who slept sleep; `space` is overwritten.
+    /// The same events, where sleeping tasks sleep; `space` is overwritten.
     fn named<'e>(&self, events: &[SchedEvent], space: &'e mut Vec<SchedEvent>) -> &'e [SchedEvent] {
         space.clear();
         space.extend_from_slice(events);
@@ -68,9 +68,9 @@ struct Out {
     by: Switch,
     /// Where it is queued if it is.
     at: Cpu,
-    /// Somebody announced since that it wakes it.
+    /// A waking of it was recorded since.
     waking: bool,
-    /// Who migrated it last, since then if wakings were recorded.
+    /// The task that migrated it last, since then if wakings were recorded.
     moved_by: Option<Cpu>,
 }
 
@@ -105,14 +105,14 @@ impl Search {
             Kind::Waking { task, .. } => {
                 self.with_wakings = true;
                 if let Some(out) = self.out.get_mut(&task.pid) {
-                    // Who moved it before did not place it.
+                    // A task that moved it before did not place it.
                     (out.waking, out.moved_by) = (true, None);
                 }
             }
             Kind::Wakeup { task, .. } => {
                 let Some(out) = self.out.remove(&task.pid) else { return };
                 let placed = out.moved_by == Some(event.cpu);
-                // Who was about to be woken when it was switched out was, most often, preempted indeed.
+                // A task about to be woken when it was switched out was, most often, preempted indeed.
                 if placed || out.waking || !self.with_wakings {
                     self.slept.push(out.by);
                 }
@@ -123,7 +123,7 @@ impl Search {
                     (out.at, out.moved_by) = (dest, Some(event.cpu));
                 }
             }
-            // Whoever was queued there may have run since.
+            // The tasks that were queued there may have run since.
             Kind::Lost { .. } => self.out.retain(|_, out| out.at != event.cpu),
             _ => {}
         }
@@ -182,7 +182,7 @@ mod tests {
         ]
     }
 
-    /// At what times those who slept were switched out.
+    /// The times at which sleeping tasks were switched out.
     fn slept(events: &[SchedEvent]) -> Vec<i64> {
         slept_on(Some((5, 14)), events)
     }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn who_is_woken_next_slept() {
         assert_eq!(slept(&placed()), [10]);
-        // So did, on this kernel, who was woken where it was.
+        // On this kernel a task that was woken where it was did so, too.
         let mut events = placed();
         events.extend([switch(30, 3, 5, PrevState::PREEMPTED, 6), waking(31, 3, 5), wakeup(32, 3, 5, 3)]);
         assert_eq!(slept(&events), [10, 30]);
@@ -220,7 +220,7 @@ mod tests {
         let (out, back) = (switch(30, 3, 5, PrevState::PREEMPTED, 6), switch(31, 3, 6, PrevState::blocked(1), 5));
         events.extend([out, back, switch(32, 3, 5, PrevState::blocked(1), 6), wakeup(33, 3, 5, 3)]);
         assert_eq!(slept(&events), [10]);
-        // Even if somebody was about to wake it.
+        // Even if a waking was under way.
         events.insert(6, waking(30, 2, 5));
         assert_eq!(slept(&events), [10]);
     }
@@ -237,7 +237,7 @@ mod tests {
         let mut events = placed();
         events.extend([waking(30, 2, 5), switch(31, 3, 5, PrevState::PREEMPTED, 6), wakeup(32, 2, 5, 3)]);
         assert_eq!(slept(&events), [10]);
-        // But for one that is placed: whoever wakes it waits until it sleeps.
+        // But for one that is placed: its waker waits until it sleeps.
         events.insert(7, migrate(31, 2, 5, 3, 2));
         assert_eq!(slept(&events), [10, 31]);
     }

@@ -103,7 +103,7 @@ impl Chunks {
     }
 }
 
-/// Bytes of a piece of a large chunk, where the chunks of so many CPUs are merged: a piece of each is in memory.
+/// Bytes of a piece of a large chunk, where the chunks of this number of CPUs are merged: a piece of each is in memory.
 pub(crate) fn piece_size(cpus: usize, page: usize) -> u32 {
     let bytes = ((16 << 20) / cpus.max(1)).clamp(64 << 10, 1 << 20);
     let page = page.max(1);

@@ -25,7 +25,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Opens the file at `path`. Its size is taken once: what is appended later is not seen.
+    /// Opens the file at `path`. Its size is taken once: later additions are not seen.
     pub(crate) fn open(path: &Path) -> Result<Source, Error> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         // A FIFO would block in open(2), so look first.
@@ -171,7 +171,7 @@ impl Cursor for FileBytes<'_> {
     fn take(&mut self, n: u64) -> Result<&[u8], Eof> {
         let at = self.at;
         self.pass(n)?;
-        // What was passed over is in the file: it is read again from where it begins.
+        // The skipped bytes are in the file: they are read again from their beginning.
         let end = std::mem::replace(&mut self.at, at);
         self.peek(n)?;
         self.at = end;

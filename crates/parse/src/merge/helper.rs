@@ -10,17 +10,17 @@ use std::thread::Thread;
 pub(crate) struct Shared<I, O> {
     desk: Mutex<Desk<I, O>>,
     finished: Condvar,
-    /// Who helps, and is woken where there is something to help with.
+    /// The helping thread, which is woken where there is work.
     helper: Thread,
 }
 
 #[derive(Debug)]
 struct Desk<I, O> {
-    /// What nobody has begun, each with its place in the order.
+    /// The tasks that no thread has begun, each with its place in the order.
     todo: VecDeque<(usize, I)>,
     at_work: usize,
     done: Vec<(usize, O)>,
-    /// Somebody sleeps until none is at work. To wake nobody takes a call of the kernel as well.
+    /// A thread sleeps until none is at work. A wakeup without a sleeper costs a system call as well.
     is_awaited: bool,
 }
 
@@ -34,8 +34,8 @@ impl<I, O> Shared<I, O> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lays this out for the helper, does something else, and then what nobody has begun. The results are in
-    /// order, whoever helped; there are none if the other breaks.
+    /// Lays this out for the helper, does something else, and then the tasks that no thread has begun. The results are in
+    /// order, whichever thread helped; there are none if the other breaks.
     pub(crate) fn beside(
         &self,
         items: Vec<I>,
@@ -75,7 +75,7 @@ impl<I, O> Shared<I, O> {
             next
         };
         let Some((place, item)) = next else { return false };
-        // If the work panics, nobody shall wait for it.
+        // If the work panics, no thread must wait for it.
         let mut finish = Finish { shared: self, output: None };
         finish.output = Some((place, work(item)));
         true
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn what_is_broken_off_is_not_done() {
         let shared = Shared::<u64, u64>::new(current());
-        assert_eq!(shared.beside(vec![1, 2, 3], |_| panic!("nobody asks for it"), || Break(())), None);
+        assert_eq!(shared.beside(vec![1, 2, 3], |_| panic!("not asked for"), || Break(())), None);
         assert_eq!(shared.beside(vec![4], |n| n, || Continue(())), Some(vec![4]));
     }
 

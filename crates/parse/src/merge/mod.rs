@@ -3,7 +3,7 @@
 //! Each round decodes several units (see [`crate::ring::unit`]), in parallel. The time of the last record
 //! that a CPU has delivered is its *frontier*; what it delivers later is not earlier. The smallest
 //! frontier of all CPUs that are not at their end is the *watermark*: every item before it is known,
-//! and is merged and passed on. So is every item at it of the first CPU that holds it, and of those before that one,
+//! and is merged and passed on, as is every item at it of the first CPU that holds it, and of those before that one,
 //! which are past it: however many events a file has at one time, they do not pile up. The CPU that holds the
 //! watermark is decoded in every round, so every round makes progress.
 //!
@@ -12,7 +12,7 @@
 //!
 //! *Memory.* The next round is chosen before the last one is merged, to be decoded meanwhile. A CPU
 //! gets a further unit while it holds the watermark, or while fewer than [`AHEAD`] of its units
-//! will be left by that merge. So at most `AHEAD` × CPUs + 2 × budget units are held, and the batches
+//! will be left by that merge. Therefore at most `AHEAD` × CPUs + 2 × budget units are held, and the batches
 //! that wait.
 //!
 //! *Loss.* The kernel marks a loss on the page behind the gap, but the gap begins at the last
@@ -20,8 +20,8 @@
 //! merged only when its CPU's frontier has moved past it.
 //!
 //! *Threads.* With one thread all happens on it. With more, decoding and merging run ahead of
-//! whoever looks at the items, on a thread of their own, by at most [`QUEUED`] batches. The next round can be
-//! decoded while the last is merged: with two threads by who has nothing to look at, with more on the pool.
+//! the consumer of the items, on a thread of its own, by at most [`QUEUED`] batches. The next round can be
+//! decoded while the last is merged: with two threads by an idle consumer, with more on the pool.
 //! A batch has copies of its items, one behind the other: looked at where they were decoded to, hundreds of
 //! places in turn, each would have to be waited for (a quarter of the time of a pass over 256 CPUs).
 //!
@@ -91,7 +91,7 @@ impl<T: Timed> Ready<T> {
         self.until = self.next.saturating_add(count);
     }
 
-    /// What was taken into this round.
+    /// The units of this round.
     fn taken(&self) -> &[T] {
         self.items.get(self.next..self.until).unwrap_or_default()
     }
@@ -119,13 +119,13 @@ impl<T: Timed> Lane<'_, T> {
         for unit in &mut self.ready {
             unit.take_before(watermark);
             if unit.until < unit.items.len() {
-                // What follows is not earlier.
+                // The following items are not earlier.
                 return;
             }
         }
     }
 
-    /// What was taken is done with. The memory of units of which nothing is left goes to `spare`.
+    /// Ends the round. The memory of units of which nothing is left goes to `spare`.
     fn pass(&mut self, spare: &mut Vec<Vec<T>>) {
         while let Some(unit) = self.ready.front_mut() {
             unit.next = unit.until;
@@ -183,7 +183,7 @@ pub(crate) fn merge<'t, T: Timed>(
     };
     let reader = std::thread::current();
     let shared = &Shared::new(reader.clone());
-    // Of two threads one looks at the items: a further one would only take its core away.
+    // One of two threads consumes the items: a further one would only take its core away.
     let decode_beside = |tasks: Vec<Task<'t, T>>, merge: &mut Merge<'_>| match threads {
         0..=2 => shared.beside(tasks, decode, merge),
         _ => beside(merge, || parallel(pool, tasks, decode)),
@@ -201,7 +201,7 @@ pub(crate) fn merge<'t, T: Timed>(
             merger.run(decode_beside, |batch| readers.send(batch))
         });
         look(&batches, first, || shared.one(decode));
-        // Who has run ahead is told to stop.
+        // A thread that has run ahead must stop.
         drop(batches);
         // Decoding does not panic. If it did, the panic is passed on, not swallowed.
         ahead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -209,11 +209,11 @@ pub(crate) fn merge<'t, T: Timed>(
     found.all(is_whole)
 }
 
-/// What was noticed on the way.
+/// The findings on the way.
 #[derive(Default)]
 struct Found {
     diagnostics: Diagnostics,
-    /// What is known of the whole alone. Of who breaks off, how far was read depends on the threads.
+    /// The findings on the whole alone. If the consumer breaks off, the amount that was read depends on the threads.
     of_all: Diagnostics,
 }
 
@@ -242,7 +242,7 @@ fn merge_alone<'t, T: Timed>(
     })
 }
 
-/// Merges what is known, until who gets it breaks.
+/// Merges the known items, until the receiver breaks.
 type Merge<'m> = dyn FnMut() -> ControlFlow<()> + 'm;
 
 /// The results of `work`, which is done on another thread meanwhile; none if the merge breaks.
@@ -256,7 +256,7 @@ fn beside<O: Send>(merge: &mut Merge<'_>, work: impl FnOnce() -> O + Send) -> Op
 }
 
 /// Shows batches to `sink` until it breaks or no more come, and helps while there are none. While there is nothing
-/// to help with either it sleeps: whoever has one or the other for it unparks it.
+/// to help with either it sleeps: the thread with work for it unparks it.
 fn look<T>(batches: &Receiver<Arc<Vec<T>>>, sink: &mut Sink<'_, T>, help: impl Fn() -> bool) {
     loop {
         match batches.try_recv() {
@@ -270,7 +270,7 @@ fn look<T>(batches: &Receiver<Arc<Vec<T>>>, sink: &mut Sink<'_, T>, help: impl F
 
 /// Those who look at the batches on threads of their own.
 struct Readers<T> {
-    /// What was sent. Once nobody looks at a batch any more, its memory is used again.
+    /// The sent batches. Once a batch is consumed, its memory is used again.
     sent: VecDeque<Arc<Vec<T>>>,
     /// To each of them, as long as it looks.
     sends: Vec<SyncSender<Arc<Vec<T>>>>,
@@ -300,7 +300,7 @@ impl<T> Readers<T> {
     }
 }
 
-/// What is known of all lanes: whatever is decoded later is not earlier, and at this time not of an earlier lane.
+/// The watermark of all lanes: items that are decoded later are not earlier, and at this time not of an earlier lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Watermark {
     ts: Ts,
@@ -315,7 +315,7 @@ impl Watermark {
     }
 }
 
-/// The lanes, and what is needed to merge them.
+/// The lanes, and the state of their merge.
 struct Merger<'t, T> {
     lanes: Vec<Lane<'t, T>>,
     start: Ts,
@@ -323,7 +323,7 @@ struct Merger<'t, T> {
     /// The memory of units that have been passed on, to be used again.
     spare: Vec<Vec<T>>,
     order: Order,
-    /// What is to be passed on next.
+    /// The next batch to pass on.
     batch: Vec<T>,
 }
 
@@ -367,7 +367,7 @@ impl<'t, T: Timed> Merger<'t, T> {
                 _ => break,
             };
         }
-        // Of who has broken nothing is left.
+        // After a break nothing is left.
         if !self.batch.is_empty() {
             let _ = pass_on(&mut self.batch);
         }
@@ -397,7 +397,7 @@ impl<'t, T: Timed> Merger<'t, T> {
         picked.into_iter().filter_map(task).collect()
     }
 
-    /// Merges what is before the watermark: finds the order of all that is, and passes it on.
+    /// Merges the items before the watermark: finds their order, and passes them on.
     fn drain(
         &mut self,
         watermark: Option<Watermark>,
@@ -432,7 +432,7 @@ pub(crate) struct Task<'t, T> {
     pub(crate) space: Vec<T>,
 }
 
-/// What came of it.
+/// The outcome.
 struct Decoded<T> {
     lane: usize,
     number: usize,
@@ -497,7 +497,7 @@ mod tests {
     }
 
     /// Where all events of several CPUs have one time, and nothing is before it, they are merged all the same: CPU by
-    /// CPU, and what is decoded ahead stays bounded.
+    /// CPU, and the amount decoded ahead stays bounded.
     #[test]
     fn events_of_one_time_do_not_pile_up() {
         const UNITS: usize = 500;
@@ -528,7 +528,7 @@ mod tests {
         assert!(ahead <= 3 * AHEAD + 2 * 8, "{ahead} units ahead");
     }
 
-    /// Of a single CPU each stretch is a whole unit: what runs ahead is bounded by items.
+    /// Each stretch of a single CPU is a whole unit: the amount ahead is bounded by items.
     #[test]
     fn a_slow_reader_is_not_run_away_from() {
         const UNITS: usize = 8_000;

@@ -26,7 +26,7 @@ pub(crate) struct Order {
     keys: Vec<u64>,
     /// Where they are sorted to, in turn.
     other: Vec<u64>,
-    /// So many of the lowest bits of a time need not be sorted by digits.
+    /// Number of the lowest bits of a time that need not be sorted by digits.
     coarse: u32,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Ordered<'o, T> {
     keys: slice::Iter<'o, u64>,
     /// Which part of a key is the stretch.
     mask: u64,
-    /// What is left of each stretch.
+    /// The rest of each stretch.
     rest: Vec<slice::Iter<'o, T>>,
 }
 
@@ -62,14 +62,14 @@ impl<T: Clone> Ordered<'_, T> {
 }
 
 impl Order {
-    /// The items in order. Of the same time are first those of the first stretch.
+    /// The items in order. Those of the first stretch come first among equal times.
     pub(crate) fn of<'o, T: Timed>(&'o mut self, stretches: &[&'o [T]]) -> Ordered<'o, T> {
         let mask = self.sort(stretches);
         let rest = stretches.iter().map(|items| items.iter()).collect();
         Ordered { keys: self.keys.iter(), mask, rest }
     }
 
-    /// Sorts the keys, and tells which part of them is the stretch.
+    /// Sorts the keys, and returns the part of them that is the stretch.
     fn sort<T: Timed>(&mut self, stretches: &[&[T]]) -> u64 {
         let start = stretches.iter().filter_map(|items| items.first()).map(T::ts).min().unwrap_or_default();
         let last = stretches.iter().filter_map(|items| items.last()).map(T::ts).max().unwrap_or_default();
@@ -92,7 +92,7 @@ impl Order {
         (1 << below) - 1
     }
 
-    /// Sorts the keys by the bits that are the time: so many, above so many that are the stretch.
+    /// Sorts the keys by the bits of the time, which are above those of the stretch.
     fn sort_keys(&mut self, below: u32, above: u32) {
         let digits = above.saturating_sub(self.coarse).div_ceil(DIGIT);
         let sorted = digits.saturating_mul(DIGIT).min(above);
@@ -115,7 +115,7 @@ impl Order {
         };
     }
 
-    /// Puts in order what nearly is, and tells by how many places keys were moved; gives up where it turns out not
+    /// Puts nearly ordered keys in order, and returns the number of places by which keys were moved; gives up where it turns out not
     /// to be.
     fn put_right(&mut self) -> Option<usize> {
         let most = self.keys.len().saturating_mul(MOVES);

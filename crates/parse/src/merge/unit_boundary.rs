@@ -1,4 +1,4 @@
-//! What holds between the units of a CPU: they decode independently of one another, and are joined here.
+//! The boundaries between the units of a CPU: they decode independently of one another, and are joined here.
 
 use crate::issue::FileIssue;
 use crate::ring::page::Loss;
@@ -43,7 +43,7 @@ pub(crate) struct Seam<'p> {
     started: bool,
     /// The time of the last record: none behind is earlier.
     frontier: Ts,
-    /// What was lost behind that.
+    /// The loss behind that.
     pending: Option<Loss>,
     /// The CPU's stopper, while it is current.
     stopper: Option<Pid>,
@@ -77,7 +77,7 @@ impl<'p> Seam<'p> {
         self.frontier
     }
 
-    /// Joins the next unit: afterwards times do not step back in it, and what was begun before has gone on through it.
+    /// Joins the next unit: afterwards times do not step back in it, and tasks that had begun before have gone on through it.
     /// May yield an item that stands before its own.
     pub(crate) fn join<T: Timed>(&mut self, unit: &mut Unit<T>, diagnostics: &mut Diagnostics) -> Option<T> {
         diagnostics.merge(&unit.diagnostics);
@@ -106,7 +106,7 @@ impl<'p> Seam<'p> {
         lost
     }
 
-    /// Behind the last unit. Where the data are cut nobody knows what the CPU did afterwards. May yield an item.
+    /// Ends the last unit. Where the data are cut the later state of the CPU is unknown. May yield an item.
     pub(crate) fn end<T: Timed>(&mut self) -> Option<T> {
         if self.pages.is_cut {
             self.pending = Some(join_losses(self.pending.take(), Loss { count: None }));
@@ -125,11 +125,11 @@ impl<'p> Seam<'p> {
         }
     }
 
-    /// What is missing between the last record and `next`.
+    /// The loss between the last record and `next`.
     fn lose<T: Timed>(&mut self, next: Option<&mut T>) -> Option<T> {
         let loss = self.pending.take()?;
         self.stopper = None;
-        // A loss before the first unit that is read is told by whoever reads the one before that.
+        // A loss before the first unit that is read belongs to the reader of the one before that.
         if self.from_middle && !self.started {
             return None;
         }

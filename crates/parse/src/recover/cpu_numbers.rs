@@ -2,7 +2,7 @@
 //!
 //! `trace-cmd restore` makes a trace of the `trace.dat.cpuN` that a killed recorder left, and numbers them in the
 //! order in which it is given them; a shell gives `trace.dat.cpu*` with `cpu10` before `cpu2`. Every switch to or away
-//! from the idle task says whose data they are: its name is `swapper/2`.
+//! from the idle task shows whose data they are: its name is `swapper/2`.
 
 use crate::file::header::Options;
 use crate::file::source::Source;
@@ -12,10 +12,10 @@ use crate::ring::unit::CpuPages;
 use sched::{Cpu, Diagnostics};
 use std::collections::BTreeSet;
 
-/// So many units of a CPU are searched for its idle task.
+/// Number of units of a CPU that are searched for its idle task.
 const SEARCHED: usize = 64;
 
-/// Gives each CPU the number of its idle task, where nothing tells who recorded the file, as in one that was restored.
+/// Gives each CPU the number of its idle task, where the file does not name its recorder, as in one that was restored.
 pub(crate) fn settle(source: &Source, options: &Options, lanes: &mut [CpuPages], diagnostics: &mut Diagnostics) {
     if options.uname.is_some() || !options.stats.is_empty() {
         return;
@@ -24,8 +24,8 @@ pub(crate) fn settle(source: &Source, options: &Options, lanes: &mut [CpuPages],
         (0..pages.units().min(SEARCHED))
             .find_map(|unit| pages.with_bytes(source, unit, |bytes| bytes.ok().and_then(idle_cpu)))
     };
-    let told: Vec<(u32, Option<u32>)> = lanes.iter().map(|pages| (pages.cpu.0, idle(pages))).collect();
-    let Some(numbers) = numbers(&told) else { return };
+    let named_lanes: Vec<(u32, Option<u32>)> = lanes.iter().map(|pages| (pages.cpu.0, idle(pages))).collect();
+    let Some(numbers) = numbers(&named_lanes) else { return };
     for (pages, number) in lanes.iter_mut().zip(numbers) {
         if pages.cpu.0 != number {
             diagnostics.add_at(FileIssue::MisnumberedCpu, || format!("CPU {number} stood as {}", pages.cpu));
@@ -37,16 +37,18 @@ pub(crate) fn settle(source: &Source, options: &Options, lanes: &mut [CpuPages],
 
 /// The numbers of CPUs that stand under these and have these idle tasks, if any is to change. Of one without an idle
 /// task it is concluded from the others, or left as it is.
-fn numbers(told: &[(u32, Option<u32>)]) -> Option<Vec<u32>> {
-    let named: BTreeSet<u32> = told.iter().filter_map(|(_, idle)| *idle).collect();
-    let differs = told.iter().any(|(own, idle)| idle.is_some_and(|idle| idle != *own));
-    let are_distinct = named.len() == told.iter().filter(|(_, idle)| idle.is_some()).count();
+fn numbers(named_lanes: &[(u32, Option<u32>)]) -> Option<Vec<u32>> {
+    let named: BTreeSet<u32> = named_lanes.iter().filter_map(|(_, idle)| *idle).collect();
+    let differs = named_lanes.iter().any(|(own, idle)| idle.is_some_and(|idle| idle != *own));
+    let are_distinct = named.len() == named_lanes.iter().filter(|(_, idle)| idle.is_some()).count();
     if !differs || !are_distinct || named.iter().any(|cpu| *cpu >= Cpu::LIMIT) {
         return None;
     }
-    let listing = listing(told);
+    let listing = listing(named_lanes);
     let mut taken = named.clone();
-    taken.extend(told.iter().filter_map(|(own, idle)| idle.is_none().then_some(*own)).filter(|_| listing.is_none()));
+    taken.extend(
+        named_lanes.iter().filter_map(|(own, idle)| idle.is_none().then_some(*own)).filter(|_| listing.is_none()),
+    );
     let mut number = |(own, idle): &(u32, Option<u32>)| match (idle, &listing) {
         (Some(idle), _) => *idle,
         (None, Some(listing)) => listing.get(*own as usize).copied().unwrap_or(*own),
@@ -58,16 +60,16 @@ fn numbers(told: &[(u32, Option<u32>)]) -> Option<Vec<u32>> {
             free
         }
     };
-    Some(told.iter().map(&mut number).collect())
+    Some(named_lanes.iter().map(&mut number).collect())
 }
 
 /// What stands at each number where the files were given as a shell lists them, if that is how they were.
-fn listing(told: &[(u32, Option<u32>)]) -> Option<Vec<u32>> {
-    let count = told.iter().map(|(own, idle)| idle.map_or(*own, |idle| idle.max(*own))).max()?.saturating_add(1);
+fn listing(named_lanes: &[(u32, Option<u32>)]) -> Option<Vec<u32>> {
+    let count = named_lanes.iter().map(|(own, idle)| idle.map_or(*own, |idle| idle.max(*own))).max()?.saturating_add(1);
     let mut listing: Vec<u32> = (0..count.min(Cpu::LIMIT)).collect();
     listing.sort_by_cached_key(u32::to_string);
     let agrees = |(own, idle): &(u32, Option<u32>)| idle.is_none_or(|idle| listing.get(*own as usize) == Some(&idle));
-    told.iter().all(agrees).then_some(listing)
+    named_lanes.iter().all(agrees).then_some(listing)
 }
 
 #[cfg(test)]
@@ -75,30 +77,30 @@ mod tests {
     use super::*;
 
     /// What stands where, with the idle tasks of all but `silent`.
-    fn told(order: &[u32], silent: &[u32]) -> Vec<(u32, Option<u32>)> {
+    fn named_lanes(order: &[u32], silent: &[u32]) -> Vec<(u32, Option<u32>)> {
         (0..).zip(order).map(|(own, cpu)| (own, Some(*cpu).filter(|cpu| !silent.contains(cpu)))).collect()
     }
 
     #[test]
     fn as_a_shell_lists_them() {
         let order = [0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9];
-        assert_eq!(numbers(&told(&order, &[])), Some(order.to_vec()));
-        assert_eq!(numbers(&told(&order, &[0, 10, 5])), Some(order.to_vec()), "the others show how they stand");
+        assert_eq!(numbers(&named_lanes(&order, &[])), Some(order.to_vec()));
+        assert_eq!(numbers(&named_lanes(&order, &[0, 10, 5])), Some(order.to_vec()), "the others show how they stand");
     }
 
     #[test]
     fn in_another_order() {
-        assert_eq!(numbers(&told(&[1, 0, 3, 2], &[])), Some(vec![1, 0, 3, 2]));
-        assert_eq!(numbers(&told(&[2, 1, 0], &[1])), Some(vec![2, 1, 0]));
+        assert_eq!(numbers(&named_lanes(&[1, 0, 3, 2], &[])), Some(vec![1, 0, 3, 2]));
+        assert_eq!(numbers(&named_lanes(&[2, 1, 0], &[1])), Some(vec![2, 1, 0]));
         // Two of three swapped, of which one is silent: its number is the one that is left.
-        assert_eq!(numbers(&told(&[1, 0, 2], &[0])), Some(vec![1, 0, 2]));
+        assert_eq!(numbers(&named_lanes(&[1, 0, 2], &[0])), Some(vec![1, 0, 2]));
     }
 
     #[test]
     fn as_they_should_be_or_without_telling() {
-        assert_eq!(numbers(&told(&[0, 1, 2], &[1])), None);
-        assert_eq!(numbers(&told(&[1, 0], &[0, 1])), None);
-        assert_eq!(numbers(&[(0, Some(1)), (1, Some(1))]), None, "one idle task twice tells nothing");
+        assert_eq!(numbers(&named_lanes(&[0, 1, 2], &[1])), None);
+        assert_eq!(numbers(&named_lanes(&[1, 0], &[0, 1])), None);
+        assert_eq!(numbers(&[(0, Some(1)), (1, Some(1))]), None, "one idle task twice is no evidence");
         assert_eq!(numbers(&[(0, Some(u32::MAX))]), None);
     }
 }

@@ -1,10 +1,10 @@
 //! The CPUs of a buffer whose table is missing.
 //!
 //! The table of a version 7 file stands behind the data: in one that was cut the data of some CPUs are left, and
-//! nothing says whose they are. They follow one another in the order of the CPUs, each from the start of a page on, and
-//! CPUs without data are left out. Compressed data tell themselves where they end; others end where time steps back,
-//! or where the idle task is that of another CPU. Its name tells whose they are: `swapper/3` stands in every switch
-//! to it or away from it. Of a CPU that never idled it is presumed that it is the next one.
+//! their CPUs are not named. They follow one another in the order of the CPUs, each from the start of a page on, and
+//! CPUs without data are left out. Compressed data have their own ends; others end where time steps back,
+//! or where the idle task is that of another CPU. Its name shows whose they are: `swapper/3` stands in every switch
+//! to it or away from it. A CPU that never idled is presumed to be the next one.
 
 use crate::bytes::Endian;
 use crate::file::chunk::{self, Chunks, Codec};
@@ -21,7 +21,7 @@ use std::ops::Range;
 /// Data begin at a multiple of this, or of the machine's larger pages.
 const PAGE: u64 = 4096;
 
-/// So many chunks of a CPU are searched for its idle task.
+/// Number of chunks of a CPU that are searched for its idle task.
 const SEARCHED: usize = 64;
 
 /// The data of one CPU.
@@ -34,7 +34,7 @@ struct Run {
     cpu: Option<u32>,
 }
 
-/// What belongs to which CPU; `codec`, if it is compressed.
+/// The data of each CPU; `codec`, if they are compressed.
 pub(crate) fn find(
     source: &Source,
     untabled: &Untabled,
@@ -83,7 +83,7 @@ fn compressed(source: &Source, place: &Range<u64>, codec: Codec, endian: Endian)
             chunk::decompress(codec, source.read(&chunk.place(), &mut compressed)?, chunk.size as usize, &mut bytes)?;
             idle_cpu(&bytes)
         });
-        // Whether it is cut is found by whoever looks for its chunks.
+        // Whether it is cut is found in the search for its chunks.
         runs.push(Run { at, size: end.saturating_sub(at), is_cut: false, cpu });
         at = end.next_multiple_of(PAGE);
     }
@@ -148,9 +148,9 @@ pub(crate) fn idle_cpu(bytes: &[u8]) -> Option<u32> {
     })
 }
 
-/// The table, and of which CPUs the number is presumed. What fits nowhere between its neighbours is left out.
+/// The table, and the CPUs whose number is presumed. Data that fit nowhere between their neighbours are left out.
 fn number(runs: &[Run]) -> (Vec<CpuData>, Vec<Cpu>) {
-    // Of each run, the CPU that some run behind it is known to be.
+    // For each run, the CPU that some run behind it is known to be.
     let mut bounds = vec![Cpu::LIMIT; runs.len()];
     let mut bound = Cpu::LIMIT;
     for (run, slot) in runs.iter().zip(&mut bounds).rev() {

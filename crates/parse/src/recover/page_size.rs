@@ -2,7 +2,7 @@
 //!
 //! trace-cmd 3.1.6 on a kernel with 16 KiB sub-buffers labels a buffer 16384 and fills it with
 //! 4 KiB pages; older writers label whole 16 KiB sub-buffers 4096. Either way the pages
-//! themselves tell: where the next page begins, a page header must stand.
+//! themselves show it: where the next page begins, a page header must stand.
 
 use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
@@ -17,7 +17,7 @@ const LARGEST: usize = 1 << 20;
 /// How many slots of each CPU are looked at.
 const SAMPLE: usize = 16;
 
-/// What the slots of a CPU speak for.
+/// The page size that the slots of a CPU speak for.
 #[derive(Default)]
 struct Votes {
     smaller: usize,
@@ -56,7 +56,7 @@ fn vote(bytes: &[u8], layout: &PageLayout, votes: &mut Votes) {
     for (slot, page) in bytes.chunks(layout.size).take(SAMPLE).enumerate() {
         match Page::parse(page, layout) {
             Ok(parsed) if parsed.is_empty() => {}
-            // A page that fills more than the small size is what its label says.
+            // A page that fills more than the small size has the size of its label.
             Ok(_) if layout.size > SMALLEST && !is_whole(page, &with_size(layout, SMALLEST)) => {
                 votes.as_labelled = votes.as_labelled.saturating_add(1);
             }

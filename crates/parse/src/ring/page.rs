@@ -94,8 +94,8 @@ impl<'p> Records<'p> {
         self.next_as(self.endian)
     }
 
-    /// The same, of the page's byte order: whoever reads many records chooses it once for all of them, so that the
-    /// compiler knows it in all that is done with them.
+    /// The same in the page's byte order: a reader of many records chooses it once for all of them, so that it is a
+    /// constant in everything that is done with them.
     #[inline(always)]
     pub(crate) fn next_as(&mut self, endian: Endian) -> Result<Option<Raw<'p>>, BadRecord> {
         while !self.rest.is_empty() {

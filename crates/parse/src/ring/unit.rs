@@ -13,7 +13,7 @@ use sched::{Cpu, Diagnostics, Pid, Ts};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
-/// How many bytes of uncompressed data are in a unit, roughly, where so many CPUs are merged: what the units of all
+/// Number of bytes of uncompressed data in a unit, roughly, where this number of CPUs is merged: the units of all
 /// decode to, two of each, shall still be in the cores' common cache when it is merged.
 pub(crate) fn plain_unit(cpus: usize) -> u64 {
     ((2 << 20) / cpus.max(1) as u64).min(32 << 10)
@@ -68,7 +68,7 @@ pub(crate) enum Store {
     Chunks { codec: Option<Codec>, chunks: Vec<Chunk> },
 }
 
-/// Notes so many events that the recorder counted on a CPU, but that are not in the file.
+/// Notes the number of events that the recorder counted on a CPU, but that are not in the file.
 pub(crate) fn note_unwritten(cpu: u32, events: u64, diagnostics: &mut Diagnostics) {
     let place = || format!("{events} of CPU {cpu} are not in the file");
     diagnostics.add_many_at(FileIssue::EventsDroppedUnmarked, events, place);
@@ -146,12 +146,12 @@ impl CpuPages {
         self.place(units.start).start..self.place(end.saturating_sub(1)).end
     }
 
-    /// How many units hold so many bytes, about; at least one.
+    /// The number of units that hold about this number of bytes; at least one.
     pub(crate) fn units_in(&self, bytes: u64) -> usize {
         bytes.checked_div(self.bytes_of(0)).map_or(1, |units| units.max(1) as usize)
     }
 
-    /// The bytes of a unit, read or decompressed into `buffer`; or what is wrong with it.
+    /// The bytes of a unit, read or decompressed into `buffer`; or its defect.
     pub(crate) fn load<'u>(
         &self,
         source: &'u Source,
@@ -202,9 +202,9 @@ thread_local! {
     static COMPRESSED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What is done with the records of a unit.
+/// A consumer of the records of a unit.
 pub(crate) trait Visitor {
-    /// Records of so many bytes follow.
+    /// Records of this number of bytes follow.
     fn begin(&mut self, _bytes: usize) {}
     /// A record.
     fn record(&mut self, raw: &Raw<'_>);
@@ -212,7 +212,7 @@ pub(crate) trait Visitor {
     fn gap(&mut self, loss: Loss);
     /// Something is wrong.
     fn damage(&mut self, what: FileIssue);
-    /// Something is wrong, and nobody knows how many records are missing for that.
+    /// Something is wrong, and an unknown number of records is missing for that.
     fn miss(&mut self, what: FileIssue) {
         self.damage(what);
         self.gap(Loss { count: None });
@@ -269,7 +269,7 @@ pub(crate) struct Unit<T> {
     pub(crate) items: Vec<T>,
     /// A loss before its first record.
     pub(crate) lead: Option<Loss>,
-    /// A loss behind its last record, that no item tells of.
+    /// A loss behind its last record, which no item shows.
     pub(crate) tail: Option<Loss>,
     /// The losses that its pages mark.
     pub(crate) marked: Marked,

@@ -1,6 +1,6 @@
 //! The expressions in `print fmt` texts: numbers, texts, `REC->field`, casts, the integer operators, `?:`, and the
 //! kernel's calls that name fields, numbers and bits, or show bytes (`include/trace/stages/stage3_trace_output.h`).
-//! What the file does not tell (an enumerator, a variable, another function of the kernel) is [`Expr::Unknown`].
+//! A value that the file lacks (an enumerator, a variable, another function of the kernel) is [`Expr::Unknown`].
 
 mod parse;
 pub(crate) mod shown;
@@ -20,7 +20,7 @@ pub(crate) struct Number {
     pub(crate) unsigned: bool,
 }
 
-/// What an expression is.
+/// An expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expr {
     Number(Number),
@@ -36,7 +36,7 @@ pub(crate) enum Expr {
     Unary(&'static str, Box<Expr>),
     Binary(&'static str, Box<Expr>, Box<Expr>),
     If(Box<[Expr; 3]>),
-    /// To so many bytes, with a sign or without.
+    /// To this number of bytes, with a sign or without.
     Cast(usize, bool, Box<Expr>),
     /// `__print_symbolic`: the name of a number.
     Symbol(Box<Expr>, Vec<(i64, String)>),
@@ -48,7 +48,7 @@ pub(crate) enum Expr {
     Array(Box<[Expr; 3]>),
     /// `__get_bitmask`: the bits that are set, as words or as a list.
     Bits(usize, Bits),
-    /// What nobody knows who reads the file, with what it is made of.
+    /// A value that no reader of the file has, with its parts.
     Unknown(Vec<Expr>),
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn constant(text: &str) -> Option<i64> {
 }
 
 /// The constant part of an expression over one field: of `REC->prev_state & MASK`, the mask. The
-/// flag tells whether a field was in it. The field counts as all ones.
+/// flag shows whether a field was in it. The field counts as all ones.
 pub(crate) fn fold(text: &str) -> Option<(i64, bool)> {
     let parsed = parse(text)?;
     let [only] = parsed.expressions.as_slice() else { return None };
@@ -131,7 +131,7 @@ impl<'f> Fields<'f> for Same {
 }
 
 impl Expr {
-    /// What it is made of.
+    /// Its parts.
     fn parts(&self) -> Vec<&Expr> {
         match self {
             Expr::Number(_) | Expr::Text(_) | Expr::Field(_) | Expr::Length(_) | Expr::Long | Expr::Bits(..) => {
@@ -224,7 +224,7 @@ impl Expr {
         }
     }
 
-    /// What the kernel has at this address, or the address.
+    /// The name that the kernel has at this address, or the address.
     fn at_address<'f>(&self, fields: &dyn Fields<'f>) -> Option<Cow<'f, [u8]>> {
         let address = self.number(fields)?.bits.cast_unsigned();
         Some(
@@ -335,7 +335,7 @@ mod tests {
         assert!(parse(&names).is_none(), "nor by names between");
     }
 
-    /// What a hostile text costs: with a search for the end of a cast at each parenthesis these took minutes.
+    /// The cost of a hostile text: with a search for the end of a cast at each parenthesis these took minutes.
     #[test]
     fn megabytes_are_refused_while_they_are_read() {
         let begun = std::time::Instant::now();

@@ -16,7 +16,7 @@ use std::str::Chars;
 
 pub(crate) use pointed::Pointed;
 
-/// What a conversion needs to know of the kernel.
+/// The facts on the kernel that a conversion needs.
 pub(crate) struct Kernel<'k> {
     pub(crate) layout: Layout,
     pub(crate) symbols: &'k dyn Named,
@@ -44,11 +44,11 @@ struct Flags {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Amount {
     Is(usize),
-    /// `*`: an argument says.
+    /// `*`: an argument gives it.
     Argument,
 }
 
-/// What is converted, and how.
+/// The kind of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Percent,
@@ -85,7 +85,7 @@ struct Piece {
     conversion: Option<Conversion>,
 }
 
-/// The parts of a format. What is no conversion ends it, as words.
+/// The parts of a format. A part that is no conversion ends it, as words.
 struct Pieces<'f> {
     fmt: &'f str,
     at: usize,
@@ -128,7 +128,7 @@ impl Format {
         Format { text, pieces }
     }
 
-    /// What was taken apart.
+    /// The parts.
     #[cfg(test)]
     pub(crate) fn text(&self) -> &str {
         &self.text
@@ -145,17 +145,17 @@ impl Format {
 pub(crate) enum Missing {
     /// The arguments have ended.
     End,
-    /// The file does not tell this one.
+    /// The file lacks this one.
     Unknown,
 }
 
 /// Where the arguments of conversions come from, one after the other.
 pub(crate) trait Source<'a> {
-    /// A number of so many bytes.
+    /// A number of this many bytes.
     fn number(&mut self, size: usize) -> Result<u64, Missing>;
     /// A text.
     fn string(&mut self) -> Result<Cow<'a, [u8]>, Missing>;
-    /// What an address points to, as text; `width` is that of the conversion.
+    /// The bytes at an address, as text; `width` is that of the conversion.
     fn pointed(&mut self, how: Pointed, width: usize) -> Result<Cow<'a, [u8]>, Missing>;
 }
 
@@ -187,7 +187,7 @@ impl<'a> Source<'a> for Arguments<'a> {
     }
 }
 
-/// The text of a `bprint`. Where the arguments end too early, what was there is shown.
+/// The text of a `bprint`. Where the arguments end too early, the part before is shown.
 pub(crate) fn format(fmt: &str, arguments: &[u8], kernel: &Kernel<'_>) -> String {
     let mut out = String::with_capacity(fmt.len());
     let pieces = Pieces { fmt, at: 0 };
@@ -204,7 +204,7 @@ fn put<'a>(
 ) {
     let start = out.len();
     for piece in pieces {
-        // The text is cut at the limit by its user, who says so.
+        // The text is cut at the limit by its user, with a note.
         if out.len().saturating_sub(start) > EVENT_TEXT {
             return;
         }
@@ -227,7 +227,7 @@ fn convert<'a>(
     kernel: &Kernel<'_>,
     out: &mut String,
 ) -> Result<(), Missing> {
-    // Where a width is unknown, nobody knows either which argument is the next one's.
+    // Where a width is unknown, so is the next conversion's argument.
     let fit = Fit::of(c, arguments).map_err(|_| Missing::End)?;
     match c.kind {
         Kind::Percent => out.push('%'),
@@ -272,12 +272,12 @@ fn convert<'a>(
     Ok(())
 }
 
-/// As [`String::from_utf8_lossy`], but at once for what is right.
+/// As [`String::from_utf8_lossy`], but at once for valid text.
 fn lossy(text: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed)
 }
 
-/// How a conversion fits its text into place, once the arguments have told.
+/// The fit of a conversion's text, once the arguments are known.
 struct Fit {
     flags: Flags,
     width: usize,
@@ -286,14 +286,14 @@ struct Fit {
 
 impl Fit {
     fn of<'a>(c: &Conversion, arguments: &mut impl Source<'a>) -> Result<Fit, Missing> {
-        let mut told = |amount| match amount {
+        let mut amount_of = |amount| match amount {
             Amount::Is(n) => Ok(n as i64),
             Amount::Argument => Ok(sign_extend(arguments.number(4)?, 4)),
         };
-        let width = told(c.width)?;
+        let width = amount_of(c.width)?;
         let precision = match c.precision {
             // A negative one is none.
-            Some(amount) => usize::try_from(told(amount)?).ok().map(|n| n.min(WIDTH)),
+            Some(amount) => usize::try_from(amount_of(amount)?).ok().map(|n| n.min(WIDTH)),
             None => None,
         };
         let flags = Flags { left: c.flags.left || width < 0, ..c.flags };
@@ -417,7 +417,7 @@ fn amount(mut next: char, chars: &mut Chars<'_>) -> Option<(Amount, char)> {
 }
 
 /// `%p` is a number, as `%px` and `%pK` are, and `%pe` one of an error; with `S s F f` a symbol; with other letters what
-/// stands there. Of a `bprint` the kernel kept addresses for just these letters (`vbin_printf`), and else the text.
+/// stands there. For a `bprint` the kernel kept addresses for just these letters (`vbin_printf`), and else the text.
 fn pointer(chars: &mut Chars<'_>) -> Kind {
     let extension = chars.as_str().chars().next().filter(char::is_ascii_alphanumeric);
     match extension {

@@ -25,7 +25,7 @@ pub(crate) trait Named {
 impl Named for Symbols {
     fn symbol(&self, address: u64) -> Option<(&str, u64)> {
         let next = self.by_address.partition_point(|(a, ..)| *a <= address);
-        // What lies behind the last symbol is in none.
+        // An address behind the last symbol is in none.
         if next == 0 || next == self.by_address.len() && self.by_address.last().is_none_or(|(a, ..)| *a != address) {
             return None;
         }
@@ -55,7 +55,7 @@ impl Symbols {
             let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(names.len())) else { break };
             by_address.push((address, start, end));
         }
-        // Of several names for an address the first one counts.
+        // The first of several names for an address counts.
         by_address.sort_by_key(|(address, ..)| *address);
         by_address.dedup_by_key(|(address, ..)| *address);
         Symbols { names, by_address }

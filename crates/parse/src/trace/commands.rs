@@ -6,7 +6,7 @@ use crate::ring::unit::CpuPages;
 use sched::{Comm, Dur, Kind};
 use std::collections::BTreeMap;
 
-/// So many units of all CPUs together are looked at, or two of each.
+/// Number of units of all CPUs together that are looked at, or two of each.
 const SAMPLES: usize = 128;
 
 impl Trace {
@@ -26,7 +26,7 @@ impl Trace {
         times
     }
 
-    /// Who ran in a unit until somebody else did.
+    /// The tasks that ran in a unit, each until the next.
     fn sample(&self, pages: &CpuPages, unit: usize, plan: &Plan) -> Vec<(Comm, Dur)> {
         let items = self.decode(pages, unit, plan, &[], Vec::new()).items;
         let mut since = items.first().map(|event| event.ts);
@@ -42,7 +42,7 @@ impl Trace {
     }
 }
 
-/// At most so many of `units`, at equal distances.
+/// At most this number of `units`, at equal distances.
 fn places(units: usize, most: usize) -> impl Iterator<Item = usize> {
     let count = units.min(most);
     (0..count).map(move |nth| nth.saturating_mul(units).checked_div(count).unwrap_or(0))

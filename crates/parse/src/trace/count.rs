@@ -29,7 +29,7 @@ pub struct CpuCounts {
     pub events: u64,
     /// Places where events were lost.
     pub gaps: u64,
-    /// Of these, places whose events neither the mark nor the recorder's statistics count.
+    /// The places among these whose events neither the mark nor the recorder's statistics count.
     pub gaps_uncounted: u64,
     /// Events lost at these places, as far as the marks count them; where a mark has no number, the recorder's
     /// statistics complete the sum.
@@ -68,7 +68,7 @@ impl BufferCounts {
 pub struct Counts {
     /// One for each buffer.
     pub buffers: Vec<BufferCounts>,
-    /// What was found to be wrong on the way.
+    /// The findings on the way.
     pub diagnostics: Diagnostics,
 }
 

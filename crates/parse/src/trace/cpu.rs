@@ -13,7 +13,7 @@ use sched::pass::FirstEvent;
 use sched::{Cpu, Current, Diagnostics, SchedEvent, Tracepoint, Ts};
 use std::ops::ControlFlow;
 
-/// What a reader of single CPUs needs: compiled once, used by all of them.
+/// The tables of a reader of single CPUs: compiled once, used by all of them.
 #[derive(Debug)]
 pub struct CpuReader<'t> {
     trace: &'t Trace,
@@ -131,7 +131,7 @@ impl Trace {
         let (mut low, mut high) = (0usize, pages.units());
         while low.saturating_add(1) < high {
             let middle = low.midpoint(high);
-            // Units without events tell no time; the next one does.
+            // Units without events have no time; the next one does.
             let begins = (middle..high).find_map(|unit| self.begins(pages, unit));
             if begins.is_some_and(|ts| ts <= from) {
                 low = middle;
@@ -166,7 +166,7 @@ impl Trace {
         Some((start, self.lasts().iter().flatten().max().copied()?.max(start)))
     }
 
-    /// A reader of single CPUs. Refused if the clock tells no time.
+    /// A reader of single CPUs. Refused if the clock has no time.
     pub fn cpu_reader(&self, want: Want) -> Result<CpuReader<'_>, Error> {
         self.has_time()?;
         let start = self.start().ok_or_else(|| self.no_events())?;
@@ -175,7 +175,7 @@ impl Trace {
     }
 
     /// Delivers the events of a CPU in the order they were recorded, from a unit on, until `sink` breaks. Before a
-    /// unit is read `reads` is told.
+    /// unit is read `reads` is called.
     pub(super) fn events_from_unit(
         &self,
         pages: &CpuPages,

@@ -149,7 +149,7 @@ impl Decoder<'_> {
 }
 
 impl Trace {
-    /// Whether the first record of a CPU shows that it was offline until then. Of several buffers another may have
+    /// Whether the first record of a CPU shows that it was offline until then. Another of several buffers may have
     /// earlier ones.
     pub(super) fn shows_offline(&self, cpu: Cpu, payload: &[u8]) -> bool {
         let plan = || Plan::new(&self.formats, self.endian(), States::modern(), Want::Everything);
@@ -215,7 +215,7 @@ impl Trace {
     }
 
     /// The scheduler's events of all CPUs in time order, as often as asked. Refused if the clock
-    /// tells no time.
+    /// has no time.
     pub fn events(&self) -> Result<EventStream<'_>, Error> {
         self.events_of(Want::Everything)
     }
@@ -260,7 +260,7 @@ impl Trace {
         skip
     }
 
-    /// Whether what a switch says has to be found out from later events.
+    /// Whether the state in a switch has to be found from later events.
     fn looks_ahead(&self, want: Want) -> bool {
         let switch = self.format_of(Tracepoint::Switch);
         want == Want::Everything && switch.is_some_and(LockSleeps::are_possible)
@@ -326,17 +326,17 @@ impl Visitor for Finder {
     fn damage(&mut self, _: FileIssue) {}
 }
 
-/// Of a buffer, the event numbers that come from another.
+/// The event numbers of a buffer that come from another.
 pub(super) fn skip_of(skip: &[Vec<bool>], buffer: usize) -> &[bool] {
     skip.get(buffer).map_or(&[], Vec::as_slice)
 }
 
-/// One word for each CPU about who was current at `begin`: of several buffers the latest before that, or else
+/// For each CPU the evidence on its current task at `begin`: of several buffers the latest before that, or else
 /// the first to come.
-fn each_cpu(told: impl Iterator<Item = FirstEvent>, begin: Ts) -> Vec<FirstEvent> {
+fn each_cpu(evidence: impl Iterator<Item = FirstEvent>, begin: Ts) -> Vec<FirstEvent> {
     let mut firsts: Vec<FirstEvent> = Vec::new();
     let mut places: FxHashMap<Cpu, usize> = FxHashMap::default();
-    for event in told {
+    for event in evidence {
         let better = |other: &FirstEvent| match (event.ts < begin, other.ts < begin) {
             (true, true) => event.ts > other.ts,
             (false, false) => event.ts < other.ts,
@@ -375,14 +375,14 @@ impl EventSource for EventStream<'_> {
 
     fn extent(&mut self) -> Result<Extent, Error> {
         let trace = self.trace;
-        let told = match self.begin {
+        let evidence = match self.begin {
             Some(begin) => {
                 parallel(trace.pool(), trace.selected_lanes(), |(buffer, pages)| self.evidence_of(buffer, pages, begin))
             }
             None => trace.firsts().to_vec(),
         };
         let end = trace.lasts().iter().flatten().max().copied();
-        let firsts = each_cpu(told.into_iter().flatten(), self.begin.unwrap_or(Ts::MIN));
+        let firsts = each_cpu(evidence.into_iter().flatten(), self.begin.unwrap_or(Ts::MIN));
         let start = self.begin.or_else(|| firsts.iter().map(|first| first.ts).min());
         let (Some(start), Some(end)) = (start, end) else {
             return Err(trace.no_events());
@@ -421,7 +421,7 @@ impl EventSource for EventStream<'_> {
     fn events_from(&mut self, from: Ts, sink: &mut Sink<'_>) -> Result<(), Error> {
         let trace = self.trace;
         self.look_ahead()?;
-        // Where a clock stepped back, the time of a unit does not tell what is before it.
+        // Where a clock stepped back, the time of a unit does not show what is before it.
         let lanes = if self.steps_back { trace.whole_lanes() } else { trace.lanes_from(from) };
         let mut late = |events: &[SchedEvent]| match events.partition_point(|event| event.ts < from) {
             before if before < events.len() => sink(events.get(before..).unwrap_or_default()),

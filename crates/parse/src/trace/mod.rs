@@ -79,7 +79,7 @@ pub struct Options {
     pub host_time: bool,
 }
 
-/// What is in the file, without reading its events.
+/// The content of the file, without reading its events.
 #[derive(Clone, Debug)]
 pub struct TraceInfo {
     /// The version of the format.
@@ -92,7 +92,7 @@ pub struct TraceInfo {
     pub kernel: Option<String>,
     /// The clock of the buffers that are read.
     pub clock: String,
-    /// What the clock's numbers are.
+    /// The meaning of the clock's numbers.
     pub clock_kind: ClockKind,
     /// CPUs of the machine, as recorded.
     pub cpus: u32,
@@ -279,7 +279,7 @@ impl Trace {
         self.header.options.stats.iter().map(count).fold(0, u64::saturating_add)
     }
 
-    /// What is in the file.
+    /// The content of the file.
     pub fn info(&self) -> TraceInfo {
         let options = &self.header.options;
         TraceInfo {
@@ -309,7 +309,7 @@ impl Trace {
     }
 
     /// Whether instants are nanoseconds. If not, events can be counted and listed, in the clock's
-    /// own unit, but nothing can be said about time.
+    /// own unit, but without times.
     pub fn has_time(&self) -> Result<(), Error> {
         let options = &self.header.options;
         Conversion::new(&self.clock, options.tsc, self.options.clock_hz, options.shift_ns()).map(drop)
@@ -320,7 +320,7 @@ impl Trace {
         &self.selected
     }
 
-    /// What opening the file had to say.
+    /// The findings on opening the file.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
@@ -468,7 +468,7 @@ impl Trace {
         self.will_read(pages, first..first.saturating_add(step.saturating_mul(steps.saturating_add(1))));
     }
 
-    /// This unit is being read: at the start of a step asks for the one so many steps ahead.
+    /// This unit is being read: at the start of a step asks for the one some steps ahead.
     pub(crate) fn reads(&self, pages: &CpuPages, unit: usize, steps: usize) {
         let step = pages.units_in(STEP);
         if unit.checked_rem(step) == Some(0) {
@@ -484,7 +484,7 @@ impl Trace {
 
     /// A unit has been read.
     pub(crate) fn count_read(&self, pages: &CpuPages, unit: usize) {
-        // Of several pieces of a chunk the first one counts.
+        // The first of several pieces of a chunk counts.
         if !pages.is_continued(unit) {
             let place = pages.place(unit);
             self.read.fetch_add(place.end.saturating_sub(place.start), Ordering::Relaxed);
@@ -531,10 +531,10 @@ impl Trace {
     }
 }
 
-/// A step: so many bytes of a CPU are asked for at once.
+/// A step: the number of bytes of a CPU that are asked for at once.
 const STEP: u64 = 128 << 10;
 
-/// So many steps ahead of a CPU's data are asked for, where lanes are merged.
+/// Number of steps ahead of a CPU's data that are asked for, where lanes are merged.
 const AHEAD: usize = 3;
 
 fn pool(threads: usize) -> Pool {
@@ -545,7 +545,7 @@ fn pool(threads: usize) -> Pool {
     rayon::ThreadPoolBuilder::new().num_threads(threads.min(256)).build().ok().map(Arc::new)
 }
 
-/// What the recorder counted on each CPU of each buffer: of several statistics the first.
+/// The recorder's counts on each CPU of each buffer: of several statistics the first.
 fn recorded(stats: &[CpuStat]) -> FxHashMap<(&str, u32), &CpuStat> {
     let mut recorded = FxHashMap::default();
     for stat in stats {
@@ -567,7 +567,7 @@ fn cpu_pages(
     let endian = header.version.endian;
     let layout = PageLayout { size: buffer.page_size as usize, ..header.layout };
     let table = match &buffer.untabled {
-        // Compressed in a way that nobody here can read, the data are of no use.
+        // Data compressed in an unknown way are of no use.
         Some(_) if buffer.compressed && header.codec.is_none() => Vec::new(),
         Some(place) => cpu_table::find(source, place, &layout, header.codec.filter(|_| buffer.compressed), diagnostics),
         None => buffer.cpus.clone(),

@@ -1,4 +1,4 @@
-//! What an event says, as text: by its own print format, where that tells what is in its fields, as nearly all do;
+//! The text of an event: by its own print format, where that shows its fields, as nearly all do;
 //! else field by field.
 //!
 //! Two events that `trace-cmd report` prints with a plugin of its own, the switches and the wakeups,
@@ -58,17 +58,17 @@ impl Form {
         (exact || form.tells_all()).then_some(form)
     }
 
-    /// Whether what it names is told although some of its arguments cannot be known.
+    /// Whether it shows all its fields although some of its arguments are unknown.
     /// That is so of `page=%p pfn=%lx`, where the page is reckoned from the same field.
     fn tells_all(&self) -> bool {
-        let (mut told, mut untold) = (BTreeSet::new(), BTreeSet::new());
+        let (mut shown, mut hidden) = (BTreeSet::new(), BTreeSet::new());
         for argument in &self.arguments {
-            argument.add_fields(if argument.is_known() { &mut told } else { &mut untold });
+            argument.add_fields(if argument.is_known() { &mut shown } else { &mut hidden });
         }
-        untold.is_subset(&told)
+        hidden.is_subset(&shown)
     }
 
-    /// What a record of this format says.
+    /// The text of a record of this format.
     fn put(&self, record: &Record<'_>, format: &EventFormat, out: &mut String) {
         self.put_of(Values { record, format, fields: &self.fields }, &record.kernel(), out);
     }
@@ -78,16 +78,16 @@ impl Form {
     }
 }
 
-/// A switch; its state in letters. The plugin knows those of one old kernel only, and no sign of preemption.
+/// A switch; its state in letters. The plugin has those of one old kernel only, and no sign of preemption.
 const SWITCH: &str = r#""%s:%d [%d] %s ==> %s:%d [%d]", REC->prev_comm, REC->prev_pid, REC->prev_prio,
     REC->prev_state, REC->next_comm, REC->next_pid, REC->next_prio"#;
 
-/// The format of a wakeup. Whether it succeeded (kernels before 5.14), and where it leads, is said where the event has it.
+/// The format of a wakeup. Whether it succeeded (kernels before 5.14), and where it leads, are shown where the event has them.
 fn wakeup(format: &EventFormat) -> String {
     let (mut words, mut fields) = ("%s:%d [%d]".to_owned(), "REC->comm, REC->pid, REC->prio".to_owned());
-    for (field, said) in [("success", " success=%d"), ("target_cpu", " CPU:%03d")] {
+    for (field, suffix) in [("success", " success=%d"), ("target_cpu", " CPU:%03d")] {
         if format.field(field).is_some() {
-            words.push_str(said);
+            words.push_str(suffix);
             fields.push_str(", REC->");
             fields.push_str(field);
         }
@@ -95,7 +95,7 @@ fn wakeup(format: &EventFormat) -> String {
     format!("\"{words}\", {fields}")
 }
 
-/// What a record has in the fields that a form names.
+/// The values of a record in the fields that a form names.
 struct Values<'r> {
     record: &'r Record<'r>,
     format: &'r EventFormat,
@@ -120,7 +120,7 @@ impl<'r> Fields<'r> for Values<'r> {
     }
 
     fn bytes(&self, field: usize) -> Option<&'r [u8]> {
-        // What a pointer of the kernel's pointed to is not in the file.
+        // The target of a pointer of the kernel's is not in the file.
         let field = self.field(field).filter(|field| field.shape != Shape::Pointer)?;
         Some(field.bytes(self.record.payload(), self.record.endian()))
     }
@@ -197,7 +197,7 @@ impl Record<'_> {
         self.trace.form(self.id())
     }
 
-    /// What the event says, as `trace-cmd report` has it behind the event's name, without a newline
+    /// The text of the event, as `trace-cmd report` has it behind the event's name, without a newline
     /// at the end, and escaped where it could move a terminal's cursor.
     pub fn printed(&self) -> String {
         let mut out = String::new();
@@ -205,7 +205,7 @@ impl Record<'_> {
         out
     }
 
-    /// The same, behind what is in `out`.
+    /// The same, appended to `out`.
     pub fn print(&self, out: &mut String) {
         let from = out.len();
         self.put(out);
@@ -216,7 +216,7 @@ impl Record<'_> {
         }
         // Some formats end a line that the list ends itself.
         out.truncate(out.trim_end_matches('\n').len().max(from));
-        // What the file itself holds, formats and symbols, is no more to be trusted than names.
+        // Formats and symbols, which the file itself holds, are no more to be trusted than names.
         escape_lines(out, from);
     }
 
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(of("\"%d\" \" %s\", REC->pid + 1, REC->cpu ? \"a\" : \"b\""), Some(("%d %s".into(), 2)));
         assert_eq!(of("\"%s\", __print_flags(REC->pid, \"|\", {1, \"S\"})"), Some(("%s".into(), 1)));
         assert_eq!(of("\"%d\", REC->unheard"), None);
-        assert_eq!(of("\"%s\", unheard(REC->pid)"), None, "nothing would tell the pid");
+        assert_eq!(of("\"%s\", unheard(REC->pid)"), None, "nothing would show the pid");
         assert_eq!(of("\"%d %s\", REC->pid, unheard(REC->pid)"), Some(("%d %s".into(), 2)));
         assert_eq!(of("\"%d\", REC->pid ? VALUE : REC->cpu"), None);
         assert_eq!(of("no literal"), None);

@@ -22,8 +22,7 @@ pub(crate) struct Item {
     cpu: Cpu,
     buffer: usize,
     lost: Option<Loss>,
-    /// The unit that it stands in. What was read is not kept in the mapping of the file, whose pages would count as
-    /// the program's memory: all of a trace that is gone through.
+    /// The unit that it stands in, in memory of its own.
     unit: Arc<[u8]>,
     payload: Range<usize>,
 }
@@ -148,7 +147,7 @@ pub struct Record<'t> {
     pub lost: Option<Option<u64>>,
 }
 
-/// What it is, without the trace that it is a part of.
+/// Its content, without the trace that it is a part of.
 impl fmt::Debug for Record<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Record { ts, cpu, buffer, lost, payload, .. } = self;
@@ -262,7 +261,7 @@ impl<'t> Record<'t> {
         self.trace.symbol(address)
     }
 
-    /// The text that the kernel had at an address, if the file tells.
+    /// The text that the kernel had at an address, if the file has it.
     pub(crate) fn stored(&self, address: u64) -> Option<&'t str> {
         self.trace.printk_formats().get(&address).map(String::as_str)
     }
@@ -272,7 +271,7 @@ impl<'t> Record<'t> {
         Layout { endian: self.endian(), long: self.long() }
     }
 
-    /// What conversions need to know of the kernel.
+    /// The facts on the kernel that conversions need.
     pub(crate) fn kernel(&self) -> printk::Kernel<'t> {
         printk::Kernel { layout: self.layout(), symbols: self.trace }
     }

@@ -55,12 +55,12 @@ impl Trace {
     }
 
     /// The same, but only the records at `from` and later: reading begins there, as far as the times of a CPU's
-    /// units tell where that is.
+    /// units show where that is.
     pub fn records_from(&self, from: Ts, sink: &mut dyn FnMut(&Record<'_>) -> ControlFlow<()>) -> Diagnostics {
         self.items_from(from, &mut |items| items.iter().try_for_each(|item| sink(&Record::new(self, item))))
     }
 
-    /// What `make` makes of the same records and their neighbours, a piece of them at a time and on all threads.
+    /// The results of `make` for the same records and their neighbours, a piece of them at a time and on all threads.
     /// `take` gets it in order, until it breaks.
     pub fn records_mapped<O: Send>(
         &self,

@@ -5,7 +5,7 @@ use sched::Ts;
 /// An instant as a user gives it: from the trace's start, or on the trace's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Where {
-    /// So many nanoseconds after the first event.
+    /// A number of nanoseconds after the first event.
     FromStart(i64),
     /// This instant.
     At(Ts),

@@ -1,6 +1,6 @@
 //! Where 64-bit kernels have the fields of the events that nearly all events are.
 //!
-//! A record that is so is read by the same code, in which the compiler then knows every place, and asks for the length
+//! Such a record is read by the same code, in which every place is then a constant, and asks for the length
 //! once: a third of the instructions, or fewer.
 
 use super::{At, CommAt, CommonAt, Decode, ForkAt, MigrateAt, SwitchAt, TaskAt, WakeupAt, Want};
@@ -38,7 +38,7 @@ impl Usual {
             Some(Decode::Fork(at)) if *at == DYNAMIC_FORK => Usual::DynamicFork,
             Some(Decode::Exit { pid }) if *pid == EXIT => Usual::Exit,
             Some(Decode::Stack) => Usual::Stack,
-            // Who wants to know of forks is not told of other events.
+            // A reader of forks does not receive other events.
             None if want != Want::Lineage => Usual::Other,
             _ => Usual::None,
         }
@@ -91,7 +91,7 @@ pub(super) fn wakeup(e: Endian, p: &[u8]) -> Option<(TaskRef, Cpu)> {
 /// The task of a migration with one of these layouts, and its CPUs.
 #[inline(always)]
 pub(super) fn migrate(at: &MigrateAt, e: Endian, p: &[u8]) -> Option<(TaskRef, Cpu, Cpu)> {
-    // The last field: what is before it is there as well, and is not asked for again.
+    // The last field: those before it are there as well, and are not checked again.
     let dest = at.dest.cpu(p, e)?;
     Some((at.task.task(p, e)?, at.orig.cpu(p, e)?, dest))
 }
@@ -104,7 +104,7 @@ pub(super) fn dynamic_fork(e: Endian, p: &[u8]) -> Option<(Pid, Pid, Comm)> {
     Some((Pid(at.parent.int(fixed, e)?), Pid(at.child.int(fixed, e)?), at.child_comm.comm(p, e)))
 }
 
-/// Who exits.
+/// The task that exits.
 #[inline(always)]
 pub(super) fn exit(e: Endian, p: &[u8]) -> Option<Pid> {
     Some(Pid(EXIT.int(p.first_chunk::<EXIT_SIZE>()?, e)?))

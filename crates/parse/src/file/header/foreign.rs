@@ -1,6 +1,6 @@
-//! What a file is that is no trace.dat.
+//! Files that are no trace.dat.
 
-/// Names what the bytes look like, and says what to do.
+/// Names the apparent kind of the bytes, and the remedy.
 pub(super) fn describe(file: &[u8], size: u64) -> String {
     let starts = |magic: &[u8]| file.starts_with(magic);
     let known = if starts(b"PERFILE2") || starts(b"2ELIFREP") {

@@ -43,7 +43,7 @@ pub struct Version {
 pub(crate) struct Part {
     range: Range<u64>,
     compressed: Option<Codec>,
-    /// The text has its size in front: of so many bytes. Sections do, v6 parts are past it.
+    /// The text has its size in front, a number of this many bytes. Sections do, v6 parts are past it.
     size_field: usize,
 }
 
@@ -70,7 +70,7 @@ impl Part {
         let (compressed, size) = (endian.u32(&sizes, 0)?, endian.u32(&sizes, 4)? as usize);
         let start = self.range.start.checked_add(8)?;
         let end = start.checked_add(compressed.into()).filter(|end| *end <= self.range.end)?;
-        // What cannot be compressed becomes hardly larger: more is damage, and is not read.
+        // Incompressible data become hardly larger: more is damage, and is not read.
         if compressed as usize > size.saturating_add(size / 16).saturating_add(1 << 16) {
             return None;
         }
@@ -114,7 +114,7 @@ pub(crate) struct BufferHeader {
     pub(crate) untabled: Option<Untabled>,
 }
 
-/// Data of which no table says what is whose.
+/// Data without a table of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Untabled {
     pub(crate) place: Range<u64>,
@@ -218,7 +218,7 @@ pub(crate) struct Header {
     pub(crate) buffers: Vec<BufferHeader>,
 }
 
-/// What the first bytes tell.
+/// The facts of the first bytes.
 struct Initial {
     version: Version,
     page_size: u32,
@@ -226,7 +226,7 @@ struct Initial {
     first_options: u64,
 }
 
-/// What reading goes by: the file, and a place for what is odd.
+/// The context of reading: the file, and a place for findings.
 struct Reader<'f> {
     source: &'f Source,
     endian: Endian,
@@ -248,7 +248,7 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// Takes bytes of texts or options off what may be read; whether so many are left.
+    /// Takes bytes of texts or options off the remaining budget; whether it suffices.
     fn afford(&mut self, bytes: u64, name: impl FnOnce() -> String) -> bool {
         let left = self.texts_left.checked_sub(bytes);
         // Smaller ones may still fit.
@@ -277,7 +277,7 @@ impl<'f> Reader<'f> {
 impl Header {
     /// Reads the header of a file.
     pub(crate) fn parse(source: &Source) -> Result<(Header, Diagnostics), Error> {
-        // The first header has some thirty bytes; what is no trace is recognised by a little more.
+        // The first header has some thirty bytes; a file that is no trace is recognised by a little more.
         let head = source.get(&(0..source.size().min(4096))).unwrap_or_default();
         if !head.starts_with(MAGIC) {
             return Err(Error::Foreign { what: foreign::describe(&head, source.size()) });

@@ -33,7 +33,7 @@ pub struct CpuStat {
 pub struct BufferInfo {
     /// Its name; empty for the top one.
     pub name: String,
-    /// The clock that the file says it has. Wrong for instances: writers store the top buffer's.
+    /// The clock that the file names. Wrong for instances: writers store the top buffer's.
     pub clock: String,
     /// The size of its pages.
     pub page_size: u32,
@@ -201,7 +201,7 @@ impl Options {
     }
 }
 
-/// Of the text of `trace_clock`, the clock in brackets; older writers store that alone.
+/// The clock in brackets of the text of `trace_clock`; older writers store that alone.
 pub(super) fn current_clock(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     let current = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);

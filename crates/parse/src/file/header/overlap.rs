@@ -78,9 +78,9 @@ mod tests {
     fn data_end_where_others_begin() {
         // A size that is too large takes nothing from the next.
         assert_eq!(resolved(false, &[(PAGE, 50 * PAGE), (3 * PAGE, PAGE)]), (vec![(1, 2), (3, 1)], 1));
-        // What begins at no page takes nothing from what does.
+        // Data that begin at no page take nothing from data that do.
         assert_eq!(resolved(false, &[(PAGE, 5 * PAGE), (2 * PAGE + 7, 2 * PAGE)]), (vec![(1, 5), (2, 0)], 1));
-        // Of two that begin together the first has the data.
+        // The first of two that begin together has the data.
         assert_eq!(resolved(false, &[(PAGE, PAGE), (PAGE, 4 * PAGE)]), (vec![(1, 1), (1, 0)], 1));
     }
 

@@ -188,7 +188,7 @@ fn options(reader: &mut Reader<'_>, header: &mut Header, section: &Section) -> O
 /// Reads every options section that the walk found and the chain did not.
 fn salvage(reader: &mut Reader<'_>, header: &mut Header, sections: &[Section]) {
     if header.options.buffers.is_empty() {
-        // What the chain did deliver is delivered again; single facts are simply set again.
+        // The parts that the chain did deliver are delivered again; single facts are simply set again.
         header.options.stats.clear();
         for section in sections.iter().filter(|s| s.id == OPTIONS) {
             let _ = options(reader, header, section);
@@ -218,7 +218,7 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
     for (i, slot) in found.iter_mut().enumerate() {
         let at = header.options.sections.get(i).copied().flatten();
         let section = at.and_then(|at| Section::at(reader, at)).filter(|s| usize::from(s.id) == i.saturating_add(16));
-        // The last two are often absent, and nobody misses them.
+        // The last two are often absent, and are not needed.
         match section {
             Some(section) => *slot = part_of(header, &section, [0, 0, 0, 4, 4, 8].get(i).copied().unwrap_or(0)),
             None => reader

@@ -5,7 +5,7 @@ use crate::limits::{NESTING, OPERATORS, TOKENS};
 use rustc_hash::FxHashMap;
 use std::iter::Peekable;
 
-/// What was understood of a text.
+/// The understood part of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Parsed {
     /// The expressions, between commas.
@@ -66,7 +66,7 @@ fn tokenize(text: &str) -> Option<Vec<Token<'_>>> {
         } else if let Some((number, after)) = character(rest) {
             (token, rest) = (Token::Number(number), after);
         } else if let Some(after) = rest.strip_prefix("REC->").or_else(|| rest.strip_prefix("(REC)->")) {
-            // What all records begin with is a field of its own in the file: `ent.pid` is `common_pid`.
+            // The common beginning of all records is a field of its own in the file: `ent.pid` is `common_pid`.
             let (prefix, after) = after.strip_prefix("ent.").map_or(("", after), |after| ("common_", after));
             let (name, after) = after.split_at_checked(word(after))?;
             (token, rest) = (Token::Field(format!("{prefix}{name}")), after);
@@ -266,7 +266,7 @@ impl<'t> Parser<'t> {
             // An enumerator, or a variable.
             return Some(Expr::Unknown(Vec::new()));
         }
-        // Of those that are relative to their field, the file says so.
+        // The file marks those that are relative to their field.
         let called = match name.replace("_rel_", "_").as_str() {
             "__get_str" | "__get_dynamic_array" | "__get_sockaddr" => Expr::Field(self.named_field()?),
             "__get_dynamic_array_len" => Expr::Length(self.named_field()?),
@@ -310,7 +310,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// So many arguments.
+    /// A number of arguments.
     fn several<const N: usize>(&mut self) -> Option<[Expr; N]> {
         self.all()?.try_into().ok()
     }
@@ -336,7 +336,7 @@ impl<'t> Parser<'t> {
         Some(Expr::Array(Box::new([Expr::Field(field), count, size])))
     }
 
-    /// Of nanoseconds the seconds, or what is left of one.
+    /// The seconds of nanoseconds, or the rest of one.
     fn with_seconds(&mut self, op: &'static str) -> Option<Expr> {
         let second = Expr::Number(Number { bits: 1_000_000_000, unsigned: true });
         Some(Expr::Binary(op, Box::new(self.expression()?), Box::new(second)))
@@ -354,8 +354,8 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// `, { 1, "one" }` again and again; some lists end with a null instead of a name. Of enumerators that the kernel
-    /// left as they are, `{ HRTIMER_MODE_ABS, "ABS" }`, nobody knows the number: what has it is shown as a number.
+    /// `, { 1, "one" }` again and again; some lists end with a null instead of a name. The numbers of enumerators
+    /// that the kernel left as they are, `{ HRTIMER_MODE_ABS, "ABS" }`, are unknown: such a value is shown as a number.
     fn names(&mut self) -> Option<Vec<(i64, String)>> {
         let mut names = Vec::new();
         // The numbers are reckoned at once: they make nothing deeper.

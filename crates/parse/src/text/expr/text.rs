@@ -1,4 +1,4 @@
-//! What stands in quotes and behind parentheses in `print fmt` texts.
+//! The texts in quotes and behind parentheses in `print fmt`.
 
 use std::iter::Peekable;
 use std::str::Chars;

@@ -1,4 +1,4 @@
-//! What `%p` with letters behind it makes of the bytes that an address points to (the kernel's
+//! The texts that `%p` with letters behind it makes of the bytes that an address points to (the kernel's
 //! `Documentation/core-api/printk-formats.rst`).
 
 use crate::bytes::Layout;
@@ -67,7 +67,7 @@ impl Pointed {
         }
     }
 
-    /// The text; `None` where there are not enough bytes, or nobody knows what they say.
+    /// The text; `None` where there are not enough bytes, or their meaning is unknown.
     pub(crate) fn text(self, bytes: &[u8], width: usize, layout: Layout) -> Option<String> {
         Some(match self {
             // As the kernel: at most 64.

@@ -1,4 +1,4 @@
-//! Reading from shortly before an instant, and what the events there show of what was before.
+//! Reading from shortly before an instant, and the evidence of the events there on the time before.
 
 use super::{EventStream, Trace, skip_of};
 use crate::ring::unit::CpuPages;
@@ -6,19 +6,19 @@ use sched::pass::FirstEvent;
 use sched::{Current, Dur, Kind, Ts};
 use std::ops::ControlFlow;
 
-/// So long before the instant reading begins: a task that has not waited for longer is seen to be queued.
+/// The time before the instant at which reading begins: a task that has not waited for longer is seen to be queued.
 const BEFORE: Dur = Dur(100_000_000);
 
-/// At most so many bytes of all CPUs together are read before the instant, and a unit of each.
+/// Maximum number of bytes of all CPUs together that are read before the instant, besides a unit of each.
 const BYTES: u64 = 16 << 20;
 
-/// So many bytes are searched for a CPU's last switch.
+/// Number of bytes that are searched for a CPU's last switch.
 const SEARCHED: u64 = 1 << 20;
 
 impl<'t> EventStream<'t> {
     /// The same events, but only those from shortly before `from` on, at most a tenth of a second.
     ///
-    /// Who is current on each CPU there is known from its last event before. A task that waits there is
+    /// The current task of each CPU there is known from its last event before. A task that waits there is
     /// known by the pass from its first event after, as at the start of a trace; one that has none while
     /// one looks is not known to wait. Nor is who forked whom before. The diagnostics say so, unless
     /// reading begins at the start of the trace after all.
@@ -27,8 +27,8 @@ impl<'t> EventStream<'t> {
         self
     }
 
-    /// What a CPU's events before `begin` tell of who ran then, at their time; of one that has none so early,
-    /// what its first one tells.
+    /// The evidence of a CPU's events before `begin` on the running task, at their time; for one that has none so early,
+    /// that of its first one.
     pub(super) fn evidence_of(&self, buffer: usize, pages: &CpuPages, begin: Ts) -> Option<FirstEvent> {
         let last = self.trace.unit_before(pages, Ts(begin.0.saturating_sub(1)));
         let reach = pages.units_in(SEARCHED);
@@ -36,18 +36,18 @@ impl<'t> EventStream<'t> {
         let mut back = 1usize;
         loop {
             let first = last.saturating_add(1).saturating_sub(back);
-            let (told, is_sure) = self.told_between(buffer, pages, first, begin);
+            let (found, is_sure) = self.found_between(buffer, pages, first, begin);
             if is_sure || first == 0 || back >= reach {
-                return told.or_else(|| self.trace.first_of(pages));
+                return found.or_else(|| self.trace.first_of(pages));
             }
             back = back.saturating_mul(2).min(reach);
         }
     }
 
-    /// What a CPU's events from a unit on tell of who ran at `begin`, and whether it is sure, or only the number that
+    /// The evidence of a CPU's events from a unit on on the task at `begin`, and whether it is sure, or only the number that
     /// the last one bears.
-    fn told_between(&self, buffer: usize, pages: &CpuPages, first: usize, begin: Ts) -> (Option<FirstEvent>, bool) {
-        let (mut told, mut is_sure) = (None, false);
+    fn found_between(&self, buffer: usize, pages: &CpuPages, first: usize, begin: Ts) -> (Option<FirstEvent>, bool) {
+        let (mut found, mut is_sure) = (None, false);
         let skip = skip_of(&self.skip, buffer);
         self.trace.events_from_unit(pages, first, &self.plan, skip, |_| {}, &mut |event| {
             if event.ts >= begin {
@@ -66,11 +66,11 @@ impl<'t> EventStream<'t> {
             is_sure |= shown.is_some();
             if shown.is_some() || !is_sure {
                 let current = shown.unwrap_or(Current::of(event.pid));
-                told = Some(FirstEvent { cpu: event.cpu, ts: event.ts, current });
+                found = Some(FirstEvent { cpu: event.cpu, ts: event.ts, current });
             }
             ControlFlow::Continue(())
         });
-        (told, is_sure)
+        (found, is_sure)
     }
 }
 
