@@ -131,6 +131,7 @@ fn names_of_events_stand_in_one_table() {
         }
         let text = std::fs::read_to_string(root().join(&source)).unwrap_or_else(|e| panic!("{source}: {e}"));
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         for tracepoint in Tracepoint::ALL {
             for name in [tracepoint.name(), tracepoint.full_name()] {
                 if code.contains(&format!("\"{name}\"")) {
@@ -142,6 +143,33 @@ fn names_of_events_stand_in_one_table() {
     // The list of the tracer's events that are printed in a way of their own names one of them.
     elsewhere.retain(|place| place != "crates/parse/src/trace/print.rs: kernel_stack");
     assert!(elsewhere.is_empty(), "{elsewhere:#?}");
+}
+
+/// The README of each library shows the example of its front page, which runs as a test.
+#[test]
+fn every_library_has_a_front_page() {
+    let mut seen = 0;
+    for entry in std::fs::read_dir(root().join("crates")).expect("crates").flatten() {
+        let (folder, read) = (entry.path(), |file: &str| std::fs::read_to_string(entry.path().join(file)));
+        let Ok(library) = read("src/lib.rs") else { continue };
+        let readme = read("README.md").unwrap_or_else(|e| panic!("{}: README.md: {e}", folder.display()));
+        assert!(read("Cargo.toml").expect("Cargo.toml").contains("readme = \"README.md\""), "{}", folder.display());
+        let (_, shown) = readme.split_once("```rust\n").unwrap_or_else(|| panic!("{}: no example", folder.display()));
+        // An example of the binding of libtraceevent cannot run where that is not installed.
+        if folder.ends_with("traceevent") {
+            continue;
+        }
+        let page: Vec<&str> = library.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim_end).collect();
+        let code = page.iter().skip_while(|line| **line != " ```").skip(1).take_while(|line| **line != " ```");
+        let code: Vec<&str> = code.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+        let visible = code.iter().filter(|line| **line != "#" && !line.starts_with("# "));
+        let visible: Vec<&str> = visible.copied().skip_while(|line| line.is_empty()).collect();
+        assert!(!visible.is_empty(), "{}: no example on the front page", folder.display());
+        let shown: Vec<&str> = shown.lines().take_while(|line| *line != "```").collect();
+        assert_eq!(shown, visible, "{}", folder.display());
+        seen += 1;
+    }
+    assert!(seen > 15, "{seen} libraries");
 }
 
 #[test]

@@ -12,6 +12,15 @@
 //!
 //! With three runs a side p cannot be below 0.1, with four 0.029, with five 0.008. With fewer than three
 //! runs there is no finding.
+//!
+//! ```
+//! use compare::{least_p, p_value};
+//!
+//! let (base, new) = ([10.0, 11.0, 12.0, 10.5], [20.0, 21.0, 19.0, 22.0]);
+//! // Only two of the 70 divisions of the eight runs lie as far apart as these groups.
+//! assert_eq!(p_value(&base, &new), 2.0 / 70.0);
+//! assert_eq!(p_value(&base, &new), least_p(4, 4));
+//! ```
 
 mod figure;
 mod limits;

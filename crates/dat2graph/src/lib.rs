@@ -4,6 +4,28 @@
 //! for an idle core, a hatched area for an unknown task. A lane depends on the events of its CPU alone
 //! ([`LaneFold`]), so that lanes are built in parallel and a window is read from its start. A merged
 //! [`sched::Pass`] builds the same lanes ([`Timeline`]); the tests compare both.
+//!
+//! ```
+//! use dat2graph::{Coloring, Options, Timeline, report};
+//! use sched::{Cpu, Pass, Ts};
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let options = Options {
+//!     from: Ts(100),
+//!     to: Ts(600),
+//!     zero: Ts(100),
+//!     cpus: vec![(Cpu(0), None), (Cpu(1), None)],
+//!     all_cpus: Vec::new(),
+//!     group_name: String::new(),
+//!     marks: Vec::new(),
+//!     frequency: false,
+//!     coloring: Coloring::default(),
+//! };
+//! let outcome = Pass::over(events.as_slice()).run(|| Timeline::new(&options)).unwrap_or_else(|never| match never {});
+//! let report = report(&outcome.output, &options);
+//! assert_eq!((report.lanes[0].busy_ns, report.lanes[1].busy_ns), (500, 50));
+//! ```
 
 mod color;
 mod figure;

@@ -3,6 +3,18 @@
 //! [`Gather`] counts occurrences by kind and by place: a marker each for the kinds whose markers fit the page, bars on
 //! each core for the more frequent ones; the counts are exact either way. [`Balance`] does the same for migrations,
 //! each with its cause.
+//!
+//! ```
+//! use events::{Gather, Spans};
+//! use sched::{Cpu, Ts};
+//!
+//! let (from, to) = (Ts(0), Ts(1_000));
+//! let mut gather = Gather::new(from, to, false);
+//! gather.add(Ts(100), Cpu(0), "sched:sched_move_numa", None);
+//! gather.add(Ts(700), Cpu(1), "sched:sched_move_numa", None);
+//! let report = gather.finish(Spans::new(from, to));
+//! assert_eq!((report.total, report.kinds[0].name.as_str(), report.kinds[0].count), (2, "sched:sched_move_numa", 2));
+//! ```
 
 mod balance;
 mod figure;

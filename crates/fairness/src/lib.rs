@@ -13,6 +13,18 @@
 //!
 //! The run times of members that never wanted a CPU are no sign of unfairness: beside what a member got
 //! stands what it wanted, its time runnable (running or waiting).
+//!
+//! ```
+//! use fairness::{Fairness, Options};
+//! use sched::{Pass, Ts};
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let options = Options::new(Ts(100), Ts(600));
+//! let outcome = Pass::over(events.as_slice()).run(|| Fairness::new(&options)).unwrap_or_else(|never| match never {});
+//! assert_eq!(outcome.output.members.len(), 3);
+//! assert_eq!(outcome.output.members.iter().map(|member| member.run_ns.0).sum::<u64>(), 550);
+//! ```
 
 mod figure;
 mod idling;

@@ -18,6 +18,19 @@
 //! part counts. In a trace without any `sched_wakeup` the time from the waking to the wakeup is unknown: the wakeup
 //! latency alone counts. Where events were lost, what the loss cut is not counted; nor is a wait some of which was on a CPU
 //! without events, where the task may have run. An interval counts by the name that the task had when it ended.
+//!
+//! ```
+//! use latency::{Latency, Measure, Options};
+//! use sched::Pass;
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let options = Options::default();
+//! let outcome = Pass::over(events.as_slice()).run(|| Latency::new(&options)).unwrap_or_else(|never| match never {});
+//! let wakeups = outcome.output.measures.iter().find(|row| row.measure == Measure::Wakeup).expect("every measure has a row");
+//! assert_eq!(wakeups.summary.count, 1);
+//! assert_eq!(wakeups.summary.max_ns.map(|ns| ns.0), Some(200));
+//! ```
 
 mod figure;
 mod report;

@@ -3,6 +3,14 @@
 //! [`Machine::read`] takes everything from `/sys` and `/proc`, below a root that the caller names; [`Machine::parse`]
 //! reads the file back. A fact that the kernel does not give is absent, never zero. The file holds no host name, no
 //! user name, no environment and no arguments of commands.
+//!
+//! ```
+//! use machine::Machine;
+//! use std::path::Path;
+//!
+//! assert_eq!(Machine::path_beside(Path::new("run/trace.dat")), Path::new("run/trace.machine.json"));
+//! assert!(Machine::parse("no JSON").is_err());
+//! ```
 
 mod affinity;
 mod cgroups;

@@ -12,6 +12,25 @@
 //!
 //! Nothing here panics, whatever the bytes. A file without an event to trust is an [`Error`];
 //! everything else is a [`FileIssue`] with a count, and the rest of the file is read.
+//!
+//! ```
+//! use sched::{Pass, Pid, analysis::RunTime};
+//! use testkit::TraceBuilder;
+//! use tracedat::{Options, Trace};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let bytes = TraceBuilder::default().events(&testkit::a_wait_beside_an_idle_cpu()).build();
+//! // A file is opened with `Trace::open(path, Options::default())`.
+//! let trace = Trace::from_bytes(bytes, Options::default())?;
+//! assert_eq!(trace.info().version.number, 7);
+//! let outcome = Pass::over(trace.events()?).run(RunTime::default)?;
+//! assert_eq!(outcome.output.ns_of(Pid(7)), 300);
+//! for (what, count, _) in outcome.diagnostics.iter() {
+//!     println!("{count} {}", what.message(count));
+//! }
+//! # Ok(())
+//! # }
+//! ```
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 #![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 

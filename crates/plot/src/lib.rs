@@ -2,6 +2,24 @@
 //!
 //! A [`Spec`] is understood from TOML, compared with the events of a trace ([`Plan`]), and shown the events of a window
 //! in the order of time ([`Plot`]). The [`PlotReport`] becomes text, JSON, and a figure.
+//!
+//! ```
+//! use plot::{Spec, explain};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let spec = Spec::parse(
+//!     r#"
+//! title = "Migrations"
+//!
+//! [[point]]
+//! name = "migration"
+//! event = "sched:sched_migrate_task"
+//! "#,
+//! )?;
+//! println!("{}", explain(&spec));
+//! # Ok(())
+//! # }
+//! ```
 
 mod catalog;
 pub(crate) mod color;

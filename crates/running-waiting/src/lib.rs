@@ -5,6 +5,29 @@
 //! the machine is overloaded and idle at once. A column of the figure stands for many instants: it
 //! shows their time-weighted mean as a line and their least and most as a band, so that an overload
 //! of a microsecond does not look like a wall.
+//!
+//! ```
+//! use running_waiting::{Options, Panel, RunningWaiting};
+//! use sched::{Cpu, Pass, Ts};
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let options = Options {
+//!     from: Ts(100),
+//!     to: Ts(600),
+//!     zero: Ts(100),
+//!     panels: vec![Panel { name: String::new(), cpus: vec![Cpu(0), Cpu(1)] }],
+//!     cpus: Vec::new(),
+//!     all_cpus: Vec::new(),
+//!     group_name: String::new(),
+//!     per_cpu: false,
+//!     tasks: None,
+//!     which: "all tasks",
+//! };
+//! let outcome = Pass::over(events.as_slice()).run(|| RunningWaiting::new(&options)).unwrap_or_else(|never| match never {});
+//! let machine = &outcome.output.panels[0];
+//! assert_eq!((machine.running_ns, machine.waiting_ns, machine.violated_ns), (Some(550), Some(200), Some(200)));
+//! ```
 
 mod figure;
 

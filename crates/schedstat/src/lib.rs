@@ -14,6 +14,16 @@
 //! | `%find` | Σ find_time / (CPUs · time); with the series only | |
 //! | `steal` | Σ steal / CPUs; with the series only | new-idle pulls / CPUs |
 //! | `%speedup` | 100 · (time of base / time of new − 1) | the same |
+//!
+//! ```
+//! use schedstat::FromTrace;
+//! use sched::Pass;
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let outcome = Pass::over(events.as_slice()).run(FromTrace::default).unwrap_or_else(|never| match never {});
+//! assert_eq!(outcome.output.columns.busy_percent, Some(55.0));
+//! ```
 
 mod columns;
 mod delta;

@@ -3,6 +3,25 @@
 //! A [`Step`] is a picture of [`sched::SchedState`]: every core, its running task, and those that
 //! wait there in the order they came. It is taken before an event, and shows what that event is
 //! going to do: which cores and which task it concerns, and what moves from where to where.
+//!
+//! ```
+//! use sched::{ChosenCpus, Cpu, Replay, Ts};
+//! use stepper::{Options, Plain, Step, text};
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let mut replay = Replay::of(events.as_slice(), &ChosenCpus::default()).unwrap_or_else(|never| match never {});
+//! replay.go(5).unwrap_or_else(|never| match never {});
+//! let options = Options {
+//!     zero: Ts(100),
+//!     cpus: vec![(Cpu(0), None), (Cpu(1), None)],
+//!     group_name: String::new(),
+//!     total: replay.total(),
+//! };
+//! let step = Step::of(replay.at(), replay.state(), replay.event(), &options, &Plain);
+//! assert!(step.violated, "a task waits on CPU 0, and CPU 1 idles");
+//! println!("{}", text(&step, &options, 80));
+//! ```
 
 mod figure;
 mod text;

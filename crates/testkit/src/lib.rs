@@ -8,7 +8,17 @@
 //!   each CPU after each event.
 //! * [`Laws`] is an analysis that checks the invariants of every trace.
 //! * [`timed`] runs a program and returns its elapsed time and its peak memory.
+//!
+//! ```
+//! use testkit::{Simulation, TraceBuilder};
+//!
+//! let simulation = Simulation::run(1, 4, 100);
+//! assert_eq!(simulation.events.len(), simulation.truth.len());
+//! let bytes = TraceBuilder::default().events(&simulation.events).build();
+//! assert!(bytes.starts_with(b"\x17\x08\x44tracing"));
+//! ```
 
+mod example;
 mod file;
 mod laws;
 mod layout;
@@ -16,6 +26,7 @@ mod peak;
 mod ring;
 mod simulation;
 
+pub use example::a_wait_beside_an_idle_cpu;
 pub use file::{Buffer, Compression, TraceBuilder};
 pub use laws::{LawReport, Laws};
 pub use layout::{Age, Layout};

@@ -1,5 +1,15 @@
 //! The shared look of schedviz's figures: the page, the scales, the lanes, the palette, and the
 //! columns that stand for more than fits.
+//!
+//! ```
+//! use sched::Ts;
+//! use timeline::Division;
+//!
+//! // Two intervals of a window of 100 ns, and the parts of a stretch from 40 to 70 in each.
+//! let mut parts = Vec::new();
+//! Division::into_parts(Ts(0), Ts(100), 2).split(Ts(40), Ts(70), |part, from, to| parts.push((part, to.since(from).0)));
+//! assert_eq!(parts, [(0, 10), (1, 20)]);
+//! ```
 
 pub mod axis;
 pub mod columns;

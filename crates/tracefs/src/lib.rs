@@ -6,6 +6,20 @@
 //!
 //! A plain folder can stand in for tracefs, as in tests: files that the kernel would provide are then created when they
 //! are written.
+//!
+//! ```
+//! use tracefs::Tracefs;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // A plain folder stands in for /sys/kernel/tracing.
+//! let folder = tempfile::tempdir()?;
+//! std::fs::create_dir(folder.path().join("instances"))?;
+//! let tracefs = Tracefs::find(Some(folder.path()))?;
+//! assert!(!tracefs.has_event("sched:sched_switch"));
+//! assert!(tracefs.leftovers().is_empty());
+//! # Ok(())
+//! # }
+//! ```
 
 mod error;
 mod instance;

@@ -4,6 +4,28 @@
 //! events were recorded, and then not for the task they interrupt. Two situations are pointed out: CPUs
 //! that idle beside overloaded ones for longer than the load balancer needs to notice, and herds of
 //! tasks that leave one CPU for one other.
+//!
+//! ```
+//! use sched::{Cpu, Dur, Pass, Topology, Ts};
+//! use utilization::{Options, Utilization};
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let options = Options {
+//!     from: Ts(100),
+//!     to: Ts(600),
+//!     zero: Ts(100),
+//!     cpus: vec![(Cpu(0), None), (Cpu(1), None)],
+//!     all_cpus: Vec::new(),
+//!     group_name: String::new(),
+//!     interval: Dur(500),
+//!     tasks: None,
+//!     topology: Topology::default(),
+//!     balance_interval: Dur(4_000_000),
+//! };
+//! let outcome = Pass::over(events.as_slice()).run(|| Utilization::new(&options)).unwrap_or_else(|never| match never {});
+//! assert_eq!((outcome.output.all.other_ns, outcome.output.all.idle_ns), (550, 450));
+//! ```
 
 mod figure;
 mod grid;

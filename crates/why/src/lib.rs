@@ -6,6 +6,18 @@
 //! (`docs/definitions.md`, section 7). The sets are those of `workcons`, with the same options.
 //!
 //! It also counts the *missed steals*: the switches to idle while a counted task waits on another CPU.
+//!
+//! ```
+//! use sched::Pass;
+//! use why::Why;
+//! use workcons::Options;
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let options = Options::default();
+//! let outcome = Pass::over(events.as_slice()).run(|| Why::new(&options)).unwrap_or_else(|never| match never {});
+//! assert_eq!(outcome.output.violation_ns.map(|ns| ns.0), Some(200));
+//! ```
 
 mod category;
 mod ledger;

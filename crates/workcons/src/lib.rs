@@ -9,6 +9,18 @@
 //! * *threads* = ∫ min(|I|, Σ waiters in O) dt, in task·seconds: tasks that could have run.
 //!
 //! A CPU that idles with a task just queued is in neither set: it is *reacting*.
+//!
+//! ```
+//! use sched::Pass;
+//! use workcons::{Options, WorkConservation};
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let options = Options::default();
+//! let outcome = Pass::over(events.as_slice()).run(|| WorkConservation::new(&options)).unwrap_or_else(|never| match never {});
+//! let report = outcome.output;
+//! assert_eq!(report.violation.map(|violation| violation.ns), Some(200));
+//! ```
 
 mod bounds;
 mod count;
