@@ -4,7 +4,7 @@
 //! them, evaluates all that `trace-cmd report` prints. It is C code that reads bytes of an untrusted file,
 //! so it is built only on request (the feature `system`; `libtraceevent` in the program).
 //!
-//! Only this crate and the mapping of files contain `unsafe`. The declarations below follow
+//! No other crate of schedviz contains `unsafe`. The declarations below follow
 //! `event-parse.h` and `trace-seq.h` of libtraceevent 1.1 to 1.8, whose structures are part of its
 //! stable interface.
 #![cfg(feature = "system")]
