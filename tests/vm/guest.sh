@@ -1,0 +1,81 @@
+#!/bin/busybox sh
+# Runs inside the virtual machine of tests/vm/run, as its first process: records, and checks each recording.
+/bin/busybox --install -s /bin
+mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev; mount -t tmpfs t /tmp
+mount -t tracefs t /sys/kernel/tracing; mount -t debugfs d /sys/kernel/debug
+export PATH=/bin HOME=/tmp
+T=/sys/kernel/tracing
+# The names of a kernel's symbols are most of a trace, and take long to read under emulation.
+: >/tmp/empty; mount --bind /tmp/empty /proc/kallsyms
+cd /tmp
+echo "kernel $(uname -r)"
+
+# check NAME COMMAND...: one check; what it printed is shown if it fails.
+check() {
+  name=$1; shift
+  if "$@" >check.log 2>&1; then echo "PASS $name"; else echo "FAIL $name"; sed 's/^/  /' check.log; [ -f run.log ] && sed 's/^/  run: /' run.log; fi
+}
+# record STATUS ARGUMENTS...: records, and expects this exit status.
+record() {
+  expected=$1; shift
+  schedviz record "$@" >run.log 2>&1
+  status=$?
+  [ $status = "$expected" ] || { echo "exit status $status, not $expected"; return 1; }
+}
+untouched() {
+  ls $T/instances; cat $T/dynamic_events $T/instances/other/set_event
+  [ "$(ls $T/instances)" = other ] && [ -z "$(cat $T/dynamic_events)" ] && [ "$(cat $T/instances/other/set_event)" = irq:irq_handler_entry ] &&
+    [ "$(cat $T/tracing_on)" = 1 ] && [ -z "$(cat $T/set_event)" ]
+}
+await_recording() {
+  i=0
+  while [ $i -lt 150 ] && ! [ "$(cat $T/instances/schedviz/tracing_on 2>/dev/null)" = 1 ]; do sleep 0.2; i=$((i + 1)); done
+}
+printed() { grep -q -- "$1" run.log; }
+# events FILE NAME: the number of events of this name in a file, as trace-cmd prints them.
+events() { trace-cmd report "$1" 2>/dev/null | grep -c " $2:"; }
+
+# The instance of another tracer, which has to stay as it is.
+mkdir $T/instances/other
+echo 1 >$T/instances/other/events/irq/irq_handler_entry/enable
+
+LOAD='i=0; while [ $i -lt 8 ]; do dd if=/dev/zero of=/dev/null bs=64k count=400 2>/dev/null & i=$((i + 1)); done; wait'
+check "a load with --why" record 0 --why -o why.dat -- sh -c "$LOAD"
+sed 's/^/  /' run.log
+check "all is recorded" printed "recorded .* events on 4 CPUs"
+check "trace-cmd opens it" [ "$(events why.dat sched_switch)" -gt 16 ]
+check "the balancer's events are in it" [ "$(events why.dat load_balance)" -gt 0 ]
+check "the machine is beside it" grep -q '"nodes"' why.machine.json
+schedviz workcons why.dat --forked >workcons.log 2>&1
+check "the traced command is found" grep -q 'waiting tasks of the application' workcons.log
+check "nothing is left" untouched
+check "a pinned load" record 0 -o pinned.dat -- taskset 1 sh -c "$LOAD"
+check "interrupts and clocks" record 0 --irq --frequency -C mono -o irq.dat -- sh -c 'exit 7'
+check "the command's status" printed "exit status: 7"
+check "a loss" record 3 -b 8 -o lossy.dat -- sh -c "$LOAD; $LOAD"
+check "the loss is printed" printed "LOST: "
+check "a dry run" record 0 --dry-run --time 60 -- sh -c "$LOAD; $LOAD; $LOAD"
+check "runs" record 0 --runs 2 --variant a= --variant b= --untraced 1 -o runs -- sh -c 'sleep 0.1'
+check "runs are listed" [ "$(grep -c '"variant"' runs/runs.json)" = 6 ]
+
+schedviz record --why -o term.dat -- sleep 100 >run.log 2>&1 & pid=$!
+await_recording
+kill -TERM $pid; wait $pid; status=$?
+check "SIGTERM" [ $status = 143 ]
+check "the recording is saved" [ -s term.dat ]
+check "nothing is left after SIGTERM" untouched
+
+schedviz record --why -o kill.dat -- sleep 1 >run.log 2>&1 & pid=$!
+await_recording
+kill -KILL $pid; wait $pid 2>/dev/null; sleep 1
+check "a killed recording is in the way" record 1 -o again.dat -- true
+check "its rest is removed" record 0 --clean
+check "nothing is left after --clean" untouched
+
+chmod 777 /tmp
+check "no rights" su nobody -c 'schedviz record -o /tmp/nobody.dat -- true >/tmp/nobody.log 2>&1; [ $? = 1 ]'
+cp nobody.log run.log
+check "the right is named" printed "no permission to "
+check "nothing is changed" untouched
+echo "ALL DONE"
+poweroff -f
