@@ -219,8 +219,15 @@ fn a_refusal_comes_before_any_change() {
     let top = fake.path("tracefs/per_cpu/cpu3");
     std::fs::create_dir_all(&top).expect("made");
     std::fs::write(top.join("stats"), "entries: 371\n").expect("written");
-    refused(&[], "tracefs's own buffer holds 371 events of another tracer, which trace-cmd extract would take");
+    refused(&[], "tracefs's own buffer is in use, with 371 recorded events; trace-cmd extract would take its events");
     std::fs::remove_file(top.join("stats")).expect("removed");
+    let enabled = fake.path("tracefs/set_event");
+    std::fs::write(&enabled, "irq:irq_handler_entry\nirq:irq_handler_exit\n").expect("written");
+    refused(&[], "tracefs's own buffer is in use, with 2 enabled events;");
+    std::fs::write(&enabled, "").expect("written");
+    std::fs::write(fake.path("tracefs/current_tracer"), "function\n").expect("written");
+    refused(&[], "tracefs's own buffer is in use, with the tracer function;");
+    std::fs::write(fake.path("tracefs/current_tracer"), "nop\n").expect("written");
     std::fs::remove_file(fake.path("trace-cmd")).expect("removed");
     refused(&[], "./trace-cmd is not installed");
     fake.trace_cmd("exit 1");

@@ -28,13 +28,13 @@ pub enum Error {
         /// The things that exist.
         left: String,
     },
-    /// The kernel's own buffer holds events.
+    /// The kernel's own buffer is in use.
     #[error(
-        "tracefs's own buffer holds {events} events of another tracer, which trace-cmd extract would take; save them, or as root: trace-cmd clear"
+        "tracefs's own buffer is in use, with {by}; trace-cmd extract would take its events and disable it. Save them if needed, then as root: trace-cmd reset"
     )]
     InUse {
-        /// The number of events.
-        events: u64,
+        /// The use.
+        by: String,
     },
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]

@@ -89,7 +89,7 @@ impl Tracefs {
     }
 
     /// Checks, without any change, that all that is needed is permitted, that no recording of ours exists, and that the
-    /// kernel's own buffer is empty: trace-cmd would move its events into our file.
+    /// kernel's own buffer is not in use: trace-cmd extract takes its events and disables its event types.
     pub fn check(&self, needs: &[Need]) -> Result<(), Error> {
         for need in needs {
             let (operation, path) = match need {
@@ -104,9 +104,14 @@ impl Tracefs {
         if !left.is_empty() {
             return Err(Error::Busy { left: left.join(", ") });
         }
-        match stats::of_folder(&self.root).iter().map(|stats| stats.entries).sum() {
-            0 => Ok(()),
-            events => Err(Error::InUse { events }),
+        let events: u64 = stats::of_folder(&self.root).iter().map(|stats| stats.entries).sum();
+        let enabled = std::fs::read_to_string(self.join("set_event")).unwrap_or_default().lines().count();
+        let tracer = std::fs::read_to_string(self.join("current_tracer")).unwrap_or_default();
+        match (events, enabled, tracer.trim()) {
+            (0, 0, "" | "nop") => Ok(()),
+            (0, 0, tracer) => Err(Error::InUse { by: format!("the tracer {tracer}") }),
+            (0, enabled, _) => Err(Error::InUse { by: format!("{enabled} enabled events") }),
+            (events, ..) => Err(Error::InUse { by: format!("{events} recorded events") }),
         }
     }
 
