@@ -52,7 +52,8 @@ check "nothing is left" untouched
 check "a pinned load" record 0 -o pinned.dat -- taskset 1 sh -c "$LOAD"
 check "interrupts and clocks" record 0 --irq --frequency -C mono -o irq.dat -- sh -c 'exit 7'
 check "the command's status" printed "exit status: 7"
-check "a loss" record 3 -b 8 -o lossy.dat -- sh -c "$LOAD; $LOAD"
+MANY='i=0; while [ $i -lt 200 ]; do echo x | cat >/dev/null; i=$((i + 1)); done'
+check "a loss" record 3 -b 8 -o lossy.dat -- sh -c "$MANY"
 check "the loss is printed" printed "LOST: "
 check "a dry run" record 0 --dry-run --time 60 -- sh -c "$LOAD; $LOAD; $LOAD"
 check "runs" record 0 --runs 2 --variant a= --variant b= --untraced 1 -o runs -- sh -c 'sleep 0.1'
