@@ -348,6 +348,13 @@ fn the_command_is_executed_by_a_task_named_after_this_program() {
     let ran = fake.record(&["--quiet"], "cat /proc/$$/comm > comm; echo $PPID > parent");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(std::fs::read_to_string(fake.path("comm")).expect("a name"), "sh\n");
+    // A recording named after its command is replaced by the next, with its machine file.
+    std::fs::copy(fake.path("trace-cmd"), fake.path("new")).expect("a program");
+    let twice = ["record", "--tracefs", "tracefs", "--trace-cmd", "./trace-cmd", "-o", "new.dat", "--", "./new"];
+    for _ in 0..2 {
+        let ran = schedviz_in(&fake.folder, &twice);
+        assert!(ran.stderr.contains("recorded 7,292 events") && !ran.stderr.contains("is an input"), "{}", ran.stderr);
+    }
     let missing = schedviz_in(
         &fake.folder,
         &["record", "--tracefs", "tracefs", "--trace-cmd", "./trace-cmd", "-o", "x.dat", "--", "./nothing"],

@@ -17,6 +17,9 @@ static INPUTS: OnceLock<Vec<Input>> = OnceLock::new();
 /// The option that names no input.
 const OUTPUT: &str = "output";
 
+/// The argument that holds a command to run.
+const COMMAND: &str = "command";
+
 #[derive(Debug)]
 struct Input {
     path: PathBuf,
@@ -52,7 +55,8 @@ pub(crate) fn register(command: &Command, matches: &ArgMatches) -> Result<()> {
     let mut inputs = Vec::new();
     for argument in command.get_arguments().map(|argument| argument.get_id().as_str()).filter(|id| *id != OUTPUT) {
         for word in matches.try_get_raw(argument).ok().flatten().into_iter().flatten() {
-            let files = candidates(word).into_iter();
+            // The words of a command that is run name no traces, with a machine file beside them.
+            let files = if argument == COMMAND { vec![PathBuf::from(word)] } else { candidates(word) }.into_iter();
             inputs.extend(files.filter_map(|path| file_id(&path).map(|file| Input { path, file })));
         }
     }
