@@ -153,6 +153,11 @@ impl Tracefs {
         Ok(left)
     }
 
+    /// The kernel's log of errors.
+    fn errors(&self) -> String {
+        std::fs::read_to_string(self.join("error_log")).unwrap_or_default()
+    }
+
     /// The file that takes probes.
     fn probe_file(&self) -> PathBuf {
         let dynamic = self.join("dynamic_events");

@@ -53,10 +53,11 @@ impl Probes {
         let Some(name) = name_in_group(line) else {
             return Ok(refused(format!("not in the group {GROUP}")));
         };
+        let log = self.tracefs.errors();
         match self.tracefs.write(&self.tracefs.probe_file(), line, true) {
             Ok(()) => self.names.push(name.to_owned()),
             Err(denied @ Error::Denied { .. }) => return Err(denied),
-            Err(error) => return Ok(refused(reason(&self.tracefs, &error))),
+            Err(error) => return Ok(refused(reason(&log, &self.tracefs.errors(), &error))),
         }
         Ok(None)
     }
@@ -109,12 +110,11 @@ pub(crate) fn name_in_group(line: &str) -> Option<&str> {
     rest.strip_prefix(GROUP)?.strip_prefix('/')
 }
 
-/// The last message of the kernel's log of errors, without its place in the line.
-fn reason(tracefs: &Tracefs, error: &Error) -> String {
-    let log = std::fs::read_to_string(tracefs.join("error_log")).unwrap_or_default();
-    let last =
-        log.lines().rev().find_map(|line| line.split_once("error: ").map(|(_, reason)| reason.trim().to_owned()));
-    last.unwrap_or_else(|| error.to_string())
+/// The last message of the kernel's log of errors, without its place in the line, if the log has changed: some refusals are
+/// not logged.
+fn reason(before: &str, after: &str, error: &Error) -> String {
+    let last = after.lines().rev().find_map(|line| line.split_once("error: ").map(|(_, reason)| reason.trim()));
+    last.filter(|_| before != after).map_or_else(|| error.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -146,6 +146,14 @@ mod tests {
         std::mem::forget(probes);
         assert_eq!(tracefs.clean().unwrap(), ["the probe lb/detach_task"]);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "p:other/a schedule\n");
+    }
+
+    #[test]
+    fn a_reason_is_that_of_this_refusal() {
+        let error = Error::NotMounted;
+        let log = "[    6.55] trace_kprobe: error: Invalid fetch argument\n  Command: p:lb/a b\n";
+        assert_eq!(reason("", log, &error), "Invalid fetch argument");
+        assert_eq!(reason(log, log, &error), error.to_string());
     }
 
     #[test]
