@@ -140,6 +140,8 @@ fn every_command_ends_with_output_or_a_message() {
             vec!["events", "--list"],
             vec!["events", "--balance", "-o", "-", "--format", "svg"],
             vec!["latency"],
+            vec!["why"],
+            vec!["path"],
             vec!["utilization"],
             vec!["fairness"],
             vec!["report", "-q", "-o", folder.join("report").to_str().expect("a path")],

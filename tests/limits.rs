@@ -11,7 +11,7 @@ use testkit::{Buffer, Compression, Measured, TraceBuilder, measured};
 use tracedat::{FileIssue, Trace};
 
 /// Every command that reads a trace.
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 17] = [
     &["info", "x.dat"],
     &["dat2graph", "x.dat", "-o", "x.svg"],
     &["running-waiting", "x.dat", "-o", "x.svg"],
@@ -22,6 +22,8 @@ const COMMANDS: [&[&str]; 15] = [
     &["events", "x.dat", "--list", "-o", "x.txt"],
     &["events", "x.dat", "--balance", "-o", "x.svg"],
     &["latency", "x.dat"],
+    &["why", "x.dat"],
+    &["path", "x.dat"],
     &["utilization", "x.dat"],
     &["fairness", "x.dat"],
     &["compare", "--base", "x.dat", "--new", "y.dat"],

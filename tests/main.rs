@@ -26,6 +26,7 @@ mod migrations;
 mod oracle;
 mod output;
 mod pages;
+mod path;
 mod placement;
 mod plot;
 mod print_format;

@@ -46,4 +46,9 @@ impl<T> PerTask<T> {
     pub fn iter(&self) -> impl Iterator<Item = (TaskId, &T)> {
         self.slots.iter().flatten().map(|(task, value)| (*task, value))
     }
+
+    /// All that is kept, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.slots.iter_mut().flatten().map(|(_, value)| value)
+    }
 }

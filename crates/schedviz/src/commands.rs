@@ -8,6 +8,7 @@ mod info;
 mod latency;
 mod machine;
 mod manual;
+mod path;
 mod plot;
 #[cfg(target_os = "linux")]
 mod record;
@@ -30,6 +31,7 @@ pub(crate) enum Command {
     RunningWaiting(Box<running_waiting::RunningWaitingArgs>),
     Workcons(Box<workcons::WorkconsArgs>),
     Why(Box<why::WhyArgs>),
+    Path(Box<path::PathArgs>),
     Stepper(Box<stepper::StepperArgs>),
     Events(Box<events::EventsArgs>),
     Latency(Box<latency::LatencyArgs>),
@@ -59,6 +61,7 @@ impl Command {
             Command::Dat2graph(args) => dat2graph::run(&args)?,
             Command::RunningWaiting(args) => running_waiting::run(&args)?,
             Command::Why(args) => why::run(&args)?,
+            Command::Path(args) => path::run(&args)?,
             Command::Stepper(args) => stepper::run(&args)?,
             Command::Events(args) => events::run(&args)?,
             Command::Latency(args) => latency::run(&args)?,

@@ -43,6 +43,7 @@ First steps:
   schedviz running-waiting trace.dat --forked  when tasks of the command waited while cores idled
   schedviz workcons trace.dat                  how much of the time that was so
   schedviz why trace.dat                       why tasks waited while cores idled
+  schedviz path trace.dat                      the critical path: what the elapsed time consists of
   schedviz stepper trace.dat --tui             the run queues, event by event
   schedviz events trace.dat --balance          who was moved where, and why
   schedviz latency trace.dat                   how long woken tasks waited to run

@@ -1,0 +1,191 @@
+//! The path as numbers.
+
+use crate::CriticalPath;
+use crate::chain::{Kind, Segment};
+use sched::{Comm, Cpu, Dur, Pid, Ts};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Times on the path by the state of the task, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Times {
+    /// Running.
+    pub running_ns: u64,
+    /// Runnable and queued.
+    pub queued_ns: u64,
+    /// Queued while some CPU idled with an empty run queue.
+    pub queued_beside_idle_ns: u64,
+    /// From the waking to the run queue.
+    pub waking_ns: u64,
+    /// Sleeping until an interrupt or the idle task ended the sleep.
+    pub sleeping_ns: u64,
+    /// Unknown.
+    pub unknown_ns: u64,
+}
+
+impl Times {
+    fn add(&mut self, segment: &Segment) {
+        let ns = segment.end_ns.since(segment.start_ns).0;
+        let sum = match segment.kind {
+            Kind::Running => &mut self.running_ns,
+            Kind::Queued => &mut self.queued_ns,
+            Kind::Waking => &mut self.waking_ns,
+            Kind::Sleeping => &mut self.sleeping_ns,
+            Kind::Unknown => &mut self.unknown_ns,
+        };
+        *sum = sum.saturating_add(ns);
+        self.queued_beside_idle_ns = self.queued_beside_idle_ns.saturating_add(segment.beside_idle_ns);
+    }
+
+    /// All times together, in nanoseconds.
+    pub fn total(&self) -> u64 {
+        let Times { running_ns, queued_ns, waking_ns, sleeping_ns, unknown_ns, .. } = *self;
+        [running_ns, queued_ns, waking_ns, sleeping_ns, unknown_ns].into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// The part of the path that belongs to a task or a CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Share<K> {
+    /// The task or the CPU.
+    #[serde(flatten)]
+    pub of: K,
+    /// The number of segments.
+    pub segments: u64,
+    /// Their times.
+    #[serde(flatten)]
+    pub times: Times,
+}
+
+/// A task on the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct OfTask {
+    /// Its PID.
+    pub pid: Pid,
+    /// Its most recent name.
+    pub command: Comm,
+}
+
+/// A CPU on the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct OfCpu {
+    /// The CPU.
+    pub cpu: Cpu,
+}
+
+/// A long queued segment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Queued {
+    /// Its start after the start of the trace, in nanoseconds.
+    pub start_in_trace_ns: u64,
+    /// Its length in nanoseconds.
+    pub duration_ns: Dur,
+    /// The part during which some CPU idled with an empty run queue, in nanoseconds.
+    pub beside_idle_ns: Dur,
+    /// The CPU of the run queue.
+    pub cpu: Option<Cpu>,
+    /// The task.
+    #[serde(flatten)]
+    pub task: OfTask,
+    /// The task that ran on the CPU when the segment began; absent where none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<OfTask>,
+}
+
+/// The critical path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Path {
+    /// The task at the end of the path; absent where the trace does not have it.
+    pub task: Option<OfTask>,
+    /// The start of the path on the trace's clock, in nanoseconds: the start of the window.
+    pub from_ns: Ts,
+    /// The end of the path on the trace's clock, in nanoseconds: the exit of the task, or the end of the window.
+    pub to_ns: Ts,
+    /// Whether the path ends with the exit of the task.
+    pub ends_with_exit: bool,
+    /// The times on the path; together they are its length.
+    pub times: Times,
+    /// The number of segments.
+    pub segments: u64,
+    /// The number of times that the path passes from one task to another.
+    pub handovers: u64,
+    /// Whether the beginning of the path was dropped, since more segments than fit in memory could have been on it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
+    /// The tasks on the path, the one with the most time first.
+    pub tasks: Vec<Share<OfTask>>,
+    /// The CPUs on which the path ran or was queued, the one with the most time first.
+    pub cpus: Vec<Share<OfCpu>>,
+    /// The longest queued segments.
+    pub longest_queued: Vec<Queued>,
+    /// All segments, in the order of time, for a figure.
+    #[serde(skip)]
+    pub path: Vec<Segment>,
+}
+
+fn shares<K: Ord + Copy>(path: &[Segment], key: impl Fn(&Segment) -> Option<K>) -> Vec<Share<K>> {
+    let mut all: BTreeMap<K, (u64, Times)> = BTreeMap::new();
+    for segment in path {
+        if let Some(key) = key(segment) {
+            let (segments, times) = all.entry(key).or_default();
+            *segments += 1;
+            times.add(segment);
+        }
+    }
+    let mut shares: Vec<Share<K>> =
+        all.into_iter().map(|(of, (segments, times))| Share { of, segments, times }).collect();
+    shares.sort_by_key(|share| Reverse(share.times.total()));
+    shares
+}
+
+pub(crate) fn build(found: &CriticalPath) -> Path {
+    let name = |pid: Pid| OfTask { pid, command: found.names.get(&pid).copied().unwrap_or(Comm::EMPTY) };
+    let (task, to, mut path) = match found.found {
+        Some((pid, until)) => (Some(name(pid)), until.at, found.chain.path(until.link)),
+        None => (None, found.start, Vec::new()),
+    };
+    // The trace shows nothing of what lies before the first segment.
+    let first = path.first().map_or(to, |segment| segment.start_ns);
+    if let (Some(task), true) = (task, first > found.start) {
+        let pid = path.first().map_or(task.pid, |segment| segment.pid);
+        let unknown = Segment {
+            kind: Kind::Unknown,
+            pid,
+            cpu: None,
+            start_ns: found.start,
+            end_ns: first,
+            beside_idle_ns: 0,
+            behind: None,
+        };
+        path.insert(0, unknown);
+    }
+    let mut times = Times::default();
+    path.iter().for_each(|segment| times.add(segment));
+    let mut queued: Vec<&Segment> = path.iter().filter(|segment| segment.kind == Kind::Queued).collect();
+    queued.sort_by_key(|segment| (Reverse(segment.end_ns.since(segment.start_ns)), segment.start_ns));
+    let longest_queued = (queued.iter().take(found.options.longest))
+        .map(|segment| Queued {
+            start_in_trace_ns: segment.start_ns.since(found.options.zero).0,
+            duration_ns: segment.end_ns.since(segment.start_ns),
+            beside_idle_ns: Dur(segment.beside_idle_ns),
+            cpu: segment.cpu,
+            task: name(segment.pid),
+            behind: segment.behind.map(name),
+        })
+        .collect();
+    Path {
+        task,
+        from_ns: found.start,
+        to_ns: to,
+        ends_with_exit: found.exited,
+        times,
+        segments: path.len() as u64,
+        handovers: path.windows(2).filter(|pair| pair[0].pid != pair[1].pid).count() as u64,
+        is_cut: found.chain.was_cut,
+        tasks: shares(&path, |segment| Some(name(segment.pid))),
+        cpus: shares(&path, |segment| segment.cpu.map(|cpu| OfCpu { cpu })),
+        longest_queued,
+        path,
+    }
+}

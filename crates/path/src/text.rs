@@ -1,0 +1,99 @@
+//! The path for people.
+
+use crate::report::{Path, Share, Times};
+use sched::Dur;
+use std::fmt::Write;
+use timeline::Drawable;
+
+fn seconds(ns: u64) -> String {
+    format!("{:.4} s", Dur(ns).seconds())
+}
+
+fn line<K>(out: &mut String, name: &str, share: &Share<K>) {
+    let Times { running_ns, queued_ns, waking_ns, sleeping_ns, .. } = share.times;
+    // Writing to a string cannot fail.
+    let _ = write!(out, "  {name:<24}");
+    for ns in [running_ns, queued_ns, waking_ns, sleeping_ns] {
+        let _ = write!(out, "{:>11}", seconds(ns));
+    }
+    out.push('\n');
+}
+
+/// The report of one trace. `most`: the maximum number of rows of each table.
+pub fn text(path: &Path, trace: &Drawable, most: usize) -> String {
+    let mut out = String::new();
+    let Some(task) = path.task else {
+        return format!("{trace}: no such task in the window: there is no path\n");
+    };
+    let length = path.to_ns.since(path.from_ns);
+    let end = if path.ends_with_exit { "to its exit" } else { "to the end of the window" };
+    let times = path.times;
+    let percent = |ns: u64| 100.0 * ns as f64 / (length.0 as f64).max(1.0);
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "{trace}: {} on the critical path\n  of {}, {end}: {} queued,\n  {} of that while a CPU idled",
+        seconds(length.0),
+        task.pid.named(task.command),
+        seconds(times.queued_ns),
+        seconds(times.queued_beside_idle_ns)
+    );
+    let _ = writeln!(
+        out,
+        "  ({} segments, {} handovers between tasks; queued time bounds what\n   a scheduler could gain on this path, and does not predict it)",
+        path.segments, path.handovers
+    );
+    if path.is_cut {
+        let _ = writeln!(out, "  (the beginning of the path was dropped: it has too many segments)");
+    }
+    let _ = writeln!(out, "\n{:<26}{:>11}{:>9}", "on the path", "time", "share");
+    for (name, ns) in [
+        ("running", times.running_ns),
+        ("queued", times.queued_ns),
+        ("  while a CPU idled", times.queued_beside_idle_ns),
+        ("wakeup in progress", times.waking_ns),
+        ("sleeping until interrupt", times.sleeping_ns),
+        ("unknown", times.unknown_ns),
+    ] {
+        let _ = writeln!(out, "  {name:<24}{:>11}{:>8.1}%", seconds(ns), percent(ns));
+    }
+    let heads = ["running", "queued", "waking", "sleeping"];
+    let head = |out: &mut String, name: &str| {
+        let heads: String = heads.iter().map(|head| format!("{head:>11}")).collect();
+        let _ = writeln!(out, "\n{name:<26}{heads}");
+    };
+    let more = |out: &mut String, all: usize| {
+        if all > most {
+            let _ = writeln!(out, "  … {} more (--rows, --json)", all - most);
+        }
+    };
+    head(&mut out, "by task");
+    for share in path.tasks.iter().take(most) {
+        line(&mut out, &share.of.pid.named(share.of.command), share);
+    }
+    more(&mut out, path.tasks.len());
+    head(&mut out, "by CPU");
+    for share in path.cpus.iter().take(most) {
+        line(&mut out, &format!("CPU {}", share.of.cpu), share);
+    }
+    more(&mut out, path.cpus.len());
+    if !path.longest_queued.is_empty() {
+        let _ = writeln!(out, "\nlongest queued segments ({}):", trace.any_part());
+    }
+    for queued in &path.longest_queued {
+        let behind = match queued.behind {
+            Some(task) => format!(" behind {}", task.pid.named(task.command)),
+            None => String::new(),
+        };
+        let cpu = queued.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+        let _ = writeln!(
+            out,
+            "  {:>9} from {:.6} s: {}{cpu}{behind}\n            {} of it while a CPU idled",
+            queued.duration_ns.human(),
+            queued.start_in_trace_ns as f64 / 1e9,
+            queued.task.pid.named(queued.task.command),
+            queued.beside_idle_ns.human()
+        );
+    }
+    out
+}
