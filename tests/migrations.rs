@@ -1,6 +1,6 @@
 //! The migrations one by one: what `events --balance` lists is what the records of the trace hold.
 
-use crate::support::{fixture, schedviz, scratch};
+use crate::support::{fixture, schedviz, schedviz_in, scratch};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tracedat::Trace;
@@ -88,5 +88,19 @@ fn migrations_are_listed_with_cause_distance_and_time_until_they_ran() {
         }
     }
     assert_eq!(csv.lines().count(), listed.len() + 1);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn the_command_and_its_old_name_find_the_same() {
+    let file = fixture("hackbench.dat");
+    let file = file.to_str().expect("a path");
+    let (new, old) = (schedviz(&["migrations", file, "--json"]), schedviz(&["events", file, "--balance", "--json"]));
+    assert!(old.stderr.contains("schedviz migrations") && !new.stderr.contains("events --balance"), "{}", old.stderr);
+    let (new, old) = (new.success().stdout, old.success().stdout);
+    assert!(new.len() > 10_000 && new == old);
+    let folder = scratch("migrations-command");
+    let text = schedviz_in(&folder, &["migrations", file]).success().text();
+    assert!(text.contains("wakeup placement") && folder.join("hackbench.migrations.pdf").is_file(), "{text}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }

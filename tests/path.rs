@@ -266,7 +266,7 @@ fn the_command_prints_the_path() {
     let file = fixture("hackbench.dat");
     let file = file.to_str().expect("a path");
     let text = schedviz(&["path", file]).success().text();
-    for words in ["on the critical path of", "while a CPU idled", "by task", "by CPU", "longest queued segments"] {
+    for words in ["on the critical path", "while a CPU idled", "by task", "by CPU", "longest queued segments"] {
         assert!(text.contains(words), "{words}: {text}");
     }
     let long: Vec<&str> =

@@ -80,6 +80,7 @@ fn a_report_is_one_page_whatever_the_threads() {
         ("dat2graph", vec![]),
         ("running-waiting", vec!["--per-cpu"]),
         ("workcons", vec![]),
+        ("why", vec![]),
         ("utilization", vec![]),
         ("latency", vec![]),
         ("fairness", vec![]),

@@ -2,7 +2,7 @@
 //! simulator's true run queues and on recordings.
 
 use crate::oracle::{OFFLINE, Slow};
-use crate::support::{events, fixture, recordings, schedviz};
+use crate::support::{conforms, events, fixture, recordings, root, schedviz};
 use sched::kthread::{is_any_stopper, is_stopper};
 use sched::topology::{Distance, Place};
 use sched::{
@@ -538,7 +538,9 @@ fn the_command_prints_both_tables_and_the_missed_steals() {
     assert!(long.is_empty(), "{long:?}");
     let json = schedviz(&[&arguments[..], &["--json"]].concat()).success();
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
-    assert_eq!(json["schema"], "schedviz/why/1");
+    let schema = std::fs::read_to_string(root().join("docs/schemas/why-1.json")).expect("the schema");
+    let schema = serde_json::from_str(&schema).expect("JSON");
+    conforms(&json, &schema, "why");
     let run = &json["runs"][0];
     let of_workcons = schedviz(&["workcons", arguments[1], "--json"]).success();
     let of_workcons: serde_json::Value = serde_json::from_slice(&of_workcons.stdout).expect("JSON");
@@ -569,6 +571,8 @@ fn tables_of_an_unknown_application_are_withheld() {
     let file = fixture("forked-unknown.dat");
     let arguments = ["why", file.to_str().expect("a path"), "--waiters", "application", "--json", "-q"];
     let json: serde_json::Value = serde_json::from_slice(&schedviz(&arguments).success().stdout).expect("JSON");
+    let schema = std::fs::read_to_string(root().join("docs/schemas/why-1.json")).expect("the schema");
+    conforms(&json, &serde_json::from_str(&schema).expect("JSON"), "why");
     let run = &json["runs"][0];
     assert!(run["waiting"].is_null() && run["missed"].is_null(), "{run}");
     assert!(run["selection_unknown"].as_str().is_some_and(|why| why.contains("application")), "{run}");

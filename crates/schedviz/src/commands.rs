@@ -8,6 +8,7 @@ mod info;
 mod latency;
 mod machine;
 mod manual;
+mod migrations;
 mod path;
 mod plot;
 #[cfg(target_os = "linux")]
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Path(Box<path::PathArgs>),
     Stepper(Box<stepper::StepperArgs>),
     Events(Box<events::EventsArgs>),
+    Migrations(Box<migrations::MigrationsArgs>),
     Latency(Box<latency::LatencyArgs>),
     Utilization(Box<utilization::UtilizationArgs>),
     Fairness(Box<fairness::FairnessArgs>),
@@ -64,6 +66,7 @@ impl Command {
             Command::Path(args) => path::run(&args)?,
             Command::Stepper(args) => stepper::run(&args)?,
             Command::Events(args) => events::run(&args)?,
+            Command::Migrations(args) => migrations::run(&args)?,
             Command::Latency(args) => latency::run(&args)?,
             Command::Utilization(args) => utilization::run(&args)?,
             Command::Fairness(args) => fairness::run(&args)?,

@@ -45,7 +45,7 @@ First steps:
   schedviz why trace.dat                       why tasks waited while cores idled
   schedviz path trace.dat                      the critical path: what the elapsed time consists of
   schedviz stepper trace.dat --tui             the run queues, event by event
-  schedviz events trace.dat --balance          who was moved where, and why
+  schedviz migrations trace.dat                which tasks were moved where, and why
   schedviz latency trace.dat                   how long woken tasks waited to run
   schedviz utilization trace.dat               what the CPUs spent their time on, like mpstat
   schedviz fairness trace.dat --forked         how evenly CPU time was shared, and who starved

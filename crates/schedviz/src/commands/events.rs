@@ -74,7 +74,7 @@ pub(crate) struct EventsArgs {
     /// Draw what ran in colour, not in pale grey
     #[arg(long)]
     in_color: bool,
-    /// Why tasks were migrated: steals, balancing, wakeup placements, NUMA moves
+    /// Why tasks were migrated: the command migrations, by its old name
     #[arg(long, conflicts_with_all = ["events", "list", "near", "rate", "by", "match", "value"])]
     balance: bool,
     #[command(flatten)]
@@ -105,8 +105,7 @@ Examples:
   schedviz events trace.dat --events sched:sched_move_numa --near 1   and what happened around each
   schedviz events trace.dat --events 'lb:*' --cpus 40       the balancer's probes on one core
   schedviz events trace.dat --events lb:load_balance --by moved
-  schedviz events trace.dat --events sched:sched_stat_runtime --value runtime
-  schedviz events trace.dat --balance --topology cpus.json  who was moved where, and why";
+  schedviz events trace.dat --events sched:sched_stat_runtime --value runtime";
 
 /// The events that `-e sched` records beside those of the state, without any choice of the user's. Its statistics
 /// (`sched_stat_*`) belong to them.
@@ -305,7 +304,11 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     args.tasks.check(&session)?;
     if args.balance {
         session.needs_switches()?;
-        return balance::run(args, &session);
+        if !session.read.quiet {
+            eprintln!("schedviz: events --balance has become a command of its own: schedviz migrations");
+        }
+        let EventsArgs { tasks, output, in_color, .. } = args;
+        return balance::run(&balance::Choice { tasks, output, in_color: *in_color, command: "balance" }, &session);
     }
     let choice = Choice::of(args, &session)?;
     if let Some(lines) = lines {
@@ -323,7 +326,10 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     choice.has_values(report.total)?;
     let figure = |sheet: &Sheet| {
         let options = options(&session);
-        over_lanes(args, &session, &found, sheet, |heading, background| {
+        // Values and rates have plots instead of lanes.
+        let ground =
+            (!args.rate && args.value.is_none()).then(|| Coloring { pale: !args.in_color, ..Coloring::default() });
+        over_lanes(ground, &session, &found, sheet, |heading, background| {
             if let Some(value) = &args.value {
                 events::value_figure(&report, &options, heading, value)
             } else if args.rate {
@@ -487,17 +493,16 @@ fn with_those_of(session: &Session, found: &Diagnostics) -> Diagnostics {
 
 /// The figure; marks have what ran behind, where that was recorded, in pale grey unless asked otherwise.
 fn over_lanes(
-    args: &EventsArgs,
+    ground: Option<Coloring>,
     session: &Session,
     diagnostics: &Diagnostics,
     sheet: &Sheet,
     figure: impl FnOnce(&timeline::page::Heading, Option<&timeline::page::DrawLanes<'_>>) -> Figure,
 ) -> Result<Vec<Figure>> {
-    if args.rate || args.value.is_some() {
+    let Some(coloring) = ground else {
         return Ok(vec![figure(&session.general_heading(diagnostics).on(sheet), None)]);
-    }
+    };
     let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
-    let coloring = Coloring { pale: !args.in_color, ..Coloring::default() };
     let lanes_options = session.lanes(session.from, session.to, coloring);
     let lanes: Vec<Lane> = if session.trace.has(Tracepoint::Switch) {
         read_lanes(&session.trace, &reader, &lanes_options, &[]).0

@@ -28,8 +28,8 @@ use utilization::UtilizationReport;
 
 /// Every analysis in one pass: figures, numbers, and a page that shows all
 ///
-/// Writes into a folder, for each of dat2graph, running-waiting, workcons, utilization, latency, fairness, the causes
-/// of migrations (events --balance, without the list of single migrations) and the recorded probes, texts and other
+/// Writes into a folder, for each of dat2graph, running-waiting, workcons, why, utilization, latency, fairness, the causes
+/// of migrations (migrations, without the list of single migrations) and the recorded probes, texts and other
 /// events of the user's choice (events), the figure as SVG and the numbers as JSON, and index.html with all figures and
 /// tables in it: one file that can be mailed, without scripts. The folder appears whole, or not at all. With --cpus there is nothing on fairness, which is of
 /// tasks, wherever they run. Probes and texts are read by themselves, where there are any.
@@ -109,8 +109,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
 const INDEX: &str = "index.html";
 
 /// The sections, by the names of their files.
-const SECTIONS: [&str; 8] =
-    ["dat2graph", "running-waiting", "workcons", "utilization", "latency", "fairness", "balance", "events"];
+const SECTIONS: [&str; 9] =
+    ["dat2graph", "running-waiting", "workcons", "why", "utilization", "latency", "fairness", "balance", "events"];
 
 /// Refuses to replace a folder that has other files in it than those of a report.
 fn replaceable(folder: &Path) -> Result<()> {
@@ -163,6 +163,7 @@ struct Questions<'q> {
 /// What each has found.
 struct Found {
     violation: Run,
+    reasons: why::WhyReport,
     queues: running_waiting::Report,
     delays: LatencyReport,
     columns: TraceColumns,
@@ -177,7 +178,7 @@ struct Found {
 
 /// The same as the pass leaves it.
 type Answers = (
-    workcons::Report,
+    (workcons::Report, why::WhyReport),
     running_waiting::Report,
     LatencyReport,
     (TraceColumns, Vec<Lane>, Option<BalanceReport>),
@@ -216,15 +217,15 @@ impl<'q> Questions<'q> {
     /// Reads once, and lets all of them look.
     fn ask(&self, session: &Session) -> Result<Found> {
         let outcome = session.watched(|| self.pass(session))?;
-        let (violation, queues, delays, (columns, lanes, moves), shared, used) = outcome.output;
+        let ((violation, reasons), queues, delays, (columns, lanes, moves), shared, used) = outcome.output;
         let diagnostics = outcome.diagnostics;
         let violation = Run::of(session, &BeginArgs::default(), &self.conserve, violation, diagnostics.clone())?;
         let recorded = progress::watched(&session.trace, session.read.quiet, || recorded(session));
-        Ok(Found { violation, queues, delays, columns, lanes, shared, used, moves, recorded, diagnostics })
+        Ok(Found { violation, reasons, queues, delays, columns, lanes, shared, used, moves, recorded, diagnostics })
     }
 
     fn pass(&self, session: &Session) -> Result<Outcome<Answers>, tracedat::Error> {
-        let violation = || workcons::WorkConservation::new(&self.conserve);
+        let violation = || (workcons::WorkConservation::new(&self.conserve), why::Why::new(&self.conserve));
         let queues = || running_waiting::RunningWaiting::new(&self.overview);
         let delays = || latency::Latency::new(&self.waits);
         let moves = || {
@@ -259,7 +260,8 @@ fn json<R: Serialize>(session: &Session, report: &R, trust: &Diagnostics) -> Res
 
 /// Draws and tells what was found.
 fn sections(session: &Session, asked: &Questions<'_>, found: &Found, sheet: &Sheet) -> Result<Vec<Section>> {
-    let Found { violation, queues, delays, columns, lanes, shared, used, moves, recorded, diagnostics } = found;
+    let Found { violation, reasons, queues, delays, columns, lanes, shared, used, moves, recorded, diagnostics } =
+        found;
     let shown = &session.drawable;
     let heading = session.general_heading(diagnostics).on(sheet);
     let columns = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
@@ -294,6 +296,13 @@ fn sections(session: &Session, asked: &Questions<'_>, found: &Found, sheet: &She
             figures: vec![violation.run_figure(session, sheet)?],
             text: violation.text(Detail::Full),
             json: output::json(&violation.document())?,
+        },
+        Section {
+            name: "why",
+            title: "Why tasks waited while CPUs idled",
+            figures: Vec::new(),
+            text: why::text(reasons, shown, 12),
+            json: output::json(&super::why::document(session, reasons, diagnostics))?,
         },
         Section {
             name: "utilization",

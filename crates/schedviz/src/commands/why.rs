@@ -62,9 +62,12 @@ Examples:
   schedviz why trace.dat --markdown                    for a mail
   schedviz why --group on='on.*.dat' --group off='off.*.dat'";
 
+/// The name and the version of the document.
+const SCHEMA: &str = "schedviz/why/1";
+
 /// The document of `--json`.
 #[derive(Serialize)]
-struct Document {
+pub(crate) struct Document {
     schema: &'static str,
     runs: Vec<Run>,
 }
@@ -112,10 +115,23 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
         }
         runs.push(run);
     }
-    let document = Document { schema: "schedviz/why/1", runs };
+    let document = Document { schema: SCHEMA, runs };
     let forms = Forms::words(|| text(args, &document));
     let first = files.first().map_or(Path::new("why"), |(_, path)| path);
     args.output.give(&Origin::whole(first), "why", &document, forms, args.read.quiet)
+}
+
+/// The document of one run.
+pub(crate) fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics) -> Document {
+    let run = Run {
+        trace: session.name(),
+        group: None,
+        report: report.clone(),
+        trust: diagnostics.clone(),
+        drawable: session.drawable.clone(),
+        recording: None,
+    };
+    Document { schema: SCHEMA, runs: vec![run] }
 }
 
 /// Measures one run.

@@ -1,12 +1,13 @@
-//! `schedviz events --balance`: the causes of migrations.
+//! The causes of migrations, for `schedviz migrations` and `schedviz events --balance`.
 
 use super::funnel::Funnel;
-use super::{EventsArgs, options, over_lanes, quoted};
-use crate::args::BeginArgs;
+use super::{options, over_lanes, quoted};
+use crate::args::{BeginArgs, TaskArgs};
 use crate::document::Document;
-use crate::output::Forms;
+use crate::output::{Forms, OutputArgs};
 use crate::session::Session;
 use anyhow::{Result, bail};
+use dat2graph::Coloring;
 use events::{Balance, BalanceReport};
 use sched::{Migration, Tracepoint};
 use serde::Serialize;
@@ -30,8 +31,17 @@ impl WithProbes<'_> {
     }
 }
 
-/// The causes of migrations.
-pub(super) fn run(args: &EventsArgs, session: &Session) -> Result<()> {
+/// The arguments of both commands.
+pub(crate) struct Choice<'a> {
+    pub(crate) tasks: &'a TaskArgs,
+    pub(crate) output: &'a OutputArgs,
+    pub(crate) in_color: bool,
+    /// The middle of the name of an output file.
+    pub(crate) command: &'static str,
+}
+
+/// Finds the causes of migrations, prints and draws them.
+pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
     if session.trace.format_of(Tracepoint::Migrate).is_none() {
         bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", session.name());
     }
@@ -46,8 +56,9 @@ pub(super) fn run(args: &EventsArgs, session: &Session) -> Result<()> {
     let (report, found) = (outcome.output, outcome.diagnostics);
     let report = WithProbes { report: &report, probes: Funnel::of(session) };
     let text = || report.text();
+    let ground = Coloring { pale: !args.in_color, ..Coloring::default() };
     let figure = |sheet: &Sheet| {
-        over_lanes(args, session, &found, sheet, |heading, background| {
+        over_lanes(Some(ground.clone()), session, &found, sheet, |heading, background| {
             events::balance_figure(report.report, &options(session), heading, background)
         })
     };
@@ -56,7 +67,7 @@ pub(super) fn run(args: &EventsArgs, session: &Session) -> Result<()> {
         eprintln!("schedviz: {left_out} migrations are not listed; --min, --max and --tasks choose a part of them");
     }
     let table = |out: &mut dyn io::Write| migrations(report.report, out);
-    document.give("balance", session, &args.output, Forms::told(text, figure).and_drawn().with_csv(table))
+    document.give(args.command, session, args.output, Forms::told(text, figure).and_drawn().with_csv(table))
 }
 
 /// The migrations one by one as a table, with the words of the JSON document.
