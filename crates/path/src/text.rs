@@ -78,7 +78,7 @@ pub fn text(path: &Path, trace: &Drawable, most: usize) -> String {
     }
     more(&mut out, path.cpus.len());
     if !path.longest_queued.is_empty() {
-        let _ = writeln!(out, "\nlongest queued segments ({}):", trace.any_part());
+        out.push_str("\nlongest queued segments:\n");
     }
     for queued in &path.longest_queued {
         let behind = match queued.behind {
@@ -94,6 +94,9 @@ pub fn text(path: &Path, trace: &Drawable, most: usize) -> String {
             queued.task.pid.named(queued.task.command),
             queued.beside_idle_ns.human()
         );
+    }
+    if !path.longest_queued.is_empty() {
+        trace.draw_any(&mut out);
     }
     out
 }

@@ -75,11 +75,6 @@ impl Drawable {
     pub fn next(&self, out: &mut String, name: &str, start_ns: u64, length: Dur, commands: &[Next]) {
         out.extend(["\nNext, on ", name, ":\n"]);
         let window = self.window(start_ns, length);
-        let with = |option: &str| {
-            let mut more = vec![option.to_owned()];
-            more.extend(window.clone());
-            more
-        };
         for next in commands {
             match next {
                 Next::Draw => self.command(out, 2, "dat2graph", &window),
@@ -88,7 +83,7 @@ impl Drawable {
                     let at = if length.0 < 4_000 { format!("{middle:.9}") } else { format!("{middle:.6}") };
                     self.command(out, 2, "stepper", &[format!("--at {at}"), "--text".to_owned()]);
                 }
-                Next::Migrations => self.command(out, 2, "events", &with("--balance")),
+                Next::Migrations => self.command(out, 2, "migrations", &window),
                 Next::Why => self.command(out, 2, "why", &window),
             }
         }
@@ -134,8 +129,8 @@ Next, on it:
       --max 0.001003
   schedviz stepper a.dat --topology 'a folder/cpus.txt' --at 0.001001000 \\
       --text
-  schedviz events a.dat --topology 'a folder/cpus.txt' --balance \\
-      --min 0.000999 --max 0.001003
+  schedviz migrations a.dat --topology 'a folder/cpus.txt' --min 0.000999 \\
+      --max 0.001003
 ";
         assert_eq!(out, expected);
     }
