@@ -3,6 +3,18 @@
 //! The path is defined backwards, from the end of its task: a sleep that another task ended continues with that task.
 //! It is found forwards, in one pass: each task has the path that ends where its present state began, and takes over
 //! the path of the task that wakes or forks it. The segments tile the window.
+//!
+//! ```
+//! use critical_path::{CriticalPath, Options};
+//! use sched::{Pass, Pid};
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let options = Options { pid: Some(Pid(8)), ..Options::default() };
+//! let pass = Pass::over(events.as_slice());
+//! let path = pass.run(|| CriticalPath::new(options)).unwrap_or_else(|never| match never {}).output;
+//! assert_eq!((path.times.queued_ns, path.times.queued_beside_idle_ns), (200, 200));
+//! ```
 
 mod chain;
 mod report;
