@@ -1,7 +1,7 @@
 //! The tasks that are measured: the application, selections that are empty or unknowable, and the runs of a group that have a
 //! figure.
 
-use crate::support::{fixture, schedviz, schedviz_in, scratch};
+use crate::support::{fixture, schedviz, schedviz_in, scratch, unwrapped};
 use fairness::{Fairness, FairnessReport, Options, QueueTime};
 use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use serde_json::Value;
@@ -146,7 +146,7 @@ fn the_application_is_unknown_where_no_exec_shows_it() {
         ("latency", "how long tasks waited is unknown: the application is unknown"),
         ("fairness", "how CPU time was shared is unknown: the application is unknown"),
     ] {
-        let text = schedviz(&[command, path, "--forked"]).success().text();
+        let text = unwrapped(&schedviz(&[command, path, "--forked"]).success().text());
         assert!(text.contains(expected) && !text.contains("0 ns") && !text.contains("0.000"), "{text}");
     }
     let text = schedviz(&["utilization", path]).success().text();
@@ -210,7 +210,7 @@ fn percentiles_of_nothing_are_absent() {
     }
     let text = schedviz(&[&["latency", path], window.as_slice()].concat()).success().text();
     assert!(text.contains("no woken task ran") && text.contains("none") && !text.contains(" 0 ns"), "{text}");
-    let text = schedviz(&[&["fairness", path], window.as_slice()].concat()).success().text();
+    let text = schedviz(&[&["fairness", path, "--verbose"], window.as_slice()].concat()).success().text();
     assert!(text.contains("none") && !text.contains(" 0 ns"), "{text}");
 }
 
@@ -433,7 +433,7 @@ fn a_wait_is_behind_what_ran_where_it_was_queued() {
     assert_eq!(found[0].antagonists, [(hog, ms(90)), (Comm::EMPTY, ms(10))]);
     let folder = scratch("moved-waiter");
     let path = write(&folder, "moved.dat", &moved_waiter("waiter"));
-    let text = schedviz(&["fairness", text_of(&path)]).success().text();
+    let text = unwrapped(&schedviz(&["fairness", text_of(&path), "--verbose"]).success().text());
     let expected =
         "waiter 7; meanwhile CPU 1 (waited for 80.00 ms), CPU 2 (waited for 10.00 ms) ran hog for 80.00 ms, other";
     assert!(text.contains(expected), "{text}");

@@ -53,6 +53,11 @@ impl Ran {
     }
 }
 
+/// Returns a text with its lines joined, whose breaks depend on the length of names.
+pub(crate) fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Runs the program in the repository, so that paths in its output are the same everywhere.
 pub(crate) fn schedviz(arguments: &[&str]) -> Ran {
     schedviz_in(&root(), arguments)
