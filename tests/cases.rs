@@ -480,6 +480,9 @@ fn case_51_files_of_another_kind() {
         (b"\x28\xb5\x2f\xfd zstd", "unzstd"),
         (b"\xfd7zXZ\0", "unxz"),
         (b"\xc1\x1f\xfc\xc1", "CTF"),
+        // Two packets: a clock's number and a sequence; ftrace events of CPU 3.
+        (b"\x0a\x05\x50\x01\x40\x80\x01\x0a\x04\x0a\x02\x08\x03", "Perfetto"),
+        (b"\x0a\x05plain text behind an empty line", "begins with"),
         (b"cpus=8\n  <idle>-0 [005] 20.8: sched_waking: comm=a", "trace-cmd report"),
         (b"# tracer: nop\n", "trace-cmd report"),
         (b"\x7fELF", "program"),

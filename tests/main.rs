@@ -27,6 +27,7 @@ mod oracle;
 mod output;
 mod pages;
 mod path;
+mod perfdata;
 mod placement;
 mod plot;
 mod print_format;

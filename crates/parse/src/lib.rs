@@ -53,10 +53,12 @@ pub use decode::format::{EventFormat, Field, Shape};
 pub use decode::plan::Want;
 pub use error::Error;
 pub use file::header::{BufferInfo, CpuStat, Version};
+pub use file::source::Source;
 pub use issue::FileIssue;
+pub use ring::records::{UnitRecords, Units};
 pub use trace::{
-    BufferCounts, Counts, CpuCounts, CpuReader, EventCount, EventStream, Kept, Neighbours, Options, Record, Texts,
-    Trace, TraceInfo, Where,
+    BufferCounts, Counts, CpuCounts, CpuReader, EventCount, EventStream, Kept, Lane, Neighbours, Options, Origin,
+    Record, Recording, Texts, Trace, TraceInfo, Where,
 };
 
 /// The pure parts, for the fuzz targets: bytes in, nothing but counts out.

@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use timeline::Drawable;
 use timeline::text::Detail;
-use tracedat::{Options, Trace, Where};
+use tracedat::{Options, Source, Trace, Where};
 
 /// How to read the trace
 #[derive(Clone, Debug, clap::Args)]
@@ -77,7 +77,11 @@ impl ReadArgs {
             clock_hz: self.clock_hz,
             host_time: self.host_time,
         };
-        Trace::open(path, options).map_err(|e| named(path, e))
+        let open = |source: Source| match perfdata::is_perf_data(&source) {
+            true => perfdata::open(source, options),
+            false => Trace::of_source(source, options),
+        };
+        Source::open(path).and_then(open).map_err(|e| named(path, e))
     }
 
     /// The machine whose file lies beside a trace. A file that cannot be used is reported and left out: the trace is as
@@ -238,9 +242,12 @@ impl WindowArgs {
         Ok(window)
     }
 
-    /// The topology: the one that was given, else that of the machine file beside the trace.
-    pub(crate) fn topology(&self, machine: Option<&Machine>) -> Result<Topology> {
-        let Some(path) = &self.topology else { return Ok(machine.map(Machine::topology).unwrap_or_default()) };
+    /// The topology: the one that was given, else that of the machine file beside the trace, else that in the trace.
+    pub(crate) fn topology(&self, machine: Option<&Machine>, trace: &Trace) -> Result<Topology> {
+        let Some(path) = &self.topology else {
+            let in_trace = || trace.origin().map(|origin| origin.topology.clone());
+            return Ok(machine.map(Machine::topology).or_else(in_trace).unwrap_or_default());
+        };
         Topology::parse(&read_text(path)?).with_context(|| path.display().to_string())
     }
 
@@ -310,7 +317,7 @@ pub(crate) fn needs_groups(topology: &Topology, order: Order, option: &str) -> R
 /// Which trace to look at, and which part of it
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TraceArgs {
-    /// The recording: a trace.dat of version 6 or 7
+    /// The recording: a trace.dat of version 6 or 7, or a perf.data
     #[arg(value_name = "TRACE")]
     pub(crate) path: PathBuf,
     #[command(flatten)]

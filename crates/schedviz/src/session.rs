@@ -81,7 +81,7 @@ impl Session {
         let asked = window.window(start, end)?;
         let (from, to) = asked.within(start, end);
         let machine = read.machine(path, &trace);
-        let topology = window.topology(machine.as_ref())?;
+        let topology = window.topology(machine.as_ref(), &trace)?;
         let observed = trace.observed();
         let shown = window.cpus(&observed, &trace.info().silent(&observed), &topology)?;
         let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());

@@ -227,9 +227,16 @@ impl TraceBuilder {
         options
     }
 
-    fn start(&self) -> Vec<u8> {
+    /// Returns the event formats, symbols and names in the form in which perf stores them.
+    pub fn tracing_data(&self) -> Vec<u8> {
+        let mut out = self.start("0.6");
+        out.extend(self.texts());
+        out
+    }
+
+    fn start(&self, version: &str) -> Vec<u8> {
         let mut out = b"\x17\x08\x44tracing".to_vec();
-        out.extend(self.version.to_string().bytes().chain([0]));
+        out.extend(version.bytes().chain([0]));
         out.push(u8::from(self.order == Order::Big));
         out.push(self.user_long);
         self.put(&mut out, self.page_size as u64, 4);
@@ -247,14 +254,19 @@ impl TraceBuilder {
         out.extend(payload);
     }
 
-    fn build_v6(&self) -> Vec<u8> {
-        let mut out = self.start();
-        out.extend(self.header_texts());
+    fn texts(&self) -> Vec<u8> {
+        let mut out = self.header_texts();
         out.extend(self.ftrace_formats());
         out.extend(self.event_formats());
         out.extend(self.text(&self.kallsyms, 4));
         out.extend(self.text(&self.printk, 4));
         out.extend(self.text(&self.cmdlines, 8));
+        out
+    }
+
+    fn build_v6(&self) -> Vec<u8> {
+        let mut out = self.start("6");
+        out.extend(self.texts());
         self.put(&mut out, self.cpu_count.into(), 4);
         let mut instance_offsets = Vec::new();
         if self.v6_options {
@@ -340,7 +352,7 @@ impl TraceBuilder {
     }
 
     fn build_v7(&self) -> Vec<u8> {
-        let mut out = self.start();
+        let mut out = self.start("7");
         let name = match (&self.compression_name, self.compression) {
             (Some(name), _) => name,
             (None, Compression::None) => "none",

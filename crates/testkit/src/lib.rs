@@ -23,6 +23,7 @@ mod file;
 mod laws;
 mod layout;
 mod peak;
+mod perf;
 mod ring;
 mod simulation;
 
@@ -31,6 +32,7 @@ pub use file::{Buffer, Compression, TraceBuilder};
 pub use laws::{LawReport, Laws};
 pub use layout::{Age, Layout};
 pub use peak::{Measured, measured, timed};
+pub use perf::{Form, PerfBuilder};
 pub use ring::Ring;
 pub use simulation::{Rng, Simulation, Truth, is_stopper};
 

@@ -17,16 +17,18 @@ fn has_parts(path: &Path) -> bool {
     Path::new(&part).is_file()
 }
 
-/// The bytes of a trace.
+/// The bytes of a file.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub enum Source {
+    /// A file, and the size that it had when it was opened.
     File(File, u64),
+    /// Bytes in memory.
     Memory(Vec<u8>),
 }
 
 impl Source {
     /// Opens the file at `path`. Its size is taken once: later additions are not seen.
-    pub(crate) fn open(path: &Path) -> Result<Source, Error> {
+    pub fn open(path: &Path) -> Result<Source, Error> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         // A FIFO would block in open(2), so look first.
         let meta = std::fs::metadata(path).map_err(|source| match source.kind() {
@@ -45,7 +47,7 @@ impl Source {
     }
 
     /// The size of the file when it was opened.
-    pub(crate) fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         match self {
             Source::File(_, size) => *size,
             Source::Memory(bytes) => bytes.len() as u64,
@@ -64,7 +66,7 @@ impl Source {
 
     /// The bytes of a part, those of a file in `buffer`; `None` if they cannot be read, or if there is no memory for
     /// them.
-    pub(crate) fn read<'b>(&'b self, place: &Range<u64>, buffer: &'b mut Vec<u8>) -> Option<&'b [u8]> {
+    pub fn read<'b>(&'b self, place: &Range<u64>, buffer: &'b mut Vec<u8>) -> Option<&'b [u8]> {
         match self {
             Source::Memory(bytes) => bytes.get(usize::try_from(place.start).ok()?..usize::try_from(place.end).ok()?),
             Source::File(file, size) => {
@@ -83,7 +85,7 @@ impl Source {
     }
 
     /// The same in memory of its own.
-    pub(crate) fn get(&self, place: &Range<u64>) -> Option<Vec<u8>> {
+    pub fn get(&self, place: &Range<u64>) -> Option<Vec<u8>> {
         let mut buffer = Vec::new();
         match self {
             Source::Memory(_) => return self.read(place, &mut buffer).map(<[u8]>::to_vec),

@@ -9,9 +9,11 @@ use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
 use crate::issue::FileIssue;
 use crate::ring::page::{Loss, Page, Raw};
+use crate::ring::records::{Entry, UnitRecords, Units, entries};
 use sched::{Cpu, Diagnostics, Pid, Ts};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Number of bytes of uncompressed data in a unit, roughly, where this number of CPUs is merged: the units of all
 /// decode to, two of each, shall still be in the cores' common cache when it is merged.
@@ -64,8 +66,21 @@ impl Marked {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Store {
-    Plain { at: u64, size: u64, unit: u64 },
-    Chunks { codec: Option<Codec>, chunks: Vec<Chunk> },
+    Plain {
+        at: u64,
+        size: u64,
+        unit: u64,
+    },
+    Chunks {
+        codec: Option<Codec>,
+        chunks: Vec<Chunk>,
+    },
+    /// Records from elsewhere: those of one lane.
+    Units {
+        source: Arc<dyn Units>,
+        lane: usize,
+        count: usize,
+    },
 }
 
 /// Notes the number of events that the recorder counted on a CPU, but that are not in the file.
@@ -100,11 +115,23 @@ impl CpuPages {
         bytes.div_euclid(self.stride()).max(1).saturating_mul(self.stride())
     }
 
+    /// Returns the bytes of the data in the file.
+    pub(crate) fn data_size(&self) -> u64 {
+        match &self.store {
+            Store::Plain { size, .. } => *size,
+            Store::Chunks { chunks, .. } => {
+                chunks.iter().filter(|c| c.start == 0).map(|c| u64::from(c.compressed)).sum()
+            }
+            Store::Units { source, lane, count } => (0..*count).map(|unit| source.size(*lane, unit)).sum(),
+        }
+    }
+
     /// How many units there are.
     pub(crate) fn units(&self) -> usize {
         match &self.store {
             Store::Plain { size, unit, .. } => size.div_ceil(self.unit_size(*unit)) as usize,
             Store::Chunks { chunks, .. } => chunks.len(),
+            Store::Units { count, .. } => *count,
         }
     }
 
@@ -118,6 +145,7 @@ impl CpuPages {
                 at.saturating_add(start)..at.saturating_add(end)
             }
             Store::Chunks { chunks, .. } => chunks.get(unit).map_or(0..0, Chunk::place),
+            Store::Units { source, lane, .. } => 0..source.size(*lane, unit),
         }
     }
 
@@ -126,13 +154,14 @@ impl CpuPages {
         match &self.store {
             Store::Plain { unit, .. } => self.unit_size(*unit),
             Store::Chunks { chunks, .. } => chunks.get(unit).map_or(0, |chunk| chunk.length.into()),
+            Store::Units { source, lane, .. } => source.size(*lane, unit),
         }
     }
 
     /// Whether a unit is a further piece of the chunk that the unit before it is a piece of.
     pub(crate) fn is_continued(&self, unit: usize) -> bool {
         match &self.store {
-            Store::Plain { .. } => false,
+            Store::Plain { .. } | Store::Units { .. } => false,
             Store::Chunks { chunks, .. } => chunks.get(unit).is_some_and(|chunk| chunk.start > 0),
         }
     }
@@ -159,9 +188,14 @@ impl CpuPages {
         buffer: &'u mut Vec<u8>,
     ) -> Result<&'u [u8], FileIssue> {
         let place = self.place(unit);
-        let Store::Chunks { codec, chunks } = &self.store else {
+        let (codec, chunks) = match &self.store {
+            Store::Chunks { codec, chunks } => (codec, chunks),
             // The file has become shorter since it was opened, or the disk fails.
-            return source.read(&place, buffer).ok_or(FileIssue::TruncatedData);
+            Store::Plain { .. } => return source.read(&place, buffer).ok_or(FileIssue::TruncatedData),
+            Store::Units { source, lane, .. } => {
+                source.read(*lane, unit, &mut UnitRecords::new(buffer))?;
+                return Ok(buffer);
+            }
         };
         let (codec, chunk) = codec.zip(chunks.get(unit)).ok_or(FileIssue::CorruptChunk)?;
         COMPRESSED.with_borrow_mut(|compressed| {
@@ -189,9 +223,31 @@ impl CpuPages {
     #[inline]
     pub(crate) fn walk(&self, source: &Source, unit: usize, visitor: &mut impl Visitor) {
         self.with_bytes(source, unit, |bytes| match bytes {
-            Ok(bytes) => walk(bytes, &self.layout, visitor),
+            Ok(bytes) => self.walk_bytes(bytes, visitor),
             Err(what) => visitor.miss(what),
         });
+    }
+
+    /// Shows all records in the bytes of a unit to a visitor.
+    #[inline]
+    pub(crate) fn walk_bytes(&self, bytes: &[u8], visitor: &mut impl Visitor) {
+        match self.store {
+            Store::Units { .. } => walk_entries(bytes, self.layout.endian, visitor),
+            _ => walk(bytes, &self.layout, visitor),
+        }
+    }
+
+    /// The stamp of the first record in the bytes of a unit, or of its page.
+    pub(crate) fn first_stamp(&self, bytes: &[u8]) -> Option<u64> {
+        if let Store::Units { .. } = self.store {
+            return entries(bytes, self.layout.endian).find_map(|entry| match entry {
+                Entry::Record(raw) => Some(raw.ts),
+                Entry::Loss(_) => None,
+            });
+        }
+        let slots = bytes.chunks(self.layout.size.max(1));
+        let mut parsed = slots.filter_map(|page| Page::parse(page, &self.layout).ok());
+        parsed.find(|page| !page.is_empty()).map(|page| page.ts)
     }
 }
 
@@ -219,9 +275,20 @@ pub(crate) trait Visitor {
     }
 }
 
+/// Shows all records of a unit that comes from elsewhere to a visitor.
+fn walk_entries(bytes: &[u8], endian: Endian, visitor: &mut impl Visitor) {
+    visitor.begin(bytes.len());
+    for entry in entries(bytes, endian) {
+        match entry {
+            Entry::Record(raw) => visitor.record(&raw),
+            Entry::Loss(loss) => visitor.gap(loss),
+        }
+    }
+}
+
 /// Shows all records of a unit to a visitor. Pages are independent: a bad one costs itself.
 #[inline]
-pub(crate) fn walk(bytes: &[u8], layout: &PageLayout, visitor: &mut impl Visitor) {
+fn walk(bytes: &[u8], layout: &PageLayout, visitor: &mut impl Visitor) {
     match layout.endian {
         Endian::Little => walk_as::<false>(bytes, layout, visitor),
         Endian::Big => walk_as::<true>(bytes, layout, visitor),

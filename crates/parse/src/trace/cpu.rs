@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::issue::FileIssue;
 use crate::merge::unit_boundary::Seam;
 use crate::parallel::parallel;
-use crate::ring::page::{Loss, Page, Raw};
-use crate::ring::unit::{CpuPages, Visitor, walk};
+use crate::ring::page::{Loss, Raw};
+use crate::ring::unit::{CpuPages, Visitor};
 use sched::pass::FirstEvent;
 use sched::{Cpu, Current, Diagnostics, SchedEvent, Tracepoint, Ts};
 use std::ops::ControlFlow;
@@ -93,7 +93,7 @@ impl Trace {
         let mut ends = Ends { trace: self, cpu: pages.cpu, first: None, stacks: false, last: None, lost };
         pages.with_bytes(self.source(), unit, |bytes| {
             if let Ok(bytes) = bytes {
-                walk(bytes, &pages.layout, &mut ends);
+                pages.walk_bytes(bytes, &mut ends);
             }
         });
         ends
@@ -144,11 +144,7 @@ impl Trace {
 
     /// The time of a unit's first page with events.
     pub(super) fn begins(&self, pages: &CpuPages, unit: usize) -> Option<Ts> {
-        let ts = pages.with_bytes(self.source(), unit, |bytes| {
-            let slots = bytes.ok()?.chunks(pages.layout.size.max(1));
-            let mut parsed = slots.filter_map(|page| Page::parse(page, &pages.layout).ok());
-            parsed.find(|page| !page.is_empty()).map(|page| page.ts)
-        })?;
+        let ts = pages.with_bytes(self.source(), unit, |bytes| pages.first_stamp(bytes.ok()?))?;
         Some(self.ts(pages.cpu, ts))
     }
 

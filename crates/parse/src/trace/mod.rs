@@ -33,6 +33,7 @@ mod events;
 mod graph;
 pub(crate) mod print;
 mod record;
+mod recording;
 mod records;
 mod window;
 
@@ -42,6 +43,7 @@ pub use count::{BufferCounts, Counts, CpuCounts, EventCount};
 pub use cpu::CpuReader;
 pub use events::EventStream;
 pub use record::{Kept, Record};
+pub use recording::{Lane, Origin, Recording};
 pub use records::Neighbours;
 pub use window::Where;
 
@@ -114,7 +116,7 @@ impl TraceInfo {
     }
 }
 
-/// A trace.dat.
+/// A trace.dat, or a recording in another format.
 #[derive(Debug)]
 pub struct Trace {
     source: Source,
@@ -145,31 +147,24 @@ pub struct Trace {
     symbols: OnceLock<Symbols>,
     printk: OnceLock<FxHashMap<u64, String>>,
     cmdlines: OnceLock<FxHashMap<Pid, Comm>>,
+    origin: Option<Origin>,
 }
 
 impl Trace {
     /// Opens the file at `path`.
     pub fn open(path: &Path, options: Options) -> Result<Trace, Error> {
-        Trace::new(Source::open(path)?, options)
+        Trace::of_source(Source::open(path)?, options)
     }
 
     /// Takes the bytes of a file.
     pub fn from_bytes(bytes: Vec<u8>, options: Options) -> Result<Trace, Error> {
-        Trace::new(Source::Memory(bytes), options)
+        Trace::of_source(Source::Memory(bytes), options)
     }
 
-    fn new(source: Source, options: Options) -> Result<Trace, Error> {
+    /// Takes the bytes of a file, wherever they are.
+    pub fn of_source(source: Source, options: Options) -> Result<Trace, Error> {
         let (header, mut diagnostics) = Header::parse(&source)?;
         let pool = pool(options.threads);
-        let formats = header.formats.parse(&pool, &mut diagnostics);
-        let mut by_id = FxHashMap::default();
-        for (index, format) in formats.iter().enumerate() {
-            if let std::collections::hash_map::Entry::Vacant(e) = by_id.entry(format.id) {
-                e.insert(index);
-            } else {
-                diagnostics.add_at(FileIssue::DuplicateFormat, || format!("{}:{}", format.system, format.name));
-            }
-        }
         let mut lanes = Vec::new();
         let recorded = recorded(&header.options.stats);
         let mut expansion = limits::decompressed(source.size());
@@ -184,6 +179,27 @@ impl Trace {
         }
         if header.buffers.iter().any(|b| b.untabled.is_some()) && lanes.iter().all(Vec::is_empty) {
             return Err(Error::unfinished());
+        }
+        Trace::assemble(source, header, lanes, pool, options, diagnostics)
+    }
+
+    /// A trace of a header and the data of each CPU of each buffer.
+    fn assemble(
+        source: Source,
+        header: Header,
+        lanes: Vec<Vec<CpuPages>>,
+        pool: Pool,
+        options: Options,
+        mut diagnostics: Diagnostics,
+    ) -> Result<Trace, Error> {
+        let formats = header.formats.parse(&pool, &mut diagnostics);
+        let mut by_id = FxHashMap::default();
+        for (index, format) in formats.iter().enumerate() {
+            if let std::collections::hash_map::Entry::Vacant(e) = by_id.entry(format.id) {
+                e.insert(index);
+            } else {
+                diagnostics.add_at(FileIssue::DuplicateFormat, || format!("{}:{}", format.system, format.name));
+            }
         }
         let mut trace = Trace {
             source,
@@ -209,6 +225,7 @@ impl Trace {
             symbols: OnceLock::new(),
             printk: OnceLock::new(),
             cmdlines: OnceLock::new(),
+            origin: None,
         };
         trace.select()?;
         trace.dropped();
@@ -493,13 +510,7 @@ impl Trace {
 
     /// Bytes of event data in the file.
     pub fn data_size(&self) -> u64 {
-        let size = |pages: &CpuPages| match &pages.store {
-            Store::Plain { size, .. } => *size,
-            Store::Chunks { chunks, .. } => {
-                chunks.iter().filter(|c| c.start == 0).map(|c| u64::from(c.compressed)).sum()
-            }
-        };
-        self.lanes.iter().flatten().map(size).sum()
+        self.lanes.iter().flatten().map(CpuPages::data_size).sum()
     }
 
     /// Bytes of event data read so far, for a display of progress.

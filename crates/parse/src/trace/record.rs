@@ -6,7 +6,7 @@ use crate::issue::FileIssue;
 use crate::merge::Task;
 use crate::merge::unit_boundary::Timed;
 use crate::ring::page::{Loss, Raw};
-use crate::ring::unit::{Unit, Visitor, join_losses, walk};
+use crate::ring::unit::{Unit, Visitor, join_losses};
 use crate::text::printk;
 use crate::text::symbols::Named;
 use crate::trace::Trace;
@@ -105,7 +105,7 @@ pub(crate) fn collect(trace: &Trace, task: Task<'_, Item>) -> Unit<Item> {
         }
     };
     let mut collector = Collector { trace, cpu: pages.cpu, buffer, bytes: &bytes, pending: None, unit };
-    walk(&bytes, &pages.layout, &mut collector);
+    pages.walk_bytes(&bytes, &mut collector);
     let Collector { unit, pending, .. } = collector;
     // A loss at the end belongs to the next unit's first record; one at the start stays on the unit's own.
     match unit.last {

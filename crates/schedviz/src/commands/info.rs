@@ -1,6 +1,6 @@
 //! `schedviz info`: what is in a file.
 
-use crate::args::{ReadArgs, name_of};
+use crate::args::{ReadArgs, name_of, shell_word};
 use crate::heading::places;
 use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::warnings::grouped;
@@ -10,6 +10,7 @@ use machine::Machine;
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Diagnostic, Diagnostics, EventIssue, Severity, Tracepoint, Ts};
 use serde::Serialize;
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use tracedat::{BufferInfo, ClockKind, CpuCounts, EventCount, FileIssue, Trace};
@@ -18,7 +19,7 @@ use tracedat::{BufferInfo, ClockKind, CpuCounts, EventCount, FileIssue, Trace};
 #[derive(Clone, Debug, clap::Args)]
 #[command(mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct InfoArgs {
-    /// The recording: a trace.dat of version 6 or 7
+    /// The recording: a trace.dat of version 6 or 7, or a perf.data
     trace: PathBuf,
     #[command(flatten)]
     read: ReadArgs,
@@ -36,6 +37,11 @@ struct Report {
     trace: String,
     version: u32,
     compression: String,
+    /// The format, where it is not trace.dat, and the command that recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<Vec<String>>,
     recorder: Option<String>,
     kernel: Option<String>,
     clock: String,
@@ -176,6 +182,8 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
         trace: name_of(&args.trace),
         version: info.version.number,
         compression: info.version.compression.clone(),
+        format: trace.origin().map(|origin| origin.format),
+        command: trace.origin().map(|origin| origin.command.clone()),
         recorder: info.writer.clone(),
         kernel: info.kernel.clone(),
         clock: info.clock.clone(),
@@ -316,7 +324,14 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     let compression = if r.compression.is_empty() { String::new() } else { format!(", compression {}", r.compression) };
     let order = if info.version.endian == tracedat::Endian::Big { ", big endian" } else { "" };
     let writer = r.recorder.as_deref().unwrap_or("unknown");
-    line("recorder", format!("trace-cmd {writer}, file version {}{compression}{order}", r.version));
+    match r.format {
+        None => line("recorder", format!("trace-cmd {writer}, file version {}{compression}{order}", r.version)),
+        Some(format) => line("recorder", format!("{writer}, {format}{compression}{order}")),
+    }
+    if let Some(command) = r.command.as_ref().filter(|command| !command.is_empty()) {
+        let words: Vec<String> = command.iter().map(|word| shell_word(OsStr::new(word))).collect();
+        line("command", words.join(" "));
+    }
     line("kernel", info.uname.unwrap_or_else(|| "unknown".into()));
     if let Some(machine) = &r.machine {
         line("machine", machine.summary.clone());
@@ -347,9 +362,13 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
         let cpus: Vec<Cpu> = b.info.cpus.iter().copied().map(Cpu).collect();
         let cpus = if cpus.is_empty() { "no data".into() } else { format!("CPUs {}", format_cpu_list(&cpus)) };
         let unread = if b.read || b.events == 0 { "" } else { " (not read)" };
-        let (named, pages) = (&b.info.clock, b.info.page_size);
+        let named = &b.info.clock;
+        let pages = match r.format {
+            None => format!(", pages of {} bytes", b.info.page_size),
+            Some(_) => String::new(),
+        };
         let clock = if *named == r.clock || named.is_empty() { String::new() } else { format!(", clock {named}") };
-        line("buffer", format!("{name}: {} events, {cpus}, pages of {pages} bytes{clock}{unread}", grouped(b.events)));
+        line("buffer", format!("{name}: {} events, {cpus}{pages}{clock}{unread}", grouped(b.events)));
     }
     line("events", grouped(r.total_events));
     let lost = match (r.lost.gaps, r.lost.unmarked) {

@@ -4,7 +4,7 @@
 pub(super) fn describe(file: &[u8], size: u64) -> String {
     let starts = |magic: &[u8]| file.starts_with(magic);
     let known = if starts(b"PERFILE2") || starts(b"2ELIFREP") {
-        "this is a perf.data file; schedviz reads what `trace-cmd record -e sched` writes"
+        "this is a perf.data file, which the crate perfdata reads"
     } else if starts(&[0x1f, 0x8b]) {
         "this is compressed by gzip; run gunzip first"
     } else if starts(&[0x28, 0xb5, 0x2f, 0xfd]) {
@@ -17,6 +17,8 @@ pub(super) fn describe(file: &[u8], size: u64) -> String {
         "this is a zip archive; unpack it first"
     } else if starts(&[0xc1, 0x1f, 0xfc, 0xc1]) || starts(&[0xc1, 0xfc, 0x1f, 0xc1]) || starts(b"/* CTF") {
         "this is a CTF trace (LTTng); schedviz reads what `trace-cmd record -e sched` writes"
+    } else if looks_like_perfetto(file) {
+        "this is a Perfetto trace, and no program converts one to trace.dat; record with `trace-cmd record -e sched` or `perf sched record`"
     } else if starts(b"\x7fELF") {
         "this is a program or a core dump"
     } else if file.get(257..262) == Some(b"ustar") {
@@ -37,6 +39,51 @@ pub(super) fn describe(file: &[u8], size: u64) -> String {
     }
     let shown = sched::event::escape(file.get(..file.len().min(16)).unwrap_or(&[]));
     format!("it begins with \"{shown}\" where the bytes 17 08 44 and \"tracing\" belong")
+}
+
+/// Packets one behind the other, each field 1 of the trace, and fields of known types in them (protobuf).
+fn looks_like_perfetto(file: &[u8]) -> bool {
+    const PACKET: u64 = 1 << 3 | 2;
+    let mut rest = file;
+    let mut packets = 0;
+    while let Some((tag, behind)) = varint(rest) {
+        let Some((length, behind)) = varint(behind).filter(|_| tag == PACKET) else { return false };
+        let Some((packet, next)) = usize::try_from(length).ok().and_then(|length| behind.split_at_checked(length))
+        else {
+            break;
+        };
+        if !has_fields(packet) {
+            return false;
+        }
+        packets += 1;
+        rest = next;
+    }
+    packets > 0
+}
+
+/// Whether bytes are fields of a protobuf message to their end.
+fn has_fields(mut bytes: &[u8]) -> bool {
+    while !bytes.is_empty() {
+        let skip = |behind: &[u8], count: u64| Some((behind.len() as u64).checked_sub(count)? as usize);
+        let left = varint(bytes).filter(|(tag, _)| tag >> 3 > 0).and_then(|(tag, behind)| match tag & 7 {
+            0 => varint(behind).map(|(_, rest)| rest.len()),
+            1 => skip(behind, 8),
+            2 => varint(behind).and_then(|(length, rest)| skip(rest, length)),
+            5 => skip(behind, 4),
+            _ => None,
+        });
+        let Some(left) = left else { return false };
+        bytes = bytes.get(bytes.len().saturating_sub(left)..).unwrap_or_default();
+    }
+    true
+}
+
+/// A number in groups of seven bits, and the bytes behind it.
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let length = bytes.iter().take(10).position(|byte| byte & 0x80 == 0)?.saturating_add(1);
+    let (number, rest) = bytes.split_at_checked(length)?;
+    let value = number.iter().rev().fold(0u64, |value, byte| value << 7 | u64::from(byte & 0x7f));
+    Some((value, rest))
 }
 
 fn looks_like_report(file: &[u8]) -> bool {

@@ -295,6 +295,25 @@ impl Header {
         Ok((header, reader.diagnostics))
     }
 
+    /// Reads the texts that trace-cmd and perf store in one form (perf's "tracing data"), which are all of `source`.
+    pub(crate) fn of_tracing_data(source: &Source, diagnostics: &mut Diagnostics) -> Result<Header, Error> {
+        let head = source.get(&(0..source.size().min(64))).unwrap_or_default();
+        let mut bytes = Bytes::new(&head, 0, Endian::Little);
+        let bad = |Eof| Error::Damaged { part: "the event formats", at: 0, expected: "17 08 44 and \"tracing\"" };
+        if bytes.take(MAGIC.len() as u64).map_err(bad)? != MAGIC {
+            return Err(bad(Eof));
+        }
+        // Perf's versions 0.5 and 0.6 differ in what stands at the end.
+        bytes.cstr().map_err(bad)?;
+        let initial = machine(&mut bytes, 6)?;
+        let mut reader = Reader::new(source, initial.version.endian);
+        let mut header = v6::read_texts(&mut reader, bytes.at(), initial)?;
+        reader.diagnostics.add_many_at(FileIssue::BeyondLimit, header.formats.beyond, || "event formats".to_owned());
+        diagnostics.merge(&reader.diagnostics);
+        header.cpus = 0;
+        Ok(header)
+    }
+
     fn new(initial: Initial) -> Header {
         let layout = PageLayout::new(initial.version.endian, 8, initial.page_size as usize);
         Header {
@@ -379,6 +398,20 @@ fn initial(bytes: &mut Bytes<'_>) -> Result<Initial, Error> {
             });
         }
     };
+    let mut initial = machine(bytes, number)?;
+    if number == 7 {
+        initial.version.compression = sched::event::escape(bytes.cstr().map_err(bad)?).into_owned();
+        bytes.cstr().map_err(bad)?;
+        initial.codec = Codec::of(&initial.version.compression);
+        initial.first_options = bytes.u64().map_err(bad)?;
+    }
+    Ok(initial)
+}
+
+/// Byte order, word size and page size, which stand behind the version.
+fn machine(bytes: &mut Bytes<'_>, number: u32) -> Result<Initial, Error> {
+    let bad =
+        |Eof| Error::Damaged { part: "the first header", at: 10, expected: "byte order, word size and page size" };
     let endian = match bytes.u8().map_err(bad)? {
         0 => Endian::Little,
         1 => Endian::Big,
@@ -394,19 +427,8 @@ fn initial(bytes: &mut Bytes<'_>) -> Result<Initial, Error> {
             expected: "a page size from 512 bytes to 1 MiB",
         });
     }
-    let mut initial = Initial {
-        version: Version { number, endian, user_long, compression: String::new() },
-        page_size,
-        codec: None,
-        first_options: 0,
-    };
-    if number == 7 {
-        initial.version.compression = sched::event::escape(bytes.cstr().map_err(bad)?).into_owned();
-        bytes.cstr().map_err(bad)?;
-        initial.codec = Codec::of(&initial.version.compression);
-        initial.first_options = bytes.u64().map_err(bad)?;
-    }
-    Ok(initial)
+    let version = Version { number, endian, user_long, compression: String::new() };
+    Ok(Initial { version, page_size, codec: None, first_options: 0 })
 }
 
 /// For the fuzz target: reads a header and all the texts in it.

@@ -17,12 +17,7 @@ pub(super) fn read(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Res
     let page_size = initial.page_size;
     // A row has 16 bytes. Tables that instances share would be read again for each of them.
     reader.rows_left = reader.rows_left.min(reader.source.size() / 16);
-    let mut header = Header::new(initial);
-    header.read_header_page(&mut bytes)?;
-    let at = bytes.at();
-    header.formats.add_ftrace(&mut bytes).map_err(damaged("the formats of ftrace's events", at, "their texts"))?;
-    let at = bytes.at();
-    header.formats.add_systems(&mut bytes).map_err(damaged("the event formats", at, "their texts"))?;
+    let mut header = formats(&mut bytes, initial)?;
     let (kallsyms, printk, cmdlines) = texts(reader, &mut bytes)?;
     (header.kallsyms, header.printk, header.cmdlines) = (kallsyms, printk, cmdlines);
     let at = bytes.at();
@@ -45,21 +40,46 @@ pub(super) fn read(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Res
     Ok(header)
 }
 
+/// Reads the page's layout and the event formats, and as many of the texts behind them as there are.
+pub(super) fn read_texts(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Result<Header, Error> {
+    let mut bytes = reader.at(start);
+    let mut header = formats(&mut bytes, initial)?;
+    // perf 0.5 ends before the command lines.
+    let mut part = |name: &'static str, wide: bool| text(reader, &mut bytes, name, wide).unwrap_or_default();
+    (header.kallsyms, header.printk) = (part("the kernel's symbols", false), part("the printk formats", false));
+    header.cmdlines = part("the command lines", true);
+    Ok(header)
+}
+
+/// The layout of a page, and the formats of events.
+fn formats(bytes: &mut FileBytes<'_>, initial: Initial) -> Result<Header, Error> {
+    let mut header = Header::new(initial);
+    header.read_header_page(bytes)?;
+    let at = bytes.at();
+    header.formats.add_ftrace(bytes).map_err(damaged("the formats of ftrace's events", at, "their texts"))?;
+    let at = bytes.at();
+    header.formats.add_systems(bytes).map_err(damaged("the event formats", at, "their texts"))?;
+    Ok(header)
+}
+
 /// Symbols, printk formats and command lines, each behind its size.
 fn texts(reader: &mut Reader<'_>, bytes: &mut FileBytes<'_>) -> Result<(Part, Part, Part), Error> {
-    let mut part = |name: &'static str, wide: bool| {
-        let at = bytes.at();
-        let mut read = || {
-            let size = if wide { bytes.u64()? } else { u64::from(bytes.u32()?) };
-            let start = bytes.at();
-            bytes.pass(size)?;
-            let is_affordable = reader.afford(size, || name.to_owned());
-            let end = if is_affordable { bytes.at() } else { start };
-            Ok(Part { range: start..end, compressed: None, size_field: 0 })
-        };
-        read().map_err(damaged(name, at, "a size and a text"))
-    };
+    let mut part = |name: &'static str, wide: bool| text(reader, bytes, name, wide);
     Ok((part("the kernel's symbols", false)?, part("the printk formats", false)?, part("the command lines", true)?))
+}
+
+/// A text behind its size of eight bytes, or of four.
+fn text(reader: &mut Reader<'_>, bytes: &mut FileBytes<'_>, name: &'static str, wide: bool) -> Result<Part, Error> {
+    let at = bytes.at();
+    let mut read = || {
+        let size = if wide { bytes.u64()? } else { u64::from(bytes.u32()?) };
+        let start = bytes.at();
+        bytes.pass(size)?;
+        let is_affordable = reader.afford(size, || name.to_owned());
+        let end = if is_affordable { bytes.at() } else { start };
+        Ok(Part { range: start..end, compressed: None, size_field: 0 })
+    };
+    read().map_err(damaged(name, at, "a size and a text"))
 }
 
 /// Reads the options, if there are any, and the tag behind them.

@@ -1,0 +1,121 @@
+//! A trace of records that do not come from a trace.dat.
+
+use super::{Options, Trace, pool};
+use crate::bytes::Endian;
+use crate::error::Error;
+use crate::file::header::{BufferHeader, CpuStat, Header};
+use crate::file::source::Source;
+use crate::issue::FileIssue;
+use crate::ring::records::Units;
+use crate::ring::unit::{CpuPages, Store};
+use rustc_hash::FxHashMap;
+use sched::{Comm, Cpu, Diagnostics, Pid, Topology};
+use std::sync::Arc;
+
+/// The records of one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// How many units there are.
+    pub units: usize,
+    /// How many records the units have.
+    pub records: u64,
+    /// How many events the losses in the units count.
+    pub lost: u64,
+    /// There was more: the file ends before, or is damaged there.
+    pub is_cut: bool,
+}
+
+/// Facts about a recording, from a file in another format than trace.dat.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// The name of the format.
+    pub format: &'static str,
+    /// The version of the format.
+    pub version: u32,
+    /// The name of the compression; empty where there is none.
+    pub compression: String,
+    /// The recorder and its version.
+    pub recorder: Option<String>,
+    /// The kernel in the form of `uname`, the host's name left out: `Linux RELEASE MACHINE`.
+    pub uname: Option<String>,
+    /// The clock, as trace-cmd names it.
+    pub clock: String,
+    /// CPUs of the machine; zero where the file does not have their number.
+    pub cpus: u32,
+    /// The places of the CPUs in the machine.
+    pub topology: Topology,
+    /// The words of the command that recorded.
+    pub command: Vec<String>,
+}
+
+/// A recording in another format: what it is, its event formats, and its records in units.
+#[derive(Debug)]
+pub struct Recording {
+    /// The facts about it.
+    pub origin: Origin,
+    /// Byte order of the payloads.
+    pub endian: Endian,
+    /// The formats of events, with symbols and names, in the form that trace-cmd and perf share: `17 08 44 "tracing"`, a
+    /// version, and the texts of a trace.dat of version 6.
+    pub tracing_data: Vec<u8>,
+    /// Names of tasks, at the end of the recording.
+    pub names: FxHashMap<Pid, Comm>,
+    /// The CPUs with records, in order.
+    pub lanes: Vec<Lane>,
+    /// Their records.
+    pub units: Arc<dyn Units>,
+    /// Events that the recorder counted as lost, at no known place.
+    pub lost_unmarked: u64,
+    /// Findings of reading the file.
+    pub diagnostics: Diagnostics,
+}
+
+impl Trace {
+    /// Takes a recording in another format. Everything that reads a trace.dat reads it as well.
+    pub fn of_recording(recording: Recording, options: Options) -> Result<Trace, Error> {
+        let Recording { origin, endian, tracing_data, names, lanes, units, lost_unmarked, mut diagnostics } = recording;
+        let source = Source::Memory(tracing_data);
+        let mut header = Header::of_tracing_data(&source, &mut diagnostics)?;
+        if header.version.endian != endian {
+            return Err(Error::Damaged { part: "the event formats", at: 0, expected: "the byte order of the records" });
+        }
+        header.version.number = origin.version;
+        header.version.compression.clone_from(&origin.compression);
+        header.cpus = origin.cpus;
+        header.options.uname.clone_from(&origin.uname);
+        header.options.writer.clone_from(&origin.recorder);
+        let page_size = header.layout.size as u32;
+        header.buffers = vec![BufferHeader { clock: origin.clock.clone(), page_size, ..BufferHeader::default() }];
+        let stat = |lane: &Lane| CpuStat {
+            cpu: lane.cpu.0,
+            overrun: lane.lost,
+            recorded: Some(lane.records),
+            ..CpuStat::default()
+        };
+        header.options.stats = lanes.iter().map(stat).collect();
+        diagnostics.add_many(FileIssue::EventsDroppedUnmarked, lost_unmarked);
+        let layout = header.layout;
+        let pages = |(number, lane): (usize, &Lane)| CpuPages {
+            cpu: lane.cpu,
+            layout,
+            store: Store::Units { source: Arc::clone(&units), lane: number, count: lane.units },
+            is_cut: lane.is_cut,
+            recorded: Some(lane.records),
+            overwritten: lane.lost,
+        };
+        let lanes = vec![lanes.iter().enumerate().map(pages).collect()];
+        let pool = pool(options.threads);
+        let mut trace = Trace::assemble(source, header, lanes, pool, options, diagnostics)?;
+        let saved = trace.saved_names().clone();
+        trace.cmdlines = saved.into_iter().chain(names).collect::<FxHashMap<_, _>>().into();
+        trace.origin = Some(origin);
+        Ok(trace)
+    }
+
+    /// The facts about the recording, where it is no trace.dat.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+}

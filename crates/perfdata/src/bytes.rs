@@ -1,0 +1,79 @@
+//! A checked cursor over the bytes of a record or of a part of the header.
+
+use tracedat::Endian;
+
+/// A position in bytes; reading moves it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bytes<'b> {
+    rest: &'b [u8],
+    endian: Endian,
+}
+
+impl<'b> Bytes<'b> {
+    pub(crate) fn new(bytes: &'b [u8], endian: Endian) -> Bytes<'b> {
+        Bytes { rest: bytes, endian }
+    }
+
+    pub(crate) fn rest(&self) -> &'b [u8] {
+        self.rest
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.first_chunk().copied()
+    }
+
+    #[inline]
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        let raw = self.array()?;
+        Some(if self.endian == Endian::Big { u16::from_be_bytes(raw) } else { u16::from_le_bytes(raw) })
+    }
+
+    #[inline]
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        let raw = self.array()?;
+        Some(if self.endian == Endian::Big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) })
+    }
+
+    #[inline]
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        let raw = self.array()?;
+        Some(if self.endian == Endian::Big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) })
+    }
+
+    /// A text behind its length, which may be padded with NULs; made fit to be printed.
+    pub(crate) fn text(&mut self) -> Option<String> {
+        let length = self.u32()? as usize;
+        let bytes = self.take(length)?;
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        Some(sched::event::escape(bytes.get(..end).unwrap_or(bytes)).into_owned())
+    }
+
+    /// As many texts as the number in front of them counts, at most `most`.
+    pub(crate) fn texts(&mut self, most: usize) -> Option<Vec<String>> {
+        let count = self.u32()? as usize;
+        (0..count.min(most)).map(|_| self.text()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_end_at_their_nul_and_within_the_bytes() {
+        let bytes = b"\x02\0\0\0\x04\0\0\0ab\0\0\x01\0\0\0c\x09\0\0\0d";
+        let mut cursor = Bytes::new(bytes, Endian::Little);
+        assert_eq!(cursor.texts(9), Some(vec!["ab".to_owned(), "c".to_owned()]));
+        assert_eq!(cursor.text(), None);
+        let mut cursor = Bytes::new(&[0, 0, 0, 1, b'x'], Endian::Big);
+        assert_eq!(cursor.text().as_deref(), Some("x"));
+    }
+}

@@ -1,0 +1,126 @@
+//! Reads perf.data files as traces: the samples of tracepoints are the events.
+//!
+//! [`open`] reads what `perf sched record`, or `perf record` with any tracepoints, wrote: files and streams (`-o -`),
+//! compressed or not, of either byte order. The result is a [`tracedat::Trace`], as one of a trace.dat is; samples of
+//! other events, call chains and counter values are passed over.
+//!
+//! One pass over the records finds where those of each CPU are (`scan`); units of them are then read on demand, sorted
+//! by time (`units`). Nothing here panics, whatever the bytes.
+//!
+//! ```
+//! use tracedat::{Options, Source};
+//!
+//! let source = Source::Memory(b"PERFILE2, and cut in its header".to_vec());
+//! assert!(perfdata::is_perf_data(&source));
+//! assert!(perfdata::open(source, Options::default()).is_err());
+//! ```
+#![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
+#![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod bytes;
+mod decompress;
+mod events;
+mod header;
+mod limits;
+mod machine;
+mod record;
+mod records;
+mod scan;
+mod sorted;
+#[cfg(test)]
+mod tests;
+mod units;
+
+use crate::header::Header;
+use crate::scan::Found;
+use crate::units::PerfUnits;
+use sched::{Cpu, Diagnostics};
+use std::sync::Arc;
+use tracedat::{Error, Lane, Options, Origin, Recording, Source, Trace};
+
+/// Whether a file is a perf.data file, by its first bytes.
+pub fn is_perf_data(source: &Source) -> bool {
+    source.get(&(0..8)).is_some_and(|head| header::is_magic(&head))
+}
+
+/// Opens a perf.data file.
+pub fn open(source: Source, options: Options) -> Result<Trace, Error> {
+    Trace::of_recording(recording(source)?, options)
+}
+
+/// The content of the file: its header, and the places of its records.
+fn recording(source: Source) -> Result<Recording, Error> {
+    let mut diagnostics = Diagnostics::default();
+    let mut header = Header::read(&source, &mut diagnostics)?;
+    let found = scan::scan(&source, &mut header, &mut diagnostics)
+        .map_err(|source| Error::Io { path: std::env::temp_dir(), source })?;
+    let tracing_data = formats(&mut header, &found)?;
+    let Found { cpus, sorted, compression, names, lost_samples, lost_anywhere, is_cut } = found;
+    let marked = cpus.values().map(|records| records.lost).fold(0, u64::saturating_add);
+    let machine = std::mem::take(&mut header.machine);
+    let origin = Origin {
+        format: "perf.data",
+        version: 2,
+        compression: if compression { "zstd".to_owned() } else { String::new() },
+        uname: machine.uname(),
+        recorder: machine.perf.map(|version| format!("perf {version}")),
+        clock: header.events.clock(),
+        cpus: machine.cpus,
+        topology: machine.topology,
+        command: machine.command,
+    };
+    let cpus: Vec<(u32, scan::CpuRecords)> = cpus.into_iter().collect();
+    let lanes = cpus.iter().map(|(cpu, records)| (Cpu(*cpu), records.events, records.lost)).collect::<Vec<_>>();
+    let endian = header.endian;
+    let units = PerfUnits::new(sorted.unwrap_or(source), endian, header.events, cpus);
+    let lane = |(number, (cpu, records, lost)): (usize, (Cpu, u64, u64))| Lane {
+        cpu,
+        units: units.count(number),
+        records,
+        lost,
+        is_cut,
+    };
+    let lanes = lanes.into_iter().enumerate().map(lane).collect();
+    // The recorder's count at its end has the losses with a place in it, and those after the last event of a CPU.
+    let lost_unmarked = lost_samples.saturating_sub(marked).max(lost_anywhere);
+    Ok(Recording { origin, endian, tracing_data, names, lanes, units: Arc::new(units), lost_unmarked, diagnostics })
+}
+
+/// The event formats, or why no event can be read.
+fn formats(header: &mut Header, found: &Found) -> Result<Vec<u8>, Error> {
+    let none = |why: &str| Err(Error::NoEvents { why: why.to_owned() });
+    let (any, usable) = header.events.tracepoints();
+    if let Some(formats) = header.tracing_data.take().filter(|_| usable) {
+        return Ok(formats);
+    }
+    match (any, usable) {
+        (_, true) if header.is_cut || found.is_cut => none(
+            "the perf.data file was cut, or its recording was killed: its event formats, which perf writes last, are missing",
+        ),
+        (_, true) => none("the perf.data file has no event formats"),
+        (true, false) => none("the samples of the perf.data file lack the time, the CPU or the fields of their events"),
+        (false, false) => none(
+            "the perf.data file has no tracepoints; record with `perf sched record` or `perf record -a -e 'sched:*'`",
+        ),
+    }
+}
+
+/// For the fuzz target: reads all records of all CPUs, in time order and by CPU; returns their number.
+#[doc(hidden)]
+pub fn fuzz(bytes: &[u8]) -> u64 {
+    let source = Source::Memory(bytes.to_vec());
+    if !is_perf_data(&source) {
+        return 0;
+    }
+    let Ok(trace) = open(source, Options { threads: 1, ..Options::default() }) else { return 0 };
+    let mut records = 0u64;
+    let mut last = sched::Ts::MIN;
+    trace.records(&mut |record| {
+        assert!(record.ts >= last, "the records are in order");
+        (last, records) = (record.ts, records.saturating_add(1));
+        std::ops::ControlFlow::Continue(())
+    });
+    let counted: u64 = trace.counts().buffers.iter().map(tracedat::BufferCounts::total).sum();
+    assert!(counted <= records, "an event without a number is a record as well");
+    records
+}

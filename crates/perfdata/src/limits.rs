@@ -1,0 +1,48 @@
+//! Limits on the counts and lengths that a file sets. `docs/limits.md` has the table of them.
+
+/// Events that the recorder opened (`perf_event_attr`). A kernel has some 3,000 tracepoints.
+pub(crate) const ATTRS: usize = 1 << 16;
+
+/// Bytes of one `perf_event_attr`. Kernels up to 7.2 have 144 at most.
+pub(crate) const ATTR: u64 = 4096;
+
+/// Numbers of events (one per event and CPU), of all events together.
+pub(crate) const IDS: usize = 1 << 22;
+
+/// Bytes of the tracing data: event formats and symbols. A kernel has 2 MB of formats, and 15 MB of symbols.
+pub(crate) const TRACING_DATA: u64 = 64 << 20;
+
+/// Bytes of another part of the header. The topology of a machine with 8,192 CPUs has some 500 KB.
+pub(crate) const FEATURE: u64 = 4 << 20;
+
+/// Words of the command line.
+pub(crate) const ARGUMENTS: usize = 4096;
+
+/// Places of CPUs in cores, caches, nodes and packages, counted once for each list that a CPU is in. A machine with 8,192
+/// CPUs has some 40,000.
+pub(crate) const PLACES: usize = 1 << 20;
+
+/// CPUs with events: the largest CPU number that a machine can have.
+pub(crate) const CPUS: usize = sched::Cpu::LIMIT as usize;
+
+/// Names of tasks. The kernel has at most 4,194,304 tasks.
+pub(crate) const NAMES: usize = 1 << 20;
+
+/// Stretches of records of one CPU that are read where they are in the file. Beyond this number the records are sorted
+/// by CPU into a temporary file first, in stretches of [`RUN`] bytes: the index of a file stays small.
+pub(crate) const RUNS: usize = if cfg!(test) { 1000 } else { 1 << 20 };
+
+/// Bytes of such a stretch, roughly.
+pub(crate) const RUN: usize = 16 << 10;
+
+/// Bytes of a unit whose times overlap with those behind it: larger ones are cut, and times step back there.
+pub(crate) const UNIT: u64 = 16 << 20;
+
+/// Bytes of sorted records that are kept in memory. More go to a temporary file.
+pub(crate) const IN_MEMORY: u64 = 32 << 20;
+
+/// Bytes that compressed records may decompress to: these for every file, and for each byte of it as many more. perf's
+/// zstd makes a fifth to a tenth of recordings.
+pub(crate) fn decompressed(file: u64) -> u64 {
+    file.saturating_mul(256).saturating_add(32 << 20)
+}

@@ -1,0 +1,191 @@
+//! The machine and the recorder, as the header describes them. The host's name is not kept.
+
+use crate::bytes::Bytes;
+use crate::limits;
+use sched::topology::Place;
+use sched::{Cpu, Topology};
+use tracedat::Endian;
+
+/// The numbers of the header's parts that are read.
+pub(crate) mod feature {
+    pub(crate) const TRACING_DATA: u64 = 1;
+    pub(crate) const OSRELEASE: u64 = 4;
+    pub(crate) const VERSION: u64 = 5;
+    pub(crate) const ARCH: u64 = 6;
+    pub(crate) const NRCPUS: u64 = 7;
+    pub(crate) const CMDLINE: u64 = 11;
+    pub(crate) const CPU_TOPOLOGY: u64 = 13;
+    pub(crate) const NUMA_TOPOLOGY: u64 = 14;
+    pub(crate) const CACHE: u64 = 20;
+}
+
+/// The machine and the recorder, as far as the header describes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Machine {
+    pub(crate) release: Option<String>,
+    pub(crate) perf: Option<String>,
+    pub(crate) arch: Option<String>,
+    /// CPUs that the machine can have.
+    pub(crate) cpus: u32,
+    pub(crate) command: Vec<String>,
+    pub(crate) topology: Topology,
+    /// How often lists of CPUs have changed a place.
+    changes: usize,
+}
+
+impl Machine {
+    /// Takes a part of the header in; `None` if it is shorter than its own counts say. All that precedes that is kept.
+    pub(crate) fn add(&mut self, number: u64, bytes: &[u8], endian: Endian) -> Option<()> {
+        let mut bytes = Bytes::new(bytes, endian);
+        match number {
+            feature::OSRELEASE => self.release = Some(bytes.text()?),
+            feature::VERSION => self.perf = Some(bytes.text()?),
+            feature::ARCH => self.arch = Some(bytes.text()?),
+            feature::NRCPUS => self.cpus = bytes.u32()?.min(Cpu::LIMIT),
+            feature::CMDLINE => self.command = bytes.texts(limits::ARGUMENTS)?,
+            feature::CPU_TOPOLOGY => self.add_cores(bytes)?,
+            feature::NUMA_TOPOLOGY => self.add_nodes(bytes)?,
+            feature::CACHE => self.add_caches(bytes)?,
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// The lists of CPUs that share a package, and of those that share a core; then the package's number of each CPU.
+    fn add_cores(&mut self, mut bytes: Bytes<'_>) -> Option<()> {
+        let packages = bytes.texts(limits::CPUS)?;
+        for (number, list) in packages.iter().enumerate() {
+            self.each(list, |place| place.socket = Some(number as u32));
+        }
+        let cores = bytes.texts(limits::CPUS)?;
+        for (number, list) in cores.iter().enumerate() {
+            self.each(list, |place| place.core = Some(number as u32));
+        }
+        for cpu in 0..self.cpus {
+            // Perf before 4.2 wrote no numbers. One of a CPU that is offline is -1.
+            let (Some(_core), Some(socket)) = (bytes.u32(), bytes.u32()) else { break };
+            if let Some(place) = self.topology.place(Cpu(cpu)).filter(|_| socket != u32::MAX) {
+                let place = Place { socket: Some(socket), ..*place };
+                self.topology.set(Cpu(cpu), place);
+            }
+        }
+        Some(())
+    }
+
+    fn add_nodes(&mut self, mut bytes: Bytes<'_>) -> Option<()> {
+        for _ in 0..bytes.u32()? {
+            let node = bytes.u32()?;
+            let (_total, _free) = (bytes.u64()?, bytes.u64()?);
+            let list = bytes.text()?;
+            self.each(&list, |place| place.node = Some(node));
+        }
+        Some(())
+    }
+
+    /// The caches of all levels, each with the CPUs that share it: those of the highest level count.
+    fn add_caches(&mut self, mut bytes: Bytes<'_>) -> Option<()> {
+        if bytes.u32()? != 1 {
+            return None;
+        }
+        let mut caches = Vec::new();
+        for _ in 0..bytes.u32()? {
+            let level = bytes.u32()?;
+            for _ in ["line size", "sets", "ways"] {
+                bytes.u32()?;
+            }
+            let (_kind, _size, list) = (bytes.text()?, bytes.text()?, bytes.text()?);
+            caches.push((level, list));
+        }
+        let highest = caches.iter().map(|(level, _)| *level).max();
+        for (number, (_, list)) in caches.iter().filter(|(level, _)| Some(*level) == highest).enumerate() {
+            self.each(list, |place| place.llc = Some(number as u32));
+        }
+        Some(())
+    }
+
+    /// Changes the place of every CPU of a list such as `0-3,8`. CPUs beyond those of the machine are left out.
+    fn each(&mut self, list: &str, change: impl Fn(&mut Place)) {
+        for range in list.split(',') {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) else { continue };
+            for cpu in first..last.saturating_add(1).min(self.cpus) {
+                if self.changes >= limits::PLACES {
+                    return;
+                }
+                self.changes = self.changes.saturating_add(1);
+                let mut place = self.topology.place(Cpu(cpu)).copied().unwrap_or_default();
+                change(&mut place);
+                self.topology.set(Cpu(cpu), place);
+            }
+        }
+    }
+
+    /// Release and architecture in the form of `uname`, without the host's name.
+    pub(crate) fn uname(&self) -> Option<String> {
+        let release = self.release.as_deref()?;
+        Some(format!("Linux {release} {}", self.arch.as_deref().unwrap_or("unknown")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Vec<u8> {
+        [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat()
+    }
+
+    fn numbers(numbers: &[u32]) -> Vec<u8> {
+        numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn a_machine_of_two_sockets_and_threads() {
+        let mut machine = Machine::default();
+        let mut add = |number: u64, bytes: &[u8]| machine.add(number, bytes, Endian::Little);
+        add(feature::NRCPUS, &numbers(&[4, 4])).unwrap();
+        let lists = |lists: &[&str]| {
+            let texts = lists.iter().flat_map(|list| text(list));
+            numbers(&[lists.len() as u32]).into_iter().chain(texts).collect::<Vec<u8>>()
+        };
+        let siblings = [lists(&["0-1", "2-3"]), lists(&["0-1", "2-3"])].concat();
+        let ids = numbers(&[0, 7, 0, 7, 0, 9, u32::MAX, u32::MAX]);
+        add(feature::CPU_TOPOLOGY, &[siblings, ids].concat()).unwrap();
+        let node = |number: u32, list: &str| [numbers(&[number, 1, 0, 1, 0]), text(list)].concat();
+        add(feature::NUMA_TOPOLOGY, &[numbers(&[2]), node(0, "0-1"), node(1, "2-3,900")].concat()).unwrap();
+        let cache =
+            |level: u32, list: &str| [numbers(&[level, 64, 64, 8]), text("Unified"), text("32K"), text(list)].concat();
+        let caches = [cache(1, "0"), cache(3, "0-1"), cache(2, "0"), cache(3, "2-3")].concat();
+        add(feature::CACHE, &[numbers(&[1, 4]), caches].concat()).unwrap();
+        let place = |cpu: u32| *machine.topology.place(Cpu(cpu)).unwrap();
+        let all = |p: Place| [p.core, p.llc, p.node, p.socket];
+        assert_eq!(all(place(1)), [Some(0), Some(0), Some(0), Some(7)]);
+        assert_eq!(all(place(2)), [Some(1), Some(1), Some(1), Some(9)]);
+        assert_eq!(all(place(3)), [Some(1), Some(1), Some(1), Some(1)]);
+        assert_eq!(machine.topology.place(Cpu(900)), None);
+    }
+
+    #[test]
+    fn lists_of_cpus_have_a_limit() {
+        let mut machine = Machine { cpus: 60_000, ..Machine::default() };
+        let list = text(&"0-59999,".repeat(1000));
+        let mut nodes = numbers(&[50]);
+        for node in 0..50 {
+            nodes.extend([numbers(&[node, 1, 0, 1, 0]), list.clone()].concat());
+        }
+        machine.add(feature::NUMA_TOPOLOGY, &nodes, Endian::Little).unwrap();
+        assert_eq!(machine.changes, limits::PLACES);
+        assert_eq!(machine.topology.cpus().count(), 60_000);
+    }
+
+    #[test]
+    fn parts_that_end_too_early() {
+        let mut machine = Machine { cpus: 4, ..Machine::default() };
+        assert_eq!(machine.add(feature::CMDLINE, &numbers(&[3, 1]), Endian::Little), None);
+        assert_eq!(machine.add(feature::NUMA_TOPOLOGY, &numbers(&[u32::MAX, 1]), Endian::Little), None);
+        assert_eq!(machine.add(feature::CACHE, &numbers(&[2]), Endian::Little), None);
+        assert_eq!(machine.uname(), None);
+        machine.add(feature::OSRELEASE, &text("6.12.1\0\0"), Endian::Little).unwrap();
+        assert_eq!(machine.uname().as_deref(), Some("Linux 6.12.1 unknown"));
+    }
+}

@@ -1,0 +1,241 @@
+//! One record: its kind and size, and the layout of samples, which the attributes of the events choose.
+//!
+//! `linux/perf_event.h` and perf's `lib/perf/include/perf/event.h` define the kinds and layouts.
+
+use crate::bytes::Bytes;
+use tracedat::Endian;
+
+/// The kinds of records that are read.
+pub(crate) mod kind {
+    pub(crate) const LOST: u32 = 2;
+    pub(crate) const COMM: u32 = 3;
+    pub(crate) const SAMPLE: u32 = 9;
+    pub(crate) const LOST_SAMPLES: u32 = 13;
+    /// Here the recorder's own kinds begin.
+    pub(crate) const USER: u32 = 64;
+    pub(crate) const ATTR: u32 = 64;
+    pub(crate) const TRACING_DATA: u32 = 66;
+    pub(crate) const FINISHED_ROUND: u32 = 68;
+    pub(crate) const AUXTRACE: u32 = 71;
+    pub(crate) const FEATURE: u32 = 80;
+    pub(crate) const COMPRESSED: u32 = 81;
+    pub(crate) const COMPRESSED2: u32 = 83;
+}
+
+/// Bits of `sample_type`.
+mod bit {
+    pub(crate) const IP: u64 = 1;
+    pub(crate) const TID: u64 = 1 << 1;
+    pub(crate) const TIME: u64 = 1 << 2;
+    pub(crate) const ADDR: u64 = 1 << 3;
+    pub(crate) const READ: u64 = 1 << 4;
+    pub(crate) const CALLCHAIN: u64 = 1 << 5;
+    pub(crate) const ID: u64 = 1 << 6;
+    pub(crate) const CPU: u64 = 1 << 7;
+    pub(crate) const PERIOD: u64 = 1 << 8;
+    pub(crate) const STREAM_ID: u64 = 1 << 9;
+    pub(crate) const RAW: u64 = 1 << 10;
+    pub(crate) const IDENTIFIER: u64 = 1 << 16;
+}
+
+/// The first eight bytes of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) kind: u32,
+    pub(crate) misc: u16,
+    /// Bytes of the record, these eight among them.
+    pub(crate) size: usize,
+}
+
+impl Head {
+    pub(crate) const SIZE: usize = 8;
+
+    /// The head at the start of `bytes`. A record shorter than its head is none.
+    #[inline]
+    pub(crate) fn of(bytes: &[u8], endian: Endian) -> Option<Head> {
+        let mut bytes = Bytes::new(bytes, endian);
+        let (kind, misc, size) = (bytes.u32()?, bytes.u16()?, bytes.u16()?.into());
+        (size >= Head::SIZE).then_some(Head { kind, misc, size })
+    }
+}
+
+/// How the samples of an event are laid out, from its `perf_event_attr`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) sample_type: u64,
+    pub(crate) read_format: u64,
+    /// Records other than samples end in the time and the CPU as well.
+    pub(crate) sample_id_all: bool,
+}
+
+/// The parts of a sample that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sample<'r> {
+    pub(crate) time: u64,
+    pub(crate) cpu: u32,
+    /// The tracepoint's record as ftrace has it, padded; empty for another kind of event.
+    pub(crate) raw: &'r [u8],
+}
+
+/// The end of a record that is no sample. Parts that the layout lacks are `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Trailer {
+    pub(crate) time: Option<u64>,
+    pub(crate) cpu: Option<u32>,
+}
+
+impl Layout {
+    fn has(&self, bits: u64) -> bool {
+        self.sample_type & bits == bits
+    }
+
+    /// Whether samples have what the events of a trace need.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.has(bit::TIME | bit::CPU | bit::RAW)
+    }
+
+    /// Where the number of the event is in a sample behind its head, and in another record before its end.
+    pub(crate) fn id_places(&self) -> Option<(usize, usize)> {
+        if self.has(bit::IDENTIFIER) {
+            return Some((0, 8));
+        }
+        let before = [bit::IP, bit::TID, bit::TIME, bit::ADDR].into_iter().filter(|bits| self.has(*bits)).count();
+        let behind = [bit::STREAM_ID, bit::CPU].into_iter().filter(|bits| self.has(*bits)).count();
+        self.has(bit::ID).then_some((before.saturating_mul(8), behind.saturating_add(1).saturating_mul(8)))
+    }
+
+    /// A sample, from the bytes behind its head; `None` if it is shorter than its parts.
+    #[inline]
+    pub(crate) fn sample<'r>(&self, body: &'r [u8], endian: Endian) -> Option<Sample<'r>> {
+        let mut bytes = Bytes::new(body, endian);
+        let mut sample = Sample { time: 0, cpu: 0, raw: &[] };
+        for bits in [bit::IDENTIFIER, bit::IP, bit::TID] {
+            if self.has(bits) {
+                bytes.take(8)?;
+            }
+        }
+        if self.has(bit::TIME) {
+            sample.time = bytes.u64()?;
+        }
+        for bits in [bit::ADDR, bit::ID, bit::STREAM_ID] {
+            if self.has(bits) {
+                bytes.take(8)?;
+            }
+        }
+        if self.has(bit::CPU) {
+            sample.cpu = bytes.u32()?;
+            bytes.take(4)?;
+        }
+        if self.has(bit::PERIOD) {
+            bytes.take(8)?;
+        }
+        if self.has(bit::READ) {
+            self.pass_counts(&mut bytes)?;
+        }
+        if self.has(bit::CALLCHAIN) {
+            let frames = usize::try_from(bytes.u64()?).ok()?;
+            bytes.take(frames.checked_mul(8)?)?;
+        }
+        if self.has(bit::RAW) {
+            let length = bytes.u32()? as usize;
+            sample.raw = bytes.take(length)?;
+        }
+        Some(sample)
+    }
+
+    /// Passes over the counter values of a sample (`read_format`).
+    fn pass_counts(&self, bytes: &mut Bytes<'_>) -> Option<()> {
+        let is = |flag: u64| self.read_format & flag != 0;
+        let (times, ids, group, losses) = (usize::from(is(1)) + usize::from(is(2)), is(4), is(8), is(16));
+        let each = 1 + usize::from(ids) + usize::from(losses);
+        let values = if group { usize::try_from(bytes.u64()?).ok()? } else { 1 };
+        let words = values.checked_mul(each)?.checked_add(times)?;
+        bytes.take(words.checked_mul(8)?).map(drop)
+    }
+
+    /// The time and the CPU at the end of a record that is no sample.
+    pub(crate) fn trailer(&self, body: &[u8], endian: Endian) -> Trailer {
+        if !self.sample_id_all {
+            return Trailer::default();
+        }
+        let parts = [bit::TID, bit::TIME, bit::ID, bit::STREAM_ID, bit::CPU, bit::IDENTIFIER];
+        let length = 8 * parts.into_iter().filter(|bits| self.has(*bits)).count();
+        let Some(mut bytes) = body.len().checked_sub(length).and_then(|at| body.get(at..)) else {
+            return Trailer::default();
+        };
+        let mut trailer = Trailer::default();
+        for bits in parts.into_iter().filter(|bits| self.has(*bits)) {
+            let (word, rest) = bytes.split_at_checked(8).unwrap_or_default();
+            bytes = rest;
+            let mut word = Bytes::new(word, endian);
+            match bits {
+                bit::TIME => trailer.time = word.u64(),
+                bit::CPU => trailer.cpu = word.u32(),
+                _ => {}
+            }
+        }
+        trailer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn a_sample_with_counts_and_a_callchain() {
+        let all = bit::IDENTIFIER
+            | bit::IP
+            | bit::TID
+            | bit::TIME
+            | bit::ADDR
+            | bit::ID
+            | bit::STREAM_ID
+            | bit::CPU
+            | bit::PERIOD
+            | bit::READ
+            | bit::CALLCHAIN
+            | bit::RAW;
+        // A group of two values with numbers and losses, and both times.
+        let layout = Layout { sample_type: all, read_format: 1 | 2 | 4 | 8 | 16, sample_id_all: true };
+        let mut body = words(&[1, 2, 3, 777, 5, 6, 7, 9, 10, 2, 11, 12, 13, 14, 15, 16, 17, 18, 2, 19, 20]);
+        body.extend_from_slice(b"\x04\0\0\0abcd");
+        let sample = layout.sample(&body, Endian::Little).unwrap();
+        assert_eq!(sample, Sample { time: 777, cpu: 9, raw: b"abcd" });
+        assert_eq!(layout.id_places(), Some((0, 8)));
+        for cut in 0..body.len() {
+            assert_eq!(layout.sample(&body[..cut], Endian::Little), None, "cut at {cut}");
+        }
+        // Counts that no record can hold.
+        let layout = Layout { sample_type: bit::READ, read_format: 8 | 4, sample_id_all: false };
+        assert_eq!(layout.sample(&words(&[u64::MAX, 1, 2]), Endian::Little), None);
+        let layout = Layout { sample_type: bit::CALLCHAIN, ..Layout::default() };
+        assert_eq!(layout.sample(&words(&[u64::MAX / 8]), Endian::Little), None);
+    }
+
+    #[test]
+    fn a_trailer_is_read_from_the_end() {
+        let layout = Layout {
+            sample_type: bit::TID | bit::TIME | bit::CPU | bit::IDENTIFIER,
+            read_format: 0,
+            sample_id_all: true,
+        };
+        let body = words(&[99, 98, 1, 555, 3, 42]);
+        assert_eq!(layout.trailer(&body, Endian::Little), Trailer { time: Some(555), cpu: Some(3) });
+        assert_eq!(layout.trailer(&body[..24], Endian::Little), Trailer::default());
+        let without = Layout { sample_id_all: false, ..layout };
+        assert_eq!(without.trailer(&body, Endian::Little), Trailer::default());
+    }
+
+    #[test]
+    fn a_record_is_no_shorter_than_its_head() {
+        let head = |size: u8| Head::of(&[9, 0, 0, 0, 1, 0, size, 0], Endian::Little);
+        assert_eq!(head(8), Some(Head { kind: 9, misc: 1, size: 8 }));
+        assert_eq!((head(7), Head::of(&[9; 7], Endian::Little)), (None, None));
+        assert_eq!(Head::of(&[0, 0, 0, 9, 0, 1, 0, 16], Endian::Big), Some(Head { kind: 9, misc: 1, size: 16 }));
+    }
+}

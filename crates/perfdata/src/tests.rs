@@ -1,0 +1,201 @@
+//! perf.data files: the same events as from a trace.dat, whatever the form of the file.
+
+use sched::{Comm, Cpu, EventSource, Kind, Pid, SchedEvent, Ts};
+use std::ops::ControlFlow;
+use testkit::{Form, Order, PerfBuilder, Simulation, TraceBuilder};
+use tracedat::{Error, FileIssue, Options, Source, Trace};
+
+/// All events of a trace, merged.
+fn events(trace: &Trace) -> Vec<SchedEvent> {
+    let mut events = Vec::new();
+    let collect = &mut |batch: &[SchedEvent]| {
+        events.extend_from_slice(batch);
+        ControlFlow::Continue(())
+    };
+    trace.events().expect("a clock").events(collect).expect("events");
+    events
+}
+
+fn open(bytes: Vec<u8>) -> Result<Trace, Error> {
+    crate::open(Source::Memory(bytes), Options { threads: 1, ..Options::default() })
+}
+
+/// Events of four CPUs with losses, all at different times: a file has no order between CPUs at one time.
+fn lossy() -> Vec<SchedEvent> {
+    let (mut events, _) = Simulation::run(11, 4, 3000).lossy(3);
+    events.retain(|event| !matches!(event.kind, Kind::Offline));
+    for (nth, event) in events.iter_mut().enumerate() {
+        event.ts = Ts(1_000_000 + 100 * nth as i64);
+    }
+    events
+}
+
+fn machine(order: Order) -> TraceBuilder {
+    TraceBuilder { order, cpu_count: 4, cmdlines: "77 early\n4243 early\n".into(), ..TraceBuilder::default() }
+}
+
+/// The events of the trace.dat that the same kernel would have written.
+fn expected(order: Order, of: &[SchedEvent]) -> Vec<SchedEvent> {
+    let dat = machine(order).events(of).build();
+    events(&Trace::from_bytes(dat, Options { threads: 1, ..Options::default() }).expect("a trace.dat"))
+}
+
+#[test]
+fn every_form_has_the_events_of_a_trace_dat() {
+    let of = lossy();
+    assert!(of.iter().any(|event| matches!(event.kind, Kind::Lost { count: Some(_) })));
+    for order in [Order::Little, Order::Big] {
+        let expected = expected(order, &of);
+        for form in [Form::File, Form::Stream, Form::Compressed] {
+            for round in [1, 50, 100_000] {
+                let builder = PerfBuilder { order, form, round, ..PerfBuilder::default() };
+                let trace = open(builder.build(&machine(order), &of)).expect("a perf.data");
+                let found = events(&trace);
+                // The mark of a loss without a number does not exist here: its number is zero.
+                let counted = |event: &SchedEvent| match event.kind {
+                    Kind::Lost { count } => SchedEvent { kind: Kind::Lost { count: count.or(Some(0)) }, ..*event },
+                    _ => *event,
+                };
+                let expected: Vec<SchedEvent> = expected.iter().map(counted).collect();
+                let differs = expected.iter().zip(&found).position(|(a, b)| a != b);
+                assert_eq!(differs.map(|nth| (expected[nth], found[nth])), None, "{order:?} {form:?} {round}");
+                assert_eq!(found.len(), expected.len(), "{order:?} {form:?} {round}");
+                assert_eq!(trace.counts().buffers[0].total(), of.len() as u64 - losses(&of));
+            }
+        }
+    }
+}
+
+fn losses(events: &[SchedEvent]) -> u64 {
+    events.iter().filter(|event| matches!(event.kind, Kind::Lost { .. })).count() as u64
+}
+
+#[test]
+fn buffers_of_tasks_are_sorted_and_repeated_events_left_out() {
+    let of: Vec<SchedEvent> = lossy().into_iter().filter(|e| !matches!(e.kind, Kind::Lost { .. })).collect();
+    let expected = expected(Order::Little, &of);
+    for form in [Form::File, Form::Compressed] {
+        let builder = PerfBuilder { form, per_thread: true, repeated: true, round: 200, ..PerfBuilder::default() };
+        let trace = open(builder.build(&machine(Order::Little), &of)).expect("a perf.data");
+        assert_eq!(events(&trace), expected);
+        assert_eq!(trace.diagnostics().count(FileIssue::DuplicateEvents), of.len() as u64);
+        // From the middle on, and one CPU alone.
+        let from = of[of.len() / 2].ts;
+        let mut times = Vec::new();
+        trace.records_from(from, &mut |record| {
+            times.push(record.ts);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(times, of[of.len() / 2..].iter().map(|event| event.ts).collect::<Vec<_>>());
+        let reader = trace.cpu_reader(tracedat::Want::Everything).expect("a clock");
+        let mut count = 0;
+        reader.events(0, Cpu(2), None, &mut |_| {
+            count += 1;
+            ControlFlow::Continue(())
+        });
+        assert_eq!(count, of.iter().filter(|event| event.cpu == Cpu(2)).count());
+    }
+}
+
+#[test]
+fn the_header_describes_the_machine_but_not_the_host() {
+    let of = lossy();
+    let marked: u64 = of.iter().map(|e| if let Kind::Lost { count } = e.kind { count.unwrap_or(0) } else { 0 }).sum();
+    for form in [Form::File, Form::Stream] {
+        let builder = PerfBuilder { form, clock: Some(7), lost_samples: marked + 19, ..PerfBuilder::default() };
+        let trace = open(builder.build(&machine(Order::Little), &of)).expect("a perf.data");
+        let (info, origin) = (trace.info(), trace.origin().expect("another format").clone());
+        assert_eq!((info.kernel.as_deref(), info.cpus), (Some(TraceBuilder::default().age.release()), 4));
+        assert_eq!((info.clock.as_str(), info.writer.as_deref()), ("boot", Some("perf 6.12.1")));
+        assert_eq!((origin.format, origin.command), ("perf.data", vec!["perf".to_owned(), "record".to_owned()]));
+        assert_eq!(origin.topology.place(Cpu(3)).and_then(|place| place.node), Some(0));
+        assert!(!format!("{trace:?}").contains("secret-host"), "the host's name is kept nowhere");
+        // The name of a record is later than that of the tracing data.
+        assert_eq!((trace.saved_name(Pid(77)), trace.saved_name(Pid(4243))), (Comm::new(b"early"), Comm::new(b"late")));
+        assert_eq!(trace.diagnostics().count(FileIssue::EventsDroppedUnmarked), 19);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_with_a_reason() {
+    let why = |bytes: Vec<u8>| open(bytes).expect_err("refused").to_string();
+    let of = lossy();
+    let file = PerfBuilder::default().build(&machine(Order::Little), &of);
+    assert!(why(file[..40].to_vec()).contains("header of perf.data"));
+    // Cut in its records: the formats stood behind them.
+    assert!(why(file[..file.len() / 2].to_vec()).contains("was cut"), "{}", why(file[..file.len() / 2].to_vec()));
+    // Not finished: the size of the records is zero.
+    let mut unfinished = file.clone();
+    unfinished[48..56].fill(0);
+    assert!(why(unfinished).contains("killed"));
+    let stream = PerfBuilder { form: Form::Stream, ..PerfBuilder::default() };
+    let formats = testkit_formats(&stream.build(&machine(Order::Little), &[]));
+    assert!(why(formats).contains("no event formats"));
+    assert!(why(b"PERFILE2\x10\0\0\0\0\0\0\0".to_vec()).contains("no tracepoints"));
+}
+
+/// A stream without its record of formats and all that follows it.
+fn testkit_formats(stream: &[u8]) -> Vec<u8> {
+    let at = stream.windows(8).position(|head| head == [66, 0, 0, 0, 0, 0, 16, 0]).expect("the record of the formats");
+    stream[..at].to_vec()
+}
+
+#[test]
+fn behind_damage_reading_goes_on_at_the_next_round() {
+    let of: Vec<SchedEvent> = lossy().into_iter().filter(|e| !matches!(e.kind, Kind::Lost { .. })).collect();
+    let builder = PerfBuilder { form: Form::Stream, round: 100, ..PerfBuilder::default() };
+    let mut bytes = builder.build(&machine(Order::Little), &of);
+    let rounds: Vec<usize> =
+        (0..bytes.len() - 8).filter(|at| bytes[*at..*at + 8] == [68, 0, 0, 0, 0, 0, 8, 0]).collect();
+    // The size of the first record of the third round is zero.
+    bytes[rounds[1] + 8 + 6..rounds[1] + 8 + 8].fill(0);
+    let trace = open(bytes).expect("a perf.data");
+    assert_eq!(trace.diagnostics().count(FileIssue::CorruptRecord), 1);
+    let found = events(&trace);
+    let known: Vec<SchedEvent> = found.iter().copied().filter(|e| !matches!(e.kind, Kind::Lost { .. })).collect();
+    let expected = expected(Order::Little, &of);
+    let without: Vec<SchedEvent> = expected[..200].iter().chain(&expected[300..]).copied().collect();
+    assert_eq!(known, without);
+    // Each CPU that goes on lost something, at its last event before.
+    let cpus: Vec<Cpu> = found.iter().filter(|e| matches!(e.kind, Kind::Lost { count: None })).map(|e| e.cpu).collect();
+    assert_eq!(cpus.len(), 4, "{cpus:?}");
+    assert!(found.iter().filter(|e| matches!(e.kind, Kind::Lost { .. })).all(|e| e.ts <= expected[199].ts));
+}
+
+#[test]
+fn a_cut_stream_is_read_to_its_end() {
+    let of = lossy();
+    let bytes = PerfBuilder { form: Form::Stream, ..PerfBuilder::default() }.build(&machine(Order::Little), &of);
+    let whole = expected(Order::Little, &of).len();
+    let formats = machine(Order::Little).tracing_data().len() + 2000;
+    let mut before = 0;
+    for cut in (formats..bytes.len()).step_by(bytes.len() / 40) {
+        let trace = open(bytes[..cut].to_vec()).expect("a perf.data");
+        let count = events(&trace).len();
+        assert!(count >= before && count <= whole + 4, "{count} events at {cut}");
+        before = count;
+    }
+    assert!(before > whole / 2);
+}
+
+#[test]
+fn damaged_bytes_end_no_program() {
+    [Form::File, Form::Stream, Form::Compressed].into_iter().for_each(damage);
+}
+
+fn damage(form: Form) {
+    let of: Vec<SchedEvent> = lossy().into_iter().take(400).collect();
+    let bytes = PerfBuilder { form, round: 50, ..PerfBuilder::default() }.build(&machine(Order::Little), &of);
+    let mut random = testkit::Rng::new(5);
+    for _ in 0..200 {
+        let mut damaged = bytes.clone();
+        for _ in 0..3 {
+            let at = random.below(damaged.len());
+            damaged[at] ^= 1 << random.below(8);
+        }
+        if random.below(3) == 0 {
+            damaged.truncate(random.below(bytes.len()));
+        }
+        crate::fuzz(&damaged);
+    }
+}

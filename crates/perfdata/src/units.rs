@@ -1,0 +1,200 @@
+//! The records of each CPU in units: whole stretches, cut where no sample behind the cut is earlier than one before it.
+//!
+//! A CPU's ring buffer is in order but for an interrupt whose event is stored before one that it interrupted. Where a task
+//! has a ring buffer (`--per-thread`), the events of a CPU are in those of several tasks, and only the rounds of the
+//! recorder are in order. Either way the times of the stretches show where a unit can end, and a unit is sorted when it
+//! is read.
+
+use crate::bytes::Bytes;
+use crate::events::Events;
+use crate::limits;
+use crate::record::{Head, kind};
+use crate::records::whole_records;
+use crate::scan::{CpuRecords, Run};
+use std::ops::Range;
+use tracedat::{Endian, FileIssue, Source, UnitRecords, Units};
+
+/// Bytes of a unit, roughly, where this number of CPUs is merged.
+fn unit_size(cpus: usize) -> u64 {
+    const ALL: u64 = 4 << 20;
+    (ALL / cpus.max(1) as u64).clamp(16 << 10, 64 << 10)
+}
+
+#[derive(Debug)]
+struct Lane {
+    cpu: u32,
+    runs: Vec<Run>,
+    units: Vec<Range<u32>>,
+}
+
+/// The records of all CPUs.
+#[derive(Debug)]
+pub(crate) struct PerfUnits {
+    source: Source,
+    endian: Endian,
+    events: Events,
+    lanes: Vec<Lane>,
+}
+
+/// A sample or a loss in a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    time: u64,
+    what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    /// The place of the payload in the unit's bytes.
+    Sample(Range<usize>),
+    Loss(Option<u64>),
+}
+
+impl PerfUnits {
+    pub(crate) fn new(source: Source, endian: Endian, events: Events, cpus: Vec<(u32, CpuRecords)>) -> PerfUnits {
+        let size = unit_size(cpus.len());
+        let lane =
+            |(cpu, records): (u32, CpuRecords)| Lane { cpu, units: units(&records.runs, size), runs: records.runs };
+        PerfUnits { source, endian, events, lanes: cpus.into_iter().map(lane).collect() }
+    }
+
+    /// How many units a lane has.
+    pub(crate) fn count(&self, lane: usize) -> usize {
+        self.lanes.get(lane).map_or(0, |lane| lane.units.len())
+    }
+
+    fn runs(&self, lane: usize, unit: usize) -> Option<(u32, &[Run])> {
+        let lane = self.lanes.get(lane)?;
+        let place = lane.units.get(unit)?;
+        Some((lane.cpu, lane.runs.get(place.start as usize..place.end as usize)?))
+    }
+
+    /// The samples and losses of a CPU in the bytes of a run, which begin at `start` of the unit's bytes.
+    fn collect(&self, cpu: u32, bytes: &[u8], start: usize, entries: &mut Vec<Entry>) {
+        for (head, place) in whole_records(bytes, self.endian).records {
+            let body = bytes.get(place.start.saturating_add(Head::SIZE)..place.end).unwrap_or_default();
+            match head.kind {
+                kind::SAMPLE => {
+                    let found = self.events.of_sample(body, self.endian).filter(|(_, is_repeated)| !is_repeated);
+                    let sample = found.filter(|(layout, _)| layout.is_usable());
+                    let sample = sample.and_then(|(layout, _)| layout.sample(body, self.endian));
+                    if let Some(sample) = sample.filter(|sample| sample.cpu == cpu && !sample.raw.is_empty()) {
+                        let at = (sample.raw.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
+                        let at = start.saturating_add(at);
+                        let what = What::Sample(at..at.saturating_add(sample.raw.len()));
+                        entries.push(Entry { time: sample.time, what });
+                    }
+                }
+                kind::LOST => {
+                    let layout = self.events.of_other(body, self.endian);
+                    if layout.and_then(|layout| layout.trailer(body, self.endian).cpu) == Some(cpu) {
+                        let mut bytes = Bytes::new(body, self.endian);
+                        let (_id, count) = (bytes.u64(), bytes.u64());
+                        entries.push(Entry { time: u64::MAX, what: What::Loss(count) });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Units for PerfUnits {
+    fn read(&self, lane: usize, unit: usize, records: &mut UnitRecords<'_>) -> Result<(), FileIssue> {
+        let Some((cpu, runs)) = self.runs(lane, unit) else { return Ok(()) };
+        let (mut bytes, mut buffer, mut entries) = (Vec::new(), Vec::new(), Vec::new());
+        for run in runs {
+            if run.after_damage {
+                entries.push(Entry { time: u64::MAX, what: What::Loss(None) });
+            }
+            let place = run.at..run.at.saturating_add(run.size.into());
+            let read = self.source.read(&place, &mut buffer).ok_or(FileIssue::TruncatedData)?;
+            self.collect(cpu, read, bytes.len(), &mut entries);
+            bytes.extend_from_slice(read);
+        }
+        sort(&mut entries);
+        for entry in entries {
+            match entry.what {
+                What::Sample(place) => records.record(entry.time, bytes.get(place).unwrap_or_default()),
+                What::Loss(count) => records.lost(count),
+            }
+        }
+        Ok(())
+    }
+
+    fn size(&self, lane: usize, unit: usize) -> u64 {
+        self.runs(lane, unit).map_or(0, |(_, runs)| runs.iter().map(|run| u64::from(run.size)).sum())
+    }
+}
+
+/// Sorts by time. The kernel stores a loss when it has room again, just before the next sample: it has that one's place,
+/// since its own time is a little later.
+fn sort(entries: &mut [Entry]) {
+    let mut next = u64::MAX;
+    for entry in entries.iter_mut().rev() {
+        match entry.what {
+            What::Sample(_) => next = entry.time,
+            What::Loss(_) => entry.time = next,
+        }
+    }
+    if !entries.is_sorted_by_key(|entry| entry.time) {
+        entries.sort_by_key(|entry| entry.time);
+    }
+}
+
+/// Units of about `size` bytes, each of whole runs.
+fn units(runs: &[Run], size: u64) -> Vec<Range<u32>> {
+    // The earliest time from each run on.
+    let mut earliest = vec![u64::MAX; runs.len().saturating_add(1)];
+    let mut least = u64::MAX;
+    for (run, slot) in runs.iter().zip(&mut earliest).rev() {
+        least = least.min(run.first);
+        *slot = least;
+    }
+    let (mut units, mut start, mut bytes, mut latest) = (Vec::new(), 0u32, 0u64, 0u64);
+    for (number, run) in runs.iter().enumerate() {
+        bytes = bytes.saturating_add(run.size.into());
+        latest = latest.max(run.last);
+        let behind = number.saturating_add(1);
+        let next = earliest.get(behind).copied().unwrap_or(u64::MAX);
+        if behind == runs.len() || bytes >= size && latest <= next || bytes >= limits::UNIT {
+            let end = u32::try_from(behind).unwrap_or(u32::MAX);
+            units.push(start..end);
+            (start, bytes) = (end, 0);
+        }
+    }
+    units
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(size: u32, first: u64, last: u64) -> Run {
+        Run { at: 0, size, after_damage: false, first, last }
+    }
+
+    #[test]
+    fn a_unit_ends_where_nothing_behind_it_is_earlier() {
+        let runs = [run(10, 1, 5), run(10, 4, 9), run(10, 9, 12), run(10, 30, 40), run(10, 20, 25), run(10, 41, 50)];
+        assert_eq!(units(&runs, 10), [0..2, 2..3, 3..5, 5..6]);
+        assert_eq!(units(&runs, 25), [0..3, 3..6]);
+        assert_eq!(units(&[], 10), []);
+        // Losses alone have no time.
+        assert_eq!(units(&[run(10, u64::MAX, 0), run(10, 5, 5)], 10), [0..1, 1..2]);
+        // A time in the far future at the start does not keep all of a file in one unit.
+        let half = (limits::UNIT / 2) as u32;
+        assert_eq!(units(&[run(half, u64::MAX, u64::MAX), run(half, 1, 2), run(half, 3, 4)], 10), [0..2, 2..3]);
+    }
+
+    #[test]
+    fn a_loss_stays_before_its_sample() {
+        let sample = |time| Entry { time, what: What::Sample(0..0) };
+        let loss = || Entry { time: u64::MAX, what: What::Loss(Some(3)) };
+        let mut entries = [sample(5), loss(), sample(9), sample(8), loss()];
+        sort(&mut entries);
+        let times: Vec<(u64, bool)> =
+            entries.iter().map(|entry| (entry.time, entry.what == What::Loss(Some(3)))).collect();
+        assert_eq!(times, [(5, false), (8, false), (9, true), (9, false), (u64::MAX, true)]);
+    }
+}
