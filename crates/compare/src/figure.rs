@@ -1,24 +1,45 @@
-//! The figure: the runs of each metric as points, one row per group, with the medians marked.
+//! The figure: the runs of each metric as points, one row per group, with the medians marked. Beside the row of a group
+//! stands how it differs from the first group.
 
-use crate::table::short;
-use crate::{Group, Metric, Spread};
-use draw::{Anchor, Figure, Item, Line, PT, Point, Shape, Unit};
+use crate::table::{change, mark, p, short};
+use crate::{Better, Finding, Group, Metric, Row, Spread};
+use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use timeline::page::{LegendEntry, Page, Swatch, Texts};
 use timeline::palette::{FAINT, INK, PALETTE, RULE};
 
 const WIDTH: Unit = 595 * PT;
 /// The height of the points of a group.
 const ROW: Unit = 9 * PT;
+/// The room for the difference of a group, to the right of its points.
+const DIFFERENCE: Unit = 104 * PT;
 /// The room for the name of a metric, to the left of its points.
 const NAME: Unit = 110 * PT;
 const SMALL: Unit = 7 * PT;
 
-fn look(group: usize) -> (Shape, draw::Color) {
+fn look(group: usize) -> (Shape, Color) {
     (Shape::ALL[group % Shape::ALL.len()], PALETTE[group % PALETTE.len()])
 }
 
-/// Returns the figure of these groups.
-pub fn figure(metrics: &[Metric], groups: &[Group], texts: &Texts) -> Figure {
+/// Returns the colour of a finding, and that of the ground behind the points of the group.
+fn colors(finding: Finding) -> (Color, Option<Color>) {
+    match finding {
+        Finding::TooFew | Finding::Noise => (FAINT, None),
+        Finding::Better => (Color::rgb(0x10, 0x60, 0x30), Some(Color::rgb(0xdf, 0xf0, 0xe4))),
+        Finding::Worse => (Color::rgb(0xa0, 0x20, 0x10), Some(Color::rgb(0xfb, 0xe3, 0xdd))),
+        Finding::Changed => (INK, Some(Color::grey(0xec))),
+    }
+}
+
+/// Returns the figure of these groups. `comparisons` has for each group but the first the rows of its comparison with
+/// the first.
+pub fn figure(metrics: &[Metric], groups: &[Group], comparisons: &[&[Row]], texts: &Texts) -> Figure {
+    let mut texts = texts.clone();
+    if let Some(first) = groups.first().filter(|_| !comparisons.is_empty()) {
+        texts.notes.push(format!(
+            "Beside the points: the change of the median against {}, p, and in colour a change that is more than noise.",
+            first.name
+        ));
+    }
     let mut shown: Vec<(usize, &Metric)> = metrics
         .iter()
         .enumerate()
@@ -35,8 +56,7 @@ pub fn figure(metrics: &[Metric], groups: &[Group], texts: &Texts) -> Figure {
         })
         .collect();
     let height = panel * shown.len() as Unit;
-    let mut page = Page::with_least(WIDTH, height, panel, texts, &legend);
-    let mut texts = texts.clone();
+    let mut page = Page::with_least(WIDTH, height, panel, &texts, &legend);
     // A page of a given height has the first metrics of the table, as many as have room.
     if texts.sheet.height.is_some() && page.height < height {
         texts.notes.push(String::new());
@@ -50,23 +70,37 @@ pub fn figure(metrics: &[Metric], groups: &[Group], texts: &Texts) -> Figure {
     let (panel, right) = (page.height / shown.len().max(1) as Unit, page.right());
     for (row, (at, metric)) in (0..).zip(shown) {
         let top = page.top + row * panel;
-        draw_metric(&mut page.figure, metric, at, groups, (top, right));
+        let differences: Vec<Option<&Row>> =
+            comparisons.iter().map(|rows| rows.iter().find(|row| row.metric.key == metric.key)).collect();
+        draw_metric(&mut page.figure, (metric, at), groups, &differences, (top, right));
     }
     page.finish()
 }
 
-fn draw_metric(figure: &mut Figure, metric: &Metric, at: usize, groups: &[Group], (top, right): (Unit, Unit)) {
+fn draw_metric(
+    figure: &mut Figure,
+    (metric, at): (&Metric, usize),
+    groups: &[Group],
+    differences: &[Option<&Row>],
+    (top, right): (Unit, Unit),
+) {
     let all: Vec<f64> = groups.iter().flat_map(|g| g.values(at)).collect();
     let Spread { min, max, .. } = Spread::of(&all);
     let left = Page::LEFT + NAME - 40 * PT;
-    let width = right - 20 * PT - left;
+    let room = if differences.is_empty() { 20 * PT } else { DIFFERENCE };
+    let width = right - room - left;
     let floor = top + ROW * groups.len() as Unit + 3 * PT;
     let x = |v: f64| {
         let share = if max > min { (v - min) / (max - min) } else { 0.5 };
         left + (share * f64::from(width)).round() as Unit
     };
-    let names = Point { x: left - 8 * PT, y: top + ROW * groups.len() as Unit / 2 + 3 * PT };
+    let names = Point { x: left - 8 * PT, y: top + ROW * groups.len() as Unit / 2 + PT };
     figure.text(names, 8 * PT, Anchor::End, INK, &metric.name);
+    let direction = match metric.better {
+        Better::Less => "less is better",
+        Better::Neither => "not judged",
+    };
+    figure.text(Point { y: names.y + 8 * PT, ..names }, 6 * PT, Anchor::End, FAINT, direction);
     let axis = Line { from: Point { x: left, y: floor }, to: Point { x: left + width, y: floor } };
     figure.push(Item::Lines { stroke: RULE, width: 40, dash: 0, lines: vec![axis] });
     let ends = [(min, left, Anchor::Start), (max, left + width, Anchor::End)];
@@ -80,10 +114,62 @@ fn draw_metric(figure: &mut Figure, metric: &Metric, at: usize, groups: &[Group]
         }
         let (shape, fill) = look(i);
         let y = top + ROW * i as Unit + ROW / 2;
+        if let Some(row) = i.checked_sub(1).and_then(|nth| *differences.get(nth)?) {
+            let (ink, ground) = colors(row.finding);
+            if let Some(ground) = ground {
+                let rects = vec![Rect { x: left, y: y - ROW / 2, w: right - left, h: ROW }];
+                figure.push(Item::Rects { fill: Paint::Solid(ground), rects });
+            }
+            let p = row.p.map_or_else(String::new, |_| format!("p {}", p(row)));
+            let words = [change(row), p, mark(row.finding).to_lowercase()];
+            for ((text, anchor), x) in words.iter().zip([Anchor::End, Anchor::Start, Anchor::Start]).zip([66, 60, 30]) {
+                figure.text(Point { x: right - x * PT, y: y + 5 * PT / 2 }, SMALL, anchor, ink, text);
+            }
+        }
         let points = values.iter().map(|v| Point { x: x(*v), y }).collect();
         figure.push(Item::Markers { shape, fill, size: 5 * PT, at: points });
         let middle = x(Spread::of(&values).median);
         let bar = Line { from: Point { x: middle, y: y - ROW / 2 }, to: Point { x: middle, y: y + ROW / 2 } };
         figure.push(Item::Lines { stroke: fill, width: 150, dash: 0, lines: vec![bar] });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Run;
+
+    /// Two metrics of four runs a side: one is twice as long, one is the same.
+    #[test]
+    fn a_difference_stands_beside_its_group() {
+        let metric =
+            |key: &'static str| Metric { key, name: key.to_owned(), row: key.to_owned(), better: Better::Less };
+        let metrics = [metric("longer"), metric("same")];
+        let group = |name: &str, base: f64| {
+            let run = |n: u32| Run {
+                trace: name.to_owned(),
+                values: vec![Some(base + f64::from(n)), Some(f64::from(n) + 1.0)],
+            };
+            Group { name: name.to_owned(), runs: (0..4).map(run).collect() }
+        };
+        let groups = [group("a", 100.0), group("b", 200.0)];
+        let rows = crate::compare(&metrics, &groups[0], &groups[1], 0.05);
+        assert_eq!((rows[0].finding, rows[1].finding), (Finding::Worse, Finding::Noise));
+        let figure = figure(&metrics, &groups, &[&rows], &Texts::default());
+        let texts: Vec<(&str, Color)> = figure
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Text { text, fill, .. } => Some((text.as_str(), *fill)),
+                _ => None,
+            })
+            .collect();
+        // 201.5 against 101.5; of the 70 divisions of eight runs two are as far apart.
+        let (worse, _) = colors(Finding::Worse);
+        for text in ["+98.5%", "p .029", "worse"] {
+            assert!(texts.contains(&(text, worse)), "{text}: {texts:?}");
+        }
+        assert!(texts.contains(&("+0.0%", FAINT)) && texts.contains(&("p 1", FAINT)), "{texts:?}");
+        assert_eq!(texts.iter().filter(|(text, _)| *text == "less is better").count(), 2);
     }
 }

@@ -28,7 +28,7 @@ fn is_nothing(row: &Row) -> bool {
     row.base.max == 0.0 && row.new.max == 0.0
 }
 
-fn change(row: &Row) -> String {
+pub(crate) fn change(row: &Row) -> String {
     match row.change_percent {
         None => "-".into(),
         Some(c) if c >= 999.5 => ">999%".into(),
@@ -36,7 +36,7 @@ fn change(row: &Row) -> String {
     }
 }
 
-fn p(row: &Row) -> String {
+pub(crate) fn p(row: &Row) -> String {
     row.p.map_or("-".into(), |p| if p >= 0.9995 { "1".into() } else { format!("{p:.3}")[1..].to_owned() })
 }
 
@@ -52,7 +52,7 @@ fn interval(row: &Row) -> String {
     }
 }
 
-fn mark(finding: Finding) -> &'static str {
+pub(crate) fn mark(finding: Finding) -> &'static str {
     match finding {
         Finding::TooFew | Finding::Noise => "",
         Finding::Better => "better",

@@ -378,5 +378,6 @@ fn figures(document: &Document, all: &[(String, Vec<Measured>)], sheet: &Sheet) 
         &command,
         sheet,
     );
-    vec![compare::figure(&document.metrics, &document.groups, &texts), by_time]
+    let comparisons: Vec<&[Row]> = document.comparisons.iter().map(|comparison| comparison.rows.as_slice()).collect();
+    vec![compare::figure(&document.metrics, &document.groups, &comparisons, &texts), by_time]
 }
