@@ -180,3 +180,61 @@ fn a_page_that_is_too_small_is_refused_with_the_size_it_needs() {
     let error = refused(schedviz(&["info", trace, "--width", "16cm"]));
     assert!(error.contains("draws no figure"), "{error}");
 }
+
+/// In hackbench all tasks have the same name, and their PIDs differ by a few.
+#[test]
+fn tasks_that_run_longest_have_colours_of_their_own_in_every_window() {
+    let trace = fixture("hackbench.dat");
+    let colors = |window: &[&str]| -> Vec<(i64, String)> {
+        let ran = schedviz(&[&["dat2graph", trace.to_str().expect("a path"), "--json", "-q"], window].concat());
+        let report: serde_json::Value = serde_json::from_str(&ran.success().text()).expect("JSON");
+        let of = |task: &serde_json::Value| Some((task["pid"].as_i64()?, task["color"].as_str()?.to_owned()));
+        report["tasks"].as_array().expect("tasks").iter().map(|task| of(task).expect("a task")).collect()
+    };
+    let whole = colors(&[]);
+    // The tasks are in the order of their run times; a task that changed its name is there twice.
+    let mut longest: Vec<&(i64, String)> = whole.iter().collect();
+    let mut seen = std::collections::BTreeSet::new();
+    longest.retain(|(pid, _)| seen.insert(*pid));
+    let of = |count: usize| longest[..count].iter().map(|(_, color)| color).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!((of(9).len(), of(16).len()), (9, 16));
+    let apart: Vec<String> = timeline::palette::APART.iter().map(|place| timeline::PALETTE[*place].hex()).collect();
+    assert!(of(9).into_iter().all(|color| apart.contains(color)));
+    let window = colors(&["--min", "0.3", "--max", "0.4"]);
+    assert!(window.len() > 10 && window.iter().all(|task| whole.contains(task)), "{window:?}");
+}
+
+#[test]
+fn figures_of_256_cpus_are_readable() {
+    let folder = crate::support::scratch("pages-256");
+    let (trace, machine) = (folder.join("large.dat"), folder.join("machine.txt"));
+    let run = testkit::Simulation::run(1, 256, 40 * 256);
+    let bytes = testkit::TraceBuilder::default().events(&run.events).build();
+    std::fs::write(&trace, &bytes).expect("written");
+    let place = |cpu: u32| format!("cpu{cpu} socket={} core={} smt={} llc={}\n", cpu / 128, cpu / 2, cpu % 2, cpu / 16);
+    std::fs::write(&machine, (0..256).map(place).collect::<String>()).expect("written");
+    let [trace, machine] = [&trace, &machine].map(|path| path.to_str().expect("a path"));
+    let commands: [&[&str]; 6] = [
+        &["dat2graph"],
+        &["running-waiting", "--per-cpu"],
+        &["workcons"],
+        &["utilization"],
+        &["events", "--balance"],
+        &["stepper", "--at", "0.0001"],
+    ];
+    for words in commands {
+        let svg = folder.join("figure.svg");
+        let more = [trace, "--topology", machine, "-q", "-o", svg.to_str().expect("a path")];
+        schedviz(&[words, &more].concat()).success();
+        let (width, height, texts) = texts(&std::fs::read_to_string(&svg).expect("a figure"));
+        for text in &texts {
+            let [left, top, right, bottom] = text.ends;
+            assert!(left >= 0.0 && top >= 0.0 && right <= width && bottom <= height, "{words:?}: {:?}", text.words);
+            // Print resolves letters of three and a half points.
+            assert!(text.size >= 350.0, "{words:?}: {:?} has {}", text.words, text.size);
+        }
+        let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        no_text_covers_another(&texts, &command);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

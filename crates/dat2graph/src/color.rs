@@ -12,7 +12,7 @@ use sched::lineage::LineageHistory;
 use sched::{Comm, CpuSpan, Current, Dur, Pid, TaskFilter, Ts};
 use std::collections::BTreeMap;
 use timeline::Class;
-use timeline::palette::{OTHER, PALETTE};
+use timeline::palette::{OTHER, PALETTE, TaskColors, assign};
 
 /// The property of a task that decides its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -39,6 +39,8 @@ pub struct Needs {
     pub homes: bool,
     /// Whether the commands that ran longest are needed.
     pub commands: bool,
+    /// Whether the tasks that ran longest are needed.
+    pub tasks: bool,
 }
 
 // The classes of a lane's intervals.
@@ -81,6 +83,8 @@ pub struct Coloring {
     pub forked: bool,
     /// Whether every task has the same pale grey, as the ground for other marks.
     pub pale: bool,
+    /// The colours of tasks.
+    pub task_colors: TaskColors,
     /// The index into the palette of each command that ran.
     pub commands: FxHashMap<Comm, usize>,
     /// The parents of tasks.
@@ -91,8 +95,8 @@ pub struct Coloring {
 
 impl Coloring {
     /// Assigns colours to commands by their run time. Each of the longest ones, as many as there are colours, has a
-    /// colour of its own: that of its name in every trace, or the next free one if a command that ran longer has that.
-    /// The next as many share these colours, one each, and so on.
+    /// colour of its own, and the first nine have those that differ most. The next as many share these colours, one each,
+    /// and so on.
     pub fn know(&mut self, commands: impl IntoIterator<Item = (Comm, Dur)>) {
         let mut times: BTreeMap<Comm, Dur> = BTreeMap::new();
         for (comm, time) in commands {
@@ -100,17 +104,8 @@ impl Coloring {
         }
         let mut longest: Vec<(Comm, Dur)> = times.into_iter().collect();
         longest.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-        for as_many in longest.chunks(PALETTE.len()) {
-            let mut taken = [false; PALETTE.len()];
-            for (comm, _) in as_many {
-                let mut place = place_of(*comm);
-                while taken[place] {
-                    place = (place + 1) % PALETTE.len();
-                }
-                taken[place] = true;
-                self.commands.insert(*comm, place);
-            }
-        }
+        let ranked: Vec<Comm> = longest.into_iter().map(|(comm, _)| comm).collect();
+        self.commands.extend(assign(&ranked, number_of));
     }
 
     /// Returns the properties of the whole trace that the colouring needs.
@@ -119,6 +114,7 @@ impl Coloring {
             lineage: self.forked || matches!(self.by, ColorBy::Parent | ColorBy::Class),
             homes: self.by == ColorBy::Node,
             commands: self.by == ColorBy::Command,
+            tasks: self.by == ColorBy::Pid && !self.pale,
         }
     }
 
@@ -159,11 +155,11 @@ impl Coloring {
         }
         let palette = |n: usize| FIRST + (n % PALETTE.len()) as Class;
         match self.by {
-            ColorBy::Pid => palette(pid.0.rem_euclid(PALETTE.len() as i32) as usize),
+            ColorBy::Pid => palette(self.task_colors.place(pid)),
             ColorBy::Command if comm.is_empty() => OTHERS,
             ColorBy::Command => {
                 let command = command(comm);
-                palette(self.commands.get(&command).copied().unwrap_or_else(|| place_of(command)))
+                palette(self.commands.get(&command).copied().unwrap_or_else(|| number_of(command)))
             }
             ColorBy::Parent => match self.lineage.of(pid, ts).parent {
                 Some(parent) => palette(parent.0.rem_euclid(PALETTE.len() as i32) as usize),
@@ -278,12 +274,12 @@ impl Coloring {
     }
 }
 
-/// Returns the index into the palette for a command's name. FNV-1a gives the same index on every machine and in every
-/// version, and different indices to names that differ in the last digit. The offset makes hackbench blue, as in the
-/// documents.
-fn place_of(command: Comm) -> usize {
+/// Returns a number for a command's name, which decides its colour. FNV-1a gives the same number on every machine and in
+/// every version, and different colours to names that differ in the last digit. The offset makes hackbench blue, as in
+/// the documents.
+fn number_of(command: Comm) -> usize {
     let hash = command.as_bytes().iter().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193));
-    (hash as usize).wrapping_add(10) % PALETTE.len()
+    (hash as usize).wrapping_add(2)
 }
 
 fn name_of(comm: Comm) -> String {
@@ -311,9 +307,10 @@ mod tests {
         let distinct: std::collections::BTreeSet<Class> = names.iter().map(|name| class(&c, 1, name)).collect();
         assert_eq!(distinct.len(), names.len() - 1, "the two ksoftirqd threads share one colour");
         // The command that runs longest has the same colour in every trace.
-        let unknown = Coloring { by: ColorBy::Command, ..Coloring::default() };
-        assert_eq!(class(&c, 1, "q"), class(&unknown, 1, "q"));
-        assert_eq!(class(&unknown, 1, "a"), class(&unknown, 1, "q"));
+        let mut other = Coloring { by: ColorBy::Command, ..Coloring::default() };
+        other.know(["a", "q"].map(|name| (Comm::new(name.as_bytes()), Dur(if name == "q" { 2 } else { 1 }))));
+        assert_eq!(class(&c, 1, "q"), class(&other, 1, "q"));
+        assert_ne!(class(&other, 1, "a"), class(&other, 1, "q"));
         assert_eq!(class(&c, 1, "b"), class(&c, 2, "b"));
         assert_ne!(class(&c, 1, "a"), class(&c, 1, "b"));
         assert_eq!(class(&c, 30, "kworker/3:1"), class(&c, 40, "kworker/12:0"));

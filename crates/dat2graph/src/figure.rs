@@ -2,20 +2,18 @@
 
 use crate::color::{Entry, PALE};
 use crate::lane::{Lane, total};
+use crate::names::draw_names;
 use crate::{Options, Report};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use sched::{Cpu, Ts};
 use std::collections::BTreeMap;
 use timeline::page::{Heading, LegendEntry, Page, Swatch};
-use timeline::palette::{self, BANDS, INK, MIXED};
+use timeline::palette::{self, BANDS, INK, MIXED, marker};
 use timeline::strips::{FIRST, Strips};
 use timeline::{Class, LaneLayout, Piece, TimeScale};
 
 /// The maximum numbers of tasks in a legend, the second and later ones for pages with little room.
 const SHORTER: [usize; 6] = [28, 18, 12, 8, 5, 3];
-
-/// The colours of the marks, in the order of their use. All shapes are used in a colour before the next one.
-const MARK_COLORS: [Color; 3] = [INK, Color::rgb(0xc0, 0x10, 0x20), Color::rgb(0x10, 0x40, 0xc0)];
 
 /// Returns the figure of these lanes, which are in display order.
 pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Heading) -> Figure {
@@ -25,7 +23,8 @@ pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Head
     let pitch = (if wide { 700 * PT } else { 430 * PT } / lane_count.max(1) as Unit).min(26 * PT);
     let plot_height = (pitch * lane_count as Unit).max(40 * PT);
     let band = frequency_bands(lanes, options);
-    let texts = heading.texts(format!("{}: what every core ran", heading.trace), window_note(options));
+    let mut texts = heading.texts(format!("{}: what every core ran", heading.trace), window_note(options));
+    texts.notes.push(base_note(report, options));
     let pages = SHORTER
         .iter()
         .map(|listed| (Page::new(width, plot_height, &texts, &legend(lanes, report, options, &band, *listed)), ()));
@@ -55,6 +54,7 @@ pub fn draw_lanes(figure: &mut Figure, lanes: &[Lane], options: &Options, scale:
     if share < 100 {
         draw_frequencies(figure, &band, options, scale, &layout, bar);
     }
+    draw_names(figure, lanes, options, scale, &layout, bar);
     layout.draw(figure, scale.x, scale.x + scale.width, &options.group_name);
     draw_marks(figure, lanes, options, scale, &layout);
 }
@@ -69,7 +69,9 @@ pub fn draw_pale_lanes(
     height: Unit,
 ) {
     let before = figure.items.len();
-    draw_lanes(figure, lanes, options, scale, top, height);
+    // Names would hide behind the marks.
+    let unnamed: Vec<Lane> = lanes.iter().map(|lane| Lane { named: Vec::new(), ..lane.clone() }).collect();
+    draw_lanes(figure, &unnamed, options, scale, top, height);
     for item in figure.items.iter_mut().skip(before) {
         if let Item::Rects { fill: Paint::Solid(color), .. } = item
             && ![palette::OFFLINE, palette::NO_EVENTS].contains(color)
@@ -88,6 +90,17 @@ fn window_note(options: &Options) -> String {
         seconds(options.to.0.saturating_sub(options.zero.0)),
         options.coloring.caption(),
         sched::Dur(column).human()
+    )
+}
+
+/// Returns the base of the percentages in the legend.
+fn base_note(report: &Report, options: &Options) -> String {
+    let busy = report.lanes.iter().map(|lane| lane.busy_ns).fold(0, u64::saturating_add);
+    let all = options.to.since(options.from).0.saturating_mul(report.lanes.len() as u64);
+    format!(
+        "Percentages are shares of the busy time: {} of {} CPU time.",
+        sched::Dur(busy).human(),
+        sched::Dur(all).human()
     )
 }
 
@@ -118,7 +131,7 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands, most
         legend.push(LegendEntry { swatch: area(palette::NO_EVENTS), label: "CPU without any event".into() });
     }
     for (i, event) in report.events.iter().enumerate() {
-        let (shape, color) = mark_look(i);
+        let (shape, color) = marker(i);
         legend.push(LegendEntry {
             swatch: Swatch::Marker(shape, color),
             label: match event.count {
@@ -161,8 +174,17 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
         .collect();
     if !more.is_empty() {
         let ns = more.iter().map(|entry| entry.ns).fold(0, u64::saturating_add);
+        let mut several: Vec<Color> = more.iter().map(|entry| options.coloring.paint(entry.class)).collect();
+        let mut seen = Vec::new();
+        several.retain(|color| {
+            !seen.contains(color) && seen.len() < 4 && {
+                seen.push(*color);
+                true
+            }
+        });
+        let several = std::array::from_fn(|nth| several[nth % several.len()]);
         legend.push(LegendEntry {
-            swatch: Swatch::Blank,
+            swatch: Swatch::Several(several),
             label: format!("and {} more, {:.1} %{colors}", more.len(), share(ns)),
         });
     }
@@ -177,15 +199,11 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
     legend
 }
 
-fn mark_look(index: usize) -> (Shape, Color) {
-    (Shape::ALL[index % Shape::ALL.len()], MARK_COLORS[(index / Shape::ALL.len()) % MARK_COLORS.len()])
-}
-
 fn draw_marks(figure: &mut Figure, lanes: &[Lane], options: &Options, scale: &TimeScale, layout: &LaneLayout) {
     let middle = |index: usize| layout.top_of(index) + layout.bar() / 2;
     let lane_of = |cpu: Cpu| lanes.iter().position(|lane| lane.report.cpu == cpu);
     for i in 0..options.marks.len() {
-        let (shape, fill) = mark_look(i);
+        let (shape, fill) = marker(i);
         let size = (layout.pitch() * 8 / 10).clamp(3 * PT / 2, 5 * PT);
         let (mut at, mut lines, mut up, mut down) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (index, lane) in lanes.iter().enumerate() {

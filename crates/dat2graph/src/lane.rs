@@ -1,9 +1,9 @@
 //! The lane of one CPU: its pieces, times and marks.
 
-use crate::color::INTERRUPT;
+use crate::color::{INTERRUPT, OTHERS};
 use crate::tasks::{self, TaskTime, TaskTimes};
 use crate::{ColorBy, LaneReport, Options};
-use sched::{Analysis, Cpu, CpuFold, CpuSpan, Current, Kind, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Comm, Cpu, CpuFold, CpuSpan, Current, Kind, Pid, SchedEvent, SchedState, Ts};
 use timeline::{Class, Columns, Piece, Rows};
 
 /// The occurrences of one marked event on a lane, as far as they can be distinguished on the page.
@@ -18,6 +18,24 @@ pub struct Marks {
     place: Option<u128>,
 }
 
+/// A run that is long enough for a name in its bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedRun {
+    /// The start of the run within the window.
+    pub start: Ts,
+    /// The end of the run within the window.
+    pub end: Ts,
+    /// The PID of the task.
+    pub pid: Pid,
+    /// The command name of the task; empty if it is unknown.
+    pub comm: Comm,
+    /// The class of the run.
+    pub class: Class,
+}
+
+/// The part of the window from which a run is long enough for a name: on a page of the usual width 13 points.
+const NAMED: u64 = 60;
+
 /// A finished lane.
 #[derive(Clone, Debug)]
 pub struct Lane {
@@ -27,6 +45,8 @@ pub struct Lane {
     pub pieces: Vec<Piece>,
     /// The tasks that ran, with their times.
     pub tasks: Vec<TaskTime>,
+    /// The runs that are long enough for a name in their bars, in the order of time.
+    pub named: Vec<NamedRun>,
     /// The marks of each marked event.
     pub marks: Vec<Marks>,
     /// The changes of frequency that were recorded on this CPU: the time, the CPU that changed, the frequency in kHz.
@@ -43,6 +63,9 @@ struct Builder<'o> {
     columns: Columns,
     report: LaneReport,
     tasks: TaskTimes,
+    named: Vec<NamedRun>,
+    /// The length from which a run is named.
+    long: u64,
     /// The end of the part of the current span that an interrupt already pushed.
     covered: Ts,
 }
@@ -51,7 +74,16 @@ impl<'o> Builder<'o> {
     fn new(cpu: Cpu, options: &'o Options) -> Builder<'o> {
         let report = LaneReport { cpu, busy_ns: 0, idle_ns: 0, unknown_ns: 0, offline_ns: 0, switches: 0, gaps: 0 };
         let columns = Columns::new(options.from, options.to, options.columns());
-        Builder { options, columns, report, tasks: TaskTimes::default(), covered: options.from }
+        let long = (options.to.since(options.from).0 / NAMED).max(1);
+        Builder {
+            options,
+            columns,
+            report,
+            tasks: TaskTimes::default(),
+            named: Vec::new(),
+            long,
+            covered: options.from,
+        }
     }
 
     fn span(&mut self, span: &CpuSpan) {
@@ -66,6 +98,9 @@ impl<'o> Builder<'o> {
                 // Pale tasks all look alike, so their times are not needed.
                 if !self.options.coloring.pale {
                     self.tasks.add(pid, class, span);
+                    if ns >= self.long && class != OTHERS {
+                        self.named.push(NamedRun { start: span.start, end: span.end, pid, comm: span.comm, class });
+                    }
                 }
             }
         }
@@ -84,7 +119,7 @@ impl<'o> Builder<'o> {
 
     fn finish(self) -> Lane {
         let (pieces, tasks) = (self.columns.finish(), self.tasks.finish());
-        Lane { report: self.report, pieces, tasks, marks: Vec::new(), frequencies: Vec::new() }
+        Lane { report: self.report, pieces, tasks, named: self.named, marks: Vec::new(), frequencies: Vec::new() }
     }
 }
 

@@ -30,11 +30,12 @@
 mod color;
 mod figure;
 mod lane;
+mod names;
 mod tasks;
 
 pub use color::{ColorBy, Coloring, Needs};
 pub use figure::{area_legend, draw_lanes, draw_pale_lanes, figure};
-pub use lane::{Lane, LaneFold, Marks, Timeline};
+pub use lane::{Lane, LaneFold, Marks, NamedRun, Timeline};
 pub use tasks::TaskTime;
 
 use draw::Color;

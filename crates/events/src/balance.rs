@@ -364,7 +364,11 @@ pub fn balance_figure(
     };
     let texts = heading.texts(
         format!("{}: {} migrations, and why", heading.trace, report.total),
-        format!("{span:.6} s shown; {how}. Herds: {}.{}", report.herds.len(), behind(background)),
+        format!(
+            "{span:.6} s shown; {how}. Herds: {}.{} Percentages are of all migrations shown.",
+            report.herds.len(),
+            behind(background)
+        ),
     );
     let mut legend: Vec<LegendEntry> = report
         .causes
@@ -396,6 +400,7 @@ pub fn balance_figure(
     for cell in arrowed {
         draw_arrows(&mut page.figure, report, cell.cause, options, &scale, &layout);
     }
+    page.lanes_title("core");
     page.finish()
 }
 

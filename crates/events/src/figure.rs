@@ -5,7 +5,7 @@ use draw::{Anchor, Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
 use rustc_hash::FxHashMap;
 use sched::{Cpu, Dur, Ts};
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
-use timeline::palette::{INK, PALETTE};
+use timeline::palette::{PALETTE, ink_on, marker};
 use timeline::{LaneLayout, TimeScale};
 
 /// The rows and the origin of a figure.
@@ -28,26 +28,15 @@ const SPANS: usize = 12;
 /// Spans that have their names in them.
 const NAMES: usize = 400;
 
-/// Colours of markers, dark enough to stand out from pale lanes; each goes round the shapes.
-pub(crate) const COLORS: [Color; 5] = [
-    Color::rgb(0xc0, 0x10, 0x20),
-    Color::rgb(0x10, 0x40, 0xc0),
-    Color::rgb(0x10, 0x78, 0x40),
-    Color::rgb(0x90, 0x30, 0x90),
-    INK,
-];
 /// Bars differ in colour from every marker.
 const DENSITY: Color = Color::rgb(0xd0, 0x80, 0x10);
 
 /// Kinds that the legend does not list.
 const UNLISTED: (Shape, Color) = (Shape::ALL[0], Color::grey(0x80));
 
-/// How the marked kind in this place looks: neighbours differ in colour and in shape.
+/// Returns the look of the marked kind in this place.
 fn look(index: usize) -> (Shape, Color) {
-    if index >= LISTED {
-        return UNLISTED;
-    }
-    (Shape::ALL[index % Shape::ALL.len()], COLORS[(index + index / Shape::ALL.len()) % COLORS.len()])
+    if index < LISTED { marker(index) } else { UNLISTED }
 }
 
 /// The height of the lanes of this number of cores.
@@ -84,7 +73,7 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     }
     let texts = heading.texts(
         format!("{}: {} events", heading.trace, report.total),
-        format!("{span:.6} s shown; {how}.{}", behind(background)),
+        format!("{span:.6} s shown; {how}.{} Percentages are of all events shown.", behind(background)),
     );
     let mut page = Page::new(WIDTH, height, &texts, &legend(&barred, &marked, &report.spans));
     let scale = page.scale(report.from_ns, report.to_ns, options.zero);
@@ -98,6 +87,7 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     }
     draw_spans(&mut page.figure, report, options, &scale, &layout);
     draw_markers(&mut page.figure, &marked, options, &scale, &layout);
+    page.lanes_title("core");
     page.finish()
 }
 
@@ -175,9 +165,7 @@ fn draw_spans(figure: &mut Figure, report: &Report, options: &Options, scale: &T
         figure.push(Item::Rects { fill: Paint::Solid(span_color(kind)), rects });
     }
     for (at, size, kind, name) in names {
-        let [r, g, b] = span_color(kind).0.map(u32::from);
-        let ink = if 2 * r + 5 * g + b > 8 * 0x80 { INK } else { Color::WHITE };
-        figure.text(at, size, Anchor::Start, ink, name);
+        figure.text(at, size, Anchor::Start, ink_on(span_color(kind)), name);
     }
 }
 

@@ -5,7 +5,7 @@ use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Uni
 use sched::{Cpu, Load};
 use timeline::Sheet;
 use timeline::page::{Heading, LegendEntry, Page, Swatch, Texts};
-use timeline::palette::{FAINT, INK, PALETTE, RULE};
+use timeline::palette::{FAINT, INK, PALETTE, RULE, TaskColors};
 
 const MARGIN: Unit = 24 * PT;
 const GUTTER: Unit = 14 * PT;
@@ -63,6 +63,7 @@ struct Layout {
     /// The width of a column.
     width: Unit,
     top: Unit,
+    colors: TaskColors,
 }
 
 impl Layout {
@@ -89,7 +90,7 @@ impl Layout {
         let width = (paper.width - 2 * MARGIN + GUTTER) / columns as Unit - GUTTER;
         let mut rest = rows.into_iter();
         let columns = (0..columns).map(|_| rest.by_ref().take(each).collect()).collect();
-        Layout { page: paper.page, columns, pitch, width, top: 0 }
+        Layout { page: paper.page, columns, pitch, width, top: 0, colors: options.colors.clone() }
     }
 
     fn rows(&self) -> usize {
@@ -180,7 +181,7 @@ fn draw_core(figure: &mut Figure, step: &Step, index: usize, at: Point, layout: 
         figure.text(Point { x: first + 3 * PT, y: baseline }, size, Anchor::Start, INK, at_rest(core.load));
     }
     if let Some(running) = &core.running {
-        draw_task(figure, running, step, Rect { x: first, y: at.y, w: bar - first - 3 * PT, h }, baseline, size);
+        draw_task(figure, running, step, Rect { x: first, y: at.y, w: bar - first - 3 * PT, h }, baseline, layout);
     }
     let line = Line { from: Point { x: bar, y: at.y }, to: Point { x: bar, y: at.y + h } };
     figure.push(Item::Lines { stroke: INK, width: 80, dash: 0, lines: vec![line] });
@@ -195,11 +196,12 @@ fn draw_core(figure: &mut Figure, step: &Step, index: usize, at: Point, layout: 
         index,
         Rect { x: bar + 3 * PT, y: at.y, w: at.x + layout.width - bar - 3 * PT, h },
         baseline,
-        size,
+        layout,
     );
 }
 
-fn draw_queue(figure: &mut Figure, step: &Step, index: usize, area: Rect, baseline: Unit, size: Unit) {
+fn draw_queue(figure: &mut Figure, step: &Step, index: usize, area: Rect, baseline: Unit, layout: &Layout) {
+    let size = layout.size();
     let waiting = &step.cores[index].waiting;
     let (mut x, right) = (area.x, area.x + area.w);
     for (i, who) in waiting.iter().enumerate() {
@@ -211,7 +213,7 @@ fn draw_queue(figure: &mut Figure, step: &Step, index: usize, area: Rect, baseli
             figure.text(Point { x, y: baseline }, size, Anchor::Start, INK, &format!("+{left}"));
             return;
         }
-        draw_task(figure, who, step, Rect { x, w: width - 2 * PT, ..area }, baseline, size);
+        draw_task(figure, who, step, Rect { x, w: width - 2 * PT, ..area }, baseline, layout);
         x += width;
     }
 }
@@ -233,9 +235,10 @@ fn fitted(who: &Who, size: Unit, width: Unit) -> String {
 }
 
 /// A task: a stripe in its colour, its name and number; the one that the event is about in red.
-fn draw_task(figure: &mut Figure, who: &Who, step: &Step, area: Rect, baseline: Unit, size: Unit) {
+fn draw_task(figure: &mut Figure, who: &Who, step: &Step, area: Rect, baseline: Unit, layout: &Layout) {
+    let size = layout.size();
     let moves = step.event.as_ref().is_some_and(|e| e.task == Some(who.pid));
-    let color = PALETTE[who.pid.0.unsigned_abs() as usize % PALETTE.len()];
+    let color = PALETTE[layout.colors.place(who.pid)];
     let stripe = Rect { w: 2 * PT, y: area.y + area.h / 8, h: area.h * 3 / 4, ..area };
     figure.push(Item::Rects { fill: Paint::Solid(color), rects: vec![stripe] });
     let at = Point { x: area.x + 7 * PT / 2, y: baseline };

@@ -34,6 +34,7 @@ pub use words::{Coming, EventKind, Names, Plain, tasks_of};
 
 use sched::{Comm, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;
+use timeline::palette::TaskColors;
 
 /// Options of this tool alone.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -111,6 +112,8 @@ pub struct Options {
     pub group_name: String,
     /// How many events there are.
     pub total: u64,
+    /// The colours of tasks.
+    pub colors: TaskColors,
 }
 
 impl Step {

@@ -30,6 +30,8 @@ pub enum Swatch {
     Marker(Shape, Color),
     /// A line along the lane.
     Line(Color),
+    /// Areas of several colours side by side.
+    Several([Color; 4]),
     /// Nothing: a blank area with an outline.
     Blank,
 }
@@ -292,6 +294,13 @@ impl Rows {
 fn draw_swatch(figure: &mut Figure, swatch: Swatch, rect: Rect) {
     match swatch {
         Swatch::Area(fill) => figure.push(Item::Rects { fill, rects: vec![rect] }),
+        Swatch::Several(colors) => {
+            let w = rect.w / colors.len() as Unit;
+            for (nth, color) in (0..).zip(colors) {
+                let rects = vec![Rect { x: rect.x + nth * w, w, ..rect }];
+                figure.push(Item::Rects { fill: Paint::Solid(color), rects });
+            }
+        }
         Swatch::Marker(shape, fill) => {
             let at = vec![Point { x: rect.x + SWATCH / 2, y: rect.y + 7 * PT / 2 }];
             figure.push(Item::Markers { shape, fill, size: 6 * PT, at });

@@ -5,7 +5,9 @@
 //! Fernandes 2009, full severity), then ordered so that those with neighbouring numbers differ
 //! most: tasks forked one after another have neighbouring numbers, and run side by side.
 
-use draw::Color;
+use draw::{Color, Shape};
+use sched::{Dur, Pid};
+use std::cmp::Reverse;
 
 /// The colours, in their order.
 pub const PALETTE: [Color; 16] = [
@@ -27,10 +29,81 @@ pub const PALETTE: [Color; 16] = [
     Color::rgb(0xb8, 0x28, 0x28),
 ];
 
+/// The places in the palette of the colours that differ most, also with deuteranopia: the tasks that matter most have
+/// these.
+pub const APART: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, 8, 9];
+/// The places of the other colours.
+const REST: [usize; 7] = [7, 10, 11, 12, 13, 14, 15];
+
+/// Assigns places in the palette to items in the order of their weight. The first nine have colours of [`APART`], one
+/// each, the next seven the other colours, one each, and so on. `wish` gives a number to each item: items with equal
+/// numbers have the same place in every trace, unless a heavier item has it.
+pub fn assign<T: Copy>(ranked: &[T], wish: impl Fn(T) -> usize) -> Vec<(T, usize)> {
+    let mut assigned = Vec::with_capacity(ranked.len());
+    for as_many in ranked.chunks(PALETTE.len()) {
+        let mut taken = [false; PALETTE.len()];
+        for (rank, item) in as_many.iter().enumerate() {
+            let pool: &[usize] = if rank < APART.len() { &APART } else { &REST };
+            let places = (0..pool.len()).map(|step| pool[wish(*item).wrapping_add(step) % pool.len()]);
+            let place = places.into_iter().find(|place| !taken[*place]).unwrap_or(0);
+            taken[place] = true;
+            assigned.push((*item, place));
+        }
+    }
+    assigned
+}
+
+/// The colours of the tasks of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct TaskColors {
+    /// The places of the tasks that run longest, by PID.
+    own: Vec<(Pid, usize)>,
+}
+
+impl TaskColors {
+    /// Gives a colour of its own to each of the tasks that run longest, as many as there are colours.
+    pub fn of_longest(times: impl IntoIterator<Item = (Pid, Dur)>) -> TaskColors {
+        let mut times: Vec<(Pid, Dur)> = times.into_iter().collect();
+        times.sort_unstable_by_key(|(pid, time)| (Reverse(*time), *pid));
+        let longest: Vec<Pid> = times.iter().take(PALETTE.len()).map(|(pid, _)| *pid).collect();
+        let mut own = assign(&longest, |pid| pid.0.unsigned_abs() as usize);
+        own.sort_unstable();
+        TaskColors { own }
+    }
+
+    /// Returns the place of a task's colour in the palette. Tasks that run less have one by their number.
+    pub fn place(&self, pid: Pid) -> usize {
+        match self.own.binary_search_by_key(&pid, |(own, _)| *own) {
+            Ok(found) => self.own[found].1,
+            Err(_) => pid.0.rem_euclid(PALETTE.len() as i32) as usize,
+        }
+    }
+}
+
+/// Returns the colour of text on this ground.
+pub fn ink_on(ground: Color) -> Color {
+    let [r, g, b] = ground.0.map(u32::from);
+    if 2 * r + 5 * g + b > 8 * 0x80 { INK } else { Color::WHITE }
+}
+
+/// Colours of markers and of lines over time. They differ at a glance, also with deuteranopia.
+pub const MARKERS: [Color; 5] = [
+    Color::rgb(0xc0, 0x10, 0x20),
+    Color::rgb(0x10, 0x40, 0xc0),
+    Color::rgb(0x00, 0xa0, 0x70),
+    Color::rgb(0xb0, 0x60, 0xe0),
+    INK,
+];
+
+/// Returns the look of the markers of the kind in this place: neighbours differ in colour and in shape.
+pub fn marker(index: usize) -> (Shape, Color) {
+    (Shape::ALL[index % Shape::ALL.len()], MARKERS[(index + index / Shape::ALL.len()) % MARKERS.len()])
+}
+
 /// Tasks that are not in question.
-pub const OTHER: Color = Color::grey(0x50);
+pub const OTHER: Color = Color::grey(0x60);
 /// Several tasks in one column, none of which has the most.
-pub const MIXED: Color = Color::grey(0xa8);
+pub const MIXED: Color = Color::grey(0xd0);
 /// The ground of the lane of a CPU without any event.
 pub const NO_EVENTS: Color = Color::rgb(0xf4, 0xee, 0xdf);
 /// Time in which a CPU is offline.
@@ -60,6 +133,8 @@ pub const BESIDE_TASKS: [Color; 3] =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use palette::color_difference::Ciede2000;
+    use palette::{FromColor, Lab, LinSrgb};
 
     type V = [f64; 3];
 
@@ -108,6 +183,45 @@ mod tests {
             (0..3).map(|i| (a[i] - b[i]).powi(2)).sum::<f64>().sqrt()
         };
         SIGHTS.iter().map(distance).fold(f64::MAX, f64::min)
+    }
+
+    /// Returns the difference by CIEDE2000 of two colours as a sight has them; from 15 on they differ at a glance.
+    fn difference(a: Color, b: Color, sight: &[V; 3]) -> f64 {
+        let lab = |color: Color| {
+            let [r, g, b] = times(sight, linear(color)).map(|v| v.clamp(0.0, 1.0));
+            Lab::from_color(LinSrgb::new(r, g, b))
+        };
+        lab(a).difference(lab(b))
+    }
+
+    #[test]
+    fn tasks_that_matter_most_differ_with_deuteranopia_too() {
+        for sight in [&SIGHTS[0], &SIGHTS[2]] {
+            for (i, a) in APART.iter().enumerate() {
+                for b in &APART[i + 1..] {
+                    let d = difference(PALETTE[*a], PALETTE[*b], sight);
+                    assert!(d >= 15.0, "{a} and {b}: {d:.1}");
+                }
+                for other in [Color::WHITE, OTHER, MIXED] {
+                    let d = difference(PALETTE[*a], other, sight);
+                    assert!(d >= 13.0, "{a} and {other:?}: {d:.1}");
+                }
+            }
+        }
+        for (i, a) in MARKERS.iter().enumerate() {
+            for b in MARKERS[i + 1..].iter().chain([&Color::WHITE]) {
+                let d = [&SIGHTS[0], &SIGHTS[2]].map(|sight| difference(*a, *b, sight));
+                assert!(d.iter().all(|d| *d >= 15.0), "markers {a:?} and {b:?}: {d:?}");
+            }
+        }
+        let longest = (0..20).map(|n| (Pid(100 + 16 * n), Dur(1_000 - n as u64)));
+        let colors = TaskColors::of_longest(longest);
+        let places: Vec<usize> = (0..20).map(|n| colors.place(Pid(100 + 16 * n))).collect();
+        // Without an assignment all of them would have one colour.
+        assert!(places[..9].iter().all(|place| APART.contains(place)));
+        let own: std::collections::BTreeSet<usize> = places[..16].iter().copied().collect();
+        assert_eq!((own.len(), &places[16..]), (16, &[100 % 16; 4][..]));
+        assert_eq!(TaskColors::default().place(Pid(-1)), 15);
     }
 
     #[test]

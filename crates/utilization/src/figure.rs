@@ -47,7 +47,7 @@ pub fn figure(report: &UtilizationReport, options: &Options, heading: &Heading) 
     let rows = row * lanes as Unit;
     let total = report.all.total().max(1) as f64;
     let note = format!(
-        "Busy {:.2} % of the time. Above: what all CPUs did, stacked; below: how busy each CPU was, light to dark.",
+        "Busy {:.2} % of the CPU time, the base of all percentages. Above: all CPUs, stacked; below: each CPU, idle to busy from light to dark.",
         100.0 * report.all.busy() as f64 / total
     );
     let texts = heading.texts(format!("{}: utilization", heading.trace), note);

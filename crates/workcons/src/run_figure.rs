@@ -41,7 +41,11 @@ pub fn run_figure(
     heading: &Heading,
 ) -> Figure {
     let usual_strip = (120 * PT / report.strips.len().max(1) as Unit).clamp(4 * PT, 22 * PT);
-    let texts = heading.texts(format!("{}: work conservation is {}", heading.trace, headline(report)), note(report));
+    let mut texts =
+        heading.texts(format!("{}: work conservation is {}", heading.trace, headline(report)), note(report));
+    if !looks.is_empty() {
+        texts.notes.push("Percentages of tasks are shares of the busy time in the closer looks.".to_owned());
+    }
     // A page with little room has a shorter legend and fewer looks.
     let pages = (0..=looks.len()).rev().zip([14, 8, 5, 3]).map(|(looks, listed)| {
         let entries = if looks > 0 { legend(listed) } else { Vec::new() };

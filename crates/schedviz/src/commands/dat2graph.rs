@@ -19,6 +19,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use timeline::Sheet;
 use timeline::page::Heading;
+use timeline::palette::TaskColors;
 use tracedat::{CpuReader, Trace, Want};
 
 /// Draw what every core ran at every moment
@@ -173,7 +174,10 @@ fn coloring(args: &Dat2graphArgs, topology: &Topology) -> Result<Coloring> {
 
 /// Finds out what the colours depend on, from the whole trace: a window must not change a colour.
 pub(crate) fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), tracedat::Error> {
-    let Needs { lineage, homes, commands } = coloring.needs();
+    let Needs { lineage, homes, commands, tasks } = coloring.needs();
+    if tasks {
+        coloring.task_colors = TaskColors::of_longest(trace.sampled_tasks());
+    }
     if commands {
         coloring.know(trace.sampled_commands());
     }

@@ -5,6 +5,7 @@ use super::events::{Recorded, options as events_options, recorded};
 use super::workcons::Run;
 use crate::args::{BeginArgs, TraceArgs, repeatable};
 use crate::atomic_file::WholeFolder;
+use crate::commands::dat2graph::learn;
 use crate::document::Document;
 use crate::page_args::PageArgs;
 use crate::session::Session;
@@ -203,11 +204,13 @@ impl<'q> Questions<'q> {
             interval: Dur(round_step(to.since(from).0 / 10)),
             ..fairness::Options::new(from, to)
         };
+        let mut coloring = Coloring::default();
+        learn(&mut coloring, &session.trace, &session.topology).map_err(|e| session.named(e))?;
         Ok(Questions {
             conserve,
             overview: super::running_waiting::plain(session)?,
             waits: latency::Options { cpus: cpus.clone(), zero, topology: topology(), worst: 5, ..Default::default() },
-            drawn: session.lanes(from, to, Coloring::default()),
+            drawn: session.lanes(from, to, coloring),
             shares: cpus.are_all().then_some(shares),
             busy: super::utilization::plain(session),
             moves: session.trace.has(Tracepoint::Migrate),

@@ -14,6 +14,7 @@ use std::ops::RangeInclusive;
 use stepper::tui::App;
 use stepper::{EventKind, Names, Options, Step};
 use timeline::Sheet;
+use timeline::palette::TaskColors;
 use tracedat::{EventFormat, EventStream, Where};
 
 /// Show the run queues of every core at one instant, event by event
@@ -92,6 +93,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         cpus: session.shown.cpus.clone(),
         group_name: session.shown.group_name.clone(),
         total: replay.total(),
+        colors: TaskColors::of_longest(session.trace.sampled_tasks()),
     };
     let diagnostics = replay.diagnostics().clone();
     if args.tui {
