@@ -21,6 +21,7 @@ mod figure;
 mod kinds;
 mod rate;
 mod spans;
+mod value_bars;
 mod values;
 
 pub use balance::{Balance, BalanceReport, Cell, Listed, balance_figure, balance_text};

@@ -1,12 +1,17 @@
 //! Over time: how often events happen, and what values they have.
 
-use crate::figure::{COLORS, Options, WIDTH};
+use crate::figure::{Options, WIDTH};
+use crate::value_bars::Distributions;
 use crate::{COLUMNS, KindReport, Report};
 use draw::{Figure, Item, PT, Paint, Rect, Unit};
-use timeline::page::{Heading, LegendEntry, Page, Swatch};
+use timeline::page::{Heading, LegendEntry, Page, Swatch, time_axis};
+use timeline::palette::MARKERS;
 use timeline::{Axis, Measure, steps};
 
 const HEIGHT: Unit = 240 * PT;
+/// The height of the distributions, and the room between them and the course for its axis and their titles.
+const PANEL: Unit = 90 * PT;
+const GAP: Unit = 46 * PT;
 /// Kinds that get a line.
 const LINES: usize = 5;
 
@@ -22,19 +27,30 @@ pub fn rate_figure(report: &Report, options: &Options, heading: &Heading) -> Fig
         Some(Course { label, columns })
     };
     let courses: Vec<Course> = report.kinds.iter().filter_map(course).collect();
-    draw_courses(report, options, heading, "events per second", &courses)
+    draw_courses(report, options, heading, ("events per second", Measure::Number), &courses, None)
 }
 
-/// The figure of a report that was made with values: their mean in each column, a line for each of
-/// the most frequent kinds that have any.
-pub fn value_figure(report: &Report, options: &Options, heading: &Heading, name: &str) -> Figure {
+/// Returns the figure of a report that was made with values: their mean in each column, a line for each of the most
+/// frequent kinds that have any, and below it the distribution of each. `unit` is that of the values, if it is known.
+pub fn value_figure(report: &Report, options: &Options, heading: &Heading, name: &str, unit: Option<&str>) -> Figure {
+    let measure = if unit == Some("ns") { Measure::Time } else { Measure::Number };
+    let shown = |value: f64| match measure {
+        Measure::Time if value >= 0.0 => sched::Dur(value as u64).human(),
+        _ => value.to_string(),
+    };
     let course = |kind: &KindReport| {
         let values = kind.values.as_ref()?;
-        let label = format!("{} (min {}, median {}, max {})", kind.name, values.min, values.median, values.max);
+        let [min, median, max] = [values.min, values.median, values.max].map(shown);
+        let label = format!("{} (min {min}, median {median}, max {max})", kind.name);
         Some(Course { label, columns: kind.course.clone() })
     };
     let courses: Vec<Course> = report.kinds.iter().filter_map(course).collect();
-    draw_courses(report, options, heading, &format!("{name}, mean of each column"), &courses)
+    let panels = report.kinds.iter().filter_map(|kind| Some((kind.name.as_str(), kind.values.as_ref()?)));
+    let unit = unit.filter(|_| measure == Measure::Number);
+    let titled = unit.map_or_else(|| name.to_owned(), |unit| format!("{name} [{unit}]"));
+    let distributions = Distributions { panels: panels.take(LINES).collect(), measure, title: &titled };
+    let what = format!("{titled}, mean of each column");
+    draw_courses(report, options, heading, (&what, measure), &courses, Some(&distributions))
 }
 
 /// Something over time, by column; nothing where there is none.
@@ -43,7 +59,14 @@ struct Course {
     columns: Vec<Option<f64>>,
 }
 
-fn draw_courses(report: &Report, options: &Options, heading: &Heading, what: &str, courses: &[Course]) -> Figure {
+fn draw_courses(
+    report: &Report,
+    options: &Options,
+    heading: &Heading,
+    (what, measure): (&str, Measure),
+    courses: &[Course],
+    distributions: Option<&Distributions<'_>>,
+) -> Figure {
     let span = report.to_ns.since(report.from_ns).seconds();
     let texts = heading.texts(
         format!("{}: {what}", heading.trace),
@@ -53,27 +76,35 @@ fn draw_courses(report: &Report, options: &Options, heading: &Heading, what: &st
         swatch: Swatch::Area(Paint::Solid(color)),
         label: course.label.clone(),
     };
-    let mut legend: Vec<LegendEntry> = courses.iter().zip(COLORS).map(entry).collect();
+    let mut legend: Vec<LegendEntry> = courses.iter().zip(MARKERS).map(entry).collect();
     if courses.len() > LINES {
         let label = format!("and {} rarer kinds, without a line", courses.len() - LINES);
         legend.push(LegendEntry { swatch: Swatch::Blank, label });
     }
-    let mut page = Page::new(WIDTH, HEIGHT, &texts, &legend);
+    let below = if distributions.is_some() { GAP + PANEL } else { 0 };
+    let mut page = Page::new(WIDTH, HEIGHT + below, &texts, &legend);
+    // Both parts share the height of the page in proportion.
+    let panel = (i64::from(page.height - GAP) * i64::from(PANEL) / i64::from(HEIGHT + PANEL)) as Unit;
+    let floor = page.top + page.height - distributions.map_or(0, |_| GAP + panel);
     let scale = page.scale(report.from_ns, report.to_ns, options.zero);
-    page.time_axis(&scale);
+    time_axis(&mut page.figure, &scale, page.top, floor);
     let (x, width) = (scale.x, scale.width);
-    let plot = Rect { x, y: page.top + 6 * PT, w: width, h: page.height - 6 * PT };
+    let plot = Rect { x, y: page.top + 6 * PT, w: width, h: floor - page.top - 6 * PT };
     let shown = || courses.iter().take(LINES).flat_map(|c| &c.columns).flatten().copied();
     let (least, most) = (shown().fold(0.0, f64::min), shown().fold(0.0, f64::max));
-    let axis = Axis::linear(least, most, Measure::Number, what);
+    let axis = Axis::linear(least, most, measure, what);
     axis.draw_left(&mut page.figure, plot);
     let y = |value: f64| axis.at(value, plot.y + plot.h, -plot.h);
     let edge = |column: usize| x + (i64::from(width) * column as i64 / COLUMNS as i64) as Unit;
     let edges: Vec<Unit> = (0..=COLUMNS).map(edge).collect();
     // The most frequent in front.
-    for (course, color) in courses.iter().zip(COLORS).rev() {
+    for (course, color) in courses.iter().zip(MARKERS).rev() {
         let heights: Vec<Option<Unit>> = course.columns.iter().map(|value| value.map(y)).collect();
         page.figure.push(Item::Lines { stroke: color, width: 70, dash: 0, lines: steps(&heights, &edges) });
+    }
+    if let Some(distributions) = distributions {
+        let area = Rect { x, y: floor + GAP, w: width, h: panel };
+        distributions.draw(&mut page.figure, area);
     }
     page.finish()
 }

@@ -45,6 +45,47 @@ pub struct Summary {
     pub bar_width: f64,
     /// The number of values of the sample in each of at most ten bars, up to the greatest value.
     pub histogram: Vec<u64>,
+    /// The bars of text and figure.
+    #[serde(skip)]
+    pub(crate) bars: Bars,
+}
+
+/// The bars of a histogram.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Bars {
+    /// Whether the bars begin at 1, 2 and 5 times the powers of ten.
+    pub(crate) log: bool,
+    /// Each bar's least value, the value at which the next one begins, and the number of values.
+    pub(crate) bars: Vec<(f64, f64, u64)>,
+}
+
+impl Bars {
+    /// Returns the bars of sorted values. They are logarithmic where the values span two powers of ten or more and
+    /// most of them lie in the lowest tenth, so that equally wide bars would be one bar.
+    fn of(sorted: &[f64], median: f64, equal: Vec<(f64, f64, u64)>) -> Bars {
+        let (Some(least), Some(most)) = (sorted.iter().copied().find(|v| *v > 0.0), sorted.last().copied()) else {
+            return Bars { log: false, bars: equal };
+        };
+        if sorted.first().is_some_and(|v| *v < 0.0) || most / least < 100.0 || median * 10.0 > most {
+            return Bars { log: false, bars: equal };
+        }
+        let (first, last) = (least.log10().floor() as i32, most.log10().floor() as i32);
+        let factors: &[f64] = if last - first < 9 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        // A negative power of ten is not exact; its inverse is.
+        let power = |e: i32| if e < 0 { 1.0 / 10f64.powi(-e) } else { 10f64.powi(e) };
+        let edges = (first..=last + 1).flat_map(|e| factors.iter().map(move |factor| factor * power(e)));
+        let mut edges: Vec<f64> = edges.collect();
+        let begin = edges.iter().rposition(|edge| *edge <= least).unwrap_or(0);
+        let end = edges.iter().position(|edge| *edge > most).unwrap_or(edges.len() - 1);
+        edges.truncate(end + 1);
+        edges.drain(..begin);
+        if sorted.first() == Some(&0.0) {
+            edges.insert(0, 0.0);
+        }
+        let below = |edge: f64| sorted.partition_point(|v| *v < edge) as u64;
+        let bars = edges.windows(2).map(|w| (w[0], w[1], below(w[1]) - below(w[0]))).collect();
+        Bars { log: true, bars }
+    }
 }
 
 impl Values {
@@ -89,10 +130,14 @@ impl Values {
             let bar = if bar_width > 0.0 { ((value - self.least) / bar_width) as usize } else { 0 };
             histogram[bar.min(bars - 1)] += 1;
         }
+        let median = self.kept[(n - 1) / 2].midpoint(self.kept[n / 2]);
+        let edge = |bar: usize| self.least + bar_width * bar as f64;
+        let equal = histogram.iter().enumerate().map(|(bar, n)| (edge(bar), edge(bar + 1), *n)).collect();
         Some(Summary {
+            bars: Bars::of(&self.kept, median, equal),
             count: self.count,
             min: self.least,
-            median: self.kept[(n - 1) / 2].midpoint(self.kept[n / 2]),
+            median,
             mean: self.sum / self.count as f64,
             max: self.most,
             sample_every: 1 << self.thinned,
@@ -116,11 +161,12 @@ impl Summary {
             "{:indent$}{} values: min {}, median {}, mean {:.3}, max {}{sampled}",
             "", self.count, self.min, self.median, self.mean, self.max
         );
-        let most = self.histogram.iter().max().copied().unwrap_or(0).max(1);
-        if self.histogram.len() > 1 {
-            for (i, n) in self.histogram.iter().enumerate() {
+        let Bars { log, bars } = &self.bars;
+        let most = bars.iter().map(|(_, _, n)| *n).max().unwrap_or(0).max(1);
+        if bars.len() > 1 {
+            for (i, (from, _, n)) in bars.iter().enumerate() {
                 let bar = "#".repeat((n * 40).div_ceil(most) as usize);
-                let from = self.bar_label(i);
+                let from = if *log { format!("from {from}") } else { self.bar_label(i) };
                 let _ = writeln!(out, "{:indent$}{from:>14} {n:>8} {bar}", "");
             }
         }
@@ -161,6 +207,38 @@ mod tests {
         assert_eq!(s.sample_every, 8);
         assert!(s.text(0).contains("(median and bars of every 8th value)"), "{}", s.text(0));
         assert_eq!(Values::default().finish(), None);
+    }
+
+    #[test]
+    fn wide_ranges_have_logarithmic_bars() {
+        let summary = |values: &[f64]| {
+            let mut all = Values::default();
+            values.iter().for_each(|value| all.add(*value));
+            all.finish().expect("some")
+        };
+        let wide = summary(&[0.0, 3.0, 5.0, 7.0, 20.0, 999.0]);
+        let expected = [
+            (0.0, 2.0, 1),
+            (2.0, 5.0, 1),
+            (5.0, 10.0, 2),
+            (10.0, 20.0, 0),
+            (20.0, 50.0, 1),
+            (50.0, 100.0, 0),
+            (100.0, 200.0, 0),
+            (200.0, 500.0, 0),
+            (500.0, 1000.0, 1),
+        ];
+        assert_eq!(wide.bars, Bars { log: true, bars: expected.to_vec() });
+        assert!(wide.text(0).contains("      from 500        1 "), "{}", wide.text(0));
+        // The document keeps its ten bars.
+        assert_eq!((wide.bar_width, wide.histogram.len()), (100.0, 10));
+        for even in [&[0.0, 500.0, 999.0][..], &[-5.0, 3.0, 1000.0], &[0.0, 0.0], &[1.0, 5.0, 80.0]] {
+            let summary = summary(even);
+            let counts: Vec<u64> = summary.bars.bars.iter().map(|bar| bar.2).collect();
+            assert!(!summary.bars.log && counts == summary.histogram, "{even:?}");
+        }
+        let small = summary(&[0.001, 0.002, 0.004, 2.0]);
+        assert_eq!(small.bars.bars[..3], [(0.001, 0.002, 1), (0.002, 0.005, 2), (0.005, 0.01, 0)]);
     }
 
     #[test]

@@ -3,10 +3,11 @@
 pub(crate) mod balance;
 mod details;
 mod funnel;
+pub(crate) mod list;
 mod listing;
 
 use crate::args::{TaskArgs, TraceArgs};
-use crate::commands::dat2graph::read_lanes;
+use crate::commands::dat2graph::{learn, read_lanes};
 use crate::csv::quoted;
 use crate::document::Document;
 use crate::heading::Loss;
@@ -20,6 +21,7 @@ use details::{Pattern, Value};
 use draw::{Figure, Unit};
 use events::{Edge, Gather, Spans};
 use funnel::Funnel;
+use list::ListArgs;
 use sched::names::NameHistory;
 use sched::{Comm, Diagnostics, Dur, Pid, TaskFilter, Tracepoint};
 use std::borrow::Cow;
@@ -46,13 +48,10 @@ pub(crate) struct EventsArgs {
     /// Only these events: SYSTEM:NAME, with * for any part; several with commas
     #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',')]
     events: Vec<String>,
-    /// The events as text, one a line, as trace-cmd report has them: each task by its last name. (--tasks
-    /// goes by the name at the time)
-    #[arg(long, conflicts_with_all = ["by", "match", "value"])]
+    /// The command `list`, as it was once spelt
+    #[arg(long, hide = true, conflicts_with_all = ["by", "match", "value"])]
     list: bool,
-    /// In lists, a column with the state of the CPU: interrupts off (d), reschedule pending (N), hard or soft interrupt
-    /// (h, s, H), depth of disabled preemption and migration; auto: where the recording was made by a trace-cmd that
-    /// shows it, 3.3 or later
+    /// With --near, print a column with the state of the CPU, as schedviz list does
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
           default_value = "auto", default_missing_value = "always")]
     latency_format: FlagsColumn,
@@ -65,7 +64,7 @@ pub(crate) struct EventsArgs {
     /// Summarise this value, a field or FIELD=NUMBER in a text, and draw it over time
     #[arg(long, value_name = "FIELD")]
     value: Option<String>,
-    /// List what happened on the same core around each event: within so many milliseconds, or within 50us
+    /// List what happened on the same core around each event: within this number of milliseconds, or within 50us
     #[arg(long, value_name = "MS", value_parser = near, conflicts_with_all = ["by", "match", "value"])]
     near: Option<Dur>,
     /// Draw events per second over time
@@ -100,10 +99,12 @@ const GIVES: Gives = Gives::figure_of("events").and_text().and_table();
 
 const EXAMPLES: &str = "\
 Examples:
-  schedviz events trace.dat                                 probes and printed texts over what ran, as trace.events.pdf
-  schedviz events trace.dat --list --min 1.2 --max 1.21     every event in that time, as text
-  schedviz events trace.dat --events sched:sched_move_numa --near 1   and what happened around each
-  schedviz events trace.dat --events 'lb:*' --cpus 40       the balancer's probes on one core
+  schedviz events trace.dat                   probes and printed texts, as
+                                              trace.events.pdf
+  schedviz events trace.dat --events 'lb:*' --cpus 40
+                                              the balancer's probes on one core
+  schedviz events trace.dat --events sched:sched_move_numa --near 1
+                                              and what happened around each
   schedviz events trace.dat --events lb:load_balance --by moved
   schedviz events trace.dat --events sched:sched_stat_runtime --value runtime";
 
@@ -151,8 +152,7 @@ impl Choice {
             bail!("--by: none of these events has a field {by}");
         }
         Ok(Choice {
-            // A list is of everything unless said otherwise.
-            all: args.list && args.events.is_empty(),
+            all: false,
             names: names(&formats),
             rows: Rows::new(&session.shown.cpus),
             tasks: args.tasks.filter()?,
@@ -160,6 +160,18 @@ impl Choice {
             by: args.by.clone(),
             pattern,
             value,
+        })
+    }
+
+    /// The records of a list: those of the events that match patterns, or without any pattern all.
+    pub(super) fn listed(session: &Session, events: &[String], tasks: &TaskArgs) -> Result<Choice> {
+        let all = || Ok(session.trace.formats().iter().collect());
+        let formats = if events.is_empty() { all() } else { patterns::formats(&session.trace, events) }?;
+        Ok(Choice {
+            all: events.is_empty(),
+            tasks: tasks.filter()?,
+            called: tasks.is_by_name().then(|| session.names()).transpose()?,
+            ..Choice::plain(session, &formats)
         })
     }
 
@@ -209,6 +221,11 @@ impl Choice {
         self.value.as_ref()?.found(record)
     }
 
+    /// The unit of the value asked for, if it is known.
+    fn unit(&self) -> Option<&str> {
+        self.value.as_ref()?.unit()
+    }
+
     /// Refuses, once all events were looked at, to show none of the values that were asked for.
     fn has_values(&self, events: u64) -> Result<()> {
         self.value.as_ref().map_or(Ok(()), |value| value.was_of_use(events))
@@ -244,9 +261,6 @@ fn near(text: &str) -> Result<Dur, String> {
 fn formats<'s>(args: &EventsArgs, session: &'s Session) -> Result<Vec<&'s EventFormat>> {
     if !args.events.is_empty() {
         return patterns::formats(&session.trace, &args.events);
-    }
-    if args.list {
-        return Ok(session.trace.formats().iter().collect());
     }
     let all = occurring(session);
     let special: Vec<&EventFormat> = all.iter().copied().filter(is_special).collect();
@@ -292,15 +306,18 @@ pub(crate) fn recorded(session: &Session) -> Option<Recorded> {
 
 /// Counts or lists, draws and writes.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
+    if args.list {
+        return list_as_once_spelt(args);
+    }
     let announced = args.output.announced();
-    let lines = if args.list || args.near.is_some() {
+    let lines = if args.near.is_some() {
         Some(args.output.lines()?)
     } else {
         args.output.check(GIVES)?;
         None
     };
     args.tasks.without_forked("events")?;
-    let session = if args.list { args.trace.open_listed()? } else { args.trace.open_any()? };
+    let session = args.trace.open_any()?;
     args.tasks.check(&session)?;
     if args.balance {
         session.needs_switches()?;
@@ -311,11 +328,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         return balance::run(&balance::Choice { tasks, output, in_color: *in_color, command: "balance" }, &session);
     }
     let choice = Choice::of(args, &session)?;
-    if let Some(lines) = lines {
-        match args.near {
-            Some(near) => listing::near(&session, &choice, near, args.latency_format, lines)?,
-            None => listing::list(&session, &choice, args.latency_format, lines)?,
-        }
+    if let (Some(near), Some(lines)) = (args.near, lines) {
+        listing::near(&session, &choice, near, args.latency_format, lines)?;
         if let (Some(announced), false) = (announced, session.read.quiet) {
             eprintln!("schedviz: {announced}");
         }
@@ -331,7 +345,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
             (!args.rate && args.value.is_none()).then(|| Coloring { pale: !args.in_color, ..Coloring::default() });
         over_lanes(ground, &session, &found, sheet, |heading, background| {
             if let Some(value) = &args.value {
-                events::value_figure(&report, &options, heading, value)
+                events::value_figure(&report, &options, heading, value, choice.unit())
             } else if args.rate {
                 events::rate_figure(&report, &options, heading)
             } else {
@@ -341,6 +355,20 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     };
     let forms = Forms::told(|| events::text(&report), figure).and_drawn().with_csv(|out| table(&session, &choice, out));
     Document::of(&session, &report, &found).give("events", &session, &args.output, forms)
+}
+
+/// Lists the events, and names the command that does so.
+fn list_as_once_spelt(args: &EventsArgs) -> Result<()> {
+    if !args.trace.read.quiet {
+        eprintln!("schedviz: events --list is now the command list");
+    }
+    list::run(&ListArgs {
+        trace: args.trace.clone(),
+        events: args.events.clone(),
+        latency_format: args.latency_format,
+        tasks: args.tasks.clone(),
+        output: args.output.clone(),
+    })
 }
 
 /// Counts the chosen records of the window, and finds their spans; `look` sees every record.
@@ -499,10 +527,11 @@ fn over_lanes(
     sheet: &Sheet,
     figure: impl FnOnce(&timeline::page::Heading, Option<&timeline::page::DrawLanes<'_>>) -> Figure,
 ) -> Result<Vec<Figure>> {
-    let Some(coloring) = ground else {
+    let Some(mut coloring) = ground else {
         return Ok(vec![figure(&session.general_heading(diagnostics).on(sheet), None)]);
     };
     let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
+    learn(&mut coloring, &session.trace, &session.topology).map_err(|e| session.named(e))?;
     let lanes_options = session.lanes(session.from, session.to, coloring);
     let lanes: Vec<Lane> = if session.trace.has(Tracepoint::Switch) {
         read_lanes(&session.trace, &reader, &lanes_options, &[]).0

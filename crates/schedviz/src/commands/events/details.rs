@@ -50,6 +50,8 @@ pub(super) struct Value {
     /// The events, by their numbers, whose text can have it. Printing those that cannot takes most of the time,
     /// and what looks like it in the name of a task is no value.
     says: HashSet<u16>,
+    /// Its unit, where the formats of the events give one.
+    unit: Option<String>,
     /// Some event has it.
     any: AtomicBool,
 }
@@ -60,9 +62,14 @@ impl Value {
         // The texts of the kernel's own system are those of trace_printk and trace_marker.
         let says = |f: &&&EventFormat| f.system == "ftrace" || behind(&f.print_fmt, name).next().is_some();
         let says = formats.iter().filter(says).map(|format| format.id).collect();
-        let value = Value { name: name.to_owned(), says, any: AtomicBool::new(false) };
+        let value = Value { name: name.to_owned(), says, unit: unit(name, formats), any: AtomicBool::new(false) };
         let has_field = |format: &&EventFormat| format.field(name).is_some();
         if value.says.is_empty() && !formats.iter().any(has_field) { Err(value.nowhere()) } else { Ok(value) }
+    }
+
+    /// Returns the unit of the value, if it is known.
+    pub(super) fn unit(&self) -> Option<&str> {
+        self.unit.as_deref()
     }
 
     /// Its value in an event.
@@ -89,6 +96,20 @@ impl Value {
     }
 }
 
+/// Returns the unit of a value where the formats that print it give one, and all the same: `delay=%Lu [ns]`.
+fn unit(name: &str, formats: &[&EventFormat]) -> Option<String> {
+    let mut units = formats.iter().filter_map(|format| behind(&format.print_fmt, name).next().map(unit_behind));
+    let first = units.next()??;
+    units.all(|unit| unit == Some(first)).then(|| first.to_owned())
+}
+
+/// Returns the unit in brackets behind a conversion of printf.
+fn unit_behind(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix('%')?.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+    let unit = rest.trim_start_matches(' ').strip_prefix('[')?.split(']').next()?;
+    (!unit.is_empty() && unit.len() <= 8 && unit.chars().all(char::is_alphanumeric)).then_some(unit)
+}
+
 /// The number behind `name=` in a text.
 fn number_in(text: &str, name: &str) -> Option<f64> {
     behind(text, name).find_map(|rest| {
@@ -107,7 +128,7 @@ fn behind<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = &'t str> {
 
 #[cfg(test)]
 mod tests {
-    use super::number_in;
+    use super::{number_in, unit_behind};
 
     #[test]
     fn numbers_behind_names() {
@@ -115,5 +136,7 @@ mod tests {
         assert_eq!(number_in("load=-1.5e", "load"), Some(-1.5));
         assert_eq!(number_in("load=", "load"), None);
         assert_eq!(number_in("prio 97", "prio"), None);
+        assert_eq!((unit_behind("%Lu [ns]\", REC->x"), unit_behind("%d prio=[x]")), (Some("ns"), None));
+        assert_eq!((unit_behind("%[ns]"), unit_behind("%lu []"), unit_behind("")), (Some("ns"), None, None));
     }
 }
