@@ -195,6 +195,11 @@ impl Axis {
     }
 }
 
+/// Returns a round length of time with its unit.
+pub(crate) fn time_label(ns: f64) -> String {
+    Axis::log(1.0, 10.0, Measure::Time, "").label(ns, ns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,12 +1,16 @@
 //! Distributions of lengths of time, over a logarithmic scale.
 
+mod cumulative;
+
 use crate::axis::{Axis, Measure};
-use crate::page::{Page, Texts};
+use crate::page::{LegendEntry, Page, Swatch, Texts};
 use crate::palette::{FAINT, INK, PALETTE};
 use crate::scale::LETTER;
 use draw::{Anchor, Figure, Item, Line, PT, Paint, Point, Rect, Unit, text};
 use sched::lengths::human;
 use sched::{Dur, Lengths};
+
+use cumulative::{color, draw_curves};
 
 /// A histogram.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +33,13 @@ const TITLE: Unit = 12 * PT;
 /// The size of the letters of a panel's name.
 const NAME: Unit = 8 * PT;
 
+/// Returns the least length in a part of an octave, in nanoseconds. Within an octave the parts are equally wide in time, so
+/// a little uneven on a logarithmic scale.
+pub(crate) fn length_of(part: u32, per_octave: u32) -> f64 {
+    let (octave, rest) = (part / per_octave, part % per_octave);
+    2f64.powi(octave as i32) * (1.0 + f64::from(rest) / f64::from(per_octave))
+}
+
 /// The octaves that are shown: all that occur in any.
 fn octaves(panels: &[Histogram<'_>]) -> (u32, u32) {
     let parts = panels.iter().flat_map(|p| p.lengths.parts(1));
@@ -36,13 +47,20 @@ fn octaves(panels: &[Histogram<'_>]) -> (u32, u32) {
     if low > high { (0, 1) } else { (low, high + 1) }
 }
 
-/// Returns a page of histograms over one scale, one under the other.
+/// Returns a page of histograms over one scale, one under the other, and below them the cumulative curves of all.
 pub fn histograms(panels: &[Histogram<'_>], texts: &Texts) -> Figure {
+    let measured: Vec<Histogram<'_>> = panels.iter().filter(|panel| panel.lengths.count() > 0).copied().collect();
+    let count = panels.len().max(1) + usize::from(!measured.is_empty());
+    let legend: Vec<LegendEntry> = measured
+        .iter()
+        .enumerate()
+        .map(|(nth, panel)| LegendEntry { swatch: Swatch::Line(color(nth)), label: panel.name.trim().to_owned() })
+        .collect();
     let arrangements = [(1, GAP), (1, CLOSE), (2, CLOSE), (3, CLOSE)];
     let pages = arrangements.map(|(columns, gap)| {
-        let rows = panels.len().max(1).div_ceil(columns as usize) as Unit;
+        let rows = count.div_ceil(columns as usize) as Unit;
         let height = |panel: Unit| rows * (panel + gap) - gap + TITLE;
-        let page = Page::with_least(WIDTH, height(PANEL), height(PANEL / 4), texts, &[]);
+        let page = Page::with_least(WIDTH, height(PANEL), height(PANEL / 4), texts, &legend);
         let panel = (page.height - TITLE + gap) / rows - gap;
         (page, (columns, rows, panel, gap))
     });
@@ -54,13 +72,20 @@ pub fn histograms(panels: &[Histogram<'_>], texts: &Texts) -> Figure {
     let power = |octave: u32| 2f64.powi(octave as i32);
     let lengths = Axis::log(power(low), power(high), Measure::Time, "");
     let pitch = (page.width() + Page::LEFT) / columns;
-    for (i, histogram) in (0..).zip(panels) {
+    let plot_of = |i: Unit| {
         let (column, row) = (i / rows, i % rows);
         let y = page.top + TITLE + row * (panel + gap);
-        let plot = Rect { x: Page::LEFT + column * pitch, y, w: pitch - Page::LEFT, h: panel };
+        (Rect { x: Page::LEFT + column * pitch, y, w: pitch - Page::LEFT, h: panel }, row)
+    };
+    let plots: Vec<(Rect, Unit)> = (0..count as Unit).map(plot_of).collect();
+    for (histogram, (plot, row)) in panels.iter().zip(&plots) {
+        let (plot, row) = (*plot, *row);
         // Panels that stand close have the labels of the lowest one.
-        let is_lowest = row + 1 == rows || i as usize + 1 == panels.len();
+        let is_lowest = row + 1 == rows;
         draw_panel(&mut page.figure, histogram, plot, &lengths, gap == GAP || is_lowest);
+    }
+    if let Some((plot, _)) = plots.last().filter(|_| !measured.is_empty()) {
+        draw_curves(&mut page.figure, *plot, &measured, power(low), power(high));
     }
     page.finish()
 }
@@ -72,11 +97,7 @@ fn draw_panel(figure: &mut Figure, panel: &Histogram<'_>, plot: Rect, lengths: &
     let s = panel.lengths.summary();
     let percent = |n: u64| 100.0 * n as f64 / s.count.max(1) as f64;
     let shares = Axis::linear(0.0, percent(most), Measure::Percent, "share of all");
-    // Within an octave the parts are equally wide in time, so a little uneven on this scale.
-    let at = |part: u32| {
-        let (octave, rest) = (part / PER_OCTAVE, part % PER_OCTAVE);
-        lengths.at(2f64.powi(octave as i32) * (1.0 + f64::from(rest) / f64::from(PER_OCTAVE)), plot.x, plot.w)
-    };
+    let at = |part: u32| lengths.at(length_of(part, PER_OCTAVE), plot.x, plot.w);
     let bar = |(part, n): &(u32, u64)| {
         // A bar that is not empty is visible.
         let h = (floor - shares.at(percent(*n), floor, -plot.h)).max(PT / 2);
