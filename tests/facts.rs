@@ -135,7 +135,7 @@ fn info_without_scheduler_events_names_no_run_queue() {
     let can = text.split_once("What can be done with it:\n").expect("a list").1;
     assert_eq!(
         can,
-        "  all commands but events: impossible: there are no scheduler events (sched:sched_switch was not recorded)\n"
+        "  all commands but events: impossible: there are no scheduler events\n    (sched:sched_switch was not recorded)\n"
     );
 }
 

@@ -1,6 +1,6 @@
 //! Where woken tasks are placed: by wakings alone, from an unknown CPU, and in windows.
 
-use crate::support::{Ran, events, fixture, recordings, schedviz, scratch};
+use crate::support::{Ran, events, fixture, recordings, schedviz, scratch, unwrapped};
 use sched::diag::Severity;
 use sched::{Cpu, Kind, Pass, Pid, StateClass};
 use serde_json::Value;
@@ -73,7 +73,7 @@ fn wakings_alone_show_the_wakeup_latency() {
 fn what_a_missing_wakeup_costs_is_reported() {
     let folder = scratch("placement-cost");
     let cut = without_wakeups(&folder);
-    let text = schedviz(&["info", cut.to_str().expect("a path")]).success().text();
+    let text = unwrapped(&schedviz(&["info", cut.to_str().expect("a path")]).success().text());
     let expected = "run queues: approximate: tasks count as queued from sched_waking on, before they are";
     assert!(text.contains(expected), "{text}");
     let report = run("latency", &cut, &["--format", "txt"]).success().text();

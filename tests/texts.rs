@@ -148,3 +148,124 @@ fn run(folder: &Path, command: &str) {
     let output = Command::new("sh").args(["-c", &line]).current_dir(folder).output().expect("a shell");
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// The columns of a terminal.
+const TERMINAL: usize = 80;
+
+/// Runs the program in a terminal of this width, or in none.
+fn in_terminal(columns: Option<usize>, arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+    command.args(arguments).current_dir(root().join("tests/fixtures")).env_remove("COLUMNS");
+    if let Some(columns) = columns {
+        command.env("COLUMNS", columns.to_string());
+    }
+    let output = command.output().expect("the program runs");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn texts_fit_a_terminal() {
+    let of_a_trace: [&[&str]; 4] =
+        [&["info"], &["stepper", "--text", "--steps", "3"], &["events", "--format", "txt", "-o", "-"], &["why"]];
+    for trace in FIXTURES {
+        for command in of_a_trace {
+            let text = in_terminal(None, &[command, &["-q", trace]].concat());
+            assert_eq!(wide(&text, TERMINAL), [""; 0], "{command:?} of {trace}");
+        }
+    }
+    let others: [&[&str]; 4] = [
+        &["schedstat", "eas.before", "eas.after", "--per-cpu"],
+        &["compare", "--base", "hackbench.dat", "--new", "hackbench-v6.dat"],
+        &["events", "--balance", "hackbench.dat", "--topology", "hackbench.cpus.txt", "-o", "-", "--format", "txt"],
+        &[
+            "events",
+            "--events",
+            "sched:sched_stat_runtime",
+            "--value",
+            "runtime",
+            "hackbench-7.2.dat",
+            "-o",
+            "-",
+            "--format",
+            "txt",
+        ],
+    ];
+    for command in others {
+        assert_eq!(wide(&in_terminal(None, command), TERMINAL), [""; 0], "{command:?}");
+    }
+}
+
+/// The names of the commands in the help.
+fn commands() -> Vec<String> {
+    let help = in_terminal(None, &["--help"]);
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).filter(|name| name != "help").collect()
+}
+
+#[test]
+fn every_help_fits_a_terminal_and_keeps_the_lines_of_its_examples() {
+    let commands = commands();
+    assert!(["info", "list", "manual"].iter().all(|name| commands.iter().any(|c| c == name)), "{commands:?}");
+    for command in commands.iter().map(String::as_str).chain([""]) {
+        for how in ["-h", "--help"] {
+            let arguments: Vec<&str> = [command, how].into_iter().filter(|word| !word.is_empty()).collect();
+            let narrow = in_terminal(Some(TERMINAL), &arguments);
+            assert_eq!(wide(&narrow, TERMINAL), [""; 0], "{arguments:?}");
+            // A wider terminal changes no line.
+            assert_eq!(in_terminal(Some(200), &arguments), narrow, "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn man_pages_have_the_lines_of_the_examples() {
+    let folder = scratch("pages");
+    in_terminal(None, &["manual", folder.to_str().expect("a path")]);
+    let mut pages: Vec<String> = std::fs::read_dir(&folder)
+        .expect("a folder")
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_string_lossy().strip_suffix(".1").map(str::to_owned))
+        .collect();
+    let mut expected: Vec<String> = commands().iter().map(|name| format!("schedviz-{name}")).collect();
+    expected.push("schedviz".into());
+    pages.sort();
+    expected.sort();
+    assert_eq!(pages, expected, "a page for each command, and none for help");
+    for (command, title, section) in [
+        ("dat2graph", "Examples:", "\n.SH EXAMPLES\n"),
+        ("workcons", "Examples:", "\n.SH EXAMPLES\n"),
+        ("", "First steps:", "\n.SH \"FIRST STEPS\"\n"),
+    ] {
+        let page = if command.is_empty() { "schedviz".to_owned() } else { format!("schedviz-{command}") };
+        let page = std::fs::read_to_string(folder.join(format!("{page}.1"))).expect("a page");
+        let (_, lines) = page.split_once("\n.nf\n").expect("lines that are not filled");
+        let (lines, _) = lines.split_once("\n.fi").expect("their end");
+        let lines = lines.replace("\\-", "-").replace("\\*(Aq", "'").replace("\\\\", "\\");
+        let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+        let help = in_terminal(None, &arguments);
+        let (_, examples) = help.split_once(title).expect("examples");
+        assert_eq!(lines.trim(), examples.trim(), "{command}");
+        assert!(page.contains(section), "{command}");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn the_command_list_lists_as_events_did() {
+    let run = |arguments: &[&str]| schedviz_in(&root().join("tests/fixtures"), arguments).success();
+    let choice = ["hackbench.dat", "--min", "0.2", "--max", "0.3", "--events", "sched:sched_wakeup,sched:sched_switch"];
+    let new = run(&[&["list"], &choice[..]].concat());
+    let old = run(&[&["events", "--list"], &choice[..]].concat());
+    assert!(new.stdout == old.stdout && new.stdout.len() > 1000);
+    assert!(!new.stderr.contains("list") && old.stderr.contains("events --list is now the command list"));
+    assert!(run(&[&["events", "--list", "-q"], &choice[..]].concat()).stderr.is_empty());
+    // The events of the window, counted by another command.
+    let counted = run(&[&["events", "--json", "-q"], &choice[..]].concat()).text();
+    let counted: Value = serde_json::from_str(&counted).expect("JSON");
+    let lines = new.stdout.iter().filter(|byte| **byte == b'\n').count() as u64;
+    assert!(lines > 100 && counted["total"] == lines, "{lines} lines: {}", counted["total"]);
+    let refused = schedviz_in(&root(), &["list", "tests/fixtures/hackbench.dat", "-o", "list.pdf"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains(".txt"), "{}", refused.stderr);
+}

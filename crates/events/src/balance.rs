@@ -13,6 +13,7 @@ use sched::{
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
+use timeline::text::{paragraph, short};
 use timeline::{LaneLayout, TimeScale};
 
 /// Maximum number of arrows on a page. Rare causes get theirs first.
@@ -273,40 +274,48 @@ fn arrowed(causes: &[Cell]) -> Vec<Cause> {
     by_count.into_iter().take_while(fits).map(|cell| cell.cause).collect()
 }
 
-/// The table for people.
+/// The tables for people.
 pub fn balance_text(report: &BalanceReport) -> String {
     let mut out = String::new();
-    let distances = report.causes.iter().any(|c| c.by_distance.is_some());
     // Writing to a string cannot fail.
-    let _ = write!(out, "{:28} {:>8} {:>7} {:>8}", "cause of the migration", "count", "share", "queued");
-    if distances {
-        let _ = write!(out, " {:>8} {:>8} {:>8} {:>8}", "core", "LLC", "node", "machine");
-    }
-    let _ = writeln!(out, " {:>22}", "until it ran: median");
+    let _ = writeln!(
+        out,
+        "{:30} {:>8} {:>7} {:>8} {:>8} {:>8}",
+        "cause of the migration", "count", "share", "queued", "median", "max"
+    );
     for c in &report.causes {
         let percent = 100.0 * c.count as f64 / (report.total as f64).max(1.0);
-        let _ = write!(out, "{:28} {:>8} {percent:>6.1}% {:>8}", c.cause.name(), c.count, c.queued);
-        if distances {
-            for count in c.by_distance.unwrap_or_default() {
-                let _ = write!(out, " {:>8}", count.map_or("-".into(), |n| n.to_string()));
-            }
-        }
-        let until_it_ran = match (c.first_run_median_ns, c.first_run_max_ns) {
-            (Some(median), Some(max)) => format!("{} (max {})", median.human(), max.human()),
-            _ => "none ran".to_owned(),
-        };
-        let _ = writeln!(out, " {until_it_ran:>22}");
+        let (median, max) = (short(c.first_run_median_ns), short(c.first_run_max_ns));
+        let _ =
+            writeln!(out, "{:30} {:>8} {percent:>6.1}% {:>8} {median:>8} {max:>8}", c.cause.name(), c.count, c.queued);
     }
-    let _ = writeln!(out, "{:28} {:>8}", "all", report.total);
+    let _ = writeln!(out, "{:30} {:>8}", "all", report.total);
+    out.push_str("  (median, max: the time from the migration until the task ran)\n");
+    by_distance(&mut out, report);
     let tasks: u32 = report.herds.iter().map(|h| h.tasks).sum();
-    let _ = match report.herds.len() {
-        0 => writeln!(out, "\nno herd: nowhere did four queued tasks leave one CPU for one other within a millisecond"),
-        n => writeln!(
-            out,
-            "\nherds: {n}, of {tasks} tasks together: each time at least four queued tasks left one CPU for one other within a millisecond"
-        ),
-    };
+    let herd = "four queued tasks or more that left one CPU for one other within a millisecond";
+    out.push('\n');
+    match report.herds.len() {
+        0 => paragraph(&mut out, 0, 2, &format!("no herd ({herd})")),
+        n => paragraph(&mut out, 0, 2, &format!("herds: {n}, of {tasks} tasks together ({herd})")),
+    }
     out
+}
+
+/// The distances of the migrations, where the topology has any.
+fn by_distance(out: &mut String, report: &BalanceReport) {
+    if report.causes.iter().all(|c| c.by_distance.is_none()) {
+        return;
+    }
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n{:30} {:>8} {:>8} {:>8} {:>8}", "migrations within", "a core", "an LLC", "a node", "more");
+    for c in &report.causes {
+        let _ = write!(out, "{:30}", c.cause.name());
+        for count in c.by_distance.unwrap_or_default() {
+            let _ = write!(out, " {:>8}", count.map_or("-".into(), |n| n.to_string()));
+        }
+        out.push('\n');
+    }
 }
 
 /// The colour of a cause. Wakeup placements are many, and pale.

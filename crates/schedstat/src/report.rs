@@ -85,13 +85,13 @@ pub fn table(rows: &[Row]) -> String {
 /// Returns the table of the load balancer's counters, with a line for each domain and kind of idleness.
 pub fn domains_text(domains: &[DomainDelta]) -> String {
     let mut out = format!(
-        "{:10} {:8} {:>9} {:>9} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8}\n",
-        "domain", "while", "attempts", "balanced", "failed", "succeeded", "pulled", "hot", "nobusyq", "nobusyg"
+        "{:6} {:7} {:>8} {:>8} {:>7} {:>7} {:>7} {:>6} {:>7} {:>7}\n",
+        "domain", "while", "attempts", "balanced", "failed", "success", "pulled", "hot", "nobusyq", "nobusyg"
     );
     for d in domains {
         let _ = writeln!(
             out,
-            "{:10} {:8} {:>9} {:>9} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8}",
+            "{:6} {:7} {:>8} {:>8} {:>7} {:>7} {:>7} {:>6} {:>7} {:>7}",
             d.domain,
             d.idleness,
             d.count,

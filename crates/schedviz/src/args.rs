@@ -459,10 +459,10 @@ impl DetailArgs {
     }
 }
 
-/// The width of the terminal; a hundred columns where there is none.
+/// The width of the terminal; 80 columns where there is none.
 pub(crate) fn terminal_width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    columns.or_else(|| ratatui::crossterm::terminal::size().ok().map(|(w, _)| usize::from(w))).unwrap_or(100)
+    columns.or_else(|| ratatui::crossterm::terminal::size().ok().map(|(w, _)| usize::from(w))).unwrap_or(80)
 }
 
 /// The command line as it can be repeated: what changes neither the figure nor the numbers is left

@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Stepper(Box<stepper::StepperArgs>),
     Events(Box<events::EventsArgs>),
     Migrations(Box<migrations::MigrationsArgs>),
+    List(Box<events::list::ListArgs>),
     Latency(Box<latency::LatencyArgs>),
     Utilization(Box<utilization::UtilizationArgs>),
     Fairness(Box<fairness::FairnessArgs>),
@@ -50,8 +51,6 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     RunWhenContinued(record::traced::HelperArgs),
-    /// Write man pages or shell completions
-    #[command(hide = true)]
     Manual(manual::ManualArgs),
 }
 
@@ -67,6 +66,7 @@ impl Command {
             Command::Stepper(args) => stepper::run(&args)?,
             Command::Events(args) => events::run(&args)?,
             Command::Migrations(args) => migrations::run(&args)?,
+            Command::List(args) => events::list::run(&args)?,
             Command::Latency(args) => latency::run(&args)?,
             Command::Utilization(args) => utilization::run(&args)?,
             Command::Fairness(args) => fairness::run(&args)?,

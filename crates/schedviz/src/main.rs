@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 /// See what the Linux scheduler did, from what trace-cmd recorded
 #[derive(Debug, Parser)]
-#[command(name = "schedviz", version, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(name = "schedviz", version, max_term_width = 80, after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -36,9 +36,9 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 First steps:
-  trace-cmd record -e sched -- make -j8        record a run; it writes trace.dat
-  schedviz info trace.dat                      what is in it, and whether anything was lost
-  schedviz dat2graph trace.dat                 what every core ran, as trace.dat2graph.pdf
+  trace-cmd record -e sched -- make -j8         record a run, as trace.dat
+  schedviz info trace.dat                       its contents and its losses
+  schedviz dat2graph trace.dat                  what ran on every core
   schedviz dat2graph trace.dat --min 3 --max 3.2 --color-by command
   schedviz running-waiting trace.dat --forked  when tasks of the command waited while cores idled
   schedviz workcons trace.dat                  how much of the time that was so
@@ -50,32 +50,47 @@ First steps:
   schedviz utilization trace.dat               what the CPUs spent their time on, like mpstat
   schedviz fairness trace.dat --forked         how evenly CPU time was shared, and who starved
   schedviz report trace.dat                    all of these in one page, trace.report/index.html
+  schedviz running-waiting trace.dat --forked   when tasks waited beside idle
+                                                cores
+  schedviz workcons trace.dat                   how often that happened
+  schedviz why trace.dat                        why it happened
+  schedviz stepper trace.dat --tui              the run queues, event by event
+  schedviz list trace.dat --min 1.2 --max 1.21  the events as text
+  schedviz events trace.dat --balance           the causes of migrations
+  schedviz latency trace.dat                    how long woken tasks waited
+  schedviz utilization trace.dat                CPU time by class, like mpstat
+  schedviz fairness trace.dat --forked          how evenly CPU time was shared
+  schedviz report trace.dat                     all of these in one page
   schedviz compare --base 'old.*.dat' --new 'new.*.dat'
-                                               what a patch changed, and whether it is noise
-  schedviz schedstat before after --time 5.9   the counters of /proc/schedstat around a run
+                                                what a patch changed
+  schedviz schedstat before after --time 5.9    counters of /proc/schedstat
 
-Exit status: 0 done, 1 error, 2 a limit that was asked for is exceeded, 3 the trace cannot be trusted enough to judge.";
+Exit status:
+  0  done
+  1  error
+  2  a given limit is exceeded
+  3  the trace has too many losses to judge a limit";
 
 fn main() -> ExitCode {
-    let command = Cli::command();
-    let parsed = command.clone().try_get_matches().and_then(|mut matches| {
-        let named = matches.clone();
-        let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut Cli::command()))?;
-        Ok((cli, named))
+    let mut command = Cli::command();
+    let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|mut matches| {
+        let registered = inputs::register(&command, &matches);
+        let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))?;
+        Ok((cli, registered))
     });
-    let (cli, matches) = match parsed {
+    let (cli, registered) = match parsed {
         Ok(parsed) => parsed,
         Err(e) => {
             let e = with_tip(e);
-            // Nobody may be reading.
+            // Standard error may be closed.
             let _ = e.print();
-            // clap would exit with 2, which says here that a limit is exceeded.
+            // clap would exit with 2, which here means that a limit is exceeded.
             return ExitCode::from(u8::from(e.use_stderr()));
         }
     };
-    match inputs::register(&command, &matches).and_then(|()| cli.command.run()) {
+    match registered.and_then(|()| cli.command.run()) {
         Ok(code) => code,
-        // Whoever reads the output has seen enough.
+        // The reader of the output, such as head, has seen enough.
         Err(e) if writer::is_closed_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
             let mut message = format!("schedviz: {e:#}");
@@ -87,7 +102,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Who gives a trace without a command is told what to say.
+/// Adds a tip to the error of a command line that names a trace without a command.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
         && Path::new(word).is_file()

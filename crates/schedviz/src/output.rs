@@ -54,19 +54,23 @@ pub(crate) struct Gives {
     figure: bool,
     table: bool,
     text: bool,
+    /// JSON, which only a list of lines has not.
+    numbers: bool,
     /// The middle of the name of the figure that is written where no file is asked for.
     unasked: Option<&'static str>,
 }
 
 impl Gives {
     /// Text alone.
-    pub(crate) const TEXT: Gives = Gives { figure: false, table: false, text: true, unasked: None };
+    pub(crate) const TEXT: Gives = Gives { figure: false, table: false, text: true, numbers: true, unasked: None };
+    /// Lines of text, which can be too long for any other form.
+    pub(crate) const LINES: Gives = Gives { numbers: false, ..Gives::TEXT };
     /// A figure on request, and text.
     pub(crate) const FIGURE_AND_TEXT: Gives = Gives { figure: true, ..Gives::TEXT };
 
     /// A figure that is written to `<trace>.<command>.pdf` where no file is asked for.
     pub(crate) const fn figure_of(command: &'static str) -> Gives {
-        Gives { figure: true, table: false, text: false, unasked: Some(command) }
+        Gives { figure: true, text: false, unasked: Some(command), ..Gives::TEXT }
     }
 
     /// The same, and text.
@@ -82,7 +86,7 @@ impl Gives {
     fn has(self, format: Format) -> bool {
         match format {
             Format::Pdf | Format::Svg | Format::Png => self.figure,
-            Format::Json => true,
+            Format::Json => self.numbers,
             Format::Csv => self.table,
             Format::Txt => self.text,
         }
@@ -117,6 +121,7 @@ impl Gives {
                 let parser = clap::builder::PossibleValuesParser::new(possible);
                 argument.value_parser(parser.try_map(|name| Format::from_str(&name, false)))
             }
+            "json" => argument.hide(!self.numbers),
             "dpi" | "width" | "height" | "font_size" | "title" | "embed_fonts" => argument.hide(!self.figure),
             _ => argument,
         }

@@ -3,8 +3,7 @@
 use crate::{Core, Options, Step, Who, at_rest};
 use std::fmt::Write;
 
-/// The step in lines of at most `width` characters, but for the last one, which is of the event and stays whole. What
-/// that concerns is marked with `*`.
+/// The step in lines of at most `width` characters. The cores of the next event are marked with `*`.
 pub fn text(step: &Step, options: &Options, width: usize) -> String {
     let width = width.max(30);
     let mut out = String::new();
@@ -23,7 +22,7 @@ pub fn text(step: &Step, options: &Options, width: usize) -> String {
         let _ = writeln!(out, "{}", row(core, step, who, width));
     }
     let next = step.event.as_ref().map_or("the trace ends here".into(), |e| format!("{}: {}", e.name, e.text));
-    let _ = writeln!(out, "next: {next}");
+    timeline::text::lines(&mut out, width, 0, 2, &format!("next: {next}"));
     out
 }
 

@@ -69,19 +69,28 @@ const GIVES: Gives = Gives::FIGURE_AND_TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
-  schedviz compare --base old.1.dat old.2.dat old.3.dat --new new.1.dat new.2.dat new.3.dat
+  schedviz compare --base old.1.dat old.2.dat --new new.1.dat new.2.dat
   schedviz compare --base 'old.*.dat' --new 'new.*.dat' --markdown
-  schedviz compare runs                                 the folder of schedviz record --runs
-  schedviz compare --base 'old.*.dat' --new 'new.*.dat' --forked        the traced command alone
-  schedviz compare --base 'old.*.dat' --new 'new.*.dat' -o runs.pdf     each run as a point
-  schedviz compare --base 'old.*.dat' --new 'new.*.dat' --fail-if 'elapsed>5%'   for a regression job
+  schedviz compare runs                      the folder of record --runs
+  schedviz compare --base 'old.*.dat' --new 'new.*.dat' --forked
+                                             the traced command alone
+  schedviz compare --base 'old.*.dat' --new 'new.*.dat' -o runs.pdf
+                                             each run as a point
+  schedviz compare --base 'old.*.dat' --new 'new.*.dat' --fail-if 'elapsed>5%'
+                                             for a regression job
 
-Metrics for --fail-if: metric (the command's own number, in a folder that has it), elapsed, violation, capacity, violation-1ms, wakeup-p50, wakeup-p99, wakeup-max,
-wait-p50, wait-p99, wait-max, busy, slice, sched, idle, wake, steal, migrations, migrations-wakeup,
-migrations-newidle, -idle, -periodic, -behalf, -stopper, -exec, -numa, -other.
+Metrics for --fail-if: metric (the command's own number, in a folder that has
+it), elapsed, violation, capacity, violation-1ms, wakeup-p50, wakeup-p99,
+wakeup-max, wait-p50, wait-p99, wait-max, busy, slice, sched, idle, wake, steal,
+migrations, migrations-wakeup, migrations-newidle, -idle, -periodic, -behalf,
+-stopper, -exec, -numa, -other.
 
-Exit status: 0 done, or within the limits; 1 error; 2 a limit is exceeded by more than noise; 3 it cannot be judged, since the runs are
-too few or too noisy, or none has the metric.";
+Exit status:
+  0  done, or within the limits
+  1  error
+  2  a limit is exceeded by more than noise
+  3  it cannot be judged: the runs are too few or too noisy, or none has the
+     metric";
 
 /// The document of `--json`.
 #[derive(Serialize)]

@@ -44,12 +44,15 @@ const GIVES: Gives = Gives::figure_of("dat2graph").and_table();
 
 const EXAMPLES: &str = "\
 Examples:
-  schedviz dat2graph trace.dat                              the whole run, as trace.dat2graph.pdf
-  schedviz dat2graph trace.dat --min 3 --max 3.2            a fifth of a second of it
-  schedviz dat2graph trace.dat --target ua -o ua.svg        one command in colour, the rest grey
-  schedviz dat2graph trace.dat --color-by class --forked    the application and what disturbs it
-  schedviz dat2graph trace.dat -o slices.csv                every slice: CPU, start, length, task
-  schedviz dat2graph trace.dat --events sched:sched_move_numa,lb:* --topology cpus.json";
+  schedviz dat2graph trace.dat                     as trace.dat2graph.pdf
+  schedviz dat2graph trace.dat --min 3 --max 3.2   a fifth of a second of it
+  schedviz dat2graph trace.dat --target ua -o ua.svg
+                                                   one command in colour
+  schedviz dat2graph trace.dat --color-by class --forked
+                                                   the traced command's tasks
+  schedviz dat2graph trace.dat -o slices.csv       every slice, as a table
+  schedviz dat2graph trace.dat --events sched:sched_move_numa,lb:* \\
+      --topology cpus.json                         with markers of events";
 
 /// A marked event: its name, and how it is recognised.
 pub(crate) struct Mark {

@@ -53,11 +53,15 @@ const GIVES: Gives = Gives::FIGURE_AND_TEXT.and_table();
 
 const EXAMPLES: &str = "\
 Examples:
-  schedviz fairness trace.dat --forked                  the tasks of the traced command
+  schedviz fairness trace.dat --forked             tasks of the traced command
   schedviz fairness trace.dat --group-by command
-  schedviz fairness trace.dat --group-by '^(\\w+)-'      workers by the first part of their names
-  schedviz fairness trace.dat --forked -o shares.csv    every member, as a table
-  schedviz fairness trace.dat --forked -o shares.pdf    the Lorenz curve, slices and waits";
+  schedviz fairness trace.dat --group-by '^(\\w+)-'
+                                                   workers by the first part of
+                                                   their names
+  schedviz fairness trace.dat --forked -o shares.csv
+                                                   every member, as a table
+  schedviz fairness trace.dat --forked -o shares.pdf
+                                                   the Lorenz curve and slices";
 
 /// Measures and prints.
 pub(crate) fn run(args: &FairnessArgs) -> Result<()> {

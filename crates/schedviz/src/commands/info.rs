@@ -13,6 +13,7 @@ use serde::Serialize;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use timeline::text::lines;
 use tracedat::{BufferInfo, ClockKind, CpuCounts, EventCount, FileIssue, Trace};
 
 /// What is in a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
@@ -287,19 +288,19 @@ fn text(r: &Report, trace: &Trace) -> String {
     }
     let _ = writeln!(out, "\nWhat can be done with it:");
     for m in &r.missing {
-        let _ = writeln!(out, "  {}: {} ({} was not recorded)", m.affects, m.consequence, m.event);
+        paragraph(&mut out, &format!("{}: {} ({} was not recorded)", m.affects, m.consequence, m.event));
     }
     if r.missing.iter().all(|m| m.event == Tracepoint::Frequency.full_name()) {
         let how = match (r.lost.gaps, r.lost.unmarked) {
             _ if is_damaged(r) => "as far as the file could be read (below)",
             (0, 0) => "exact",
             (_, 0) => "exact, outside of the losses",
-            _ => "approximate: nobody knows where the events without a mark are missing",
+            _ => "approximate: where the events without a mark are missing is unknown",
         };
-        let _ = writeln!(out, "  dat2graph and the run queues: {how}");
+        paragraph(&mut out, &format!("dat2graph and the run queues: {how}"));
     }
     if let Err(e) = trace.has_time() {
-        let _ = writeln!(out, "  no figure: {e}");
+        paragraph(&mut out, &format!("no figure: {e}"));
     }
     if !r.diagnostics.is_empty() {
         let _ = writeln!(out, "\nWhat was noticed:");
@@ -310,15 +311,23 @@ fn text(r: &Report, trace: &Trace) -> String {
             Severity::Repaired => "repaired",
             Severity::DataLoss => "data loss",
         };
-        let _ = writeln!(out, "  {word}: {}", warnings::line(what, count, first));
+        paragraph(&mut out, &format!("{word}: {}", warnings::line(what, count, first)));
     }
     out
+}
+
+/// The columns of a terminal.
+const COLUMNS: usize = 80;
+
+/// Adds an indented paragraph.
+fn paragraph(out: &mut String, text: &str) {
+    lines(out, COLUMNS, 2, 4, text);
 }
 
 fn summary(out: &mut String, r: &Report, trace: &Trace) {
     let info = trace.info();
     let mut line = |name: &str, value: String| {
-        let _ = writeln!(out, "{name:<10} {value}");
+        lines(out, COLUMNS, 0, 11, &format!("{name:<10} {value}"));
     };
     line("trace", r.trace.clone());
     let compression = if r.compression.is_empty() { String::new() } else { format!(", compression {}", r.compression) };

@@ -45,11 +45,14 @@ const GIVES: Gives = Gives::FIGURE_AND_TEXT.and_table();
 
 const EXAMPLES: &str = "\
 Examples:
-  schedviz latency trace.dat                           the table, and the longest waits
+  schedviz latency trace.dat                       tables and the longest waits
   schedviz latency trace.dat --tasks '^redis' --by task
-  schedviz latency trace.dat -o latency.pdf            the distributions, drawn
-  schedviz latency trace.dat --by task -o latency.csv  every measure of every task, as a table
-  schedviz latency trace.dat --topology lscpu.json     placements by distance (lscpu -e -J > lscpu.json)";
+  schedviz latency trace.dat -o latency.pdf        the distributions, drawn
+  schedviz latency trace.dat --by task -o latency.csv
+                                                   all measures of every task
+  schedviz latency trace.dat --topology lscpu.json
+                                                   placements by distance
+                                                   (lscpu -e -J > lscpu.json)";
 
 /// Measures and prints.
 pub(crate) fn run(args: &LatencyArgs) -> Result<()> {

@@ -1,10 +1,13 @@
-//! Man pages and shell completions, from the command line's own definition.
+//! Man pages and shell completions, from the definition of the command line.
 
 use anyhow::{Context, Result};
-use clap::CommandFactory;
-use std::path::PathBuf;
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use roff::{Roff, roman};
+use std::io;
+use std::path::{Path, PathBuf};
 
-/// Write man pages or shell completions
+/// Write man pages and shell completions
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ManualArgs {
     /// The folder to write to: schedviz.1, schedviz-info.1, … and completions for bash, zsh and fish
@@ -15,11 +18,49 @@ pub(crate) struct ManualArgs {
 pub(crate) fn run(args: &ManualArgs) -> Result<()> {
     let folder = || args.folder.display().to_string();
     std::fs::create_dir_all(&args.folder).with_context(folder)?;
+    // There is no page on `help`.
+    let mut pages = crate::Cli::command().disable_help_subcommand(true);
+    pages.build();
+    let shown = pages.get_subcommands().filter(|command| !command.is_hide_set());
+    for command in std::iter::once(&pages).chain(shown) {
+        write_page(command, &args.folder).with_context(folder)?;
+    }
     let mut command = crate::Cli::command();
     command.build();
-    clap_mangen::generate_to(command.clone(), &args.folder).with_context(folder)?;
     for shell in [clap_complete::Shell::Bash, clap_complete::Shell::Zsh, clap_complete::Shell::Fish] {
         clap_complete::generate_to(shell, &mut command, "schedviz", &args.folder).with_context(folder)?;
     }
     Ok(())
+}
+
+fn write_page(command: &Command, folder: &Path) -> io::Result<()> {
+    let man = Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    if let Some(text) = command.get_after_help() {
+        examples(&text.to_string()).to_writer(&mut page)?;
+    }
+    if command.get_version().is_some() {
+        man.render_version_section(&mut page)?;
+    }
+    std::fs::write(folder.join(man.get_filename()), page)
+}
+
+/// The section behind the options, whose lines are not filled: they are commands to be copied.
+fn examples(text: &str) -> Roff {
+    let (title, lines) = text.split_once('\n').unwrap_or(("", text));
+    let mut roff = Roff::new();
+    roff.control("SH", [&*title.trim_end_matches(':').to_uppercase()]).control("nf", []);
+    for line in lines.lines() {
+        roff.text([roman(line)]);
+    }
+    roff.control("fi", []);
+    roff
 }

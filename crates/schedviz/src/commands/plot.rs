@@ -65,7 +65,7 @@ const GIVES: Gives = Gives::figure_of("plot").and_text().and_table();
 const EXAMPLES: &str = "\
 Examples:
   schedviz plot --list
-  schedviz plot irq trace.dat                   interrupts and softirqs, as trace.plot.pdf
+  schedviz plot irq trace.dat                interrupts, as trace.plot.pdf
   schedviz plot locks --explain                 what that figure would show
   schedviz plot locks --print > mine.toml       a specification of your own
   schedviz plot mine.toml trace.dat --min 1.2 --max 1.3 -o mine.svg

@@ -110,16 +110,24 @@ const CLOCKS: [&str; 7] = ["local", "global", "perf", "mono", "mono_raw", "boot"
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo schedviz record -- make -j8                        trace.dat and trace.machine.json
-  sudo schedviz record -o old.1.dat --why -- ./benchmark   with the load balancer's decisions
-  sudo schedviz record --dry-run --time 60 -- ./benchmark  the buffers that a minute needs
+  sudo schedviz record -- make -j8           trace.dat and trace.machine.json
+  sudo schedviz record -o old.1.dat --why -- ./benchmark
+                                             with the balancer's decisions
+  sudo schedviz record --dry-run --time 60 -- ./benchmark
+                                             the buffers that a minute needs
   sudo schedviz record --buffer 256M -- ./benchmark
-  sudo schedviz record --runs 5 --variant on='echo 1 > KNOB' --variant off='echo 0 > KNOB' -o knob -- ./benchmark
+  sudo schedviz record --runs 5 --variant on='echo 1 > KNOB' \\
+      --variant off='echo 0 > KNOB' -o knob -- ./benchmark
   schedviz compare knob
-  sudo schedviz record --clean                            after a kill -9
+  sudo schedviz record --clean               after a kill -9
 
-Exit status: 0 recorded completely; 1 error; 3 events were lost, or the file and the kernel's counters disagree;
-130 or 143 interrupted or terminated, the recording until then being saved. The status of the command is printed.";
+The status of the command is printed.
+
+Exit status:
+  0         recorded completely
+  1         error
+  3         events were lost, or the file and the kernel's counters disagree
+  130, 143  interrupted or terminated; the recording until then is saved";
 
 /// Records.
 pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {

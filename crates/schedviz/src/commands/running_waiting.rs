@@ -36,10 +36,13 @@ const GIVES: Gives = Gives::figure_of("running-waiting").and_table();
 
 const EXAMPLES: &str = "\
 Examples:
-  schedviz running-waiting trace.dat                        the whole run, as trace.running-waiting.pdf
-  schedviz running-waiting trace.dat --forked --per-cpu     the application, and each core's run queue
-  schedviz running-waiting trace.dat --per node --topology cpus.json -o nodes.svg
-  schedviz running-waiting trace.dat -o series.csv          the series for another program";
+  schedviz running-waiting trace.dat               as trace.running-waiting.pdf
+  schedviz running-waiting trace.dat --forked --per-cpu
+                                                   the traced command, and the
+                                                   run queue of each core
+  schedviz running-waiting trace.dat --per node --topology cpus.json
+  schedviz running-waiting trace.dat -o series.csv
+                                                   for another program";
 
 /// Reads, draws and writes.
 pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {

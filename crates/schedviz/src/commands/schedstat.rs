@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use schedstat::{Columns, Delta, FromTrace, Report, Row, Snapshot, TraceColumns};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use timeline::text::lines;
 
 /// What happened between two copies of /proc/schedstat, as the tables of the task-stealing series
 ///
@@ -51,8 +52,10 @@ const EXAMPLES: &str = "\
 Examples:
   cat /proc/schedstat >before; time ./benchmark; cat /proc/schedstat >after
   schedviz schedstat before after --time 5.938
-  schedviz schedstat before after --time 5.938 --base old.before old.after --base-time 8.084
-  schedviz schedstat before after --trace trace.dat     and what a trace of the run says";
+  schedviz schedstat before after --time 5.938 \\
+      --base old.before old.after --base-time 8.084
+  schedviz schedstat before after --trace trace.dat
+                                        with the columns of a trace of the run";
 
 /// Reads a copy of /proc/schedstat.
 fn snapshot(path: &Path) -> Result<Snapshot> {
@@ -125,11 +128,8 @@ fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&Tra
     if let Some(speedup) = report.speedup_percent {
         let _ = writeln!(out, "%speedup {speedup:.1}");
     }
-    let _ = writeln!(
-        out,
-        "(per CPU, {} CPUs; slice in ms; sched, idle, wake: calls of schedule(), to the idle task, wakeups done)",
-        delta.cpus.len()
-    );
+    let columns = "slice in ms; sched, idle, wake: calls of schedule(), to the idle task, wakeups done";
+    lines(&mut out, 80, 0, 1, &format!("(per CPU, {} CPUs; {columns})", delta.cpus.len()));
     let timeless = report.rows.iter().any(|r| r.columns.busy_percent.is_none());
     if timeless {
         let _ = writeln!(out, "(without --time SECONDS, or --hz N, there is no %busy)");
@@ -140,13 +140,13 @@ fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&Tra
     if args.per_cpu {
         let _ = writeln!(
             out,
-            "\n{:>5} {:>10} {:>10} {:>10} {:>10} {:>14} {:>14} {:>10}",
+            "\n{:>4} {:>9} {:>9} {:>9} {:>9} {:>12} {:>12} {:>9}",
             "CPU", "sched", "idle", "wakeups", "local", "ran, ms", "waited, ms", "arrivals"
         );
         for c in &delta.cpus {
             let _ = writeln!(
                 out,
-                "{:>5} {:>10} {:>10} {:>10} {:>10} {:>14.3} {:>14.3} {:>10}",
+                "{:>4} {:>9} {:>9} {:>9} {:>9} {:>12.3} {:>12.3} {:>9}",
                 c.cpu,
                 c.sched_count,
                 c.sched_goidle,

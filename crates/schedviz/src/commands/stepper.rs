@@ -45,11 +45,13 @@ const GIVES: Gives = Gives::figure_of("stepper").and_text();
 
 const EXAMPLES: &str = "\
 Examples:
-  schedviz stepper trace.dat --at 1.25                      the machine at that instant, as a page
-  schedviz stepper trace.dat --at 1.25 --back 5 --steps 10  sixteen pages, one for each event
-  schedviz stepper trace.dat --at 1.25 --text               the same picture in the terminal
-  schedviz stepper trace.dat --tui                          with keys: arrows, n for the next violation, / to find
-  schedviz stepper trace.dat --events sched:sched_migrate_task --steps 20 -o moves.pdf";
+  schedviz stepper trace.dat --at 1.25             the machine then, as a page
+  schedviz stepper trace.dat --at 1.25 --back 5 --steps 10
+                                                   sixteen pages, one per event
+  schedviz stepper trace.dat --at 1.25 --text      in the terminal
+  schedviz stepper trace.dat --tui                 with keys: arrows, n for the
+                                                   next violation, / to find
+  schedviz stepper trace.dat --events sched:sched_migrate_task --steps 20";
 
 /// More pages than this are a mistake.
 const MOST: u64 = 2000;

@@ -56,10 +56,14 @@ const GIVES: Gives = Gives::TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
-  schedviz why trace.dat                               both tables, and the missed steals
-  schedviz why trace.dat --topology lscpu.json         with distances (lscpu -e -J > lscpu.json)
-  schedviz why trace.dat --forked --min 3 --max 3.2    waiting tasks of the traced command, in a window
-  schedviz why trace.dat --markdown                    for a mail
+  schedviz why trace.dat                     both tables, and the missed steals
+  schedviz why trace.dat --topology lscpu.json
+                                             with distances
+                                             (lscpu -e -J > lscpu.json)
+  schedviz why trace.dat --forked --min 3 --max 3.2
+                                             waiting tasks of the traced
+                                             command, in a window
+  schedviz why trace.dat --markdown          for a mail
   schedviz why --group on='on.*.dat' --group off='off.*.dat'";
 
 /// The name and the version of the document.

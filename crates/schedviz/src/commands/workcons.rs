@@ -67,11 +67,13 @@ const GIVES: Gives = Gives::FIGURE_AND_TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
-  schedviz workcons trace.dat                                   the report of one run
-  schedviz workcons trace.dat -o violation.pdf                  and when it was so, drawn
+  schedviz workcons trace.dat                      the report of one run
+  schedviz workcons trace.dat -o violation.pdf     violation over time, drawn
   schedviz workcons --group old='old.*.dat' --group new='new.*.dat'
-  schedviz workcons trace.dat --min-episode 1ms --max-violation 5   for a regression job
-  git bisect run sh -c 'make && ./record && schedviz workcons -q trace.dat --max-violation 5'";
+  schedviz workcons trace.dat --min-episode 1ms --max-violation 5
+                                                   for a regression job
+  git bisect run sh -c \\
+      'make && ./record && schedviz workcons -q trace.dat --max-violation 5'";
 
 /// The document of `--json`.
 #[derive(Serialize)]
