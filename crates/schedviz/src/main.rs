@@ -36,27 +36,19 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 First steps:
-  trace-cmd record -e sched -- make -j8         record a run, as trace.dat
+  schedviz record -- make -j8                   record a run, as trace.dat
   schedviz info trace.dat                       its contents and its losses
   schedviz dat2graph trace.dat                  what ran on every core
   schedviz dat2graph trace.dat --min 3 --max 3.2 --color-by command
-  schedviz running-waiting trace.dat --forked  when tasks of the command waited while cores idled
-  schedviz workcons trace.dat                  how much of the time that was so
-  schedviz why trace.dat                       why tasks waited while cores idled
-  schedviz path trace.dat                      the critical path: what the elapsed time consists of
-  schedviz stepper trace.dat --tui             the run queues, event by event
-  schedviz migrations trace.dat                which tasks were moved where, and why
-  schedviz latency trace.dat                   how long woken tasks waited to run
-  schedviz utilization trace.dat               what the CPUs spent their time on, like mpstat
-  schedviz fairness trace.dat --forked         how evenly CPU time was shared, and who starved
-  schedviz report trace.dat                    all of these in one page, trace.report/index.html
   schedviz running-waiting trace.dat --forked   when tasks waited beside idle
                                                 cores
   schedviz workcons trace.dat                   how often that happened
   schedviz why trace.dat                        why it happened
+  schedviz path trace.dat                       whether it cost time
   schedviz stepper trace.dat --tui              the run queues, event by event
   schedviz list trace.dat --min 1.2 --max 1.21  the events as text
-  schedviz events trace.dat --balance           the causes of migrations
+  schedviz migrations trace.dat                 the causes of migrations
+  schedviz plot locks trace.dat                 figures by a specification
   schedviz latency trace.dat                    how long woken tasks waited
   schedviz utilization trace.dat                CPU time by class, like mpstat
   schedviz fairness trace.dat --forked          how evenly CPU time was shared

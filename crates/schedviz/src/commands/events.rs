@@ -107,8 +107,6 @@ Examples:
                                               and what happened around each
   schedviz events trace.dat --events lb:load_balance --by moved
   schedviz events trace.dat --events sched:sched_stat_runtime --value runtime";
-  schedviz events trace.dat --events sched:sched_stat_runtime --value runtime
-  schedviz events trace.dat --balance         the causes of migrations";
 
 /// The events that `-e sched` records beside those of the state, without any choice of the user's. Its statistics
 /// (`sched_stat_*`) belong to them.
