@@ -244,7 +244,7 @@ fn every_colouring_draws() {
 #[test]
 fn help_shows_what_to_type() {
     for (arguments, words) in [
-        (vec!["--help"], vec!["trace-cmd record -e sched", "schedviz dat2graph trace.dat"]),
+        (vec!["--help"], vec!["schedviz record -- make", "schedviz dat2graph trace.dat"]),
         (vec!["dat2graph", "--help"], vec!["--color-by", "--min", "Examples:", "--topology"]),
         (vec!["info", "--help"], vec!["--json"]),
     ] {

@@ -95,7 +95,7 @@ fn analyses_side_by_side_find_what_they_find_in_turn() {
                 (delays, format!("{times:?} {:?}", outcome.diagnostics), lanes)
             };
             let in_turn = found(&one);
-            repeated += usize::from(in_turn.1.contains("LateStart"));
+            repeated += usize::from(in_turn.1.contains("late-start"));
             assert!(in_turn == found(&three), "{}", path.display());
         }
     }

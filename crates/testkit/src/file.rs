@@ -265,7 +265,7 @@ impl TraceBuilder {
     }
 
     fn build_v6(&self) -> Vec<u8> {
-        let mut out = self.start("6");
+        let mut out = self.start(&self.version.to_string());
         out.extend(self.texts());
         self.put(&mut out, self.cpu_count.into(), 4);
         let mut instance_offsets = Vec::new();
@@ -352,7 +352,7 @@ impl TraceBuilder {
     }
 
     fn build_v7(&self) -> Vec<u8> {
-        let mut out = self.start("7");
+        let mut out = self.start(&self.version.to_string());
         let name = match (&self.compression_name, self.compression) {
             (Some(name), _) => name,
             (None, Compression::None) => "none",

@@ -310,7 +310,7 @@ fn text(args: &CompareArgs, document: &Document) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
     for note in &document.notes {
-        let _ = writeln!(out, "note: {note}");
+        timeline::text::paragraph(&mut out, 0, 2, &format!("note: {note}"));
     }
     for c in &document.comparisons {
         let runs = |name: &str| match document.groups.iter().find(|g| g.name == name).map_or(0, |g| g.runs.len()) {
