@@ -69,11 +69,11 @@ fn runs_that_lost_much_are_left_out_by_name_and_settings_are_compared() {
     let unmoved = fixture("instance.dat");
     let unmoved = ["--new", unmoved.to_str().expect("a path"), "--fail-if", "violation>5%"];
     let judged = schedviz(&[&["compare", "-q", "--base", &base], &unmoved[..]].concat());
-    let (code, text) = (judged.code, judged.text());
+    let (code, text) = (judged.code, judged.text().replace("\n  ", " "));
     assert!(text.contains("instance.dat has no violation: sched_wakeup_new was not recorded"), "{text}");
     assert_eq!(code, Some(3));
     let [cut, ours] = [fixture("mask.dat"), ours].map(|path| path.to_str().expect("a path").to_owned());
-    let text = schedviz(&["compare", "-q", "--base", &ours, "--new", &cut]).success().text();
+    let text = schedviz(&["compare", "-q", "--base", &ours, "--new", &cut]).success().text().replace("\n  ", " ");
     assert!(text.contains("note: new: mask.dat has no elapsed time: the trace does not show when"), "{text}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
