@@ -165,7 +165,7 @@ impl Summary {
         let most = bars.iter().map(|(_, _, n)| *n).max().unwrap_or(0).max(1);
         if bars.len() > 1 {
             for (i, (from, _, n)) in bars.iter().enumerate() {
-                let bar = "#".repeat((n * 40).div_ceil(most) as usize);
+                let bar = "#".repeat((n * 34).div_ceil(most) as usize);
                 let from = if *log { format!("from {from}") } else { self.bar_label(i) };
                 let _ = writeln!(out, "{:indent$}{from:>14} {n:>8} {bar}", "");
             }
