@@ -6,6 +6,7 @@ use sched::Dur;
 use sched::lengths::human;
 use std::fmt::Write;
 use timeline::Drawable;
+use timeline::text::short;
 use workcons::Waiters;
 
 /// The rows of one origin.
@@ -127,8 +128,8 @@ fn table(out: &mut String, title: &str, rows: &Rows, most: usize) {
                 seconds(row.total_ns.0),
                 row.percent,
                 row.number,
-                brief(row.p50_ns),
-                brief(row.p99_ns)
+                short(Some(row.p50_ns)),
+                short(Some(row.p99_ns))
             );
             let _ = writeln!(out, "    {}", case(&row.longest));
         }
@@ -138,16 +139,6 @@ fn table(out: &mut String, title: &str, rows: &Rows, most: usize) {
     let hidden = rows.rows.iter().filter(|row| row.total_ns < least).count();
     if hidden > 0 {
         let _ = writeln!(out, "  … {hidden} ways to end more (--rows, --json)");
-    }
-}
-
-/// A length in seven characters.
-fn brief(length: Dur) -> String {
-    match length.0 {
-        ns @ 0..1_000 => format!("{ns}ns"),
-        ns @ 1_000..1_000_000 => format!("{:.1}µs", ns as f64 / 1e3),
-        ns @ 1_000_000..1_000_000_000 => format!("{:.1}ms", ns as f64 / 1e6),
-        _ => format!("{:.2}s", length.seconds()),
     }
 }
 
