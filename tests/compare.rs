@@ -1,6 +1,7 @@
 //! `schedviz compare` and `schedviz schedstat`: tables, verdicts, documents.
 
-use crate::support::{conforms, fixture, recordings, root, schedviz, scratch};
+use crate::conforms::conforms;
+use crate::support::{fixture, recordings, root, schedviz, scratch};
 use sched::SchedEvent;
 use std::path::PathBuf;
 use testkit::{Simulation, TraceBuilder};

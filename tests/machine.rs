@@ -1,6 +1,7 @@
 //! `schedviz machine`, and the machine file beside a trace.
 
-use crate::support::{conforms, fixture, golden, root, schedviz, schedviz_in, scratch};
+use crate::conforms::conforms;
+use crate::support::{fixture, golden, root, schedviz, schedviz_in, scratch};
 use std::path::Path;
 
 /// Four CPUs in two nodes with two threads per core, as the files of the kernel show them.

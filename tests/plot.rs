@@ -1,7 +1,8 @@
 //! `schedviz plot`: the specifications that come with the program, against a reckoning over the lines of
 //! `trace-cmd report`; what it prints, and its errors.
 
-use crate::support::{conforms, fixture, golden, recordings, schedviz, scratch};
+use crate::conforms::conforms;
+use crate::support::{fixture, golden, recordings, schedviz, scratch};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;

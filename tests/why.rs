@@ -1,8 +1,9 @@
 //! `why`: both tables against a second, slow implementation that counts everything anew at every event, on the
 //! simulator's true run queues and on recordings.
 
+use crate::conforms::conforms;
 use crate::oracle::{OFFLINE, Slow};
-use crate::support::{conforms, events, fixture, recordings, root, schedviz};
+use crate::support::{events, fixture, recordings, root, schedviz};
 use sched::kthread::{is_any_stopper, is_stopper};
 use sched::topology::{Distance, Place};
 use sched::{

@@ -338,7 +338,7 @@ fn json_follows_its_schema() {
     ] {
         let output = schedviz(&arguments).success().text();
         let document: serde_json::Value = serde_json::from_str(&output).expect("JSON");
-        crate::support::conforms(&document, &schema, "$");
+        crate::conforms::conforms(&document, &schema, "$");
     }
 }
 

@@ -36,6 +36,7 @@ use serde::Serialize;
 
 /// The direction in which a metric improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
     /// Smaller values are better.
@@ -46,6 +47,7 @@ pub enum Better {
 
 /// A quantity for which each run has a number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Metric {
     /// The name of the metric in options: `wakeup-p99`.
     pub key: &'static str,
@@ -60,6 +62,7 @@ pub struct Metric {
 
 /// A run, with its number for each metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// The path of the trace.
     pub trace: String,
@@ -69,6 +72,7 @@ pub struct Run {
 
 /// A group of runs under the same conditions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
     /// The name of the group.
     pub name: String,
@@ -85,6 +89,7 @@ impl Group {
 
 /// The median and the range of the numbers of some runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// The number of runs.
     pub runs: usize,
@@ -123,6 +128,7 @@ pub(crate) fn median(sorted: &[f64]) -> f64 {
 
 /// The result of the comparison of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
     /// A group has fewer than three runs.
@@ -139,6 +145,7 @@ pub enum Finding {
 
 /// The comparison of a metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     /// The metric.
     #[serde(flatten)]

@@ -108,6 +108,7 @@ impl Options {
 
 /// The numbers of the figure.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// The schema of the document: `schedviz/dat2graph/1`.
     pub schema: &'static str,
@@ -127,6 +128,7 @@ pub struct Report {
 
 /// The times of one CPU. Busy, idle, unknown and offline time add up to the window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LaneReport {
     /// The CPU.
     pub cpu: Cpu,
@@ -146,6 +148,7 @@ pub struct LaneReport {
 
 /// The run time of one task by one name.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskReport {
     /// The PID of the task.
     pub pid: sched::Pid,
@@ -155,6 +158,7 @@ pub struct TaskReport {
     pub run_ns: u64,
     /// The colour of the task in the figure.
     #[serde(serialize_with = "hex")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub color: Color,
 }
 
@@ -164,6 +168,7 @@ fn hex<S: Serializer>(color: &Color, serializer: S) -> Result<S::Ok, S::Error> {
 
 /// The number of occurrences of a marked event.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventReport {
     /// The name of the event.
     pub event: String,

@@ -24,6 +24,7 @@ const LISTED: usize = 1_000_000;
 
 /// The migrations of one cause.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// The cause.
     pub cause: Cause,
@@ -45,6 +46,7 @@ pub struct Cell {
 
 /// A migration, as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Listed {
     /// Time of the migration on the trace's clock.
     pub ts_ns: Ts,
@@ -71,6 +73,7 @@ pub struct Listed {
 
 /// The report on migrations.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BalanceReport {
     /// `schedviz/balance/1`.
     pub schema: &'static str,

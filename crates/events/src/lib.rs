@@ -71,6 +71,7 @@ fn column_of(ts: Ts, from: Ts, to: Ts) -> usize {
 
 /// The occurrences of one kind.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KindReport {
     /// Its name.
     pub name: String,
@@ -108,6 +109,7 @@ pub(crate) enum Shown {
 
 /// The counts of a window.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// `schedviz/events/1`.
     pub schema: &'static str,

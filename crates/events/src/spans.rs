@@ -98,6 +98,7 @@ impl Edge {
 
 /// The spans of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpanReport {
     /// Its name: a text up to its first value, or a function.
     pub name: String,

@@ -26,6 +26,7 @@ pub(crate) struct Values {
 
 /// Values, summarised.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// The number of values.
     pub count: u64,

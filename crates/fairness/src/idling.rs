@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// A CPU that idled during a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleCpu {
     /// Which.
     pub cpu: Cpu,

@@ -10,29 +10,31 @@ use timeline::{Drawable, Next};
 
 /// A member, and what it got.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Member {
-    /// What it is called.
+    /// The name of the member.
     pub name: String,
-    /// How long its tasks ran.
+    /// The time that the tasks of the member ran, in nanoseconds.
     pub run_ns: Dur,
-    /// How long they waited.
+    /// The time that the tasks of the member waited, in nanoseconds.
     pub wait_ns: Dur,
-    /// Its run time, in percent of all members'.
+    /// The run time in percent of that of all members.
     pub share_percent: f64,
-    /// What was to be expected: the same for all, or by weight; in percent.
+    /// The expected share in percent: equal for all members, or by weight.
     pub expected_percent: f64,
-    /// The weight of its nice value; of a group, its strongest task's.
+    /// The weight of the nice value; of a group, the greatest of its tasks.
     pub weight: u64,
-    /// Of the time that it was runnable, so much it ran; in percent.
+    /// The run time in percent of the runnable time.
     pub got_percent: f64,
-    /// Its completed slices.
+    /// The completed time slices.
     pub slices: Summary,
-    /// Its completed waits.
+    /// The completed waits.
     pub waits: Summary,
 }
 
 /// An interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IntervalReport {
     /// Its start from the start of the trace.
     pub start_in_trace_ns: u64,
@@ -50,27 +52,29 @@ pub struct IntervalReport {
 
 /// What was measured.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FairnessReport {
-    /// `schedviz/fairness/1`.
+    /// The name and version of the schema, `schedviz/fairness/1`.
     pub schema: &'static str,
-    /// The window's start, on the trace's clock,
+    /// The start of the window, in nanoseconds of the trace's clock.
     pub from_ns: Ts,
-    /// and its end.
+    /// The end of the window, in nanoseconds of the trace's clock.
     pub to_ns: Ts,
-    /// Why there are no figures: the selected tasks are unknown, or none is in the window. Absent where there are some.
+    /// The reason why there are no figures: the selected tasks are unknown, or none is in the window; absent if there
+    /// are figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection_unknown: Option<String>,
-    /// Gini coefficient of the run times; nothing where no member ran.
+    /// The Gini coefficient of the run times, from 0 to 1; null if no member ran.
     pub gini: Option<f64>,
-    /// Jain's index of the run times; nothing where no member ran.
+    /// Jain's index of the run times, from 0 to 1; null if no member ran.
     pub jain: Option<f64>,
-    /// Jain's index of the run times divided by the weights; nothing where no member ran.
+    /// Jain's index of the run times divided by the weights; null if no member ran.
     pub weighted_jain: Option<f64>,
     /// Whether shares are expected by weight.
     pub weights: bool,
     /// The members, the one that ran most first.
     pub members: Vec<Member>,
-    /// By interval.
+    /// The shares by interval.
     pub intervals: Vec<IntervalReport>,
     /// The longest waits.
     pub starved: Vec<Starved>,

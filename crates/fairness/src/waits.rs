@@ -21,6 +21,7 @@ const MOST_STAYS: usize = 256;
 
 /// One of the longest waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Starved {
     /// Who.
     pub pid: Pid,
@@ -53,6 +54,7 @@ pub struct Starved {
 
 /// The time on a run queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueTime {
     /// Its CPU.
     pub cpu: Cpu,

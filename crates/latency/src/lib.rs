@@ -50,6 +50,7 @@ use serde::Serialize;
 
 /// By what the rows of the table are
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
     /// A row for each command name; the kernel's threads for each CPU have one, as ksoftirqd/N
@@ -78,6 +79,7 @@ pub struct Options<'o> {
 
 /// The measured intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
     /// From the waking to the run.
@@ -127,6 +129,7 @@ pub type Measures = [Lengths; Measure::ALL.len()];
 
 /// Where a woken task was placed, seen from where it slept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// On the CPU where it last ran.
@@ -170,6 +173,7 @@ impl Placement {
 
 /// The idle CPUs when a woken task was queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Idleness {
     /// The CPU it was queued on.
@@ -187,6 +191,7 @@ impl Idleness {
 
 /// One of the longest waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Case {
     /// Wakeup latency, or another wait.
     pub measure: Measure,

@@ -12,55 +12,60 @@ use timeline::{Drawable, Next};
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
-    /// The task, where rows are tasks.
+    /// The PID of the task, if rows are tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<Pid>,
-    /// The command.
+    /// The command name.
     pub command: Comm,
-    /// Its measures, those that occur.
+    /// The measures that occur, with their distributions.
     pub measures: Vec<Named>,
 }
 
 /// A measure and its distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Named {
-    /// Which.
+    /// The measure.
     pub measure: Measure,
-    /// Its distribution.
+    /// The distribution.
     #[serde(flatten)]
     pub summary: Summary,
 }
 
 /// Wakeup latencies of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Split<K> {
-    /// Which.
+    /// The kind.
     pub kind: K,
-    /// Its distribution.
+    /// The distribution.
     #[serde(flatten)]
     pub summary: Summary,
 }
 
 /// The measured latencies.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyReport {
-    /// `schedviz/latency/1`.
+    /// The name and version of the schema, `schedviz/latency/1`.
     pub schema: &'static str,
-    /// The window's start,
+    /// The start of the window, in nanoseconds of the trace's clock.
     pub from_ns: Ts,
-    /// and its end.
+    /// The end of the window, in nanoseconds of the trace's clock.
     pub to_ns: Ts,
-    /// Why there are no figures: the selected tasks are unknown, or none is in the window. Absent where there are some.
+    /// The reason why there are no figures: the selected tasks are unknown, or none is in the window; absent if there
+    /// are figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection_unknown: Option<String>,
-    /// Every measure; none where the selection is unknown, as for all that follows.
+    /// The distribution of every measure over all tasks; empty if the selection is unknown.
     pub measures: Vec<Named>,
-    /// Wakeup latencies by where the task was placed.
+    /// Wakeup latencies by the place where the task was put.
     pub by_placement: Vec<Split<Placement>>,
-    /// Wakeup latencies by what idled then.
+    /// Wakeup latencies by the CPUs that idled at the wakeup.
     pub by_idleness: Vec<Split<Idleness>>,
-    /// The meaning of the rows.
+    /// The kind of the rows.
     pub by: By,
     /// The rows, the one with the longest wakeup latency first.
     pub rows: Vec<Row>,
@@ -72,14 +77,14 @@ pub struct LatencyReport {
     /// wakeup are then unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub queued_at_waking: bool,
-    /// Wakeups of which no `sched_waking` was seen; where they were recorded they count from queued to run alone.
+    /// The number of wakeups whose `sched_waking` was not seen; they count from queued to run alone.
     pub without_waking: Option<u64>,
-    /// Waits under way at the end of the window, not counted above,
+    /// The number of waits under way at the end of the window, which are not counted in the measures.
     pub still_waiting: Option<u64>,
-    /// and the longest of them.
+    /// The longest wait under way at the end of the window; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_still_waiting: Option<Unfinished>,
-    /// Places where events were lost: what they cut is not counted above.
+    /// The number of places where events were lost; intervals that these cut are not counted.
     pub gaps: u64,
     /// The distributions, for a figure.
     #[serde(skip)]
@@ -91,16 +96,17 @@ pub struct LatencyReport {
 
 /// A wait whose end is not in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unfinished {
-    /// When the task was queued, from the start of the trace.
+    /// The time at which the task was queued, in nanoseconds from the start of the trace.
     pub start_in_trace_ns: u64,
-    /// How long it had waited when the window ended.
+    /// The length of the wait at the end of the window, in nanoseconds.
     pub duration_ns: Dur,
-    /// The task that waits,
+    /// The PID of the waiting task.
     pub pid: Pid,
-    /// by name,
+    /// The command name of the waiting task.
     pub command: Comm,
-    /// and where.
+    /// The CPU on which the task waits.
     pub cpu: Cpu,
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 /// The CPUs that every task may use, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Affinity {
     /// `start` or `end` of the recording.
     pub at: String,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// A cgroup that limits CPU time or CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cgroup {
     /// The path below the root of the hierarchy.
     pub path: String,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The CPUs of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpus {
     /// The model, as /proc/cpuinfo names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,6 +37,7 @@ pub struct Cpus {
 
 /// The place of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuPlace {
     /// The CPU's number.
     pub cpu: u32,
@@ -61,6 +63,7 @@ pub struct CpuPlace {
 
 /// A NUMA node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
     /// The node's number.
     pub node: u32,

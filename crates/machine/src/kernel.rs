@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kernel {
     /// The release, as `uname -r` prints it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -39,6 +39,7 @@ pub const MAX_BYTES: u64 = 64 << 20;
 
 /// A machine, at the start of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Always [`SCHEMA`].
     pub schema: String,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 /// The scheduler's settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scheduler {
     /// The features of `debug/sched/features`, those that are off with `NO_` in front.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -28,6 +29,7 @@ pub struct Scheduler {
 
 /// A scheduling domain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Domain {
     /// The CPUs that have this domain, such as `0-7`.
     pub cpus: String,

@@ -10,6 +10,7 @@ use std::fmt::Write;
 
 /// The intervals, points and series of a window.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlotReport {
     /// `schedviz/plot/1`.
     pub schema: &'static str,
@@ -47,6 +48,7 @@ pub struct PlotReport {
 
 /// The intervals of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IntervalReport {
     /// The interval's name.
     pub name: String,
@@ -81,6 +83,7 @@ pub struct IntervalReport {
 
 /// The intervals or points of one value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ValueReport {
     /// The value.
     pub value: String,
@@ -93,6 +96,7 @@ pub struct ValueReport {
 
 /// The points of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointReport {
     /// The point's name.
     pub name: String,
@@ -107,6 +111,7 @@ pub struct PointReport {
 
 /// A series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesReport {
     /// The series' name.
     pub name: String,

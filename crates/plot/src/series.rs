@@ -14,6 +14,7 @@ pub(crate) const MOST_LINES: usize = 8;
 
 /// One line of a series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LineReport {
     /// The value of `by`; nothing for a series of one line.
     #[serde(skip_serializing_if = "Option::is_none")]

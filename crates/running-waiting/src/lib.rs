@@ -109,6 +109,7 @@ impl Options<'_> {
 
 /// A number over the instants of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// Its time-weighted mean,
     pub mean: f64,
@@ -120,6 +121,7 @@ pub struct Spread {
 
 /// A column: a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Column {
     /// Its start, from the start of the trace.
     pub start_ns: i64,
@@ -137,6 +139,7 @@ pub struct Column {
 
 /// A panel, measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
     /// Its name; empty for the whole machine.
     pub name: String,
@@ -154,6 +157,7 @@ pub struct Series {
 
 /// The series themselves.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// `schedviz/running-waiting/1`.
     pub schema: &'static str,

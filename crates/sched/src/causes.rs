@@ -37,6 +37,7 @@ pub use herds::{HERD, HERD_TIME, Herd, Herds};
 
 /// Why a task was migrated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// It was being woken, and placed elsewhere.
@@ -146,6 +147,7 @@ impl Cause {
 
 /// A migration, its cause, and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Migration {
     /// When.
     pub ts: Ts,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// Worth knowing; nothing is missing.
@@ -76,6 +77,17 @@ impl PartialOrd for Diagnostic {
 impl Ord for Diagnostic {
     fn cmp(&self, other: &Diagnostic) -> Ordering {
         self.rank.cmp(&other.rank).then_with(|| self.name.cmp(other.name))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Diagnostic {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Diagnostic".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "The name of a kind of finding, such as `events-lost`." })
     }
 }
 

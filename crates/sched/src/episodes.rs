@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// The integrals over the episodes of at least some length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Totals {
     /// Episodes must be at least this long.
     pub min_ns: Dur,

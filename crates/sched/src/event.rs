@@ -9,6 +9,7 @@ use std::fmt;
 /// Signed, since corrections (`DATE`, `OFFSET`) may bring an instant below zero. The reader keeps
 /// instants within [`Ts::MIN`] and [`Ts::MAX`], so that a difference never overflows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Ts(pub i64);
 
@@ -32,6 +33,7 @@ impl Ts {
 
 /// A length of time in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Dur(pub u64);
 
@@ -60,6 +62,7 @@ impl std::ops::AddAssign for Dur {
 
 /// A CPU (a hardware thread) by its kernel number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Cpu(pub u32);
 
@@ -82,6 +85,7 @@ impl fmt::Display for Cpu {
 
 /// A thread, by its number in the initial pid namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Pid(pub i32);
 
@@ -188,6 +192,17 @@ impl fmt::Display for Comm {
 impl fmt::Debug for Comm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", escape(self.as_bytes()))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Comm {
+    fn schema_name() -> Cow<'static, str> {
+        "Comm".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "A command name; unprintable characters are escaped." })
     }
 }
 

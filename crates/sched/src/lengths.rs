@@ -48,6 +48,7 @@ impl PartialEq for Lengths {
 /// The figures that tables show of a distribution, in nanoseconds. Those that need at least one length are absent where
 /// there is none: the percentile of nothing is not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// The number of lengths.
     pub count: u64,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// The state of a task. See `docs/definitions.md`, section 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum TaskState {
     /// Nothing certain is known.
     Unknown,
@@ -21,6 +22,7 @@ pub enum TaskState {
 
 /// The occupant of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Current {
     /// Nothing certain is known.
     #[default]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// The place of one CPU. A level that the source lacks is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Place {
     /// The core, unique within the machine; CPUs that share it are SMT siblings.
     pub core: Option<u32>,
@@ -19,6 +20,7 @@ pub struct Place {
 
 /// The order in which figures show CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// By CPU number.
@@ -33,6 +35,7 @@ pub enum Order {
 
 /// How far one CPU is from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
     /// Siblings on one core.
@@ -47,6 +50,7 @@ pub enum Distance {
 
 /// A machine's CPUs and their places.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Topology {
     places: BTreeMap<u32, Place>,
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// The outcome of a limit, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Judge {
     /// The figure is within the limit.
@@ -16,6 +17,7 @@ pub enum Judge {
 
 /// The outcome of a limit, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// The outcome.
     pub verdict: Judge,

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// One row of the table: a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Columns {
     /// The elapsed time in seconds, if known.
     pub time_s: Option<f64>,

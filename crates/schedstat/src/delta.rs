@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// The differences of the counters of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuDelta {
     /// The CPU.
     pub cpu: Cpu,
@@ -36,6 +37,7 @@ pub struct CpuDelta {
 
 /// The load balancing in one domain with one kind of idleness, summed over all CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DomainDelta {
     /// The name of the domain; its depth, as `domain0`, if the file has no names.
     pub domain: String,

@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     /// The name of the row: `base`, `new` or `trace`.
     pub name: String,
@@ -17,6 +18,7 @@ pub struct Row {
 
 /// The report on two snapshots, or on two pairs of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// The schema of the document: `schedviz/schedstat/1`.
     pub schema: &'static str,

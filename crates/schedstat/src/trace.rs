@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// The columns from a trace, with the numbers behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TraceColumns {
     /// The columns; the elapsed time is the length of the window.
     pub columns: Columns,

@@ -518,7 +518,7 @@ mod tests {
         let mut drawn = String::new();
         let trace = read.drawable(Path::new("my trace.dat"), &window, Dur(5_000_000_000));
         trace.draw(&mut drawn, 0, 1_000_000_000, Dur(0));
-        let expected = "schedviz dat2graph 'my trace.dat' --buffer top --clock-hz 2000000 \\\n   --order llc";
+        let expected = "schedviz dat2graph 'my trace.dat' --buffer top --clock-hz 2000000 \\\n    --order llc";
         assert_eq!(drawn, format!("{expected} --min 0.999999 --max 1.000001\n"));
     }
 

@@ -16,6 +16,8 @@ mod record;
 mod report;
 mod running_waiting;
 mod schedstat;
+#[cfg(test)]
+mod schemas;
 mod stepper;
 mod utilization;
 mod why;

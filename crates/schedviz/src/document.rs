@@ -7,16 +7,22 @@ use anyhow::Result;
 use sched::Diagnostics;
 use serde::Serialize;
 
-/// The document of `--json`: what a command found, in which trace, and how far it can be trusted. Its schema is the
-/// report's, which knows its own form.
+/// The document of `--json`: the trace, the report of the command, and how far it can be trusted. The schema is that of
+/// the report.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document<'d, R> {
+    /// The file name of the trace.
     trace: String,
+    /// The kernel's release; null if the trace does not have it.
     kernel: Option<String>,
+    /// The clock of the trace; empty for the recorder's default.
     clock: String,
     #[serde(flatten)]
     report: &'d R,
+    /// The losses, repairs and doubts of the trace.
     #[serde(serialize_with = "warnings::rows")]
+    #[cfg_attr(test, schemars(with = "Vec<warnings::Row<'static>>"))]
     trust: &'d Diagnostics,
 }
 

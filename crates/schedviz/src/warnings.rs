@@ -56,17 +56,25 @@ fn message(what: Diagnostic, count: u64) -> String {
     what.message_with(count, advice)
 }
 
+/// A kind of finding, as JSON has it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Row<'a> {
+    /// The kind.
+    kind: Diagnostic,
+    /// The effect on the figures.
+    severity: Severity,
+    /// The number of occurrences.
+    count: u64,
+    /// The place of the first occurrence, or the names that the finding is about; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first: Option<&'a str>,
+    /// The message, without the number.
+    message: String,
+}
+
 /// Writes findings as JSON has them.
 pub(crate) fn rows<S: Serializer>(found: &impl Borrow<Diagnostics>, s: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Row<'a> {
-        kind: Diagnostic,
-        severity: Severity,
-        count: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        first: Option<&'a str>,
-        message: String,
-    }
     s.collect_seq(found.borrow().iter().map(|(kind, count, first)| Row {
         kind,
         severity: kind.severity(),

@@ -56,6 +56,7 @@ pub struct StepArgs {
 
 /// A task on a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Who {
     /// Its number.
     pub pid: Pid,
@@ -73,6 +74,7 @@ impl Who {
 
 /// A core at an instant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Core {
     /// Which.
     pub cpu: Cpu,
@@ -86,6 +88,7 @@ pub struct Core {
 
 /// The machine at an instant, and what comes next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// The number of the event that is about to happen, from 0; that of all events if none is.
     pub step: u64,

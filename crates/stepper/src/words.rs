@@ -21,6 +21,7 @@ impl Names for Plain {
 
 /// An event that is about to happen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Coming {
     /// Its name, as the kernel has it.
     pub name: String,

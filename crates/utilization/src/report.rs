@@ -11,17 +11,26 @@ use timeline::{Drawable, Next};
 
 /// The time of each class, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[allow(missing_docs)] // the classes are explained at Class
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shares {
-    /// Nothing where it is unknown which tasks are the application: they are among the others then.
+    /// The time of the application, in nanoseconds; null if the application is unknown, and its time is then that of
+    /// other tasks.
     pub app_ns: Option<u64>,
+    /// The time of other tasks, in nanoseconds.
     pub other_ns: u64,
+    /// The time of kernel threads, in nanoseconds.
     pub kernel_ns: u64,
+    /// The time of the stoppers (migration/N), in nanoseconds.
     pub stopper_ns: u64,
+    /// The time of real-time and deadline tasks, in nanoseconds.
     pub rt_ns: u64,
+    /// The time of interrupts, in nanoseconds; zero if they were not recorded.
     pub irq_ns: u64,
+    /// The time for which the running task is unknown, in nanoseconds.
     pub unknown_ns: u64,
+    /// The time that CPUs were offline, in nanoseconds.
     pub offline_ns: u64,
+    /// The idle time, in nanoseconds.
     pub idle_ns: u64,
 }
 
@@ -76,10 +85,11 @@ impl Shares {
 
 /// An interval of the whole machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
-    /// Its start from the start of the trace.
+    /// The start of the interval, in nanoseconds from the start of the trace.
     pub start_in_trace_ns: u64,
-    /// Its length; that of the last one may be less.
+    /// The length in nanoseconds; the last interval may be shorter.
     pub length_ns: Dur,
     /// The time of all CPUs.
     #[serde(flatten)]
@@ -88,8 +98,9 @@ pub struct Interval {
 
 /// A CPU over the whole window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerCpu {
-    /// Which.
+    /// The CPU.
     pub cpu: Cpu,
     /// Its time.
     #[serde(flatten)]
@@ -98,8 +109,9 @@ pub struct PerCpu {
 
 /// A node over the whole window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PerNode {
-    /// Which.
+    /// The NUMA node.
     pub node: u32,
     /// The time of its CPUs.
     #[serde(flatten)]
@@ -108,60 +120,64 @@ pub struct PerNode {
 
 /// CPUs idled beside overloaded ones for long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Idling {
-    /// From the start of the trace.
+    /// The start, in nanoseconds from the start of the trace.
     pub start_in_trace_ns: u64,
-    /// How long.
+    /// The length in nanoseconds.
     pub duration_ns: Dur,
-    /// CPUs that idled, when it had become long.
+    /// The number of idle CPUs when the episode became long enough.
     pub idle: u32,
-    /// CPUs that ran a task while others waited.
+    /// The number of CPUs that ran a task while others waited.
     pub overloaded: u32,
 }
 
 /// A herd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HerdReport {
-    /// From the start of the trace.
+    /// The time of the first migration, in nanoseconds from the start of the trace.
     pub start_in_trace_ns: u64,
     /// The migrations.
     #[serde(flatten)]
     pub herd: Herd,
-    /// The most tasks that then waited where it came.
+    /// The maximum number of tasks that then waited on the target CPU.
     pub queue: u32,
-    /// From its last migration until at most one waited there; nothing where the window ended before.
+    /// The time from the last migration until at most one task waited on the target CPU, in nanoseconds; null if the
+    /// window ended before.
     pub drained_after_ns: Option<Dur>,
 }
 
 /// The measured times.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UtilizationReport {
-    /// `schedviz/utilization/1`.
+    /// The name and version of the schema, `schedviz/utilization/1`.
     pub schema: &'static str,
-    /// The window's start, on the trace's clock,
+    /// The start of the window, in nanoseconds of the trace's clock.
     pub from_ns: Ts,
-    /// and its end.
+    /// The end of the window, in nanoseconds of the trace's clock.
     pub to_ns: Ts,
-    /// Why it is unknown which tasks are the application; absent where it is known.
+    /// The reason why the application is unknown; absent if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub application_unknown: Option<String>,
-    /// Whether interrupts were recorded: without their events they count for what they interrupted.
+    /// Whether interrupts were recorded; otherwise their time counts for the interrupted task.
     pub interrupts_recorded: bool,
-    /// The machine over the whole window.
+    /// The time of all CPUs over the whole window.
     pub all: Shares,
-    /// The machine by interval.
+    /// The time of all CPUs by interval.
     pub intervals: Vec<Interval>,
-    /// Each CPU.
+    /// The time of each CPU over the whole window.
     pub cpus: Vec<PerCpu>,
-    /// Each node, where the topology is known.
+    /// The time of each NUMA node over the whole window; empty if the topology is unknown.
     pub nodes: Vec<PerNode>,
-    /// The time that CPUs may idle beside overloaded ones without being reported.
+    /// The length from which idling beside overloaded CPUs is reported, in nanoseconds.
     pub balance_interval_ns: Dur,
-    /// How often they did for longer,
+    /// The number of longer episodes in which CPUs idled beside overloaded ones.
     pub idling_episodes: u64,
-    /// for how long in all,
+    /// The total length of these episodes, in nanoseconds.
     pub idling_ns: u64,
-    /// and the longest ones.
+    /// The longest of these episodes.
     pub idling: Vec<Idling>,
     /// Herd migrations.
     pub herds: Vec<HerdReport>,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// The missed steals from one distance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MissedRow {
     /// The distance to the nearest CPU with a counted waiter.
     pub nearest: Nearest,
@@ -24,6 +25,7 @@ pub struct MissedRow {
 
 /// The missed steals of a window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Missed {
     /// The number of switches to idle that left an empty run queue.
     pub idle_entries: u64,

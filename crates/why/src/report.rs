@@ -13,6 +13,7 @@ use workcons::Waiters;
 
 /// The case of a row with the longest time in violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Longest {
     /// Its start on the trace's clock, in nanoseconds.
     pub start_ns: Ts,
@@ -34,6 +35,7 @@ pub struct Longest {
 
 /// The waits, or the idle stretches, of one origin and one end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     /// The origin.
     pub began: &'static str,
@@ -67,6 +69,7 @@ pub struct Row {
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rows {
     /// The sum over all rows, in nanoseconds of tasks or of CPUs.
     pub total_ns: Dur,
@@ -76,6 +79,7 @@ pub struct Rows {
 
 /// The report of one window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhyReport {
     /// The length of the window in nanoseconds.
     pub window_ns: Dur,

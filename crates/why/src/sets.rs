@@ -21,6 +21,7 @@ pub(crate) enum Role {
 
 /// The nearest CPU of a set, seen from another CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Nearest {
     /// The CPU itself.

@@ -23,6 +23,7 @@ use serde::Serialize;
 
 /// At least, and at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RigorousBounds {
     /// The time is at least this, in percent of the window.
     pub least_percent: f64,

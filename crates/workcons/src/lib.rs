@@ -54,6 +54,7 @@ use sets::{Sets, WAYS};
 
 /// Which waiting tasks count
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Waiters {
     /// Every waiting task
@@ -132,6 +133,7 @@ impl Options<'_> {
 
 /// The record of a long episode: the machine as it was when the episode had become long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scene {
     /// The CPUs that idled.
     pub idle: Vec<Cpu>,
@@ -143,6 +145,7 @@ pub struct Scene {
 
 /// A task that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Waiting {
     /// Where.
     pub cpu: Cpu,

@@ -10,6 +10,7 @@ pub const LONG_REACTION: Dur = Dur(1_000_000);
 
 /// A long reacting interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reaction {
     /// The CPU that idled although a task waited for it.
     pub cpu: Cpu,
@@ -25,6 +26,7 @@ pub struct Reaction {
 
 /// A task whose CPU idles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Held {
     /// Its number.
     pub pid: Pid,

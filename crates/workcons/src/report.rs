@@ -13,6 +13,7 @@ use timeline::{Drawable, Next};
 
 /// One way of counting waiters, measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Violation {
     /// Time in violation.
     pub ns: u64,
@@ -42,17 +43,19 @@ pub struct Violation {
 
 /// Nanoseconds of violation by distance; nothing for distances that the topology lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ByDistance {
-    /// On the same core,
+    /// The time with the nearest idle CPU on the same core, in nanoseconds; absent if the topology lacks cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smt: Option<u64>,
-    /// under the same last-level cache,
+    /// The time with the nearest idle CPU under the same last-level cache, in nanoseconds; absent if the topology
+    /// lacks these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub llc: Option<u64>,
-    /// in the same node,
+    /// The time with the nearest idle CPU in the same NUMA node, in nanoseconds; absent if the topology lacks nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<u64>,
-    /// and farther.
+    /// The time with the nearest idle CPU farther away, in nanoseconds.
     pub machine: u64,
 }
 
@@ -66,6 +69,7 @@ impl ByDistance {
 
 /// A long episode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EpisodeReport {
     /// Its start, on the trace's clock.
     pub start_ns: Ts,
@@ -80,6 +84,7 @@ pub struct EpisodeReport {
 
 /// The figures over the episodes of at least some length.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ByLength {
     /// Episodes and integrals.
     #[serde(flatten)]
@@ -92,6 +97,7 @@ pub struct ByLength {
 
 /// CPUs that took part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpus {
     /// With events.
     pub observed: usize,
@@ -101,6 +107,7 @@ pub struct Cpus {
 
 /// How far the figures can be trusted, by the evidence of the analysis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unknown {
     /// CPU time of which nothing is known, in percent of all.
     pub unknown_percent: f64,
@@ -153,6 +160,7 @@ impl Unknown {
 
 /// The gaps of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gaps {
     /// The CPU.
     pub cpu: Cpu,
@@ -164,6 +172,7 @@ pub struct Gaps {
 
 /// The figures of one trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// The window's length.
     pub window_ns: Dur,

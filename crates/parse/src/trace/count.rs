@@ -11,6 +11,7 @@ use serde::Serialize;
 
 /// How often an event occurs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventCount {
     /// Its system; empty where the file has no format for it.
     pub system: String,
@@ -22,6 +23,7 @@ pub struct EventCount {
 
 /// The counts of one CPU of one buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuCounts {
     /// The CPU.
     pub cpu: Cpu,

@@ -11,6 +11,7 @@ pub const HERD_TIME: Dur = Dur(1_000_000);
 
 /// Queued tasks that left one CPU for one other within a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Herd {
     /// When the first one left.
     pub start: Ts,

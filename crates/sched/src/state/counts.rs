@@ -8,6 +8,7 @@ use serde::Serialize;
 
 /// The load of a CPU, for the figures (`docs/definitions.md`, section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Load {
     /// It has no event at all, and takes no part.
     #[default]
@@ -28,6 +29,7 @@ pub enum Load {
 
 /// How many CPUs are what, and how many tasks run and wait, at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// CPUs with [`Load::Unknown`].
     pub unknown: u32,

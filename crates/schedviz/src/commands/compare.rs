@@ -94,35 +94,47 @@ Exit status:
 
 /// The document of `--json`.
 #[derive(Serialize)]
-struct Document {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Document {
+    /// The name and version of the schema, `schedviz/compare/1`.
     schema: &'static str,
     /// The probability that noise may pass for a change.
     alpha: f64,
+    /// The metrics, in the order of the values of a run.
     metrics: Vec<Metric>,
+    /// The groups, the first of which is the base.
     groups: Vec<Group>,
-    /// Of each group but the first, against the first.
+    /// The comparison of each further group with the first.
     comparisons: Vec<Comparison>,
-    /// What differs between the runs that ought not to.
+    /// Differences between the runs that should not exist, and values that runs lack.
     notes: Vec<String>,
+    /// The verdict on each limit and group; absent without a limit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     verdicts: Vec<Judged>,
 }
 
 /// The verdict on a metric of a group.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Judged {
+    /// The name of the judged group.
     group: String,
+    /// The key of the metric.
     metric: &'static str,
     #[serde(flatten)]
     verdict: Verdict,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Comparison {
+    /// The name of the first group.
     base: String,
+    /// The name of the other group.
     new: String,
+    /// The metrics that both groups have.
     rows: Vec<Row>,
-    /// 100 · (base / new − 1) of the median elapsed times.
+    /// 100 * (base / new - 1) of the median elapsed times; null if one is unknown.
     speedup_percent: Option<f64>,
 }
 

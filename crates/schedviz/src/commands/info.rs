@@ -33,37 +33,62 @@ const GIVES: Gives = Gives::TEXT;
 
 /// The document of `--json`.
 #[derive(Serialize)]
-struct Report {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Report {
+    /// The name and version of the schema, `schedviz/info/1`.
     schema: &'static str,
+    /// The file name of the trace.
     trace: String,
+    /// The version of the file format, 6 or 7.
     version: u32,
+    /// The compression of the data; `none` if there is none.
     compression: String,
-    /// The format, where it is not trace.dat, and the command that recorded.
+    /// The name of the format, if it is not trace.dat; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<&'static str>,
+    /// The command that recorded, by words; absent if the file does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<Vec<String>>,
+    /// The version of the recorder; null if the file does not have it.
     recorder: Option<String>,
+    /// The kernel's release; null if the file does not have it.
     kernel: Option<String>,
+    /// The clock of the trace; empty for the recorder's default.
     clock: String,
+    /// The time of the first event, in nanoseconds of the trace's clock; null without events or if the clock counts no
+    /// time.
     start_ns: Option<Ts>,
+    /// The time of the last event, in nanoseconds of the trace's clock; null without events or if the clock counts no
+    /// time.
     end_ns: Option<Ts>,
+    /// The time between both, in nanoseconds.
     span_ns: Option<u64>,
+    /// The machine file beside the trace; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<MachineFile>,
+    /// The CPUs of the machine.
     cpus: Cpus,
+    /// The number of events in the buffers that are read.
     total_events: u64,
+    /// The number of occurrences of each event.
     events: Vec<EventCount>,
+    /// The buffers.
     buffers: Vec<Buffer>,
+    /// The lost events.
     lost: Lost,
+    /// The scheduler events that were not recorded, with the consequences.
     missing: Vec<Missing>,
+    /// The losses, repairs and doubts of the trace.
     #[serde(serialize_with = "warnings::rows")]
+    #[cfg_attr(test, schemars(with = "Vec<warnings::Row<'static>>"))]
     diagnostics: Diagnostics,
 }
 
 /// The file of `schedviz machine` beside the trace.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct MachineFile {
+    /// The name of the file.
     file: String,
     /// The machine in one line.
     summary: String,
@@ -77,43 +102,66 @@ impl MachineFile {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Cpus {
+    /// The number of CPUs of the machine, as the file has it.
     recorded: u32,
+    /// The number of CPUs with events.
     observed: usize,
+    /// The list of the CPUs without any event, such as `4-7`.
     unobserved: String,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Buffer {
     #[serde(flatten)]
     info: BufferInfo,
+    /// The number of events in the buffer.
     events: u64,
+    /// Whether the buffer is read.
     read: bool,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Lost {
+    /// The number of places where events were lost.
     gaps: u64,
+    /// The number of lost events that were counted.
     events: u64,
+    /// The number of events that the recorder counted but that are missing without a mark.
     unmarked: u64,
+    /// The CPUs with losses.
     per_cpu: Vec<LostOnCpu>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct LostOnCpu {
+    /// The name of the buffer; empty for the unnamed one.
     buffer: String,
+    /// The CPU.
     cpu: Cpu,
+    /// The number of places where events were lost.
     gaps: u64,
+    /// The number of these places without a count of events.
     gaps_without_count: u64,
+    /// The number of lost events that were counted.
     events: u64,
+    /// The length of all these places, in nanoseconds.
     gap_ns: u64,
 }
 
-/// What was not recorded, and what that costs.
+/// A kind of event that was not recorded, and the consequence.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Missing {
+    /// The name of the event.
     event: &'static str,
+    /// The commands and options that use the event.
     affects: &'static str,
+    /// The consequence of its absence.
     consequence: &'static str,
 }
 

@@ -26,9 +26,9 @@ use tracedat::Want;
 
 /// Draw a figure of any events, by a specification of your own
 ///
-/// A specification is a TOML file with four kinds of tables: [[interval]] draws bars from an event to the next one
-/// that agrees with it, [[point]] markers, [[series]] lines under the rows; [lanes] defines the rows. `--list` shows
-/// the specifications that come with the program, `--explain` what one of them draws, and `--print` its text, to be
+/// A specification is a TOML file with four kinds of tables: `interval` draws bars from an event to the next one that
+/// agrees with it, `point` markers, `series` lines under the rows; `lanes` defines the rows. --list shows the
+/// specifications that come with the program, --explain the content of a figure, and --print a specification, to be
 /// copied and changed.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]

@@ -74,10 +74,13 @@ impl Names for EventNames {
 
 /// The steps.
 #[derive(Serialize)]
-struct Report {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Report {
+    /// The name and version of the schema, `schedviz/stepper/1`.
     schema: &'static str,
-    /// How many events there are.
+    /// The number of events in the trace.
     events: u64,
+    /// The events that were asked for, each with the state after it.
     steps: Vec<Step>,
 }
 

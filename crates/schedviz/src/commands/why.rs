@@ -71,20 +71,28 @@ const SCHEMA: &str = "schedviz/why/1";
 
 /// The document of `--json`.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document {
+    /// The name and version of the schema, `schedviz/why/1`.
     schema: &'static str,
+    /// The runs, in the given order.
     runs: Vec<Run>,
 }
 
 /// A run.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Run {
+    /// The name of the trace, with folders if needed to distinguish it.
     trace: String,
+    /// The group of the run; absent without groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<String>,
     #[serde(flatten)]
     report: WhyReport,
+    /// The losses, repairs and doubts of the trace.
     #[serde(serialize_with = "warnings::rows")]
+    #[cfg_attr(test, schemars(with = "Vec<warnings::Row<'static>>"))]
     trust: Diagnostics,
     #[serde(skip)]
     drawable: Drawable,

@@ -77,20 +77,27 @@ Examples:
 
 /// The document of `--json`.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Document {
+    /// The name and version of the schema, `schedviz/workcons/1`.
     schema: &'static str,
+    /// The runs, in the given order.
     runs: Vec<Run>,
+    /// The medians of each group; empty without groups.
     groups: Vec<Group>,
     /// Figures that a run does not have and that are in no median.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
+    /// The worst verdict; absent without a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<Judged>,
 }
 
 /// The worst verdict, with the trace that decides.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Judged {
+    /// The name of the trace that decides.
     trace: String,
     #[serde(flatten)]
     verdict: Verdict,
@@ -111,12 +118,16 @@ impl Document {
 
 /// A run.
 #[derive(Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Run {
+    /// The name of the trace, with folders if needed to distinguish it.
     trace: String,
+    /// The group of the run; absent without groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<String>,
     #[serde(flatten)]
     report: Report,
+    /// The losses, repairs and doubts of the trace.
     trust: Trust,
     #[serde(skip)]
     drawable: Drawable,
@@ -126,23 +137,30 @@ pub(crate) struct Run {
 }
 
 #[derive(Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Trust {
     #[serde(flatten)]
     unknown: workcons::Unknown,
     /// CPUs recorded without any event: they are in no figure.
     unobserved: Vec<Cpu>,
     #[serde(serialize_with = "warnings::rows")]
+    #[cfg_attr(test, schemars(with = "Vec<warnings::Row<'static>>"))]
     diagnostics: Diagnostics,
 }
 
 /// The medians and the spread of a group's runs.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Group {
+    /// The name of the group.
     name: String,
+    /// The number of runs.
     runs: usize,
-    /// Nothing where no run of the group has the figure.
+    /// The violation in percent of the time; null if no run has it.
     percent: Option<Spread>,
+    /// The violation in percent of the capacity; null if no run has it.
     capacity_percent: Option<Spread>,
+    /// The elapsed time in seconds; null if no run has it.
     elapsed_s: Option<Spread>,
 }
 

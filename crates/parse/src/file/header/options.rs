@@ -11,6 +11,7 @@ use serde::Serialize;
 
 /// The recorder's own statistics of one CPU, as of the end of the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuStat {
     /// The buffer; empty for the top one.
     pub buffer: String,
@@ -30,6 +31,7 @@ pub struct CpuStat {
 
 /// A buffer, for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BufferInfo {
     /// Its name; empty for the top one.
     pub name: String,

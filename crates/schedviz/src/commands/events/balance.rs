@@ -16,6 +16,7 @@ use timeline::Sheet;
 
 /// The causes of migrations, and what probes on the balancer say.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct WithProbes<'r> {
     #[serde(flatten)]
     pub(crate) report: &'r BalanceReport,

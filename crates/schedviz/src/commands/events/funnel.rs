@@ -10,6 +10,7 @@ use tracedat::Record;
 
 /// The attempts, from all to those that moved something. Nothing where a probe is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Funnel {
     /// Times a CPU was about to idle (`newidle_balance`),
     newidle: Option<u64>,
