@@ -8,7 +8,7 @@ use timeline::columns::{Class, Columns, Piece};
 use timeline::strips::BLANK;
 
 /// Columns of the page in which short bars share their height.
-const COLUMNS: u32 = 960;
+const COLUMNS: u32 = 900;
 
 /// Bars above one another in a lane; deeper ones are counted and not drawn.
 pub(crate) const DEPTH: usize = 6;

@@ -17,6 +17,7 @@
 //!     cpus: vec![(Cpu(0), None), (Cpu(1), None)],
 //!     group_name: String::new(),
 //!     total: replay.total(),
+//!     colors: Default::default(),
 //! };
 //! let step = Step::of(replay.at(), replay.state(), replay.event(), &options, &Plain);
 //! assert!(step.violated, "a task waits on CPU 0, and CPU 1 idles");
