@@ -10,7 +10,7 @@ use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Uni
 use sched::{Cpu, Ts};
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{FAINT, INK, PALETTE, RULE};
-use timeline::strips::{FIRST, Strips, UNKNOWN};
+use timeline::strips::{Strips, UNKNOWN};
 use timeline::{Axis, LaneLayout, Measure, TimeScale, steps};
 
 /// The CPUs of a figure.
@@ -231,10 +231,9 @@ fn draw_rows(figure: &mut Figure, report: &PlotReport, scale: &TimeScale, top: U
 fn draw_lanes(figure: &mut Figure, report: &PlotReport, places: &[Option<(Unit, Unit)>], scale: &TimeScale) {
     let mut strips = Strips::new(scale, 3);
     let mut labels: Vec<(Rect, &Label)> = Vec::new();
-    let lanes: Vec<(usize, Lane)> = report.lanes.clone();
-    let pieces: Vec<_> = lanes.into_iter().map(|(_, mut lane)| lane.pieces()).collect();
-    for ((rows, (_, lane)), place) in pieces.iter().zip(&report.lanes).zip(places) {
+    for ((_, lane), place) in report.lanes.iter().zip(places) {
         let Some((top, height)) = *place else { continue };
+        let rows = lane.pieces();
         let used = (rows.len() as Unit).clamp(1, (height / PT).max(1));
         let h = height / used;
         let y = |depth: usize| top + (depth as Unit).min(used - 1) * h;
@@ -268,10 +267,8 @@ fn draw_label(figure: &mut Figure, report: &PlotReport, rect: Rect, label: &Labe
 
 /// A marker for each point, or bars where they are too many.
 fn draw_points(figure: &mut Figure, report: &PlotReport, places: &[Option<(Unit, Unit)>], scale: &TimeScale) {
-    let place_of = |lane: usize| {
-        let row = report.lanes.iter().position(|(place, _)| *place == lane)?;
-        places[row]
-    };
+    let mut place_of = vec![None; report.lanes.len()];
+    report.lanes.iter().zip(places).for_each(|((lane, _), place)| place_of[*lane] = *place);
     for (place, marks) in report.marks.iter().enumerate() {
         if marks.at.len() > crate::marks::MARKERS {
             draw_density(figure, report, place, places, scale);
@@ -280,7 +277,7 @@ fn draw_points(figure: &mut Figure, report: &PlotReport, places: &[Option<(Unit,
         let mut by_color: std::collections::BTreeMap<_, Vec<Point>> = std::collections::BTreeMap::new();
         let mut size = 6 * PT;
         for (lane, ts, class) in &marks.at {
-            let Some((top, height)) = place_of(*lane) else { continue };
+            let Some((top, height)) = place_of[*lane] else { continue };
             size = size.min((height * 8 / 10).max(2 * PT));
             by_color.entry(*class).or_default().push(Point { x: scale.at(*ts), y: top + height / 2 });
         }
@@ -289,7 +286,7 @@ fn draw_points(figure: &mut Figure, report: &PlotReport, places: &[Option<(Unit,
         }
         if marks.labels.len() <= 60 {
             for (lane, ts, text) in &marks.labels {
-                let Some((top, height)) = place_of(*lane) else { continue };
+                let Some((top, height)) = place_of[*lane] else { continue };
                 let at = Point { x: scale.at(*ts) + size / 2 + PT, y: top + height / 2 + 2 * PT };
                 figure.text(at, 5 * PT, Anchor::Start, INK, &draw::text::printable(text));
             }
@@ -337,6 +334,3 @@ fn draw_series(figure: &mut Figure, series: &SeriesReport, scale: &TimeScale, to
         figure.push(Item::Lines { stroke: color, width: 70, dash: 0, lines: steps(&heights, &edges) });
     }
 }
-
-/// Classes begin behind those that every figure has.
-const _: () = assert!(FIRST > UNKNOWN);

@@ -8,8 +8,9 @@ use crate::pairing::{Key, Open, Pairs};
 use crate::report::{IntervalReport, PlotReport, PointReport, SeriesReport, ValueReport};
 use crate::rows::{Lane, Lanes};
 use crate::series::{Kind, Series};
-use crate::spec::{IntervalSource, LaneKind, Order, Placed, Quantity};
+use crate::spec::{Condition, IntervalSource, LaneKind, Order, Placed, Quantity};
 use sched::{Cpu, Dur, Lengths, Pid, Ts};
+use timeline::Rows;
 use timeline::columns::Class;
 use timeline::strips::UNKNOWN;
 
@@ -35,11 +36,27 @@ pub trait Event {
     fn is_after_loss(&self) -> bool;
 }
 
-/// The values of an event in an item: its own, and those of the item's condition.
+/// The values of an event in an item: its own, and those that the item's condition captures.
 struct Seen<'e, E> {
     event: &'e E,
     any: Option<&'e str>,
-    groups: &'e [(String, Value)],
+    groups: Vec<(String, Value)>,
+}
+
+impl<'e, E: Event> Seen<'e, E> {
+    /// The event, if the condition of the item holds.
+    fn of(event: &'e E, action: &'e Action, condition: Option<&Condition>) -> Option<Seen<'e, E>> {
+        let mut seen = Seen { event, any: action.any.as_deref(), groups: Vec::new() };
+        if let Some(condition) = condition {
+            seen.groups = condition.expr.captures(&seen)?;
+        }
+        Some(seen)
+    }
+
+    /// The text of a value.
+    fn text(&self, name: Option<&Placed>) -> Option<String> {
+        self.value(&name?.text).map(|value| value.to_string())
+    }
 }
 
 impl<E: Event> Values for Seen<'_, E> {
@@ -120,8 +137,8 @@ pub struct Window {
     pub from: Ts,
     /// The last instant shown.
     pub to: Ts,
-    /// The CPUs shown; what happens on others is left out.
-    pub cpus: Vec<Cpu>,
+    /// The CPUs shown, each with its group; events on others are left out.
+    pub cpus: Vec<(Cpu, Option<u32>)>,
 }
 
 /// Gathers what a specification draws.
@@ -129,7 +146,7 @@ pub struct Window {
 pub struct Plot<'p> {
     plan: &'p Plan,
     window: Window,
-    shown: Vec<bool>,
+    shown: Rows,
     looks: Looks,
     pairs: Vec<Pairs<Begun>>,
     counts: Vec<Counts>,
@@ -142,8 +159,6 @@ impl<'p> Plot<'p> {
     /// Draws a plan over a window.
     pub fn new(plan: &'p Plan, window: Window) -> Plot<'p> {
         let (spec, from, to) = (&plan.spec, window.from, window.to);
-        let mut shown = vec![false; window.cpus.iter().map(|cpu| cpu.0 as usize + 1).max().unwrap_or(0)];
-        window.cpus.iter().for_each(|cpu| shown[cpu.0 as usize] = true);
         let is_by_cpu = |source: &IntervalSource| match source {
             IntervalSource::Pair { keys, .. } => keys.iter().any(|key| key.text == "$cpu"),
             IntervalSource::Lone { .. } => true,
@@ -156,7 +171,7 @@ impl<'p> Plot<'p> {
         let mut lanes = Lanes::new(from, to);
         if spec.lanes.by == LaneKind::Cpu {
             // A CPU without any of these events has a lane, too.
-            for cpu in &window.cpus {
+            for (cpu, _) in &window.cpus {
                 let _ = lanes.place(Value::Number(cpu.0.into()));
             }
         }
@@ -169,7 +184,7 @@ impl<'p> Plot<'p> {
         }
         Plot {
             plan,
-            shown,
+            shown: Rows::new(&window.cpus),
             looks: Looks::new(spec),
             pairs: spec.intervals.iter().map(|interval| Pairs::new(is_by_cpu(&interval.source))).collect(),
             counts: vec![Counts::default(); spec.intervals.len()],
@@ -198,7 +213,7 @@ impl<'p> Plot<'p> {
     }
 
     fn is_shown(&self, cpu: Cpu) -> bool {
-        self.shown.get(cpu.0 as usize).copied().unwrap_or(false)
+        self.shown.of(cpu).is_some()
     }
 
     /// The key of an interval's beginning or end; nothing if the event lacks one of its values.
@@ -211,17 +226,15 @@ impl<'p> Plot<'p> {
     fn begin<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
         let interval = &self.plan.spec.intervals[place];
         let IntervalSource::Pair { end, keys, .. } = &interval.source else { return };
-        let plain = Seen { event, any: action.any.as_deref(), groups: &[] };
-        let Some(groups) = captured(interval.condition.as_ref().map(|c| &c.expr), &plain) else { return };
-        let seen = Seen { groups: &groups, ..plain };
+        let Some(seen) = Seen::of(event, action, interval.condition.as_ref()) else { return };
         // An event that has a part twice begins the interval that it has just ended.
         let any = action.any.as_ref().filter(|_| end.text.contains('*'));
         let Some(key) = Self::key(keys, any, &seen) else { return };
-        if !self.is_shown(event.cpu()) || !self.is_wanted(&seen) {
+        if !self.is_wanted(&seen) {
             return;
         }
         let class = self.looks.of_interval(place, |name| seen.value(name));
-        let label = interval.label.as_ref().and_then(|label| seen.value(&label.text)).map(|value| value.to_string());
+        let label = seen.text(interval.label.as_ref());
         let lane = self.lane(event, &seen).and_then(|lane| Some((lane, self.lanes.all[lane].begin()?)));
         self.counts[place].undrawn += u64::from(lane.is_none());
         let begun = Begun { lane, class, pid: event.pid(), label };
@@ -243,9 +256,7 @@ impl<'p> Plot<'p> {
     fn end<E: Event>(&mut self, event: &E, action: &Action, place: usize, found: &mut dyn FnMut(&Found<'_>)) {
         let interval = &self.plan.spec.intervals[place];
         let IntervalSource::Pair { keys, end_condition, .. } = &interval.source else { return };
-        let plain = Seen { event, any: action.any.as_deref(), groups: &[] };
-        let Some(groups) = captured(end_condition.as_ref().map(|c| &c.expr), &plain) else { return };
-        let seen = Seen { groups: &groups, ..plain };
+        let Some(seen) = Seen::of(event, action, end_condition.as_ref()) else { return };
         let Some(key) = Self::key(keys, action.any.as_ref(), &seen) else { return };
         let Some(open) = self.pairs[place].end(&key) else {
             self.counts[place].unbegun += u64::from(self.is_shown(event.cpu()));
@@ -264,10 +275,8 @@ impl<'p> Plot<'p> {
     fn lone<E: Event>(&mut self, event: &E, action: &Action, place: usize, found: &mut dyn FnMut(&Found<'_>)) {
         let interval = &self.plan.spec.intervals[place];
         let IntervalSource::Lone { duration, unit, .. } = &interval.source else { return };
-        let plain = Seen { event, any: action.any.as_deref(), groups: &[] };
-        let Some(groups) = captured(interval.condition.as_ref().map(|c| &c.expr), &plain) else { return };
-        let seen = Seen { groups: &groups, ..plain };
-        if !self.is_shown(event.cpu()) || !self.is_wanted(&seen) {
+        let Some(seen) = Seen::of(event, action, interval.condition.as_ref()) else { return };
+        if !self.is_wanted(&seen) {
             return;
         }
         let Some(Value::Number(n)) = seen.value(&duration.text) else {
@@ -278,7 +287,7 @@ impl<'p> Plot<'p> {
         let end = event.ts();
         let start = Ts(end.0.saturating_sub_unsigned(length.0));
         let class = self.looks.of_interval(place, |name| seen.value(name));
-        let label = interval.label.as_ref().and_then(|label| seen.value(&label.text)).map(|value| value.to_string());
+        let label = seen.text(interval.label.as_ref());
         self.counts[place].add(class, length);
         let value = self.looks.value(class);
         let (cpu, pid) = (event.cpu(), event.pid());
@@ -293,15 +302,13 @@ impl<'p> Plot<'p> {
 
     fn point<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
         let point = &self.plan.spec.points[place];
-        let plain = Seen { event, any: action.any.as_deref(), groups: &[] };
-        let Some(groups) = captured(point.condition.as_ref().map(|c| &c.expr), &plain) else { return };
-        let seen = Seen { groups: &groups, ..plain };
-        if !self.is_shown(event.cpu()) || !self.is_wanted(&seen) {
+        let Some(seen) = Seen::of(event, action, point.condition.as_ref()) else { return };
+        if !self.is_wanted(&seen) {
             return;
         }
         let class = self.looks.of_point(place, |name| seen.value(name));
         let lane = self.lane(event, &seen);
-        let label = point.label.as_ref().and_then(|label| seen.value(&label.text));
+        let label = seen.text(point.label.as_ref());
         let marks = &mut self.marks[place];
         marks.count += 1;
         match marks.by.iter_mut().find(|(c, _)| *c == class) {
@@ -314,15 +321,13 @@ impl<'p> Plot<'p> {
             marks.at.push((lane, event.ts(), class));
         }
         if let Some(label) = label.filter(|_| marks.labels.len() <= 60) {
-            marks.labels.push((lane, event.ts(), label.to_string()));
+            marks.labels.push((lane, event.ts(), label));
         }
     }
 
     fn sample<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
         let series = &self.plan.spec.series[place];
-        let plain = Seen { event, any: action.any.as_deref(), groups: &[] };
-        let Some(groups) = captured(series.condition.as_ref().map(|c| &c.expr), &plain) else { return };
-        let seen = Seen { groups: &groups, ..plain };
+        let Some(seen) = Seen::of(event, action, series.condition.as_ref()) else { return };
         if !self.is_shown(event.cpu()) {
             return;
         }
@@ -342,8 +347,9 @@ impl<'p> Plot<'p> {
         self.series[place].add(event.ts(), by, value);
     }
 
+    /// Whether the event has a place in the figure.
     fn is_wanted<E: Event>(&self, seen: &Seen<'_, E>) -> bool {
-        self.plan.spec.lanes.only.as_ref().is_none_or(|only| only.expr.holds(seen))
+        self.is_shown(seen.event.cpu()) && self.plan.spec.lanes.only.as_ref().is_none_or(|only| only.expr.holds(seen))
     }
 
     /// The lane of an event, if it has one.
@@ -495,11 +501,6 @@ fn numbered(has: &[bool]) -> Vec<Option<usize>> {
         has.then(|| next - 1)
     };
     has.iter().map(number).collect()
-}
-
-/// The values that a condition captures, if it holds; none if there is no condition.
-fn captured(condition: Option<&crate::expr::Expr>, values: &impl Values) -> Option<Vec<(String, Value)>> {
-    condition.map_or_else(|| Some(Vec::new()), |condition| condition.captures(values))
 }
 
 /// The lanes in the order of the figure, each with its place among the points' lanes.

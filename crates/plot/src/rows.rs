@@ -4,6 +4,7 @@ use crate::expr::Value;
 use rustc_hash::FxHashMap;
 use sched::Ts;
 use std::collections::hash_map::Entry;
+use timeline::Division;
 use timeline::columns::{Class, Columns, Piece};
 use timeline::strips::BLANK;
 
@@ -53,6 +54,7 @@ pub(crate) struct Lane {
     pub(crate) labels: Vec<Label>,
     /// By point of the specification: how many in each column.
     pub(crate) density: FxHashMap<usize, Vec<u32>>,
+    division: Division,
     from: Ts,
     to: Ts,
 }
@@ -60,7 +62,8 @@ pub(crate) struct Lane {
 impl Lane {
     fn new(key: Value, from: Ts, to: Ts) -> Lane {
         let (name, labels, density) = (String::new(), Vec::new(), FxHashMap::default());
-        Lane { key, name, rows: Vec::new(), total_ns: 0, points: 0, labels, density, from, to }
+        let division = Division::into_parts(from, to, DENSITY);
+        Lane { key, name, rows: Vec::new(), total_ns: 0, points: 0, labels, density, division, from, to }
     }
 
     fn row(&mut self, is_free: impl Fn(&Row) -> bool) -> Option<usize> {
@@ -110,14 +113,13 @@ impl Lane {
     /// A point of the specification occurred at this time.
     pub(crate) fn point(&mut self, place: usize, ts: Ts) {
         self.points += 1;
-        let span = u128::from(self.to.since(self.from).0.max(1));
-        let column = (u128::from(ts.since(self.from).0) * DENSITY as u128 / span) as usize;
-        self.density.entry(place).or_insert_with(|| vec![0; DENSITY])[column.min(DENSITY - 1)] += 1;
+        let column = self.division.part_of(ts);
+        self.density.entry(place).or_insert_with(|| vec![0; DENSITY])[column] += 1;
     }
 
     /// The rows' pieces, from above to below.
-    pub(crate) fn pieces(&mut self) -> Vec<Vec<Piece>> {
-        std::mem::take(&mut self.rows).into_iter().map(|row| row.columns.finish()).collect()
+    pub(crate) fn pieces(&self) -> Vec<Vec<Piece>> {
+        self.rows.iter().map(|row| row.columns.clone().finish()).collect()
     }
 }
 

@@ -78,7 +78,7 @@ impl Series {
             self.others += 1;
             return;
         };
-        let column = self.column(ts);
+        let column = self.division.part_of(ts);
         self.hold(place, ts);
         let line = &mut self.lines[place];
         line.count += 1;
@@ -113,11 +113,6 @@ impl Series {
         let columns = vec![(0.0, 0.0); COLUMNS];
         self.lines.push(Line { by, count: 0, min: f64::MAX, max: f64::MIN, sum: 0.0, columns, held: None });
         Some(new)
-    }
-
-    fn column(&self, ts: Ts) -> usize {
-        let span = u128::from(self.to.since(self.from).0.max(1));
-        ((u128::from(ts.since(self.from).0) * COLUMNS as u128 / span) as usize).min(COLUMNS - 1)
     }
 
     /// Accounts for the time that the held value of a line lasted.

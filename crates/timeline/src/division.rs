@@ -86,6 +86,12 @@ impl Division {
         self.end = self.end_of(self.part);
     }
 
+    /// The part in which an instant lies; instants outside of the window are in its first or last part.
+    pub fn part_of(&mut self, ts: Ts) -> usize {
+        self.find(ts.since(self.from).0);
+        self.part
+    }
+
     /// Calls `each` with every part between two instants: its number, and from when to when.
     pub fn split(&mut self, from: Ts, to: Ts, mut each: impl FnMut(usize, Ts, Ts)) {
         let (mut at, mut start) = (from.since(self.from).0, from.max(self.from));
@@ -112,6 +118,7 @@ mod tests {
         let mut parts = Vec::new();
         division.split(Ts(105), Ts(135), |part, start, end| parts.push((part, start.0, end.0)));
         assert_eq!(parts, [(0, 105, 110), (1, 110, 120), (2, 120, 130), (3, 130, 135)]);
+        assert_eq!([90, 109, 110, 134, 135, 500].map(|ts| division.part_of(Ts(ts))), [0, 0, 1, 3, 3, 3]);
     }
 
     #[test]

@@ -69,7 +69,7 @@ type Row = (i64, u64, i32, Option<String>);
 
 fn run(source: &str, events: &[Made]) -> (PlotReport, Vec<Row>) {
     let plan = Plan::new(&Spec::parse(source).expect("a specification"), &catalog()).expect("a plan");
-    let window = Window { from: Ts(0), to: Ts(1000), cpus: vec![Cpu(0), Cpu(1)] };
+    let window = Window { from: Ts(0), to: Ts(1000), cpus: vec![(Cpu(0), None), (Cpu(1), None)] };
     let mut plot = Plot::new(&plan, window);
     let mut rows = Vec::new();
     for event in events {
@@ -176,7 +176,7 @@ fn tasks_have_lanes_in_order_of_their_time() {
 fn a_million_intervals_make_a_small_page() {
     let spec = Spec::parse(&format!("{PAIR}color_by = 'vec'\n")).expect("a specification");
     let plan = Plan::new(&spec, &catalog()).expect("a plan");
-    let cpus: Vec<Cpu> = (0..8).map(Cpu).collect();
+    let cpus: Vec<(Cpu, Option<u32>)> = (0..8).map(|cpu| (Cpu(cpu), None)).collect();
     let (from, to) = (Ts(0), Ts(1_000_000_000));
     let mut plot = Plot::new(&plan, Window { from, to, cpus: cpus.clone() });
     let mut event = at(0, 0, 7, 1, &[("id", 1), ("vec", 0)]);
@@ -194,12 +194,7 @@ fn a_million_intervals_make_a_small_page() {
     let report = plot.finish();
     let ours = &report.intervals[0];
     assert_eq!((ours.count, ours.undrawn, ours.by.len()), (1_000_000, 0, 5));
-    let options = crate::Options {
-        zero: from,
-        cpus: cpus.iter().map(|cpu| (*cpu, None)).collect(),
-        all_cpus: Vec::new(),
-        group_name: String::new(),
-    };
+    let options = crate::Options { zero: from, cpus, all_cpus: Vec::new(), group_name: String::new() };
     let figure = crate::figure(&report, &spec, &options, &timeline::page::Heading::default(), None);
     let bytes = draw::pdf(&[figure]).len();
     assert!(bytes < 70_000, "{bytes} bytes");

@@ -513,14 +513,14 @@ fn write_each(
 }
 
 /// What was found, and what the trace has to say of itself.
-fn with_those_of(session: &Session, found: &Diagnostics) -> Diagnostics {
+pub(super) fn with_those_of(session: &Session, found: &Diagnostics) -> Diagnostics {
     let mut diagnostics = session.trace.diagnostics().clone();
     diagnostics.merge(found);
     diagnostics
 }
 
 /// The figure; marks have what ran behind, where that was recorded, in pale grey unless asked otherwise.
-fn over_lanes(
+pub(super) fn over_lanes(
     ground: Option<Coloring>,
     session: &Session,
     diagnostics: &Diagnostics,

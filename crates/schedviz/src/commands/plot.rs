@@ -3,26 +3,24 @@
 mod record;
 
 use crate::args::{ReadArgs, WindowArgs, read_text};
-use crate::commands::dat2graph::read_lanes;
+use crate::commands::events::{over_lanes, with_those_of};
 use crate::csv::quoted;
 use crate::document::Document;
-use crate::heading::Loss;
 use crate::output::{Forms, Gives, OutputArgs};
 use crate::progress;
 use crate::session::Session;
 use crate::writer::print;
 use ::plot::{Background, Found, LaneKind, Plan, Plot, PlotReport, Spec, VIEWS};
 use anyhow::{Context, Result, anyhow, bail};
-use dat2graph::{Coloring, Lane};
-use draw::{Figure, Unit};
+use dat2graph::Coloring;
+use draw::Figure;
 use record::{Recorded, catalog};
 use sched::{Diagnostics, Tracepoint};
 use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use timeline::{Sheet, TimeScale};
-use tracedat::Want;
+use timeline::Sheet;
 
 /// Draw a figure of any events, by a specification of your own
 ///
@@ -135,7 +133,7 @@ fn gather(
     found: &mut dyn FnMut(&Found<'_>),
 ) -> Result<(PlotReport, Diagnostics)> {
     let called = if spec.uses_commands() { Some(session.names()?) } else { None };
-    let cpus = session.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
+    let cpus = session.shown.cpus.clone();
     let mut plot = Plot::new(plan, plot::Window { from: session.from, to: session.to, cpus });
     let diagnostics = progress::watched(&session.trace, session.read.quiet, || {
         let read = session.trace.records_from(session.from, &mut |record| {
@@ -145,9 +143,7 @@ fn gather(
             plot.event(&Recorded { record, called: called.as_ref() }, found);
             ControlFlow::Continue(())
         });
-        let mut diagnostics = session.trace.diagnostics().clone();
-        diagnostics.merge(&read);
-        diagnostics
+        with_those_of(session, &read)
     });
     Ok((plot.finish(), diagnostics))
 }
@@ -182,19 +178,14 @@ fn figure(
         all_cpus: session.shown.all.clone(),
         group_name: session.shown.group_name.clone(),
     };
-    let has_background = spec.lanes.by == LaneKind::Cpu && spec.lanes.background != Background::None;
-    if !has_background || !session.trace.has(Tracepoint::Switch) {
-        let heading = session.general_heading(diagnostics).on(sheet);
-        return Ok(vec![plot::figure(report, spec, &options, &heading, None)]);
-    }
-    let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
-    let coloring = Coloring { pale: spec.lanes.background == Background::Grey, ..Coloring::default() };
-    let lanes_options = session.lanes(session.from, session.to, coloring);
-    let lanes: Vec<Lane> = read_lanes(&session.trace, &reader, &lanes_options, &[]).0;
-    let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), session.to.since(session.from));
-    let heading = session.lossy_heading(&loss, diagnostics).on(sheet);
-    let background = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
-        dat2graph::draw_lanes(figure, &lanes, &lanes_options, scale, top, height);
+    let pale = match spec.lanes.background {
+        Background::Grey => Some(true),
+        Background::Color => Some(false),
+        Background::None => None,
     };
-    Ok(vec![plot::figure(report, spec, &options, &heading, Some(&background))])
+    let pale = pale.filter(|_| spec.lanes.by == LaneKind::Cpu && session.trace.has(Tracepoint::Switch));
+    let ground = pale.map(|pale| Coloring { pale, ..Coloring::default() });
+    over_lanes(ground, session, diagnostics, sheet, |heading, background| {
+        plot::figure(report, spec, &options, heading, background)
+    })
 }

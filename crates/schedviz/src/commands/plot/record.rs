@@ -6,7 +6,7 @@ use plot::expr::{Type, Value, word_in};
 use plot::{Catalog, Event, EventInfo};
 use sched::names::NameHistory;
 use sched::{Cpu, Pid, Ts};
-use tracedat::{EventFormat, Record};
+use tracedat::{EventFormat, Field, Record};
 
 /// The events of a trace, with their fields and counts.
 pub(super) fn catalog(session: &Session) -> Catalog {
@@ -15,7 +15,7 @@ pub(super) fn catalog(session: &Session) -> Catalog {
         id: format.id,
         name: patterns::full_name(format),
         count: counts.buffers.iter().map(|buffer| buffer.of(format.id)).sum(),
-        fields: format.fields.iter().map(|field| (field.name.clone(), type_of(format, &field.name))).collect(),
+        fields: format.fields.iter().map(|field| (field.name.clone(), Form::of(format, field).kind())).collect(),
         is_text: is_text(format),
     };
     Catalog { events: session.trace.formats().iter().map(info).collect() }
@@ -26,25 +26,33 @@ fn is_text(format: &EventFormat) -> bool {
     format.system == "ftrace" && matches!(format.name.as_str(), "print" | "bprint" | "bputs")
 }
 
-/// Functions have names; everything else that is not a single number is a text.
-fn type_of(format: &EventFormat, name: &str) -> Type {
-    let is_number = format.field(name).is_some_and(|field| {
-        !field.is_text()
-            && matches!(field.size, 1 | 2 | 4 | 8)
-            && !field.kind.contains('[')
-            && !is_function(format, name)
-    });
-    if is_number && !is_device(format, name) { Type::Number } else { Type::Text }
+/// The form of a field's value in a specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// An integer.
+    Number,
+    /// The address of a function, which reads as its name (function_graph's events).
+    Function,
+    /// The number of a block device, which reads as two.
+    Device,
+    /// A text, or anything else that is not a single number.
+    Text,
 }
 
-/// The field of function_graph's events that is the address of a function.
-fn is_function(format: &EventFormat, name: &str) -> bool {
-    format.system == "ftrace" && name == "func"
-}
+impl Form {
+    fn of(format: &EventFormat, field: &Field) -> Form {
+        let is_number = !field.is_text() && matches!(field.size, 1 | 2 | 4 | 8) && !field.kind.contains('[');
+        match field.kind.as_str() {
+            _ if format.system == "ftrace" && field.name == "func" => Form::Function,
+            "dev_t" if field.size == 4 => Form::Device,
+            _ if is_number => Form::Number,
+            _ => Form::Text,
+        }
+    }
 
-/// The number of a block device, which reads as two.
-fn is_device(format: &EventFormat, name: &str) -> bool {
-    format.field(name).is_some_and(|field| field.kind == "dev_t" && field.size == 4)
+    fn kind(self) -> Type {
+        if self == Form::Number { Type::Number } else { Type::Text }
+    }
 }
 
 /// A record, with the names of tasks at its time.
@@ -85,21 +93,19 @@ impl Event for Recorded<'_> {
         let Some(field) = format.field(name) else {
             return if is_text(format) { word_in(&self.text(), name) } else { None };
         };
-        if is_function(format, name) {
-            return self.record.function(name).map(Value::Text);
-        }
-        if is_device(format, name) {
-            // The kernel's own numbers have twenty bits for the minor one (MINORBITS).
-            let device = self.record.number(name)?;
-            return Some(Value::Text(format!("{},{}", device >> 20, device & 0xf_ffff)));
-        }
-        match type_of(format, name) {
-            Type::Number => {
+        match Form::of(format, field) {
+            Form::Number => {
                 let n = self.record.number(name)?;
                 let is_unsigned = !field.signed && field.size == 8;
                 Some(Value::Number(if is_unsigned { n.cast_unsigned().into() } else { n.into() }))
             }
-            Type::Text | Type::Either => self.record.field_text(name).map(Value::Text),
+            Form::Function => self.record.function(name).map(Value::Text),
+            Form::Device => {
+                // The kernel's own numbers have twenty bits for the minor one (MINORBITS).
+                let device = self.record.number(name)?;
+                Some(Value::Text(format!("{},{}", device >> 20, device & 0xf_ffff)))
+            }
+            Form::Text => self.record.field_text(name).map(Value::Text),
         }
     }
 
