@@ -333,6 +333,8 @@ fn runs_of_variants_are_read_as_groups() {
     assert!(table.contains("off (1 run) against on (1 run)") && table.contains("metric of the command"), "{table}");
     let groups = schedviz_in(&fake.folder, &["workcons", "series"]).success().text();
     assert!(groups.contains("on.1.dat") && groups.contains("off.1.dat"), "{groups}");
+    let why = schedviz_in(&fake.folder, &["why", "series"]).success().text();
+    assert!(why.contains("on: on.1.dat") && why.contains("off: median of 1"), "{why}");
     let again = schedviz_in(&fake.folder, &words.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(again.stderr.contains("series exists and is not empty"), "{}", again.stderr);
     let over = schedviz_in(&fake.folder, &["compare", "series", "-o", "series/runs.json"]);

@@ -1,8 +1,10 @@
 //! Groups of recordings, as options name them.
 
+use crate::args::ReadArgs;
 use anyhow::{Context, Result, bail};
 use record::Runs;
 use record::runs::FILE;
+use sched::Ts;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +12,42 @@ use std::path::{Path, PathBuf};
 /// runs: noise would look smaller than it is.
 pub(crate) fn again(group: &str, file: &str, other: &str) -> String {
     format!("{group}: {file} is left out: it is the recording of {other} again")
+}
+
+/// The facts that distinguish the runs of a group: the group, the first and last instant, and the name.
+pub(crate) type Facts<'r> = (Option<&'r String>, Option<(Ts, Ts)>, &'r str);
+
+/// Returns the runs without those of a group that hold the same recording as another of it, each with a message.
+pub(crate) fn distinct<R>(runs: Vec<R>, facts: for<'r> fn(&'r R) -> Facts<'r>, read: &ReadArgs) -> Vec<R> {
+    let mut kept: Vec<R> = Vec::new();
+    for run in runs {
+        let (group, recording, name) = facts(&run);
+        let same = kept.iter().map(facts).find(|other| (other.0, other.1) == (group, recording));
+        match (group, same) {
+            (Some(group), Some((.., other))) => read.message(&again(group, name, other)),
+            _ => kept.push(run),
+        }
+    }
+    kept
+}
+
+/// The recordings that a command is given, each with its group: files without one, folders of `record --runs`, which
+/// stand for their groups, and the members of `--group`.
+pub(crate) fn files(traces: &[PathBuf], groups: &[String]) -> Result<Vec<(Option<String>, PathBuf)>> {
+    let of_group = |(name, paths): (String, Vec<PathBuf>)| -> Vec<(Option<String>, PathBuf)> {
+        paths.into_iter().map(|path| (Some(name.clone()), path)).collect()
+    };
+    let mut files = Vec::new();
+    for path in traces {
+        match Folder::open(path)? {
+            None => files.push((None, path.clone())),
+            Some(folder) => files.extend(folder.groups.into_iter().flat_map(of_group)),
+        }
+    }
+    for group in groups {
+        files.extend(of_group(members(group)?));
+    }
+    Ok(files)
 }
 
 /// The names of several files, fit to be printed: of those with the same file name with as many folders in front as

@@ -22,7 +22,7 @@ use workcons::Options;
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct WhyArgs {
-    /// The recordings: one is reported in full, several in a table
+    /// The recordings: one is reported in full, several in a table; a folder of schedviz record --runs stands for its groups
     #[arg(required_unless_present = "group")]
     traces: Vec<PathBuf>,
     /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
@@ -106,27 +106,15 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     args.output.check(GIVES)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
-    let mut files: Vec<(Option<String>, PathBuf)> = args.traces.iter().map(|t| (None, t.clone())).collect();
-    for group in &args.group {
-        let (name, members) = groups::members(group)?;
-        files.extend(members.into_iter().map(|path| (Some(name.clone()), path)));
-    }
+    let files = groups::files(&args.traces, &args.group)?;
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
-    let mut runs: Vec<Run> = Vec::new();
     let named: Vec<_> = files.iter().zip(names).collect();
     let measured = several::measured(&named, &args.read, |((group, path), name), read| {
         let run = Run { trace: name.clone(), group: group.clone(), ..measure(args, read, path)? };
         warnings::warn_of((files.len() > 1).then_some(name), &run.trust, read);
         Ok(run)
     })?;
-    for ((group, _), run) in files.iter().zip(measured) {
-        let is_same = |other: &&Run| other.group == run.group && other.recording == run.recording;
-        if let (Some(name), Some(same)) = (group, runs.iter().find(is_same)) {
-            args.read.message(&groups::again(name, &run.trace, &same.trace));
-            continue;
-        }
-        runs.push(run);
-    }
+    let runs = groups::distinct(measured, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read);
     let document = Document { schema: SCHEMA, runs };
     let forms = Forms::words(|| text(args, &document));
     let first = files.first().map_or(Path::new("why"), |(_, path)| path);

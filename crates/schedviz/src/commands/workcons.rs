@@ -173,25 +173,9 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     };
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
-    let mut files: Vec<(Option<String>, PathBuf)> = Vec::new();
-    for path in &args.traces {
-        match groups::Folder::open(path)? {
-            None => files.push((None, path.clone())),
-            Some(folder) => {
-                let members = |(name, paths): (String, Vec<PathBuf>)| {
-                    paths.into_iter().map(move |path| (Some(name.clone()), path))
-                };
-                files.extend(folder.groups.into_iter().flat_map(members));
-            }
-        }
-    }
-    for group in &args.group {
-        let (name, members) = groups::members(group)?;
-        files.extend(members.into_iter().map(|path| (Some(name.clone()), path)));
-    }
+    let files = groups::files(&args.traces, &args.group)?;
     let single = files.len() == 1 && args.output.wants_file();
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
-    let (mut runs, mut session): (Vec<Run>, _) = (Vec::new(), None);
     let named: Vec<_> = files.iter().zip(names).collect();
     let measured = several::measured(&named, &args.read, |((group, path), name), read| {
         let (session, run) = measure(args, read, min_episode, path, group.clone(), single)?;
@@ -200,15 +184,9 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
         // An open trace holds its indices, so that only the one that is drawn is kept.
         Ok((Some(session).filter(|_| single), run))
     })?;
-    for ((group, _), (measured, run)) in files.iter().zip(measured) {
-        let is_same = |other: &&Run| other.group == run.group && other.recording == run.recording;
-        if let (Some(name), Some(same)) = (group, runs.iter().find(is_same)) {
-            args.read.message(&groups::again(name, &run.trace, &same.trace));
-            continue;
-        }
-        session = measured;
-        runs.push(run);
-    }
+    let (sessions, runs): (Vec<Option<Session>>, Vec<Run>) = measured.into_iter().unzip();
+    let session = sessions.into_iter().flatten().next();
+    let runs = groups::distinct(runs, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read);
     let limits = Limits { violation: args.max_violation, loss: args.max_loss };
     let document = Document::of(runs, &limits);
     let figure = |sheet: &Sheet| match (&session, document.runs.as_slice()) {
