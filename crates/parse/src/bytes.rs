@@ -21,7 +21,7 @@ pub enum Endian {
 impl Endian {
     /// A `u16` at `at`, if it is inside.
     #[inline]
-    pub(crate) fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
+    pub fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
         let raw = *bytes.get(at..)?.first_chunk()?;
         Some(match self {
             Endian::Little => u16::from_le_bytes(raw),
@@ -31,7 +31,7 @@ impl Endian {
 
     /// A `u32` at `at`, if it is inside.
     #[inline]
-    pub(crate) fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
+    pub fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
         let raw = *bytes.get(at..)?.first_chunk()?;
         Some(match self {
             Endian::Little => u32::from_le_bytes(raw),
@@ -41,7 +41,7 @@ impl Endian {
 
     /// A `u64` at `at`, if it is inside.
     #[inline]
-    pub(crate) fn u64(self, bytes: &[u8], at: usize) -> Option<u64> {
+    pub fn u64(self, bytes: &[u8], at: usize) -> Option<u64> {
         let raw = *bytes.get(at..)?.first_chunk()?;
         Some(match self {
             Endian::Little => u64::from_le_bytes(raw),

@@ -26,26 +26,18 @@ impl<'b> Bytes<'b> {
     }
 
     #[inline]
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.first_chunk().copied()
-    }
-
-    #[inline]
     pub(crate) fn u16(&mut self) -> Option<u16> {
-        let raw = self.array()?;
-        Some(if self.endian == Endian::Big { u16::from_be_bytes(raw) } else { u16::from_le_bytes(raw) })
+        self.endian.u16(self.take(2)?, 0)
     }
 
     #[inline]
     pub(crate) fn u32(&mut self) -> Option<u32> {
-        let raw = self.array()?;
-        Some(if self.endian == Endian::Big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) })
+        self.endian.u32(self.take(4)?, 0)
     }
 
     #[inline]
     pub(crate) fn u64(&mut self) -> Option<u64> {
-        let raw = self.array()?;
-        Some(if self.endian == Endian::Big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) })
+        self.endian.u64(self.take(8)?, 0)
     }
 
     /// A text behind its length, which may be padded with NULs; made fit to be printed.
