@@ -11,7 +11,8 @@ use std::path::Path;
 use std::process::Command;
 use tracedat::{Field, Options, Record, Trace};
 
-fn report(path: &Path, arguments: &[&str]) -> Option<String> {
+/// The report by trace-cmd; nothing if it is not installed.
+pub(crate) fn report(path: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("trace-cmd").arg("report").args(arguments).arg("-i").arg(path).output();
     match output {
         Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
@@ -25,16 +26,16 @@ fn report(path: &Path, arguments: &[&str]) -> Option<String> {
 
 /// The parts of a line of `trace-cmd report -t -R`.
 #[derive(Debug)]
-struct Line<'l> {
-    cpu: u32,
-    pid: i32,
-    ts: &'l str,
-    name: &'l str,
-    rest: &'l str,
+pub(crate) struct Line<'l> {
+    pub(crate) cpu: u32,
+    pub(crate) pid: i32,
+    pub(crate) ts: &'l str,
+    pub(crate) name: &'l str,
+    pub(crate) rest: &'l str,
 }
 
 /// Parses `  comm-pid   [cpu] seconds.nanoseconds: name:   fields`; the comm may contain any character.
-fn parse_line(line: &str) -> Option<Line<'_>> {
+pub(crate) fn parse_line(line: &str) -> Option<Line<'_>> {
     let (head, tail) = line.match_indices(" [").find_map(|(at, _)| {
         let (head, tail) = (&line[..at], &line[at + 2..]);
         let (cpu, rest) = tail.split_once(']')?;

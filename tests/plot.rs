@@ -2,13 +2,14 @@
 //! `trace-cmd report`; what it prints, and its errors.
 
 use crate::conforms::conforms;
+use crate::differential::{parse_line, report};
 use crate::support::{fixture, golden, recordings, schedviz, scratch};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-/// A line of `trace-cmd report -t`.
+/// An event by `trace-cmd report -t`.
 struct Line {
     pid: i32,
     cpu: u32,
@@ -17,32 +18,21 @@ struct Line {
     text: String,
 }
 
-fn parse_line(line: &str) -> Option<Line> {
-    let (task, rest) = line.split_once(" [")?;
-    let (cpu, rest) = rest.split_once(']')?;
-    let pid = task.trim().rsplit_once('-')?.1.parse().ok()?;
-    let (seconds, rest) = rest.split_once(": ")?;
-    let (seconds, fraction) = seconds.split_whitespace().last()?.split_once('.')?;
-    let (name, text) = rest.split_once(':')?;
-    Some(Line {
-        pid,
-        cpu: cpu.parse().ok()?,
-        ns: seconds.parse::<u64>().ok()? * 1_000_000_000 + fraction.parse::<u64>().ok()?,
-        name: name.trim().to_owned(),
-        text: text.trim().to_owned(),
-    })
-}
-
 /// All events by trace-cmd; nothing if it is not installed, or if it reports a loss.
 fn reported(path: &Path) -> Option<Vec<Line>> {
-    let output = match Command::new("trace-cmd").args(["report", "-t", "-i"]).arg(path).output() {
-        Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
-        Err(e) => {
-            assert!(std::env::var_os("SCHEDVIZ_REQUIRE_TRACE_CMD").is_none(), "trace-cmd is demanded: {e}");
-            return None;
-        }
+    let text = report(path, &["-t"])?;
+    let line = |line| {
+        let parsed = parse_line(line)?;
+        let (seconds, fraction) = parsed.ts.split_whitespace().last()?.split_once('.')?;
+        Some(Line {
+            pid: parsed.pid,
+            cpu: parsed.cpu,
+            ns: seconds.parse::<u64>().ok()? * 1_000_000_000 + fraction.parse::<u64>().ok()?,
+            name: parsed.name.to_owned(),
+            text: parsed.rest.trim().to_owned(),
+        })
     };
-    (!output.contains("EVENTS DROPPED")).then(|| output.lines().filter_map(parse_line).collect())
+    (!text.contains("EVENTS DROPPED")).then(|| text.lines().filter_map(line).collect())
 }
 
 /// The word behind `name` in a text.
@@ -112,7 +102,7 @@ fn reckoned(lines: &[Line], rule: &Rule) -> (u64, u64) {
 fn plotted(view: &str, path: &Path) -> Option<Value> {
     let ran = schedviz(&["plot", view, path.to_str().expect("a path"), "--json", "-q"]);
     if ran.code != Some(0) {
-        let is_absent = ["never occurs", "has none of the events", "has no event", "unit"];
+        let is_absent = ["never occurs", "has none of the events", "has no event"];
         assert!(is_absent.iter().any(|why| ran.stderr.contains(why)), "{view} {}: {}", path.display(), ran.stderr);
         return None;
     }
