@@ -30,9 +30,13 @@ pub struct Replay<S> {
     /// The steps at which work conservation begins to be violated.
     violations: Vec<u64>,
     total: u64,
-    /// The checkpoint whose events are held.
+    /// The checkpoint whose events are held, all of them or a part.
     segment: Option<usize>,
+    /// The step of the first event that is held.
+    first: u64,
     events: Vec<SchedEvent>,
+    /// Maximum number of events that are held.
+    most_held: usize,
     state: SchedState,
     at: u64,
     diagnostics: Diagnostics,
@@ -115,6 +119,9 @@ impl<S: EventSource> Replay<S> {
     const EVERY: u64 = 20_000;
     /// Maximum size of all of them in bytes: for thousands of tasks on hundreds of CPUs a copy takes megabytes.
     const ROOM: usize = 96 << 20;
+    /// Maximum number of events that are held at the same time, some 20 MB. More lie between two checkpoints in a trace
+    /// of billions of events, or where millions have the same time.
+    const HELD: usize = 1 << 18;
 
     /// Reads the source once and keeps checkpoints.
     pub fn new(source: S) -> Result<Replay<S>, S::Error> {
@@ -153,7 +160,9 @@ impl<S: EventSource> Replay<S> {
             violations,
             total: count,
             segment: None,
+            first: 0,
             events: Vec::new(),
+            most_held: Self::HELD,
             state,
             at: 0,
             diagnostics: outcome.diagnostics,
@@ -188,8 +197,8 @@ impl<S: EventSource> Replay<S> {
     /// The event that is about to happen. Nothing at the last step, and before the first
     /// [`Replay::go`].
     pub fn event(&self) -> Option<&SchedEvent> {
-        let first = self.checkpoints.get(self.segment?)?.index;
-        self.events.get(usize::try_from(self.at.checked_sub(first)?).ok()?)
+        self.segment?;
+        self.events.get(usize::try_from(self.at.checked_sub(self.first)?).ok()?)
     }
 
     /// Goes to a step, or to the last one.
@@ -200,8 +209,10 @@ impl<S: EventSource> Replay<S> {
         if self.segment != Some(nearest) || step < self.at {
             (self.state, self.at) = (checkpoint.state.clone(), checkpoint.index);
         }
-        if self.segment != Some(nearest) {
-            self.load(nearest)?;
+        let held = self.first..self.first + self.events.len() as u64;
+        let is_held = |step: u64| held.contains(&step) || step == self.end_of(nearest) && step == held.end;
+        if self.segment != Some(nearest) || !held.contains(&self.at) && self.at < step || !is_held(step) {
+            return self.load(nearest, step);
         }
         while self.at < step {
             let Some(event) = self.event().copied() else { break };
@@ -221,15 +232,29 @@ impl<S: EventSource> Replay<S> {
         self.checkpoints.get(segment + 1).map_or(self.total, |next| next.index)
     }
 
-    fn load(&mut self, segment: usize) -> Result<(), S::Error> {
+    /// Reads the events of a segment up to a step, from the present one on, and holds them: all, so that the way back is
+    /// short, or where these are too many the next ones.
+    fn load(&mut self, segment: usize, step: u64) -> Result<(), S::Error> {
         let Some(checkpoint) = self.checkpoints.get(segment) else { return Ok(()) };
         let end = self.end_of(segment);
-        let length = usize::try_from(end - checkpoint.index).unwrap_or(usize::MAX);
-        let events = &mut self.events;
+        let most = self.most_held as u64;
+        self.first = if end - checkpoint.index <= most { checkpoint.index } else { step };
+        let end = end.min(self.first.saturating_add(most));
+        let Replay { source, events, state, at, first, .. } = self;
         events.clear();
-        self.source.events_from(checkpoint.ts, &mut |more| {
-            events.extend(more.iter().take(length - events.len()));
-            if events.len() < length { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let mut index = checkpoint.index;
+        source.events_from(checkpoint.ts, &mut |more| {
+            for event in more.iter().take(usize::try_from(end - index).unwrap_or(usize::MAX)) {
+                if index == *at && index < step {
+                    state.apply(event);
+                    *at += 1;
+                }
+                if index >= *first {
+                    events.push(*event);
+                }
+                index += 1;
+            }
+            if index < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         self.segment = Some(segment);
         Ok(())
@@ -309,16 +334,41 @@ mod tests {
     use super::*;
     use crate::event::{Comm, Cpu, Kind, Pid, PrevState, TaskRef};
 
-    #[test]
-    fn checkpoints_take_no_more_room_than_there_is() {
+    /// A thousand tasks run by turns, each until the next event.
+    fn turns(events: i32, ts: impl Fn(i32) -> i64) -> Vec<SchedEvent> {
         let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"t") };
-        // A thousand tasks run by turns.
         let switch = |n: i32| {
             let (prev, next) = (task(1 + n % 1000), task(1 + (n + 1) % 1000));
             let kind = Kind::Switch { prev, state: PrevState::blocked(1), next };
-            SchedEvent { ts: Ts(i64::from(n)), cpu: Cpu(0), pid: prev.pid, flags: 0, kind }
+            SchedEvent { ts: Ts(ts(n)), cpu: Cpu(0), pid: prev.pid, flags: 0, kind }
         };
-        let events: Vec<SchedEvent> = (0..20_000).map(switch).collect();
+        (0..events).map(switch).collect()
+    }
+
+    #[test]
+    fn events_of_one_time_are_held_in_parts() {
+        // Between two instants no checkpoint can lie.
+        let events = turns(20_000, |n| if (5_000..15_000).contains(&n) { 5_000 } else { i64::from(n) });
+        let replay = |most_held| {
+            let replay = Replay::build(&events[..], &ChosenCpus::default(), 100, 64, usize::MAX);
+            Replay { most_held, ..replay.unwrap_or_else(|never| match never {}) }
+        };
+        let (mut all, mut parts) = (replay(usize::MAX), replay(300));
+        for step in
+            [0, 5_000, 5_001, 5_299, 5_300, 5_301, 14_999, 9_000, 8_999, 5_000, 15_000, 19_999, 20_000, 12_345, 3]
+        {
+            all.go(step).unwrap_or_else(|never| match never {});
+            parts.go(step).unwrap_or_else(|never| match never {});
+            let running = |replay: &Replay<_>| replay.state().running(Cpu(0)).map(|task| task.pid);
+            assert_eq!((parts.at(), parts.event()), (step, events.get(step as usize)), "{step}");
+            assert_eq!((running(&parts), parts.event()), (running(&all), all.event()), "{step}");
+            assert!(parts.events.len() <= 300, "{} at {step}", parts.events.len());
+        }
+    }
+
+    #[test]
+    fn checkpoints_take_no_more_room_than_there_is() {
+        let events = turns(20_000, i64::from);
         let replay = |room| {
             let replay = Replay::build(&events[..], &ChosenCpus::default(), 100, 64, room);
             replay.unwrap_or_else(|never| match never {})
