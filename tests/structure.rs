@@ -3,61 +3,26 @@
 use crate::support::root;
 use sched::Tracepoint;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
-/// Our own crates that each crate may depend on. Development dependencies are free to use the test kit.
-const ARROWS: &[(&str, &[&str])] = &[
-    ("sched", &[]),
-    ("draw", &[]),
-    ("tracedat", &["sched"]),
-    ("timeline", &["sched", "draw"]),
-    ("dat2graph", &["sched", "timeline", "draw"]),
-    ("running-waiting", &["sched", "timeline", "draw"]),
-    ("workcons", &["sched", "timeline", "draw"]),
-    ("events", &["sched", "timeline", "draw"]),
-    ("plot", &["sched", "timeline", "draw"]),
-    ("stepper", &["sched", "timeline", "draw"]),
-    ("latency", &["sched", "timeline", "draw"]),
-    ("machine", &["sched"]),
-    ("record", &[]),
-    ("tracefs", &[]),
-    ("perfdata", &["sched", "tracedat"]),
-    ("schedstat", &["sched"]),
-    ("fairness", &["sched", "timeline", "draw"]),
-    ("utilization", &["sched", "timeline", "draw"]),
-    ("path", &["sched", "timeline", "draw"]),
-    ("why", &["sched", "workcons", "timeline", "draw"]),
-    ("compare", &["sched", "timeline", "draw"]),
-    ("traceevent", &[]),
-    ("testkit", &["sched"]),
-    (
-        "schedviz",
-        &[
-            "sched",
-            "tracedat",
-            "draw",
-            "timeline",
-            "compare",
-            "dat2graph",
-            "events",
-            "fairness",
-            "latency",
-            "path",
-            "machine",
-            "record",
-            "perfdata",
-            "plot",
-            "running-waiting",
-            "schedstat",
-            "stepper",
-            "traceevent",
-            "tracefs",
-            "utilization",
-            "why",
-            "workcons",
-        ],
-    ),
-];
+/// The crates of the table in ARCHITECTURE.md by their folders, each with the crates that it may depend on; absent where
+/// that is any.
+fn arrows() -> BTreeMap<String, Option<Vec<String>>> {
+    let map = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let cells = map.lines().filter_map(|line| line.strip_prefix("| `crates/"));
+    let row = |row: &str| {
+        let (folder, rest) = row.split_once('`').expect("a folder in backquotes");
+        let last = rest.trim_end_matches(" |").rsplit(" | ").next().expect("a last column");
+        let to = match last {
+            "all" => None,
+            "nothing of ours" => Some(Vec::new()),
+            listed => Some(listed.split(", ").map(|name| name.trim_matches('`').to_owned()).collect()),
+        };
+        (folder.to_owned(), to)
+    };
+    cells.map(row).collect()
+}
 
 #[test]
 fn dependencies_point_one_way() {
@@ -68,20 +33,27 @@ fn dependencies_point_one_way() {
         .expect("cargo metadata");
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let short = |name: &str| name.strip_prefix("schedviz-").unwrap_or(name).to_owned();
-    let allowed: BTreeMap<String, &[&str]> = ARROWS.iter().map(|(name, to)| ((*name).to_owned(), *to)).collect();
+    let arrows = arrows();
     let packages = metadata["packages"].as_array().expect("packages");
-    assert_eq!(packages.len(), ARROWS.len(), "a crate that the table does not know");
+    assert_eq!(packages.len(), arrows.len(), "each crate has one row in ARCHITECTURE.md");
     for package in packages {
         let name = short(package["name"].as_str().expect("a name"));
-        let to = allowed.get(&name).unwrap_or_else(|| panic!("{name} is not in the table"));
-        for dependency in package["dependencies"].as_array().expect("dependencies") {
-            let full = dependency["name"].as_str().expect("a name");
-            let ours = packages.iter().any(|p| p["name"] == *full);
-            if ours && dependency["kind"].as_str() != Some("dev") {
-                assert!(to.contains(&short(full).as_str()), "{name} must not depend on {full}");
-            }
-            assert!(!(name == "sched" && full == "clap"), "sched has no flags");
-        }
+        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+        let folder = manifest.parent().and_then(Path::file_name).expect("a folder").to_string_lossy().into_owned();
+        let to = arrows.get(&folder).unwrap_or_else(|| panic!("{folder} has no row in ARCHITECTURE.md"));
+        let ours = |dependency: &serde_json::Value| {
+            let full = dependency["name"].as_str().expect("a name").to_owned();
+            let is_ours = packages.iter().any(|p| p["name"] == *full) && dependency["kind"].as_str() != Some("dev");
+            is_ours.then(|| short(&full))
+        };
+        let dependencies = package["dependencies"].as_array().expect("dependencies");
+        let mut found: Vec<String> = dependencies.iter().filter_map(ours).collect();
+        assert!(name != "sched" || dependencies.iter().all(|d| d["name"] != "clap"), "sched has no flags");
+        let Some(to) = to else { continue };
+        let mut to = to.clone();
+        found.sort();
+        to.sort();
+        assert_eq!(found, to, "{name}: its dependencies, and its row in ARCHITECTURE.md");
     }
 }
 

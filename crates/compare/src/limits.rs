@@ -4,10 +4,10 @@ use crate::{Finding, Metric, Row, least_p};
 use sched::{Judge, Verdict};
 
 /// A limit for the growth of a metric: `METRIC>5%`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// The index of the metric.
-    pub metric: usize,
+    /// The key of the metric.
+    pub metric: &'static str,
     /// The growth that the limit allows, in percent.
     pub percent: f64,
 }
@@ -18,21 +18,21 @@ impl Limit {
         let Some((key, percent)) = text.split_once('>') else {
             return Err(format!("{text:?} is not METRIC>PERCENT%, such as elapsed>5%"));
         };
-        let Some(metric) = metrics.iter().position(|m| m.key == key.trim()) else {
+        let Some(metric) = metrics.iter().find(|m| m.key == key.trim()) else {
             let keys: Vec<&str> = metrics.iter().map(|m| m.key).collect();
             return Err(format!("there is no metric {:?}; there are {}", key.trim(), keys.join(", ")));
         };
         let number = percent.trim().trim_end_matches('%').trim().parse::<f64>();
         let percent = number.ok().filter(|p| p.is_finite() && *p >= 0.0);
         let percent = percent.ok_or_else(|| format!("{text:?} does not end in a percentage"))?;
-        Ok(Limit { metric, percent })
+        Ok(Limit { metric: metric.key, percent })
     }
 }
 
 /// Judges the growth of a metric by a limit; untrusted if the runs are too few, or if the metric exceeds the limit but may
 /// be noise. `alpha` is the probability with which noise may pass for a change.
-pub fn judge(limit: &Limit, rows: &[Row], metrics: &[Metric], alpha: f64) -> Verdict {
-    let key = metrics.get(limit.metric).map_or("", |m| m.key);
+pub fn judge(limit: &Limit, rows: &[Row], alpha: f64) -> Verdict {
+    let key = limit.metric;
     let Some(row) = rows.iter().find(|row| row.metric.key == key) else {
         return Verdict::new(Judge::Untrusted, "a group has no run with this metric");
     };

@@ -2,7 +2,7 @@
 
 use crate::{Fairness, IdleCpu, InInterval, Key, QueueTime, Starved, Sums};
 use sched::lengths::{Summary, human};
-use sched::{Comm, Dur, Lengths, Ts};
+use sched::{Comm, Dur, Lengths, OfSelection, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
@@ -195,9 +195,8 @@ fn intervals(all: Vec<(String, Sums)>, from: Ts, zero: Ts, to: Ts, interval: Dur
     (0..).zip(found).map(report).collect()
 }
 
-impl FairnessReport {
-    /// Withholds all figures, since the selected tasks are unknown for this reason.
-    pub fn withhold(&mut self, why: String) {
+impl OfSelection for FairnessReport {
+    fn withhold(&mut self, why: String) {
         (self.gini, self.jain, self.weighted_jain) = (None, None, None);
         (self.members, self.intervals, self.starved) = (Vec::new(), Vec::new(), Vec::new());
         (self.slices, self.waits) = (Lengths::default(), Lengths::default());

@@ -3,7 +3,7 @@
 use crate::{By, Case, Idleness, Key, Latency, Measure, Measures, Phase, Placement, Track};
 use sched::lengths::{Summary, human};
 use sched::topology::Order;
-use sched::{Comm, Cpu, Dur, Lengths, Pid, SchedState, TaskId, TaskState, Tracepoint, Ts};
+use sched::{Comm, Cpu, Dur, Lengths, OfSelection, Pid, SchedState, TaskId, TaskState, Tracepoint, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -110,14 +110,8 @@ pub struct Unfinished {
     pub cpu: Cpu,
 }
 
-impl LatencyReport {
-    /// The distribution of a measure.
-    pub fn of(&self, measure: Measure) -> Summary {
-        self.measures.get(measure as usize).map_or_else(Summary::default, |named| named.summary)
-    }
-
-    /// Withholds all figures, since the selected tasks are unknown for this reason.
-    pub fn withhold(&mut self, why: String) {
+impl OfSelection for LatencyReport {
+    fn withhold(&mut self, why: String) {
         let LatencyReport { schema, from_ns, to_ns, by, from_waking, queued_at_waking, gaps, with_distances, .. } =
             *self;
         *self = LatencyReport {
@@ -140,6 +134,13 @@ impl LatencyReport {
             lengths: Measures::default(),
             with_distances,
         };
+    }
+}
+
+impl LatencyReport {
+    /// The distribution of a measure.
+    pub fn of(&self, measure: Measure) -> Summary {
+        self.measures.get(measure as usize).map_or_else(Summary::default, |named| named.summary)
     }
 }
 

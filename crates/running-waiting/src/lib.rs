@@ -34,7 +34,9 @@ mod figure;
 pub use figure::figure;
 
 use sched::counted::CountedQueues;
-use sched::{Analysis, Chosen, ChosenCpus, Counts, Cpu, Current, Load, PartCounts, SchedEvent, SchedState, Task, Ts};
+use sched::{
+    Analysis, Chosen, ChosenCpus, Counts, Cpu, Current, Load, OfSelection, PartCounts, SchedEvent, SchedState, Task, Ts,
+};
 use serde::Serialize;
 use std::io;
 use timeline::strips::{BLANK, FIRST, OFFLINE, UNKNOWN};
@@ -184,9 +186,8 @@ pub struct Report {
     pub rows: Vec<Vec<Piece>>,
 }
 
-impl Report {
-    /// Withholds all figures, since the selected tasks are unknown for this reason.
-    pub fn withhold(&mut self, why: String) {
+impl OfSelection for Report {
+    fn withhold(&mut self, why: String) {
         for panel in &mut self.panels {
             (panel.running_ns, panel.waiting_ns, panel.violated_ns) = (None, None, None);
             panel.columns.clear();
@@ -195,7 +196,9 @@ impl Report {
         self.rows.clear();
         self.selection_unknown = Some(why);
     }
+}
 
+impl Report {
     /// Writes the columns as comma-separated values, with a header.
     pub fn csv(&self, out: &mut dyn io::Write) -> io::Result<()> {
         writeln!(

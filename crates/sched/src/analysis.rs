@@ -34,6 +34,16 @@ pub trait Analysis {
     /// Whether it follows the events before the window, through [`Analysis::early`].
     const LOOKS_BACK: bool = false;
 
+    /// [`Analysis::COUNTS`], of one whose kind is known only when the program runs.
+    fn counts(&self) -> bool {
+        Self::COUNTS
+    }
+
+    /// [`Analysis::LOOKS_BACK`], likewise.
+    fn looks_back(&self) -> bool {
+        Self::LOOKS_BACK
+    }
+
     /// An event before the window was applied.
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {}
 
@@ -63,6 +73,12 @@ macro_rules! tuple {
             const COUNTS: bool = $($name::COUNTS)||+;
             const LOOKS_BACK: bool = $($name::LOOKS_BACK)||+;
 
+            fn counts(&self) -> bool {
+                $(self.$index.counts())||+
+            }
+            fn looks_back(&self) -> bool {
+                $(self.$index.looks_back())||+
+            }
             fn early(&mut self, event: &SchedEvent, state: &SchedState) {
                 $(self.$index.early(event, state);)+
             }
@@ -93,12 +109,25 @@ tuple!(A 0, B 1, C 2);
 tuple!(A 0, B 1, C 2, D 3);
 tuple!(A 0, B 1, C 2, D 3, E 4, F 5);
 
+/// The analysis of nothing, for a list whose members need not all look at the state.
+impl Analysis for () {
+    type Output = ();
+
+    fn finish(self, _: Ts, _: &SchedState) {}
+}
+
 /// One that is made only if it is asked for.
 impl<A: Analysis> Analysis for Option<A> {
     type Output = Option<A::Output>;
     const COUNTS: bool = A::COUNTS;
     const LOOKS_BACK: bool = A::LOOKS_BACK;
 
+    fn counts(&self) -> bool {
+        self.as_ref().is_some_and(Analysis::counts)
+    }
+    fn looks_back(&self) -> bool {
+        self.as_ref().is_some_and(Analysis::looks_back)
+    }
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {
         self.iter_mut().for_each(|analysis| analysis.early(event, state));
     }

@@ -87,6 +87,12 @@ impl Analysis for Selected<'_> {
     }
 }
 
+/// A report on selected tasks.
+pub trait OfSelection {
+    /// Withholds the figures of the selected tasks, since these are unknown for this reason: no figure is not zero.
+    fn withhold(&mut self, why: String);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

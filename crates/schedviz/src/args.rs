@@ -196,18 +196,32 @@ pub(crate) struct Lanes {
     pub(crate) chosen: ChosenCpus,
 }
 
+/// A list of CPUs, as it was typed and by their numbers.
+#[derive(Clone, Debug)]
+struct CpuList {
+    list: String,
+    cpus: Vec<Cpu>,
+}
+
+impl CpuList {
+    fn parse(list: &str) -> Result<CpuList, String> {
+        let cpus = parse_cpu_list(list).ok_or("this is not a list of CPUs; write it as 0-15,32")?;
+        Ok(CpuList { list: list.to_owned(), cpus })
+    }
+}
+
 /// Which part to show
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct WindowArgs {
     /// Start here: seconds from the trace's start (1.25), or 150ms, 20us; @ before it: the trace's clock
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Window")]
-    min: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = Where::parse, allow_hyphen_values = true, help_heading = "Window")]
+    min: Option<Where>,
     /// End here
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Window")]
-    max: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = Where::parse, allow_hyphen_values = true, help_heading = "Window")]
+    max: Option<Where>,
     /// Only these CPUs, such as 0-15,32
-    #[arg(long, value_name = "LIST", help_heading = "Window")]
-    cpus: Option<String>,
+    #[arg(long, value_name = "LIST", value_parser = CpuList::parse, help_heading = "Window")]
+    cpus: Option<CpuList>,
     /// The order of the CPUs; by socket where the topology is known, else by number
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Window")]
     order: Option<OrderArg>,
@@ -225,12 +239,8 @@ impl WindowArgs {
 
     /// The window, in a trace from `start` to `end`.
     pub(crate) fn window(&self, start: Ts, end: Ts) -> Result<Window> {
-        let at = |name: &str, text: &Option<String>| -> Result<Option<Ts>> {
-            let Some(text) = text else { return Ok(None) };
-            let at = Where::parse(text).map_err(|e| anyhow::anyhow!("--{name}: {e}"))?;
-            Ok(Some(at.in_trace(start)))
-        };
-        let window = Window { from: at("min", &self.min)?, to: at("max", &self.max)? };
+        let at = |given: Option<Where>| given.map(|at| at.in_trace(start));
+        let window = Window { from: at(self.min), to: at(self.max) };
         let (from, to) = (window.from.unwrap_or(start), window.to.unwrap_or(end));
         let seconds = |ts: Ts| ts.0.saturating_sub(start.0) as f64 / 1e9;
         if window.from.is_some_and(|from| from > end) || to < start {
@@ -254,11 +264,8 @@ impl WindowArgs {
     /// The CPUs to show, of those that have events; `silent` are those that have none.
     pub(crate) fn cpus(&self, observed: &[Cpu], silent: &[Cpu], topology: &Topology) -> Result<Lanes> {
         let mut chosen = ChosenCpus::default();
-        if let Some(list) = &self.cpus {
-            let Some(wanted) = parse_cpu_list(list) else {
-                bail!("--cpus: {list:?} is not a list of CPUs; write it as 0-15,32");
-            };
-            chosen = ChosenCpus::only(wanted);
+        if let Some(CpuList { list, cpus }) = &self.cpus {
+            chosen = ChosenCpus::only(cpus.clone());
             if !observed.iter().any(|cpu| chosen.has(*cpu)) {
                 bail!("none of the CPUs {list} has an event; those with events are {}", format_cpu_list(observed));
             }
@@ -353,11 +360,11 @@ impl BeginArgs {
 pub(crate) struct TaskArgs {
     /// Only tasks whose name or command matches, as reports print it (kworker/3:1, kworker/N:N). dat2graph draws the
     /// others dark grey, the rest leave them out
-    #[arg(long, value_name = "REGEX", help_heading = "Tasks")]
-    tasks: Option<String>,
+    #[arg(long, value_name = "REGEX", value_parser = Regex::new, help_heading = "Tasks")]
+    tasks: Option<Regex>,
     /// Not the tasks whose name or command matches
-    #[arg(long, value_name = "REGEX", help_heading = "Tasks")]
-    exclude_tasks: Option<String>,
+    #[arg(long, value_name = "REGEX", value_parser = Regex::new, help_heading = "Tasks")]
+    exclude_tasks: Option<Regex>,
     /// Only these tasks, by number
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Tasks")]
     pid: Vec<i32>,
@@ -368,16 +375,15 @@ pub(crate) struct TaskArgs {
 
 impl TaskArgs {
     /// `--tasks`, `--exclude-tasks` and `--pid` together.
-    pub(crate) fn filter(&self) -> Result<TaskFilter> {
-        let tasks = self.tasks.as_deref().map(Regex::new).transpose().context("--tasks")?;
+    pub(crate) fn filter(&self) -> TaskFilter {
         let pids = self.pid.iter().copied().map(Pid).collect();
-        Ok(TaskFilter { tasks, exclude: self.exclude()?, pids })
+        TaskFilter { tasks: self.tasks.clone(), exclude: self.exclude_tasks.clone(), pids }
     }
 
     /// Whether a task is chosen, by any of these.
-    pub(crate) fn chooser(&self) -> Result<impl Fn(&Task, &SchedState) -> bool> {
-        let (filter, forked) = (self.filter()?, self.forked);
-        Ok(move |task: &Task, _: &SchedState| filter.takes(task.pid, || task.comm) && (!forked || task.kin.descends))
+    pub(crate) fn chooser(&self) -> impl Fn(&Task, &SchedState) -> bool + use<> {
+        let (filter, forked) = (self.filter(), self.forked);
+        move |task: &Task, _: &SchedState| filter.takes(task.pid, || task.comm) && (!forked || task.kin.descends)
     }
 
     /// The options that select tasks by name and number, as they are typed; empty without any.
@@ -418,14 +424,9 @@ impl TaskArgs {
     }
 
     /// Whether a task is left out; nothing where none is.
-    pub(crate) fn excluder(&self) -> Result<Option<impl Fn(&Task, &SchedState) -> bool>> {
-        let exclude = self.exclude()?;
-        Ok(exclude.map(|exclude| move |task: &Task, _: &SchedState| is_match(&exclude, task.comm)))
-    }
-
-    /// The expression of `--exclude-tasks`.
-    pub(crate) fn exclude(&self) -> Result<Option<Regex>> {
-        self.exclude_tasks.as_deref().map(Regex::new).transpose().context("--exclude-tasks")
+    pub(crate) fn excluder(&self) -> Option<impl Fn(&Task, &SchedState) -> bool + use<>> {
+        let exclude = self.exclude_tasks.clone();
+        exclude.map(|exclude| move |task: &Task, _: &SchedState| is_match(&exclude, task.comm))
     }
 
     /// Refuses `--forked` where a command does not follow who forked whom.
@@ -437,11 +438,19 @@ impl TaskArgs {
     }
 }
 
-/// A length of time above zero.
-pub(crate) fn length(name: &str, text: &str) -> Result<Dur> {
+/// Parses a length of time, which may be zero.
+pub(crate) fn length(text: &str) -> Result<Dur, String> {
     match Where::parse(text) {
-        Ok(Where::FromStart(ns)) if ns > 0 => Ok(Dur(ns.unsigned_abs())),
-        _ => bail!("--{name}: {text:?} is not a length of time; write 1s, 10ms or 500us"),
+        Ok(Where::FromStart(ns)) if ns >= 0 => Ok(Dur(ns.unsigned_abs())),
+        _ => Err("this is not a length of time; write 1s, 10ms or 100us".to_owned()),
+    }
+}
+
+/// Parses a length of time above zero.
+pub(crate) fn positive_length(text: &str) -> Result<Dur, String> {
+    match length(text) {
+        Ok(Dur(0)) => Err("this is not a length of time above zero; write 1s, 10ms or 100us".to_owned()),
+        parsed => parsed,
     }
 }
 
@@ -514,7 +523,7 @@ mod tests {
             color: clap::ColorChoice::Auto,
             messages: Messages::default(),
         };
-        let window = WindowArgs { order: Some(OrderArg::Llc), min: Some("7".into()), ..WindowArgs::default() };
+        let window = WindowArgs { order: Some(OrderArg::Llc), min: Some(Where::FromStart(7)), ..WindowArgs::default() };
         let mut drawn = String::new();
         let trace = read.drawable(Path::new("my trace.dat"), &window, Dur(5_000_000_000));
         trace.draw(&mut drawn, 0, 1_000_000_000, Dur(0));

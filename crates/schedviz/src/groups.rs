@@ -7,6 +7,7 @@ use record::runs::FILE;
 use sched::Ts;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// That a file of a group is left out, since it holds the same recording as another. Twice the same run is not two
 /// runs: noise would look smaller than it is.
@@ -33,7 +34,7 @@ pub(crate) fn distinct<R>(runs: Vec<R>, facts: for<'r> fn(&'r R) -> Facts<'r>, r
 
 /// The recordings that a command is given, each with its group: files without one, folders of `record --runs`, which
 /// stand for their groups, and the members of `--group`.
-pub(crate) fn files(traces: &[PathBuf], groups: &[String]) -> Result<Vec<(Option<String>, PathBuf)>> {
+pub(crate) fn files(traces: &[PathBuf], groups: &[GroupArg]) -> Result<Vec<(Option<String>, PathBuf)>> {
     let of_group = |(name, paths): (String, Vec<PathBuf>)| -> Vec<(Option<String>, PathBuf)> {
         paths.into_iter().map(|path| (Some(name.clone()), path)).collect()
     };
@@ -45,7 +46,7 @@ pub(crate) fn files(traces: &[PathBuf], groups: &[String]) -> Result<Vec<(Option
         }
     }
     for group in groups {
-        files.extend(of_group(members(group)?));
+        files.extend(of_group(group.members()?));
     }
     Ok(files)
 }
@@ -67,13 +68,33 @@ pub(crate) fn names(paths: &[&Path]) -> Vec<String> {
     all.iter().map(name).collect()
 }
 
-/// The files of `NAME=FILE[,FILE...]`.
-pub(crate) fn members(group: &str) -> Result<(String, Vec<PathBuf>)> {
-    let Some((name, files)) = group.split_once('=').filter(|(name, files)| !name.is_empty() && !files.is_empty())
-    else {
-        bail!("--group: {group:?} is not NAME=FILE[,FILE...]");
-    };
-    Ok((name.to_owned(), expand(files.split(','), &format!("--group {name}"))?))
+/// A group of recordings: `NAME=FILE[,FILE...]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GroupArg {
+    name: String,
+    /// In their names a `*` stands for anything.
+    files: Vec<String>,
+}
+
+impl FromStr for GroupArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<GroupArg, String> {
+        match text.split_once('=').filter(|(name, files)| !name.is_empty() && !files.is_empty()) {
+            Some((name, files)) => {
+                Ok(GroupArg { name: name.to_owned(), files: files.split(',').map(str::to_owned).collect() })
+            }
+            None => Err("this is not NAME=FILE[,FILE...]".to_owned()),
+        }
+    }
+}
+
+impl GroupArg {
+    /// The name and the files.
+    pub(crate) fn members(&self) -> Result<(String, Vec<PathBuf>)> {
+        let files = self.files.iter().map(String::as_str);
+        Ok((self.name.clone(), expand(files, &format!("--group {}", self.name))?))
+    }
 }
 
 /// The recordings in a folder of `record --runs`, and the commands' own numbers.

@@ -13,6 +13,7 @@ mod output;
 mod page_args;
 mod patterns;
 mod progress;
+mod section;
 mod session;
 mod several;
 mod verdict;

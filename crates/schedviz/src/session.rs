@@ -8,8 +8,8 @@ use dat2graph::Coloring;
 use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
 use sched::{
-    Analysis, Comm, Cpu, EventSource, Kind, Outcome, Pass, Pid, SchedEvent, Selected, Selection, Topology, Tracepoint,
-    Ts, Window,
+    Analysis, Chosen, Comm, Cpu, Diagnostics, EventSource, Kind, OfSelection, Outcome, Pass, Pid, SchedEvent, Selected,
+    Selection, Topology, Tracepoint, Ts, Window,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -264,6 +264,23 @@ impl Session {
         self.watched(|| Pass::over(begin.events(self)?).window(window).run(analysis))
     }
 
+    /// Follows an analysis of selected tasks through a window: its report, without figures where the selection is
+    /// unknown. `by_descent`: the selection depends on which tasks are the application.
+    pub(crate) fn measured<A: Analysis<Output: OfSelection>>(
+        &self,
+        begin: &BeginArgs,
+        window: Window,
+        tasks: Option<&Chosen<'_>>,
+        by_descent: bool,
+        analysis: impl Fn() -> A,
+    ) -> Result<(A::Output, Diagnostics)> {
+        let selected = || Selected::new(tasks, by_descent);
+        let outcome = self.follow(begin, window, || (analysis(), selected()))?;
+        let (mut report, selection) = outcome.output;
+        self.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
+        Ok((report, outcome.diagnostics))
+    }
+
     /// How the lanes of the CPUs shown are drawn from `from` to `to`, without marks.
     pub(crate) fn lanes(&self, from: Ts, to: Ts, coloring: Coloring) -> dat2graph::Options {
         dat2graph::Options {
@@ -312,7 +329,7 @@ impl TaskArgs {
         if typed.is_empty() {
             return Ok(());
         }
-        let filter = self.filter()?;
+        let filter = self.filter();
         session.needs_task(&typed, |pid, name| filter.takes(pid, || name))
     }
 }

@@ -40,10 +40,6 @@ use timeline::palette::TaskColors;
 /// Options of this tool alone.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct StepArgs {
-    /// The instant: seconds from the trace's start (1.25), or 150ms, 20us; @ before it: the trace's clock.
-    /// Without it, the start of the window, or of the trace
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub at: Option<String>,
     /// Show so many steps more, after that one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub steps: u64,

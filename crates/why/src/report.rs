@@ -6,7 +6,7 @@ use crate::ledger::{Case, Table};
 use crate::missed::Missed;
 use crate::sets::Nearest;
 use sched::topology::Order;
-use sched::{Cause, Comm, Cpu, Dur, Pid, SchedState, Ts};
+use sched::{Cause, Comm, Cpu, Dur, OfSelection, Pid, SchedState, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
 use workcons::Waiters;
@@ -102,9 +102,8 @@ pub struct WhyReport {
     pub missed: Option<Missed>,
 }
 
-impl WhyReport {
-    /// Withholds all figures, since the selected waiters are unknown for this reason.
-    pub fn withhold(&mut self, why: String) {
+impl OfSelection for WhyReport {
+    fn withhold(&mut self, why: String) {
         self.selection_unknown = Some(why);
         (self.violation_ns, self.violation_percent) = (None, None);
         (self.waiting, self.idling, self.missed) = (None, None, None);

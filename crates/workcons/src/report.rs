@@ -5,7 +5,7 @@ use crate::strips::Strip;
 use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::topology::{Distance, shorten_cpu_list};
-use sched::{Cpu, Dur, EventIssue, SchedState, Topology, Tracepoint, Ts};
+use sched::{Cpu, Dur, EventIssue, OfSelection, SchedState, Topology, Tracepoint, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::text::{CASES, Detail, case, case_head, paragraph};
@@ -327,14 +327,13 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         strips: strips.map_or_else(Vec::new, crate::strips::Gatherer::finish),
     };
     if let Some(why) = options.why_application_is_unknown(state) {
-        report.withhold_application(why);
+        report.withhold(why);
     }
     report
 }
 
-impl Report {
-    /// Withholds the figures of the application's or the selected waiters, which are unknown for this reason.
-    pub fn withhold_application(&mut self, why: String) {
+impl OfSelection for Report {
+    fn withhold(&mut self, why: String) {
         self.application = None;
         if self.waiters == Waiters::Application {
             (self.violation, self.by_min_episode) = (None, None);
@@ -342,7 +341,9 @@ impl Report {
             self.selection_unknown = Some(why);
         }
     }
+}
 
+impl Report {
     /// The figures over the episodes of at least this length, where that is one of the thresholds.
     pub fn from_length(&self, min: Dur) -> Option<&ByLength> {
         self.by_min_episode.as_ref()?.iter().find(|row| row.totals.min_ns == min)

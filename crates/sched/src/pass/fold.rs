@@ -1,6 +1,6 @@
 //! The companions of the events of a pass: the state, the analysis, and the window's edges.
 
-use super::{EventSource, Outcome};
+use super::{EventSource, Outcome, SendSink};
 use crate::analysis::Analysis;
 use crate::diag::{Diagnostics, EventIssue};
 use crate::event::{Kind, SchedEvent, Ts};
@@ -62,6 +62,32 @@ groups!(A a, B b);
 groups!(A a, B b, C c);
 groups!(A a, B b, C c, D d, E e, F f);
 
+/// A list follows with each of its members on a thread of its own.
+impl<A: Analysis + Send> Groups for Vec<A> {
+    fn side_by_side<S: EventSource>(
+        self,
+        plan: &mut Plan,
+        source: &mut S,
+    ) -> Result<Option<Outcome<Self::Output>>, S::Error> {
+        let mut folds: Vec<Fold<A>> = self.into_iter().map(|analysis| plan.fold(analysis)).collect();
+        let Some((first, others)) = folds.split_first_mut() else {
+            return Ok(Some(plan.fold(Vec::<A>::new()).outcome(plan, source)));
+        };
+        let mut others: Vec<_> = others.iter_mut().map(|fold| |events: &[SchedEvent]| fold.feed(events)).collect();
+        let mut others: Vec<&mut SendSink<'_>> = others.iter_mut().map(|sink| sink as &mut SendSink<'_>).collect();
+        source.events_to_all(&mut |events| first.feed(events), &mut others)?;
+        if !folds.first().is_some_and(|first| plan.was_right(first, source)) {
+            return Ok(None);
+        }
+        let mut folds = folds.into_iter();
+        let Some(first) = folds.next() else { return Ok(None) };
+        Ok(Some(first.outcome(plan, source).map(|output| {
+            let others = folds.map(Fold::close);
+            [output].into_iter().chain(others).collect()
+        })))
+    }
+}
+
 /// The knowledge before the events are read.
 #[derive(Debug)]
 pub struct Plan {
@@ -78,10 +104,11 @@ impl Plan {
     pub(super) fn fold<A: Analysis>(&self, analysis: A) -> Fold<A> {
         let Plan { from, to, end, haste, .. } = *self;
         let mut state = SchedState::new(&self.start);
-        if A::COUNTS {
+        if analysis.counts() {
             state.count();
         }
-        Fold { state, analysis, from, to, end, haste, inside: false, lost: 0, offlines: 0 }
+        let looks_back = analysis.looks_back();
+        Fold { state, analysis, looks_back, from, to, end, haste, inside: false, lost: 0, offlines: 0 }
     }
 
     /// Whether the start was known, as it turns out; if not, it is now, and all is to be read again.
@@ -134,6 +161,7 @@ pub(super) enum End {
 pub(super) struct Fold<A> {
     pub(super) state: SchedState,
     analysis: A,
+    looks_back: bool,
     from: Ts,
     to: Ts,
     end: End,
@@ -160,7 +188,7 @@ impl<A: Analysis> Fold<A> {
         let (early, events) = events.split_at(events.partition_point(|event| event.ts < self.from));
         for event in early {
             self.state.apply(event);
-            if A::LOOKS_BACK {
+            if self.looks_back {
                 self.analysis.early(event, &self.state);
             }
         }

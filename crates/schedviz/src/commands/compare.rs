@@ -3,10 +3,11 @@
 mod measures;
 
 use crate::args::{ReadArgs, TaskArgs, WindowArgs, repeatable};
+use crate::groups::GroupArg;
 use crate::output::{Forms, Gives, Origin, OutputArgs};
 use crate::waiters::WaiterArgs;
 use crate::{groups, several, verdict, warnings};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use compare::{Group, Limit, Metric, Row, Run};
 use measures::Measured;
 use sched::Verdict;
@@ -37,13 +38,13 @@ pub(crate) struct CompareArgs {
     new: Vec<String>,
     /// More groups, each compared with the first: NAME=FILE[,FILE...]
     #[arg(long, value_name = "NAME=FILES")]
-    group: Vec<String>,
+    group: Vec<GroupArg>,
     /// Exit with 2 if this metric has grown by more than so much and that is more than noise, with 3
     /// if it may be noise; may be repeated
-    #[arg(long, value_name = "METRIC>N%", help_heading = "Verdict")]
-    fail_if: Vec<String>,
+    #[arg(long, value_name = "METRIC>N%", value_parser = limit, help_heading = "Verdict")]
+    fail_if: Vec<Limit>,
     /// How often noise may pass for a change
-    #[arg(long, default_value_t = 0.05, value_name = "P", help_heading = "Verdict")]
+    #[arg(long, default_value_t = 0.05, value_name = "P", value_parser = probability, help_heading = "Verdict")]
     alpha: f64,
     /// Leave out runs of which more than this percentage of CPU time is unknown; where more of the events are missing
     /// without a mark there is no violation
@@ -138,23 +139,30 @@ struct Comparison {
     speedup_percent: Option<f64>,
 }
 
+/// Parses a limit of a metric that runs can have.
+fn limit(text: &str) -> Result<Limit, String> {
+    let metrics = measures::metrics().into_iter().map(|(metric, _)| metric);
+    Limit::parse(text, &metrics.chain([measures::own_metric().0]).collect::<Vec<_>>())
+}
+
+/// Parses a probability that is neither 0 nor 1.
+fn probability(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| *number > 0.0 && *number < 1.0);
+    number.ok_or_else(|| "a number between 0 and 1 is needed".to_owned())
+}
+
 /// Measures all, compares, judges.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     args.output.check(GIVES)?;
-    if !(args.alpha > 0.0 && args.alpha < 1.0) {
-        bail!("--alpha: a number between 0 and 1 is needed");
-    }
     let folder = args.folder.as_deref().map(folder).transpose()?;
     let mut found = measures::metrics();
     if folder.as_ref().is_some_and(|folder| !folder.metrics.is_empty()) {
         found.insert(0, measures::own_metric());
     }
     let metrics: Vec<Metric> = found.iter().map(|(metric, _)| metric.clone()).collect();
-    let limits: Vec<Limit> = args
-        .fail_if
-        .iter()
-        .map(|text| Limit::parse(text, &metrics).map_err(|why| anyhow!("--fail-if: {why}")))
-        .collect::<Result<_>>()?;
+    if let Some(limit) = args.fail_if.iter().find(|limit| metrics.iter().all(|metric| metric.key != limit.metric)) {
+        bail!("--fail-if: the recordings have no metric {:?}", limit.metric);
+    }
     let (mut all, mut notes): (Vec<(String, Vec<Measured>)>, _) = (Vec::new(), Vec::new());
     let (files, own) = match folder {
         Some(folder) => (folder.groups, folder.metrics),
@@ -207,10 +215,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         bail!("one group has nothing to be compared with: give --base and --new, or two of --group");
     };
     let comparisons: Vec<Comparison> = others.iter().map(|new| against(&metrics, first, new, args.alpha)).collect();
-    let verdicts = comparisons
-        .iter()
-        .flat_map(|c| limits.iter().map(|limit| Judged::of(limit, c, &metrics, args.alpha)))
-        .collect();
+    let verdicts =
+        comparisons.iter().flat_map(|c| args.fail_if.iter().map(|limit| Judged::of(limit, c, args.alpha))).collect();
     let document = Document {
         schema: "schedviz/compare/1",
         alpha: args.alpha,
@@ -249,15 +255,15 @@ fn files(args: &CompareArgs) -> Result<Vec<(String, Vec<PathBuf>)>> {
         }
     }
     for group in &args.group {
-        all.push(groups::members(group)?);
+        all.push(group.members()?);
     }
     Ok(all)
 }
 
 impl Judged {
-    fn of(limit: &Limit, comparison: &Comparison, metrics: &[Metric], alpha: f64) -> Judged {
-        let verdict = compare::judge(limit, &comparison.rows, metrics, alpha);
-        Judged { group: comparison.new.clone(), metric: metrics[limit.metric].key, verdict }
+    fn of(limit: &Limit, comparison: &Comparison, alpha: f64) -> Judged {
+        let verdict = compare::judge(limit, &comparison.rows, alpha);
+        Judged { group: comparison.new.clone(), metric: limit.metric, verdict }
     }
 }
 

@@ -7,21 +7,21 @@ pub(crate) mod list;
 mod listing;
 
 use crate::args::{TaskArgs, TraceArgs};
-use crate::commands::dat2graph::{learn, read_lanes};
 use crate::csv::quoted;
 use crate::document::Document;
 use crate::heading::Loss;
-use crate::output::{Forms, Gives, OutputArgs};
+use crate::output::{Forms, Gives, OutputArgs, json};
 use crate::patterns::{self, Asked};
 use crate::progress;
+use crate::section::{self, Page, Section, listed, part};
 use crate::session::Session;
 use anyhow::{Result, bail};
-use dat2graph::{Coloring, Lane};
+use dat2graph::{Coloring, Lane, learn, read_lanes};
 use details::{Pattern, Value};
 use draw::{Figure, Unit};
 use events::{Edge, Gather, Spans};
-use funnel::Funnel;
 use list::ListArgs;
+use regex::Regex;
 use sched::names::NameHistory;
 use sched::{Comm, Diagnostics, Dur, Pid, TaskFilter, Tracepoint};
 use std::borrow::Cow;
@@ -59,8 +59,8 @@ pub(crate) struct EventsArgs {
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
     /// Split kinds by what the named groups of this expression match in an event's text
-    #[arg(long, value_name = "REGEX")]
-    r#match: Option<String>,
+    #[arg(long, value_name = "REGEX", value_parser = Pattern::parse)]
+    r#match: Option<Regex>,
     /// Summarise this value, a field or FIELD=NUMBER in a text, and draw it over time
     #[arg(long, value_name = "FIELD")]
     value: Option<String>,
@@ -145,7 +145,7 @@ impl Choice {
     }
 
     fn of(args: &EventsArgs, session: &Session) -> Result<Choice> {
-        let pattern = args.r#match.as_deref().map(Pattern::parse).transpose()?;
+        let pattern = args.r#match.clone().map(Pattern::new);
         let formats = formats(args, session)?;
         let value = args.value.as_deref().map(|name| Value::of(name, &formats)).transpose()?;
         if let Some(by) = args.by.as_ref().filter(|by| formats.iter().all(|f| f.field(by).is_none())) {
@@ -155,7 +155,7 @@ impl Choice {
             all: false,
             names: names(&formats),
             rows: Rows::new(&session.shown.cpus),
-            tasks: args.tasks.filter()?,
+            tasks: args.tasks.filter(),
             called: args.tasks.is_by_name().then(|| session.names()).transpose()?,
             by: args.by.clone(),
             pattern,
@@ -169,7 +169,7 @@ impl Choice {
         let formats = if events.is_empty() { all() } else { patterns::formats(&session.trace, events) }?;
         Ok(Choice {
             all: events.is_empty(),
-            tasks: tasks.filter()?,
+            tasks: tasks.filter(),
             called: tasks.is_by_name().then(|| session.names()).transpose()?,
             ..Choice::plain(session, &formats)
         })
@@ -279,29 +279,6 @@ fn is_special(format: &&EventFormat) -> bool {
     let is_of_the_state = |name: &str| Tracepoint::STATE.iter().any(|tracepoint| tracepoint.name() == name);
     let is_ordinary = |name: &str| is_of_the_state(name) || ORDINARY.contains(&name) || name.starts_with("sched_stat_");
     format.system != "sched" || !is_ordinary(&format.name)
-}
-
-/// What a report has of the user's events.
-pub(crate) struct Recorded {
-    pub(crate) report: events::Report,
-    /// Of the probes on the balancer.
-    pub(crate) funnel: Option<Funnel>,
-    pub(crate) diagnostics: Diagnostics,
-}
-
-/// The user's events of the window, read only where there are any.
-pub(crate) fn recorded(session: &Session) -> Option<Recorded> {
-    let mut special = occurring(session);
-    special.retain(is_special);
-    if special.is_empty() {
-        return None;
-    }
-    let mut funnel = Funnel::new(session);
-    let choice = Choice::plain(session, &special);
-    let (report, diagnostics) = gather(session, &choice, &Asked::default(), false, |record| {
-        funnel.iter_mut().for_each(|funnel| funnel.take(record));
-    });
-    Some(Recorded { report, funnel, diagnostics })
 }
 
 /// Counts or lists, draws and writes.
@@ -548,4 +525,31 @@ pub(super) fn over_lanes(
     };
     let background: &timeline::page::DrawLanes<'_> = &background;
     Ok(vec![figure(&heading, (!lanes.is_empty()).then_some(background))])
+}
+
+/// Its section in a report, where events of the user's choice occur.
+pub(crate) fn section(session: &Session) -> section::Asked<'_> {
+    let mut special = occurring(session);
+    special.retain(is_special);
+    if special.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(part(Choice::plain(session, &special), |choice| {
+        // A pass leaves out the fields of such events: they are read by themselves.
+        listed((), move |(), page| {
+            let Page { session, .. } = *page;
+            let gathered = || gather(session, choice, &patterns::Asked::default(), false, |_| {});
+            let (report, diagnostics) = progress::watched(&session.trace, session.read.quiet, gathered);
+            Ok(Section {
+                title: "Recorded events",
+                figures: vec![
+                    page.over_lanes(|heading, background| {
+                        events::figure(&report, &options(session), heading, background)
+                    }),
+                ],
+                text: events::text(&report),
+                json: json(&Document::of(session, &report, &diagnostics))?,
+            })
+        })
+    })))
 }

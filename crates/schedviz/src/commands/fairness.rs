@@ -2,15 +2,18 @@
 
 mod csv;
 
-use crate::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs, length};
+use crate::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs, positive_length};
 use crate::document::Document;
 use crate::output::{Forms, Gives, OutputArgs};
-use anyhow::{Context, Result, bail};
+use crate::section::{Asked, Section, listed, part};
+use crate::session::Session;
+use anyhow::{Result, bail};
 use fairness::{Fairness, GroupBy, Options};
 use regex::Regex;
-use sched::{Dur, Selected};
+use sched::Dur;
 use timeline::Sheet;
 use timeline::scale::round_step;
+use timeline::text::Detail;
 
 /// How evenly CPU time is shared by tasks, commands or groups, and who starves
 ///
@@ -24,14 +27,14 @@ pub(crate) struct FairnessArgs {
     trace: TraceArgs,
     /// Members are each a `task`, a `command` (the kernel's threads for each CPU are one, as ksoftirqd/N), the
     /// children of a `parent`, or what a regular expression catches in the name: its first group, or all of it
-    #[arg(long, default_value = "task", value_name = "WHAT")]
-    group_by: String,
+    #[arg(long, default_value = "task", value_name = "WHAT", value_parser = group_by)]
+    group_by: GroupBy,
     /// Expect shares by the weights of the nice values
     #[arg(long)]
     weights: bool,
     /// The length of an interval, such as 1s or 10ms; by default about ten fit
-    #[arg(long, value_name = "TIME")]
-    interval: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = positive_length)]
+    interval: Option<Dur>,
     /// Maximum number of members to print; the JSON has all
     #[arg(long, default_value_t = 20, value_name = "N")]
     rows: usize,
@@ -63,46 +66,45 @@ Examples:
   schedviz fairness trace.dat --forked -o shares.pdf
                                                    the Lorenz curve and slices";
 
+/// Parses the name of a kind of members, or an expression.
+fn group_by(text: &str) -> Result<GroupBy, regex::Error> {
+    Ok(match text {
+        "task" => GroupBy::Task,
+        "command" => GroupBy::Command,
+        "parent" => GroupBy::Parent,
+        expression => GroupBy::Matched(Regex::new(expression)?),
+    })
+}
+
 /// Measures and prints.
 pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
     args.output.check(GIVES)?;
     args.begin.without_descent(args.tasks.forked, "--forked")?;
-    args.begin.without_descent(args.group_by == "parent", "--group-by parent")?;
-    let by = match args.group_by.as_str() {
-        "task" => GroupBy::Task,
-        "command" => GroupBy::Command,
-        "parent" => GroupBy::Parent,
-        expression => GroupBy::Matched(Regex::new(expression).context("--group-by")?),
-    };
+    args.begin.without_descent(matches!(args.group_by, GroupBy::Parent), "--group-by parent")?;
     let session = args.trace.open()?;
     args.tasks.check(&session)?;
     if !session.shown.chosen.are_all() {
         bail!("fairness is of tasks, wherever they run: it does not take --cpus");
     }
     let window = session.to.since(session.from).0;
-    let interval = match &args.interval {
-        Some(text) => length("interval", text)?,
-        None => Dur(round_step(window / 10)),
-    };
+    let interval = args.interval.unwrap_or(Dur(round_step(window / 10)));
     if window / interval.0 > fairness::MOST_INTERVALS {
         bail!("--interval: {} makes more than {} intervals", interval.human(), fairness::MOST_INTERVALS);
     }
-    let chosen = args.tasks.chooser()?;
+    let chosen = args.tasks.chooser();
     let options = Options {
         from: session.from,
         to: session.to,
         zero: session.start,
-        by,
+        by: args.group_by.clone(),
         tasks: args.tasks.is_any().then_some(&chosen),
         weights: args.weights,
         interval,
         worst: args.worst,
     };
-    let selected = || Selected::new(options.tasks, args.tasks.forked);
-    let analyses = || (Fairness::new(&options), selected());
-    let outcome = session.follow(&args.begin, session.page(), analyses)?;
-    let ((mut report, selection), diagnostics) = (outcome.output, outcome.diagnostics);
-    session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
+    let analysis = || Fairness::new(&options);
+    let (report, diagnostics) =
+        session.measured(&args.begin, session.page(), options.tasks, args.tasks.forked, analysis)?;
     let text = || fairness::text(&report, &session.drawable, args.rows, args.detail.detail());
     let heading = || session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
     let figures = |sheet: &Sheet| Ok(fairness::figure(&report, &heading().on(sheet)));
@@ -113,4 +115,23 @@ pub(crate) fn run(args: &FairnessArgs) -> Result<()> {
         &args.output,
         Forms::told(text, figures).with_csv(|out| csv::table(&report, out)),
     )
+}
+
+/// Its section in a report; none of some CPUs alone: fairness is of tasks, wherever they run.
+pub(crate) fn section(session: &Session) -> Asked<'_> {
+    if !session.shown.chosen.are_all() {
+        return Ok(None);
+    }
+    let Session { from, to, start: zero, .. } = *session;
+    let interval = Dur(round_step(to.since(from).0 / 10));
+    Ok(Some(part(Options { zero, interval, ..Options::new(from, to) }, |options| {
+        listed(Fairness::new(options), move |report, page| {
+            Ok(Section {
+                title: "Fairness",
+                figures: fairness::figure(&report, &page.heading()),
+                text: fairness::text(&report, &page.session.drawable, 20, Detail::Full),
+                json: page.json(&report)?,
+            })
+        })
+    })))
 }

@@ -5,10 +5,12 @@ mod csv;
 use crate::args::{BeginArgs, DetailArgs, TaskArgs, TraceArgs};
 use crate::document::Document;
 use crate::output::{Forms, Gives, OutputArgs};
+use crate::section::{Asked, Section, listed, part};
+use crate::session::Session;
 use anyhow::Result;
 use latency::{By, Latency, Options};
-use sched::Selected;
 use timeline::Sheet;
+use timeline::text::Detail;
 
 /// How long tasks wait to run after a wakeup or a preemption, how long they run and sleep
 ///
@@ -60,7 +62,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     let session = args.trace.open()?;
     args.tasks.check(&session)?;
-    let chosen = args.tasks.chooser()?;
+    let chosen = args.tasks.chooser();
     let options = Options {
         cpus: session.shown.chosen.clone(),
         tasks: args.tasks.is_any().then_some(&chosen),
@@ -69,14 +71,28 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
         zero: session.start,
         worst: args.worst,
     };
-    let selected = || Selected::new(options.tasks, args.tasks.forked);
-    let analyses = || (Latency::new(&options), selected());
-    let outcome = session.follow(&args.begin, session.window, analyses)?;
-    let ((mut report, selection), diagnostics) = (outcome.output, outcome.diagnostics);
-    session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
+    let analysis = || Latency::new(&options);
+    let (report, diagnostics) =
+        session.measured(&args.begin, session.window, options.tasks, args.tasks.forked, analysis)?;
     let text = || latency::text(&report, &session.drawable, args.rows, args.detail.detail());
     let heading = || session.general_heading(&diagnostics).without_figures(report.selection_unknown.as_deref());
     let figure = |sheet: &Sheet| Ok(vec![latency::figure(&report, &heading().on(sheet))]);
     let document = Document::of(&session, &report, &diagnostics);
     document.give("latency", &session, &args.output, Forms::told(text, figure).with_csv(|out| csv::table(&report, out)))
+}
+
+/// Its section in a report.
+pub(crate) fn section(session: &Session) -> Asked<'_> {
+    let (cpus, topology) = (session.shown.chosen.clone(), session.topology.clone());
+    let options = Options { cpus, zero: session.start, topology, worst: 5, ..Default::default() };
+    Ok(Some(part(options, |options| {
+        listed(Latency::new(options), move |report, page| {
+            Ok(Section {
+                title: "Latency",
+                figures: vec![latency::figure(&report, &page.heading())],
+                text: latency::text(&report, &page.session.drawable, 15, Detail::Full),
+                json: page.json(&report)?,
+            })
+        })
+    })))
 }

@@ -16,6 +16,8 @@ use machine::{Machine, Root};
 use record::Plan;
 use record::buffers::{default_size, format_size, parse_size};
 use record::events::{Available, Wanted};
+use regex::Regex;
+use runs::Variant;
 use signals::Forwarder;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -71,11 +73,11 @@ pub(crate) struct RecordArgs {
     runs: Option<usize>,
     /// Variant of the runs: its name, and a shell command that sets it up before each of its runs. Repeat for several; their runs
     /// alternate in random order
-    #[arg(long, value_name = "NAME=SETUP", requires = "runs", help_heading = "Runs")]
-    variant: Vec<String>,
+    #[arg(long, value_name = "NAME=SETUP", value_parser = Variant::parse, requires = "runs", help_heading = "Runs")]
+    variant: Vec<Variant>,
     /// The command's own number: an expression whose first group, or whole match, is the number in the last match in its output
-    #[arg(long, value_name = "REGEX", requires = "runs", help_heading = "Runs")]
-    metric: Option<String>,
+    #[arg(long, value_name = "REGEX", value_parser = Regex::new, requires = "runs", help_heading = "Runs")]
+    metric: Option<Regex>,
     /// Number of further runs of each variant without tracing, for the cost of tracing
     #[arg(long, value_name = "N", default_value_t = 0, requires = "runs", help_heading = "Runs")]
     untraced: usize,

@@ -1,31 +1,16 @@
 //! `schedviz report`: every analysis in one pass, as a folder with a page that shows all.
 
-use super::events::balance::WithProbes;
-use super::events::{Recorded, options as events_options, recorded};
-use super::workcons::Run;
-use crate::args::{BeginArgs, TraceArgs, repeatable};
+use crate::args::{TraceArgs, repeatable};
 use crate::atomic_file::WholeFolder;
-use crate::commands::dat2graph::learn;
-use crate::document::Document;
 use crate::page_args::PageArgs;
+use crate::section::{Asked, Page, Part, Section};
 use crate::session::Session;
-use crate::{heading, inputs, output, progress, warnings, writer};
+use crate::{heading, inputs, output, warnings, writer};
 use anyhow::{Context, Result, bail};
-use dat2graph::{Coloring, Lane, Timeline};
-use draw::{Figure, Unit};
-use events::{Balance, BalanceReport};
-use fairness::FairnessReport;
-use latency::LatencyReport;
-use sched::{Diagnostics, Dur, EventSource, Outcome, Pass, Tracepoint};
-use schedstat::{FromTrace, Row, TraceColumns};
-use serde::Serialize;
+use sched::{Diagnostics, EventSource, Outcome, Pass};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use timeline::page::{DrawLanes, Heading};
-use timeline::scale::round_step;
-use timeline::text::Detail;
-use timeline::{Sheet, TimeScale};
-use utilization::UtilizationReport;
+use timeline::Sheet;
 
 /// Every analysis in one pass: figures, numbers, and a page that shows all
 ///
@@ -58,15 +43,21 @@ Examples:
   schedviz report trace.dat                   writes trace.report/index.html
   schedviz report trace.dat -o results --topology lscpu.json";
 
-/// A part of the report.
-struct Section {
-    name: &'static str,
-    title: &'static str,
-    figures: Vec<Figure>,
-    text: String,
-    /// The document that the command's own `--json` gives.
-    json: Vec<u8>,
-}
+/// Finds the options of a part, where a trace has what it needs.
+type Ask = for<'s> fn(&'s Session) -> Asked<'s>;
+
+/// The sections, in their order, by the names of their files. The lanes come first: they are the ground of other figures.
+const SECTIONS: [(&str, Ask); 9] = [
+    ("dat2graph", super::dat2graph::section),
+    ("running-waiting", super::running_waiting::section),
+    ("workcons", super::workcons::section),
+    ("why", super::why::section),
+    ("utilization", super::utilization::section),
+    ("latency", super::latency::section),
+    ("fairness", super::fairness::section),
+    ("balance", super::events::balance::section),
+    ("events", super::events::section),
+];
 
 /// Measures, draws and writes.
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
@@ -81,22 +72,21 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let folder = args.output.clone().unwrap_or_else(|| session.origin().named("report", ""));
     output::folder(&folder)?;
     replaceable(&folder)?;
-    let questions = Questions::new(&session)?;
-    let found = questions.ask(&session)?;
     // The title is that of the whole page; each figure keeps its own.
     let Sheet { title, .. } = args.page.sheet();
-    let sections = sections(&session, &questions, &found, &Sheet { title: None, ..args.page.sheet() })?;
-    sections.iter().try_for_each(|section| args.page.check(&section.figures))?;
-    warnings::warn(&found.diagnostics, &session.read);
+    let sheet = Sheet { title: None, ..args.page.sheet() };
+    let (sections, diagnostics) = sections(&session, &sheet)?;
+    sections.iter().try_for_each(|(_, section)| args.page.check(&section.figures))?;
+    warnings::warn(&diagnostics, &session.read);
     let drawn = drawings(&sections);
     // It appears whole: an interrupt must not leave a page of one trace among the figures of another.
     let whole = WholeFolder::create(&folder)?;
-    for (section, figures) in sections.iter().zip(&drawn) {
+    for ((name, section), figures) in sections.iter().zip(&drawn) {
         for (nth, figure) in (1..).zip(figures) {
             let number = if figures.len() > 1 { format!("-{nth}") } else { String::new() };
-            whole.write(&format!("{}{number}.svg", section.name), figure.as_bytes())?;
+            whole.write(&format!("{name}{number}.svg"), figure.as_bytes())?;
         }
-        whole.write(&format!("{}.json", section.name), &section.json)?;
+        whole.write(&format!("{name}.json"), &section.json)?;
     }
     whole.write(INDEX, html(&session, title.as_deref(), &sections, &drawn).as_bytes())?;
     let verb = writer::verb(whole.finish()?);
@@ -109,10 +99,6 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
 /// The page.
 const INDEX: &str = "index.html";
 
-/// The sections, by the names of their files.
-const SECTIONS: [&str; 9] =
-    ["dat2graph", "running-waiting", "workcons", "why", "utilization", "latency", "fairness", "balance", "events"];
-
 /// Refuses to replace a folder that has other files in it than those of a report.
 fn replaceable(folder: &Path) -> Result<()> {
     if !folder.is_dir() {
@@ -122,7 +108,7 @@ fn replaceable(folder: &Path) -> Result<()> {
     let is_of_a_report = |name: &str| {
         let Some((stem, ending)) = name.rsplit_once('.') else { return false };
         let number = |rest: &str| rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok());
-        let is_section = SECTIONS.iter().filter_map(|section| stem.strip_prefix(section)).any(number);
+        let is_section = SECTIONS.iter().filter_map(|(section, _)| stem.strip_prefix(section)).any(number);
         name == INDEX || (is_section && matches!(ending, "svg" | "json"))
     };
     let entries = folder.read_dir().with_context(|| folder.display().to_string())?;
@@ -139,245 +125,35 @@ fn replaceable(folder: &Path) -> Result<()> {
 }
 
 /// The figures of each section, as they stand in files and in the page.
-fn drawings(sections: &[Section]) -> Vec<Vec<String>> {
+fn drawings(sections: &[(&str, Section)]) -> Vec<Vec<String>> {
     let mut numbers = 1..;
-    let drawn = |section: &Section| {
+    let drawn = |(_, section): &(&str, Section)| {
         let figures = section.figures.iter().zip(&mut numbers);
         figures.map(|(figure, nth)| draw::svg_among(figure, nth)).collect()
     };
     sections.iter().map(drawn).collect()
 }
 
-/// What each analysis is asked.
-struct Questions<'q> {
-    conserve: workcons::Options<'q>,
-    overview: running_waiting::Options<'q>,
-    waits: latency::Options<'q>,
-    drawn: dat2graph::Options,
-    /// Not where only some CPUs are meant: fairness is of tasks, wherever they run.
-    shares: Option<fairness::Options<'q>>,
-    busy: utilization::Options,
-    /// Whether migrations were recorded.
-    moves: bool,
-}
-
-/// What each has found.
-struct Found {
-    violation: Run,
-    reasons: why::WhyReport,
-    queues: running_waiting::Report,
-    delays: LatencyReport,
-    columns: TraceColumns,
-    lanes: Vec<Lane>,
-    shared: Option<FairnessReport>,
-    used: UtilizationReport,
-    moves: Option<BalanceReport>,
-    /// Events of the user's choice.
-    recorded: Option<Recorded>,
-    diagnostics: Diagnostics,
-}
-
-/// The same as the pass leaves it.
-type Answers = (
-    (workcons::Report, why::WhyReport),
-    running_waiting::Report,
-    LatencyReport,
-    (TraceColumns, Vec<Lane>, Option<BalanceReport>),
-    Option<FairnessReport>,
-    UtilizationReport,
-);
-
-impl<'q> Questions<'q> {
-    fn new(session: &Session) -> Result<Questions<'q>> {
-        let Session { from, to, start: zero, .. } = *session;
-        let cpus = &session.shown.chosen;
-        let topology = || session.topology.clone();
-        let conserve = workcons::Options {
-            cpus: cpus.clone(),
-            zero,
-            topology: topology(),
-            strips: Some((from, to)),
-            ..Default::default()
-        };
-        let shares = fairness::Options {
-            zero,
-            interval: Dur(round_step(to.since(from).0 / 10)),
-            ..fairness::Options::new(from, to)
-        };
-        let mut coloring = Coloring::default();
-        learn(&mut coloring, &session.trace, &session.topology).map_err(|e| session.named(e))?;
-        Ok(Questions {
-            conserve,
-            overview: super::running_waiting::plain(session)?,
-            waits: latency::Options { cpus: cpus.clone(), zero, topology: topology(), worst: 5, ..Default::default() },
-            drawn: session.lanes(from, to, coloring),
-            shares: cpus.are_all().then_some(shares),
-            busy: super::utilization::plain(session),
-            moves: session.trace.has(Tracepoint::Migrate),
-        })
+/// Reads once, for all parts that the trace has; the sections by their names.
+fn sections(session: &Session, sheet: &Sheet) -> Result<(Vec<(&'static str, Section)>, Diagnostics)> {
+    let mut parts: Vec<(&str, Box<dyn Part + '_>)> = Vec::new();
+    for (name, ask) in SECTIONS {
+        parts.extend(ask(session)?.map(|part| (name, part)));
     }
-
-    /// Reads once, and lets all of them look.
-    fn ask(&self, session: &Session) -> Result<Found> {
-        let outcome = session.watched(|| self.pass(session))?;
-        let ((violation, reasons), queues, delays, (columns, lanes, moves), shared, used) = outcome.output;
-        let diagnostics = outcome.diagnostics;
-        let violation = Run::of(session, &BeginArgs::default(), &self.conserve, violation, diagnostics.clone())?;
-        let recorded = progress::watched(&session.trace, session.read.quiet, || recorded(session));
-        Ok(Found { violation, reasons, queues, delays, columns, lanes, shared, used, moves, recorded, diagnostics })
-    }
-
-    fn pass(&self, session: &Session) -> Result<Outcome<Answers>, tracedat::Error> {
-        let violation = || (workcons::WorkConservation::new(&self.conserve), why::Why::new(&self.conserve));
-        let queues = || running_waiting::RunningWaiting::new(&self.overview);
-        let delays = || latency::Latency::new(&self.waits);
-        let moves = || {
-            let balance = || Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
-            self.moves.then(balance)
-        };
-        let lanes = || (FromTrace::only(session.shown.chosen.clone()), Timeline::new(&self.drawn), moves());
-        let shared = || self.shares.as_ref().map(fairness::Fairness::new);
-        let used = || utilization::Utilization::new(&self.busy);
+    let Outcome { output, diagnostics, .. } = session.watched(|| {
         let events = session.trace.events()?;
-        let threads = events.threads();
-        let pass = Pass::over(events).window(session.page());
-        // As many states as threads can follow: a further one repeats work that no thread is free for. Each group
-        // takes about as long as the others.
-        Ok(match threads {
-            0..3 => {
-                let groups = || ((violation(), queues(), lanes()), (delays(), shared(), used()));
-                pass.run_side_by_side(groups)?.map(|((v, q, l), (d, s, u))| (v, q, d, l, s, u))
-            }
-            3..6 => {
-                let groups = || ((violation(), queues()), (delays(), lanes()), (shared(), used()));
-                pass.run_side_by_side(groups)?.map(|((v, q), (d, l), (s, u))| (v, q, d, l, s, u))
-            }
-            _ => pass.run_side_by_side(|| (violation(), queues(), delays(), lanes(), shared(), used()))?,
-        })
-    }
-}
-
-fn json<R: Serialize>(session: &Session, report: &R, trust: &Diagnostics) -> Result<Vec<u8>> {
-    output::json(&Document::of(session, report, trust))
-}
-
-/// Draws and tells what was found.
-fn sections(session: &Session, asked: &Questions<'_>, found: &Found, sheet: &Sheet) -> Result<Vec<Section>> {
-    let Found { violation, reasons, queues, delays, columns, lanes, shared, used, moves, recorded, diagnostics } =
-        found;
-    let shown = &session.drawable;
-    let heading = session.general_heading(diagnostics).on(sheet);
-    let columns = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
-    let ran = dat2graph::report(lanes, &asked.drawn);
-    let mut sections = vec![
-        Section {
-            name: "dat2graph",
-            title: "What every core ran",
-            figures: vec![dat2graph::figure(
-                lanes,
-                &ran,
-                &asked.drawn,
-                &super::dat2graph::heading(session, &ran, diagnostics).on(sheet),
-            )],
-            text: String::new(),
-            json: json(session, &ran, diagnostics)?,
-        },
-        Section {
-            name: "running-waiting",
-            title: "Running and waiting tasks",
-            figures: vec![running_waiting::figure(
-                queues,
-                &asked.overview,
-                &super::running_waiting::heading(session, queues, diagnostics).on(sheet),
-            )],
-            text: String::new(),
-            json: json(session, queues, diagnostics)?,
-        },
-        Section {
-            name: "workcons",
-            title: "Work conservation",
-            figures: vec![violation.run_figure(session, sheet)?],
-            text: violation.text(Detail::Full),
-            json: output::json(&violation.document())?,
-        },
-        Section {
-            name: "why",
-            title: "Why tasks waited while CPUs idled",
-            figures: Vec::new(),
-            text: why::text(reasons, shown, 12),
-            json: output::json(&super::why::document(session, reasons, diagnostics))?,
-        },
-        Section {
-            name: "utilization",
-            title: "Utilization",
-            figures: vec![utilization::figure(
-                used,
-                &asked.busy,
-                &super::utilization::heading(session, used, diagnostics).on(sheet),
-            )],
-            text: format!("{}\n{columns}", utilization::text(used, shown, true, Detail::Full)),
-            json: json(session, used, diagnostics)?,
-        },
-        Section {
-            name: "latency",
-            title: "Latency",
-            figures: vec![latency::figure(delays, &heading)],
-            text: latency::text(delays, shown, 15, Detail::Full),
-            json: json(session, delays, diagnostics)?,
-        },
-    ];
-    if let Some(shared) = shared {
-        sections.push(Section {
-            name: "fairness",
-            title: "Fairness",
-            figures: fairness::figure(shared, &heading),
-            text: fairness::text(shared, shown, 20, Detail::Full),
-            json: json(session, shared, diagnostics)?,
-        });
-    }
-    let over_lanes =
-        Over { lanes, options: &asked.drawn, heading: super::dat2graph::heading(session, &ran, diagnostics).on(sheet) };
-    if let Some(moves) = moves {
-        let funnel = recorded.as_ref().and_then(|recorded| recorded.funnel.clone());
-        let report = WithProbes { report: moves, probes: funnel };
-        sections.push(Section {
-            name: "balance",
-            title: "Causes of migrations",
-            figures: vec![over_lanes.draw(|heading, background| {
-                events::balance_figure(moves, &events_options(session), heading, Some(background))
-            })],
-            text: report.text(),
-            json: json(session, &report, diagnostics)?,
-        });
-    }
-    if let Some(Recorded { report, diagnostics, .. }) = recorded {
-        sections.push(Section {
-            name: "events",
-            title: "Recorded events",
-            figures: vec![over_lanes.draw(|heading, background| {
-                events::figure(report, &events_options(session), heading, Some(background))
-            })],
-            text: events::text(report),
-            json: json(session, report, diagnostics)?,
-        });
-    }
-    Ok(sections)
-}
-
-/// The lanes, in pale grey, as the ground of a figure.
-struct Over<'f> {
-    lanes: &'f [Lane],
-    options: &'f dat2graph::Options,
-    heading: Heading,
-}
-
-impl Over<'_> {
-    fn draw(&self, figure: impl FnOnce(&Heading, &DrawLanes<'_>) -> Figure) -> Figure {
-        let lanes = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
-            dat2graph::draw_pale_lanes(figure, self.lanes, self.options, scale, top, height);
+        // As many states as threads can follow: a further one repeats work that no thread is free for.
+        let groups = events.threads().clamp(2, parts.len().max(2));
+        let divided = || {
+            let groups = parts.chunks(parts.len().div_ceil(groups).max(1));
+            groups.map(|group| group.iter().map(|(_, part)| part.analysis()).collect::<Vec<_>>()).collect::<Vec<_>>()
         };
-        figure(&self.heading, &lanes)
-    }
+        Pass::over(events).window(session.page()).run_side_by_side(divided)
+    })?;
+    let page = Page::new(session, sheet, &diagnostics);
+    let answers = parts.iter().zip(output.into_iter().flatten());
+    let sections = answers.map(|((name, _), answer)| Ok((*name, answer(&page)?))).collect::<Result<_>>()?;
+    Ok((sections, diagnostics))
 }
 
 fn escaped(text: &str) -> String {
@@ -389,7 +165,7 @@ nav a{margin-right:1.2em}svg{max-width:100%;height:auto;border:1px solid #d0d0d0
 pre{font-size:12px;overflow-x:auto;background:#f6f6f6;padding:.8em}h2{margin-top:2.2em}";
 
 /// The page: all figures and texts in one file.
-fn html(session: &Session, title: Option<&str>, sections: &[Section], drawn: &[Vec<String>]) -> String {
+fn html(session: &Session, title: Option<&str>, sections: &[(&str, Section)], drawn: &[Vec<String>]) -> String {
     let name = escaped(title.unwrap_or(&session.name()));
     // Writing to a string cannot fail.
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -399,12 +175,12 @@ fn html(session: &Session, title: Option<&str>, sections: &[Section], drawn: &[V
     );
     let facts = heading::facts(session);
     let _ = writeln!(out, "<h1>{name}</h1>\n<p>{}</p>\n<nav>", escaped(&facts));
-    for section in sections {
-        let _ = writeln!(out, "<a href=\"#{}\">{}</a>", section.name, section.title);
+    for (name, section) in sections {
+        let _ = writeln!(out, "<a href=\"#{name}\">{}</a>", section.title);
     }
     out.push_str("</nav>\n");
-    for (section, figures) in sections.iter().zip(drawn) {
-        let _ = writeln!(out, "<h2 id=\"{}\">{}</h2>", section.name, section.title);
+    for ((name, section), figures) in sections.iter().zip(drawn) {
+        let _ = writeln!(out, "<h2 id=\"{name}\">{}</h2>", section.title);
         for figure in figures {
             let _ = writeln!(out, "<figure>\n{figure}</figure>");
         }

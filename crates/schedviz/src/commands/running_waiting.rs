@@ -4,11 +4,12 @@ use crate::args::{BeginArgs, TaskArgs, TraceArgs, needs_groups};
 use crate::document::Document;
 use crate::heading;
 use crate::output::{Forms, Gives, OutputArgs};
+use crate::section::{Asked, Section, listed, part};
 use crate::session::Session;
 use anyhow::Result;
 use running_waiting::{Options, Panel, Per, Report, RunningWaiting};
 use sched::topology::Order;
-use sched::{Cpu, Diagnostics, Selected, Topology};
+use sched::{Cpu, Diagnostics, Topology};
 use timeline::Sheet;
 use timeline::page::Heading;
 
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     let session = args.trace.open()?;
     args.tasks.check(&session)?;
-    let chosen = args.tasks.chooser()?;
+    let chosen = args.tasks.chooser();
     let options = Options {
         panels: panels(args.tool.per, &session.shown.cpus, &session.topology)?,
         per_cpu: args.tool.per_cpu,
@@ -58,11 +59,9 @@ pub(crate) fn run(args: &RunningWaitingArgs) -> Result<()> {
         which: args.tasks.which(),
         ..plain(&session)?
     };
-    let selected = || Selected::new(options.tasks, args.tasks.forked);
-    let analyses = || (RunningWaiting::new(&options), selected());
-    let outcome = session.follow(&args.begin, session.page(), analyses)?;
-    let ((mut report, selection), diagnostics) = (outcome.output, outcome.diagnostics);
-    session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
+    let analysis = || RunningWaiting::new(&options);
+    let (report, diagnostics) =
+        session.measured(&args.begin, session.page(), options.tasks, args.tasks.forked, analysis)?;
     let figure = |sheet: &Sheet| {
         let heading = heading(&session, &report, &diagnostics).on(sheet);
         Ok(vec![running_waiting::figure(&report, &options, &heading)])
@@ -128,4 +127,19 @@ pub(crate) fn heading(session: &Session, report: &Report, diagnostics: &Diagnost
         );
     }
     session.heading(warnings).without_figures(report.selection_unknown.as_deref())
+}
+
+/// Its section in a report.
+pub(crate) fn section(session: &Session) -> Asked<'_> {
+    Ok(Some(part(plain(session)?, |options| {
+        listed(RunningWaiting::new(options), move |report, page| {
+            let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
+            Ok(Section {
+                title: "Running and waiting tasks",
+                figures: vec![running_waiting::figure(&report, options, &heading)],
+                text: String::new(),
+                json: page.json(&report)?,
+            })
+        })
+    })))
 }

@@ -26,6 +26,10 @@ use tracedat::{EventFormat, EventStream, Where};
 pub(crate) struct StepperArgs {
     #[command(flatten)]
     trace: TraceArgs,
+    /// The instant: seconds from the trace's start (1.25), or 150ms, 20us; @ before it: the trace's clock.
+    /// Default: the start of the window, or of the trace
+    #[arg(long, value_name = "TIME", value_parser = Where::parse, allow_hyphen_values = true)]
+    at: Option<Where>,
     #[command(flatten)]
     tool: stepper::StepArgs,
     /// As text, in the terminal's width
@@ -134,10 +138,9 @@ fn within(session: &Session, at: Ts) -> Result<(), String> {
 
 /// The instant to begin at.
 fn instant(args: &StepperArgs, session: &Session) -> Result<Ts> {
-    let Some(at) = &args.tool.at else { return Ok(session.from) };
-    let at = Where::parse(at).map_err(|e| anyhow::anyhow!("--at: {e}"))?.in_trace(session.start);
-    within(session, at)
-        .map_err(|why| anyhow::anyhow!("--at {}: {why}", args.tool.at.as_deref().unwrap_or_default()))?;
+    let Some(at) = args.at else { return Ok(session.from) };
+    let at = at.in_trace(session.start);
+    within(session, at).map_err(|why| anyhow::anyhow!("--at: the instant is {why}"))?;
     let Window { from, to } = session.window;
     if from.is_some_and(|from| at < from) || to.is_some_and(|to| at > to) {
         bail!("--at is outside of the window from --min to --max");
@@ -157,7 +160,7 @@ impl<'t> Filter<'t> {
         let formats = patterns::formats(&session.trace, &args.tool.events)?;
         Ok(Filter {
             formats: (!args.tool.events.is_empty()).then_some(formats),
-            tasks: args.tasks.is_any().then(|| args.tasks.filter()).transpose()?,
+            tasks: args.tasks.is_any().then(|| args.tasks.filter()),
             cpus: session.shown.chosen.clone(),
         })
     }

@@ -2,18 +2,21 @@
 
 mod csv;
 
-use crate::args::{BeginArgs, DetailArgs, TraceArgs, length};
+use crate::args::{BeginArgs, DetailArgs, TraceArgs, positive_length};
 use crate::document::Document;
 use crate::heading::Loss;
 use crate::output::{Forms, Gives, OutputArgs};
+use crate::section::{Asked, Section, listed, part};
 use crate::session::Session;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use regex::Regex;
 use sched::chosen::is_match;
 use sched::{Diagnostics, Dur, EventIssue};
+use schedstat::{FromTrace, Row};
 use timeline::Sheet;
 use timeline::page::Heading;
 use timeline::scale::round_step;
+use timeline::text::Detail;
 use utilization::{Options, Utilization, UtilizationReport};
 
 /// What the CPUs spend their time on, interval by interval, like mpstat
@@ -29,19 +32,19 @@ pub(crate) struct UtilizationArgs {
     #[command(flatten)]
     trace: TraceArgs,
     /// The length of an interval, such as 1s or 10ms; by default about twenty fit
-    #[arg(long, value_name = "TIME")]
-    interval: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = positive_length)]
+    interval: Option<Dur>,
     /// Print a line for each CPU; a table in CSV then has these instead of the intervals
     #[arg(long)]
     per_cpu: bool,
     #[command(flatten)]
     detail: DetailArgs,
     /// Report CPUs that idle longer than this while others are overloaded
-    #[arg(long, value_name = "TIME", default_value = "4ms")]
-    balance_interval: String,
+    #[arg(long, value_name = "TIME", default_value = "4ms", value_parser = positive_length)]
+    balance_interval: Dur,
     /// The application's tasks, by command; without it what descends from the traced command
-    #[arg(long, value_name = "REGEX", help_heading = "Tasks")]
-    tasks: Option<String>,
+    #[arg(long, value_name = "REGEX", value_parser = Regex::new, help_heading = "Tasks")]
+    tasks: Option<Regex>,
     #[command(flatten)]
     begin: BeginArgs,
     #[command(flatten)]
@@ -97,15 +100,14 @@ pub(crate) fn plain(session: &Session) -> Options {
 
 fn options(session: &Session, args: &UtilizationArgs) -> Result<Options> {
     let plain = plain(session);
-    let interval = args.interval.as_deref().map_or(Ok(plain.interval), |text| length("interval", text))?;
+    let interval = args.interval.unwrap_or(plain.interval);
     if session.to.since(session.from).0 / interval.0 > utilization::MOST_INTERVALS {
         bail!("--interval: {} makes more than {} intervals", interval.human(), utilization::MOST_INTERVALS);
     }
-    let tasks = args.tasks.as_deref().map(Regex::new).transpose().context("--tasks")?;
-    if let Some(tasks) = &tasks {
+    if let Some(tasks) = &args.tasks {
         session.needs_task(&format!("--tasks {tasks}"), |_, name| is_match(tasks, name))?;
     }
-    Ok(Options { interval, tasks, balance_interval: length("balance-interval", &args.balance_interval)?, ..plain })
+    Ok(Options { interval, tasks: args.tasks.clone(), balance_interval: args.balance_interval, ..plain })
 }
 
 /// The texts around the figure.
@@ -116,4 +118,23 @@ pub(crate) fn heading(session: &Session, report: &UtilizationReport, diagnostics
         cpu_time_ns: report.all.total(),
     };
     session.lossy_heading(&loss, diagnostics)
+}
+
+/// Its section in a report, with the columns of schedstat.
+pub(crate) fn section(session: &Session) -> Asked<'_> {
+    let chosen = session.shown.chosen.clone();
+    Ok(Some(part((plain(session), chosen), |(options, chosen)| {
+        let analyses = (Utilization::new(options), FromTrace::only(chosen.clone()));
+        listed(analyses, move |(report, columns), page| {
+            let columns = schedstat::table(&[Row { name: "trace".into(), columns: columns.columns }]);
+            let text = utilization::text(&report, &page.session.drawable, true, Detail::Full);
+            let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
+            Ok(Section {
+                title: "Utilization",
+                figures: vec![utilization::figure(&report, options, &heading)],
+                text: format!("{text}\n{columns}"),
+                json: page.json(&report)?,
+            })
+        })
+    })))
 }

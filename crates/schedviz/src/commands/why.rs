@@ -1,12 +1,14 @@
 //! `schedviz why`: why tasks waited while CPUs idled, for one run in full, for several in a table.
 
 use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs};
-use crate::output::{Forms, Gives, Origin, OutputArgs};
+use crate::groups::GroupArg;
+use crate::output::{Forms, Gives, Origin, OutputArgs, json};
+use crate::section::{Asked, Section, listed, part};
 use crate::session::Session;
 use crate::waiters::WaiterArgs;
 use crate::{groups, several, warnings};
 use anyhow::Result;
-use sched::{Chosen, Diagnostics, Selected, Ts};
+use sched::{Chosen, Diagnostics, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -27,7 +29,7 @@ pub(crate) struct WhyArgs {
     traces: Vec<PathBuf>,
     /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
     #[arg(long, value_name = "NAME=FILES")]
-    group: Vec<String>,
+    group: Vec<GroupArg>,
     #[command(flatten)]
     waiters: WaiterArgs,
     /// Maximum number of rows to print of each table; the JSON has all
@@ -122,7 +124,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
 }
 
 /// The document of one run.
-pub(crate) fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics) -> Document {
+fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics) -> Document {
     let run = Run {
         trace: session.name(),
         group: None,
@@ -138,7 +140,7 @@ pub(crate) fn document(session: &Session, report: &WhyReport, diagnostics: &Diag
 fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path) -> Result<Run> {
     let session = Session::open(path, read, &args.window)?;
     args.tasks.check(&session)?;
-    let (application, excluded) = (args.tasks.chooser()?, args.tasks.excluder()?);
+    let (application, excluded) = (args.tasks.chooser(), args.tasks.excluder());
     let options = Options {
         cpus: session.shown.chosen.clone(),
         assume_idle: if args.assume_idle { session.silent() } else { Vec::new() },
@@ -150,13 +152,11 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path) -> Result<Run> {
         without_descent: args.begin.fast_window,
         ..Options::default()
     };
-    let selected = || Selected::new(options.application, args.waiters.depend_on_descent(&args.tasks));
-    let analyses = || (Why::new(&options), selected());
-    let outcome = session.follow(&args.begin, session.window, analyses)?;
-    let (mut report, selection) = outcome.output;
-    session.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
+    let by_descent = args.waiters.depend_on_descent(&args.tasks);
+    let analysis = || Why::new(&options);
+    let (report, trust) = session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
     let (drawable, recording) = (session.drawable.clone(), session.trace.extent());
-    Ok(Run { trace: session.name(), group: None, report, trust: outcome.diagnostics, drawable, recording })
+    Ok(Run { trace: session.name(), group: None, report, trust, drawable, recording })
 }
 
 fn text(args: &WhyArgs, document: &Document) -> String {
@@ -224,4 +224,18 @@ fn figures(report: &WhyReport) -> [Option<f64>; 5] {
         missed.map(|missed| missed.number as f64),
         missed.and_then(|missed| missed.within_llc).map(|number| number as f64),
     ]
+}
+
+/// Its section in a report.
+pub(crate) fn section(session: &Session) -> Asked<'_> {
+    Ok(Some(part(super::workcons::plain(session), |options| {
+        listed(Why::new(options), move |report, page| {
+            Ok(Section {
+                title: "Why tasks waited while CPUs idled",
+                figures: Vec::new(),
+                text: why::text(&report, &page.session.drawable, 12),
+                json: json(&document(page.session, &report, page.diagnostics))?,
+            })
+        })
+    })))
 }

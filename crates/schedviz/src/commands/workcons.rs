@@ -2,21 +2,23 @@
 
 mod run_figure;
 
-use crate::args::{BeginArgs, DetailArgs, ReadArgs, TaskArgs, WindowArgs, repeatable};
-use crate::output::{Forms, Gives, Origin, OutputArgs};
+use crate::args::{BeginArgs, DetailArgs, ReadArgs, TaskArgs, WindowArgs, length, repeatable};
+use crate::groups::GroupArg;
+use crate::output::{Forms, Gives, Origin, OutputArgs, json};
+use crate::section::{Asked, Page, Section, listed, part};
 use crate::session::Session;
 use crate::waiters::WaiterArgs;
 use crate::{groups, several, verdict, warnings};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use compare::Spread;
-use sched::{Chosen, Cpu, Diagnostics, Dur, Selected, Ts, Verdict};
+use sched::{Chosen, Cpu, Diagnostics, Dur, Ts, Verdict};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use timeline::text::{Detail, paragraph};
 use timeline::{Drawable, Sheet};
-use tracedat::{FileIssue, Where};
+use tracedat::FileIssue;
 use workcons::{Bounds, Limits, Options, Report, Violation, WorkConservation};
 
 /// How much of the time CPUs idle while tasks wait elsewhere
@@ -32,12 +34,12 @@ pub(crate) struct WorkconsArgs {
     traces: Vec<PathBuf>,
     /// Runs that belong together: NAME=FILE[,FILE...]; * in a file name stands for anything
     #[arg(long, value_name = "NAME=FILES")]
-    group: Vec<String>,
+    group: Vec<GroupArg>,
     #[command(flatten)]
     waiters: WaiterArgs,
     /// Count only episodes of at least this length, such as 100us or 1ms
-    #[arg(long, default_value = "0", value_name = "TIME")]
-    min_episode: String,
+    #[arg(long, default_value = "0", value_name = "TIME", value_parser = length)]
+    min_episode: Dur,
     /// Count CPUs without any event as idle; they take no part otherwise
     #[arg(long)]
     assume_idle: bool,
@@ -167,10 +169,6 @@ struct Group {
 /// Measures, prints, judges.
 pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     args.output.check(GIVES)?;
-    let min_episode = match Where::parse(&args.min_episode) {
-        Ok(Where::FromStart(ns)) if ns >= 0 => Dur(ns.unsigned_abs()),
-        _ => bail!("--min-episode: {:?} is not a length of time; write 100us or 1ms", args.min_episode),
-    };
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
     let files = groups::files(&args.traces, &args.group)?;
@@ -178,7 +176,7 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
     let named: Vec<_> = files.iter().zip(names).collect();
     let measured = several::measured(&named, &args.read, |((group, path), name), read| {
-        let (session, run) = measure(args, read, min_episode, path, group.clone(), single)?;
+        let (session, run) = measure(args, read, path, group.clone(), single)?;
         let run = Run { trace: name.clone(), ..run };
         warnings::warn_of((files.len() > 1).then_some(name), &run.trust.diagnostics, read);
         // An open trace holds its indices, so that only the one that is drawn is kept.
@@ -233,7 +231,6 @@ fn figure(document: &Document, max_loss: f64, sheet: &Sheet) -> draw::Figure {
 fn measure(
     args: &WorkconsArgs,
     read: &ReadArgs,
-    min_episode: Dur,
     path: &Path,
     group: Option<String>,
     strips: bool,
@@ -241,26 +238,24 @@ fn measure(
     let session = Session::open(path, read, &args.window)?;
     args.tasks.check(&session)?;
     let silent = session.silent();
-    let (application, excluded) = (args.tasks.chooser()?, args.tasks.excluder()?);
+    let (application, excluded) = (args.tasks.chooser(), args.tasks.excluder());
     let options = Options {
         cpus: session.shown.chosen.clone(),
         assume_idle: if args.assume_idle { silent } else { Vec::new() },
         zero: session.start,
         waiters: args.waiters.of(&args.tasks),
-        min_episode,
+        min_episode: args.min_episode,
         topology: session.topology.clone(),
         application: args.tasks.chooses().then_some(&application),
         excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         strips: strips.then_some((session.from, session.to)),
         without_descent: args.begin.fast_window,
     };
-    let selected = || Selected::new(options.application, args.waiters.depend_on_descent(&args.tasks));
-    let analyses = || (WorkConservation::new(&options), selected());
-    let outcome = session.follow(&args.begin, session.window, analyses)?;
-    let (mut report, selection) = outcome.output;
-    let unknown = session.why_no_figures(selection, selected)?;
-    unknown.into_iter().for_each(|why| report.withhold_application(why));
-    let run = Run { group, ..Run::of(&session, &args.begin, &options, report, outcome.diagnostics)? };
+    let by_descent = args.waiters.depend_on_descent(&args.tasks);
+    let analysis = || WorkConservation::new(&options);
+    let (report, diagnostics) =
+        session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
+    let run = Run { group, ..Run::of(&session, &args.begin, &options, report, diagnostics)? };
     Ok((session, run))
 }
 
@@ -413,4 +408,31 @@ fn trust_text(out: &mut String, run: &Run) {
     for (what, count, first) in run.trust.diagnostics.iter().filter(|(what, ..)| matters(*what)) {
         line(&warnings::line(what, count, first));
     }
+}
+
+/// The options of a section in a report.
+pub(crate) fn plain(session: &Session) -> Options<'static> {
+    Options {
+        cpus: session.shown.chosen.clone(),
+        zero: session.start,
+        topology: session.topology.clone(),
+        strips: Some((session.from, session.to)),
+        ..Default::default()
+    }
+}
+
+/// Its section in a report.
+pub(crate) fn section(session: &Session) -> Asked<'_> {
+    Ok(Some(part(plain(session), |options| {
+        listed(WorkConservation::new(options), move |report, page| {
+            let Page { session, diagnostics, .. } = *page;
+            let run = Run::of(session, &BeginArgs::default(), options, report, diagnostics.clone())?;
+            Ok(Section {
+                title: "Work conservation",
+                figures: vec![run.run_figure(session, page.sheet)?],
+                text: run.text(Detail::Full),
+                json: json(&run.document())?,
+            })
+        })
+    })))
 }

@@ -7,7 +7,7 @@ use crate::warnings;
 use anyhow::Result;
 use compare::{Better, Metric};
 use latency::{Latency, LatencyReport, Measure};
-use sched::{Cause, Chosen, Diagnostics, Dur, Pass, Selected, Tracepoint, Ts};
+use sched::{Cause, Chosen, Diagnostics, Dur, OfSelection, Pass, Selected, Tracepoint, Ts};
 use schedstat::{FromTrace, TraceColumns};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -52,7 +52,7 @@ pub(crate) struct Setting {
 pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Result<Measured> {
     let session = Session::open(path, read, &args.window)?;
     args.tasks.check(&session)?;
-    let (chosen, excluded) = (args.tasks.chooser()?, args.tasks.excluder()?);
+    let (chosen, excluded) = (args.tasks.chooser(), args.tasks.excluder());
     let cpus = &session.shown.chosen;
     let conservation = workcons::Options {
         cpus: cpus.clone(),
@@ -81,7 +81,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
         session.watched(|| Pass::over(session.trace.events()?).window(session.window).run_side_by_side(analyses))?;
     let ((mut workcons, of_waiters), ((mut latency, of_tasks), columns)) = outcome.output;
     let unknown = session.why_no_figures(of_waiters, waiters)?;
-    unknown.iter().for_each(|why| workcons.withhold_application(why.clone()));
+    unknown.iter().for_each(|why| workcons.withhold(why.clone()));
     // A choice of tasks is the same for both: its message is printed once.
     let no_latency = if args.tasks.chooses() { unknown } else { session.why_no_figures(of_tasks, tasks)? };
     no_latency.iter().for_each(|why| latency.withhold(why.clone()));

@@ -5,6 +5,7 @@ use super::{options, over_lanes, quoted};
 use crate::args::{BeginArgs, TaskArgs};
 use crate::document::Document;
 use crate::output::{Forms, OutputArgs};
+use crate::section::{Asked, Section, listed, part};
 use crate::session::Session;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
     if session.trace.format_of(Tracepoint::Migrate).is_none() {
         bail!("{}: sched:sched_migrate_task was not recorded; record with -e sched", session.name());
     }
-    let tasks = args.tasks.filter()?;
+    let tasks = args.tasks.filter();
     let wanted = |m: &Migration| tasks.takes(m.pid, || m.command);
     let listing = args.output.wants_entries();
     let analysis = || {
@@ -83,4 +84,26 @@ fn migrations(report: &BalanceReport, out: &mut dyn io::Write) -> Result<()> {
         writeln!(out, "{ts},{cpu},{pid},{command},{from},{to},{cause},{},{distance},{until_run}", m.queued)?;
     }
     Ok(())
+}
+
+/// Its section in a report, where migrations were recorded.
+pub(crate) fn section(session: &Session) -> Asked<'_> {
+    if !session.trace.has(Tracepoint::Migrate) {
+        return Ok(None);
+    }
+    Ok(Some(part(session, |session| {
+        let analysis = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
+        listed(analysis, move |report, page| {
+            let probes = Funnel::of(page.session);
+            let with_probes = WithProbes { report: &report, probes };
+            Ok(Section {
+                title: "Causes of migrations",
+                figures: vec![page.over_lanes(|heading, background| {
+                    events::balance_figure(&report, &options(page.session), heading, background)
+                })],
+                text: with_probes.text(),
+                json: page.json(&with_probes)?,
+            })
+        })
+    })))
 }

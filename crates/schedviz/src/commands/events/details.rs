@@ -1,6 +1,6 @@
 //! What is looked for inside of events: a value, or what an expression matches.
 
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use regex::Regex;
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -15,12 +15,17 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn parse(text: &str) -> Result<Pattern> {
-        let regex = Regex::new(text).context("--match")?;
+    /// Parses an expression that names a group.
+    pub(super) fn parse(text: &str) -> Result<Regex, Error> {
+        let regex = Regex::new(text)?;
         if regex.capture_names().flatten().next().is_none() {
-            bail!("--match: the expression names no group; write (?<name>...)");
+            bail!("the expression names no group; write (?<name>...)");
         }
-        Ok(Pattern { regex, any: AtomicBool::new(false) })
+        Ok(regex)
+    }
+
+    pub(super) fn new(regex: Regex) -> Pattern {
+        Pattern { regex, any: AtomicBool::new(false) }
     }
 
     /// What the groups match in the text of an event.

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A variant of the runs.
-struct Variant {
+#[derive(Clone, Debug)]
+pub(crate) struct Variant {
     name: String,
     /// The shell command before each of its runs.
     setup: Option<String>,
@@ -33,8 +34,8 @@ impl Series {
         if !(1..=10_000).contains(&runs) || args.untraced > 10_000 {
             bail!("--runs: a number from 1 to 10000 is needed");
         }
-        let metric = args.metric.as_deref().map(Regex::new).transpose().context("--metric")?;
-        let mut variants = args.variant.iter().map(|text| Variant::parse(text)).collect::<Result<Vec<_>>>()?;
+        let metric = args.metric.clone();
+        let mut variants = args.variant.clone();
         if variants.is_empty() {
             variants.push(Variant { name: "run".to_owned(), setup: None });
         }
@@ -65,7 +66,7 @@ impl Series {
             schema: SCHEMA.to_owned(),
             seed: args.seed,
             command: program.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
-            metric: args.metric.clone(),
+            metric: args.metric.as_ref().map(Regex::to_string),
             variants: self.variants.iter().map(|variant| variant.name.clone()).collect(),
             runs: Vec::new(),
         };
@@ -138,11 +139,11 @@ impl Series {
 
 impl Variant {
     /// Reads `NAME=SETUP`.
-    fn parse(text: &str) -> Result<Variant> {
+    pub(crate) fn parse(text: &str) -> Result<Variant, String> {
         let (name, setup) = text.split_once('=').unwrap_or((text, ""));
         let is_plain = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+".contains(&b));
         if name.is_empty() || !is_plain(name) {
-            bail!("--variant: {text:?} is not NAME=SETUP, with a name of letters, digits, _, - and +");
+            return Err("this is not NAME=SETUP, with a name of letters, digits, _, - and +".to_owned());
         }
         Ok(Variant { name: name.to_owned(), setup: (!setup.trim().is_empty()).then(|| setup.to_owned()) })
     }

@@ -1,10 +1,9 @@
 //! The figure of `schedviz workcons` for one run: strips, and a closer look at the longest episodes.
 
-use crate::commands::dat2graph::{learn, read_lanes};
 use crate::heading::Loss;
 use crate::session::Session;
 use anyhow::Result;
-use dat2graph::{ColorBy, Coloring, Lane};
+use dat2graph::{ColorBy, Coloring, Lane, learn, read_lanes};
 use draw::{Figure, PT, Unit};
 use sched::{Diagnostics, Dur, Ts};
 use timeline::Sheet;

@@ -1,0 +1,113 @@
+//! Lanes and colours from a trace: each CPU is read by itself, all in parallel.
+
+use crate::Options;
+use crate::color::{Coloring, Needs};
+use crate::lane::{Lane, LaneFold};
+use sched::topology::Order;
+use sched::{Cpu, Current, Diagnostics, EventIssue, EventSource, Kind, Pid, SchedEvent, Topology, Ts};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use timeline::palette::TaskColors;
+use tracedat::{CpuReader, Trace, Want};
+
+/// A marked event.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    /// The name, as `SYSTEM:NAME`.
+    pub name: String,
+    /// The number of its format; absent if no event of it occurs.
+    pub id: Option<u16>,
+}
+
+/// Reads all lanes in parallel, with these events marked. They are in display order, without the CPUs that have no event.
+pub fn read_lanes(
+    trace: &Trace,
+    reader: &CpuReader<'_>,
+    options: &Options,
+    marks: &[Mark],
+) -> (Vec<Lane>, Diagnostics) {
+    let cpus: Vec<Cpu> = options.cpus.iter().map(|(cpu, _)| *cpu).collect();
+    let mark_of = |event: &SchedEvent| {
+        if marks.is_empty() {
+            return None;
+        }
+        match event.kind {
+            Kind::Other { id } | Kind::Stack { id } | Kind::Interrupt { id, .. } => {
+                marks.iter().position(|m| m.id == Some(id))
+            }
+            kind => {
+                let name = kind.tracepoint()?.full_name();
+                marks.iter().position(|m| m.name == name)
+            }
+        }
+    };
+    let lanes = trace.in_parallel(cpus, |cpu| {
+        let mut fold = LaneFold::new(cpu, options);
+        let mut diagnostics = Diagnostics::default();
+        // Events of further buffers can be marked; only the first one has the switches.
+        for (nth, buffer) in reader.buffers_of(cpu).into_iter().enumerate() {
+            if nth > 0 && marks.is_empty() {
+                break;
+            }
+            let found = reader.events(buffer, cpu, Some(options.from), &mut |event| {
+                let more = if nth == 0 { fold.apply(event, mark_of(event)) } else { fold.mark(event, mark_of(event)) };
+                if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            diagnostics.merge(&found);
+        }
+        diagnostics.add_many(EventIssue::EventsLost, fold.gaps());
+        diagnostics.add_many(EventIssue::SwitchPrevMismatch, fold.mismatches());
+        (fold.finish(), diagnostics)
+    });
+    let mut diagnostics = Diagnostics::default();
+    lanes.iter().for_each(|(_, found)| diagnostics.merge(found));
+    (lanes.into_iter().filter_map(|(lane, _)| lane).collect(), diagnostics)
+}
+
+/// Reads what the colours depend on from the whole trace: a window must not change a colour.
+pub fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), tracedat::Error> {
+    let Needs { lineage, homes, commands, tasks } = coloring.needs();
+    if tasks {
+        coloring.task_colors = TaskColors::of_longest(trace.sampled_tasks());
+    }
+    if commands {
+        coloring.know(trace.sampled_commands());
+    }
+    if lineage {
+        trace.events_of(Want::Lineage)?.events(&mut |events| {
+            events.iter().for_each(|event| coloring.lineage.learn(event));
+            ControlFlow::Continue(())
+        })?;
+    }
+    if homes {
+        let reader = trace.cpu_reader(Want::Switches)?;
+        let firsts = trace.in_parallel(trace.observed(), |cpu| (cpu, first_runs(&reader, cpu)));
+        let mut homes: HashMap<Pid, (Ts, Cpu)> = HashMap::new();
+        for (cpu, firsts) in firsts {
+            for (pid, ts) in firsts {
+                let home = homes.entry(pid).or_insert((ts, cpu));
+                *home = (*home).min((ts, cpu));
+            }
+        }
+        let node = |cpu: Cpu| topology.group(cpu, Order::Node);
+        coloring.homes = homes.into_iter().filter_map(|(pid, (_, cpu))| Some((pid, node(cpu)?))).collect();
+    }
+    Ok(())
+}
+
+/// The time at which each task first ran on a CPU.
+fn first_runs(reader: &CpuReader<'_>, cpu: Cpu) -> HashMap<Pid, Ts> {
+    let mut firsts = HashMap::new();
+    for buffer in reader.buffers_of(cpu).into_iter().take(1) {
+        reader.events(buffer, cpu, None, &mut |event| {
+            if let Some(pid) = Current::of(event.pid).pid() {
+                firsts.entry(pid).or_insert(event.ts);
+            }
+            if let Kind::Switch { next, .. } = event.kind {
+                firsts.entry(next.pid).or_insert(event.ts);
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    firsts
+}

@@ -1,0 +1,149 @@
+//! Analyses of different kinds in one list.
+
+use crate::analysis::Analysis;
+use crate::event::{SchedEvent, Ts};
+use crate::span::{CpuSpan, Span};
+use crate::state::SchedState;
+use std::fmt;
+
+/// An analysis of any kind, with a conclusion from its output, so that one list can have several.
+///
+/// Each event costs some calls through a table more than in a tuple of analyses, whose calls the compiler knows.
+///
+/// ```
+/// use sched::{Listed, Pass, Pid, SchedEvent, analysis::RunTime};
+/// let events: &[SchedEvent] = &[];
+/// let analyses = || vec![Listed::new(RunTime::default(), |ran| format!("ran {} ns", ran.total().0))];
+/// assert_eq!(Pass::over(events).run(analyses)?.output, ["ran 0 ns"]);
+/// # Ok::<(), std::convert::Infallible>(())
+/// ```
+pub struct Listed<'a, T> {
+    analysis: Box<dyn Any<T> + Send + 'a>,
+}
+
+impl<T> fmt::Debug for Listed<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listed").finish_non_exhaustive()
+    }
+}
+
+impl<'a, T> Listed<'a, T> {
+    /// Puts an analysis into a list; `conclude` is called with its output when the window has ended.
+    pub fn new<A: Analysis + Send + 'a>(analysis: A, conclude: impl FnOnce(A::Output) -> T + Send + 'a) -> Self {
+        Listed { analysis: Box::new(Concluded { analysis, conclude }) }
+    }
+}
+
+/// The calls of [`Analysis`], through a table.
+trait Any<T> {
+    fn counts(&self) -> bool;
+    fn looks_back(&self) -> bool;
+    fn early(&mut self, event: &SchedEvent, state: &SchedState);
+    fn begin(&mut self, start: Ts, state: &SchedState);
+    fn before(&mut self, event: &SchedEvent, state: &SchedState);
+    fn span(&mut self, span: &Span, state: &SchedState);
+    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState);
+    fn after(&mut self, event: &SchedEvent, state: &SchedState);
+    fn finish(self: Box<Self>, end: Ts, state: &SchedState) -> T;
+}
+
+struct Concluded<A, F> {
+    analysis: A,
+    conclude: F,
+}
+
+impl<T, A: Analysis, F: FnOnce(A::Output) -> T> Any<T> for Concluded<A, F> {
+    fn counts(&self) -> bool {
+        self.analysis.counts()
+    }
+    fn looks_back(&self) -> bool {
+        self.analysis.looks_back()
+    }
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.analysis.early(event, state);
+    }
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.analysis.begin(start, state);
+    }
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.analysis.before(event, state);
+    }
+    fn span(&mut self, span: &Span, state: &SchedState) {
+        self.analysis.span(span, state);
+    }
+    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
+        self.analysis.cpu_span(span, state);
+    }
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.analysis.after(event, state);
+    }
+    fn finish(self: Box<Self>, end: Ts, state: &SchedState) -> T {
+        let Concluded { analysis, conclude } = *self;
+        conclude(analysis.finish(end, state))
+    }
+}
+
+impl<T> Analysis for Listed<'_, T> {
+    type Output = T;
+
+    fn counts(&self) -> bool {
+        self.analysis.counts()
+    }
+    fn looks_back(&self) -> bool {
+        self.analysis.looks_back()
+    }
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.analysis.early(event, state);
+    }
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.analysis.begin(start, state);
+    }
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.analysis.before(event, state);
+    }
+    fn span(&mut self, span: &Span, state: &SchedState) {
+        self.analysis.span(span, state);
+    }
+    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
+        self.analysis.cpu_span(span, state);
+    }
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.analysis.after(event, state);
+    }
+    fn finish(self, end: Ts, state: &SchedState) -> T {
+        self.analysis.finish(end, state)
+    }
+}
+
+/// A list, in its order.
+impl<A: Analysis> Analysis for Vec<A> {
+    type Output = Vec<A::Output>;
+
+    fn counts(&self) -> bool {
+        self.iter().any(Analysis::counts)
+    }
+    fn looks_back(&self) -> bool {
+        self.iter().any(Analysis::looks_back)
+    }
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.iter_mut().filter(|analysis| analysis.looks_back()).for_each(|analysis| analysis.early(event, state));
+    }
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.iter_mut().for_each(|analysis| analysis.begin(start, state));
+    }
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.iter_mut().for_each(|analysis| analysis.before(event, state));
+    }
+    fn span(&mut self, span: &Span, state: &SchedState) {
+        self.iter_mut().for_each(|analysis| analysis.span(span, state));
+    }
+    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
+        self.iter_mut().for_each(|analysis| analysis.cpu_span(span, state));
+    }
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.iter_mut().for_each(|analysis| analysis.after(event, state));
+    }
+    fn finish(self, end: Ts, state: &SchedState) -> Self::Output {
+        self.into_iter().map(|analysis| analysis.finish(end, state)).collect()
+    }
+}
