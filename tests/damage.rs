@@ -55,7 +55,7 @@ fn read(bytes: Vec<u8>) -> Result<u64, String> {
         let balance = events::Balance::new(&machine, &all, from, to);
         (WorkConservation::new(&measured), running_waiting::RunningWaiting::new(&overview), balance)
     };
-    Pass::over(trace.events().map_err(|e| e.to_string())?).run(analysis).map_err(|e| e.to_string())?;
+    let _ = Pass::over(trace.events().map_err(|e| e.to_string())?).run(analysis).map_err(|e| e.to_string())?;
     let reader = trace.cpu_reader(Want::Switches).map_err(|e| e.to_string())?;
     for cpu in trace.observed().into_iter().take(2) {
         for buffer in reader.buffers_of(cpu) {

@@ -140,3 +140,26 @@ fn an_unknown_application_is_never_compared_as_zero() {
     let document: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
     assert!(document["groups"][0]["percent"].is_null() && document["runs"][0]["violation"].is_null(), "{document}");
 }
+
+#[test]
+fn groups_take_windows_topology_and_tasks() {
+    let [a, b, cpus] = ["hackbench.dat", "spmd-plus1.dat", "hackbench.cpus.txt"]
+        .map(|name| fixture(name).to_str().expect("a path").to_owned());
+    let choice = ["--min", "20ms", "--max", "120ms", "--topology", &cpus, "--waiters", "all", "--exclude-tasks", "^trace-cmd"];
+    for command in ["workcons", "why"] {
+        let alone = |trace: &str| json(&[&[command, trace], &choice[..]].concat())["runs"][0].clone();
+        let [group, other] = [format!("a={a}"), format!("b={b}")];
+        let document = json(&[&[command, "--group", &group, "--group", &other], &choice[..]].concat());
+        for (run, trace) in document["runs"].as_array().expect("runs").iter().zip([&a, &b]) {
+            let (mut run, alone) = (run.clone(), alone(trace));
+            run.as_object_mut().expect("an object").remove("group").expect("a group");
+            assert_eq!(run, alone, "{command} {trace}");
+        }
+        // Each choice changes the numbers.
+        for left_out in 0..choice.len() / 2 {
+            let rest = [&choice[..2 * left_out], &choice[2 * left_out + 2..]].concat();
+            let other = json(&[&[command, a.as_str()], &rest[..]].concat())["runs"][0].clone();
+            assert_ne!(other, alone(&a), "{command} without {}", choice[2 * left_out]);
+        }
+    }
+}

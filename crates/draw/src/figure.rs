@@ -176,6 +176,7 @@ pub enum Item {
 }
 
 /// A figure of one page.
+#[must_use]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Figure {
     /// The width of the page.

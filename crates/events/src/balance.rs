@@ -36,9 +36,9 @@ pub struct Cell {
     /// node, across nodes; nothing for distances that the topology lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_distance: Option<[Option<u64>; 4]>,
-    /// How many ran, with nothing lost on the way, before they were moved again;
+    /// The number that ran, with nothing lost on the way, before they were moved again.
     pub ran: u64,
-    /// the median of the time until then, at most 0.8 % above the true one; nothing if none ran.
+    /// The median of the time until they ran, at most 0.8 % above the true one; absent if none ran.
     pub first_run_median_ns: Option<Dur>,
     /// The longest of these times; nothing if none ran.
     pub first_run_max_ns: Option<Dur>,
@@ -154,11 +154,13 @@ impl<'o> Balance<'o> {
 
 impl<'o> Balance<'o> {
     /// Lists the migrations one by one as well.
+    #[must_use]
     pub fn listing(self, wanted: bool) -> Balance<'o> {
         Balance { listed: wanted.then(Vec::new), ..self }
     }
 
     /// Only those migrations for which `wanted` holds. Herds are found among all.
+    #[must_use]
     pub fn only(self, wanted: &'o (dyn Fn(&Migration) -> bool + Sync)) -> Balance<'o> {
         Balance { wanted: Some(wanted), ..self }
     }

@@ -67,9 +67,9 @@ pub enum GroupBy {
 
 /// The window, the members and the limits of a measurement.
 pub struct Options<'o> {
-    /// The window's start,
+    /// The window's start.
     pub from: Ts,
-    /// and its end.
+    /// The window's end.
     pub to: Ts,
     /// The instant that counts as zero: the trace's start.
     pub zero: Ts,

@@ -77,11 +77,11 @@ struct Open {
     cut: bool,
     /// How long some CPU had idled by then.
     idled: u64,
-    /// The run queue it is on now,
+    /// The CPU of the run queue that it is on now.
     cpu: Cpu,
-    /// since then,
+    /// The instant since which it is there.
     here_since: Ts,
-    /// and those that it was on before: nearly always none.
+    /// The run queues that it was on before; nearly always none.
     before: VecDeque<Stay>,
 }
 
@@ -117,11 +117,11 @@ impl Open {
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
     open: PerTask<Open>,
-    /// By CPU: the runs,
+    /// The runs by CPU.
     runs: Vec<Runs>,
-    /// since all waits began, when last looked up,
+    /// The start of the oldest wait at the last look.
     oldest: Ts,
-    /// which was this many joinings of runs ago.
+    /// The number of runs joined since that look.
     joined: u32,
     /// How long some CPU has idled.
     idled: u64,

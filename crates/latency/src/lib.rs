@@ -195,33 +195,33 @@ impl Idleness {
 pub struct Case {
     /// Wakeup latency, or another wait.
     pub measure: Measure,
-    /// When it began, on the trace's clock,
+    /// The start, on the trace's clock.
     pub start_ns: Ts,
-    /// and from the start of the trace.
+    /// The start, from that of the trace.
     pub start_in_trace_ns: u64,
     /// How long it lasted.
     pub duration_ns: Dur,
-    /// The task that waited,
+    /// The task that waited.
     pub pid: Pid,
-    /// by name.
+    /// The name of the task that waited.
     pub command: Comm,
-    /// the task that woke it,
+    /// The task that woke it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waker: Option<Pid>,
-    /// by name.
+    /// The name of the task that woke it.
     #[serde(skip_serializing_if = "Comm::is_empty")]
     pub waker_command: Comm,
-    /// Where it was queued,
+    /// The CPU on which it was queued.
     pub queued_on: Cpu,
-    /// and where it ran in the end.
+    /// The CPU on which it ran in the end.
     pub ran_on: Cpu,
-    /// The task that ran there when it was queued; 0 is the idle task,
+    /// The task that ran there when it was queued; 0 is the idle task.
     pub behind: Pid,
-    /// by name.
+    /// The name of the task that ran there when it was queued.
     pub behind_command: Comm,
-    /// The task that ran last before it, where it ran; 0 is the idle task,
+    /// The task that ran last before it, where it ran; 0 is the idle task.
     pub after: Pid,
-    /// by name.
+    /// The name of the task that ran last before it.
     pub after_command: Comm,
     /// CPUs that idled with an empty run queue when it was queued.
     pub idle_cpus: u32,

@@ -74,11 +74,11 @@ pub struct Panel {
 /// What to draw, resolved.
 #[derive(Clone)]
 pub struct Options<'o> {
-    /// The window's start,
+    /// The window's start.
     pub from: Ts,
-    /// its end,
+    /// The window's end.
     pub to: Ts,
-    /// and the instant that counts as zero.
+    /// The instant that counts as zero.
     pub zero: Ts,
     /// The panels.
     pub panels: Vec<Panel>,
@@ -113,11 +113,11 @@ impl Options<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
-    /// Its time-weighted mean,
+    /// The time-weighted mean.
     pub mean: f64,
-    /// the least,
+    /// The minimum.
     pub min: u32,
-    /// and the most it was.
+    /// The maximum.
     pub max: u32,
 }
 
@@ -147,9 +147,9 @@ pub struct Series {
     pub name: String,
     /// Its CPUs.
     pub cpus: Vec<Cpu>,
-    /// ∫ running, in task·nanoseconds; nothing where the selected tasks are unknown.
+    /// The integral of running tasks, in task·nanoseconds; nothing where the selected tasks are unknown.
     pub running_ns: Option<u64>,
-    /// ∫ waiting, likewise.
+    /// The integral of waiting tasks, in task·nanoseconds; nothing where the selected tasks are unknown.
     pub waiting_ns: Option<u64>,
     /// Time in violation, likewise.
     pub violated_ns: Option<u64>,
@@ -163,7 +163,7 @@ pub struct Series {
 pub struct Report {
     /// `schedviz/running-waiting/1`.
     pub schema: &'static str,
-    /// The window's start, on the trace's clock.
+    /// The window's start. on the trace's clock.
     pub from_ns: Ts,
     /// The window's end.
     pub to_ns: Ts,

@@ -157,9 +157,9 @@ pub struct Migration {
     pub pid: Pid,
     /// Its name.
     pub command: Comm,
-    /// From here
+    /// The CPU that it left.
     pub orig: Cpu,
-    /// to here.
+    /// The CPU that it came to.
     pub dest: Cpu,
     /// Why.
     pub cause: Cause,

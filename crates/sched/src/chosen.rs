@@ -13,11 +13,11 @@ pub type Chosen<'c> = dyn Fn(&Task, &SchedState) -> bool + Sync + 'c;
 /// The tasks that are chosen by the properties of each alone; by default all.
 #[derive(Clone, Debug, Default)]
 pub struct TaskFilter {
-    /// Only those whose names match,
+    /// Only tasks whose names match.
     pub tasks: Option<Regex>,
-    /// not those whose names match this,
+    /// No task whose name matches.
     pub exclude: Option<Regex>,
-    /// and only those with these numbers; none for all.
+    /// Only tasks with these numbers; any where there is none.
     pub pids: Vec<Pid>,
 }
 

@@ -13,9 +13,9 @@ pub struct Totals {
     pub episodes: u64,
     /// Their total length.
     pub ns: u64,
-    /// ∫ capacity over them.
+    /// The integral of the capacity over them.
     pub capacity_ns: u64,
-    /// ∫ threads over them.
+    /// The integral of the threads over them.
     pub thread_ns: u64,
 }
 

@@ -25,6 +25,7 @@ impl Ts {
     }
 
     /// This instant, `d` later; at most [`Ts::MAX`].
+    #[must_use]
     pub fn after(self, d: Dur) -> Ts {
         let d = i64::try_from(d.0).unwrap_or(i64::MAX);
         Ts(self.0.saturating_add(d).min(Ts::MAX.0))

@@ -209,13 +209,14 @@ impl Window {
 }
 
 /// The outcome of a pass.
+#[must_use]
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
     /// The analysis' own result.
     pub output: T,
-    /// The window, as it was: from here
+    /// The start of the window, as it was.
     pub from: Ts,
-    /// to here.
+    /// The end of the window, as it was.
     pub to: Ts,
     /// The losses within the window, the repairs of the state, and the findings on the source.
     pub diagnostics: Diagnostics,
@@ -230,6 +231,7 @@ impl<T> Outcome<T> {
 }
 
 /// A pass to be made over a source.
+#[must_use]
 #[derive(Debug)]
 pub struct Pass<S> {
     source: S,

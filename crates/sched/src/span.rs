@@ -52,9 +52,9 @@ pub struct Span {
     pub pid: Pid,
     /// The state throughout.
     pub state: TaskState,
-    /// From this instant,
+    /// The start.
     pub start: Ts,
-    /// up to, and without, this one.
+    /// The end, which is outside.
     pub end: Ts,
     /// The state that it led to; the same, where the window ended it.
     pub next: TaskState,
@@ -76,9 +76,9 @@ pub struct CpuSpan {
     pub current: Current,
     /// The task's name, since it was switched in or executed its program; empty where none was seen.
     pub comm: Comm,
-    /// From this instant,
+    /// The start.
     pub start: Ts,
-    /// up to, and without, this one.
+    /// The end, which is outside.
     pub end: Ts,
 }
 

@@ -16,6 +16,7 @@ pub enum Judge {
 }
 
 /// The outcome of a limit, with the reason.
+#[must_use]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {

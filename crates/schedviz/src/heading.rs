@@ -13,9 +13,9 @@ use tracedat::FileIssue;
 pub(crate) struct Loss {
     /// Places where events were lost.
     pub(crate) gaps: u64,
-    /// CPU time of which nothing is known,
+    /// CPU time of which nothing is known.
     pub(crate) unknown_ns: u64,
-    /// of so much.
+    /// All CPU time.
     pub(crate) cpu_time_ns: u64,
 }
 
@@ -83,10 +83,11 @@ pub(crate) fn warnings(session: &Session, loss: &Loss, diagnostics: &Diagnostics
     let mut warnings = general_warnings(session, diagnostics);
     if loss.gaps > 0 || loss.unknown_ns > 0 {
         let share = 100.0 * loss.unknown_ns as f64 / (loss.cpu_time_ns as f64).max(1.0);
-        let lost = format!(
-            "Events were lost in {}: {share:.2} % of the CPU time shown is unknown (hatched).",
-            places(loss.gaps)
-        );
+        let unknown = format!("{share:.2} % of the CPU time shown is unknown (hatched).");
+        let lost = match loss.gaps {
+            0 => unknown,
+            gaps => format!("Events were lost in {}: {unknown}", places(gaps)),
+        };
         warnings.insert(0, lost);
     }
     warnings

@@ -139,9 +139,9 @@ pub(crate) struct Forms<'f> {
     figures: Box<Draw<'f>>,
     text: Option<Box<dyn FnOnce() -> String + 'f>>,
     csv: Option<Box<Table<'f>>>,
-    /// The figure is written where no form is asked for,
+    /// Whether the figure is written where no form is asked for.
     is_drawn: bool,
-    /// and the text is printed.
+    /// Whether the text is printed there.
     is_told: bool,
 }
 

@@ -28,9 +28,9 @@ pub(crate) struct Session {
     pub(crate) start: Ts,
     /// The window as it was asked for.
     pub(crate) window: Window,
-    /// The window's start,
+    /// The window's start.
     pub(crate) from: Ts,
-    /// and its end.
+    /// The window's end.
     pub(crate) to: Ts,
     /// Where CPUs sit; empty where it is not known.
     pub(crate) topology: Topology,

@@ -43,10 +43,9 @@ pub struct App<'f, S> {
     /// The last search.
     sought: String,
     message: String,
-    /// The first core shown,
+    /// The first core shown.
     scroll: usize,
-    /// unless the event concerns cores that are not in sight: then it is scrolled to them. Not where the user has
-    /// scrolled at this event.
+    /// Whether the view scrolls to the cores that the event concerns; not where the user has scrolled at this event.
     follows: bool,
     done: bool,
 }

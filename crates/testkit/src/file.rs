@@ -146,6 +146,7 @@ impl TraceBuilder {
     }
 
     /// Adds these events as the data of the top buffer.
+    #[must_use]
     pub fn events(mut self, events: &[SchedEvent]) -> TraceBuilder {
         let cpus = self.rings(events);
         self.cpu_count = self.cpu_count.max(cpus.iter().map(|c| c.0 + 1).max().unwrap_or(0));

@@ -54,6 +54,7 @@ impl Axis {
     }
 
     /// Returns the axis with its upper end at the next tick of about `about`.
+    #[must_use]
     pub fn to_next_tick(mut self, about: u32) -> Axis {
         let step = self.step(about);
         self.high = self.low + ((self.high - self.low) / step - 1e-9).ceil().max(1.0) * step;

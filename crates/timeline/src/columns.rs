@@ -57,11 +57,11 @@ pub struct Columns {
 #[derive(Clone, Debug)]
 struct Gathered {
     pieces: Vec<Piece>,
-    /// The column that short intervals are gathered of,
+    /// The column that short intervals are gathered of.
     column: Option<usize>,
-    /// from where to where,
+    /// The part of the column that they cover.
     rest: (Ts, Ts),
-    /// and what they are.
+    /// Their shares.
     shares: Vec<(Class, u64)>,
 }
 

@@ -76,11 +76,13 @@ pub struct Heading {
 
 impl Heading {
     /// Returns the heading for this page.
+    #[must_use]
     pub fn on(self, sheet: &Sheet) -> Heading {
         Heading { sheet: sheet.clone(), ..self }
     }
 
     /// The same with a warning in front that there are no figures, and why, if that is so.
+    #[must_use]
     pub fn without_figures(mut self, why: Option<&str>) -> Heading {
         self.warnings.splice(0..0, why.map(|why| format!("No figures: {why}.")));
         self

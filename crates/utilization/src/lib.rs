@@ -109,9 +109,9 @@ pub const CLASSES: usize = Class::ALL.len();
 /// The window, the CPUs and the intervals of a measurement.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The window's start,
+    /// The window's start.
     pub from: Ts,
-    /// and its end.
+    /// The window's end.
     pub to: Ts,
     /// The instant that counts as zero: the trace's start.
     pub zero: Ts,
@@ -192,9 +192,9 @@ pub struct Utilization<'o> {
     part: Option<PartCounts>,
     idling: Episodes<(u32, u32)>,
     herds: Herds,
-    /// The outcome of each herd, in the same order;
+    /// The outcome of each herd, in the same order.
     followed: Vec<Followed>,
-    /// those whose tasks still wait, by where they came.
+    /// The herds whose tasks still wait, by the CPU that they came to.
     waiting_herds: FxHashMap<Cpu, Vec<usize>>,
     interrupts: bool,
 }

@@ -51,9 +51,9 @@ struct Place {
     waiters: u32,
     /// The reading of the violated time when the role began.
     base: u64,
-    /// The violated time while it was overloaded,
+    /// The violated time while it was overloaded, in nanoseconds.
     overloaded: u64,
-    /// and while it was idle, in nanoseconds.
+    /// The violated time while it was idle, in nanoseconds.
     idle: u64,
     /// The group of the CPU at each level.
     groups: [Option<u32>; LEVELS.len()],

@@ -16,9 +16,9 @@ pub(crate) struct Count {
     pub(crate) by_distance: [u64; 4],
     /// The nearest pair in the open episode.
     nearest: Option<Distance>,
-    /// The current situation,
+    /// The current situation.
     situation: Situation,
-    /// since when, or until when the time is accounted for.
+    /// The instant since which it is so, or up to which the time is accounted for.
     since: Ts,
 }
 

@@ -153,9 +153,9 @@ pub struct Waiting {
     pub pid: Pid,
     /// Its name.
     pub command: Comm,
-    /// The name of the task that runs there meanwhile; empty where it was not seen yet,
+    /// The name of the task that runs there meanwhile; empty where it was not seen yet.
     pub behind: Comm,
-    /// and its number.
+    /// The number of that task.
     pub behind_pid: Pid,
 }
 

@@ -14,9 +14,9 @@ pub const LONG_REACTION: Dur = Dur(1_000_000);
 pub struct Reaction {
     /// The CPU that idled although a task waited for it.
     pub cpu: Cpu,
-    /// When it began, on the trace's clock,
+    /// The start, on the trace's clock.
     pub start_ns: Ts,
-    /// and from the start of the trace.
+    /// The start, from that of the trace.
     pub start_in_trace_ns: u64,
     /// How long it lasted.
     pub duration_ns: Dur,
@@ -61,9 +61,9 @@ pub(crate) struct Reactions {
     /// By CPU: since when it reacts.
     open: Vec<Option<Ts>>,
     pub(crate) longest: Vec<Reaction>,
-    /// How many were long,
+    /// The number of long ones.
     pub(crate) long: u64,
-    /// and how long all of these together.
+    /// The length of all long ones together.
     pub(crate) long_ns: Dur,
 }
 

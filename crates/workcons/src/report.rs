@@ -25,11 +25,11 @@ pub struct Violation {
     /// of any length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<RigorousBounds>,
-    /// ∫ min(|I|, |O|), in percent of the window times the CPUs.
+    /// The integral of min(|I|, |O|), in percent of the window times the CPUs.
     pub capacity_percent: f64,
     /// The same with unknown CPUs. Episodes of any length.
     pub possible_capacity_percent: f64,
-    /// ∫ min(|I|, Σ waiters), in task·nanoseconds.
+    /// The integral of min(|I|, Σ waiters), in task·nanoseconds.
     pub thread_ns: u64,
     /// Episodes.
     pub episodes: u64,
@@ -201,7 +201,7 @@ pub struct Report {
     pub movable: Violation,
     /// The application's tasks alone; nothing where they are unknown.
     pub application: Option<Violation>,
-    /// ∫ busy CPUs, in percent.
+    /// The integral of busy CPUs, in percent.
     pub busy_percent: f64,
     /// Tasks that ran, on average.
     pub mean_running: f64,

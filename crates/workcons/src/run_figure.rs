@@ -12,9 +12,9 @@ use timeline::strips::Strips;
 
 /// A closer look at an episode: its window, and the function that draws the cores in it.
 pub struct Look<'l> {
-    /// The window's start,
+    /// The window's start.
     pub from: Ts,
-    /// and its end.
+    /// The window's end.
     pub to: Ts,
     /// Draws the lanes: on this scale, from this top, in this height.
     pub draw: Box<DrawLanes<'l>>,

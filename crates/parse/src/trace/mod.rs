@@ -136,9 +136,9 @@ pub struct Trace {
     diagnostics: Diagnostics,
     read: AtomicU64,
     start: OnceLock<Option<Ts>>,
-    /// The first event of each of the lanes that are read,
+    /// The first event of each of the lanes that are read.
     firsts: OnceLock<Vec<Option<FirstEvent>>>,
-    /// and when the last is.
+    /// The instant of the last event of each.
     lasts: OnceLock<Vec<Option<Ts>>>,
     states: OnceLock<States>,
     /// A plan that decodes everything, but for `prev_state`.

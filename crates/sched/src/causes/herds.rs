@@ -17,9 +17,9 @@ pub struct Herd {
     pub start: Ts,
     /// When the last one did.
     pub end: Ts,
-    /// From here
+    /// The CPU that they left.
     pub orig: Cpu,
-    /// to here.
+    /// The CPU that they came to.
     pub dest: Cpu,
     /// Their number.
     pub tasks: u32,

@@ -35,9 +35,9 @@ pub struct Task {
     pub comm: Comm,
     /// Its latest kernel priority.
     pub prio: i32,
-    /// Its state,
+    /// Its state.
     pub state: TaskState,
-    /// and since when it is in it.
+    /// The instant since which it is in that state.
     pub since: Ts,
     /// An event began that; otherwise it had been so for some time unseen.
     pub begun: bool,

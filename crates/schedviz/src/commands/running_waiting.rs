@@ -117,14 +117,13 @@ pub(crate) fn heading(session: &Session, report: &Report, diagnostics: &Diagnost
     let time = report.panels.iter().map(unknown).max().unwrap_or(0);
     if report.gaps > 0 || time > 0 {
         let window = session.to.since(session.from).0 as f64;
-        warnings.insert(
-            0,
-            format!(
-                "Events were lost in {}: during {:.2} % of the time shown some core is unknown, and counts as neither.",
-                heading::places(report.gaps),
-                100.0 * time as f64 / window.max(1.0)
-            ),
-        );
+        let share = 100.0 * time as f64 / window.max(1.0);
+        let unknown = format!("{share:.2} % of the time shown some core is unknown, and counts as neither.");
+        let lost = match report.gaps {
+            0 => format!("During {unknown}"),
+            gaps => format!("Events were lost in {}: during {unknown}", heading::places(gaps)),
+        };
+        warnings.insert(0, lost);
     }
     session.heading(warnings).without_figures(report.selection_unknown.as_deref())
 }

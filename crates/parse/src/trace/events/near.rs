@@ -22,6 +22,7 @@ impl<'t> EventStream<'t> {
     /// known by the pass from its first event after, as at the start of a trace; one that has none while
     /// one looks is not known to wait. Nor is who forked whom before. The diagnostics say so, unless
     /// reading begins at the start of the trace after all.
+    #[must_use]
     pub fn near(mut self, from: Ts) -> EventStream<'t> {
         self.begin = self.trace.begin_near(from);
         self

@@ -12,15 +12,15 @@ use tracedat::Record;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Funnel {
-    /// Times a CPU was about to idle (`newidle_balance`),
+    /// The number of times that a CPU was about to idle (`newidle_balance`).
     newidle: Option<u64>,
-    /// and pulled tasks.
+    /// The number of these that pulled tasks.
     newidle_pulled: Option<u64>,
     /// Attempts to balance a domain (`load_balance`), by how many tasks they moved.
     attempts_by_moved: Option<BTreeMap<u64, u64>>,
-    /// Searches for a busiest group (`find_busiest_group`),
+    /// The number of searches for a busiest group (`find_busiest_group`).
     searches: Option<u64>,
-    /// and those that found none.
+    /// The number of these that found none.
     no_busiest_group: Option<u64>,
     /// Times the stopper was sent (`active_balance`).
     active_balance: Option<u64>,
