@@ -343,6 +343,20 @@ fn frequencies_get_a_band_and_interrupts_a_class() {
     let stepped = ["stepper", &trace, "-q", "--text", "--events", "irq:irq_handler_exit", "--steps", "9"];
     let stepped = schedviz(&stepped).success().text();
     assert_eq!(stepped.matches("next: irq_handler_exit: CPU 0 leaves an interrupt handler").count(), 2, "{stepped}");
+    // In a window without a change the frequency in force counts, as dat2graph draws it.
+    let specification = folder.join("frequency.toml");
+    let series =
+        "title = \"f\"\n[[series]]\nname = \"f\"\nevent = \"power:cpu_frequency\"\nvalue = \"state\"\nhold = true";
+    std::fs::write(&specification, series).expect("written");
+    let specification = specification.to_str().expect("a path");
+    for (window, expected) in [(["100us", "400us"], (0, 1e6, 1e6)), (["300us", "699us"], (1, 2e6, 3e6))] {
+        let plot = ["plot", specification, &trace, "--json", "-q", "--min", window[0], "--max", window[1]];
+        let report: serde_json::Value = serde_json::from_slice(&schedviz(&plot).success().stdout).expect("JSON");
+        let line = &report["series"][0]["lines"][0];
+        assert_eq!((line["count"].as_i64(), line["max"].as_f64()), (Some(expected.0), Some(expected.2)), "{report}");
+        // The change at 499 us from the start divides the second window in the middle.
+        assert!((line["mean"].as_f64().expect("a mean") - expected.1).abs() < 1e4, "{report}");
+    }
     std::fs::remove_dir_all(&folder).expect("removed");
     assert!(svg.contains("GHz") && svg.contains("other tasks"));
 }

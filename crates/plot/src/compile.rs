@@ -87,6 +87,12 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Whether a value of a series holds until the next one, so that events before a window matter in it.
+    pub fn holds(&self) -> bool {
+        let series = self.spec.series.iter().zip(&self.has_series);
+        series.into_iter().any(|(of, has)| *has && matches!(of.quantity, Quantity::Value { hold: true, .. }))
+    }
+
     /// The parts of the event of this number.
     pub(crate) fn actions(&self, id: u16) -> &[Action] {
         self.actions.get(usize::from(id)).map_or(&[], Vec::as_slice)

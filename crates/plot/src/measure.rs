@@ -212,6 +212,24 @@ impl<'p> Plot<'p> {
         }
     }
 
+    /// Takes an event before the window, in the order of time: a value that holds until the next one can be in force when
+    /// the window begins. Needed only where [`Plan::holds`].
+    pub fn early<E: Event>(&mut self, event: &E) {
+        if event.is_after_loss() {
+            let from = self.window.from;
+            self.series.iter_mut().for_each(|series| series.lost(from));
+        }
+        let plan = self.plan;
+        for action in plan.actions(event.id()) {
+            let Part::Sample(place) = action.part else { continue };
+            if matches!(plan.spec.series[place].quantity, Quantity::Value { hold: true, .. })
+                && let Some((by, value)) = self.value(event, action, place)
+            {
+                self.series[place].add_early(by, value);
+            }
+        }
+    }
+
     fn is_shown(&self, cpu: Cpu) -> bool {
         self.shown.of(cpu).is_some()
     }
@@ -326,10 +344,17 @@ impl<'p> Plot<'p> {
     }
 
     fn sample<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
+        if let Some((by, value)) = self.value(event, action, place) {
+            self.series[place].add(event.ts(), by, value);
+        }
+    }
+
+    /// The value of an event in a series, and the line that it belongs to.
+    fn value<E: Event>(&self, event: &E, action: &Action, place: usize) -> Option<(Option<Value>, f64)> {
         let series = &self.plan.spec.series[place];
-        let Some(seen) = Seen::of(event, action, series.condition.as_ref()) else { return };
+        let seen = Seen::of(event, action, series.condition.as_ref())?;
         if !self.is_shown(event.cpu()) {
-            return;
+            return None;
         }
         let value = match &series.quantity {
             Quantity::Value { value, .. } => match seen.value(&value.text) {
@@ -337,14 +362,14 @@ impl<'p> Plot<'p> {
                 // `name=1.5` in a text of the user's.
                 Some(Value::Text(text)) => match text.parse::<f64>() {
                     Ok(value) if value.is_finite() => value,
-                    _ => return,
+                    _ => return None,
                 },
-                None => return,
+                None => return None,
             },
             Quantity::Rate { .. } | Quantity::Open { .. } => 1.0,
         };
         let by = series.by.as_ref().map(|by| seen.value(&by.text).unwrap_or_else(|| Value::Text("none".to_owned())));
-        self.series[place].add(event.ts(), by, value);
+        Some((by, value))
     }
 
     /// Whether the event has a place in the figure.

@@ -93,6 +93,13 @@ impl Series {
         }
     }
 
+    /// The value of the line of `by` that was in force when the window began, or a later one before it.
+    pub(crate) fn add_early(&mut self, by: Option<Value>, value: f64) {
+        if let Some(place) = self.place(by) {
+            self.lines[place].held = Some((self.from, value));
+        }
+    }
+
     /// The values are unknown from here until their next samples, since events were lost.
     pub(crate) fn lost(&mut self, ts: Ts) {
         for place in 0..self.lines.len() {
@@ -117,8 +124,12 @@ impl Series {
 
     /// Accounts for the time that the held value of a line lasted.
     fn hold(&mut self, place: usize, until: Ts) {
-        let Some((since, value)) = self.lines[place].held else { return };
-        let columns = &mut self.lines[place].columns;
+        let line = &mut self.lines[place];
+        let Some((since, value)) = line.held else { return };
+        if until > since {
+            (line.min, line.max) = (line.min.min(value), line.max.max(value));
+        }
+        let columns = &mut line.columns;
         self.division.split(since, until.min(self.to), |column, start, end| {
             let ns = end.since(start).0 as f64;
             if let Some((weight, sum)) = columns.get_mut(column) {
@@ -133,6 +144,8 @@ impl Series {
         (0..self.lines.len()).for_each(|place| self.hold(place, self.to));
         let window = Dur(self.to.since(self.from).0).seconds();
         let mut lines = std::mem::take(&mut self.lines);
+        // A value that was lost before the window began has no line.
+        lines.retain(|line| line.min <= line.max);
         lines.sort_by(|a, b| a.by.cmp(&b.by));
         lines.into_iter().map(|line| report(line, self.kind, window)).collect()
     }
@@ -155,9 +168,9 @@ fn report(line: Line, kind: Kind, window: f64) -> LineReport {
     LineReport {
         by,
         count: line.count,
-        min: (line.count > 0).then_some(line.min),
-        mean: of_all.filter(|_| line.count > 0),
-        max: (line.count > 0).then_some(line.max),
+        min: Some(line.min),
+        mean: of_all,
+        max: Some(line.max),
         columns: line.columns.iter().map(mean).collect(),
     }
 }
@@ -176,6 +189,25 @@ mod tests {
         assert_eq!((line.count, line.min, line.max, line.mean), (2, Some(4.0), Some(8.0), Some(6.0)));
         let at = [99, 100, 199, 200, 299, 300].map(|column| line.columns[column]);
         assert_eq!(at, [None, Some(4.0), Some(4.0), Some(8.0), Some(8.0), None]);
+    }
+
+    #[test]
+    fn a_value_in_force_at_the_start_counts_until_the_next() {
+        let mut series = Series::new(Kind::Held, Ts(100), Ts(500));
+        let by = |n| Some(Value::Number(n));
+        series.add_early(by(1), 9.0);
+        series.add_early(by(1), 2.0);
+        series.add(Ts(200), by(1), 4.0);
+        series.add_early(by(2), 7.0);
+        let [changed, same] = series.clone().finish().try_into().expect("two lines");
+        assert_eq!((changed.count, changed.min, changed.max, changed.mean), (1, Some(2.0), Some(4.0), Some(3.5)));
+        assert_eq!((same.count, same.min, same.max, same.mean), (0, Some(7.0), Some(7.0), Some(7.0)));
+        assert_eq!([changed.columns[99], changed.columns[100], same.columns[399]], [Some(2.0), Some(4.0), Some(7.0)]);
+        // Lost before the window, it is unknown in it.
+        let mut series = Series::new(Kind::Held, Ts(100), Ts(500));
+        series.add_early(by(2), 7.0);
+        series.lost(Ts(100));
+        assert!(series.finish().is_empty());
     }
 
     #[test]

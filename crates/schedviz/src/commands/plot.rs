@@ -136,11 +136,16 @@ fn gather(
     let cpus = session.shown.cpus.clone();
     let mut plot = Plot::new(plan, plot::Window { from: session.from, to: session.to, cpus });
     let diagnostics = progress::watched(&session.trace, session.read.quiet, || {
-        let read = session.trace.records_from(session.from, &mut |record| {
-            if record.ts > session.to {
+        let first = if plan.holds() { session.start } else { session.from };
+        let read = session.trace.records_from(first, &mut |record| {
+            let event = Recorded { record, called: called.as_ref() };
+            if record.ts < session.from {
+                plot.early(&event);
+                return ControlFlow::Continue(());
+            } else if record.ts > session.to {
                 return ControlFlow::Break(());
             }
-            plot.event(&Recorded { record, called: called.as_ref() }, found);
+            plot.event(&event, found);
             ControlFlow::Continue(())
         });
         with_those_of(session, &read)
