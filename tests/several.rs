@@ -145,7 +145,8 @@ fn an_unknown_application_is_never_compared_as_zero() {
 fn groups_take_windows_topology_and_tasks() {
     let [a, b, cpus] = ["hackbench.dat", "spmd-plus1.dat", "hackbench.cpus.txt"]
         .map(|name| fixture(name).to_str().expect("a path").to_owned());
-    let choice = ["--min", "20ms", "--max", "120ms", "--topology", &cpus, "--waiters", "all", "--exclude-tasks", "^trace-cmd"];
+    let choice =
+        ["--min", "20ms", "--max", "120ms", "--topology", &cpus, "--waiters", "all", "--exclude-tasks", "^trace-cmd"];
     for command in ["workcons", "why"] {
         let alone = |trace: &str| json(&[&[command, trace], &choice[..]].concat())["runs"][0].clone();
         let [group, other] = [format!("a={a}"), format!("b={b}")];

@@ -45,7 +45,7 @@ where
     tasks.retain(|pid| others.contains(pid) || !moves.contains(pid));
     let n = run.events.len() as u64;
     assert_eq!(replay.total(), n, "seed {seed}");
-    // Those who waited from the start came in an unseen order; when they have all left,
+    // The tasks that waited from the start came in an unseen order; when they have all left,
     // the order of every queue is known.
     let first = run.initial.queues.iter().flatten().copied().collect::<BTreeSet<i32>>();
     let mut rng = Rng::new(seed);

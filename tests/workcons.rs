@@ -284,7 +284,7 @@ fn verdicts_and_exit_codes() {
         assert!(refused.code == Some(1) && refused.stderr.contains("no sched:sched_switch"), "{}", refused.stderr);
     }
     let drawn = schedviz(&["events", &alone, "-q", "-o", "-", "--format", "svg"]).success().text();
-    assert!(drawn.contains("sched_wakeup") && drawn.contains("Nothing tells what ran"));
+    assert!(drawn.contains("sched_wakeup") && drawn.contains("The tasks that ran are unknown"));
     let moved = schedviz(&["latency", &path("instance.dat")]).success().stderr;
     assert!(moved.contains("were not recorded") && moved.contains("[sched_wakeup_new, sched_migrate_task]"), "{moved}");
     std::fs::remove_dir_all(&folder).expect("removed");

@@ -84,7 +84,7 @@ pub fn draw_pale_lanes(
 fn window_note(options: &Options) -> String {
     let column = options.to.since(options.from).0 / u64::from(options.columns());
     format!(
-        "{} shown, from {} to {}; {}. What is shorter than a column ({}) is drawn as its share of it.",
+        "{} shown, from {} to {}; {}. An interval shorter than a column ({}) is drawn as its share of it.",
         seconds(options.to.0.saturating_sub(options.from.0)),
         seconds(options.from.0.saturating_sub(options.zero.0)),
         seconds(options.to.0.saturating_sub(options.zero.0)),

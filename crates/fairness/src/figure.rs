@@ -17,8 +17,7 @@ pub fn figure(report: &FairnessReport, heading: &Heading) -> Vec<Figure> {
         Histogram { name: "slices: completed runs", lengths: &report.slices },
         Histogram { name: "waits: from runnable to run", lengths: &report.waits },
     ];
-    let note =
-        "Of each kind the share that lasted so long, by eighths of a doubling; lines: median, 99 % and the greatest.";
+    let note = "The share of each kind by length, in eighths of a doubling; lines: median, 99 % and the greatest.";
     let title = format!("{}: slices and waits", heading.trace);
     vec![lorenz(report, heading), histograms(&panels, &heading.texts(title, note.into()))]
 }

@@ -1,4 +1,4 @@
-//! What was found: as numbers, and as a text.
+//! The report: as numbers, and as a text.
 
 use crate::{Fairness, IdleCpu, InInterval, Key, QueueTime, Starved, Sums};
 use sched::lengths::{Summary, human};
@@ -50,7 +50,7 @@ pub struct IntervalReport {
     pub starved_got_percent: Option<f64>,
 }
 
-/// What was measured.
+/// The measured quantities.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FairnessReport {
@@ -107,7 +107,7 @@ pub(crate) fn jain(amounts: &[f64]) -> Option<f64> {
 fn name(key: &Key, comm: Comm) -> String {
     match key {
         Key::Task(pid) => pid.named(comm),
-        // Who ran at first, until it executed a program.
+        // The name of the task that ran at first, until it executed a program.
         Key::Command(comm) if comm.is_empty() => "?".into(),
         Key::Command(comm) => comm.to_string(),
         Key::Parent(None) => "parent unknown".into(),
@@ -168,7 +168,7 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
 
 fn intervals(all: Vec<(String, Sums)>, from: Ts, zero: Ts, to: Ts, interval: Dur) -> Vec<IntervalReport> {
     let count = to.since(from).0.div_ceil(interval.0.max(1));
-    // By interval: who was runnable, how long it ran, and which part of its runnable time that is.
+    // By interval: the runnable members, how long each ran, and which part of its runnable time that is.
     let mut found: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); count as usize];
     let mut names = Vec::with_capacity(all.len());
     for (member, (name, sums)) in all.into_iter().enumerate() {
@@ -181,7 +181,7 @@ fn intervals(all: Vec<(String, Sums)>, from: Ts, zero: Ts, to: Ts, interval: Dur
     }
     let report = |(i, here): (u64, Vec<(usize, f64, f64)>)| {
         let runs: Vec<f64> = here.iter().map(|(_, run, _)| *run).collect();
-        // Of equals the first by name.
+        // The first by name among equals.
         let least = here.iter().min_by(|a, b| a.2.total_cmp(&b.2).then_with(|| names[a.0].cmp(&names[b.0])));
         IntervalReport {
             start_in_trace_ns: from.since(zero).0.saturating_add(i.saturating_mul(interval.0)),
@@ -396,7 +396,7 @@ mod tests {
         // 1, 2, 3: Gini 2·14/(3·6) − 4/3 = 2/9; Jain 36/42.
         let is = |found: Option<f64>, value: f64| found.is_some_and(|found| (found - value).abs() < 1e-12);
         assert!(is(gini(&[2.0, 1.0, 3.0]), 2.0 / 9.0) && is(jain(&[2.0, 1.0, 3.0]), 36.0 / 42.0));
-        // Of no members, and of members that did not run, there is none.
+        // There is none of no members, and of members that did not run.
         assert_eq!((gini(&[]), jain(&[]), gini(&[0.0; 3]), jain(&[0.0; 3])), (None, None, None, None));
         assert_eq!([crate::weight_of(120), crate::weight_of(100), crate::weight_of(139)], [1024, 88761, 15]);
     }

@@ -13,7 +13,6 @@ pub fn figure(report: &LatencyReport, heading: &Heading) -> Figure {
         .filter(|measure| report.of(*measure).count > 0)
         .map(|measure| Histogram { name: measure.name(), lengths: &report.lengths[measure as usize] })
         .collect();
-    let note =
-        "Of each kind the share that lasted so long, by eighths of a doubling; lines: median, 99 % and the greatest.";
+    let note = "The share of each kind by length, in eighths of a doubling; lines: median, 99 % and the greatest.";
     histograms(&panels, &heading.texts(format!("{}: waits, runs and sleeps", heading.trace), note.into()))
 }

@@ -5,7 +5,7 @@ sched::diagnostics! {
     pub enum FileIssue;
     /// Events that the recorder counted and that are missing without a mark.
     EventsDroppedUnmarked = 1, "events-dropped-unmarked", DataLoss,
-        "{event|events} that the recorder counted, but that {is|are} missing without a mark of where: dropped by the kernel, or never written@; who runs or waits may be wrong behind such a place";
+        "{event|events} that the recorder counted, but that {is|are} missing without a mark of where: dropped by the kernel, or never written@; running and waiting tasks may be wrong behind such a place";
     /// Pages that are not valid ring-buffer pages.
     CorruptPage = 2, "corrupt-page", DataLoss,
         "{page that is no valid ring-buffer page|pages that are not valid ring-buffer pages}; skipped, and the time around {it|them} is unknown";

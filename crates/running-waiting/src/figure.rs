@@ -68,7 +68,7 @@ fn note(report: &Report, options: &Options<'_>) -> String {
     )
 }
 
-/// Of the window.
+/// A time in percent of the window.
 fn percent(ns: u64, options: &Options<'_>) -> f64 {
     100.0 * ns as f64 / (options.to.since(options.from).0 as f64).max(1.0)
 }

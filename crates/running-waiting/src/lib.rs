@@ -42,7 +42,7 @@ use std::io;
 use timeline::strips::{BLANK, FIRST, OFFLINE, UNKNOWN};
 use timeline::{Class, Division, Piece, Turns};
 
-/// What has a panel of its own
+/// Groups with a panel of their own
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Per {
     /// Each NUMA node
@@ -71,7 +71,7 @@ pub struct Panel {
     pub cpus: Vec<Cpu>,
 }
 
-/// What to draw, resolved.
+/// The resolved options of the figure.
 #[derive(Clone)]
 pub struct Options<'o> {
     /// The window's start.
@@ -87,7 +87,7 @@ pub struct Options<'o> {
     /// All CPUs that have a lane, in display order: those of `cpus`, and those without any event. Empty where there is
     /// none of these.
     pub all_cpus: Vec<(Cpu, Option<u32>)>,
-    /// What the groups are.
+    /// The name of the groups.
     pub group_name: String,
     /// Whether to draw the rows.
     pub per_cpu: bool,
@@ -329,7 +329,7 @@ impl Gather {
     }
 }
 
-/// What a CPU adds to its panel.
+/// The share of a CPU in its panel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Place {
     load: Load,
@@ -517,7 +517,7 @@ impl Analysis for RunningWaiting<'_> {
             let (options, waiting) = (self.options, &mut self.waiting);
             let count = |task: &Task, _| u8::from(options.counts(task, state));
             self.queues.follow(state, count, |cpu, flags, by| change(waiting, cpu, flags, by));
-            // Also without a change of state: who runs there may have a new name, or turn out to be a descendant.
+            // Also without a change of state: the running task may have a new name, or turn out to be a descendant.
             self.place(event.cpu, event.ts, state);
         }
         state.touched().iter().for_each(|cpu| self.place(*cpu, event.ts, state));

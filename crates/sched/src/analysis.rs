@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 /// [`finish`]: Analysis::finish
 #[allow(unused_variables)]
 pub trait Analysis {
-    /// What it finds.
+    /// The result.
     type Output;
 
     /// Whether it looks at [`SchedState::counts`] or [`SchedState::turned`] again and again: the state then

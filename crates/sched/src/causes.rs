@@ -387,7 +387,7 @@ impl Causes {
         }
     }
 
-    /// What a CPU had announced can have happened unseen, and who was moved there can have run.
+    /// An announced event of a CPU can have happened unseen, and a task that was moved there can have run.
     fn lose(&mut self, cpu: Cpu) {
         self.stops.remove(&cpu);
         for mind in self.minds.values_mut() {

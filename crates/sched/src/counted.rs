@@ -8,7 +8,7 @@ use crate::task_id::TaskId;
 /// For which ways of counting a task counts: a bit for each.
 pub type Flags = u8;
 
-/// Follows the queues. What counts is asked for when a task begins to wait, and holds until it no
+/// Follows the queues. The filter is asked when a task begins to wait, and holds until it no
 /// longer waits there: a change of its name meanwhile does not unbalance the sums.
 #[derive(Clone, Debug, Default)]
 pub struct CountedQueues {
@@ -22,7 +22,7 @@ impl CountedQueues {
         self.waiting.get(task.index()).copied().flatten().map_or(0, |(_, flags)| flags)
     }
 
-    /// Clears the uppermost flag of all tasks that wait: whoever uses it to mark what is certain
+    /// Clears the uppermost flag of all tasks that wait: a user of it that marks certain waits
     /// calls this when nothing is any more.
     pub fn forget_certainty(&mut self) {
         for (_, flags) in self.waiting.iter_mut().flatten() {

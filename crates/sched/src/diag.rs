@@ -149,7 +149,7 @@ diagnostics! {
         "{kind|kinds} of scheduler events that {was|were} not recorded; what depends on {it|them} is approximate@";
     /// Switches away from another task than the current one.
     SwitchPrevMismatch = 29, "switch-prev-mismatch", DataLoss,
-        "{switch|switches} away from another task than the one known to run: earlier ones were not recorded, by a filter@ or an unmarked loss; who ran before {it|each} is wrong";
+        "{switch|switches} away from another task than the one known to run: earlier ones were not recorded, by a filter@ or an unmarked loss; the running task before {it|each} is wrong";
     /// Tasks that ran on another CPU than the one they waited on, without a migration.
     UnseenMigration = 30, "unseen-migration", Repaired,
         "{task that ran on another CPU than the one it|tasks that ran on another CPU than the one they} waited on, without a migration event";
@@ -173,7 +173,7 @@ diagnostics! {
         "process {number|numbers} used again without an exit having been seen";
     /// Times at which a task was on the queue of a CPU without any event.
     UnseenQueue = 37, "unseen-queue", DataLoss,
-        "{time|times} a task was on the queue of a CPU without any event, one left out@ or whose data are missing; how long it waited, whether it ran there, and who waited at the start is unknown";
+        "{time|times} a task was on the queue of a CPU without any event, one left out@ or whose data are missing; how long it waited, whether it ran there, and which tasks waited at the start is unknown";
     /// Tasks that left the queue of a CPU without an event.
     UnseenDeparture = 38, "unseen-departure", Repaired,
         "{task|tasks} that waited on a CPU that became idle all the same, where events are missing: {it had left unseen, and is unknown until its|they had left unseen, and are unknown until their} next event";
@@ -182,7 +182,7 @@ diagnostics! {
         "{wakeup|wakeups} of a task that still ran; normal, nothing was counted";
     /// Times at which a CPU was offline.
     CpuOffline = 40, "cpu-offline", Note,
-        "{time|times} a CPU was offline: from the last event of its stopper, or the start of the trace, until its next event it counts as neither idle nor busy (no event tells of it; it is concluded from what the kernel does not record)";
+        "{time|times} a CPU was offline: from the last event of its stopper, or the start of the trace, until its next event it counts as neither idle nor busy (no event shows it; it is concluded from what the kernel does not record)";
     /// Tasks found late to have waited since the start.
     LateStart = 41, "late-start", Note,
         "{task|tasks} found late to have waited since the start; the pass was run again with what it learned";

@@ -18,7 +18,7 @@ pub struct Lengths {
     min: u64,
     max: u64,
     counts: Counts,
-    /// The steps of the latest, not yet counted. What is kept of a task that did not run for long is in
+    /// The steps of the latest, not yet counted. The record of a task that did not run for long is in
     /// no near cache, and each step of a search waits for it: this way one search in 32 does.
     latest: Vec<u16>,
 }

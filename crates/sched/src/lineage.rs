@@ -31,7 +31,7 @@ impl Kin {
 /// five events. Therefore the traced command is the first task to execute a program that was not forked
 /// within the trace and that, where its name was seen before, was called `trace-cmd` (or `schedviz`, whose `record` does
 /// the same). It has the program's
-/// name already then: where it was preempted on the way, as in 8 of 131 recordings, that name was seen, and tells
+/// name already then: where it was preempted on the way, as in 8 of 131 recordings, that name was seen, and shows
 /// nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Lineage {

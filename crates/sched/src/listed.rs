@@ -8,7 +8,7 @@ use std::fmt;
 
 /// An analysis of any kind, with a conclusion from its output, so that one list can have several.
 ///
-/// Each event costs some calls through a table more than in a tuple of analyses, whose calls the compiler knows.
+/// Each event costs some calls through a table more than in a tuple of analyses, whose calls the compiler sees.
 ///
 /// ```
 /// use sched::{Listed, Pass, Pid, SchedEvent, analysis::RunTime};

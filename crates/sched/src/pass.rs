@@ -247,7 +247,7 @@ impl<S: EventSource> Pass<S> {
     pub const PROLOGUE: usize = 200_000;
 
     /// How many it reads at least. From there on it ends once nothing new has come to light for as long as it took to
-    /// find all that is known; if something does after all, within so many events as it could have read, it reads them.
+    /// find all that is known; if something does after all, within as many events as it could have read, it reads them.
     /// A pass over a window that ends before the trace would not see that, and reads all of the prologue at once.
     const LEAST: usize = 16_384;
 
@@ -337,7 +337,7 @@ impl<S: EventSource> Pass<S> {
             Some(_) if to >= extent.end => End::Inclusive,
             Some(_) => End::Exclusive,
         };
-        // What it was told of and did not need to learn it will be told of again.
+        // Findings that it was given and did not need to learn will be given again.
         let known = usize::from(!start.incomplete && early.shows_gaps());
         let haste = Haste { left, known, was_wrong: false };
         Ok(Plan { start, from, to, end, haste, late: Diagnostics::default() })

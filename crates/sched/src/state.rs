@@ -211,9 +211,9 @@ impl SchedState {
         self.step(event);
     }
 
-    /// The same, compiled into the loop over many events. So is what it does at most of them: what a task and a CPU
-    /// become is known where it is called, and what cannot be is left out there, a sixth of the instructions. What is
-    /// rare stands in functions of its own, out of the way.
+    /// The same, compiled into the loop over many events, with its work at most of them: the states that a task and a CPU
+    /// become are known where it is called, and those that cannot be are left out there, a sixth of the instructions. Rare
+    /// cases stand in functions of their own, out of the way.
     #[inline(always)]
     pub(crate) fn step(&mut self, event: &SchedEvent) {
         self.forget_facts();
@@ -441,7 +441,7 @@ impl SchedState {
     }
 
     /// Finds a task that an event is about, and takes over its name; while it runs, only the first one: that it has
-    /// named itself counts from its next switch on, whoever wakes it early.
+    /// named itself counts from its next switch on, whatever wakes it early.
     #[inline(always)]
     fn find(&mut self, task: TaskRef) -> Option<Slot> {
         let slot = self.tasks.find(task.pid)?;

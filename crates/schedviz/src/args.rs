@@ -122,7 +122,7 @@ impl ReadArgs {
     }
 }
 
-/// So many Hz, or kHz, MHz, GHz, as the kernel's log has them.
+/// Parses a number of Hz, or kHz, MHz, GHz, as the kernel's log has them.
 fn frequency(text: &str) -> Result<u64, String> {
     let text = text.trim().to_ascii_lowercase();
     let units = [("ghz", 9), ("mhz", 6), ("khz", 3), ("hz", 0)];
@@ -145,7 +145,7 @@ pub(crate) fn name_of(path: &Path) -> String {
     sched::event::escape(path.file_name().unwrap_or(path.as_os_str()).as_encoded_bytes()).into_owned()
 }
 
-/// What a file says. Of one that is no text too: what was expected instead is the better message.
+/// Reads a text. A file that is no text is read, too: the parser of the text has the better message.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -181,7 +181,7 @@ impl OrderArg {
     }
 }
 
-/// At most so many lanes of CPUs without any event are drawn where there are more of them than of others.
+/// The maximum number of lanes of CPUs without any event that are drawn where there are more of them than of others.
 const SILENT_LANES: usize = 64;
 
 /// The CPUs to show.
@@ -190,7 +190,7 @@ pub(crate) struct Lanes {
     pub(crate) cpus: Vec<(Cpu, Option<u32>)>,
     /// The same and the CPUs without any event, which have empty lanes; empty where there is none of these.
     pub(crate) all: Vec<(Cpu, Option<u32>)>,
-    /// What the groups are called; nothing where there are none.
+    /// The name of the groups; empty where there are none.
     pub(crate) group_name: String,
     /// Those that were asked for, with events or without.
     pub(crate) chosen: ChosenCpus,
@@ -303,7 +303,7 @@ impl WindowArgs {
     }
 }
 
-/// Refuses an option for which the topology has to tell the groups of an order.
+/// Refuses an option for which the topology must have the groups of an order.
 pub(crate) fn needs_groups(topology: &Topology, order: Order, option: &str) -> Result<()> {
     if topology.has_groups(order) {
         return Ok(());
@@ -399,7 +399,7 @@ impl TaskArgs {
         chosen.into_iter().flatten().collect::<Vec<String>>().join(" ")
     }
 
-    /// Whether names decide which.
+    /// Whether names decide.
     pub(crate) fn is_by_name(&self) -> bool {
         self.tasks.is_some() || self.exclude_tasks.is_some()
     }

@@ -124,7 +124,7 @@ impl WholeFolder {
         let replaces = is_there && self.path.read_dir().is_ok_and(|mut entries| entries.next().is_some());
         self.take_place(is_there).with_context(|| self.path.display().to_string())?;
         if is_there {
-            // Under the temporary name is what was replaced; it is removed.
+            // The replaced file is under the temporary name; it is removed.
             self.part.close().with_context(|| self.path.display().to_string())?;
         } else {
             drop(self.part.keep());

@@ -57,7 +57,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does what was asked for; with what to exit.
+    /// Runs the command, and returns the exit code.
     pub(crate) fn run(self) -> Result<ExitCode> {
         match self {
             Command::Info(args) => info::run(&args)?,

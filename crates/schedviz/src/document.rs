@@ -27,13 +27,13 @@ pub(crate) struct Document<'d, R> {
 }
 
 impl<'d, R: Serialize> Document<'d, R> {
-    /// What was found.
+    /// The document of a report.
     pub(crate) fn of(session: &Session, report: &'d R, trust: &'d Diagnostics) -> Document<'d, R> {
         let info = session.trace.info();
         Document { trace: session.name(), kernel: info.kernel, clock: info.clock, report, trust }
     }
 
-    /// Says what is not to be overlooked, and gives what `command` was asked for.
+    /// Prints the warnings, and gives the output of `command` in the form asked for.
     pub(crate) fn give(&self, command: &str, session: &Session, output: &OutputArgs, forms: Forms<'_>) -> Result<()> {
         warnings::warn(self.trust, &session.read);
         output.give(&session.origin(), command, self, forms, session.read.quiet)

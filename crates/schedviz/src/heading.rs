@@ -1,4 +1,4 @@
-//! What every figure says of its trace.
+//! The lines of every figure about its trace.
 
 use crate::args::repeatable;
 use crate::session::Session;
@@ -9,7 +9,7 @@ use timeline::Sheet;
 use timeline::page::Heading;
 use tracedat::FileIssue;
 
-/// What is missing from the part that is shown.
+/// The losses in the part that is shown.
 pub(crate) struct Loss {
     /// Places where events were lost.
     pub(crate) gaps: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Of these lanes, over a window of this length.
+    /// The losses of these lanes, over a window of this length.
     pub(crate) fn of_lanes<'l>(lanes: impl Iterator<Item = &'l LaneReport>, window: Dur) -> Loss {
         let mut loss = Loss { gaps: 0, unknown_ns: 0, cpu_time_ns: 0 };
         for lane in lanes {
@@ -33,7 +33,7 @@ impl Loss {
 }
 
 impl Session {
-    /// What surrounds a figure that does not show where events were lost: it says that some were.
+    /// The surroundings of a figure that does not show where events were lost: a line reports that some were.
     pub(crate) fn general_heading(&self, diagnostics: &Diagnostics) -> Heading {
         let mut warnings = general_warnings(self, diagnostics);
         let gaps = diagnostics.count(EventIssue::EventsLost);
@@ -43,12 +43,12 @@ impl Session {
         self.heading(warnings)
     }
 
-    /// What surrounds a figure in which the places where events were lost are hatched.
+    /// The surroundings of a figure in which the places where events were lost are hatched.
     pub(crate) fn lossy_heading(&self, loss: &Loss, diagnostics: &Diagnostics) -> Heading {
         self.heading(warnings(self, loss, diagnostics))
     }
 
-    /// What surrounds a figure, with these warnings.
+    /// The surroundings of a figure, with these warnings.
     pub(crate) fn heading(&self, warnings: Vec<String>) -> Heading {
         Heading {
             trace: self.name(),
@@ -78,7 +78,7 @@ pub(crate) fn facts(session: &Session) -> String {
     format!("Linux {}, {shown}{of} CPUs{without}, clock {clock}", info.kernel.as_deref().unwrap_or("(unknown)"))
 }
 
-/// What is not to be overlooked: losses, a cut file, CPUs without events.
+/// The warnings: losses, a cut file, CPUs without events.
 pub(crate) fn warnings(session: &Session, loss: &Loss, diagnostics: &Diagnostics) -> Vec<String> {
     let mut warnings = general_warnings(session, diagnostics);
     if loss.gaps > 0 || loss.unknown_ns > 0 {
@@ -99,7 +99,7 @@ pub(crate) fn general_warnings(session: &Session, diagnostics: &Diagnostics) -> 
     let dropped = diagnostics.count(FileIssue::EventsDroppedUnmarked);
     if dropped > 0 {
         warnings.push(format!(
-            "{dropped} events that the recorder counted are missing without a mark: some of what is shown may be wrong."
+            "{dropped} events that the recorder counted are missing without a mark: parts of the figure may be wrong."
         ));
     }
     if diagnostics.count(FileIssue::TruncatedData) > 0 {
@@ -114,10 +114,10 @@ pub(crate) fn general_warnings(session: &Session, diagnostics: &Diagnostics) -> 
         ));
     }
     if let Some(names) = diagnostics.detail(EventIssue::MissingEvents) {
-        warnings.push(format!("Not recorded: {names}. Who waited where is known in part."));
+        warnings.push(format!("Not recorded: {names}. Waiting tasks are known in part."));
     }
     if diagnostics.count(EventIssue::SwitchPrevMismatch) > 0 {
-        warnings.push("Switches were not recorded, by a filter perhaps: who ran is known in part.".into());
+        warnings.push("Switches were not recorded, by a filter perhaps: running tasks are known in part.".into());
     }
     if diagnostics.count(FileIssue::FastWindow) > 0 {
         warnings.push(

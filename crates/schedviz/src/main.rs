@@ -87,7 +87,7 @@ fn main() -> ExitCode {
         Err(e) if writer::is_closed_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
             let mut message = format!("schedviz: {e:#}");
-            // Names of files and what was typed are in it.
+            // Names of files and typed words are in it.
             sched::event::escape_lines(&mut message, 0);
             eprintln!("{message}");
             ExitCode::from(1)
@@ -100,7 +100,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
         && Path::new(word).is_file()
     {
-        let tip = format!("this is a file; to see what is in it: schedviz info {}", args::shell_word(word.as_ref()));
+        let tip = format!("this is a file; to see its content: schedviz info {}", args::shell_word(word.as_ref()));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error

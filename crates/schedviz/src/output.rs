@@ -146,12 +146,12 @@ pub(crate) struct Forms<'f> {
 }
 
 impl<'f> Forms<'f> {
-    /// Of a command that draws.
+    /// The forms of a command that draws.
     pub(crate) fn drawn(figures: impl FnOnce(&Sheet) -> Result<Vec<Figure>> + 'f) -> Forms<'f> {
         Forms { figures: Box::new(figures), text: None, csv: None, is_drawn: true, is_told: false }
     }
 
-    /// Of a command that tells, and draws where it is asked to.
+    /// The forms of a command that prints, and draws where it is asked to.
     pub(crate) fn told(
         text: impl FnOnce() -> String + 'f,
         figures: impl FnOnce(&Sheet) -> Result<Vec<Figure>> + 'f,
@@ -159,7 +159,7 @@ impl<'f> Forms<'f> {
         Forms { is_drawn: false, is_told: true, ..Forms::drawn(figures).with_text(text) }
     }
 
-    /// Of a command that only tells.
+    /// The forms of a command that only prints.
     pub(crate) fn words(text: impl FnOnce() -> String + 'f) -> Forms<'f> {
         Forms::told(text, |_| bail!("there is no figure of this"))
     }
@@ -169,7 +169,7 @@ impl<'f> Forms<'f> {
         Forms { is_drawn: true, ..self }
     }
 
-    /// It can be put into words for who wants a text.
+    /// It can be put into words where a text is wanted.
     pub(crate) fn with_text(self, text: impl FnOnce() -> String + 'f) -> Forms<'f> {
         Forms { text: Some(Box::new(text)), ..self }
     }
@@ -180,7 +180,7 @@ impl<'f> Forms<'f> {
     }
 }
 
-/// What to write, and where
+/// Files to write, and their formats
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct OutputArgs {
     /// File to write, by its ending; - for standard output
@@ -349,7 +349,7 @@ impl OutputArgs {
         Ok(())
     }
 
-    /// Writes the file, or several where there are several figures, but for PDF, which has pages; what was written, in
+    /// Writes the file, or several where there are several figures, but for PDF, which has pages; returns a message, in
     /// words.
     fn write(&self, path: &Path, document: &impl Serialize, forms: Forms<'_>) -> Result<Option<String>> {
         let Forms { figures, text, csv, .. } = forms;
@@ -376,7 +376,7 @@ impl OutputArgs {
         save(path, &files)
     }
 
-    /// What is said of the file once it is written, as long as it is not yet: whether it is there already.
+    /// The message about the file, made before it is written: whether it is there already.
     pub(crate) fn announced(&self) -> Option<String> {
         let path = self.output.as_ref().filter(|_| !self.is_standard_output())?;
         Some(format!("{} {}", verb(path.is_file()), path.display()))

@@ -23,7 +23,7 @@ pub(crate) struct Section {
     pub(crate) json: Vec<u8>,
 }
 
-/// What an analysis found, as it becomes a section once the pass has ended.
+/// The output of an analysis, as it becomes a section once the pass has ended.
 pub(crate) type Answer<'p> = Box<dyn FnOnce(&Page<'_>) -> Result<Section> + Send + 'p>;
 
 /// A part of the report, with the options of its analysis.
@@ -76,7 +76,7 @@ impl<'p> Page<'p> {
         Page { session, sheet, diagnostics, lanes: OnceCell::new() }
     }
 
-    /// What surrounds a figure that does not show where events were lost.
+    /// The surroundings of a figure that does not show where events were lost.
     pub(crate) fn heading(&self) -> Heading {
         self.session.general_heading(self.diagnostics).on(self.sheet)
     }

@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use timeline::Drawable;
 use tracedat::{EventStream, Trace, Want};
 
-/// What a command is about.
+/// A trace, opened for a command.
 pub(crate) struct Session {
     pub(crate) trace: Trace,
     path: PathBuf,
-    /// How it is read, and what is said meanwhile.
+    /// The options of reading, and the messages meanwhile.
     pub(crate) read: ReadArgs,
     /// As texts name it.
     pub(crate) drawable: Drawable,
@@ -41,19 +41,19 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Opens a trace and finds the part that is asked for. Refused if the clock tells no time, if there is no
-    /// event, or none that tells who runs.
+    /// Opens a trace and finds the part that is asked for. Refused if the clock counts no time, if there is no
+    /// event, or none that shows the running task.
     pub(crate) fn open(path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
         let session = Session::of_any_events(path, read, window)?;
         session.needs_switches()?;
         Ok(session)
     }
 
-    /// Refuses a trace in which nothing tells who runs.
+    /// Refuses a trace in which no event shows the running task.
     pub(crate) fn needs_switches(&self) -> Result<()> {
         if !self.trace.has(Tracepoint::Switch) {
             bail!(
-                "{}: nothing tells who runs: there is no sched:sched_switch in it. Record with trace-cmd record -e sched",
+                "{}: the running tasks are unknown: there is no sched:sched_switch in it. Record with trace-cmd record -e sched",
                 self.path.display()
             );
         }
@@ -130,16 +130,16 @@ impl Session {
         silent
     }
 
-    /// Refuses a choice of tasks, made with `option`, of which there is none in the trace: what is then counted is
+    /// Refuses a choice of tasks, made with `option`, of which there is none in the trace: the count is then
     /// nothing, and a limit is never exceeded.
     pub(crate) fn needs_task(&self, option: &str, wanted: impl Fn(Pid, Comm) -> bool) -> Result<()> {
         let wanted = |pid: Pid, name: Comm| !pid.is_idle() && wanted(pid, name);
         let mut found = self.trace.saved_names().iter().any(|(pid, name)| wanted(*pid, *name));
-        // The recorder saves a few names only; without switches nothing else tells them.
+        // The recorder saves a few names only; without switches no event has them.
         if !found && self.trace.has(Tracepoint::Switch) {
             let names = |event: &SchedEvent| match event.kind {
                 Kind::Switch { prev, next, .. } => wanted(prev.pid, prev.comm) || wanted(next.pid, next.comm),
-                // Who starves is woken, and never runs.
+                // A starving task is woken, and never runs.
                 Kind::Waking { task, .. } | Kind::Wakeup { task, .. } => wanted(task.pid, task.comm),
                 Kind::WakeupNew { task, .. } | Kind::Migrate { task, .. } => wanted(task.pid, task.comm),
                 _ => false,
@@ -167,7 +167,7 @@ impl Session {
         Ok(())
     }
 
-    /// What the tasks of the window were called, as far as switches tell.
+    /// The names of the tasks of the window, as far as switches show them.
     pub(crate) fn names(&self) -> Result<NameHistory> {
         let mut names = NameHistory::default();
         if self.trace.has(Tracepoint::Switch) {
@@ -190,7 +190,7 @@ impl Session {
         machine > 0 && cpu.0 >= machine
     }
 
-    /// What shows that the topology is of another machine than the trace.
+    /// A sign that the topology is of another machine than the trace.
     pub(crate) fn doubtful_topology(&self) -> Option<String> {
         if self.topology.is_empty() {
             return None;
@@ -212,7 +212,7 @@ impl Session {
         }
     }
 
-    /// What shows that some of the CPUs that were asked for are those of another machine.
+    /// A sign that some of the CPUs that were asked for are those of another machine.
     fn doubtful_cpus(&self) -> Option<String> {
         let machine = self.trace.info().cpus;
         let beyond = |cpu: &Cpu| self.is_beyond(*cpu) && self.observed.binary_search(cpu).is_err();
@@ -225,7 +225,7 @@ impl Session {
         })
     }
 
-    /// Why there are no figures of the selected tasks, if that is so: said, and returned. A selection without a task in
+    /// The reason why there are no figures of the selected tasks, if that is so: printed, and returned. A selection without a task in
     /// the window is looked for in the whole trace: a task that is there, but not in the window, did nothing in it.
     pub(crate) fn why_no_figures<'c>(
         &self,

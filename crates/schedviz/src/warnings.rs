@@ -7,7 +7,7 @@ use std::borrow::Borrow;
 use std::io::IsTerminal;
 use tracedat::{FileIssue, Trace};
 
-/// Prints what is worth a warning to standard error: losses and repairs, one line each.
+/// Prints the warnings to standard error: losses and repairs, one line each.
 pub(crate) fn warn(diagnostics: &Diagnostics, read: &ReadArgs) {
     warn_of(None, diagnostics, read);
 }
@@ -29,8 +29,8 @@ pub(crate) fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &Rea
             Severity::DataLoss => ("data loss", "\x1b[31m"),
         };
         let word = if colored { format!("{escape}{word}\x1b[0m") } else { word.to_owned() };
-        // What `info` says of the same, it tells itself.
-        let more = if what == EventIssue::MissingEvents { "; schedviz info tells what depends on them" } else { "" };
+        // `info` prints the consequences itself.
+        let more = if what == EventIssue::MissingEvents { "; schedviz info lists what depends on them" } else { "" };
         let of = trace.map_or(String::new(), |name| format!("{name}: "));
         read.message(&format!("{of}{word}: {}{more}", line(what, count, first)));
     }

@@ -25,7 +25,7 @@ pub(crate) fn verb(replaced: bool) -> &'static str {
     if replaced { "replaced" } else { "wrote" }
 }
 
-/// Saves files under a name, several with numbers; what was written to a file, in words: `wrote trace.pdf (12 kB)`.
+/// Saves files under a name, several with numbers; returns the message of a file: `wrote trace.pdf (12 kB)`.
 pub(crate) fn save(path: &Path, files: &[Vec<u8>]) -> Result<Option<String>> {
     if path.as_os_str() == "-" {
         if files.len() > 1 {
@@ -110,7 +110,7 @@ impl Write for Lines {
     }
 }
 
-/// Whether this error says that nobody reads our output any more.
+/// Whether this error shows that no process reads the output any more.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let io = error.chain().filter_map(|e| e.downcast_ref::<io::Error>());
     let mut kinds = io.map(io::Error::kind);

@@ -40,10 +40,10 @@ use timeline::palette::TaskColors;
 /// Options of this tool alone.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct StepArgs {
-    /// Show so many steps more, after that one
+    /// Number of further steps to show after that one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub steps: u64,
-    /// Show so many steps before that one as well
+    /// Number of steps before that one to show as well
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub back: u64,
     /// Step only at these events: SYSTEM:NAME, with * for any part; several with commas

@@ -83,7 +83,7 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
             let how = match state.task_of(task.pid).map(|t| t.state) {
                 Some(TaskState::Waiting(_)) => "moves",
                 Some(TaskState::Blocked(_)) => "sleeps and moves",
-                _ => "moves (nobody knows whether it waits)",
+                _ => "moves (unknown whether it waits)",
             };
             format!("{} {how} from CPU {orig} to CPU {dest}; CPU {cpu} does it", task.pid.named(task.comm))
         }

@@ -59,14 +59,14 @@ pub struct Page {
     sheet: Sheet,
 }
 
-/// What a figure says of its source.
+/// The lines of a figure about its source.
 #[derive(Clone, Debug, Default)]
 pub struct Heading {
     /// The name of the trace.
     pub trace: String,
     /// Facts, in one line: kernel, CPUs, clock.
     pub facts: String,
-    /// What is not to be overlooked: losses, CPUs without events.
+    /// The warnings: losses, CPUs without events.
     pub warnings: Vec<String>,
     /// The command that makes the figure.
     pub command: String,
@@ -88,7 +88,7 @@ impl Heading {
         self
     }
 
-    /// What surrounds a plot with this title; under it the facts and one line more.
+    /// The surroundings of a plot with this title; under it the facts and one line more.
     pub fn texts(&self, title: String, note: String) -> Texts {
         Texts {
             title,
@@ -103,7 +103,7 @@ impl Heading {
 /// Draws lanes into a part of a page: on this scale, from this top, in this height.
 pub type DrawLanes<'d> = dyn Fn(&mut Figure, &TimeScale, Unit, Unit) + 'd;
 
-/// What surrounds the plot.
+/// The surroundings of the plot.
 #[derive(Clone, Debug, Default)]
 pub struct Texts {
     /// One line, large.

@@ -215,7 +215,7 @@ impl Analysis for Bounds<'_> {
         let bit = 1 << self.options.waiters as u8;
         for cpu in cpus {
             let (places, options) = (&mut self.places, self.options);
-            // Those who waited at the very start were found out before any loss. If the window begins
+            // The tasks that waited at the very start were found before any loss. If the window begins
             // later, there may have been one.
             let count = |task: &sched::Task, cpu| flags(options, task, cpu, state);
             self.queues.begin(cpu, state, count, |cpu, flags, by| {

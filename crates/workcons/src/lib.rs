@@ -1,7 +1,7 @@
 //! Work conservation: is a CPU idle while tasks wait on another?
 //!
 //! At an instant, over the observed CPUs whose current is known, let I be the CPUs that idle and
-//! have nobody waiting, and O those that run a task while others wait. It is *violated* when
+//! have no task waiting, and O those that run a task while others wait. It is *violated* when
 //! neither is empty. Over a window of length T with N CPUs:
 //!
 //! * *time* = ∫ [I and O non-empty] dt, in percent of T: the headline;

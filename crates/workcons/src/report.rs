@@ -154,7 +154,7 @@ impl Unknown {
             }
             None => return None,
         };
-        Some(format!("{what}: who waits where is not known"))
+        Some(format!("{what}: the waiting tasks are unknown"))
     }
 }
 

@@ -93,7 +93,7 @@ impl CommAt {
     }
 }
 
-/// The name that stands there. It is short, and most often the record's last field: read in one go, with what is
+/// The name that stands there. It is short, and most often the record's last field: read in one go, with the bytes
 /// before or behind it, and not byte for byte.
 #[inline(always)]
 fn comm_in(payload: &[u8], place: Range<usize>) -> Comm {

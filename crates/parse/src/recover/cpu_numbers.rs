@@ -35,7 +35,7 @@ pub(crate) fn settle(source: &Source, options: &Options, lanes: &mut [CpuPages],
     lanes.sort_by_key(|pages| pages.cpu);
 }
 
-/// The numbers of CPUs that stand under these and have these idle tasks, if any is to change. Of one without an idle
+/// The numbers of CPUs that stand under these and have these idle tasks, if any is to change. For one without an idle
 /// task it is concluded from the others, or left as it is.
 fn numbers(named_lanes: &[(u32, Option<u32>)]) -> Option<Vec<u32>> {
     let named: BTreeSet<u32> = named_lanes.iter().filter_map(|(_, idle)| *idle).collect();
@@ -63,7 +63,7 @@ fn numbers(named_lanes: &[(u32, Option<u32>)]) -> Option<Vec<u32>> {
     Some(named_lanes.iter().map(&mut number).collect())
 }
 
-/// What stands at each number where the files were given as a shell lists them, if that is how they were.
+/// The file at each number where the files were given as a shell lists them, if that is how they were.
 fn listing(named_lanes: &[(u32, Option<u32>)]) -> Option<Vec<u32>> {
     let count = named_lanes.iter().map(|(own, idle)| idle.map_or(*own, |idle| idle.max(*own))).max()?.saturating_add(1);
     let mut listing: Vec<u32> = (0..count.min(Cpu::LIMIT)).collect();
@@ -76,7 +76,7 @@ fn listing(named_lanes: &[(u32, Option<u32>)]) -> Option<Vec<u32>> {
 mod tests {
     use super::*;
 
-    /// What stands where, with the idle tasks of all but `silent`.
+    /// The file at each number, with the idle tasks of all but `silent`.
     fn named_lanes(order: &[u32], silent: &[u32]) -> Vec<(u32, Option<u32>)> {
         (0..).zip(order).map(|(own, cpu)| (own, Some(*cpu).filter(|cpu| !silent.contains(cpu)))).collect()
     }

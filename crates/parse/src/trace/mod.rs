@@ -469,7 +469,7 @@ impl Trace {
     }
 
     /// These lanes are going to be merged, each from a unit of it on. Whether any begins in its middle: there the
-    /// kernel reads no further than it is told to (see [`Trace::reads`]).
+    /// kernel reads no further than the program asks for (see [`Trace::reads`]).
     pub(crate) fn will_read_lanes(&self, lanes: &[(usize, &CpuPages, usize)]) -> bool {
         let from_middle = lanes.iter().any(|(.., first)| *first > 0);
         if from_middle {

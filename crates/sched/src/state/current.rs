@@ -137,7 +137,7 @@ impl CpuFold {
         }
     }
 
-    /// Closes what is open at the end of the window. `None` where the CPU has no event.
+    /// Closes the open interval at the end of the window. `None` where the CPU has no event.
     pub fn finish(self, emit: &mut impl FnMut(&CpuSpan)) -> Option<()> {
         self.current?;
         if self.since < self.to {

@@ -19,9 +19,9 @@ use std::process::ExitCode;
 use timeline::Sheet;
 use timeline::page::Texts;
 
-/// What a patch changed, over repeated runs, and whether that is more than noise
+/// Compare groups of runs: what a patch changed, and whether that is more than noise
 ///
-/// Record the same work several times before and after; five runs a side can tell a change from
+/// Record the same work several times before and after; five runs a side can separate a change from
 /// noise, three hardly. For each metric: the medians (± half the range), the change, the range of
 /// changes that a permutation test does not refuse, and its p.
 #[derive(Clone, Debug, clap::Args)]
@@ -39,7 +39,7 @@ pub(crate) struct CompareArgs {
     /// More groups, each compared with the first: NAME=FILE[,FILE...]
     #[arg(long, value_name = "NAME=FILES")]
     group: Vec<GroupArg>,
-    /// Exit with 2 if this metric has grown by more than so much and that is more than noise, with 3
+    /// Exit with 2 if this metric has grown by more than this percentage and that is more than noise, with 3
     /// if it may be noise; may be repeated
     #[arg(long, value_name = "METRIC>N%", value_parser = limit, help_heading = "Verdict")]
     fail_if: Vec<Limit>,
@@ -304,7 +304,7 @@ fn shared(groups: &[(String, Vec<Measured>)]) -> Vec<String> {
     notes
 }
 
-/// What differs between the runs that ought to be alike.
+/// Differences between runs that ought to be alike.
 fn differences(groups: &[(String, Vec<Measured>)]) -> Vec<String> {
     let mut notes = Vec::new();
     let Some(first) = groups.iter().flat_map(|(_, runs)| runs).next() else { return notes };
@@ -345,10 +345,7 @@ fn text(args: &CompareArgs, document: &Document) -> String {
             let _ = writeln!(out, "\n%speedup {speedup:.1} (100 * (base / new - 1), of the median elapsed times)");
         }
         if c.rows.iter().any(|row| row.finding == compare::Finding::TooFew) {
-            let _ = writeln!(
-                out,
-                "With fewer than three runs on a side nothing can be said of what is noise;\nrecord each five times."
-            );
+            let _ = writeln!(out, "Fewer than three runs on a side cannot show noise;\nrecord each five times.");
         } else {
             let _ = writeln!(
                 out,
@@ -372,7 +369,7 @@ fn text(args: &CompareArgs, document: &Document) -> String {
     out
 }
 
-/// The numbers of runs, base and new, that are too few to tell any change from noise.
+/// The numbers of runs, base and new, that are too few to separate any change from noise.
 fn hopeless(rows: &[Row], alpha: f64) -> Vec<(usize, usize)> {
     let too_few = rows.iter().filter(|row| row.is_hopeless(alpha)).map(|row| (row.base.runs, row.new.runs));
     let found: std::collections::BTreeSet<(usize, usize)> = too_few.collect();

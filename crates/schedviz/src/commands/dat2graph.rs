@@ -22,7 +22,7 @@ use tracedat::{Trace, Want};
 
 /// Draw what every core ran at every moment
 ///
-/// Time runs from left to right, each core has a lane. Colour tells the task, a gap is an idle core,
+/// Time runs from left to right, each core has a lane. A colour stands for a task, a gap is an idle core,
 /// hatching a time of which nothing is known because events were lost, a line a time that it was offline.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]

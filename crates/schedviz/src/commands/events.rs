@@ -122,7 +122,7 @@ pub(crate) struct Choice {
     /// The CPUs shown.
     rows: Rows,
     tasks: TaskFilter,
-    /// What tasks were called when, if that decides.
+    /// The names of tasks over time, if names decide.
     called: Option<NameHistory>,
     by: Option<String>,
     pattern: Option<Pattern>,
@@ -194,7 +194,7 @@ impl Choice {
         self.names.get(usize::from(record.id()))?.as_deref()
     }
 
-    /// What kind of event it is, which has this text.
+    /// The kind of the event with this text.
     fn kind(&self, record: &Record<'_>, text: Option<String>) -> Cow<'_, str> {
         let kind = match (text, self.name(record)) {
             (Some(text), _) => events::shortened(&sched::event::escape(text.trim_end().as_bytes())).into(),
@@ -236,13 +236,13 @@ impl Choice {
 fn names(formats: &[&EventFormat]) -> Vec<Option<String>> {
     let mut names = vec![None; formats.iter().map(|f| usize::from(f.id) + 1).max().unwrap_or(0)];
     for format in formats {
-        // Of formats with the same number the first counts.
+        // The first of several formats with the same number counts.
         names[usize::from(format.id)].get_or_insert_with(|| patterns::full_name(format));
     }
     names
 }
 
-/// What the task was called that was current: the recorder saved one name of each, the last, and from many kernels those
+/// The name of the current task at that time: the recorder saved one name of each, the last, and from many kernels those
 /// of a few tasks only.
 fn command(record: &Record<'_>, called: Option<&NameHistory>) -> Comm {
     called.and_then(|called| called.of(record.pid(), record.ts)).unwrap_or_else(|| record.command())
@@ -456,7 +456,7 @@ fn table(session: &Session, choice: &Choice, out: &mut dyn io::Write) -> Result<
     progress::watched(&session.trace, session.read.quiet, || write_each(session, choice, &mut write, row)).map(drop)
 }
 
-/// What figures of events show.
+/// The options of figures of events.
 pub(crate) fn options(session: &Session) -> events::Options {
     events::Options { zero: session.start, cpus: session.shown.cpus.clone(), all_cpus: session.shown.all.clone() }
 }
@@ -489,7 +489,7 @@ fn write_each(
     Ok(with_those_of(session, &found))
 }
 
-/// What was found, and what the trace has to say of itself.
+/// The report, and the findings about the trace.
 pub(super) fn with_those_of(session: &Session, found: &Diagnostics) -> Diagnostics {
     let mut diagnostics = session.trace.diagnostics().clone();
     diagnostics.merge(found);
@@ -518,7 +518,7 @@ pub(super) fn over_lanes(
     let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), session.to.since(session.from));
     let mut heading = session.lossy_heading(&loss, diagnostics).on(sheet);
     if lanes.is_empty() {
-        heading.warnings.push("Nothing tells what ran: there is no sched:sched_switch in the trace.".into());
+        heading.warnings.push("The tasks that ran are unknown: there is no sched:sched_switch in the trace.".into());
     }
     let background = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
         dat2graph::draw_lanes(figure, &lanes, &lanes_options, scale, top, height);

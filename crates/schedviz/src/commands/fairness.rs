@@ -17,9 +17,9 @@ use timeline::text::Detail;
 
 /// How evenly CPU time is shared by tasks, commands or groups, and who starves
 ///
-/// For each member its run and wait time, its share against what was to be expected, and its slices;
+/// For each member its run and wait time, its share against the expected one, and its slices;
 /// for all together the Gini coefficient, Jain's index and the Lorenz curve; for each interval who got
-/// the least; the longest waits with who ran meanwhile, and for how long which CPUs idled.
+/// the least; the longest waits with the tasks that ran meanwhile, and for how long which CPUs idled.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct FairnessArgs {

@@ -1,4 +1,4 @@
-//! `schedviz info`: what is in a file.
+//! `schedviz info`: the content of a file.
 
 use crate::args::{ReadArgs, name_of, shell_word};
 use crate::heading::places;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use timeline::text::lines;
 use tracedat::{BufferInfo, ClockKind, CpuCounts, EventCount, FileIssue, Trace};
 
-/// What is in a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
+/// Describe a trace: recorder, kernel, clock, span, CPUs, events, losses; what can be drawn from it
 #[derive(Clone, Debug, clap::Args)]
 #[command(mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct InfoArgs {
@@ -165,20 +165,20 @@ struct Missing {
     consequence: &'static str,
 }
 
-/// For each event that may be missing: which command or option wants it, and what is lost with it.
+/// For each event that may be missing: which command or option wants it, and the loss without it.
 const WANTED: [(Tracepoint, &str, &str); 9] = [
     (Tracepoint::Switch, "dat2graph", "impossible: running tasks cannot be determined"),
     (Tracepoint::Wakeup, "run queues", "approximate: when a task began to wait is unknown"),
     (Tracepoint::WakeupNew, "run queues", "approximate: new tasks are first seen when they run"),
     (Tracepoint::Waking, "wakeup latency", "approximate: who woke whom, and when, is unknown"),
     (Tracepoint::Migrate, "run queues", "approximate: a waiting task seems to stay where it was queued"),
-    (Tracepoint::Fork, "--forked, --color-by parent|class", "impossible: nothing tells who forked whom"),
+    (Tracepoint::Fork, "--forked, --color-by parent|class", "impossible: the parents of tasks are unknown"),
     (Tracepoint::Exec, "--forked", "impossible: nothing shows which task is the traced command"),
     (Tracepoint::Exit, "life of tasks", "approximate: a task ends with its last switch"),
     (Tracepoint::Frequency, "dat2graph --frequency", "impossible"),
 ];
 
-/// What a recording without any scheduler event misses: no run queue is approximate where there is none.
+/// The gaps of a recording without any scheduler event: no run queue is approximate where there is none.
 const NO_SCHEDULER_EVENT: Missing = Missing {
     event: Tracepoint::Switch.full_name(),
     affects: "all commands but events",

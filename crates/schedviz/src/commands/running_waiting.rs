@@ -111,7 +111,7 @@ fn panels(per: Option<Per>, cpus: &[(Cpu, Option<u32>)], topology: &Topology) ->
 }
 
 pub(crate) fn heading(session: &Session, report: &Report, diagnostics: &Diagnostics) -> Heading {
-    // Of how many CPUs at once nothing is known is not kept; the share is of time.
+    // The number of CPUs that are unknown at once is not kept; the share is of time.
     let unknown = |p: &running_waiting::Series| p.columns.iter().map(|c| c.unknown_ns).fold(0, u64::saturating_add);
     let mut warnings = heading::general_warnings(session, diagnostics);
     let time = report.panels.iter().map(unknown).max().unwrap_or(0);

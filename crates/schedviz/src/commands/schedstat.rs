@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use timeline::text::lines;
 
-/// What happened between two copies of /proc/schedstat, as the tables of the task-stealing series
+/// Report the change between two copies of /proc/schedstat, as the tables of the task-stealing series
 ///
 /// Reads versions 15, 16 and 17, and those with the fields of the series. Statistics must have been on
 /// (sysctl kernel.sched_schedstats=1). The elapsed time is not in the file: --time gives it.
@@ -24,10 +24,10 @@ pub(crate) struct SchedstatArgs {
     /// The same of a run to compare with: its two copies
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"])]
     base: Vec<PathBuf>,
-    /// What the run took, in seconds
+    /// Elapsed time of the run in seconds
     #[arg(long, value_name = "SECONDS")]
     time: Option<f64>,
-    /// What the run of --base took
+    /// Elapsed time of the run of --base in seconds
     #[arg(long, value_name = "SECONDS", requires = "base")]
     base_time: Option<f64>,
     /// The kernel's CONFIG_HZ: the time is then taken from the jiffies in the files
@@ -164,7 +164,7 @@ fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&Tra
     out
 }
 
-/// What the counters and the trace both tell, in all: what it is, and how much of it.
+/// The sums that both the counters and the trace have: the name, and the number in each.
 fn told_by_both(delta: &Delta, trace: &TraceColumns) -> [(&'static str, f64, f64); 5] {
     let sum = |of: fn(&schedstat::CpuDelta) -> u64| delta.cpus.iter().map(of).fold(0, u64::saturating_add) as f64;
     let per_cpu = trace.cpus as f64;
@@ -177,7 +177,7 @@ fn told_by_both(delta: &Delta, trace: &TraceColumns) -> [(&'static str, f64, f64
     ]
 }
 
-/// What shows that a trace is not of what happened between the two snapshots, which would count all of it.
+/// A sign that a trace is of another run than the two snapshots, which would count all of its events.
 fn of_another_run(delta: &Delta, trace: &TraceColumns) -> Option<String> {
     if trace.cpus > delta.cpus.len() {
         let (traced, counted) = (trace.cpus, delta.cpus.len());

@@ -20,7 +20,7 @@ use tracedat::{EventFormat, EventStream, Where};
 /// Show the run queues of every core at one instant, event by event
 ///
 /// A row for each core: its running task, a bar, and the tasks that wait there in the order they came.
-/// Under it what is about to happen. Each further event is a page of its own.
+/// The next event stands under it. Each further event is a page of its own.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct StepperArgs {
@@ -221,7 +221,7 @@ fn collect(
         // A name that is not in the event is looked up where the state has it: at the start.
         replay.go(start).map_err(named)?;
         let state = replay.state().clone();
-        // What lies outside of the window ends the search.
+        // An event outside of the window ends the search.
         let wants = |e: &SchedEvent| {
             from.is_some_and(|from| e.ts < from) || to.is_some_and(|to| e.ts > to) || filter.wants(e, &state, &names)
         };

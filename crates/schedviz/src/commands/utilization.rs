@@ -19,7 +19,7 @@ use timeline::scale::round_step;
 use timeline::text::Detail;
 use utilization::{Options, Utilization, UtilizationReport};
 
-/// What the CPUs spend their time on, interval by interval, like mpstat
+/// Show how the CPUs spend their time, interval by interval, like mpstat
 ///
 /// The classes: the application (what descends from the traced command, or what --tasks matches), other
 /// tasks, kernel threads, the stopper, real-time and deadline tasks, interrupts where they were recorded;

@@ -23,7 +23,7 @@ use workcons::{Bounds, Limits, Options, Report, Violation, WorkConservation};
 
 /// How much of the time CPUs idle while tasks wait elsewhere
 ///
-/// Work conservation is violated while some CPU idles, with nobody waiting for it, and on another
+/// Work conservation is violated while some CPU idles, with no task waiting for it, and on another
 /// CPU that is busy a task waits. Affinity is not in a trace: a task that may not run elsewhere
 /// counts as well, unless --exclude-tasks leaves it out.
 #[derive(Clone, Debug, clap::Args)]
@@ -106,7 +106,7 @@ struct Judged {
 }
 
 impl Document {
-    /// Of runs, in their groups.
+    /// The document of runs, in their groups.
     pub(crate) fn of(runs: Vec<Run>, limits: &Limits) -> Document {
         let judged = |r: &Run| Some(Judged { trace: r.trace.clone(), verdict: workcons::judge(&r.report, limits)? });
         let verdicts = runs.iter().filter_map(judged);
@@ -260,7 +260,7 @@ fn measure(
 }
 
 impl Run {
-    /// What the analysis with these options found, with what else the trace says. Where events were lost, it is
+    /// The findings of the analysis with these options, and those about the trace. Where events were lost, it is
     /// read once more for what they could have been.
     pub(crate) fn of(
         session: &Session,

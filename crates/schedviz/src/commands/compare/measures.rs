@@ -14,7 +14,7 @@ use std::path::Path;
 use tracedat::FileIssue;
 use workcons::WorkConservation;
 
-/// What a run came to.
+/// The results of a run.
 pub(crate) struct Measured {
     pub(crate) name: String,
     /// Its first and last instant, which no other recording shares, under whatever name.
@@ -42,7 +42,7 @@ impl Measured {
     }
 }
 
-/// What must be alike for runs to be compared.
+/// Facts that must be alike for runs to be compared.
 pub(crate) struct Setting {
     /// Each thing by its name.
     pub(crate) facts: [(&'static str, String); 5],

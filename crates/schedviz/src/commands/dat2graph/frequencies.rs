@@ -18,7 +18,7 @@ pub(super) fn changes(session: &Session, reader: &CpuReader<'_>) -> Vec<Change> 
     let mut changes = between(session, reader, from, to);
     let mut in_force: BTreeMap<Cpu, Change> = BTreeMap::new();
     let (mut until, mut back) = (from, FIRST_LOOK);
-    // What was found is later than all that a further look finds.
+    // The changes found are later than all that a further look finds.
     while until > start && session.observed.iter().any(|cpu| !in_force.contains_key(cpu)) {
         let since = Ts(until.0.saturating_sub_unsigned(back.0)).max(start);
         let mut latest: BTreeMap<Cpu, Change> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What is looked for inside of events: a value, or what an expression matches.
+//! Details of events: a value, or the matches of an expression.
 
 use anyhow::{Error, Result, anyhow, bail};
 use regex::Regex;
@@ -28,7 +28,7 @@ impl Pattern {
         Pattern { regex, any: AtomicBool::new(false) }
     }
 
-    /// What the groups match in the text of an event.
+    /// The matches of the groups in the text of an event.
     pub(super) fn found(&self, record: &Record<'_>) -> String {
         let text = record.printed();
         let mut words = String::new();
@@ -90,7 +90,7 @@ impl Value {
         found
     }
 
-    /// Refuses to be in none of so many events.
+    /// Refuses a value that is in none of this number of events.
     pub(super) fn was_of_use(&self, events: u64) -> Result<()> {
         if events > 0 && !self.any.load(Ordering::Relaxed) { Err(self.nowhere()) } else { Ok(()) }
     }
@@ -123,7 +123,7 @@ fn number_in(text: &str, name: &str) -> Option<f64> {
     })
 }
 
-/// What stands behind each `name=` in a text.
+/// The text behind each `name=` in a text.
 fn behind<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = &'t str> {
     text.match_indices(name).filter_map(move |(at, _)| {
         let is_a_word = text[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_');

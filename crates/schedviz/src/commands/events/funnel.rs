@@ -27,7 +27,7 @@ pub(crate) struct Funnel {
 }
 
 impl Funnel {
-    /// Of nothing so far, if a trace has such probes.
+    /// An empty one, if a trace has such probes.
     pub(crate) fn new(session: &Session) -> Option<Funnel> {
         let zero = |name: &str| session.trace.format_named("lb", name).map(|_| 0u64);
         let funnel = Funnel {
@@ -41,7 +41,7 @@ impl Funnel {
         (funnel != Funnel::default()).then_some(funnel)
     }
 
-    /// Of the window of a trace, if it has such probes.
+    /// That of the window of a trace, if it has such probes.
     pub(crate) fn of(session: &Session) -> Option<Funnel> {
         let mut funnel = Funnel::new(session)?;
         session.trace.records_from(session.from, &mut |record| {

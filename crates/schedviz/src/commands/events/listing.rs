@@ -20,7 +20,7 @@ struct Words {
     in_ticks: bool,
     /// A column has the state of the CPU.
     with_flags: bool,
-    /// What stands before the lines of each buffer; nothing where only one is listed.
+    /// The prefix of the lines of each buffer; empty where only one is listed.
     prefixes: Vec<String>,
     /// One for all threads: it takes its time to prepare.
     #[cfg(feature = "libtraceevent")]
@@ -77,7 +77,7 @@ fn shows_flags(writer: &str) -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (3, 3)
 }
 
-/// What stands before the lines of each buffer of a trace, where several are read: the names of instances.
+/// The prefix of the lines of each buffer of a trace, where several are read: the names of instances.
 fn prefixes(trace: &Trace) -> Vec<String> {
     if trace.selected_buffers().len() < 2 {
         return Vec::new();
@@ -189,7 +189,7 @@ fn put_line(record: &Record<'_>, end: Option<&Record<'_>>, words: &Words, out: &
     out.push('\n');
 }
 
-/// Adds a text to the right of so many places: what `{:>16}` does, without what that needs for all it could do.
+/// Adds a text to the right of a number of places, as `{:>16}` does, without the cost of its other abilities.
 fn put_right(text: &str, places: usize, fill: char, out: &mut String) {
     put_many(fill, places.saturating_sub(text.chars().count()), out);
     out.push_str(text);
@@ -227,7 +227,7 @@ pub(crate) fn list(session: &Session, choice: &Choice, flags: FlagsColumn, mut o
     Ok(())
 }
 
-/// What is held of a core.
+/// The events that are held of a core.
 #[derive(Default)]
 struct Around {
     /// Its latest records.

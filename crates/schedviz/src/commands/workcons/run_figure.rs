@@ -10,7 +10,7 @@ use timeline::Sheet;
 use tracedat::Want;
 use workcons::{Look, Report};
 
-/// So many episodes are looked at closely.
+/// The number of episodes that are drawn closely.
 const LOOKS: usize = 3;
 
 /// The figure of a report that was made with strips.
@@ -28,7 +28,7 @@ pub(crate) fn run_figure(
         .iter()
         .take(LOOKS)
         .map(|episode| {
-            // Some of what was before and after shows how it began and what ended it.
+            // Some time before and after shows how it began and how it ended.
             let margin = (episode.duration_ns.0 / 4).max(1_000);
             let (from, to) = around(session, episode.start_ns, episode.duration_ns, margin);
             let options = session.lanes(from, to, coloring.clone());
