@@ -156,3 +156,32 @@ fn pages_and_figures_stay_as_they_are() {
     golden("compare.txt", &schedviz(&["compare", "-q", "--group", &a, "--group", &b]).success().text());
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+#[test]
+fn specifications_are_sections_of_a_report() {
+    let folder = scratch("report-plot");
+    let trace = fixture("marker-pairs.dat");
+    let trace = trace.to_str().expect("a path");
+    let mine = folder.join("mine.toml");
+    std::fs::write(&mine, "title = \"Texts <by> CPU\"\n[[point]]\nname = \"text\"\nevent = \"ftrace:print\"\n")
+        .expect("written");
+    let (mine, to) = (mine.to_str().expect("a path"), folder.join("page"));
+    let to = to.to_str().expect("a path");
+    for plots in [vec!["--plot", "markers"], vec!["--plot", "markers", "--plot", mine]] {
+        schedviz(&[&["report", trace, "-o", to], &plots[..]].concat()).success();
+        let page = std::fs::read_to_string(format!("{to}/index.html")).expect("a page");
+        assert!(page.contains("Texts &lt;by&gt; CPU") == (plots.len() == 4) && !page.contains("Texts <by>"));
+        let names: &[&str] = if plots.len() == 2 { &["plot"] } else { &["plot-1", "plot-2"] };
+        for (name, plot) in names.iter().zip(plots.chunks(2)) {
+            let kept = std::fs::read(format!("{to}/{name}.json")).expect("the numbers");
+            assert_eq!(kept, schedviz(&["plot", plot[1], trace, "--json", "-q"]).success().stdout, "{name}");
+            assert!(page.contains(&format!("<h2 id=\"{name}\">")), "{name}");
+            let svg = std::fs::read_to_string(format!("{to}/{name}.svg")).expect("a figure");
+            assert!(svg.starts_with("<svg"), "{name}");
+        }
+    }
+    let ran = schedviz(&["report", trace, "-o", to, "--plot", "locks"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("--plot locks: ") && ran.stderr.contains("lock:contention_begin"), "{}", ran.stderr);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

@@ -15,7 +15,7 @@ use timeline::{Sheet, TimeScale};
 
 /// A section of the report.
 pub(crate) struct Section {
-    pub(crate) title: &'static str,
+    pub(crate) title: String,
     pub(crate) figures: Vec<Figure>,
     /// The text that the command prints, or nothing.
     pub(crate) text: String,

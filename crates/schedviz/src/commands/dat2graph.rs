@@ -139,7 +139,12 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
             let heading = heading(page.session, &ran, page.diagnostics).on(page.sheet);
             let figures = vec![dat2graph::figure(&lanes, &ran, options, &heading)];
             page.keep_lanes(lanes, options.clone());
-            Ok(Section { title: "What every core ran", figures, text: String::new(), json: page.json(&ran)? })
+            Ok(Section {
+                title: "What every core ran".to_owned(),
+                figures,
+                text: String::new(),
+                json: page.json(&ran)?,
+            })
         })
     })))
 }

@@ -541,7 +541,7 @@ pub(crate) fn section(session: &Session) -> section::Asked<'_> {
             let gathered = || gather(session, choice, &patterns::Asked::default(), false, |_| {});
             let (report, diagnostics) = progress::watched(&session.trace, session.read.quiet, gathered);
             Ok(Section {
-                title: "Recorded events",
+                title: "Recorded events".to_owned(),
                 figures: vec![
                     page.over_lanes(|heading, background| {
                         events::figure(&report, &options(session), heading, background)

@@ -127,7 +127,7 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
     Ok(Some(part(Options { zero, interval, ..Options::new(from, to) }, |options| {
         listed(Fairness::new(options), move |report, page| {
             Ok(Section {
-                title: "Fairness",
+                title: "Fairness".to_owned(),
                 figures: fairness::figure(&report, &page.heading()),
                 text: fairness::text(&report, &page.session.drawable, 20, Detail::Full),
                 json: page.json(&report)?,

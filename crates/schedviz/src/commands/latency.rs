@@ -88,7 +88,7 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
     Ok(Some(part(options, |options| {
         listed(Latency::new(options), move |report, page| {
             Ok(Section {
-                title: "Latency",
+                title: "Latency".to_owned(),
                 figures: vec![latency::figure(&report, &page.heading())],
                 text: latency::text(&report, &page.session.drawable, 15, Detail::Full),
                 json: page.json(&report)?,

@@ -6,8 +6,9 @@ use crate::args::{ReadArgs, WindowArgs, read_text};
 use crate::commands::events::{over_lanes, with_those_of};
 use crate::csv::quoted;
 use crate::document::Document;
-use crate::output::{Forms, Gives, OutputArgs};
+use crate::output::{Forms, Gives, OutputArgs, json};
 use crate::progress;
+use crate::section::{Asked, Page, Section, listed, part};
 use crate::session::Session;
 use crate::writer::print;
 use ::plot::{Background, Found, LaneKind, Plan, Plot, PlotReport, Spec, VIEWS};
@@ -95,6 +96,25 @@ pub(crate) fn run(args: &PlotArgs) -> Result<()> {
     let csv = |out: &mut dyn io::Write| table(&session, &spec, &plan, out);
     let forms = Forms::told(|| plot::text(&report), figure).and_drawn().with_csv(csv);
     Document::of(&session, &report, &diagnostics).give("plot", &session, &args.output, forms)
+}
+
+/// The section of a specification in a report. An event that the trace lacks is an error, as it is of the command.
+pub(crate) fn section<'s>(session: &'s Session, named: &str) -> Asked<'s> {
+    let spec = Spec::parse(&source(named)?).map_err(|e| anyhow!("--plot {named}: {e}"))?;
+    let plan = Plan::new(&spec, &catalog(session)).map_err(|e| anyhow!("--plot {named}: {e}"))?;
+    Ok(Some(part((spec, plan), |(spec, plan)| {
+        // A pass leaves out the fields of the events: they are read by themselves.
+        listed((), move |(), page| {
+            let Page { session, .. } = *page;
+            let (report, diagnostics) = gather(session, spec, plan, &mut |_| {})?;
+            Ok(Section {
+                title: report.title.clone().unwrap_or_else(|| "Plot".to_owned()),
+                figures: figure(session, spec, &report, &diagnostics, page.sheet)?,
+                text: plot::text(&report),
+                json: json(&Document::of(session, &report, &diagnostics))?,
+            })
+        })
+    })))
 }
 
 /// The specifications that come with the program, each with its purpose.

@@ -28,6 +28,10 @@ pub(crate) struct ReportArgs {
     /// `<trace>.report` in the current directory, with the window where one is given
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
+    /// A section with the figure of this specification, as plot draws it: a file, or the name of one that comes with the
+    /// program; may be repeated
+    #[arg(long, value_name = "SPEC")]
+    plot: Vec<String>,
     #[command(flatten)]
     page: PageArgs,
     /// Refused: the numbers are in the folder
@@ -41,7 +45,8 @@ pub(crate) struct ReportArgs {
 const EXAMPLES: &str = "\
 Examples:
   schedviz report trace.dat                   writes trace.report/index.html
-  schedviz report trace.dat -o results --topology lscpu.json";
+  schedviz report trace.dat -o results --topology lscpu.json
+  schedviz report trace.dat --plot irq --plot mine.toml";
 
 /// Finds the options of a part, where a trace has what it needs.
 type Ask = for<'s> fn(&'s Session) -> Asked<'s>;
@@ -75,7 +80,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     // The title is that of the whole page; each figure keeps its own.
     let Sheet { title, .. } = args.page.sheet();
     let sheet = Sheet { title: None, ..args.page.sheet() };
-    let (sections, diagnostics) = sections(&session, &sheet)?;
+    let (sections, diagnostics) = sections(&session, &args.plot, &sheet)?;
     sections.iter().try_for_each(|(_, section)| args.page.check(&section.figures))?;
     warnings::warn(&diagnostics, &session.read);
     let drawn = drawings(&sections);
@@ -96,6 +101,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     Ok(())
 }
 
+/// The section of a specification; of several, each has its number behind it.
+const PLOT: &str = "plot";
+
 /// The page.
 const INDEX: &str = "index.html";
 
@@ -108,7 +116,8 @@ fn replaceable(folder: &Path) -> Result<()> {
     let is_of_a_report = |name: &str| {
         let Some((stem, ending)) = name.rsplit_once('.') else { return false };
         let number = |rest: &str| rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok());
-        let is_section = SECTIONS.iter().filter_map(|(section, _)| stem.strip_prefix(section)).any(number);
+        let sections = SECTIONS.iter().map(|(section, _)| *section).chain([PLOT]);
+        let is_section = sections.filter_map(|section| stem.strip_prefix(section)).any(number);
         name == INDEX || (is_section && matches!(ending, "svg" | "json"))
     };
     let entries = folder.read_dir().with_context(|| folder.display().to_string())?;
@@ -125,9 +134,9 @@ fn replaceable(folder: &Path) -> Result<()> {
 }
 
 /// The figures of each section, as they stand in files and in the page.
-fn drawings(sections: &[(&str, Section)]) -> Vec<Vec<String>> {
+fn drawings(sections: &[(String, Section)]) -> Vec<Vec<String>> {
     let mut numbers = 1..;
-    let drawn = |(_, section): &(&str, Section)| {
+    let drawn = |(_, section): &(String, Section)| {
         let figures = section.figures.iter().zip(&mut numbers);
         figures.map(|(figure, nth)| draw::svg_among(figure, nth)).collect()
     };
@@ -135,10 +144,14 @@ fn drawings(sections: &[(&str, Section)]) -> Vec<Vec<String>> {
 }
 
 /// Reads once, for all parts that the trace has; the sections by their names.
-fn sections(session: &Session, sheet: &Sheet) -> Result<(Vec<(&'static str, Section)>, Diagnostics)> {
-    let mut parts: Vec<(&str, Box<dyn Part + '_>)> = Vec::new();
+fn sections(session: &Session, plots: &[String], sheet: &Sheet) -> Result<(Vec<(String, Section)>, Diagnostics)> {
+    let mut parts: Vec<(String, Box<dyn Part + '_>)> = Vec::new();
     for (name, ask) in SECTIONS {
-        parts.extend(ask(session)?.map(|part| (name, part)));
+        parts.extend(ask(session)?.map(|part| (name.to_owned(), part)));
+    }
+    for (number, plot) in (1..).zip(plots) {
+        let name = if plots.len() > 1 { format!("{PLOT}-{number}") } else { PLOT.to_owned() };
+        parts.extend(super::plot::section(session, plot)?.map(|part| (name, part)));
     }
     let Outcome { output, diagnostics, .. } = session.watched(|| {
         let events = session.trace.events()?;
@@ -152,7 +165,7 @@ fn sections(session: &Session, sheet: &Sheet) -> Result<(Vec<(&'static str, Sect
     })?;
     let page = Page::new(session, sheet, &diagnostics);
     let answers = parts.iter().zip(output.into_iter().flatten());
-    let sections = answers.map(|((name, _), answer)| Ok((*name, answer(&page)?))).collect::<Result<_>>()?;
+    let sections = answers.map(|((name, _), answer)| Ok((name.clone(), answer(&page)?))).collect::<Result<_>>()?;
     Ok((sections, diagnostics))
 }
 
@@ -165,7 +178,7 @@ nav a{margin-right:1.2em}svg{max-width:100%;height:auto;border:1px solid #d0d0d0
 pre{font-size:12px;overflow-x:auto;background:#f6f6f6;padding:.8em}h2{margin-top:2.2em}";
 
 /// The page: all figures and texts in one file.
-fn html(session: &Session, title: Option<&str>, sections: &[(&str, Section)], drawn: &[Vec<String>]) -> String {
+fn html(session: &Session, title: Option<&str>, sections: &[(String, Section)], drawn: &[Vec<String>]) -> String {
     let name = escaped(title.unwrap_or(&session.name()));
     // Writing to a string cannot fail.
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -176,11 +189,11 @@ fn html(session: &Session, title: Option<&str>, sections: &[(&str, Section)], dr
     let facts = heading::facts(session);
     let _ = writeln!(out, "<h1>{name}</h1>\n<p>{}</p>\n<nav>", escaped(&facts));
     for (name, section) in sections {
-        let _ = writeln!(out, "<a href=\"#{name}\">{}</a>", section.title);
+        let _ = writeln!(out, "<a href=\"#{name}\">{}</a>", escaped(&section.title));
     }
     out.push_str("</nav>\n");
     for ((name, section), figures) in sections.iter().zip(drawn) {
-        let _ = writeln!(out, "<h2 id=\"{name}\">{}</h2>", section.title);
+        let _ = writeln!(out, "<h2 id=\"{name}\">{}</h2>", escaped(&section.title));
         for figure in figures {
             let _ = writeln!(out, "<figure>\n{figure}</figure>");
         }

@@ -134,7 +134,7 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
         listed(RunningWaiting::new(options), move |report, page| {
             let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
             Ok(Section {
-                title: "Running and waiting tasks",
+                title: "Running and waiting tasks".to_owned(),
                 figures: vec![running_waiting::figure(&report, options, &heading)],
                 text: String::new(),
                 json: page.json(&report)?,

@@ -130,7 +130,7 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
             let text = utilization::text(&report, &page.session.drawable, true, Detail::Full);
             let heading = heading(page.session, &report, page.diagnostics).on(page.sheet);
             Ok(Section {
-                title: "Utilization",
+                title: "Utilization".to_owned(),
                 figures: vec![utilization::figure(&report, options, &heading)],
                 text: format!("{text}\n{columns}"),
                 json: page.json(&report)?,

@@ -231,7 +231,7 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
     Ok(Some(part(super::workcons::plain(session), |options| {
         listed(Why::new(options), move |report, page| {
             Ok(Section {
-                title: "Why tasks waited while CPUs idled",
+                title: "Why tasks waited while CPUs idled".to_owned(),
                 figures: Vec::new(),
                 text: why::text(&report, &page.session.drawable, 12),
                 json: json(&document(page.session, &report, page.diagnostics))?,

@@ -428,7 +428,7 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
             let Page { session, diagnostics, .. } = *page;
             let run = Run::of(session, &BeginArgs::default(), options, report, diagnostics.clone())?;
             Ok(Section {
-                title: "Work conservation",
+                title: "Work conservation".to_owned(),
                 figures: vec![run.run_figure(session, page.sheet)?],
                 text: run.text(Detail::Full),
                 json: json(&run.document())?,

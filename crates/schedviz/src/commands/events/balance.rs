@@ -97,7 +97,7 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
             let probes = Funnel::of(page.session);
             let with_probes = WithProbes { report: &report, probes };
             Ok(Section {
-                title: "Causes of migrations",
+                title: "Causes of migrations".to_owned(),
                 figures: vec![page.over_lanes(|heading, background| {
                     events::balance_figure(&report, &options(page.session), heading, background)
                 })],
