@@ -8,7 +8,7 @@ use std::ops::Range;
 
 mod fast_path;
 
-use fast_path::Usual;
+use fast_path::FastPath;
 
 /// A number at a fixed place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,7 +264,7 @@ pub(crate) struct Plan {
     endian: Endian,
     entries: Vec<Option<Decode>>,
     /// By event number as well; empty where the common fields are not the usual ones.
-    usual: Vec<Usual>,
+    usual: Vec<FastPath>,
     states: States,
     /// [`States::table`].
     small_states: Vec<(StateClass, bool)>,
@@ -342,9 +342,9 @@ impl Plan {
         }
         if common.usual {
             let last = formats.iter().map(|format| format.id).max().unwrap_or(0);
-            plan.usual = vec![Usual::of(None, want); usize::from(last).saturating_add(1)];
+            plan.usual = vec![FastPath::of(None, want); usize::from(last).saturating_add(1)];
             for (usual, entry) in plan.usual.iter_mut().zip(&plan.entries) {
-                *usual = Usual::of(entry.as_ref(), want);
+                *usual = FastPath::of(entry.as_ref(), want);
             }
         }
         plan
@@ -392,51 +392,51 @@ impl Plan {
         let (id, pid, flags) = common.map_or((None, Pid(-1), 0), |p| fast_path::COMMON.here(p, e));
         // Nearly all events are one of these, and whole.
         match id.and_then(|id| self.usual.get(usize::from(id))) {
-            Some(Usual::Switch) => {
+            Some(FastPath::Switch) => {
                 if let Some(p) = p.first_chunk::<{ fast_path::SWITCH_SIZE }>()
                     && let Some(kind) = self.switch(e, p, &fast_path::SWITCH, odd)
                 {
                     return emit(pid, flags, kind);
                 }
             }
-            Some(Usual::Waking) => {
+            Some(FastPath::Waking) => {
                 if let Some((task, target)) = fast_path::wakeup(e, p) {
                     return emit(pid, flags, Kind::Waking { task, target });
                 }
             }
-            Some(Usual::Wakeup) => {
+            Some(FastPath::Wakeup) => {
                 if let Some((task, target)) = fast_path::wakeup(e, p) {
                     return emit(pid, flags, Kind::Wakeup { task, target });
                 }
             }
-            Some(Usual::WakeupNew) => {
+            Some(FastPath::WakeupNew) => {
                 if let Some((task, target)) = fast_path::wakeup(e, p) {
                     return emit(pid, flags, Kind::WakeupNew { task, target });
                 }
             }
-            Some(Usual::Migrate) => {
+            Some(FastPath::Migrate) => {
                 if let Some((task, orig, dest)) = fast_path::migrate(&fast_path::MIGRATE, e, p) {
                     return emit(pid, flags, Kind::Migrate { task, orig, dest });
                 }
             }
-            Some(Usual::DynamicMigrate) => {
+            Some(FastPath::DynamicMigrate) => {
                 if let Some((task, orig, dest)) = fast_path::migrate(&fast_path::DYNAMIC_MIGRATE, e, p) {
                     return emit(pid, flags, Kind::Migrate { task, orig, dest });
                 }
             }
-            Some(Usual::DynamicFork) => {
+            Some(FastPath::DynamicFork) => {
                 if let Some((parent, child, child_comm)) = fast_path::dynamic_fork(e, p) {
                     return emit(pid, flags, Kind::Fork { parent, child, child_comm });
                 }
             }
-            Some(Usual::Exit) => {
+            Some(FastPath::Exit) => {
                 if let Some(left) = fast_path::exit(e, p) {
                     return emit(pid, flags, Kind::Exit { pid: left });
                 }
             }
-            Some(Usual::Stack) => return emit(pid, flags, Kind::Stack { id: id.unwrap_or_default() }),
-            Some(Usual::Other) => return emit(pid, flags, Kind::Other { id: id.unwrap_or_default() }),
-            Some(Usual::None) | None => {}
+            Some(FastPath::Stack) => return emit(pid, flags, Kind::Stack { id: id.unwrap_or_default() }),
+            Some(FastPath::Other) => return emit(pid, flags, Kind::Other { id: id.unwrap_or_default() }),
+            Some(FastPath::None) | None => {}
         }
         if let Some((pid, flags, kind)) = self.decode_any(e, p, odd) {
             emit(pid, flags, kind);

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
-/// Pieces of work, and what they come to.
+/// Pieces of work that two threads share, and their results.
 #[derive(Debug)]
-pub(crate) struct Shared<I, O> {
+pub(crate) struct SharedWork<I, O> {
     desk: Mutex<Desk<I, O>>,
     finished: Condvar,
     /// The helping thread, which is woken where there is work.
@@ -24,10 +24,10 @@ struct Desk<I, O> {
     is_awaited: bool,
 }
 
-impl<I, O> Shared<I, O> {
-    pub(crate) fn new(helper: Thread) -> Shared<I, O> {
+impl<I, O> SharedWork<I, O> {
+    pub(crate) fn new(helper: Thread) -> SharedWork<I, O> {
         let desk = Desk { todo: VecDeque::new(), at_work: 0, done: Vec::new(), is_awaited: false };
-        Shared { desk: Mutex::new(desk), finished: Condvar::new(), helper }
+        SharedWork { desk: Mutex::new(desk), finished: Condvar::new(), helper }
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk<I, O>> {
@@ -84,7 +84,7 @@ impl<I, O> Shared<I, O> {
 
 /// Puts back what came of a piece of work, if anything did.
 struct Finish<'s, I, O> {
-    shared: &'s Shared<I, O>,
+    shared: &'s SharedWork<I, O>,
     output: Option<(usize, O)>,
 }
 
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn results_are_in_order_whoever_helps() {
-        let shared = Shared::new(current());
+        let shared = SharedWork::new(current());
         let helped = AtomicUsize::new(0);
         let (begun, over) = (Barrier::new(2), AtomicUsize::new(0));
         // The first two pieces wait for one another: neither thread can do both.
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_helper_that_sleeps_is_woken() {
         const LONG: Duration = Duration::from_secs(20);
-        let (place, over) = (OnceLock::<Shared<u64, u64>>::new(), Barrier::new(2));
+        let (place, over) = (OnceLock::<SharedWork<u64, u64>>::new(), Barrier::new(2));
         let help = || {
             let begun = Instant::now();
             for _ in 0..3 {
@@ -154,7 +154,7 @@ mod tests {
             let helper = scope.spawn(help);
             // Most often it sleeps by then.
             std::thread::sleep(Duration::from_millis(50));
-            let shared = place.get_or_init(|| Shared::new(helper.thread().clone()));
+            let shared = place.get_or_init(|| SharedWork::new(helper.thread().clone()));
             let wait = || {
                 over.wait();
                 Continue(())
@@ -166,14 +166,14 @@ mod tests {
 
     #[test]
     fn what_is_broken_off_is_not_done() {
-        let shared = Shared::<u64, u64>::new(current());
+        let shared = SharedWork::<u64, u64>::new(current());
         assert_eq!(shared.beside(vec![1, 2, 3], |_| panic!("not asked for"), || Break(())), None);
         assert_eq!(shared.beside(vec![4], |n| n, || Continue(())), Some(vec![4]));
     }
 
     #[test]
     fn nobody_waits_for_a_helper_that_panicked() {
-        let shared = Shared::new(current());
+        let shared = SharedWork::new(current());
         shared.desk().todo.push_back((0, ()));
         let helper = std::panic::AssertUnwindSafe(|| shared.one(|()| panic!("of its own doing")));
         assert!(std::panic::catch_unwind(helper).is_err());

@@ -32,9 +32,9 @@ mod helper;
 mod order;
 pub(crate) mod unit_boundary;
 
-use crate::merge::helper::Shared;
+use crate::merge::helper::SharedWork;
 use crate::merge::order::Order;
-use crate::merge::unit_boundary::{Seam, Timed};
+use crate::merge::unit_boundary::{Timed, UnitBoundary};
 use crate::parallel::{Pool, parallel};
 use crate::ring::unit::{CpuPages, Unit};
 use sched::pass::{SendSink, Sink, in_turn};
@@ -64,7 +64,7 @@ struct Lane<'t, T> {
     next: usize,
     ready: VecDeque<Ready<T>>,
     /// Where the next unit joins.
-    seam: Seam<'t>,
+    boundary: UnitBoundary<'t>,
     /// The time that its last unit covered: how far the next will probably reach.
     stride: i64,
 }
@@ -139,15 +139,15 @@ impl<T: Timed> Lane<'_, T> {
     /// Takes over the decoded unit number `number`.
     fn accept(&mut self, number: usize, mut unit: Unit<T>, diagnostics: &mut Diagnostics) {
         self.next = number.saturating_add(1);
-        let before = self.seam.frontier();
-        let lost = self.seam.join(&mut unit, diagnostics);
+        let before = self.boundary.frontier();
+        let lost = self.boundary.join(&mut unit, diagnostics);
         self.add(lost);
         if unit.last.is_some() {
-            self.stride = self.seam.frontier().0.saturating_sub(before.0);
+            self.stride = self.boundary.frontier().0.saturating_sub(before.0);
             self.ready.push_back(Ready::new(unit.items));
         }
         if self.is_exhausted() {
-            let behind = self.seam.end();
+            let behind = self.boundary.end();
             self.add(behind);
         }
     }
@@ -182,7 +182,7 @@ pub(crate) fn merge<'t, T: Timed>(
         return found.all(is_whole);
     };
     let reader = std::thread::current();
-    let shared = &Shared::new(reader.clone());
+    let shared = &SharedWork::new(reader.clone());
     // One of two threads consumes the items: a further one would only take its core away.
     let decode_beside = |tasks: Vec<Task<'t, T>>, merge: &mut Merge<'_>| match threads {
         0..=2 => shared.beside(tasks, decode, merge),
@@ -335,7 +335,7 @@ impl<'t, T: Timed> Merger<'t, T> {
             next: *first,
             ready: VecDeque::new(),
             // All of the state's events are decoded where CPUs are merged.
-            seam: Seam::new(pages, *first, start, &[]),
+            boundary: UnitBoundary::new(pages, *first, start, &[]),
             stride: 0,
         };
         let mut lanes: Vec<Lane<'t, T>> = lanes.iter().map(lane).collect();
@@ -360,7 +360,7 @@ impl<'t, T: Timed> Merger<'t, T> {
                 }
             }
             let lanes = self.lanes.iter().enumerate().filter(|(_, lane)| !lane.is_exhausted());
-            let watermark = lanes.map(|(index, lane)| Watermark { ts: lane.seam.frontier(), lane: index }).min();
+            let watermark = lanes.map(|(index, lane)| Watermark { ts: lane.boundary.frontier(), lane: index }).min();
             let next = self.round(watermark);
             units = match decode(next, &mut || self.drain(watermark, &mut pass_on)) {
                 Some(decoded) if watermark.is_some() => decoded,
@@ -371,7 +371,7 @@ impl<'t, T: Timed> Merger<'t, T> {
         if !self.batch.is_empty() {
             let _ = pass_on(&mut self.batch);
         }
-        self.lanes.iter().for_each(|lane| lane.seam.note_unwritten(&mut of_all));
+        self.lanes.iter().for_each(|lane| lane.boundary.note_unwritten(&mut of_all));
         Found { diagnostics, of_all }
     }
 
@@ -446,7 +446,7 @@ fn pick<T: Timed>(lanes: &[Lane<'_, T>], left: &[usize], budget: usize) -> Vec<(
         .iter()
         .enumerate()
         .filter(|(_, lane)| !lane.is_exhausted())
-        .map(|(index, lane)| Reverse((lane.seam.frontier(), index, lane.next)))
+        .map(|(index, lane)| Reverse((lane.boundary.frontier(), index, lane.next)))
         .collect();
     let (mut picked, mut cost) = (Vec::new(), 0usize);
     while let Some(Reverse((frontier, index, unit))) = heap.pop() {

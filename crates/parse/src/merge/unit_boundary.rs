@@ -33,7 +33,7 @@ pub(crate) trait Timed: Clone + Send + Sync {
 
 /// Where the next unit of a CPU joins those before.
 #[derive(Debug)]
-pub(crate) struct Seam<'p> {
+pub(crate) struct UnitBoundary<'p> {
     pages: &'p CpuPages,
     /// See [`Timed::watch_on`].
     unwanted: &'p [u16],
@@ -55,10 +55,10 @@ pub(crate) struct Seam<'p> {
     is_damaged: bool,
 }
 
-impl<'p> Seam<'p> {
+impl<'p> UnitBoundary<'p> {
     /// Before the unit number `first` of `pages`, in a trace that begins at `start`.
-    pub(crate) fn new(pages: &'p CpuPages, first: usize, start: Ts, unwanted: &'p [u16]) -> Seam<'p> {
-        Seam {
+    pub(crate) fn new(pages: &'p CpuPages, first: usize, start: Ts, unwanted: &'p [u16]) -> UnitBoundary<'p> {
+        UnitBoundary {
             pages,
             unwanted,
             from_middle: first > 0,

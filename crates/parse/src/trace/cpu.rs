@@ -5,7 +5,7 @@ use super::events::skip_of;
 use crate::decode::plan::{Plan, Want};
 use crate::error::Error;
 use crate::issue::FileIssue;
-use crate::merge::unit_boundary::Seam;
+use crate::merge::unit_boundary::UnitBoundary;
 use crate::parallel::parallel;
 use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{CpuPages, Visitor};
@@ -182,20 +182,20 @@ impl Trace {
         sink: &mut dyn FnMut(&SchedEvent) -> ControlFlow<()>,
     ) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
-        let mut seam = Seam::new(pages, first, self.start().unwrap_or_default(), plan.unwanted());
+        let mut boundary = UnitBoundary::new(pages, first, self.start().unwrap_or_default(), plan.unwanted());
         let mut space = Vec::new();
         for number in first..pages.units() {
             reads(number);
             let mut unit = self.decode(pages, number, plan, skip, space);
-            let lost = seam.join(&mut unit, &mut diagnostics);
+            let lost = boundary.join(&mut unit, &mut diagnostics);
             if lost.iter().chain(&unit.items).try_for_each(&mut *sink).is_break() {
                 return diagnostics;
             }
             unit.items.clear();
             space = unit.items;
         }
-        seam.note_unwritten(&mut diagnostics);
-        if let Some(behind) = seam.end() {
+        boundary.note_unwritten(&mut diagnostics);
+        if let Some(behind) = boundary.end() {
             let _ = sink(&behind);
         }
         diagnostics

@@ -9,7 +9,7 @@ use sched::{Comm, Cpu, Pid, TaskRef};
 
 /// Which of these an event is, if it is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Usual {
+pub(super) enum FastPath {
     /// None of them.
     None,
     Switch,
@@ -26,21 +26,21 @@ pub(super) enum Usual {
     Other,
 }
 
-impl Usual {
-    pub(super) fn of(decode: Option<&Decode>, want: Want) -> Usual {
+impl FastPath {
+    pub(super) fn of(decode: Option<&Decode>, want: Want) -> FastPath {
         match decode {
-            Some(Decode::Switch(at)) if *at == SWITCH => Usual::Switch,
-            Some(Decode::Waking(at)) if *at == WAKEUP => Usual::Waking,
-            Some(Decode::Wakeup(at)) if *at == WAKEUP => Usual::Wakeup,
-            Some(Decode::WakeupNew(at)) if *at == WAKEUP => Usual::WakeupNew,
-            Some(Decode::Migrate(at)) if *at == MIGRATE => Usual::Migrate,
-            Some(Decode::Migrate(at)) if *at == DYNAMIC_MIGRATE => Usual::DynamicMigrate,
-            Some(Decode::Fork(at)) if *at == DYNAMIC_FORK => Usual::DynamicFork,
-            Some(Decode::Exit { pid }) if *pid == EXIT => Usual::Exit,
-            Some(Decode::Stack) => Usual::Stack,
+            Some(Decode::Switch(at)) if *at == SWITCH => FastPath::Switch,
+            Some(Decode::Waking(at)) if *at == WAKEUP => FastPath::Waking,
+            Some(Decode::Wakeup(at)) if *at == WAKEUP => FastPath::Wakeup,
+            Some(Decode::WakeupNew(at)) if *at == WAKEUP => FastPath::WakeupNew,
+            Some(Decode::Migrate(at)) if *at == MIGRATE => FastPath::Migrate,
+            Some(Decode::Migrate(at)) if *at == DYNAMIC_MIGRATE => FastPath::DynamicMigrate,
+            Some(Decode::Fork(at)) if *at == DYNAMIC_FORK => FastPath::DynamicFork,
+            Some(Decode::Exit { pid }) if *pid == EXIT => FastPath::Exit,
+            Some(Decode::Stack) => FastPath::Stack,
             // A reader of forks does not receive other events.
-            None if want != Want::Lineage => Usual::Other,
-            _ => Usual::None,
+            None if want != Want::Lineage => FastPath::Other,
+            _ => FastPath::None,
         }
     }
 }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_events_of_7_2_are_usual() {
-        use Usual::{DynamicFork, DynamicMigrate, Exit, Migrate, Switch, Wakeup, WakeupNew, Waking};
+        use FastPath::{DynamicFork, DynamicMigrate, Exit, Migrate, Switch, Wakeup, WakeupNew, Waking};
         let found = [Switch, Waking, Wakeup, WakeupNew, Exit, DynamicFork, DynamicMigrate, Migrate];
         assert_eq!(plan().usual, found);
     }
