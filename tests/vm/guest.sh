@@ -55,6 +55,16 @@ check "the command's status" printed "exit status: 7"
 MANY='i=0; while [ $i -lt 200 ]; do echo x | cat >/dev/null; i=$((i + 1)); done'
 check "a loss" record 3 -b 8 -o lossy.dat -- sh -c "$MANY"
 check "the loss is printed" printed "LOST: "
+check "top" sh -c "(sleep 0.5; $LOAD) & schedviz top --count 3 --interval 700ms --text >run.log 2>&1"
+check "top counts migrations" printed "migrations/s"
+check "top shows queues" printed "waiting tasks"
+check "nothing is left after top" untouched
+check "a flight recorder" record 0 --until 'waiting>0/1s' -o until.dat -- sh -c "$LOAD; $LOAD"
+check "it says what it saved" printed "saved the last"
+check "trace-cmd opens what it saved" [ "$(events until.dat sched_switch)" -gt 16 ]
+check "a limit that is not exceeded" record 3 --until 'violation>101%/300ms' -o never.dat -- sleep 1
+check "nothing is saved then" [ ! -e never.dat ]
+check "nothing is left after --until" untouched
 check "a dry run" record 0 --dry-run --time 60 -- sh -c "$LOAD; $LOAD; $LOAD"
 check "runs" record 0 --runs 2 --variant a= --variant b= --untraced 1 -o runs -- sh -c 'sleep 0.1'
 check "runs are listed" [ "$(grep -c '"variant"' runs/runs.json)" = 6 ]

@@ -19,6 +19,8 @@ mod schedstat;
 #[cfg(test)]
 mod schemas;
 mod stepper;
+#[cfg(target_os = "linux")]
+mod top;
 mod utilization;
 mod why;
 mod workcons;
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Schedstat(Box<schedstat::SchedstatArgs>),
     #[cfg(target_os = "linux")]
     Record(Box<record::RecordArgs>),
+    #[cfg(target_os = "linux")]
+    Top(Box<top::TopArgs>),
     Machine(machine::MachineArgs),
     /// The process that becomes the traced command
     #[cfg(target_os = "linux")]
@@ -79,6 +83,8 @@ impl Command {
             Command::Manual(args) => manual::run(&args)?,
             #[cfg(target_os = "linux")]
             Command::RunWhenContinued(args) => record::traced::run_helper(&args)?,
+            #[cfg(target_os = "linux")]
+            Command::Top(args) => top::run(&args)?,
             // These judge.
             #[cfg(target_os = "linux")]
             Command::Record(args) => return record::run(&args),

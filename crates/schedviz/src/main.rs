@@ -3,11 +3,16 @@
 mod args;
 mod atomic_file;
 mod commands;
+#[cfg(all(test, target_os = "linux"))]
+#[path = "../../../tests/conforms.rs"]
+mod conforms;
 mod csv;
 mod document;
 mod groups;
 mod heading;
 mod inputs;
+#[cfg(target_os = "linux")]
+mod live;
 mod messages;
 mod output;
 mod page_args;
@@ -16,6 +21,8 @@ mod progress;
 mod section;
 mod session;
 mod several;
+#[cfg(target_os = "linux")]
+mod signals;
 mod verdict;
 mod waiters;
 mod warnings;

@@ -158,7 +158,8 @@ impl TraceBuilder {
         self.order.put(to, value, size);
     }
 
-    fn header_page(&self) -> String {
+    /// Returns the description of a page, as `events/header_page` of tracefs has it.
+    pub fn header_page(&self) -> String {
         let long = self.kernel_long;
         format!(
             "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:{long};\tsigned:1;\n\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\tfield: char data;\toffset:{};\tsize:{};\tsigned:1;\n",

@@ -1,6 +1,6 @@
 //! An instance: buffers and events of our own.
 
-use crate::{CpuStats, Error, INSTANCE, Tracefs, stats};
+use crate::{CpuStats, Error, INSTANCE, LIVE_INSTANCE, Tracefs, stats};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -19,20 +19,30 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Instance {
     tracefs: Tracefs,
+    name: &'static str,
     folder: PathBuf,
 }
 
 impl Instance {
-    /// Creates it with recording off.
+    /// Creates the instance that records, with recording off.
     pub fn create(tracefs: &Tracefs, settings: &Settings) -> Result<Instance, Error> {
-        let folder = tracefs.join("instances").join(INSTANCE);
+        Instance::named(tracefs, INSTANCE, settings)
+    }
+
+    /// Creates the instance whose events are read while it records, with recording off.
+    pub fn create_live(tracefs: &Tracefs, settings: &Settings) -> Result<Instance, Error> {
+        Instance::named(tracefs, LIVE_INSTANCE, settings)
+    }
+
+    fn named(tracefs: &Tracefs, name: &'static str, settings: &Settings) -> Result<Instance, Error> {
+        let folder = tracefs.join("instances").join(name);
         std::fs::create_dir(&folder).map_err(|source| match source.kind() {
-            ErrorKind::AlreadyExists => Error::Busy { left: format!("the instance {INSTANCE}") },
+            ErrorKind::AlreadyExists => Error::Busy { left: format!("the instance {name}") },
             ErrorKind::PermissionDenied => Error::Denied { operation: "create", path: folder.clone() },
             _ => Error::Io { path: folder.clone(), source },
         })?;
         // Any failure from here on removes it.
-        let instance = Instance { tracefs: tracefs.clone(), folder };
+        let instance = Instance { tracefs: tracefs.clone(), name, folder };
         instance.write("tracing_on", "0")?;
         instance.write("buffer_size_kb", &settings.buffer_kb.to_string())?;
         if let Some(clock) = &settings.clock {
@@ -78,7 +88,7 @@ impl Instance {
 
     /// Removes it.
     pub fn remove(self) -> Result<(), Error> {
-        remove(&self.tracefs)
+        remove(&self.tracefs, self.name)
     }
 
     fn write(&self, file: &str, text: &str) -> Result<(), Error> {
@@ -89,13 +99,13 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         // A drop has no result; --clean finds what stayed.
-        let _ = remove(&self.tracefs);
+        let _ = remove(&self.tracefs, self.name);
     }
 }
 
-/// Removes our instance if it exists.
-pub(crate) fn remove(tracefs: &Tracefs) -> Result<(), Error> {
-    let folder = tracefs.join("instances").join(INSTANCE);
+/// Removes an instance of ours if it exists.
+pub(crate) fn remove(tracefs: &Tracefs, name: &str) -> Result<(), Error> {
+    let folder = tracefs.join("instances").join(name);
     if tracefs.is_plain {
         return removed(&folder, std::fs::remove_dir_all(&folder));
     }

@@ -22,12 +22,16 @@
 //! ```
 
 mod error;
+mod file;
 mod instance;
+mod live;
 mod probes;
 mod stats;
 
 pub use error::Error;
+pub use file::TraceFile;
 pub use instance::{Instance, Settings};
+pub use live::Pages;
 pub use probes::{Probes, Refused};
 pub use stats::CpuStats;
 
@@ -35,8 +39,11 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The name of the instance.
+/// The name of the instance that records.
 pub const INSTANCE: &str = "schedviz";
+
+/// The name of the instance whose events are read while it records.
+pub const LIVE_INSTANCE: &str = "schedviz-live";
 
 /// The group of the probes.
 pub const GROUP: &str = "lb";
@@ -91,6 +98,16 @@ impl Tracefs {
     /// Checks, without any change, that all that is needed is permitted, that no recording of ours exists, and that the
     /// kernel's own buffer is not in use: trace-cmd extract takes its events and disables its event types.
     pub fn check(&self, needs: &[Need]) -> Result<(), Error> {
+        self.check_rights(needs)?;
+        let left = self.leftovers();
+        if !left.is_empty() {
+            return Err(Error::Busy { left: left.join(", ") });
+        }
+        self.check_unused()
+    }
+
+    /// Checks, without any change, that these operations are permitted.
+    pub fn check_rights(&self, needs: &[Need]) -> Result<(), Error> {
         for need in needs {
             let (operation, path) = match need {
                 Need::Instance => ("create an instance in", self.join("instances")),
@@ -100,10 +117,11 @@ impl Tracefs {
                 return Err(Error::Denied { operation, path });
             }
         }
-        let left = self.leftovers();
-        if !left.is_empty() {
-            return Err(Error::Busy { left: left.join(", ") });
-        }
+        Ok(())
+    }
+
+    /// Checks that the kernel's own buffer is not in use.
+    fn check_unused(&self) -> Result<(), Error> {
         let events: u64 = stats::of_folder(&self.root).iter().map(|stats| stats.entries).sum();
         let enabled = std::fs::read_to_string(self.join("set_event")).unwrap_or_default().lines().count();
         let tracer = std::fs::read_to_string(self.join("current_tracer")).unwrap_or_default();
@@ -138,8 +156,9 @@ impl Tracefs {
 
     /// The instance and the probes of ours that exist.
     pub fn leftovers(&self) -> Vec<String> {
-        let instance = self.join("instances").join(INSTANCE);
-        let mut left: Vec<String> = instance.is_dir().then(|| format!("the instance {INSTANCE}")).into_iter().collect();
+        let is_left = |name: &&str| self.join("instances").join(name).is_dir();
+        let instances = [INSTANCE, LIVE_INSTANCE].into_iter().filter(is_left);
+        let mut left: Vec<String> = instances.map(|name| format!("the instance {name}")).collect();
         left.extend(self.probe_names().iter().map(|name| format!("the probe {GROUP}/{name}")));
         left
     }
@@ -148,7 +167,8 @@ impl Tracefs {
     pub fn clean(&self) -> Result<Vec<String>, Error> {
         let left = self.leftovers();
         // Probes in use cannot be removed.
-        instance::remove(self)?;
+        instance::remove(self, INSTANCE)?;
+        instance::remove(self, LIVE_INSTANCE)?;
         probes::remove(self, &self.probe_names())?;
         Ok(left)
     }

@@ -5,20 +5,21 @@ mod dry_run;
 mod extract;
 mod probes;
 mod runs;
-mod signals;
 pub(crate) mod traced;
+mod until;
 
+use crate::live::{Kernel, available_kb};
 use crate::output::json;
+use crate::signals::{self, Forwarder};
 use crate::warnings::grouped;
 use crate::writer::replace;
 use anyhow::{Context, Result, bail};
 use machine::{Machine, Root};
 use record::Plan;
 use record::buffers::{default_size, format_size, parse_size};
-use record::events::{Available, Wanted};
+use record::events::Wanted;
 use regex::Regex;
 use runs::Variant;
-use signals::Forwarder;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ use tracefs::{GROUP, Instance, Need, Settings, Tracefs};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RecordArgs {
     /// The command and its arguments
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "clean")]
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["clean", "until"])]
     command: Vec<OsString>,
     /// File to write, and the machine file beside it; with --runs the folder to create [default: trace.dat, or runs]
     #[arg(short, long, value_name = "FILE")]
@@ -59,6 +60,11 @@ pub(crate) struct RecordArgs {
     /// CPUs, from 1M to 64M]
     #[arg(short, long, value_name = "SIZE", value_parser = parse_size, help_heading = "Buffers")]
     buffer: Option<u64>,
+    /// Flight recorder: keep only the latest events, follow the machine, and save once a measure exceeds a limit in an
+    /// interval. Measures: violation and capacity (%), waiting (tasks), wakeup-p99, wakeup-max and wait-max (with a unit)
+    #[arg(long, value_name = "MEASURE>LIMIT/INTERVAL", value_parser = until::Condition::parse,
+          conflicts_with_all = ["dry_run", "clean", "runs"], help_heading = "Buffers")]
+    until: Option<until::Condition>,
     /// Clock of the kernel [default: local]
     #[arg(short = 'C', long, value_name = "NAME", value_parser = CLOCKS, help_heading = "Buffers")]
     clock: Option<String>,
@@ -121,6 +127,8 @@ Examples:
   sudo schedviz record --runs 5 --variant on='echo 1 > KNOB' \\
       --variant off='echo 0 > KNOB' -o knob -- ./benchmark
   schedviz compare knob
+  sudo schedviz record --until 'violation>20%/1s' -o caught.dat
+                                             the seconds before it happened
   sudo schedviz record --clean               after a kill -9
 
 The status of the command is printed.
@@ -128,7 +136,8 @@ The status of the command is printed.
 Exit status:
   0         recorded completely
   1         error
-  3         events were lost, or the file and the kernel's counters disagree
+  3         events were lost, or the file and the kernel's counters disagree;
+            with --until: the limit was never exceeded, and nothing is saved
   130, 143  interrupted or terminated; the recording until then is saved";
 
 /// Records.
@@ -165,6 +174,12 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
             return dry_run::run(args, Instance::create(&tracefs, &recorder.settings)?, &signals);
         }
         Some(series) => series.record(&recorder)?,
+        None if args.until.is_some() => {
+            let code = args.until.as_ref().map(|until| recorder.record_until(until, &output)).transpose()?;
+            probes.remove()?;
+            let stopped = signals.first().map(|signal| ExitCode::from(signals::exit_code(signal)));
+            return Ok(stopped.or(code).unwrap_or(ExitCode::SUCCESS));
+        }
         None => recorder.record(&output, None)?.complete,
     };
     probes.remove()?;
@@ -259,26 +274,6 @@ fn message(text: &str) {
     let mut line = format!("schedviz: {text}");
     sched::event::escape_lines(&mut line, 0);
     eprintln!("{line}");
-}
-
-/// The events of the running kernel.
-struct Kernel<'t>(&'t Tracefs);
-
-impl Available for Kernel<'_> {
-    fn has(&self, path: &str) -> bool {
-        self.0.has_event(path)
-    }
-
-    fn systems_with(&self, name: &str) -> Vec<String> {
-        self.0.systems_with(name)
-    }
-}
-
-/// The memory that is available, in KiB.
-fn available_kb() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.split_whitespace().next()?.parse().ok()
 }
 
 /// The settings of a dry run for the message about buffers.

@@ -35,6 +35,8 @@ fn all() -> Vec<Entry> {
         ("schedviz/fairness/1", schema::<Document<'static, fairness::FairnessReport>>),
         ("schedviz/compare/1", schema::<compare::Document>),
         ("schedviz/schedstat/1", schema::<schedstat::Report>),
+        #[cfg(target_os = "linux")]
+        ("schedviz/top/1", schema::<crate::live::Moment>),
         ("schedviz/machine/1", schema::<machine::Machine>),
     ]
 }

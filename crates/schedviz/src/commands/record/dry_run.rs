@@ -1,8 +1,8 @@
 //! `record --dry-run`: a second of the command, for the rates.
 
-use super::signals::{Forwarder, exit_code};
 use super::traced::Traced;
 use super::{RecordArgs, buffer_words};
+use crate::signals::{Forwarder, exit_code};
 use crate::warnings::grouped;
 use crate::writer::print;
 use anyhow::{Result, bail};

@@ -4,7 +4,7 @@
 //! traced work. This program therefore starts itself as a helper that stops at once, switches recording on, and continues the
 //! helper, which executes the command: the first event of the recording that matters is that exec.
 
-use super::signals::Forwarder;
+use crate::signals::Forwarder;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid};
 use std::ffi::OsString;

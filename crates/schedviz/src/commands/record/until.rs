@@ -1,0 +1,260 @@
+//! `record --until`: a flight recorder. The kernel's buffers hold the latest events; a second instance is followed, and
+//! once a condition on its intervals holds, the recording stops and is saved.
+
+use super::traced::Traced;
+use super::{RecordArgs, Recorder, extract};
+use crate::live::{Follower, Moment, follow};
+use crate::warnings::grouped;
+use anyhow::{Result, bail};
+use machine::Machine;
+use sched::Dur;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use tracedat::Where;
+use tracefs::Instance;
+
+/// The time between two readings of the buffers.
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// A measure of an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measure {
+    /// The violation of work conservation, in percent of the time.
+    Violation,
+    /// The same in percent of the capacity.
+    Capacity,
+    /// The mean number of waiting tasks.
+    Waiting,
+    /// The wakeup latency: the 99th percentile, and the maximum.
+    WakeupP99,
+    WakeupMax,
+    /// The longest wait of a preempted task.
+    WaitMax,
+}
+
+impl Measure {
+    /// The measures, by their names in a condition.
+    const ALL: [(&str, Measure); 6] = [
+        ("violation", Measure::Violation),
+        ("capacity", Measure::Capacity),
+        ("waiting", Measure::Waiting),
+        ("wakeup-p99", Measure::WakeupP99),
+        ("wakeup-max", Measure::WakeupMax),
+        ("wait-max", Measure::WaitMax),
+    ];
+
+    /// The value in an interval: percent, tasks, or nanoseconds. None, where there is no sample.
+    fn of(self, moment: &Moment) -> Option<f64> {
+        let length = |length: Option<Dur>| length.map(|length| length.0 as f64);
+        match self {
+            Measure::Violation => Some(moment.violation_percent),
+            Measure::Capacity => Some(moment.capacity_percent),
+            Measure::Waiting => Some(moment.waiting),
+            Measure::WakeupP99 => length(moment.wakeup.p99_ns),
+            Measure::WakeupMax => length(moment.wakeup.max_ns),
+            Measure::WaitMax => length(moment.preempted.max_ns),
+        }
+    }
+
+    /// A value in words.
+    fn human(self, value: f64) -> String {
+        match self {
+            Measure::Violation | Measure::Capacity => format!("{value:.2} %"),
+            Measure::Waiting => format!("{value:.2}"),
+            Measure::WakeupP99 | Measure::WakeupMax | Measure::WaitMax => Dur(value as u64).human(),
+        }
+    }
+}
+
+/// The condition that ends a recording: `MEASURE>LIMIT/INTERVAL`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Condition {
+    measure: Measure,
+    /// Percent, tasks, or nanoseconds.
+    limit: f64,
+    interval: Dur,
+}
+
+impl Condition {
+    /// Parses a condition: `violation>20%/1s`.
+    pub(crate) fn parse(text: &str) -> Result<Condition, String> {
+        let shape = "this is not MEASURE>LIMIT/INTERVAL, such as violation>20%/1s or wakeup-max>50ms/500ms";
+        let (name, rest) = text.split_once('>').ok_or(shape)?;
+        let (limit, interval) = rest.split_once('/').ok_or(shape)?;
+        let found = Measure::ALL.iter().find(|(known, _)| *known == name.trim());
+        let Some((_, measure)) = found else {
+            let names: Vec<&str> = Measure::ALL.iter().map(|(name, _)| *name).collect();
+            return Err(format!("there is no measure {:?}; there are {}", name.trim(), names.join(", ")));
+        };
+        let interval = crate::args::positive_length(interval.trim())?;
+        let limit = limit.trim();
+        let limit = match measure {
+            Measure::Violation | Measure::Capacity => limit.strip_suffix('%').unwrap_or(limit).trim().parse().ok(),
+            Measure::Waiting => limit.parse().ok(),
+            Measure::WakeupP99 | Measure::WakeupMax | Measure::WaitMax => match Where::parse(limit) {
+                // A number alone would be of seconds, which a latency hardly is.
+                Ok(Where::FromStart(ns)) if ns > 0 && limit.ends_with('s') => Some(ns as f64),
+                _ => None,
+            },
+        };
+        let limit = limit.filter(|limit: &f64| limit.is_finite() && *limit >= 0.0).ok_or_else(|| match measure {
+            Measure::Violation | Measure::Capacity => "the limit is a percentage, such as 20%".to_owned(),
+            Measure::Waiting => "the limit is a number of tasks".to_owned(),
+            _ => "the limit is a length of time with its unit, such as 50ms".to_owned(),
+        })?;
+        Ok(Condition { measure: *measure, limit, interval })
+    }
+
+    /// The value in an interval that is beyond the limit.
+    fn beyond(&self, moment: &Moment) -> Option<f64> {
+        self.measure.of(moment).filter(|value| *value > self.limit)
+    }
+
+    fn name(&self) -> &'static str {
+        Measure::ALL.iter().find(|(_, measure)| *measure == self.measure).map_or("", |(name, _)| name)
+    }
+}
+
+/// The end of the watching.
+enum Met {
+    /// The condition held in an interval, with this value.
+    Yes { moment: Box<Moment>, value: f64 },
+    /// The command ended, or a signal arrived.
+    No,
+}
+
+impl Recorder<'_> {
+    /// Records until the condition holds, and saves the latest events. Exits with 3 if it never held.
+    pub(super) fn record_until(&self, condition: &Condition, output: &Path) -> Result<ExitCode> {
+        let args = self.args;
+        let instance = Instance::create(self.tracefs, &self.settings)?;
+        let (live, mut follower) = follow(self.tracefs, None, args.clock.clone())?;
+        let mut machine = Machine::read(&self.root, args.keep_arguments);
+        let mut traced = match args.command.as_slice() {
+            [] => None,
+            command => Some(Traced::spawn(command, self.signals, None)?),
+        };
+        let begin = Instant::now();
+        instance.start()?;
+        live.start()?;
+        traced.as_ref().map_or(Ok(()), Traced::resume)?;
+        let met = self.watch(condition, &mut follower, traced.as_mut())?;
+        instance.stop()?;
+        // Its open files would hold the instance.
+        drop(follower);
+        drop(live);
+        let code = match met {
+            Met::Yes { moment, value } => {
+                machine.finish(&self.root);
+                self.save(args, condition, instance, output, &machine, (&moment, value))?;
+                ExitCode::SUCCESS
+            }
+            Met::No => {
+                args.note(&format!(
+                    "{} never exceeded {} in {:.1} s: nothing is saved",
+                    condition.name(),
+                    condition.measure.human(condition.limit),
+                    begin.elapsed().as_secs_f64()
+                ));
+                ExitCode::from(3)
+            }
+        };
+        // The command is not part of what was to be found out: it runs to its end.
+        traced.map_or(Ok(()), |traced| traced.wait(begin).map(|_| ()))?;
+        Ok(code)
+    }
+
+    /// Measures interval by interval.
+    fn watch(
+        &self,
+        condition: &Condition,
+        follower: &mut Follower,
+        mut traced: Option<&mut Traced<'_>>,
+    ) -> Result<Met> {
+        loop {
+            let end = Instant::now() + Duration::from_nanos(condition.interval.0);
+            let mut has_ended = false;
+            while Instant::now() < end && !has_ended {
+                std::thread::sleep(BETWEEN.min(end.saturating_duration_since(Instant::now())));
+                follower.collect()?;
+                has_ended = traced.as_mut().is_some_and(|traced| traced.has_ended());
+                if self.signals.first().is_some() {
+                    return Ok(Met::No);
+                }
+            }
+            // An interval that the end of the command cuts counts as it is.
+            let moment = follower.measure()?;
+            if let Some((moment, value)) =
+                moment.and_then(|moment| condition.beyond(&moment).map(|value| (moment, value)))
+            {
+                return Ok(Met::Yes { moment: Box::new(moment), value });
+            }
+            if has_ended {
+                return Ok(Met::No);
+            }
+        }
+    }
+
+    fn save(
+        &self,
+        args: &RecordArgs,
+        condition: &Condition,
+        instance: Instance,
+        output: &Path,
+        machine: &Machine,
+        (moment, value): (&Moment, f64),
+    ) -> Result<()> {
+        let extracted = extract::extract(args, instance, output)?;
+        super::replace(&Machine::path_beside(output), &super::json(machine)?)?;
+        let Some((start, end)) = extracted.trace.extent() else {
+            bail!("{}: the buffers hold no event", output.display());
+        };
+        args.note(&format!(
+            "{} was {} in an interval of {:.3} s, more than {}",
+            condition.name(),
+            condition.measure.human(value),
+            moment.to_ns.since(moment.from_ns).seconds(),
+            condition.measure.human(condition.limit)
+        ));
+        let events: u64 = extracted.trace.event_counts().iter().map(|event| event.count).sum();
+        args.note(&format!(
+            "saved the last {:.3} s, {} events: {} ({} kB)",
+            end.since(start).seconds(),
+            grouped(events),
+            output.display(),
+            extracted.bytes.div_ceil(1000)
+        ));
+        // Both instances have the same clock.
+        let (from, to) = (moment.from_ns.max(start).since(start).seconds(), moment.to_ns.since(start).seconds());
+        if to > from {
+            args.note(&format!("the interval: --min {from:.6} --max {to:.6}"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_have_a_measure_a_limit_and_an_interval() {
+        let parsed = |text: &str| Condition::parse(text).map(|c| (c.name(), c.limit, c.interval.0));
+        assert_eq!(parsed("violation>20%/1s"), Ok(("violation", 20.0, 1_000_000_000)));
+        assert_eq!(parsed("wakeup-max > 50ms / 500ms"), Ok(("wakeup-max", 50_000_000.0, 500_000_000)));
+        assert_eq!(parsed("waiting>3.5/10s"), Ok(("waiting", 3.5, 10_000_000_000)));
+        for (text, error) in [
+            ("violation", "MEASURE>LIMIT/INTERVAL"),
+            ("violation>20%", "MEASURE>LIMIT/INTERVAL"),
+            ("violence>20%/1s", "there are violation, capacity"),
+            ("violation>much/1s", "a percentage"),
+            ("violation>-1%/1s", "a percentage"),
+            ("wakeup-p99>5/1s", "with its unit"),
+            ("violation>20%/0s", "above zero"),
+        ] {
+            let message = parsed(text).expect_err(text);
+            assert!(message.contains(error), "{text}: {message}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A trace.dat of version 6 made of pages, with the descriptions of its events from tracefs.
+
+use crate::{Error, Tracefs};
+use std::path::{Path, PathBuf};
+
+/// The content of a trace.dat but for its pages. The format is described in docs/trace-dat.md.
+#[derive(Clone, Debug)]
+pub struct TraceFile {
+    /// The bytes before the number of CPUs.
+    head: Vec<u8>,
+    /// The options: kernel, recorder, clock.
+    options: Vec<u8>,
+    page_size: usize,
+}
+
+/// The numbers of options in trace.dat.
+const CLOCK: u16 = 4;
+const UNAME: u16 = 5;
+const CPUS: u16 = 8;
+const RECORDER: u16 = 9;
+
+impl TraceFile {
+    /// Reads the descriptions of the events of these systems. `release`: that of the kernel. `clock`: the content of
+    /// the instance's `trace_clock`.
+    ///
+    /// # Errors
+    ///
+    /// The layout of a page cannot be read.
+    pub fn of(tracefs: &Tracefs, systems: &[&str], release: &str, clock: &str) -> Result<TraceFile, Error> {
+        let page = read(tracefs.join("events/header_page"))?;
+        let event = read(tracefs.join("events/header_event"))?;
+        let page_size = page_size(&page).unwrap_or(4096);
+        let mut head = b"\x17\x08\x44tracing6\0".to_vec();
+        head.extend([u8::from(cfg!(target_endian = "big")), size_of::<usize>() as u8]);
+        head.extend((page_size as u32).to_ne_bytes());
+        for (name, text) in [("header_page\0", &page), ("header_event\0", &event)] {
+            head.extend(name.bytes());
+            put_text(&mut head, text);
+        }
+        let ftrace = formats(tracefs, "ftrace");
+        head.extend((ftrace.len() as u32).to_ne_bytes());
+        ftrace.iter().for_each(|text| put_text(&mut head, text));
+        head.extend((systems.len() as u32).to_ne_bytes());
+        for system in systems {
+            let texts = formats(tracefs, system);
+            head.extend(system.bytes().chain([0]));
+            head.extend((texts.len() as u32).to_ne_bytes());
+            texts.iter().for_each(|text| put_text(&mut head, text));
+        }
+        // Neither symbols nor formats of trace_printk; then the names, which switches have as well.
+        head.extend([0; 8]);
+        put_text(&mut head, &read(tracefs.join("saved_cmdlines")).unwrap_or_default());
+        let mut options = Vec::new();
+        put_option(&mut options, UNAME, format!("Linux (none) {release}\0").as_bytes());
+        put_option(&mut options, RECORDER, format!("schedviz {}\0", env!("CARGO_PKG_VERSION")).as_bytes());
+        put_option(&mut options, CLOCK, format!("{}\n\0", clock.trim()).as_bytes());
+        Ok(TraceFile { head, options, page_size })
+    }
+
+    /// The size of a page in bytes.
+    pub fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    /// The bytes of a file with these pages, by CPU.
+    pub fn with_pages<'p>(&self, pages: impl Iterator<Item = (u32, &'p [u8])>) -> Vec<u8> {
+        let mut data: Vec<(u32, Vec<&[u8]>)> = Vec::new();
+        for (cpu, page) in pages {
+            match data.iter_mut().find(|(known, _)| *known == cpu) {
+                Some((_, pages)) => pages.push(page),
+                None => data.push((cpu, vec![page])),
+            }
+        }
+        let cpus = data.iter().map(|(cpu, _)| cpu + 1).max().unwrap_or(0);
+        let mut out = self.head.clone();
+        out.extend(cpus.to_ne_bytes());
+        out.extend(b"options  \0");
+        out.extend(&self.options);
+        put_option(&mut out, CPUS, &cpus.to_ne_bytes());
+        out.extend([0, 0]);
+        out.extend(b"flyrecord\0");
+        let table = out.len();
+        out.resize(table + 16 * cpus as usize, 0);
+        for (cpu, pages) in data {
+            out.resize(out.len().next_multiple_of(self.page_size), 0);
+            let row = table + 16 * cpu as usize;
+            let (at, size) = (out.len() as u64, pages.iter().map(|page| page.len() as u64).sum::<u64>());
+            out[row..row + 8].copy_from_slice(&at.to_ne_bytes());
+            out[row + 8..row + 16].copy_from_slice(&size.to_ne_bytes());
+            pages.iter().for_each(|page| out.extend(*page));
+        }
+        out
+    }
+}
+
+fn read(path: PathBuf) -> Result<String, Error> {
+    std::fs::read_to_string(&path).map_err(|source| Error::Io { path, source })
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.extend((text.len() as u64).to_ne_bytes());
+    out.extend(text.bytes());
+}
+
+fn put_option(out: &mut Vec<u8>, id: u16, payload: &[u8]) {
+    out.extend(id.to_ne_bytes());
+    out.extend((payload.len() as u32).to_ne_bytes());
+    out.extend(payload);
+}
+
+/// The descriptions of the events of a system, in the order of their names.
+fn formats(tracefs: &Tracefs, system: &str) -> Vec<String> {
+    let folder = tracefs.join(Path::new("events").join(system));
+    let mut events: Vec<PathBuf> =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    events.sort();
+    events.iter().filter_map(|event| std::fs::read_to_string(event.join("format")).ok()).collect()
+}
+
+/// The size of a page, by its description: where the data begin, and their size.
+fn page_size(header_page: &str) -> Option<usize> {
+    let data = header_page.lines().find(|line| line.contains("char data"))?;
+    let number = |name: &str| data.split(name).nth(1)?.split(';').next()?.trim().parse::<usize>().ok();
+    let size = number("offset:")?.checked_add(number("size:")?)?;
+    (size.is_power_of_two() && (512..=1 << 20).contains(&size)).then_some(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_the_size_in_its_description() {
+        let text = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: char data;\toffset:16;\tsize:65520;\tsigned:0;\n";
+        assert_eq!(page_size(text), Some(65_536));
+        assert_eq!(
+            [page_size(""), page_size("char data; offset:16; size:x;"), page_size("char data;offset:1;size:2;")],
+            [None; 3]
+        );
+    }
+}
