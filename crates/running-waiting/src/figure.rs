@@ -119,7 +119,7 @@ fn draw_panel(figure: &mut Figure, series: &Series, options: &Options<'_>, scale
     let floor = plot.y + plot.h;
     let y = |value: f64| tasks.at(value, floor, -plot.h);
     let edges: Vec<Unit> = edges(series, options, scale);
-    let bands = |pick: fn(&Column) -> crate::Spread| -> Vec<Rect> {
+    let bands = |pick: fn(&Column) -> crate::Level| -> Vec<Rect> {
         let band = |(c, x): (&Column, &[Unit])| {
             let s = pick(c);
             let (upper, lower) = (y(s.max.into()), y(s.min.into()));

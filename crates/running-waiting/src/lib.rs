@@ -112,7 +112,7 @@ impl Options<'_> {
 /// A number over the instants of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Spread {
+pub struct Level {
     /// The time-weighted mean.
     pub mean: f64,
     /// The minimum.
@@ -128,9 +128,9 @@ pub struct Column {
     /// Its start, from the start of the trace.
     pub start_ns: i64,
     /// Tasks that ran.
-    pub running: Spread,
+    pub running: Level,
     /// Tasks that ran or waited.
-    pub total: Spread,
+    pub total: Level,
     /// Time in which a CPU of the panel idled while on another one a counted task waited.
     pub violated_ns: u64,
     /// Time in which some CPU of the panel was unknown.
@@ -310,8 +310,8 @@ impl Gather {
             let least = s.least.unwrap_or_default();
             Column {
                 start_ns: offset + (i as i128 * span / count.max(1)) as i64,
-                running: Spread { mean: mean(s.running), min: least.0, max: s.most.0 },
-                total: Spread { mean: mean(s.total), min: least.1, max: s.most.1 },
+                running: Level { mean: mean(s.running), min: least.0, max: s.most.0 },
+                total: Level { mean: mean(s.total), min: least.1, max: s.most.1 },
                 violated_ns: s.violated,
                 unknown_ns: s.unknown,
                 offline: mean(s.offline),
