@@ -46,4 +46,5 @@ mod tables;
 mod texts;
 mod utilization;
 mod why;
+mod why_views;
 mod workcons;

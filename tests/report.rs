@@ -74,7 +74,7 @@ fn a_report_is_one_page_whatever_the_threads() {
     }
     let page = one.iter().find(|(name, _)| name == "index.html").map(|(_, bytes)| String::from_utf8_lossy(bytes));
     let page = page.expect("the page");
-    assert_eq!(page.matches("<svg").count(), 8);
+    assert_eq!(page.matches("<svg").count(), 9);
     assert!(!page.contains("<script") && !page.contains("src=") && !page.contains("href=\"http"), "it stands alone");
     for (command, more) in [
         ("dat2graph", vec![]),

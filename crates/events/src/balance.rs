@@ -195,13 +195,13 @@ impl Analysis for Balance<'_> {
         rest.retain(|m| self.is_shown(m));
         rest.into_iter().for_each(|m| self.take(m));
         let topology = self.topology;
-        let told = topology.distances();
+        let given = topology.distances();
         let cell = |(cause, sums): (&Cause, &Sums)| Cell {
             cause: *cause,
             count: sums.count,
             queued: sums.queued,
             by_distance: (!topology.is_empty())
-                .then(|| std::array::from_fn(|at| told[at].then_some(sums.by_distance[at]))),
+                .then(|| std::array::from_fn(|at| given[at].then_some(sums.by_distance[at]))),
             ran: sums.delays.count(),
             first_run_median_ns: sums.delays.rank(1, 2),
             first_run_max_ns: sums.delays.max(),
@@ -249,7 +249,7 @@ impl Balance<'_> {
             sums.arrows.push(m);
         }
         if let Some(listed) = self.listed.as_mut().filter(|listed| listed.len() < LISTED) {
-            let told = self.topology.distances();
+            let given = self.topology.distances();
             listed.push(Listed {
                 ts_ns: m.ts,
                 cpu: m.on,
@@ -259,7 +259,7 @@ impl Balance<'_> {
                 to_cpu: m.dest,
                 cause: m.cause,
                 queued: m.queued,
-                distance: distance.filter(|distance| told[*distance as usize]),
+                distance: distance.filter(|distance| given[*distance as usize]),
                 until_run_ns: m.first_run,
             });
         }

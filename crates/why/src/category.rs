@@ -134,8 +134,18 @@ pub(crate) trait Category: Copy + Ord + std::hash::Hash {
         None
     }
 
+    /// The same without the nearest idle CPU.
+    fn without_distance(self) -> Self {
+        self
+    }
+
     /// For people.
     fn words(self) -> String;
+
+    /// For people, without the nearest idle CPU.
+    fn words_without_distance(self) -> String {
+        self.words()
+    }
 }
 
 impl Category for WaitOrigin {
@@ -170,6 +180,17 @@ impl Category for WaitOrigin {
         if let WaitOrigin::Woken(_, nearest) = self { Some(nearest) } else { None }
     }
 
+    fn without_distance(self) -> Self {
+        if let WaitOrigin::Woken(placed, _) = self { WaitOrigin::Woken(placed, Nearest::Nowhere) } else { self }
+    }
+
+    fn words_without_distance(self) -> String {
+        match self {
+            WaitOrigin::Woken(placed, _) => format!("woken {}", where_placed(placed)),
+            other => other.words(),
+        }
+    }
+
     fn words(self) -> String {
         let where_idle = |nearest| match nearest {
             Nearest::Itself => "it idled",
@@ -182,13 +203,7 @@ impl Category for WaitOrigin {
         };
         match self {
             WaitOrigin::Woken(placed, nearest) => {
-                let placed = match placed {
-                    Placed::Previous => "on previous CPU",
-                    Placed::Waker => "on waker's CPU",
-                    Placed::Elsewhere => "elsewhere",
-                    Placed::Unknown => "from unknown CPU",
-                };
-                format!("woken {placed}, {}", where_idle(nearest))
+                format!("woken {}, {}", where_placed(placed), where_idle(nearest))
             }
             WaitOrigin::Forked => "placed at fork".into(),
             WaitOrigin::Preempted(By::Application) => "preempted by the application".into(),
@@ -307,6 +322,15 @@ impl Category for IdleEnd {
             IdleEnd::Unknown => "unknown".into(),
             IdleEnd::WindowEnd => "end of the window".into(),
         }
+    }
+}
+
+fn where_placed(placed: Placed) -> &'static str {
+    match placed {
+        Placed::Previous => "on previous CPU",
+        Placed::Waker => "on waker's CPU",
+        Placed::Elsewhere => "elsewhere",
+        Placed::Unknown => "from unknown CPU",
     }
 }
 

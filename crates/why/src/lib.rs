@@ -20,20 +20,28 @@
 //! ```
 
 mod category;
+mod figure;
+mod grouping;
 mod ledger;
 mod missed;
+mod over_time;
 mod report;
 mod sets;
 mod text;
 
 pub use category::{By, IdleEnd, IdleOrigin, Left, Placed, WaitEnd, WaitOrigin};
+pub use figure::figure;
+pub use grouping::{GroupRow, Grouping, OnCpu};
 pub use missed::{Missed, MissedRow};
+pub use over_time::{Layer, OverTime};
 pub use report::{Longest, Row, Rows, WhyReport};
 pub use sets::Nearest;
 pub use text::{markdown, text};
 
+use grouping::Groups;
 use ledger::{Case, MoveKey, Part, Stretches, Waits};
 use missed::MissedSteals;
+use over_time::Recorder;
 use sched::kthread::{is_any_stopper, is_stopper};
 use sched::{
     Analysis, Cause, Causes, Comm, Cpu, Current, Kind, Load, Migration, PerTask, Pid, SchedEvent, SchedState, Span,
@@ -49,6 +57,8 @@ struct Wait {
     start: Ts,
     /// The reading of the violated time of its CPU when it began.
     reading: u64,
+    /// The same at the end of the latest column of a figure.
+    noted: u64,
     origin: (WaitOrigin, Option<MoveKey>),
     counted: bool,
     /// Its CPU idled when it began.
@@ -67,6 +77,7 @@ struct Track {
 struct Stretch {
     start: Ts,
     reading: u64,
+    noted: u64,
     origin: (IdleOrigin, Option<MoveKey>),
     /// It began with a missed steal from that far.
     missed: Option<Nearest>,
@@ -92,6 +103,11 @@ pub struct Why<'o> {
     waits: Waits,
     stretches: Stretches,
     missed: MissedSteals,
+    /// For a figure: the sums over time, and the end of the present column.
+    over_time: Option<Box<Recorder>>,
+    column_end: Ts,
+    /// For a table of those that waited.
+    groups: Option<Box<Groups>>,
 }
 
 impl<'o> Why<'o> {
@@ -108,7 +124,16 @@ impl<'o> Why<'o> {
             waits: Waits::default(),
             stretches: Stretches::default(),
             missed: MissedSteals::default(),
+            over_time: options.strips.map(|window| Box::new(Recorder::new(window))),
+            column_end: Ts(i64::MAX),
+            groups: None,
         }
+    }
+
+    /// The same with a row for each task, command, CPU or node that waited.
+    #[must_use]
+    pub fn by(self, grouping: Option<Grouping>) -> Why<'o> {
+        Why { groups: grouping.map(|grouping| Box::new(Groups::new(grouping))), ..self }
     }
 
     fn cpu(&mut self, cpu: Cpu) -> &mut CpuTrack {
@@ -193,9 +218,12 @@ impl<'o> Why<'o> {
         let counted = self.options.counts(task, cpu, state);
         let reading = self.sets.reading(cpu, Role::Overloaded, now);
         let on_idle = state.current(cpu) == Current::Idle;
-        let wait = Wait { cpu, start: now, reading, origin, counted, on_idle };
+        let wait = Wait { cpu, start: now, reading, noted: reading, origin, counted, on_idle };
         self.track(task.id(), |track| track.wait = Some(wait));
         if counted {
+            if let Some(groups) = &mut self.groups {
+                groups.begin(task.id(), self.sets.idle_readings(now));
+            }
             self.sets.waiter(cpu, 1);
         }
     }
@@ -210,18 +238,32 @@ impl<'o> Why<'o> {
         let wait = self.tasks.get_mut(span.task)?.wait.take()?;
         let end = self.wait_end(span, event);
         let command = state.task(span.task).map_or(Comm::EMPTY, |task| task.comm);
-        self.close_wait(wait, end, (span.pid, command), event.ts);
+        self.close_wait(span.task, wait, end, (span.pid, command), event.ts);
         Some(wait.origin)
     }
 
-    fn close_wait(&mut self, wait: Wait, end: (WaitEnd, Option<MoveKey>), task: (Pid, Comm), now: Ts) {
+    fn close_wait(
+        &mut self,
+        id: TaskId,
+        wait: Wait,
+        end: (WaitEnd, Option<MoveKey>),
+        (pid, command): (Pid, Comm),
+        now: Ts,
+    ) {
         if !wait.counted {
             return;
         }
         self.sets.waiter(wait.cpu, -1);
-        let violated = self.sets.reading(wait.cpu, Role::Overloaded, now).saturating_sub(wait.reading);
-        let (pid, command) = task;
+        let reading = self.sets.reading(wait.cpu, Role::Overloaded, now);
+        let violated = reading.saturating_sub(wait.reading);
         let case = Case { violated, start: wait.start, end: now, cpu: wait.cpu, pid, command };
+        if let Some(over_time) = &mut self.over_time {
+            over_time.note_wait(id, reading.saturating_sub(wait.noted));
+            over_time.end_wait(id, wait.origin);
+        }
+        if let Some(groups) = &mut self.groups {
+            groups.end(id, case, &self.sets.idle_readings(now), &self.options.topology);
+        }
         self.waits.take(Part { origin: wait.origin, end, case });
     }
 
@@ -343,12 +385,17 @@ impl<'o> Why<'o> {
             missed = Some(nearest).filter(|nearest| *nearest != Nearest::Nowhere);
         }
         let reading = self.sets.reading(cpu, Role::Idle, event.ts);
-        self.cpu(cpu).stretch = Some(Stretch { start: event.ts, reading, origin, missed });
+        self.cpu(cpu).stretch = Some(Stretch { start: event.ts, reading, noted: reading, origin, missed });
     }
 
     fn stretch_ends(&mut self, cpu: Cpu, end: (IdleEnd, Option<MoveKey>), now: Ts) {
         let Some(stretch) = self.cpu(cpu).stretch.take() else { return };
-        let violated = self.sets.reading(cpu, Role::Idle, now).saturating_sub(stretch.reading);
+        let reading = self.sets.reading(cpu, Role::Idle, now);
+        let violated = reading.saturating_sub(stretch.reading);
+        if let Some(over_time) = &mut self.over_time {
+            over_time.note_stretch(cpu, reading.saturating_sub(stretch.noted));
+            over_time.end_stretch(cpu, stretch.origin);
+        }
         if let Some(nearest) = stretch.missed {
             let ran = !matches!(end.0, IdleEnd::WindowEnd | IdleEnd::Offline | IdleEnd::Unknown);
             self.missed.take(nearest, now.since(stretch.start), violated, ran);
@@ -362,6 +409,9 @@ impl<'o> Why<'o> {
         let key = (m.pid, m.ts, m.dest);
         self.waits.settle(key, m.cause);
         self.stretches.settle(key, m.cause);
+        if let Some(over_time) = &mut self.over_time {
+            over_time.settle(key, m.cause);
+        }
         if let Some(task) = state.task_of(m.pid)
             && let Some(wait) = self.tasks.get_mut(task.id()).and_then(|track| track.wait.as_mut())
             && wait.origin.1 == Some(key)
@@ -374,6 +424,37 @@ impl<'o> Why<'o> {
         }
         if let Some(stopped) = cpu.stopped.as_mut().filter(|stopped| stopped.0 == key) {
             stopped.1 = Some(m.cause);
+        }
+    }
+
+    /// Ends the columns of a figure that end by `now`.
+    #[cold]
+    fn end_columns(&mut self, now: Ts) {
+        let Some(over_time) = &mut self.over_time else { return };
+        while self.column_end <= now {
+            let at = self.column_end;
+            let waiting: Vec<TaskId> = self
+                .tasks
+                .iter()
+                .filter(|(_, track)| track.wait.is_some_and(|wait| wait.counted))
+                .map(|(id, _)| id)
+                .collect();
+            for id in waiting {
+                if let Some(wait) = self.tasks.get_mut(id).and_then(|track| track.wait.as_mut()) {
+                    let reading = self.sets.reading(wait.cpu, Role::Overloaded, at);
+                    over_time.note_wait(id, reading.saturating_sub(wait.noted));
+                    wait.noted = reading;
+                }
+            }
+            for (cpu, track) in (0..).map(Cpu).zip(&mut self.cpus) {
+                if let Some(stretch) = &mut track.stretch {
+                    let reading = self.sets.reading(cpu, Role::Idle, at);
+                    over_time.note_stretch(cpu, reading.saturating_sub(stretch.noted));
+                    stretch.noted = reading;
+                }
+            }
+            over_time.turn();
+            self.column_end = over_time.column_end();
         }
     }
 
@@ -411,6 +492,7 @@ impl Analysis for Why<'_> {
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.start = start;
         self.sets.begin(start);
+        self.column_end = self.over_time.as_ref().map_or(Ts(i64::MAX), |over_time| over_time.column_end());
         let cpus: Vec<Cpu> = state.observed().chain(self.options.assume_idle.iter().copied()).collect();
         for cpu in cpus {
             for task in state.waiting(cpu) {
@@ -420,13 +502,16 @@ impl Analysis for Why<'_> {
             let idles = matches!(self.options.load(cpu, state), Load::Idle | Load::Reacting);
             if idles {
                 let origin = (IdleOrigin::AtStart, None);
-                self.cpu(cpu).stretch = Some(Stretch { start, reading: 0, origin, missed: None });
+                self.cpu(cpu).stretch = Some(Stretch { start, reading: 0, noted: 0, origin, missed: None });
             }
         }
     }
 
     #[inline(always)]
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        if event.ts >= self.column_end {
+            self.end_columns(event.ts);
+        }
         let settled = &mut self.settled;
         self.causes.event(event, state, |m| settled.push(m));
         if !self.settled.is_empty() {
@@ -448,11 +533,14 @@ impl Analysis for Why<'_> {
     }
 
     fn finish(mut self, end: Ts, state: &SchedState) -> WhyReport {
+        if end >= self.column_end {
+            self.end_columns(end);
+        }
         let open: Vec<TaskId> = self.tasks.iter().filter(|(_, t)| t.wait.is_some()).map(|(id, _)| id).collect();
         for id in open {
             if let Some(wait) = self.tasks.get_mut(id).and_then(|track| track.wait.take()) {
                 let task = state.task(id).map_or((Pid::IDLE, Comm::EMPTY), |task| (task.pid, task.comm));
-                self.close_wait(wait, (WaitEnd::WindowEnd, None), task, end);
+                self.close_wait(id, wait, (WaitEnd::WindowEnd, None), task, end);
             }
         }
         for cpu in (0..self.cpus.len() as u32).map(Cpu) {
@@ -464,6 +552,6 @@ impl Analysis for Why<'_> {
         self.settle_all(state);
         self.waits.finish();
         self.stretches.finish();
-        report::build(&self, end, state)
+        report::build(self, end, state)
     }
 }

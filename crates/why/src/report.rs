@@ -2,8 +2,10 @@
 
 use crate::Why;
 use crate::category::Category;
+use crate::grouping::GroupRow;
 use crate::ledger::{Case, Table};
 use crate::missed::Missed;
+use crate::over_time::OverTime;
 use crate::sets::Nearest;
 use sched::topology::Order;
 use sched::{Cause, Comm, Cpu, Dur, OfSelection, Pid, SchedState, Ts};
@@ -100,6 +102,13 @@ pub struct WhyReport {
     pub idling: Option<Rows>,
     /// The missed steals.
     pub missed: Option<Missed>,
+    /// The waiting in violation by task, command, CPU or node, the one with the longest time first; absent unless
+    /// asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Vec<GroupRow>>,
+    /// Both sums over time, where a figure needs them.
+    #[serde(skip)]
+    pub over_time: Option<OverTime>,
 }
 
 impl OfSelection for WhyReport {
@@ -107,6 +116,7 @@ impl OfSelection for WhyReport {
         self.selection_unknown = Some(why);
         (self.violation_ns, self.violation_percent) = (None, None);
         (self.waiting, self.idling, self.missed) = (None, None, None);
+        (self.by, self.over_time) = (None, None);
     }
 }
 
@@ -134,7 +144,7 @@ fn rows<O: Category, E: Category>(table: &Table<O, E>, zero: Ts) -> Rows {
     Rows { total_ns: Dur(total), rows: entries.into_iter().map(row).collect() }
 }
 
-fn longest(case: &Case, zero: Ts) -> Longest {
+pub(crate) fn longest(case: &Case, zero: Ts) -> Longest {
     Longest {
         start_ns: case.start,
         start_in_trace_ns: case.start.since(zero).0,
@@ -146,7 +156,9 @@ fn longest(case: &Case, zero: Ts) -> Longest {
     }
 }
 
-pub(crate) fn build(why: &Why<'_>, end: Ts, state: &SchedState) -> WhyReport {
+pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport {
+    let over_time = why.over_time.take().map(|recorder| recorder.finish());
+    let by = why.groups.take().map(|groups| groups.rows(why.waits.total(), why.options.zero));
     let (options, window) = (why.options, end.since(why.start));
     let violated = Dur(why.sets.violated(end));
     let mut report = WhyReport {
@@ -159,6 +171,8 @@ pub(crate) fn build(why: &Why<'_>, end: Ts, state: &SchedState) -> WhyReport {
         waiting: Some(rows(&why.waits, options.zero)),
         idling: Some(rows(&why.stretches, options.zero)),
         missed: Some(why.missed.report(options.topology.has_groups(Order::Llc))),
+        by,
+        over_time,
     };
     if options.waiters == Waiters::Application
         && let Some(reason) = options.why_application_is_unknown(state)

@@ -164,6 +164,11 @@ impl Sets {
         closed.saturating_add(open)
     }
 
+    /// The reading of the violated time of each CPU while idle, until `now`.
+    pub(crate) fn idle_readings(&self, now: Ts) -> Vec<u64> {
+        (0..self.places.len() as u32).map(|cpu| self.reading(Cpu(cpu), Role::Idle, now)).collect()
+    }
+
     /// A counted task joins (1) or leaves (-1) the queue of `cpu`.
     pub(crate) fn waiter(&mut self, cpu: Cpu, by: i32) {
         let place = self.place(cpu);

@@ -1,5 +1,6 @@
 //! The report for people: as text, and as Markdown for a mail.
 
+use crate::grouping::{GroupRow, OnCpu};
 use crate::report::{Longest, Row, Rows, WhyReport};
 use crate::sets::Nearest;
 use sched::Dur;
@@ -70,7 +71,7 @@ fn place(nearest: Nearest) -> &'static str {
     }
 }
 
-fn counted(waiters: Waiters) -> &'static str {
+pub(crate) fn counted(waiters: Waiters) -> &'static str {
     match waiters {
         Waiters::All => "every waiting task counts",
         Waiters::Movable => "kernel threads bound to their CPU do not count",
@@ -97,6 +98,9 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
     );
     table(&mut out, "waiting in violation", waiting, most);
     table(&mut out, "idling in violation", idling, most);
+    if let Some(rows) = &report.by {
+        grouped(&mut out, rows, most);
+    }
     if !waiting.rows.is_empty() {
         trace.draw_any(&mut out);
     }
@@ -139,6 +143,42 @@ fn table(out: &mut String, title: &str, rows: &Rows, most: usize) {
     let hidden = rows.rows.iter().filter(|row| row.total_ns < least).count();
     if hidden > 0 {
         let _ = writeln!(out, "  … {hidden} ways to end more (--rows, --json)");
+    }
+}
+
+/// The name of a row.
+fn name(row: &GroupRow) -> String {
+    match *row {
+        GroupRow { pid: Some(pid), command, .. } => pid.named(command.unwrap_or_default()),
+        GroupRow { command: Some(command), .. } => command.to_string(),
+        GroupRow { cpu: Some(cpu), .. } => format!("on CPU {cpu}"),
+        GroupRow { node: Some(node), .. } => format!("on node {node}"),
+        _ => "others".to_owned(),
+    }
+}
+
+/// The first of some CPUs, each with its time.
+fn times(cpus: &[OnCpu]) -> String {
+    let time = |on: &OnCpu| format!("{} ({})", on.cpu, Dur(on.ns).human());
+    match cpus {
+        [] => "none".to_owned(),
+        cpus => cpus.iter().take(3).map(time).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn grouped(out: &mut String, rows: &[GroupRow], most: usize) {
+    let _ =
+        writeln!(out, "\n{:<36}{:>10}{:>7}{:>7}{:>15}", "waited in violation", "time", "share", "number", "longest");
+    for row in rows.iter().take(most) {
+        let (time, longest) = (seconds(row.total_ns.0), short(Some(row.longest.violated_ns)));
+        let _ = writeln!(out, "{:<36}{time:>10}{:>6.1}%{:>7}{longest:>15}", name(row), row.percent, row.number);
+        if row.cpu.is_none() {
+            let _ = writeln!(out, "    queued on CPU {}", times(&row.queued_on));
+        }
+        let _ = writeln!(out, "    idle meanwhile: CPU {}", times(&row.idle_meanwhile));
+    }
+    if rows.len() > most {
+        let _ = writeln!(out, "  … {} more (--rows, --json)", rows.len() - most);
     }
 }
 
@@ -208,6 +248,16 @@ pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         }
         let number: u64 = rows.rows.iter().map(|row| row.number).sum();
         let _ = writeln!(out, "| all | | {} | | {number} | | |", seconds(rows.total_ns.0));
+    }
+    if let Some(rows) = &report.by {
+        let _ =
+            writeln!(out, "\n| waited in violation | time | share | number | queued on CPU | idle meanwhile: CPU |");
+        let _ = writeln!(out, "|---|---:|---:|---:|---|---|");
+        for row in rows.iter().take(most) {
+            let (queued, idle) = (times(&row.queued_on), times(&row.idle_meanwhile));
+            let (time, name) = (seconds(row.total_ns.0), name(row));
+            let _ = writeln!(out, "| {name} | {time} | {:.1} % | {} | {queued} | {idle} |", row.percent, row.number);
+        }
     }
     if let Some(missed) = report.missed.as_ref().filter(|missed| missed.number > 0) {
         let _ = writeln!(out, "\n| missed steals | number | share of idle entries | violated | idle, median | 99 % |");

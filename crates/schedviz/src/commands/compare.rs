@@ -81,10 +81,11 @@ Examples:
                                              for a regression job
 
 Metrics for --fail-if: metric (the command's own number, in a folder that has
-it), elapsed, violation, capacity, violation-1ms, wakeup-p50, wakeup-p99,
-wakeup-max, wait-p50, wait-p99, wait-max, busy, slice, sched, idle, wake, steal,
-migrations, migrations-wakeup, migrations-newidle, -idle, -periodic, -behalf,
--stopper, -exec, -numa, -other.
+it), elapsed, violation, capacity, violation-1ms, waiting and idling (both in
+violation), missed-steals, missed-steals-llc, missed-steals-idling, wakeup-p50,
+wakeup-p99, wakeup-max, wait-p50, wait-p99, wait-max, busy, slice, sched, idle,
+wake, steal, migrations, migrations-wakeup, -newidle, -idle, -periodic, -behalf,
+-sleepers, -active, -affinity, -exec, -numa, -other.
 
 Exit status:
   0  done, or within the limits

@@ -1,19 +1,20 @@
 //! `schedviz why`: why tasks waited while CPUs idled, for one run in full, for several in a table.
 
-use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs};
+use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, needs_groups};
 use crate::groups::GroupArg;
 use crate::output::{Forms, Gives, Origin, OutputArgs, json};
 use crate::section::{Asked, Section, listed, part};
 use crate::session::Session;
 use crate::waiters::WaiterArgs;
 use crate::{groups, several, warnings};
-use anyhow::Result;
+use anyhow::{Result, bail};
+use sched::topology::Order;
 use sched::{Chosen, Diagnostics, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use timeline::Drawable;
-use why::{Why, WhyReport};
+use timeline::{Drawable, Sheet};
+use why::{Grouping, Why, WhyReport};
 use workcons::Options;
 
 /// Why tasks waited while CPUs idled, and which CPUs went idle beside waiting tasks
@@ -35,6 +36,9 @@ pub(crate) struct WhyArgs {
     /// Maximum number of rows to print of each table; the JSON has all
     #[arg(long, default_value_t = 12, value_name = "N")]
     rows: usize,
+    /// Also list the waiting by task, command, CPU or node: where they were queued, and which CPUs idled meanwhile
+    #[arg(long, value_enum, value_name = "WHAT")]
+    by: Option<By>,
     /// Print the tables as Markdown, for a mail
     #[arg(long)]
     markdown: bool,
@@ -53,12 +57,38 @@ pub(crate) struct WhyArgs {
     output: OutputArgs,
 }
 
+/// The subject of a row.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum By {
+    /// Each task
+    Task,
+    /// All tasks of a command
+    Command,
+    /// The CPU of the run queue
+    Cpu,
+    /// The node of the run queue
+    Node,
+}
+
+impl From<By> for Grouping {
+    fn from(by: By) -> Grouping {
+        match by {
+            By::Task => Grouping::Task,
+            By::Command => Grouping::Command,
+            By::Cpu => Grouping::Cpu,
+            By::Node => Grouping::Node,
+        }
+    }
+}
+
 /// The forms of its output.
-const GIVES: Gives = Gives::TEXT;
+const GIVES: Gives = Gives::FIGURE_AND_TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
   schedviz why trace.dat                     both tables, and the missed steals
+  schedviz why trace.dat -o why.pdf          drawn, with the violation over time
+  schedviz why trace.dat --by command        which commands waited, and where
   schedviz why trace.dat --topology lscpu.json
                                              with distances
                                              (lscpu -e -J > lscpu.json)
@@ -111,16 +141,30 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     let files = groups::files(&args.traces, &args.group)?;
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
     let named: Vec<_> = files.iter().zip(names).collect();
+    let single = files.len() == 1;
+    let drawn = args.output.wants_file();
     let measured = several::measured(&named, &args.read, |((group, path), name), read| {
-        let run = Run { trace: name.clone(), group: group.clone(), ..measure(args, read, path)? };
+        let (session, run) = measure(args, read, path, single && drawn)?;
+        let run = Run { trace: name.clone(), group: group.clone(), ..run };
         warnings::warn_of((files.len() > 1).then_some(name), &run.trust, read);
-        Ok(run)
+        // An open trace holds its indices: only the one that is drawn is kept.
+        Ok((Some(session).filter(|_| single), run))
     })?;
+    let (sessions, measured): (Vec<Option<Session>>, Vec<Run>) = measured.into_iter().unzip();
+    let session = sessions.into_iter().flatten().next();
     let runs = groups::distinct(measured, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read);
     let document = Document { schema: SCHEMA, runs };
-    let forms = Forms::words(|| text(args, &document));
+    let figure = |sheet: &Sheet| match (&session, document.runs.as_slice()) {
+        (Some(session), [run]) => {
+            let heading = session.general_heading(&run.trust).on(sheet);
+            Ok(vec![why::figure(&run.report, session.start, &heading)])
+        }
+        _ => bail!("the figure shows one run; compare -o draws several"),
+    };
+    let forms = Forms::told(|| text(args, &document), figure);
     let first = files.first().map_or(Path::new("why"), |(_, path)| path);
-    args.output.give(&Origin::whole(first), "why", &document, forms, args.read.quiet)
+    let origin = session.as_ref().map_or_else(|| Origin::whole(first), Session::origin);
+    args.output.give(&origin, "why", &document, forms, args.read.quiet)
 }
 
 /// The document of one run.
@@ -136,9 +180,12 @@ fn document(session: &Session, report: &WhyReport, diagnostics: &Diagnostics) ->
     Document { schema: SCHEMA, runs: vec![run] }
 }
 
-/// Measures one run.
-fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path) -> Result<Run> {
+/// Measures one run; `drawn`: so that it can be drawn.
+fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<(Session, Run)> {
     let session = Session::open(path, read, &args.window)?;
+    if let Some(By::Node) = args.by {
+        needs_groups(&session.topology, Order::Node, "--by node")?;
+    }
     args.tasks.check(&session)?;
     let (application, excluded) = (args.tasks.chooser(), args.tasks.excluder());
     let options = Options {
@@ -150,13 +197,15 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path) -> Result<Run> {
         application: args.tasks.chooses().then_some(&application),
         excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         without_descent: args.begin.fast_window,
+        strips: drawn.then_some((session.from, session.to)),
         ..Options::default()
     };
     let by_descent = args.waiters.depend_on_descent(&args.tasks);
-    let analysis = || Why::new(&options);
+    let analysis = || Why::new(&options).by(args.by.map(Grouping::from));
     let (report, trust) = session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
     let (drawable, recording) = (session.drawable.clone(), session.trace.extent());
-    Ok(Run { trace: session.name(), group: None, report, trust, drawable, recording })
+    let run = Run { trace: session.name(), group: None, report, trust, drawable, recording };
+    Ok((session, run))
 }
 
 fn text(args: &WhyArgs, document: &Document) -> String {
@@ -232,7 +281,7 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
         listed(Why::new(options), move |report, page| {
             Ok(Section {
                 title: "Why tasks waited while CPUs idled".to_owned(),
-                figures: Vec::new(),
+                figures: vec![why::figure(&report, page.session.start, &page.heading())],
                 text: why::text(&report, &page.session.drawable, 12),
                 json: json(&document(page.session, &report, page.diagnostics))?,
             })

@@ -12,6 +12,7 @@ use schedstat::{FromTrace, TraceColumns};
 use std::collections::BTreeSet;
 use std::path::Path;
 use tracedat::FileIssue;
+use why::{Missed, Why, WhyReport};
 use workcons::WorkConservation;
 
 /// The results of a run.
@@ -20,6 +21,8 @@ pub(crate) struct Measured {
     /// Its first and last instant, which no other recording shares, under whatever name.
     pub(crate) recording: Option<(Ts, Ts)>,
     pub(crate) workcons: workcons::Report,
+    /// The division of the violation by origin and end.
+    pub(crate) reasons: WhyReport,
     /// The elapsed time, as it compares with that of the other runs.
     pub(crate) elapsed: Option<Dur>,
     pub(crate) latency: LatencyReport,
@@ -75,11 +78,12 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     // Two states for two threads: a third would cost more than the columns do.
     let analyses = || {
         let waits = (Latency::new(&waits), tasks());
-        ((WorkConservation::new(&conservation), waiters()), (waits, FromTrace::only(cpus.clone())))
+        let violation = (WorkConservation::new(&conservation), Why::new(&conservation), waiters());
+        (violation, (waits, FromTrace::only(cpus.clone())))
     };
     let outcome =
         session.watched(|| Pass::over(session.trace.events()?).window(session.window).run_side_by_side(analyses))?;
-    let ((mut workcons, of_waiters), ((mut latency, of_tasks), columns)) = outcome.output;
+    let ((mut workcons, reasons, of_waiters), ((mut latency, of_tasks), columns)) = outcome.output;
     let unknown = session.why_no_figures(of_waiters, waiters)?;
     unknown.iter().for_each(|why| workcons.withhold(why.clone()));
     // A choice of tasks is the same for both: its message is printed once.
@@ -106,6 +110,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
         name,
         recording,
         workcons,
+        reasons,
         elapsed,
         latency,
         columns,
@@ -146,17 +151,31 @@ pub(crate) fn metrics() -> Vec<(Metric, Get)> {
     fn violation(m: &Measured) -> Option<&workcons::Report> {
         Some(&m.workcons).filter(|_| m.no_violation.is_none())
     }
+    /// The same for its division.
+    fn reasons(m: &Measured) -> Option<&WhyReport> {
+        Some(&m.reasons).filter(|_| m.no_violation.is_none())
+    }
+    fn missed(m: &Measured) -> Option<&Missed> {
+        reasons(m)?.missed.as_ref()
+    }
     fn moved(m: &Measured, cause: Cause) -> Option<f64> {
         Some(m.columns.migrations[cause as usize] as f64)
     }
     use Better::{Less, Neither};
     // The key, what it is a part of if that has a row as well, its name, and how it is found.
-    let all: [(&str, &str, &str, Better, Get); 28] = [
+    let all: [(&str, &str, &str, Better, Get); 33] = [
         ("elapsed", "", "elapsed, s", Less, |m| m.elapsed.map(Dur::seconds)),
         ("violation", "", "violation, %", Less, |m| Some(violation(m)?.violation.as_ref()?.percent)),
         ("capacity", "violation", "capacity, %", Less, |m| Some(violation(m)?.violation.as_ref()?.capacity_percent)),
         ("violation-1ms", "violation", "from 1 ms, %", Less, |m| {
             Some(violation(m)?.from_length(Dur(1_000_000))?.percent)
+        }),
+        ("waiting", "violation", "waiting, s", Less, |m| Some(reasons(m)?.waiting.as_ref()?.total_ns.seconds())),
+        ("idling", "violation", "idling, s", Less, |m| Some(reasons(m)?.idling.as_ref()?.total_ns.seconds())),
+        ("missed-steals", "", "missed steals", Less, |m| Some(missed(m)?.number as f64)),
+        ("missed-steals-llc", "missed steals", "within LLC", Less, |m| Some(missed(m)?.within_llc? as f64)),
+        ("missed-steals-idling", "missed steals", "idling, s", Less, |m| {
+            Some(Dur(missed(m)?.by_distance.iter().map(|row| row.violated_ns).sum()).seconds())
         }),
         ("wakeup-p50", "", "wakeup p50, ms", Less, |m| wakeup(m).p50_ns.map(ms)),
         ("wakeup-p99", "wakeup", "p99, ms", Less, |m| wakeup(m).p99_ns.map(ms)),

@@ -1,0 +1,255 @@
+//! One episode of violation, step by step.
+//!
+//! The steps of the open episode are kept until it ends: the waits and the idle stretches that begin and end in it, in
+//! the order of their events. The episode that holds the instant asked for is the story.
+
+use crate::category::{Category, IdleOrigin, WaitEnd, WaitOrigin, short};
+use crate::ledger::MoveKey;
+use crate::sets::Nearest;
+use sched::{Cause, Comm, Cpu, Dur, Pid, Ts};
+use serde::Serialize;
+
+/// The maximum number of steps of a story.
+const STEPS: usize = 5_000;
+
+/// A task in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Who {
+    pub(crate) pid: Pid,
+    pub(crate) command: Comm,
+}
+
+/// What changes in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A counted task joins the run queue of a CPU.
+    Waits(Who, WaitOrigin, Option<MoveKey>),
+    /// It leaves the run queue after this time.
+    Leaves(Who, WaitEnd, Option<MoveKey>, Dur),
+    /// A CPU goes idle, and misses a steal from that far.
+    Idles(IdleOrigin, Option<MoveKey>, Option<Nearest>),
+    /// A CPU runs a task after it has idled for this time.
+    Runs(Option<Who>, Dur),
+}
+
+/// A step: an event, and one change that it makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) ts: Ts,
+    pub(crate) cpu: Cpu,
+    pub(crate) change: Change,
+}
+
+/// A wait or an idle stretch that an episode begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Present {
+    /// A counted task waits.
+    Waiting(Who, Cpu, Ts),
+    /// A CPU idles.
+    Idle(Cpu, Ts),
+}
+
+/// The steps of the open episode, and the story once it is there.
+#[derive(Clone, Debug)]
+pub(crate) struct Teller {
+    at: Ts,
+    open: Option<Ts>,
+    /// The end of the latest episode: one that begins there continues it.
+    ended: Option<(Ts, Ts)>,
+    present: Vec<Present>,
+    steps: Vec<Step>,
+    unlisted: u64,
+    is_found: bool,
+}
+
+impl Teller {
+    /// Of the episode that holds this instant.
+    pub(crate) fn new(at: Ts) -> Teller {
+        Teller { at, open: None, ended: None, present: Vec::new(), steps: Vec::new(), unlisted: 0, is_found: false }
+    }
+
+    /// Whether steps are wanted.
+    pub(crate) fn listens(&self) -> bool {
+        !self.is_found
+    }
+
+    /// An event at `now` is about to be applied: an episode that ended before is over.
+    pub(crate) fn before(&mut self, now: Ts) {
+        if let Some((start, end)) = self.ended.filter(|(_, end)| *end < now) {
+            self.ended = None;
+            if start <= self.at && self.at < end {
+                self.is_found = true;
+                self.open = Some(start);
+                self.ended = Some((start, end));
+            }
+        }
+    }
+
+    pub(crate) fn step(&mut self, step: Step) {
+        if self.is_found {
+            return;
+        }
+        if self.steps.len() < STEPS {
+            self.steps.push(step);
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    /// The steps of an event at `now` were added; V was so before it and is so behind it.
+    pub(crate) fn after(&mut self, now: Ts, was: bool, is: bool, present: impl FnOnce() -> Vec<Present>) {
+        match (was, is) {
+            _ if self.is_found => {}
+            (false, true) => match self.ended.take().filter(|(_, end)| *end == now) {
+                Some((start, _)) => self.open = Some(start),
+                None => {
+                    // The steps of the opening event belong to the episode, older ones do not.
+                    self.steps.retain(|step| step.ts == now);
+                    self.unlisted = 0;
+                    self.open = Some(now);
+                    self.present = present();
+                }
+            },
+            (true, false) => self.ended = self.open.take().map(|start| (start, now)),
+            (false, false) if self.ended.is_none_or(|(_, end)| end < now) => self.steps.clear(),
+            _ => {}
+        }
+    }
+
+    /// A migration has this cause.
+    pub(crate) fn settle(&mut self, key: MoveKey, cause: Cause) {
+        for step in self.steps.iter_mut().rev() {
+            match &mut step.change {
+                Change::Waits(_, origin, of) if *of == Some(key) => *origin = origin.caused_by(cause),
+                Change::Leaves(_, end, of, _) if *of == Some(key) => *end = end.caused_by(cause),
+                Change::Idles(origin, of, _) if *of == Some(key) => *origin = origin.caused_by(cause),
+                _ if step.ts < key.1 => break,
+                _ => {}
+            }
+        }
+    }
+
+    pub(crate) fn finish(mut self, end: Ts, zero: Ts) -> Option<Story> {
+        self.before(Ts(i64::MAX));
+        let (start, stop) = match (self.is_found, self.ended, self.open) {
+            (true, Some(episode), _) => episode,
+            (false, _, Some(start)) if start <= self.at && self.at <= end => (start, end),
+            _ => return None,
+        };
+        let seconds = |ts: Ts| ts.0.saturating_sub(zero.0);
+        let steps = self.steps.iter().filter(|step| step.ts >= start && step.ts <= stop);
+        let steps = steps.map(|step| StoryStep {
+            ts_ns: step.ts,
+            after_ns: step.ts.since(start),
+            cpu: step.cpu,
+            words: step.words(),
+            pid: step.who().map(|who| who.pid),
+            arrow: step.arrow(),
+        });
+        Some(Story {
+            start_ns: start,
+            start_in_trace_ns: seconds(start).unsigned_abs(),
+            duration_ns: stop.since(start),
+            before: self.present.iter().map(|present| present.words(start)).collect(),
+            steps: steps.collect(),
+            unlisted: self.unlisted,
+        })
+    }
+}
+
+impl Present {
+    fn words(&self, start: Ts) -> String {
+        match self {
+            Present::Waiting(who, cpu, since) => {
+                format!("CPU {cpu}: {} waits since {} before", who.pid.named(who.command), start.since(*since).human())
+            }
+            Present::Idle(cpu, since) => format!("CPU {cpu}: idle since {} before", start.since(*since).human()),
+        }
+    }
+}
+
+impl Step {
+    fn who(&self) -> Option<Who> {
+        match self.change {
+            Change::Waits(who, ..) | Change::Leaves(who, ..) => Some(who),
+            Change::Runs(who, _) => who,
+            Change::Idles(..) => None,
+        }
+    }
+
+    /// The CPUs that a task moves between.
+    fn arrow(&self) -> Option<(Cpu, Cpu)> {
+        match self.change {
+            Change::Leaves(_, WaitEnd::Moved(_), Some((_, _, dest)), _) => Some((self.cpu, dest)),
+            _ => None,
+        }
+    }
+
+    fn words(&self) -> String {
+        let cpu = self.cpu;
+        let name = |who: Who| who.pid.named(who.command);
+        match self.change {
+            Change::Waits(who, origin, _) => format!("CPU {cpu}: {} waits: {}", name(who), origin.words()),
+            Change::Leaves(who, WaitEnd::Moved(cause), Some((_, _, dest)), waited) => format!(
+                "CPU {cpu}: {} moves to CPU {dest} ({}) after {} in the queue",
+                name(who),
+                short(cause),
+                waited.human()
+            ),
+            Change::Leaves(who, end, _, waited) => {
+                format!("CPU {cpu}: {} {} (after {} in the queue)", name(who), end.words(), waited.human())
+            }
+            Change::Idles(origin, _, missed) => {
+                let missed = match missed {
+                    None => "",
+                    Some(Nearest::Core) => "; missed steal: a task waits on the same core",
+                    Some(Nearest::Llc) => "; missed steal: a task waits in the same LLC",
+                    Some(Nearest::Node) => "; missed steal: a task waits on the same node",
+                    Some(Nearest::Beyond) => "; missed steal: a task waits on another node",
+                    Some(_) => "; missed steal: a task waits on another CPU",
+                };
+                format!("CPU {cpu} goes idle: {}{missed}", origin.words())
+            }
+            Change::Runs(Some(who), idled) => format!("CPU {cpu} runs {} after {} idle", name(who), idled.human()),
+            Change::Runs(None, idled) => format!("CPU {cpu} no longer idles, after {}", idled.human()),
+        }
+    }
+}
+
+/// A step of a story.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StoryStep {
+    /// The time of the event on the trace's clock, in nanoseconds.
+    pub ts_ns: Ts,
+    /// The time since the start of the episode, in nanoseconds.
+    pub after_ns: Dur,
+    /// The CPU of the run queue, or the CPU that idles.
+    pub cpu: Cpu,
+    /// The task; absent where a CPU goes idle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<Pid>,
+    /// The step in words.
+    pub words: String,
+    /// The CPUs that the task leaves and joins, where it is moved.
+    #[serde(skip)]
+    pub arrow: Option<(Cpu, Cpu)>,
+}
+
+/// An episode of violation, step by step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Story {
+    /// Its start on the trace's clock, in nanoseconds: the opening event.
+    pub start_ns: Ts,
+    /// Its start after the start of the trace, in nanoseconds.
+    pub start_in_trace_ns: u64,
+    /// Its length in nanoseconds, to the closing event or the end of the window.
+    pub duration_ns: Dur,
+    /// The waiting tasks and the idle CPUs behind the opening event, in words.
+    pub before: Vec<String>,
+    /// The steps, in the order of time.
+    pub steps: Vec<StoryStep>,
+    /// The number of steps that are not listed, since there are too many.
+    pub unlisted: u64,
+}
