@@ -65,6 +65,9 @@ check "trace-cmd opens what it saved" [ "$(events until.dat sched_switch)" -gt 1
 check "a limit that is not exceeded" record 3 --until 'violation>101%/300ms' -o never.dat -- sleep 1
 check "nothing is saved then" [ ! -e never.dat ]
 check "nothing is left after --until" untouched
+check "a stream" record 0 --stream --irq -o stream.dat -- sh -c "$LOAD; $LOAD"
+check "trace-cmd opens a stream" [ "$(events stream.dat sched_switch)" -gt 16 ]
+check "nothing is left after --stream" untouched
 check "a dry run" record 0 --dry-run --time 60 -- sh -c "$LOAD; $LOAD; $LOAD"
 check "runs" record 0 --runs 2 --variant a= --variant b= --untraced 1 -o runs -- sh -c 'sleep 0.1'
 check "runs are listed" [ "$(grep -c '"variant"' runs/runs.json)" = 6 ]

@@ -1,6 +1,7 @@
 //! A trace.dat of version 6 made of pages, with the descriptions of its events from tracefs.
 
 use crate::{Error, Tracefs};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The content of a trace.dat but for its pages. The format is described in docs/trace-dat.md.
@@ -10,6 +11,8 @@ pub struct TraceFile {
     head: Vec<u8>,
     /// The options: kernel, recorder, clock.
     options: Vec<u8>,
+    /// The clock, which stands once more behind the table of CPUs.
+    clock: String,
     page_size: usize,
 }
 
@@ -27,6 +30,27 @@ impl TraceFile {
     ///
     /// The layout of a page cannot be read.
     pub fn of(tracefs: &Tracefs, systems: &[&str], release: &str, clock: &str) -> Result<TraceFile, Error> {
+        TraceFile::new(tracefs, systems, release, clock, &[String::new(), String::new()])
+    }
+
+    /// The same with the kernel's symbols and its formats of `trace_printk`, some megabytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`TraceFile::of`].
+    pub fn with_symbols(tracefs: &Tracefs, systems: &[&str], release: &str, clock: &str) -> Result<TraceFile, Error> {
+        let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+        let printk = read(tracefs.join("printk_formats")).unwrap_or_default();
+        TraceFile::new(tracefs, systems, release, clock, &[symbols, printk])
+    }
+
+    fn new(
+        tracefs: &Tracefs,
+        systems: &[&str],
+        release: &str,
+        clock: &str,
+        symbols: &[String; 2],
+    ) -> Result<TraceFile, Error> {
         let page = read(tracefs.join("events/header_page"))?;
         let event = read(tracefs.join("events/header_event"))?;
         let page_size = page_size(&page).unwrap_or(4096);
@@ -47,14 +71,16 @@ impl TraceFile {
             head.extend((texts.len() as u32).to_ne_bytes());
             texts.iter().for_each(|text| put_text(&mut head, text));
         }
-        // Neither symbols nor formats of trace_printk; then the names, which switches have as well.
-        head.extend([0; 8]);
+        for text in symbols {
+            head.extend((text.len() as u32).to_ne_bytes());
+            head.extend(text.bytes());
+        }
         put_text(&mut head, &read(tracefs.join("saved_cmdlines")).unwrap_or_default());
         let mut options = Vec::new();
-        put_option(&mut options, UNAME, format!("Linux (none) {release}\0").as_bytes());
+        put_option(&mut options, UNAME, format!("Linux (none) {release} {}\0", std::env::consts::ARCH).as_bytes());
         put_option(&mut options, RECORDER, format!("schedviz {}\0", env!("CARGO_PKG_VERSION")).as_bytes());
         put_option(&mut options, CLOCK, format!("{}\n\0", clock.trim()).as_bytes());
-        Ok(TraceFile { head, options, page_size })
+        Ok(TraceFile { head, options, clock: format!("{}\n", clock.trim()), page_size })
     }
 
     /// The size of a page in bytes.
@@ -71,7 +97,38 @@ impl TraceFile {
                 None => data.push((cpu, vec![page])),
             }
         }
-        let cpus = data.iter().map(|(cpu, _)| cpu + 1).max().unwrap_or(0);
+        let size = |pages: &[&[u8]]| pages.iter().map(|page| page.len() as u64).sum::<u64>();
+        let mut out = self.before(&data.iter().map(|(cpu, pages)| (*cpu, size(pages))).collect::<Vec<_>>());
+        for (_, pages) in data {
+            out.resize(out.len().next_multiple_of(self.page_size), 0);
+            pages.iter().for_each(|page| out.extend(*page));
+        }
+        out
+    }
+
+    /// Writes a file with the pages of each CPU, of which the number of bytes is known.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading and writing; pages that end early.
+    pub fn write(&self, cpus: &mut [(u32, u64, impl Read)], out: &mut impl Write) -> std::io::Result<()> {
+        let head = self.before(&cpus.iter().map(|(cpu, size, _)| (*cpu, *size)).collect::<Vec<_>>());
+        out.write_all(&head)?;
+        let mut at = head.len() as u64;
+        for (_, size, pages) in cpus {
+            let start = at.next_multiple_of(self.page_size as u64);
+            std::io::copy(&mut std::io::repeat(0).take(start - at), out)?;
+            if std::io::copy(&mut pages.take(*size), out)? < *size {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            at = start + *size;
+        }
+        Ok(())
+    }
+
+    /// The bytes before the pages of CPUs that have this number of bytes each, in this order.
+    fn before(&self, sizes: &[(u32, u64)]) -> Vec<u8> {
+        let cpus = sizes.iter().map(|(cpu, _)| cpu + 1).max().unwrap_or(0);
         let mut out = self.head.clone();
         out.extend(cpus.to_ne_bytes());
         out.extend(b"options  \0");
@@ -81,20 +138,33 @@ impl TraceFile {
         out.extend(b"flyrecord\0");
         let table = out.len();
         out.resize(table + 16 * cpus as usize, 0);
-        for (cpu, pages) in data {
-            out.resize(out.len().next_multiple_of(self.page_size), 0);
-            let row = table + 16 * cpu as usize;
-            let (at, size) = (out.len() as u64, pages.iter().map(|page| page.len() as u64).sum::<u64>());
+        put_text(&mut out, &self.clock);
+        let mut at = out.len() as u64;
+        for (cpu, size) in sizes {
+            at = at.next_multiple_of(self.page_size as u64);
+            let row = table + 16 * *cpu as usize;
             out[row..row + 8].copy_from_slice(&at.to_ne_bytes());
             out[row + 8..row + 16].copy_from_slice(&size.to_ne_bytes());
-            pages.iter().for_each(|page| out.extend(*page));
+            at += size;
         }
         out
     }
 }
 
-fn read(path: PathBuf) -> Result<String, Error> {
-    std::fs::read_to_string(&path).map_err(|source| Error::Io { path, source })
+/// Reads a text. The kernel gives `header_page` and `header_event` in the first read alone, however short that is.
+fn read(path: impl AsRef<Path>) -> Result<String, Error> {
+    let path = path.as_ref();
+    let whole = || -> std::io::Result<String> {
+        let mut file = std::fs::File::open(path)?;
+        let (mut text, mut part) = (Vec::new(), vec![0; 1 << 16]);
+        loop {
+            match file.read(&mut part)? {
+                0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
+                size => text.extend_from_slice(part.get(..size).unwrap_or_default()),
+            }
+        }
+    };
+    whole().map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
@@ -128,6 +198,20 @@ fn page_size(header_page: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_in_files_make_the_same_trace() {
+        let file =
+            TraceFile { head: b"head".to_vec(), options: Vec::new(), clock: "[local]".to_owned(), page_size: 64 };
+        let (first, second) = (vec![1; 128], vec![2; 64]);
+        let together = file.with_pages([(3, &first[..64]), (1, &second[..]), (3, &first[64..])].into_iter());
+        let mut out = Vec::new();
+        file.write(&mut [(3, 128, &first[..]), (1, 64, &second[..])], &mut out).unwrap();
+        assert_eq!(out, together);
+        assert_eq!((out.len() % 64, &out[out.len() - 64..]), (0, &second[..]));
+        // The pages of CPU 3 end before their size.
+        assert!(file.write(&mut [(3, 129, &first[..])], &mut Vec::new()).is_err());
+    }
 
     #[test]
     fn a_page_has_the_size_in_its_description() {

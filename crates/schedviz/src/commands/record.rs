@@ -5,6 +5,7 @@ mod dry_run;
 mod extract;
 mod probes;
 mod runs;
+mod stream;
 pub(crate) mod traced;
 mod until;
 
@@ -60,6 +61,10 @@ pub(crate) struct RecordArgs {
     /// CPUs, from 1M to 64M]
     #[arg(short, long, value_name = "SIZE", value_parser = parse_size, help_heading = "Buffers")]
     buffer: Option<u64>,
+    /// Read the buffers while the command runs, for a recording larger than the buffers; this program then runs beside the
+    /// command, and is in the trace
+    #[arg(long, conflicts_with_all = ["dry_run", "clean", "until"], help_heading = "Buffers")]
+    stream: bool,
     /// Flight recorder: keep only the latest events, follow the machine, and save once a measure exceeds a limit in an
     /// interval. Measures: violation and capacity (%), waiting (tasks), wakeup-p99, wakeup-max and wait-max (with a unit)
     #[arg(long, value_name = "MEASURE>LIMIT/INTERVAL", value_parser = until::Condition::parse,
@@ -212,12 +217,21 @@ impl Recorder<'_> {
         let instance = Instance::create(self.tracefs, &self.settings)?;
         let mut machine = Machine::read(&self.root, self.args.keep_arguments);
         let traced = Traced::spawn(&self.args.command, self.signals, capture)?;
+        let mut stream = self.args.stream.then(|| stream::Stream::open(self.tracefs, &instance, output)).transpose()?;
         instance.start()?;
-        let ended = traced.run()?;
+        let ended = match &mut stream {
+            Some(stream) => stream.follow(traced)?,
+            None => traced.run()?,
+        };
         instance.stop()?;
-        let stats = instance.stats();
         machine.finish(&self.root);
-        let extracted = extract::extract(self.args, instance, output)?;
+        let (extracted, stats) = match stream {
+            Some(stream) => stream.save(self.tracefs, instance, &self.settings, &machine, output)?,
+            None => {
+                let stats = instance.stats();
+                (extract::extract(self.args, instance, output)?, stats)
+            }
+        };
         let machine_file = Machine::path_beside(output);
         replace(&machine_file, &json(&machine)?)?;
         let verdict = check::Verdict::of(&stats, &extracted.trace);

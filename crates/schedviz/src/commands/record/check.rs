@@ -98,7 +98,7 @@ impl Verdict {
                     grouped(all),
                     by_cpu.join(", "),
                     format_size(buffer_kb),
-                    self.needed_kb().div_ceil(1 << 10)
+                    self.needed_kb(buffer_kb).div_ceil(1 << 10)
                 ),
             ));
         }
@@ -116,14 +116,16 @@ impl Verdict {
         problems
     }
 
-    /// The buffer that would have held all events of each CPU, with a quarter to spare, in KiB.
-    fn needed_kb(&self) -> u64 {
+    /// The buffer that would have held all events of each CPU, with a quarter to spare, in KiB. Buffers that were read
+    /// meanwhile do not show how much passed through them: then four times their size.
+    fn needed_kb(&self, buffer_kb: u64) -> u64 {
         let needed = |counts: &Counts| {
             let kept = counts.recorded.unwrap_or(0).max(1);
             let bytes = counts.bytes as f64 / kept as f64 * (kept + counts.lost) as f64;
             (bytes * 1.25 / 1024.0).ceil() as u64
         };
-        self.cpus.values().map(needed).max().unwrap_or(0)
+        let needed = self.cpus.values().map(needed).max().unwrap_or(0);
+        if needed > buffer_kb { needed } else { buffer_kb.saturating_mul(4) }
     }
 }
 

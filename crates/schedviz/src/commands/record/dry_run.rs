@@ -2,6 +2,7 @@
 
 use super::traced::Traced;
 use super::{RecordArgs, buffer_words};
+use crate::live::available_kb;
 use crate::signals::{Forwarder, exit_code};
 use crate::warnings::grouped;
 use crate::writer::print;
@@ -76,6 +77,8 @@ fn event_cost(instance: &Instance) -> Result<Option<f64>> {
 
 fn text(found: &Calibration) -> String {
     let mut out = String::new();
+    let all_kb = found.buffer_kb.saturating_mul(found.cpus.len() as u64);
+    let is_too_much = available_kb().is_some_and(|available| all_kb > available / 2);
     // Writing to a string cannot fail.
     let _ = writeln!(out, "dry run of {:.3} s:", found.seconds);
     let _ = writeln!(out, "{:>6} {:>12} {:>12}", "CPU", "events/s", "kB/s");
@@ -88,11 +91,12 @@ fn text(found: &Calibration) -> String {
     let _ = writeln!(out, "{:>6} {:>12} {:>12.0}", "all", grouped(all.round() as u64), found.bytes_per_second / 1000.0);
     let _ = writeln!(
         out,
-        "\nfor {} s: {}, about {} in all before compression\nrecord with --buffer {}M",
+        "\nfor {} s: {}, about {} in all before compression\nrecord with --buffer {}M{}",
         found.planned_seconds,
         buffer_words(found.buffer_kb),
         format_size((found.bytes_per_second * found.planned_seconds / 1024.0).ceil() as u64),
-        found.buffer_kb.div_ceil(1 << 10)
+        found.buffer_kb.div_ceil(1 << 10),
+        if is_too_much { ",\nor with --stream: these buffers need more than half of the available memory" } else { "" }
     );
     let _ = match found.slowdown_percent {
         Some(percent) => writeln!(

@@ -49,6 +49,11 @@ pub(crate) fn extract(args: &RecordArgs, instance: Instance, path: &Path) -> Res
         bail!("{} extract failed ({}): {}", args.trace_cmd.display(), output.status, message.trim());
     }
     named(std::fs::rename(&part, path), path)?;
+    opened(path)
+}
+
+/// A recording that has been written.
+pub(super) fn opened(path: &Path) -> Result<Extracted> {
     let bytes = named(std::fs::metadata(path), path)?.len();
     let trace = Trace::open(path, Options::default()).map_err(|e| crate::args::named(path, e))?;
     Ok(Extracted { trace, bytes })
