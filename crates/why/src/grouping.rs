@@ -1,7 +1,7 @@
 //! The waiting in violation by task, command, CPU or node.
 
 use crate::ledger::Case;
-use crate::report::{Longest, longest};
+use crate::longest::{Longest, longest};
 use rustc_hash::FxHashMap;
 use sched::topology::Order;
 use sched::{Comm, Cpu, Dur, Pid, Topology, Ts, kthread};

@@ -3,37 +3,16 @@
 use crate::Why;
 use crate::category::Category;
 use crate::grouping::GroupRow;
-use crate::ledger::{Case, Table};
+use crate::ledger::Table;
+use crate::longest::{Longest, longest};
 use crate::missed::Missed;
 use crate::over_time::OverTime;
 use crate::sets::Nearest;
 use sched::topology::Order;
-use sched::{Cause, Comm, Cpu, Dur, OfSelection, Pid, SchedState, Ts};
+use sched::{Cause, Dur, OfSelection, SchedState, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
 use workcons::Waiters;
-
-/// The case of a row with the longest time in violation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Longest {
-    /// Its start on the trace's clock, in nanoseconds.
-    pub start_ns: Ts,
-    /// Its start after the start of the trace, in nanoseconds.
-    pub start_in_trace_ns: u64,
-    /// Its length in nanoseconds, violated or not.
-    pub duration_ns: Dur,
-    /// Its time in violation, in nanoseconds.
-    pub violated_ns: Dur,
-    /// The CPU of the run queue, or the idle CPU.
-    pub cpu: Cpu,
-    /// The waiting task; absent for an idle stretch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pid: Option<Pid>,
-    /// The name of that task.
-    #[serde(skip_serializing_if = "Comm::is_empty")]
-    pub command: Comm,
-}
 
 /// The waits, or the idle stretches, of one origin and one end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -142,18 +121,6 @@ fn rows<O: Category, E: Category>(table: &Table<O, E>, zero: Ts) -> Rows {
         }
     };
     Rows { total_ns: Dur(total), rows: entries.into_iter().map(row).collect() }
-}
-
-pub(crate) fn longest(case: &Case, zero: Ts) -> Longest {
-    Longest {
-        start_ns: case.start,
-        start_in_trace_ns: case.start.since(zero).0,
-        duration_ns: case.end.since(case.start),
-        violated_ns: Dur(case.violated),
-        cpu: case.cpu,
-        pid: (!case.pid.is_idle()).then_some(case.pid),
-        command: case.command,
-    }
 }
 
 pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport {

@@ -1,7 +1,8 @@
 //! The report for people: as text, and as Markdown for a mail.
 
 use crate::grouping::{GroupRow, OnCpu};
-use crate::report::{Longest, Row, Rows, WhyReport};
+use crate::longest::Longest;
+use crate::report::{Row, Rows, WhyReport};
 use crate::sets::Nearest;
 use sched::Dur;
 use sched::lengths::human;
