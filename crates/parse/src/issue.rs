@@ -84,6 +84,9 @@ sched::diagnostics! {
     /// Sleeps on a lock that the kernel recorded as preemption.
     LockSleep = 27, "lock-sleep", Repaired,
         "{switch|switches} away from a task that slept on a lock, named as preempted (R+), as a kernel 5.10 with PREEMPT_RT does; taken as {a sleep|sleeps} since a wakeup followed";
+    /// Recordings of some tasks, not of the machine.
+    SomeTasks = 43, "some-tasks", DataLoss,
+        "recording of the tasks of a command alone: the other tasks of each CPU, also those that ran in between, are unknown@";
     /// Windows that were read without the events long before them.
     FastWindow = 42, "fast-window", DataLoss,
         "window whose past is known from its own events alone@: tasks that waited all the while without an event are missing, and who descends from the traced command is not known";

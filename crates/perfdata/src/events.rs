@@ -17,6 +17,8 @@ struct Attr {
     layout: Layout,
     /// The clock of its times, where it is not perf's own.
     clock: Option<i32>,
+    /// It counts from the exec of the traced command on, and is inherited: a recording of that command alone.
+    is_of_command: bool,
     /// An event before it is of the same tracepoint: its samples are those of the other once more.
     is_repeated: bool,
 }
@@ -70,6 +72,12 @@ impl Events {
         (tracepoints().next().is_some(), tracepoints().any(|attr| attr.layout.is_usable()))
     }
 
+    /// Whether the tracepoints are those of the traced command's tasks alone, not of the machine.
+    pub(crate) fn are_of_command(&self) -> bool {
+        let mut tracepoints = self.attrs.iter().filter(|attr| attr.kind == TRACEPOINT).peekable();
+        tracepoints.peek().is_some() && tracepoints.all(|attr| attr.is_of_command)
+    }
+
     /// The name of the clock, as trace-cmd names clocks.
     pub(crate) fn clock(&self) -> String {
         let clock = self.attrs.iter().find_map(|attr| attr.clock);
@@ -110,6 +118,7 @@ impl Events {
 }
 
 fn parse(bytes: &[u8], endian: Endian) -> Option<Attr> {
+    const ENABLE_ON_EXEC: u32 = 12;
     const SAMPLE_ID_ALL: u32 = 18;
     const USE_CLOCKID: u32 = 25;
     let mut head = Bytes::new(bytes, endian);
@@ -123,7 +132,8 @@ fn parse(bytes: &[u8], endian: Endian) -> Option<Attr> {
     let is = |bit: u32| flags >> bit & 1 == 1;
     let clock = bytes.get(92..).and_then(|rest| Bytes::new(rest, endian).u32()).map(u32::cast_signed);
     let layout = Layout { sample_type, read_format, sample_id_all: is(SAMPLE_ID_ALL) };
-    Some(Attr { kind, config, layout, clock: clock.filter(|_| is(USE_CLOCKID)), is_repeated: false })
+    let clock = clock.filter(|_| is(USE_CLOCKID));
+    Some(Attr { kind, config, layout, clock, is_of_command: is(ENABLE_ON_EXEC), is_repeated: false })
 }
 
 #[cfg(test)]

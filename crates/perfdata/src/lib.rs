@@ -36,7 +36,7 @@ use crate::scan::Found;
 use crate::units::PerfUnits;
 use sched::{Cpu, Diagnostics};
 use std::sync::Arc;
-use tracedat::{Error, Lane, Options, Origin, Recording, Source, Trace};
+use tracedat::{Error, FileIssue, Lane, Options, Origin, Recording, Source, Trace};
 
 /// Whether a file is a perf.data file, by its first bytes.
 pub fn is_perf_data(source: &Source) -> bool {
@@ -54,6 +54,9 @@ fn recording(source: Source) -> Result<Recording, Error> {
     let mut header = Header::read(&source, &mut diagnostics)?;
     let found = scan::scan(&source, &mut header, &mut diagnostics)
         .map_err(|source| Error::Io { path: std::env::temp_dir(), source })?;
+    if header.events.are_of_command() {
+        diagnostics.add(FileIssue::SomeTasks);
+    }
     let tracing_data = formats(&mut header, &found)?;
     let Found { cpus, sorted, compression, names, lost_samples, lost_anywhere, is_cut } = found;
     let marked = cpus.values().map(|records| records.lost).fold(0, u64::saturating_add);

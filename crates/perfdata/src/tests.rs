@@ -117,6 +117,17 @@ fn the_header_describes_the_machine_but_not_the_host() {
 }
 
 #[test]
+fn a_recording_of_one_command_is_no_recording_of_the_machine() {
+    for form in [Form::File, Form::Stream] {
+        for of_command in [false, true] {
+            let builder = PerfBuilder { form, of_command, ..PerfBuilder::default() };
+            let trace = open(builder.build(&machine(Order::Little), &lossy())).expect("a perf.data");
+            assert_eq!(trace.diagnostics().count(FileIssue::SomeTasks), u64::from(of_command));
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_refused_with_a_reason() {
     let why = |bytes: Vec<u8>| open(bytes).expect_err("refused").to_string();
     let of = lossy();

@@ -37,7 +37,8 @@ pub(crate) fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &Rea
 }
 
 /// Advice that names options, which has its place in the message.
-const ADVICE: [(Diagnostic, &str); 10] = [
+const ADVICE: [(Diagnostic, &str); 11] = [
+    (FileIssue::SomeTasks.diagnostic(), ". Record the machine (perf record -a)"),
     (EventIssue::EventsLost.diagnostic(), ". Record with larger buffers (trace-cmd record -b)"),
     (FileIssue::EventsDroppedUnmarked.diagnostic(), " (trace-cmd record -m)"),
     (FileIssue::DuplicateEvents.diagnostic(), ". Choose with --buffer"),

@@ -26,6 +26,8 @@ pub struct PerfBuilder {
     pub round: usize,
     /// Whether each task has a ring buffer (`--per-thread`), and not each CPU.
     pub per_thread: bool,
+    /// Whether the traced command alone is recorded (without `-a`), and not the machine.
+    pub of_command: bool,
     /// Whether the tracepoints were opened twice.
     pub repeated: bool,
     /// The clock (`clockid`), where it is not perf's own.
@@ -41,6 +43,7 @@ impl Default for PerfBuilder {
             form: Form::File,
             round: 64,
             per_thread: false,
+            of_command: false,
             repeated: false,
             clock: None,
             lost_samples: 0,
@@ -77,7 +80,8 @@ impl PerfBuilder {
         self.order.put(&mut out, ATTR as u64, 4);
         // Values with numbers, in a group.
         out.extend(self.words(&[config, 1, sample_type, 4 | 8]));
-        let flags = (1u64 << 18 | u64::from(self.clock.is_some()) << 25).to_le_bytes();
+        let flags =
+            (1u64 << 18 | u64::from(self.of_command) << 12 | u64::from(self.clock.is_some()) << 25).to_le_bytes();
         out.extend(if self.order == Order::Big { flags.map(u8::reverse_bits) } else { flags });
         out.resize(92, 0);
         self.order.put(&mut out, u64::from(self.clock.unwrap_or(0).cast_unsigned()), 4);
