@@ -115,6 +115,9 @@ struct Sums {
     arrows: Vec<Migration>,
 }
 
+/// Takes each migration when its cause and its first run are settled.
+pub type TakesMigration<'o> = dyn Fn(&Listed) + Sync + 'o;
+
 /// Finds all migrations of a window. A migration that only wakes a task is one as well; how much of
 /// all is balancing, the table shows.
 pub struct Balance<'o> {
@@ -129,6 +132,7 @@ pub struct Balance<'o> {
     causes: Causes,
     herds: Herds,
     sums: Vec<Sums>,
+    each: Option<&'o TakesMigration<'o>>,
     listed: Option<Vec<Listed>>,
     densities: FxHashMap<(Cause, Cpu), Density>,
 }
@@ -146,6 +150,7 @@ impl<'o> Balance<'o> {
             causes: Causes::default(),
             herds: Herds::default(),
             sums: vec![Sums::default(); Cause::ALL.len()],
+            each: None,
             listed: None,
             densities: FxHashMap::default(),
         }
@@ -157,6 +162,12 @@ impl<'o> Balance<'o> {
     #[must_use]
     pub fn listing(self, wanted: bool) -> Balance<'o> {
         Balance { listed: wanted.then(Vec::new), ..self }
+    }
+
+    /// Passes each migration to `take`, whatever their number.
+    #[must_use]
+    pub fn each(self, take: &'o TakesMigration<'o>) -> Balance<'o> {
+        Balance { each: Some(take), ..self }
     }
 
     /// Only those migrations for which `wanted` holds. Herds are found among all.
@@ -248,9 +259,9 @@ impl Balance<'_> {
         if sums.count <= ARROWS {
             sums.arrows.push(m);
         }
-        if let Some(listed) = self.listed.as_mut().filter(|listed| listed.len() < LISTED) {
-            let given = self.topology.distances();
-            listed.push(Listed {
+        if self.each.is_some() || self.listed.is_some() {
+            let known = self.topology.distances();
+            let entry = Listed {
                 ts_ns: m.ts,
                 cpu: m.on,
                 pid: m.pid,
@@ -259,9 +270,15 @@ impl Balance<'_> {
                 to_cpu: m.dest,
                 cause: m.cause,
                 queued: m.queued,
-                distance: distance.filter(|distance| given[*distance as usize]),
+                distance: distance.filter(|distance| known[*distance as usize]),
                 until_run_ns: m.first_run,
-            });
+            };
+            if let Some(each) = self.each {
+                each(&entry);
+            }
+            if let Some(listed) = self.listed.as_mut().filter(|listed| listed.len() < LISTED) {
+                listed.push(entry);
+            }
         }
         self.densities.entry((m.cause, m.dest)).or_default().add(m.ts, self.from, self.to);
     }

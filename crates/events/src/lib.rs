@@ -24,7 +24,7 @@ mod spans;
 mod value_bars;
 mod values;
 
-pub use balance::{Balance, BalanceReport, Cell, Listed, balance_figure, balance_text};
+pub use balance::{Balance, BalanceReport, Cell, Listed, TakesMigration, balance_figure, balance_text};
 pub use figure::{Options, figure};
 pub use kinds::shortened;
 pub use rate::{rate_figure, value_figure};

@@ -227,6 +227,26 @@ pub struct Case {
     pub idle_cpus: u32,
 }
 
+/// A wait that has ended, as it is listed.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The wait. Its start and its length are those of its second part where `start_is_known` is false.
+    pub case: Case,
+    /// Whether the waking is known. Otherwise it began before the trace or in a loss.
+    pub start_is_known: bool,
+    /// The instant from which the task was queued: that of `sched_wakeup`. Nothing where no wakeup was recorded.
+    pub queued: Option<Ts>,
+    /// The instant at which it ran.
+    pub ran: Ts,
+    /// Where a woken task was placed, seen from where it slept; nothing for other waits.
+    pub placement: Option<Placement>,
+    /// The CPU on which a woken task slept.
+    pub slept_on: Option<Cpu>,
+}
+
+/// Takes each wait, in the order of their ends.
+pub type TakesWait<'o> = dyn Fn(&Listed) + Sync + 'o;
+
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     measure: Measure,
@@ -277,6 +297,7 @@ struct Named {
 /// The analysis.
 pub struct Latency<'o> {
     options: &'o Options<'o>,
+    listing: Option<&'o TakesWait<'o>>,
     /// The window's start, once that is reached.
     start: Option<Ts>,
     tracks: PerTask<Track>,
@@ -302,6 +323,7 @@ impl<'o> Latency<'o> {
     pub fn new(options: &'o Options<'o>) -> Latency<'o> {
         Latency {
             options,
+            listing: None,
             start: None,
             tracks: PerTask::default(),
             waits: PerTask::default(),
@@ -316,6 +338,12 @@ impl<'o> Latency<'o> {
             gaps: 0,
             switched_out: (Pid::IDLE, Comm::EMPTY),
         }
+    }
+
+    /// Passes each wait that is measured to `take`.
+    #[must_use]
+    pub fn listing(self, take: &'o TakesWait<'o>) -> Latency<'o> {
+        Latency { listing: Some(take), ..self }
     }
 
     fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -470,6 +498,9 @@ impl<'o> Latency<'o> {
         // Without recorded wakeups it is not known when the task was queued.
         let has_parts = is_wakeup && !state.places_by_wakings();
         self.without_waking += u64::from(is_wakeup && wait.waker.is_none());
+        if let Some(take) = self.listing {
+            self.list(take, task, wait, has_parts.then_some(queued), cpu, now);
+        }
         let measures = &mut self.row(task).measures;
         if has_parts {
             measures[Measure::UntilRun as usize].add(now.since(queued));
@@ -511,9 +542,23 @@ impl<'o> Latency<'o> {
         row
     }
 
-    /// Keeps a wait as one of the longest of its kind.
-    fn keep(&mut self, task: &Task, wait: &Wait, start: Ts, length: Dur, cpu: Cpu) {
-        let case = Case {
+    /// Lists a wait that ends now; of a wakeup that is known in parts, `queued` is the start of the second.
+    fn list(&self, take: &TakesWait<'_>, task: &Task, wait: &Wait, queued: Option<Ts>, cpu: Cpu, now: Ts) {
+        let Some(start) = wait.start.or(queued) else { return };
+        let is_wakeup = wait.measure == Measure::Wakeup;
+        let topology = &self.options.topology;
+        take(&Listed {
+            case: self.case(task, wait, start, now.since(start), cpu),
+            start_is_known: wait.start.is_some(),
+            queued,
+            ran: now,
+            placement: is_wakeup.then(|| Placement::of(wait.slept_on, wait.queued_on, topology)),
+            slept_on: wait.slept_on,
+        });
+    }
+
+    fn case(&self, task: &Task, wait: &Wait, start: Ts, length: Dur, cpu: Cpu) -> Case {
+        Case {
             measure: wait.measure,
             start_ns: start,
             start_in_trace_ns: start.since(self.options.zero).0,
@@ -529,7 +574,12 @@ impl<'o> Latency<'o> {
             after: self.switched_out.0,
             after_command: self.switched_out.1,
             idle_cpus: wait.idle_cpus,
-        };
+        }
+    }
+
+    /// Keeps a wait as one of the longest of its kind.
+    fn keep(&mut self, task: &Task, wait: &Wait, start: Ts, length: Dur, cpu: Cpu) {
+        let case = self.case(task, wait, start, length, cpu);
         let at = self.worst.partition_point(|c| c.duration_ns >= length);
         self.worst.insert(at, case);
         let of_this = |case: &Case| case.measure == wait.measure;

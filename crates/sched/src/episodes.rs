@@ -46,10 +46,24 @@ pub struct Episode<T> {
     pub note: T,
 }
 
+/// An episode that has ended, with its integrals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its start.
+    pub start: Ts,
+    /// Its length.
+    pub duration: Dur,
+    /// ∫ capacity over it, in CPU·nanoseconds.
+    pub capacity_ns: u64,
+    /// ∫ threads over it, in task·nanoseconds.
+    pub thread_ns: u64,
+}
+
 /// Gathers episodes as time passes.
 #[derive(Clone, Debug)]
 pub struct Episodes<T> {
     totals: Vec<Totals>,
+    last: Option<Ended>,
     open: Option<Open<T>>,
     longest: Vec<Episode<T>>,
     keep: usize,
@@ -67,7 +81,7 @@ impl<T> Episodes<T> {
     /// With totals for these least lengths, keeping this number of the longest.
     pub fn new(thresholds: &[Dur], keep: usize) -> Episodes<T> {
         let totals = thresholds.iter().map(|min_ns| Totals { min_ns: *min_ns, ..Totals::default() }).collect();
-        Episodes { totals, open: None, longest: Vec::new(), keep }
+        Episodes { totals, last: None, open: None, longest: Vec::new(), keep }
     }
 
     /// From `from` to `to` the predicate held with this amount, or did not hold.
@@ -123,6 +137,8 @@ impl<T> Episodes<T> {
         if duration == Dur(0) {
             return;
         }
+        let Open { start, capacity_ns, thread_ns, .. } = open;
+        self.last = Some(Ended { start, duration, capacity_ns, thread_ns });
         for t in self.totals.iter_mut().filter(|t| duration >= t.min_ns) {
             t.episodes += 1;
             t.ns = t.ns.saturating_add(duration.0);
@@ -135,6 +151,11 @@ impl<T> Episodes<T> {
             self.longest.insert(at, Episode { start: open.start, duration, note });
             self.longest.truncate(self.keep);
         }
+    }
+
+    /// Takes out the latest episode that has ended, unless that was done before.
+    pub fn take_last(&mut self) -> Option<Ended> {
+        self.last.take()
     }
 
     /// The totals, one for each threshold.
@@ -165,7 +186,10 @@ mod tests {
                 e.note(from);
             }
         }
+        let first = Ended { start: Ts(0), duration: Dur(12), capacity_ns: 19, thread_ns: 24 };
+        assert_eq!((e.take_last(), e.take_last()), (Some(first), None));
         e.close(Ts(23));
+        assert_eq!(e.take_last().map(|last| (last.start, last.duration)), Some((Ts(20), Dur(3))));
         let rows: Vec<_> = e.totals().iter().map(|t| (t.episodes, t.ns, t.capacity_ns, t.thread_ns)).collect();
         assert_eq!(rows, [(2, 15, 5 + 14 + 3, 10 + 14 + 6), (1, 12, 19, 24)]);
         assert_eq!(e.into_longest(), [Episode { start: Ts(0), duration: Dur(12), note: 0 }]);

@@ -1,6 +1,7 @@
 //! The rows of both tables, and the parts whose migration has no settled cause yet.
 
 use crate::category::{Category, IdleEnd, IdleOrigin, WaitEnd, WaitOrigin};
+use crate::sets::Nearest;
 use rustc_hash::FxHashMap;
 use sched::{Cause, Comm, Cpu, Dur, Lengths, Pid, Ts};
 
@@ -18,6 +19,10 @@ pub(crate) struct Case {
     /// The task that waited; [`Pid::IDLE`] for an idle stretch.
     pub(crate) pid: Pid,
     pub(crate) command: Comm,
+    /// Whether it counts: a wait of a task that is not counted is in no row, and only listed.
+    pub(crate) counted: bool,
+    /// The nearest CPU with a counted waiter, for an idle stretch that began with a missed steal.
+    pub(crate) missed: Option<Nearest>,
 }
 
 /// A case with its categories. A category that is a migration of unsettled cause has a key.
@@ -60,18 +65,36 @@ pub(crate) struct Table<O, E> {
     free: Vec<usize>,
     /// The places in `parked` of the parts that wait for a migration.
     places: FxHashMap<MoveKey, Vec<usize>>,
+    /// The parts that are complete since they were last taken out, where parts are listed.
+    listed: Option<Vec<Part<O, E>>>,
 }
 
 impl<O, E> Default for Table<O, E> {
     fn default() -> Table<O, E> {
-        Table { rows: FxHashMap::default(), parked: Vec::new(), free: Vec::new(), places: FxHashMap::default() }
+        Table {
+            rows: FxHashMap::default(),
+            parked: Vec::new(),
+            free: Vec::new(),
+            places: FxHashMap::default(),
+            listed: None,
+        }
     }
 }
 
 impl<O: Category, E: Category> Table<O, E> {
+    /// Lists all cases from now on, those without time in violation as well.
+    pub(crate) fn list(&mut self) {
+        self.listed = Some(Vec::new());
+    }
+
+    /// Passes on the cases that are complete since the last call.
+    pub(crate) fn drain(&mut self, take: impl FnMut(Part<O, E>)) {
+        self.listed.iter_mut().flat_map(|listed| listed.drain(..)).for_each(take);
+    }
+
     /// Takes a case; one without any time in violation is in no row.
     pub(crate) fn take(&mut self, part: Part<O, E>) {
-        if part.case.violated == 0 {
+        if part.case.violated == 0 && self.listed.is_none() {
             return;
         }
         if part.unsettled().next().is_none() {
@@ -85,7 +108,14 @@ impl<O: Category, E: Category> Table<O, E> {
         self.parked[place] = Some(part);
     }
 
-    fn count(&mut self, Part { origin, end, case }: Part<O, E>) {
+    fn count(&mut self, part: Part<O, E>) {
+        let Part { origin, end, case } = part;
+        if let Some(listed) = &mut self.listed {
+            listed.push(part);
+            if case.violated == 0 {
+                return;
+            }
+        }
         let fresh = || Row { lengths: Lengths::default(), longest: case };
         let row = self.rows.entry((origin.0, end.0)).or_insert_with(fresh);
         row.lengths.add(Dur(case.violated));
@@ -133,7 +163,8 @@ mod tests {
     use super::*;
 
     fn case(violated: u64, start: i64) -> Case {
-        Case { violated, start: Ts(start), end: Ts(start), cpu: Cpu(0), pid: Pid(7), command: Comm::EMPTY }
+        let (start, cpu, pid, command) = (Ts(start), Cpu(0), Pid(7), Comm::EMPTY);
+        Case { violated, start, end: start, cpu, pid, command, counted: true, missed: None }
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod category;
 mod figure;
 mod grouping;
 mod ledger;
+mod listed;
 mod longest;
 mod missed;
 mod over_time;
@@ -42,6 +43,7 @@ pub use text::{markdown, text};
 
 use grouping::Groups;
 use ledger::{Case, MoveKey, Part, Stretches, Waits};
+pub use listed::{Cases, ListedCase};
 use missed::MissedSteals;
 use over_time::Recorder;
 use sched::kthread::{is_any_stopper, is_stopper};
@@ -110,6 +112,7 @@ pub struct Why<'o> {
     column_end: Ts,
     /// For a table of those that waited.
     groups: Option<Box<Groups>>,
+    listing: Option<&'o Cases<'o>>,
 }
 
 impl<'o> Why<'o> {
@@ -129,6 +132,25 @@ impl<'o> Why<'o> {
             over_time: options.strips.map(|window| Box::new(Recorder::new(window))),
             column_end: Ts(i64::MAX),
             groups: None,
+            listing: None,
+        }
+    }
+
+    /// Passes each wait, counted or not, and each idle stretch to `cases` when its categories are settled.
+    #[must_use]
+    pub fn listing(mut self, cases: &'o Cases<'o>) -> Why<'o> {
+        self.listing = Some(cases);
+        self.waits.list();
+        self.stretches.list();
+        self
+    }
+
+    /// Lists the cases that are complete by now.
+    fn list(&mut self) {
+        if let Some(cases) = self.listing {
+            let cpus = &self.options.cpus;
+            self.waits.drain(|part| cases.wait(&part, cpus));
+            self.stretches.drain(|part| cases.stretch(&part, cpus));
         }
     }
 
@@ -252,13 +274,18 @@ impl<'o> Why<'o> {
         (pid, command): (Pid, Comm),
         now: Ts,
     ) {
+        let (start, cpu) = (wait.start, wait.cpu);
         if !wait.counted {
+            if self.listing.is_some() {
+                let case = Case { violated: 0, start, end: now, cpu, pid, command, counted: false, missed: None };
+                self.waits.take(Part { origin: wait.origin, end, case });
+            }
             return;
         }
         self.sets.waiter(wait.cpu, -1);
         let reading = self.sets.reading(wait.cpu, Role::Overloaded, now);
         let violated = reading.saturating_sub(wait.reading);
-        let case = Case { violated, start: wait.start, end: now, cpu: wait.cpu, pid, command };
+        let case = Case { violated, start, end: now, cpu, pid, command, counted: true, missed: None };
         if let Some(over_time) = &mut self.over_time {
             over_time.note_wait(id, reading.saturating_sub(wait.noted));
             over_time.end_wait(id, wait.origin);
@@ -402,7 +429,9 @@ impl<'o> Why<'o> {
             let ran = !matches!(end.0, IdleEnd::WindowEnd | IdleEnd::Offline | IdleEnd::Unknown);
             self.missed.take(nearest, now.since(stretch.start), violated, ran);
         }
-        let case = Case { violated, start: stretch.start, end: now, cpu, pid: Pid::IDLE, command: Comm::EMPTY };
+        let (pid, command) = (Pid::IDLE, Comm::EMPTY);
+        let (start, missed) = (stretch.start, stretch.missed);
+        let case = Case { violated, start, end: now, cpu, pid, command, counted: true, missed };
         self.stretches.take(Part { origin: stretch.origin, end, case });
     }
 
@@ -525,6 +554,7 @@ impl Analysis for Why<'_> {
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         if !state.spans().is_empty() || !state.cpu_spans().is_empty() {
             self.follow(event, state);
+            self.list();
         }
         if let Kind::Migrate { task, orig, dest } = event.kind
             && orig == event.cpu
@@ -554,6 +584,7 @@ impl Analysis for Why<'_> {
         self.settle_all(state);
         self.waits.finish();
         self.stretches.finish();
+        self.list();
         report::build(self, end, state)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::sets::{Sets, Situation, WAYS};
 use crate::{KEPT, Scene};
-use sched::episodes::Episodes;
+use sched::episodes::{Ended, Episodes};
 use sched::topology::Distance;
 use sched::{Dur, Ts};
 
@@ -16,6 +16,8 @@ pub(crate) struct Count {
     pub(crate) by_distance: [u64; 4],
     /// The nearest pair in the open episode.
     nearest: Option<Distance>,
+    /// The latest episode that has ended, with the nearest pair in it, where episodes are listed.
+    pub(crate) ended: Option<(Ended, Option<Distance>)>,
     /// The current situation.
     situation: Situation,
     /// The instant since which it is so, or up to which the time is accounted for.
@@ -93,6 +95,7 @@ impl Count {
             doubtful_capacity_ns: 0,
             by_distance: [0; 4],
             nearest: None,
+            ended: None,
             situation: Situation::default(),
             since: Ts(0),
         }
@@ -113,11 +116,21 @@ impl Count {
         }
         self.since = to;
         self.episodes.pass(from, to, self.situation.amount);
+        if !self.situation.amount.holds() {
+            self.keep_last();
+        }
         if self.situation.doubt > 0 {
             self.doubt(to.since(from));
         }
         if self.situation.nearest.is_some() || self.nearest.is_some() {
             self.approach(to.since(from));
+        }
+    }
+
+    /// Keeps the episode that has ended, if one has, for the list.
+    pub(crate) fn keep_last(&mut self) {
+        if let Some(last) = self.episodes.take_last() {
+            self.ended = Some((last, self.nearest));
         }
     }
 

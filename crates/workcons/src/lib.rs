@@ -44,6 +44,7 @@ pub use strips::Strip;
 use count::Counts;
 use reactions::Reactions;
 use sched::counted::{CountedQueues, Flags};
+use sched::episodes::Ended;
 use sched::kthread::is_bound;
 use sched::topology::Distance;
 use sched::{
@@ -159,9 +160,22 @@ pub struct Waiting {
     pub behind_pid: Pid,
 }
 
+/// An episode of the headline's violation that has ended, or that the window's end cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedEpisode {
+    /// Its start, its length and its integrals.
+    pub episode: Ended,
+    /// The nearest pair of an idle CPU and one with a waiting task; nothing without a topology.
+    pub nearest: Option<Distance>,
+}
+
+/// Takes each episode, in order of time.
+pub type TakesEpisode<'o> = dyn Fn(&ListedEpisode) + Sync + 'o;
+
 /// The analysis.
 pub struct WorkConservation<'o> {
     options: &'o Options<'o>,
+    listing: Option<&'o TakesEpisode<'o>>,
     start: Ts,
     last: Ts,
     counts: Counts,
@@ -190,6 +204,7 @@ impl<'o> WorkConservation<'o> {
         let sets = Sets::new(&options.topology);
         WorkConservation {
             options,
+            listing: None,
             strips: options.strips.map(|(from, to)| strips::Gatherer::new(&sets, from, to)),
             start: Ts(0),
             last: Ts(0),
@@ -200,6 +215,20 @@ impl<'o> WorkConservation<'o> {
             note_at: Ts::MAX,
             integrals: Integrals::default(),
             traced: None,
+        }
+    }
+
+    /// Passes each episode of the headline's violation to `take`.
+    #[must_use]
+    pub fn listing(self, take: &'o TakesEpisode<'o>) -> WorkConservation<'o> {
+        WorkConservation { listing: Some(take), ..self }
+    }
+
+    /// Lists the latest episode that has ended, unless that was done before.
+    fn list(&mut self) {
+        let ended = self.counts.ways[self.options.waiters as usize].ended.take();
+        if let (Some((episode, nearest)), Some(take)) = (ended, self.listing) {
+            take(&ListedEpisode { episode, nearest });
         }
     }
 
@@ -236,6 +265,8 @@ impl<'o> WorkConservation<'o> {
         // While an episode lasts, it is due for a note when it was.
         if self.counts.change(ts, &self.sets) {
             self.note_at = self.counts.note_due();
+            // One that has ended by now is complete when the next one begins, at the latest.
+            self.list();
         }
     }
 
@@ -370,9 +401,12 @@ impl Analysis for WorkConservation<'_> {
         self.counts.pass(end);
         // The pass has closed the spans by now, but the queues are as they were.
         self.note(end, state);
+        self.list();
         for count in &mut self.counts.ways {
             count.episodes.close(end);
+            count.keep_last();
         }
+        self.list();
         self.reactions.close(end, state);
         report::build(self, end, state)
     }

@@ -1,0 +1,95 @@
+//! Waits and idle stretches one by one.
+
+use crate::category::{Category, IdleEnd, IdleOrigin, WaitEnd, WaitOrigin};
+use crate::ledger::Part;
+use crate::sets::Nearest;
+use sched::{Cause, ChosenCpus, Comm, Cpu, Pid, Ts};
+
+/// A wait or an idle stretch with its categories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedCase<O, E> {
+    /// Its start; that of the window where it began before.
+    pub start: Ts,
+    /// Its end; that of the window where it goes on behind it.
+    pub end: Ts,
+    /// The CPU that idled, or on whose run queue the task waited.
+    pub cpu: Cpu,
+    /// The task that waited; [`Pid::IDLE`] for an idle stretch.
+    pub pid: Pid,
+    /// Its command name when the wait ended; empty for an idle stretch.
+    pub command: Comm,
+    /// Whether it counts in the sums: the wait of a task that is not counted has no time in violation.
+    pub counted: bool,
+    /// The part of it in violation, in nanoseconds.
+    pub violated_ns: u64,
+    /// The nearest CPU with a counted waiter, where it is an idle stretch that began with a missed steal.
+    pub missed: Option<Nearest>,
+    /// How it began.
+    pub origin: O,
+    /// How it ended.
+    pub ending: E,
+}
+
+impl<O: Copy, E: Copy> ListedCase<O, E> {
+    fn of(part: &Part<O, E>) -> ListedCase<O, E> {
+        let case = part.case;
+        ListedCase {
+            start: case.start,
+            end: case.end,
+            cpu: case.cpu,
+            pid: case.pid,
+            command: case.command,
+            counted: case.counted,
+            violated_ns: case.violated,
+            missed: case.missed,
+            origin: part.origin.0,
+            ending: part.end.0,
+        }
+    }
+}
+
+/// Takes the waits and the idle stretches on the chosen CPUs, each when it has ended and the causes of its migrations
+/// are settled.
+pub struct Cases<'o> {
+    /// Takes each wait.
+    pub wait: &'o (dyn Fn(&ListedCase<WaitOrigin, WaitEnd>) + Sync),
+    /// Takes each idle stretch.
+    pub stretch: &'o (dyn Fn(&ListedCase<IdleOrigin, IdleEnd>) + Sync),
+}
+
+impl Cases<'_> {
+    pub(crate) fn wait(&self, part: &Part<WaitOrigin, WaitEnd>, cpus: &ChosenCpus) {
+        if cpus.has(part.case.cpu) {
+            (self.wait)(&ListedCase::of(part));
+        }
+    }
+
+    pub(crate) fn stretch(&self, part: &Part<IdleOrigin, IdleEnd>, cpus: &ChosenCpus) {
+        if cpus.has(part.case.cpu) {
+            (self.stretch)(&ListedCase::of(part));
+        }
+    }
+}
+
+/// The words of the categories: those of the rows of the report.
+macro_rules! words {
+    ($($category:ty),+) => {$(
+        impl $category {
+            /// Its word in the JSON, without its details.
+            pub fn word(self) -> &'static str {
+                self.key()
+            }
+
+            /// The cause of the migration, where it is one.
+            pub fn migration(self) -> Option<Cause> {
+                self.cause()
+            }
+
+            /// The nearest idle CPU, where it is a placement at a wakeup.
+            pub fn nearest(self) -> Option<Nearest> {
+                self.nearest_idle()
+            }
+        }
+    )+};
+}
+words!(WaitOrigin, WaitEnd, IdleOrigin, IdleEnd);
