@@ -4,7 +4,7 @@
 use crate::inputs;
 use anyhow::{Context, Result};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile, TempDir};
 
@@ -45,6 +45,12 @@ impl AtomicFile {
 
     fn beside(path: &Path) -> io::Result<NamedTempFile> {
         with_mode(Builder::new().prefix(&prefix(path)).suffix(PART), 0o666).tempfile_in(folder_of(path))
+    }
+
+    /// Removes all behind this number of bytes; writing goes on there.
+    pub(crate) fn cut(&mut self, to: u64) -> io::Result<()> {
+        self.file().set_len(to)?;
+        self.file().seek(io::SeekFrom::Start(to)).map(drop)
     }
 
     /// Puts the file in its place.

@@ -3,6 +3,7 @@
 mod compare;
 mod dat2graph;
 mod events;
+mod export;
 mod fairness;
 mod info;
 mod latency;
@@ -48,6 +49,7 @@ pub(crate) enum Command {
     Report(report::ReportArgs),
     Compare(Box<compare::CompareArgs>),
     Schedstat(Box<schedstat::SchedstatArgs>),
+    Export(Box<export::ExportArgs>),
     #[cfg(target_os = "linux")]
     Record(Box<record::RecordArgs>),
     #[cfg(target_os = "linux")]
@@ -79,6 +81,7 @@ impl Command {
             Command::Plot(args) => plot::run(&args)?,
             Command::Report(args) => report::run(&args)?,
             Command::Schedstat(args) => schedstat::run(&args)?,
+            Command::Export(args) => export::run(&args)?,
             Command::Machine(args) => machine::run(&args)?,
             Command::Manual(args) => manual::run(&args)?,
             #[cfg(target_os = "linux")]

@@ -14,8 +14,8 @@ use std::sync::OnceLock;
 /// The inputs of the command that runs.
 static INPUTS: OnceLock<Vec<Input>> = OnceLock::new();
 
-/// The option that names no input.
-const OUTPUT: &str = "output";
+/// The options that name an output.
+const OUTPUTS: [&str; 2] = ["output", "perfetto"];
 
 /// The argument that holds a command to run.
 const COMMAND: &str = "command";
@@ -53,7 +53,8 @@ pub(crate) fn register(command: &Command, matches: &ArgMatches) -> Result<()> {
     let Some((name, matches)) = matches.subcommand() else { return Ok(()) };
     let Some(command) = command.find_subcommand(name) else { return Ok(()) };
     let mut inputs = Vec::new();
-    for argument in command.get_arguments().map(|argument| argument.get_id().as_str()).filter(|id| *id != OUTPUT) {
+    let arguments = command.get_arguments().map(|argument| argument.get_id().as_str());
+    for argument in arguments.filter(|id| !OUTPUTS.contains(id)) {
         for word in matches.try_get_raw(argument).ok().flatten().into_iter().flatten() {
             // The words of a command that is run name no traces, with a machine file beside them.
             let files = if argument == COMMAND { vec![PathBuf::from(word)] } else { candidates(word) }.into_iter();
@@ -62,8 +63,8 @@ pub(crate) fn register(command: &Command, matches: &ArgMatches) -> Result<()> {
     }
     // A command is run once.
     let _ = INPUTS.set(inputs);
-    let outputs = matches.try_get_raw(OUTPUT).ok().flatten().into_iter().flatten();
-    for output in outputs.map(Path::new) {
+    let named = OUTPUTS.iter().filter_map(|option| matches.try_get_raw(option).ok().flatten()).flatten();
+    for output in named.map(Path::new) {
         refuse(output)?;
         if output.is_dir() {
             refuse_folder(output)?;

@@ -5,6 +5,7 @@ use crate::output::Origin;
 use crate::progress;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
+use machine::Machine;
 use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
 use sched::{
@@ -34,6 +35,8 @@ pub(crate) struct Session {
     pub(crate) to: Ts,
     /// Where CPUs sit; empty where it is not known.
     pub(crate) topology: Topology,
+    /// The machine, if a file beside the trace describes it.
+    pub(crate) machine: Option<Machine>,
     /// The CPUs with events.
     pub(crate) observed: Vec<Cpu>,
     /// Those to be shown.
@@ -86,7 +89,7 @@ impl Session {
         let shown = window.cpus(&observed, &trace.info().silent(&observed), &topology)?;
         let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());
         let session =
-            Session { trace, path, read, drawable, start, window: asked, from, to, topology, observed, shown };
+            Session { trace, path, read, drawable, start, window: asked, from, to, topology, machine, observed, shown };
         for doubt in [session.doubtful_topology(), session.doubtful_cpus()].iter().flatten() {
             session.read.message(&format!("{}: {doubt}", session.name()));
         }

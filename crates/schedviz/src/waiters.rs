@@ -18,6 +18,11 @@ impl WaiterArgs {
         self.waiters.unwrap_or(default)
     }
 
+    /// Which waiting tasks count where no tasks can be chosen.
+    pub(crate) fn without_choice(&self) -> Waiters {
+        self.waiters.unwrap_or_default()
+    }
+
     /// Whether the headline depends on which tasks are the application.
     pub(crate) fn depend_on_descent(&self, tasks: &TaskArgs) -> bool {
         tasks.forked || self.of(tasks) == Waiters::Application && !tasks.chooses()

@@ -1,6 +1,6 @@
 //! `schedviz compare`: what differs between groups of runs, and whether that is more than noise.
 
-mod measures;
+pub(super) mod measures;
 
 use crate::args::{ReadArgs, TaskArgs, WindowArgs, repeatable};
 use crate::groups::GroupArg;

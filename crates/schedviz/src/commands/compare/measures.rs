@@ -89,8 +89,24 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
     // A choice of tasks is the same for both: its message is printed once.
     let no_latency = if args.tasks.chooses() { unknown } else { session.why_no_figures(of_tasks, tasks)? };
     no_latency.iter().for_each(|why| latency.withhold(why.clone()));
-    workcons.unknown.unwritten_percent = warnings::unwritten_percent(&session.trace, &outcome.diagnostics);
-    workcons.unknown.clocks_apart = outcome.diagnostics.count(FileIssue::ClocksApart);
+    let reports = Reports { workcons, reasons, latency, columns, diagnostics: outcome.diagnostics };
+    Ok(Measured { no_latency, ..conclude(&session, reports, args.max_loss) })
+}
+
+/// The reports on a run.
+pub(crate) struct Reports {
+    pub(crate) workcons: workcons::Report,
+    pub(crate) reasons: WhyReport,
+    pub(crate) latency: LatencyReport,
+    pub(crate) columns: TraceColumns,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+/// Gathers the reports on a run. A run of which more than `max_loss` percent is unknown has no violation.
+pub(crate) fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Measured {
+    let Reports { mut workcons, reasons, latency, columns, diagnostics } = reports;
+    workcons.unknown.unwritten_percent = warnings::unwritten_percent(&session.trace, &diagnostics);
+    workcons.unknown.clocks_apart = diagnostics.count(FileIssue::ClocksApart);
     let info = session.trace.info();
     let events: BTreeSet<String> =
         session.trace.event_counts().into_iter().filter(|e| e.count > 0).map(|e| e.name).collect();
@@ -102,11 +118,10 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
         ("command", columns.command.map_or_else(|| "unknown".into(), |name| name.to_string())),
     ];
     let setting = Setting { facts };
-    let no_violation = workcons.unknown.why_untrusted(args.max_loss).or_else(|| workcons.selection_unknown.clone());
-    let diagnostics = outcome.diagnostics;
+    let no_violation = workcons.unknown.why_untrusted(max_loss).or_else(|| workcons.selection_unknown.clone());
     let (name, recording) = (session.name(), session.trace.extent());
     let elapsed = Some(workcons.elapsed_ns);
-    Ok(Measured {
+    Measured {
         name,
         recording,
         workcons,
@@ -116,10 +131,10 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
         columns,
         diagnostics,
         no_violation,
-        no_latency,
+        no_latency: None,
         setting,
         own: None,
-    })
+    }
 }
 
 /// Whether an event is one that the numbers depend on: whether others occurred is chance.

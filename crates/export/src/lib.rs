@@ -1,0 +1,60 @@
+//! The facts of a trace as tables: one row for each slice, wait, idle stretch, episode, migration, wakeup and event.
+//!
+//! The analyses of the other crates pass each fact to [`Tables`], which makes it a row of a [`Table`] and gives it to
+//! [`Output`]. A row is written as it comes: memory does not grow with the trace. The sums over a table are the numbers of
+//! the command that reports them, since both come from the same analysis.
+//!
+//! ```
+//! use export::{Output, Rows, Table, Tables, Value};
+//! use sched::Pass;
+//! use std::io;
+//! use std::sync::{Arc, Mutex};
+//! use workcons::{ListedEpisode, Options, WorkConservation};
+//!
+//! /// Sums the lengths of the rows.
+//! struct Sum(Arc<Mutex<i64>>);
+//!
+//! impl Rows for Sum {
+//!     fn row(&mut self, values: &[Value<'_>]) -> io::Result<()> {
+//!         if let Value::Int(length) = values[1] {
+//!             *self.0.lock().unwrap() += length;
+//!         }
+//!         Ok(())
+//!     }
+//! #     fn begin(&mut self, _: Option<&str>, _: &str) -> io::Result<()> { Ok(()) }
+//! #     fn restart(&mut self) -> io::Result<()> { Ok(()) }
+//! #     fn end(&mut self) -> io::Result<()> { Ok(()) }
+//! #     fn finish(self: Box<Self>) -> io::Result<()> { Ok(()) }
+//! }
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let sum = Arc::default();
+//! let output = Output::default().with(Table::Episode, Box::new(Sum(Arc::clone(&sum))));
+//! let tables = Tables::new(&output);
+//! let episode = |episode: &ListedEpisode| tables.episode(episode);
+//! let options = Options::default();
+//! let analysis = || WorkConservation::new(&options).listing(&episode);
+//! Pass::over(events.as_slice()).run(analysis).unwrap_or_else(|never| match never {});
+//! assert_eq!(*sum.lock().unwrap(), 200);
+//! ```
+
+mod csv;
+mod output;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod perfetto;
+mod rows;
+mod schema;
+mod slices;
+mod value;
+
+pub use csv::Csv;
+pub use output::{Output, Rows, Sink};
+#[cfg(feature = "parquet")]
+pub use parquet::{Make, Parquet};
+pub use perfetto::{Perfetto, PerfettoEvents};
+pub use rows::{EventRow, Tables};
+pub use schema::{Column, SCHEMA, Table, Type, markdown};
+pub use slices::Slices;
+pub use value::Value;

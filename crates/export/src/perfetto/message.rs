@@ -1,0 +1,83 @@
+//! Messages of protocol buffers, written field by field.
+
+/// A message.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Message(Vec<u8>);
+
+impl Message {
+    /// Its bytes.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    /// Adds a number.
+    pub(super) fn number(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field) << 3);
+        self.varint(value);
+    }
+
+    /// Adds a number that may be negative.
+    pub(super) fn signed(&mut self, field: u32, value: i64) {
+        self.number(field, value.cast_unsigned());
+    }
+
+    /// Adds bytes.
+    pub(super) fn put(&mut self, field: u32, bytes: &[u8]) {
+        self.varint(u64::from(field) << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Adds a text.
+    pub(super) fn text(&mut self, field: u32, text: &str) {
+        self.put(field, text.as_bytes());
+    }
+
+    /// Adds a message.
+    pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
+        let mut message = Message::default();
+        fill(&mut message);
+        self.put(field, &message.0);
+    }
+
+    /// Adds the fields of another message.
+    pub(super) fn append(&mut self, other: &Message) {
+        self.0.extend_from_slice(&other.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of the description of the encoding.
+    #[test]
+    fn the_encoding_is_that_of_protocol_buffers() {
+        let mut message = Message::default();
+        message.number(1, 150);
+        message.text(2, "testing");
+        message.message(3, |inner| inner.number(1, 150));
+        message.signed(1, -2);
+        let mut expected = vec![0x08, 0x96, 0x01, 0x12, 0x07];
+        expected.extend_from_slice(b"testing");
+        expected.extend_from_slice(&[0x1a, 0x03, 0x08, 0x96, 0x01]);
+        expected.extend_from_slice(&[0x08, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]);
+        assert_eq!(message.bytes(), expected);
+    }
+}

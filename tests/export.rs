@@ -1,0 +1,292 @@
+//! The exported tables: their sums are the numbers of the commands.
+
+use crate::support::{fixture, recordings, schedviz, scratch};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+type Row = BTreeMap<String, String>;
+
+/// Splits a line, whose fields may be in quotes.
+fn fields(line: &str) -> Vec<String> {
+    let (mut fields, mut quoted) = (vec![String::new()], false);
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            c => fields.last_mut().expect("a field").push(c),
+        }
+    }
+    fields
+}
+
+fn rows(text: &str) -> Vec<Row> {
+    let mut lines = text.lines().map(fields);
+    let header = lines.next().expect("a header");
+    let row = |fields: Vec<String>| {
+        assert_eq!(fields.len(), header.len(), "{fields:?}");
+        header.iter().cloned().zip(fields).collect()
+    };
+    lines.map(row).collect()
+}
+
+fn read(folder: &Path, table: &str) -> Vec<Row> {
+    rows(&std::fs::read_to_string(folder.join(format!("{table}.csv"))).expect("a table"))
+}
+
+fn number(row: &Row, column: &str) -> Option<i64> {
+    let field = &row[column];
+    (!field.is_empty()).then(|| field.parse().unwrap_or_else(|e| panic!("{column} {field}: {e}")))
+}
+
+/// The number and the sum of the fields of a column that are known.
+fn sum<'r>(rows: impl IntoIterator<Item = &'r Row>, column: &str) -> (i64, i64) {
+    rows.into_iter().filter_map(|row| number(row, column)).fold((0, 0), |(n, sum), x| (n + 1, sum + x))
+}
+
+/// The document of a command; nothing where it refuses the trace.
+fn document(command: &str, trace: &str, more: &[&str]) -> Option<Value> {
+    let ran = schedviz(&[&[command, trace, "--json", "-q"], more].concat());
+    (ran.code != Some(1)).then(|| serde_json::from_slice(&ran.stdout).expect("JSON"))
+}
+
+/// The sums of all tables of a trace, over a window, are those of the documents of the commands.
+fn check_sums(trace: &str, window: &[&str]) {
+    let folder = scratch(&format!("export-sums{}", window.concat()));
+    let to = folder.to_str().expect("a path");
+    let ran = schedviz(&[&["export", trace, "--csv", to, "-q"], window].concat());
+    let Some(why) = document("why", trace, window) else {
+        assert_eq!(ran.code, Some(1), "{trace}");
+        return;
+    };
+    ran.success();
+    let int = |value: &Value| value.as_i64().unwrap_or_else(|| panic!("{trace}: {value}"));
+    let (why, zero) = (&why["runs"][0], Value::from(0));
+    let (wait, idle) = (read(&folder, "wait"), read(&folder, "idle"));
+    assert_eq!(sum(&wait, "violated_ns").1, int(&why["waiting"]["total_ns"]), "{trace}: waits");
+    assert_eq!(sum(&idle, "violated_ns").1, int(&why["idling"]["total_ns"]), "{trace}: idle stretches");
+    let missed = idle.iter().filter(|row| !row["missed_steal"].is_empty()).count();
+    assert_eq!(missed as i64, int(&why["missed"]["number"]), "{trace}: missed steals");
+
+    let conserved = document("workcons", trace, window).expect("a document");
+    let conserved = conserved.get("runs").map_or(&conserved, |runs| &runs[0]);
+    let violation = &conserved["violation"];
+    let episodes = read(&folder, "episode");
+    let expected = (int(&violation["episodes"]), int(&violation["ns"]));
+    assert_eq!(sum(&episodes, "dur_ns"), expected, "{trace}: episodes");
+    assert_eq!(sum(&episodes, "thread_ns").1, int(&violation["thread_ns"]), "{trace}: threads");
+
+    let latency = document("latency", trace, window).expect("a document");
+    let measure = |name: &str| {
+        let row = latency["measures"].as_array().expect("measures").iter().find(|row| row["measure"] == name);
+        let row = row.expect("every measure has a row");
+        (int(&row["count"]), int(row.get("total_ns").unwrap_or(&zero)))
+    };
+    let wakeups = read(&folder, "wakeup");
+    for kind in ["wakeup", "new", "preempted"] {
+        let of_kind = wakeups.iter().filter(|row| row["kind"] == kind);
+        assert_eq!(sum(of_kind, "latency_ns"), measure(kind), "{trace}: {kind}");
+    }
+    let woken = || wakeups.iter().filter(|row| row["kind"] == "wakeup");
+    assert_eq!(sum(woken(), "until_queued_ns"), measure("until-queued"), "{trace}");
+    assert_eq!(sum(woken(), "until_run_ns"), measure("until-run"), "{trace}");
+
+    let slices = read(&folder, "slice");
+    let whole = slices.iter().filter(|row| row["begun"] == "true" && row["ended"] == "true");
+    assert_eq!(sum(whole, "dur_ns"), measure("run"), "{trace}: runs");
+    check_busy(trace, window, &slices);
+
+    if let (Some(moves), []) = (document("migrations", trace, window), window) {
+        let mut found: BTreeMap<String, i64> = BTreeMap::new();
+        for row in read(&folder, "migration") {
+            *found.entry(row["cause"].clone()).or_default() += 1;
+        }
+        let causes = moves["causes"].as_array().expect("causes");
+        let expected = causes.iter().map(|c| (c["cause"].as_str().expect("a word").to_owned(), int(&c["count"])));
+        assert_eq!(found, expected.collect(), "{trace}: migrations");
+    }
+    let run = &read(&folder, "run")[0];
+    if run["untrusted"].is_empty() {
+        assert_eq!(number(run, "violation_ns"), Some(int(&violation["ns"])), "{trace}");
+        assert_eq!(number(run, "violation_capacity_ns"), Some(sum(&episodes, "capacity_ns").1), "{trace}");
+    }
+    assert_eq!(number(run, "busy_ns"), Some(sum(&slices, "dur_ns").1), "{trace}");
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+/// The slices of each CPU are its busy time in `utilization`, where that does not divide interrupts from tasks.
+fn check_busy(trace: &str, window: &[&str], slices: &[Row]) {
+    let used = document("utilization", trace, window).expect("a document");
+    for cpu in used["cpus"].as_array().expect("CPUs") {
+        let number = cpu["cpu"].to_string();
+        // Where the application is unknown, its tasks are among the others.
+        let class = |name: &str| cpu[format!("{name}_ns")].as_i64().unwrap_or(0);
+        let busy: i64 = ["app", "other", "kernel", "stopper", "rt"].map(class).iter().sum();
+        if used["interrupts_recorded"] == false {
+            let of_cpu = slices.iter().filter(|row| row["cpu"] == number);
+            assert_eq!(sum(of_cpu, "dur_ns").1, busy, "{trace}: CPU {number}");
+        }
+    }
+}
+
+#[test]
+fn the_sums_are_those_of_the_commands() {
+    for recording in recordings() {
+        check_sums(recording.to_str().expect("a path"), &[]);
+    }
+}
+
+#[test]
+fn the_sums_of_a_window_are_those_of_the_commands() {
+    let trace = fixture("hackbench.dat");
+    for window in [["--min", "0.02", "--max", "0.05"], ["--min", "0.0313", "--max", "0.0314"]] {
+        check_sums(trace.to_str().expect("a path"), &window);
+    }
+}
+
+/// Every listed event is a row, and the text is that of the list.
+#[test]
+fn the_events_are_those_of_the_list() {
+    let trace = fixture("hackbench-7.2.dat");
+    let trace = trace.to_str().expect("a path");
+    let rows = rows(&schedviz(&["export", trace, "--csv", "-", "--tables", "event", "-q"]).success().text());
+    let list = schedviz(&["list", trace, "-q"]).success().text();
+    let lines: Vec<&str> = list.lines().filter(|line| !line.contains("EVENTS DROPPED]")).collect();
+    assert_eq!(rows.len(), lines.len());
+    for (row, line) in rows.iter().zip(lines) {
+        let ts: i64 = row["ts_ns"].parse().expect("a time");
+        let time = format!("{}.{:09}: {}:", ts / 1_000_000_000, ts % 1_000_000_000, row["event"]);
+        let details = row["details"].split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(line.contains(&time) && line.ends_with(&details), "{row:?}: {line}");
+        assert!(line.starts_with(&format!("{}-{} ", row["command"], row["pid"])), "{row:?}: {line}");
+    }
+}
+
+#[test]
+fn several_runs_share_the_tables() {
+    let folder = scratch("export-groups");
+    let to = folder.to_str().expect("a path");
+    let (old, new) = (fixture("hackbench.dat"), fixture("hackbench-7.2.dat"));
+    let (old, new) = (format!("old={}", old.display()), format!("new={}", new.display()));
+    let arguments = ["export", "--group", &old, "--group", &new, "--csv", to, "--tables", "run,episode"];
+    let ran = schedviz(&arguments).success();
+    assert!(ran.stderr.contains("wrote 2 tables in"), "{}", ran.stderr);
+    let (runs, episodes) = (read(&folder, "run"), read(&folder, "episode"));
+    let named: Vec<(&str, &str)> = runs.iter().map(|row| (row["group"].as_str(), row["run"].as_str())).collect();
+    assert_eq!(named, [("old", "hackbench.dat"), ("new", "hackbench-7.2.dat")]);
+    for run in &runs {
+        let of_run = episodes.iter().filter(|row| row["group"] == run["group"] && row["run"] == run["run"]);
+        assert_eq!(Some(sum(of_run, "dur_ns").1), number(run, "violation_ns"));
+    }
+    assert!(!folder.join("slice.csv").exists(), "only the tables that were named");
+    // The same bytes with one thread.
+    let before = std::fs::read(folder.join("episode.csv")).expect("a table");
+    let ran = schedviz(&[&arguments[..], &["--threads", "1"]].concat()).success();
+    assert!(ran.stderr.contains("replaced 2 tables in"), "{}", ran.stderr);
+    assert_eq!(std::fs::read(folder.join("episode.csv")).expect("a table"), before);
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+/// The metrics of a run are the values that `compare` has for it.
+#[test]
+fn the_row_of_a_run_has_the_metrics_of_compare() {
+    let (one, other) = (fixture("hackbench.dat"), fixture("hackbench-7.2.dat"));
+    let [one, other] = [&one, &other].map(|path| path.to_str().expect("a path"));
+    let compared = schedviz(&["compare", "--base", one, "--new", other, "--json", "-q"]).success();
+    let compared: Value = serde_json::from_slice(&compared.stdout).expect("JSON");
+    let table = rows(&schedviz(&["export", one, other, "--csv", "-", "--tables", "run", "-q"]).success().text());
+    let mut known = 0;
+    for (group, row) in compared["groups"].as_array().expect("groups").iter().zip(&table) {
+        let values = group["runs"][0]["values"].as_array().expect("values");
+        for (metric, value) in compared["metrics"].as_array().expect("metrics").iter().zip(values) {
+            let column = metric["key"].as_str().expect("a key").replace('-', "_");
+            let (exported, compared) = (row[&column].parse::<f64>().ok(), value.as_f64());
+            assert_eq!(exported.is_some(), compared.is_some(), "{column}");
+            let (exported, compared) = (exported.unwrap_or(0.0), compared.unwrap_or(0.0));
+            // JSON is read with a rounding error in the last digit.
+            assert!((exported - compared).abs() <= compared.abs() * 1e-12, "{column}: {exported}, not {compared}");
+            known += usize::from(value.is_number());
+        }
+    }
+    assert!(known > 40, "{known}");
+}
+
+#[test]
+fn slips_are_refused() {
+    let trace = fixture("hackbench.dat");
+    let trace = trace.to_str().expect("a path");
+    let refused = |arguments: &[&str], message: &str| {
+        let ran = schedviz(&[&["export", trace], arguments].concat());
+        assert!(ran.code != Some(0) && ran.stderr.contains(message), "{arguments:?}: {}", ran.stderr);
+    };
+    refused(&["--csv", "-"], "writes a single table");
+    refused(&["--csv", trace], "");
+    refused(&["--csv", "x", "--tables", "slices"], "slice");
+    refused(&[], "--csv");
+    assert!(!Path::new("x").exists(), "nothing is written");
+}
+
+/// DuckDB reads the Parquet files, and finds the numbers of the commands. It needs Python with the package `duckdb`.
+#[test]
+fn duckdb_finds_the_numbers_of_the_commands() {
+    let python = std::env::var("SCHEDVIZ_DUCKDB_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let has = std::process::Command::new(&python).args(["-c", "import duckdb"]).output();
+    if !has.is_ok_and(|has| has.status.success()) {
+        eprintln!("skipped: {python} has no duckdb");
+        return;
+    }
+    let folder = scratch("export-parquet");
+    let (trace, to) = (fixture("hackbench-7.2.dat"), folder.to_str().expect("a path"));
+    let trace = trace.to_str().expect("a path");
+    schedviz(&["export", trace, "--parquet", to, "-q"]).success();
+    let query = |sql: &str| {
+        let script = "import duckdb, json, sys; print(json.dumps(duckdb.sql(sys.argv[1]).fetchall()))";
+        let sql = sql.replace("FROM ", &format!("FROM '{to}/")).replace(" ;", "/**/*.parquet'");
+        let ran = std::process::Command::new(&python).args(["-c", script, &sql]).output().expect("python runs");
+        assert!(ran.status.success(), "{sql}: {}", String::from_utf8_lossy(&ran.stderr));
+        serde_json::from_slice::<Value>(&ran.stdout).expect("JSON")
+    };
+    let why = document("why", trace, &[]).expect("a document");
+    let waiting = &why["runs"][0]["waiting"]["total_ns"];
+    let found = query("SELECT SUM(violated_ns)::BIGINT, ANY_VALUE(run) FROM wait ;");
+    assert_eq!((&found[0][0], &found[0][1]), (waiting, &"hackbench-7.2.dat".into()));
+    let conserved = document("workcons", trace, &[]).expect("a document");
+    let violation = conserved.get("runs").map_or(&conserved, |runs| &runs[0])["violation"].clone();
+    let found = query("SELECT COUNT(*), SUM(dur_ns)::BIGINT FROM episode ;");
+    assert_eq!(found, serde_json::json!([[violation["episodes"], violation["ns"]]]));
+    let latency = document("latency", trace, &[]).expect("a document");
+    let wakeup = latency["measures"].as_array().expect("measures")[0].clone();
+    let found = query("SELECT COUNT(latency_ns), SUM(latency_ns)::BIGINT, MAX(latency_ns) FROM wakeup ;");
+    assert_eq!(wakeup["measure"], "wakeup");
+    let of_wakeups =
+        query("SELECT COUNT(latency_ns), SUM(latency_ns)::BIGINT, MAX(latency_ns) FROM wakeup ; WHERE kind = 'wakeup'");
+    assert_eq!(of_wakeups, serde_json::json!([[wakeup["count"], wakeup["total_ns"], wakeup["max_ns"]]]));
+    assert!(found[0][0].as_u64() > of_wakeups[0][0].as_u64(), "other kinds of waits as well");
+    let moves = document("migrations", trace, &[]).expect("a document");
+    let found = query("SELECT COUNT(*) FROM migration ;");
+    assert_eq!(found[0][0], moves["total"]);
+    // The questions of the example.
+    let script = "import duckdb, json, sys\n\
+                  con = duckdb.connect()\n\
+                  found = [con.execute(q).fetchall() for q in open(sys.argv[1]).read().split(';') if q.strip()]\n\
+                  print(json.dumps(found))";
+    let example = crate::support::root().join("examples/duckdb.sql");
+    let ran = std::process::Command::new(&python).args(["-c", script]).arg(example).current_dir(&folder).output();
+    let ran = ran.expect("python runs");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let found: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    let answers: Vec<&Vec<Value>> =
+        found.as_array().expect("answers").iter().skip(4).map(|rows| rows.as_array().expect("rows")).collect();
+    let percent = |value: &Value| (value.as_f64().expect("a number") * 1e6).round();
+    assert_eq!(percent(&answers[0][0][5]), percent(&violation["percent"]), "{}", answers[0][0]);
+    let missed: i64 = answers[2].iter().map(|row| row[2].as_i64().expect("a number")).sum();
+    assert_eq!(Some(missed), why["runs"][0]["missed"]["number"].as_i64());
+    assert!(!answers[1].is_empty() && !answers[3].is_empty());
+    // The same bytes once more, whatever the number of threads.
+    let file = folder.join("slice/group=__HIVE_DEFAULT_PARTITION__/run=hackbench-7.2.dat/slice.parquet");
+    let before = std::fs::read(&file).expect("a file");
+    schedviz(&["export", trace, "--parquet", to, "-q", "--threads", "1"]).success();
+    assert!(std::fs::read(&file).expect("a file") == before);
+    std::fs::remove_dir_all(folder).expect("removed");
+}
