@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 mod fold;
 
 pub use fold::Groups;
+pub(crate) use fold::Part;
 use fold::{End, Haste, Plan, learn};
 
 /// The first event of a CPU.

@@ -9,7 +9,7 @@ use crate::analysis::Analysis;
 use crate::chosen_cpus::ChosenCpus;
 use crate::diag::Diagnostics;
 use crate::event::{SchedEvent, Ts};
-use crate::pass::{EventSource, Pass};
+use crate::pass::{EventSource, Part, Pass};
 use crate::state::{PartCounts, SchedState};
 use std::ops::ControlFlow;
 
@@ -138,7 +138,40 @@ impl<S: EventSource> Replay<S> {
         Replay::build(source, &ChosenCpus::default(), every, most, Self::ROOM)
     }
 
-    fn build(mut source: S, cpus: &ChosenCpus, every: u64, most: usize, room: usize) -> Result<Replay<S>, S::Error> {
+    /// Reads the source once, keeps at most this number of checkpoints, and makes an analysis of the whole trace
+    /// meanwhile. `analysis` is called once, or once more for each repetition of the pass.
+    pub fn beside<A: Analysis>(
+        source: S,
+        most: usize,
+        analysis: impl Fn() -> A,
+    ) -> Result<(Replay<S>, A::Output), S::Error> {
+        Replay::build_beside(source, &ChosenCpus::default(), Self::EVERY, most, Self::ROOM, analysis)
+    }
+
+    /// Makes an analysis of a part of the trace, from the checkpoint before it on: from `from` up to `to`, which is
+    /// inside only at the end of the trace. The current step stays as it is.
+    pub fn window<A: Analysis>(&mut self, from: Ts, to: Ts, analysis: A) -> Result<A::Output, S::Error> {
+        let nearest = self.checkpoints.partition_point(|c| c.ts <= from).saturating_sub(1);
+        let end = self.source.extent()?.end;
+        let begin = self.checkpoints.get(nearest).map_or(Ts::MIN, |c| c.ts);
+        let state = self.checkpoints.get(nearest).map_or_else(SchedState::default, |c| c.state.clone());
+        let mut part = Part::new(state, analysis, from, to, to >= end);
+        self.source.events_from(begin, &mut |events| part.feed(events))?;
+        Ok(part.close())
+    }
+
+    fn build(source: S, cpus: &ChosenCpus, every: u64, most: usize, room: usize) -> Result<Replay<S>, S::Error> {
+        Ok(Replay::build_beside(source, cpus, every, most, room, || ())?.0)
+    }
+
+    fn build_beside<A: Analysis>(
+        mut source: S,
+        cpus: &ChosenCpus,
+        every: u64,
+        most: usize,
+        room: usize,
+        analysis: impl Fn() -> A,
+    ) -> Result<(Replay<S>, A::Output), S::Error> {
         let recorder = || Recorder {
             every: every.max(1),
             most: most.max(2),
@@ -151,10 +184,10 @@ impl<S: EventSource> Replay<S> {
             cpus: cpus.clone(),
             part: None,
         };
-        let outcome = Pass::over(&mut source).run(recorder)?;
-        let Recorder { checkpoints, violations, count, .. } = outcome.output;
+        let outcome = Pass::over(&mut source).run(|| (recorder(), analysis()))?;
+        let (Recorder { checkpoints, violations, count, .. }, output) = outcome.output;
         let state = checkpoints.first().map_or_else(SchedState::default, |c| c.state.clone());
-        Ok(Replay {
+        let replay = Replay {
             source,
             checkpoints,
             violations,
@@ -166,7 +199,8 @@ impl<S: EventSource> Replay<S> {
             state,
             at: 0,
             diagnostics: outcome.diagnostics,
-        })
+        };
+        Ok((replay, output))
     }
 
     /// How many events there are; the last step.
@@ -363,6 +397,27 @@ mod tests {
             assert_eq!((parts.at(), parts.event()), (step, events.get(step as usize)), "{step}");
             assert_eq!((running(&parts), parts.event()), (running(&all), all.event()), "{step}");
             assert!(parts.events.len() <= 300, "{} at {step}", parts.events.len());
+        }
+    }
+
+    #[test]
+    fn a_part_is_what_a_pass_over_its_window_finds() {
+        use crate::analysis::RunTime;
+        let events = turns(20_000, |n| i64::from(n / 3));
+        let (mut replay, whole) =
+            Replay::build_beside(&events[..], &ChosenCpus::default(), 100, 64, usize::MAX, RunTime::default)
+                .unwrap_or_else(|never| match never {});
+        assert_eq!(whole.total().0, 6_666);
+        for (from, to) in [(0, 7_000), (0, 1), (17, 18), (1_000, 3_000), (5_999, 6_666), (6_666, 6_666)] {
+            let window = crate::pass::Window { from: Some(Ts(from)), to: Some(Ts(to)) };
+            let truth = Pass::over(&events[..]).window(window).run(RunTime::default);
+            let truth = truth.unwrap_or_else(|never| match never {}).output;
+            let part = replay.window(Ts(from), Ts(to.min(6_666)), RunTime::default());
+            let part = part.unwrap_or_else(|never| match never {});
+            assert_eq!(part.total(), truth.total(), "{from}..{to}");
+            for pid in 1..=1_000 {
+                assert_eq!(part.ns_of(Pid(pid)), truth.ns_of(Pid(pid)), "{pid} in {from}..{to}");
+            }
         }
     }
 

@@ -173,6 +173,30 @@ pub(super) struct Fold<A> {
     offlines: u64,
 }
 
+/// An analysis of a part of a trace, from a known state on.
+pub(crate) struct Part<A>(Fold<A>);
+
+impl<A: Analysis> Part<A> {
+    /// From `from` to `to`, which is inside if the trace ends there; `state` is the one before the first event.
+    pub(crate) fn new(mut state: SchedState, analysis: A, from: Ts, to: Ts, is_last: bool) -> Part<A> {
+        if analysis.counts() {
+            state.count();
+        }
+        let looks_back = analysis.looks_back();
+        let end = if is_last { End::Inclusive } else { End::Exclusive };
+        let haste = Haste { left: 0, known: 0, was_wrong: false };
+        Part(Fold { state, analysis, looks_back, from, to, end, haste, inside: false, lost: 0, offlines: 0 })
+    }
+
+    pub(crate) fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
+        self.0.feed(events)
+    }
+
+    pub(crate) fn close(self) -> A::Output {
+        self.0.close()
+    }
+}
+
 impl<A: Analysis> Fold<A> {
     pub(super) fn outcome<S: EventSource>(self, plan: &Plan, source: &S) -> Outcome<A::Output> {
         let mut diagnostics = self.state.diagnostics();

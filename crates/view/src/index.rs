@@ -1,0 +1,366 @@
+//! The index: columns of all CPUs and of the machine, made in one pass.
+
+use crate::lane::{self, IDLE, LaneColumn, LaneNow, OFFLINE, UNKNOWN};
+use crate::machine::{self, MachineColumn, MachineNow};
+use crate::moves::{CAUSES, Moves};
+use crate::tasks::Tasks;
+use crate::tree::Tree;
+use crate::{COLUMNS, LANES};
+use sched::{Analysis, Causes, Cpu, CpuSpan, Current, SchedEvent, SchedState, Ts};
+
+/// The part of a trace that is indexed, and the room for it.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    start: Ts,
+    span: u64,
+    /// The finest and the coarsest level.
+    levels: (u32, u32),
+    cpus: Vec<Cpu>,
+    /// The maximum number of bytes of all columns.
+    room: usize,
+}
+
+/// The bytes that an index may take at least.
+const LEAST_ROOM: usize = 4 << 20;
+/// An index takes at most this part of the trace: 1.5 %.
+const PART: u64 = 66;
+
+/// The smallest level at which one tile covers a span.
+fn top(span: u64) -> u32 {
+    (0..62).find(|level| COLUMNS << level >= span.max(1)).unwrap_or(62)
+}
+
+impl Scope {
+    /// All of a trace from `start` to `end` with events on these CPUs, whose pages have this number of bytes.
+    pub fn of_trace(start: Ts, end: Ts, cpus: &[Cpu], bytes: u64) -> Scope {
+        let span = end.since(start).0;
+        let room = usize::try_from(bytes / PART).unwrap_or(usize::MAX).max(LEAST_ROOM);
+        let top = top(span);
+        // Finer columns than these would be dropped again: a column with anything in it takes some ten bytes.
+        let lanes = cpus.len() as u64 + 1;
+        let fits = |level: &u32| (span >> level).saturating_mul(lanes) <= room as u64 / 4;
+        let base = (0..top).find(fits).unwrap_or(top);
+        Scope { start, span, levels: (base, top), cpus: cpus.to_vec(), room }
+    }
+
+    /// The same without the finest levels.
+    #[cfg(test)]
+    pub(crate) fn coarser(self, levels: u32) -> Scope {
+        Scope { levels: ((self.levels.0 + levels).min(self.levels.1), self.levels.1), ..self }
+    }
+
+    /// The same with other room.
+    #[cfg(test)]
+    pub(crate) fn with_room(self, room: usize) -> Scope {
+        Scope { room, ..self }
+    }
+
+    /// The time of an instant from the start of the scope.
+    fn time(&self, ts: Ts) -> u64 {
+        ts.since(self.start).0.min(self.span)
+    }
+
+    /// One tile of columns of this level, of the same trace.
+    fn of_tile(&self, level: u32, index: u64) -> Scope {
+        let from = (index * COLUMNS) << level;
+        let span = (COLUMNS << level).min(self.span.saturating_sub(from));
+        let start = Ts(self.start.0 + from as i64);
+        Scope { start, span, levels: (level, level), cpus: self.cpus.clone(), room: usize::MAX }
+    }
+}
+
+/// The columns of a trace, or of a part of it.
+#[derive(Clone, Debug)]
+pub struct Index {
+    scope: Scope,
+    lanes: Vec<Tree<LaneColumn>>,
+    machine: Tree<MachineColumn>,
+    moves: Moves,
+    tasks: Tasks,
+}
+
+/// Four characters that begin each tile.
+const LANE_TILE: &[u8; 4] = b"SVT1";
+const MACHINE_TILE: &[u8; 4] = b"SVM1";
+
+impl Index {
+    fn new(scope: &Scope, tasks: Tasks) -> Index {
+        let (base, top) = scope.levels;
+        Index {
+            scope: scope.clone(),
+            lanes: scope.cpus.iter().map(|_| Tree::new(base, top)).collect(),
+            machine: Tree::new(base, top),
+            moves: Moves::new(scope.span, scope.room / 4),
+            tasks,
+        }
+    }
+
+    /// The finest and the coarsest level of its columns.
+    pub fn levels(&self) -> (u32, u32) {
+        self.scope.levels
+    }
+
+    /// The bytes that its columns take.
+    pub fn size(&self) -> usize {
+        self.lanes.iter().map(Tree::size).sum::<usize>() + self.machine.size() + self.moves.size()
+    }
+
+    /// The CPUs, in the order of the lanes.
+    pub fn cpus(&self) -> &[Cpu] {
+        &self.scope.cpus
+    }
+
+    /// The tasks that the tiles name.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Whether a tile of this level begins within the trace.
+    pub fn has_tile(&self, level: u32, index: u64) -> bool {
+        level <= self.scope.levels.1 && index <= self.scope.span >> level >> COLUMNS.trailing_zeros()
+    }
+
+    /// The window of a tile.
+    pub fn window(&self, level: u32, index: u64) -> (Ts, Ts) {
+        let tile = self.scope.of_tile(level, index);
+        (tile.start, Ts(tile.start.0 + tile.span as i64))
+    }
+
+    /// An analysis that makes the columns of one tile, finer than those of the index.
+    pub fn finer(&self, level: u32, index: u64) -> Indexer<'_> {
+        Indexer::of_part(&self.scope.of_tile(level, index), &self.tasks)
+    }
+
+    /// The tile `index` of the lanes of a group; nothing if these columns are not in the index.
+    pub fn lanes(&self, level: u32, group: usize, index: u64) -> Option<Vec<u8>> {
+        let lanes = self.lanes.chunks(LANES).nth(group)?;
+        if level < self.scope.levels.0 || !self.has_tile(level, index) {
+            return None;
+        }
+        let mut tile = Vec::with_capacity(4096);
+        tile.extend(LANE_TILE);
+        tile.extend((COLUMNS as u16).to_le_bytes());
+        tile.extend((lanes.len() as u16).to_le_bytes());
+        for tree in lanes {
+            let columns = tree.tile(level, index, |repeat, form| lane::put_run(&mut tile, repeat, form));
+            if columns < COLUMNS as usize {
+                lane::put_nothing(&mut tile, COLUMNS as usize - columns);
+            }
+        }
+        Some(tile)
+    }
+
+    /// The tile `index` of the machine; nothing if these columns are not in the index.
+    pub fn machine(&self, level: u32, index: u64) -> Option<Vec<u8>> {
+        if level < self.scope.levels.0 || !self.has_tile(level, index) {
+            return None;
+        }
+        let moves = self.moves.columns(level, index * COLUMNS, COLUMNS as usize);
+        Some(machine_tile(&self.machine, level, index, &moves))
+    }
+
+    /// The tile `index` of the machine, whose columns are those of `part`, which [`Index::finer`] made.
+    pub fn machine_of(&self, part: &Index, level: u32, index: u64) -> Vec<u8> {
+        // The causes of migrations depend on what happened before a part, and after it.
+        let moves = match level >= self.moves.level() {
+            true => self.moves.columns(level, index * COLUMNS, COLUMNS as usize),
+            false => part.moves.columns(level, 0, COLUMNS as usize),
+        };
+        machine_tile(&part.machine, level, 0, &moves)
+    }
+
+    /// A copy with the coarse levels alone, of the part that was read.
+    fn coarse(&self) -> Index {
+        let (base, top) = self.scope.levels;
+        let from = top.saturating_sub(2).max(base);
+        let mut moves = self.moves.clone();
+        moves.sum();
+        Index {
+            scope: Scope { levels: (from, top), ..self.scope.clone() },
+            lanes: self.lanes.iter().map(|tree| tree.coarse(from)).collect(),
+            machine: self.machine.coarse(from),
+            moves,
+            tasks: self.tasks.clone(),
+        }
+    }
+
+    /// Drops the finest level, where the columns take more than their room.
+    fn fit(&mut self) {
+        while self.size() > self.scope.room && self.scope.levels.0 < self.scope.levels.1 {
+            self.lanes.iter_mut().for_each(Tree::coarsen);
+            self.machine.coarsen();
+            self.scope.levels.0 += 1;
+        }
+    }
+
+    fn finish(&mut self) {
+        self.lanes.iter_mut().for_each(Tree::finish);
+        self.machine.finish();
+        self.moves.sum();
+        self.fit();
+    }
+}
+
+/// A tile of the machine from its columns, and the migrations in each.
+fn machine_tile(tree: &Tree<MachineColumn>, level: u32, index: u64, moves: &[[u32; CAUSES]]) -> Vec<u8> {
+    let mut columns = Vec::with_capacity(COLUMNS as usize * machine::SIZE);
+    tree.tile(level, index, |repeat, form| (0..repeat).for_each(|_| columns.extend_from_slice(form)));
+    let nothing: Vec<u8> = f32::NAN.to_le_bytes().repeat(machine::SIZE / size_of::<f32>());
+    let mut columns = columns.chunks_exact(machine::SIZE);
+    let mut tile = Vec::with_capacity(8 + COLUMNS as usize * (machine::SIZE + 4 * CAUSES));
+    tile.extend(MACHINE_TILE);
+    tile.extend((COLUMNS as u16).to_le_bytes());
+    tile.extend((CAUSES as u16).to_le_bytes());
+    for moves in moves {
+        tile.extend_from_slice(columns.next().unwrap_or(&nothing));
+        moves.iter().for_each(|count| tile.extend(count.to_le_bytes()));
+    }
+    tile
+}
+
+/// Receives the coarse levels of the part that is indexed so far.
+pub type Publish<'p> = dyn Fn(Index) + Sync + 'p;
+
+/// The analysis that makes the index.
+pub struct Indexer<'p> {
+    index: Index,
+    /// By CPU: the place of its lane, and its state, which has held since the lane's tree ends.
+    lanes: Vec<Option<(usize, LaneNow)>>,
+    now: MachineNow,
+    causes: Causes,
+    /// Tasks get places; else they have them all.
+    learns: bool,
+    publish: Option<&'p Publish<'p>>,
+    events: u64,
+    published: std::time::Instant,
+}
+
+/// The number of events between two looks at the size and at the clock.
+const ROUND: u64 = 1 << 15;
+/// The time between two publications.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(300);
+
+impl<'p> Indexer<'p> {
+    /// An empty index of this scope.
+    pub fn new(scope: &Scope) -> Indexer<'p> {
+        Indexer::with(Index::new(scope, Tasks::default()), true)
+    }
+
+    fn of_part(scope: &Scope, tasks: &Tasks) -> Indexer<'p> {
+        Indexer::with(Index::new(scope, tasks.clone()), false)
+    }
+
+    fn with(index: Index, learns: bool) -> Indexer<'p> {
+        let size = index.scope.cpus.iter().map(|cpu| cpu.index() + 1).max().unwrap_or(0);
+        let mut lanes = vec![None; size];
+        for (place, cpu) in index.scope.cpus.iter().enumerate() {
+            if let Some(lane) = lanes.get_mut(cpu.index()) {
+                *lane = Some((place, LaneNow { occupant: UNKNOWN, queue: 0 }));
+            }
+        }
+        let (causes, published) = (Causes::default(), std::time::Instant::now());
+        Indexer { index, lanes, now: MachineNow::default(), causes, learns, publish: None, events: 0, published }
+    }
+
+    /// Publishes the coarse levels from time to time.
+    #[must_use]
+    pub fn publishing(self, publish: &'p Publish<'p>) -> Indexer<'p> {
+        Indexer { publish: Some(publish), ..self }
+    }
+
+    /// The state of a CPU, for its lane.
+    fn look(&mut self, cpu: Cpu, state: &SchedState) -> LaneNow {
+        let occupant = match state.current(cpu) {
+            Current::Idle => IDLE,
+            Current::Unknown => UNKNOWN,
+            Current::Offline => OFFLINE,
+            Current::Task(pid) if self.learns => self.index.tasks.place_of_new(pid, state),
+            Current::Task(pid) => self.index.tasks.place(pid),
+        };
+        LaneNow { occupant, queue: state.queue_length(cpu) }
+    }
+
+    fn turn(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
+        let new = self.look(cpu, state);
+        let at = self.index.scope.time(ts);
+        let Some(Some((place, now))) = self.lanes.get_mut(cpu.index()) else { return };
+        if *now != new
+            && let Some(tree) = self.index.lanes.get_mut(*place)
+        {
+            tree.pass(now, at);
+            *now = new;
+        }
+    }
+
+    fn turn_machine(&mut self, ts: Ts, state: &SchedState) {
+        let new = MachineNow::of(state.counts());
+        if new != self.now {
+            let at = self.index.scope.time(ts);
+            self.index.machine.pass(&self.now, at);
+            self.now = new;
+        }
+    }
+
+    /// Time passes up to `ts` on all lanes.
+    fn reach(&mut self, ts: Ts) {
+        let at = self.index.scope.time(ts);
+        for (place, now) in self.lanes.iter().flatten() {
+            if let Some(tree) = self.index.lanes.get_mut(*place) {
+                tree.pass(now, at);
+            }
+        }
+        self.index.machine.pass(&self.now, at);
+    }
+
+    #[cold]
+    fn round(&mut self, ts: Ts) {
+        self.index.fit();
+        if let Some(publish) = self.publish.filter(|_| self.published.elapsed() >= PAUSE) {
+            self.reach(ts);
+            publish(self.index.coarse());
+            self.published = std::time::Instant::now();
+        }
+    }
+}
+
+impl Analysis for Indexer<'_> {
+    type Output = Index;
+    const COUNTS: bool = true;
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        let cpus = self.index.scope.cpus.clone();
+        cpus.iter().for_each(|cpu| self.turn(*cpu, start, state));
+        self.turn_machine(start, state);
+    }
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        let Index { scope, moves, .. } = &mut self.index;
+        self.causes.event(event, state, |m| moves.add(scope.time(m.ts), m.cause));
+    }
+
+    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
+        if self.learns {
+            self.index.tasks.ran(span, state);
+        }
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        let touched = state.touched();
+        if !touched.is_empty() {
+            touched.iter().for_each(|cpu| self.turn(*cpu, event.ts, state));
+            self.turn_machine(event.ts, state);
+        }
+        self.events += 1;
+        if self.events.is_multiple_of(ROUND) {
+            self.round(event.ts);
+        }
+    }
+
+    fn finish(mut self, end: Ts, _: &SchedState) -> Index {
+        self.reach(end);
+        let Index { scope, moves, .. } = &mut self.index;
+        std::mem::take(&mut self.causes).finish(|m| moves.add(scope.time(m.ts), m.cause));
+        self.index.finish();
+        self.index
+    }
+}

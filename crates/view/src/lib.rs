@@ -1,0 +1,41 @@
+//! An index of a trace, tiles of it at any zoom, and the local server of a page that shows them.
+//!
+//! The index is made in one pass ([`Indexer`]). It holds columns of each CPU and of the machine on several levels
+//! ([`Index`]): the tasks that ran longest with their shares, idle, unknown and offline time, the length of the run
+//! queue, running and waiting tasks, the violation of work conservation, migrations by cause. A tile is a row of
+//! [`COLUMNS`] of them. Columns finer than those of the index are computed from the events of the tile alone.
+//!
+//! ```
+//! use sched::{Pass, Ts};
+//! use view::{Indexer, Scope};
+//!
+//! // A task waits on CPU 0 for 200 ns while CPU 1 idles.
+//! let events = testkit::a_wait_beside_an_idle_cpu();
+//! let scope = Scope::of_trace(Ts(100), Ts(600), &[sched::Cpu(0), sched::Cpu(1)], 0);
+//! let index = Pass::over(events.as_slice()).run(|| Indexer::new(&scope)).unwrap_or_else(|never| match never {}).output;
+//! // One tile of columns of 2 ns.
+//! let tile = index.lanes(1, 0, 0).expect("a tile");
+//! assert_eq!(&tile[..8], b"SVT1\0\x01\x02\0", "256 columns, two lanes");
+//! ```
+
+mod index;
+mod lane;
+mod machine;
+mod moves;
+mod store;
+mod tasks;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+pub use index::{Index, Indexer, Publish, Scope};
+pub use store::Store;
+pub use tasks::{TaskEntry, Tasks};
+
+/// The number of columns of a tile.
+pub const COLUMNS: u64 = 256;
+/// The maximum number of lanes of a tile.
+pub const LANES: usize = 16;
+/// The maximum number of tasks that a column names.
+pub const TASKS_IN_COLUMN: usize = 6;

@@ -1,0 +1,120 @@
+//! The number of migrations by time and cause.
+
+use sched::Cause;
+
+/// The number of causes.
+pub(crate) const CAUSES: usize = Cause::ALL.len();
+
+/// Migrations by column and cause. The columns have the length of a nanosecond as long as there is room for that.
+#[derive(Clone, Debug)]
+pub(crate) struct Moves {
+    level: u32,
+    /// Column and cause as one number, and the number of migrations; summed and in order up to `sorted`.
+    counts: Vec<(u64, u32)>,
+    sorted: usize,
+    /// The maximum number of counts.
+    most: usize,
+}
+
+impl Moves {
+    /// For a trace of this length, in this number of bytes.
+    pub(crate) fn new(span: u64, room: usize) -> Moves {
+        // A column and a cause are one number of 64 bits.
+        let level = (64 - span.leading_zeros()).saturating_sub(58);
+        Moves { level, counts: Vec::new(), sorted: 0, most: (room / size_of::<(u64, u32)>()).max(1024) }
+    }
+
+    /// The level of its columns.
+    pub(crate) fn level(&self) -> u32 {
+        self.level
+    }
+
+    pub(crate) fn add(&mut self, ns: u64, cause: Cause) {
+        self.counts.push(((ns >> self.level) * CAUSES as u64 + cause as u64, 1));
+        if self.counts.len() > self.most.min(4096.max(2 * self.sorted)) {
+            self.sum();
+            while self.counts.len() > self.most / 2 && self.level < 62 {
+                self.coarsen();
+            }
+        }
+    }
+
+    /// Sums equal entries.
+    pub(crate) fn sum(&mut self) {
+        if self.sorted < self.counts.len() {
+            self.counts.sort_unstable_by_key(|(key, _)| *key);
+            self.counts.dedup_by(|later, first| {
+                let same = later.0 == first.0;
+                if same {
+                    first.1 = first.1.saturating_add(later.1);
+                }
+                same
+            });
+            self.sorted = self.counts.len();
+        }
+    }
+
+    /// Columns are twice as long from now on.
+    fn coarsen(&mut self) {
+        for (key, _) in &mut self.counts {
+            let (column, cause) = (*key / CAUSES as u64, *key % CAUSES as u64);
+            *key = column / 2 * CAUSES as u64 + cause;
+        }
+        self.level += 1;
+        self.sorted = 0;
+        self.sum();
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.counts.len() * size_of::<(u64, u32)>()
+    }
+
+    /// The number of migrations by cause in columns of a level, from the column `first` on. The level is not below that
+    /// of the columns here, and all have been summed.
+    pub(crate) fn columns(&self, level: u32, first: u64, count: usize) -> Vec<[u32; CAUSES]> {
+        let mut columns = vec![[0u32; CAUSES]; count];
+        let finer = level.saturating_sub(self.level);
+        let key = (first << finer).saturating_mul(CAUSES as u64);
+        for (key, number) in self.counts.iter().skip(self.counts.partition_point(|(other, _)| *other < key)) {
+            let (column, cause) = (key / CAUSES as u64, (key % CAUSES as u64) as usize);
+            let place = ((column >> finer) - first) as usize;
+            let Some(sum) = columns.get_mut(place).and_then(|column| column.get_mut(cause)) else { break };
+            *sum = sum.saturating_add(*number);
+        }
+        columns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_kept_where_the_time_is_not() {
+        let (mut free, mut tight) = (Moves::new(1 << 20, 1 << 24), Moves::new(1 << 20, 0));
+        for ns in 0..10_000u64 {
+            // Not in the order of time.
+            let ns = ns.wrapping_mul(7_919) % 10_000;
+            let cause = Cause::ALL[(ns % 3) as usize];
+            free.add(ns * 100, cause);
+            tight.add(ns * 100, cause);
+        }
+        free.sum();
+        tight.sum();
+        assert_eq!(free.level(), 0);
+        assert!(tight.level() > 8 && tight.size() <= 1024 * 16, "{} at level {}", tight.size(), tight.level());
+        assert_eq!(free.columns(0, 900, 200)[100][1], 1, "the migration at 1,000 ns is the tenth, of the second cause");
+        assert_eq!(free.columns(0, 900, 200).iter().flatten().sum::<u32>(), 2);
+        assert_eq!(free.columns(16, 0, 16), tight.columns(16, 0, 16));
+        assert_eq!(free.columns(16, 0, 16).iter().flatten().sum::<u32>(), 10_000);
+        assert_eq!(free.columns(16, 3, 1)[0], free.columns(16, 0, 16)[3]);
+    }
+
+    #[test]
+    fn a_trace_of_a_century_is_counted() {
+        let mut moves = Moves::new(1 << 62, 1 << 20);
+        moves.add((1 << 62) - 1, Cause::Exec);
+        moves.sum();
+        assert_eq!(moves.columns(60, 0, 4)[3][Cause::Exec as usize], 1);
+    }
+}

@@ -1,0 +1,82 @@
+//! The tasks of a trace, each with its place in the list that tiles refer to.
+
+use crate::lane::{Id, OTHERS};
+use rustc_hash::FxHashMap;
+use sched::{Comm, Cpu, CpuSpan, Current, Pid, SchedState};
+
+/// The maximum number of tasks that have a place. Tasks that are first seen later are shown as other tasks.
+const MOST: usize = 16_384;
+
+/// A task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskEntry {
+    /// The number of the task.
+    pub pid: Pid,
+    /// The most recent command name; empty if none was seen.
+    pub comm: Comm,
+    /// The time that it ran, in nanoseconds.
+    pub run_ns: u64,
+    /// The CPU that it ran on first.
+    pub home: Option<Cpu>,
+    /// The task that forked it, if the trace shows that.
+    pub parent: Option<Pid>,
+    /// Whether it is the traced command or descends from it.
+    pub application: bool,
+}
+
+/// The tasks in the order in which they were first seen.
+#[derive(Clone, Debug, Default)]
+pub struct Tasks {
+    places: FxHashMap<Pid, Id>,
+    list: Vec<TaskEntry>,
+}
+
+impl Tasks {
+    /// The tasks, by their places.
+    pub fn list(&self) -> &[TaskEntry] {
+        &self.list
+    }
+
+    /// The task with this number.
+    pub fn of(&self, pid: Pid) -> Option<&TaskEntry> {
+        self.list.get(*self.places.get(&pid)? as usize)
+    }
+
+    /// The place of a task; that of all other tasks if it has none of its own.
+    pub(crate) fn place(&self, pid: Pid) -> Id {
+        self.places.get(&pid).copied().unwrap_or(OTHERS)
+    }
+
+    /// The same; a task that is seen for the first time gets a place if there is one.
+    pub(crate) fn place_of_new(&mut self, pid: Pid, state: &SchedState) -> Id {
+        if let Some(place) = self.places.get(&pid) {
+            return *place;
+        }
+        if self.list.len() == MOST {
+            return OTHERS;
+        }
+        let place = self.list.len() as Id;
+        self.places.insert(pid, place);
+        let kin = state.kin(pid);
+        let comm = state.task_of(pid).map_or(Comm::EMPTY, |task| task.comm);
+        let (parent, application) = (kin.parent, kin.descends);
+        self.list.push(TaskEntry { pid, comm, run_ns: 0, home: None, parent, application });
+        place
+    }
+
+    /// A CPU's span has ended.
+    pub(crate) fn ran(&mut self, span: &CpuSpan, state: &SchedState) {
+        let Current::Task(pid) = span.current else { return };
+        let place = self.place_of_new(pid, state);
+        let Some(entry) = self.list.get_mut(place as usize) else { return };
+        entry.run_ns += span.duration().0;
+        entry.home = entry.home.or(Some(span.cpu));
+        if entry.comm != span.comm && !span.comm.is_empty() {
+            // A program that was executed can make the task the traced command.
+            let kin = state.kin(pid);
+            entry.comm = span.comm;
+            entry.parent = kin.parent.or(entry.parent);
+            entry.application |= kin.descends;
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Tiles against the known state of a simulation, column by column.
+
+use crate::lane::{IDLE, OFFLINE, OTHERS, UNKNOWN};
+use crate::{COLUMNS, LANES, Scope, Store, TASKS_IN_COLUMN};
+use sched::{Cpu, Pid, SchedEvent, Ts};
+use std::collections::BTreeMap;
+use testkit::{Simulation, Truth};
+
+/// A column as the page reads it: entries, and the least, mean and greatest length of the queue.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Column {
+    entries: Vec<(u32, u16)>,
+    queue: (u8, u16, u8),
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// The columns of each lane of a tile.
+fn parse(tile: &[u8]) -> Vec<Vec<Column>> {
+    assert_eq!((u32_at(tile, 0), u16_at(tile, 4)), (0x3154_5653, COLUMNS as u16));
+    let (lanes, mut at) = (usize::from(u16_at(tile, 6)), 8);
+    let mut all = Vec::new();
+    for _ in 0..lanes {
+        let mut lane = Vec::new();
+        while lane.len() < COLUMNS as usize {
+            let (repeat, count, most) = (u16_at(tile, at), tile[at + 2], tile[at + 3]);
+            let queue = (tile[at + 6], u16_at(tile, at + 4), most);
+            at += 8;
+            let entry = |nth: usize| (u32_at(tile, at + 8 * nth), u16_at(tile, at + 8 * nth + 4));
+            let entries: Vec<_> = (0..usize::from(count)).map(entry).collect();
+            at += 8 * entries.len();
+            lane.extend(std::iter::repeat_n(Column { entries, queue }, repeat.into()));
+        }
+        assert_eq!(lane.len(), COLUMNS as usize);
+        all.push(lane);
+    }
+    assert_eq!(at, tile.len());
+    all
+}
+
+/// The true state from each instant on.
+struct Known<'s> {
+    changes: Vec<(u64, &'s Truth)>,
+    span: u64,
+}
+
+impl<'s> Known<'s> {
+    fn of(simulation: &'s Simulation) -> Known<'s> {
+        let start = simulation.events[0].ts;
+        let time = |event: &SchedEvent| event.ts.since(start).0;
+        let after = simulation.events.iter().map(time).zip(&simulation.truth);
+        let span = time(simulation.events.last().expect("events"));
+        Known { changes: std::iter::once((0, &simulation.initial)).chain(after).collect(), span }
+    }
+
+    /// Calls `each` with the states of a stretch of time and their lengths.
+    fn during(&self, from: u64, to: u64, mut each: impl FnMut(&Truth, u64)) {
+        for (nth, (at, truth)) in self.changes.iter().enumerate() {
+            let end = self.changes.get(nth + 1).map_or(self.span, |(next, _)| *next);
+            let length = end.min(to).saturating_sub(from.max(*at));
+            if length > 0 {
+                each(truth, length);
+            }
+        }
+    }
+
+    /// A column of a CPU.
+    fn column(&self, cpu: usize, from: u64, to: u64, place: impl Fn(Pid) -> u32) -> Column {
+        let (mut times, mut ns, mut queued): (BTreeMap<u32, u64>, u64, u64) = Default::default();
+        let (mut least, mut most) = (usize::MAX, 0);
+        self.during(from, to, |truth, length| {
+            let occupant = match truth.current[cpu] {
+                0 => IDLE,
+                Truth::OFFLINE => OFFLINE,
+                pid if pid < 0 => UNKNOWN,
+                pid => place(Pid(pid)),
+            };
+            *times.entry(occupant).or_default() += length;
+            let queue = truth.queues[cpu].len();
+            (least, most) = (least.min(queue), most.max(queue));
+            (ns, queued) = (ns + length, queued + length * queue as u64);
+        });
+        if ns == 0 {
+            return Column::default();
+        }
+        let mut tasks: Vec<(u32, u64)> = times.iter().filter(|(id, _)| **id < OTHERS).map(|(i, n)| (*i, *n)).collect();
+        tasks.sort_by_key(|(id, ns)| (std::cmp::Reverse(*ns), *id));
+        let others: u64 = tasks.iter().skip(TASKS_IN_COLUMN).map(|(_, ns)| ns).sum();
+        tasks.truncate(TASKS_IN_COLUMN);
+        tasks.extend((others > 0).then_some((OTHERS, others)));
+        tasks.extend(times.iter().filter(|(id, _)| **id > OTHERS).map(|(id, ns)| (*id, *ns)));
+        tasks.sort_by_key(|(id, ns)| (std::cmp::Reverse(*ns), *id));
+        let mut entries: Vec<(u32, u16)> =
+            tasks.iter().map(|(id, part)| (*id, ((part * 65_535 / ns) as u16).max(1))).collect();
+        let sum: u32 = entries.iter().map(|(_, share)| u32::from(*share)).sum();
+        entries[0].1 = (u32::from(entries[0].1) + 65_535 - sum) as u16;
+        let mean = queued * 256 / ns;
+        Column { entries, queue: (least as u8, mean as u16, most as u8) }
+    }
+}
+
+#[test]
+fn tiles_are_what_the_simulation_did() {
+    for seed in 1..=6 {
+        let simulation = Simulation::run(seed, 3 + seed as u32 % 20, 1_500);
+        let known = Known::of(&simulation);
+        let start = simulation.events[0].ts;
+        let cpus: Vec<Cpu> = (0..simulation.cpus).map(Cpu).collect();
+        let end = Ts(start.0 + known.span as i64);
+        let scope = Scope::of_trace(start, end, &cpus, 0);
+        // The finest levels are decoded again.
+        let scope = if seed % 2 == 0 { scope.coarser(3) } else { scope };
+        let store = Store::build(simulation.events.as_slice(), &scope, &|_| ()).unwrap_or_else(|never| match never {});
+        let (base, top) = store.index().levels();
+        let place = |pid| store.index().tasks().place(pid);
+        for level in [0, base.saturating_sub(1), base, base + 1, (base + top) / 2, top - 1, top] {
+            let tiles = (known.span >> level) / COLUMNS + 1;
+            for index in [0, tiles / 2, tiles - 1] {
+                for group in 0..cpus.len().div_ceil(LANES) {
+                    let tile = store.lanes(level, group, index).unwrap_or_else(|never| match never {});
+                    let lanes = parse(&tile.expect("a tile"));
+                    for (lane, cpu) in lanes.iter().zip(group * LANES..) {
+                        for (nth, column) in lane.iter().enumerate() {
+                            let from = (index * COLUMNS + nth as u64) << level;
+                            let truth = known.column(cpu, from, from + (1 << level), place);
+                            assert_eq!(*column, truth, "seed {seed}, CPU {cpu}, level {level}, column {nth} of {index}");
+                        }
+                    }
+                }
+                let tile = store.machine(level, index).unwrap_or_else(|never| match never {}).expect("a tile");
+                compare_machine(&known, &tile, level, index);
+            }
+            assert_eq!(store.lanes(level, 0, tiles + 1).unwrap_or_else(|never| match never {}), None);
+        }
+        assert_eq!(store.lanes(top + 1, 0, 0).unwrap_or_else(|never| match never {}), None);
+        assert_eq!(store.lanes(top, cpus.len(), 0).unwrap_or_else(|never| match never {}), None);
+    }
+}
+
+fn compare_machine(known: &Known<'_>, tile: &[u8], level: u32, index: u64) {
+    let causes = usize::from(u16_at(tile, 6));
+    for nth in 0..COLUMNS as usize {
+        let at = 8 + nth * (16 + 4 * causes);
+        let number = |place: usize| f32::from_bits(u32_at(tile, at + 4 * place));
+        let from = (index * COLUMNS + nth as u64) << level;
+        let (mut ns, mut sums) = (0, [0; 3]);
+        let mut most = 0;
+        known.during(from, from + (1 << level), |truth, length| {
+            let running = truth.current.iter().filter(|pid| **pid > 0).count() as u64;
+            let waiting: usize = truth.queues.iter().map(Vec::len).sum();
+            let queues = || truth.current.iter().zip(&truth.queues);
+            let idle = queues().any(|(pid, queue)| *pid == 0 && queue.is_empty());
+            let overloaded = queues().any(|(pid, queue)| *pid > 0 && !queue.is_empty());
+            most = most.max(waiting);
+            ns += length;
+            let violated = if idle && overloaded { length } else { 0 };
+            sums = [sums[0] + running * length, sums[1] + waiting as u64 * length, sums[2] + violated];
+        });
+        if ns == 0 {
+            assert!(number(0).is_nan(), "column {nth} of tile {index} of level {level}");
+            continue;
+        }
+        let [running, waiting, violated] = sums.map(|sum| (sum as f64 / ns as f64) as f32);
+        let found = [number(0), number(1), number(2), number(3)];
+        assert_eq!(found, [running, waiting, most as f32, violated], "column {nth} of tile {index} of level {level}");
+    }
+}
+
+#[test]
+fn an_index_stays_within_its_room() {
+    let simulation = Simulation::run(9, 4, 4_000);
+    let (start, end) = (simulation.events[0].ts, simulation.events.last().expect("events").ts);
+    let cpus: Vec<Cpu> = (0..simulation.cpus).map(Cpu).collect();
+    let wide = Scope::of_trace(start, end, &cpus, 0);
+    for room in [30_000, 300_000] {
+        let scope = wide.clone().with_room(room);
+        let store = Store::build(simulation.events.as_slice(), &scope, &|_| ()).unwrap_or_else(|never| match never {});
+        let (size, levels) = (store.index().size(), store.index().levels());
+        assert!(size <= room && size > room / 5, "{size} bytes of {room}, levels {levels:?}");
+        // The columns of the coarser index are those of the finer one.
+        let all = Store::build(simulation.events.as_slice(), &wide, &|_| ()).unwrap_or_else(|never| match never {});
+        for level in all.index().levels().0..=levels.1 {
+            for index in 0..(end.since(start).0 >> level) / COLUMNS + 1 {
+                let tiles = [&store, &all].map(|s| s.lanes(level, 0, index).unwrap_or_else(|never| match never {}));
+                assert_eq!(tiles[0], tiles[1], "tile {index} of level {level}");
+                let tiles = [&store, &all].map(|s| s.machine(level, index).unwrap_or_else(|never| match never {}));
+                assert_eq!(tiles[0], tiles[1], "tile {index} of the machine, level {level}");
+            }
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Columns of time on several levels, each twice as long as those of the level below.
+//!
+//! A level gets the exact content of two finer columns before these are shortened to their stored form, so that a
+//! column of any level is as exact as one that was computed from the events. Equal neighbours are stored once.
+
+use crate::COLUMNS;
+
+/// The content of a column.
+pub(crate) trait Summary: Clone + Default {
+    /// A state that holds for a stretch of time.
+    type Now: Copy;
+
+    /// Adds a stretch of time in one state.
+    fn pass(&mut self, now: &Self::Now, ns: u64);
+
+    /// Takes over the content of a finer column, which is empty afterwards.
+    fn absorb(&mut self, finer: &mut Self);
+
+    /// Whether no time has passed in it.
+    fn is_empty(&self) -> bool;
+
+    /// Appends the stored form.
+    fn encode(&self, out: &mut Vec<u8>);
+
+    /// Removes one stored form from the front of `bytes`.
+    fn skip<'b>(bytes: &'b [u8]) -> Option<&'b [u8]>;
+}
+
+/// The columns of one level.
+#[derive(Clone, Debug, Default)]
+struct Level<S> {
+    /// The column that time passes in.
+    open: S,
+    /// The number of columns before that.
+    column: u64,
+    /// Stored runs of equal columns: the length of a run less one, and the form of its columns.
+    bytes: Vec<u8>,
+    /// The start of each tile in the bytes. A run never crosses the start of a tile.
+    tiles: Vec<usize>,
+    /// The form of the last columns, which are not stored yet,
+    last: Vec<u8>,
+    /// and their number.
+    repeat: usize,
+}
+
+impl<S: Summary> Level<S> {
+    /// Adds columns of this form; returns the number of bytes that this took.
+    fn store(&mut self, form: &[u8], mut count: u64) -> usize {
+        let before = self.size();
+        while count > 0 {
+            let place = self.column % COLUMNS;
+            if place == 0 {
+                self.flush();
+                self.tiles.push(self.bytes.len());
+            }
+            let taken = count.min(COLUMNS - place);
+            if self.repeat == 0 || self.last != form {
+                self.flush();
+                self.last.clear();
+                self.last.extend_from_slice(form);
+            }
+            self.repeat += taken as usize;
+            self.column += taken;
+            count -= taken;
+        }
+        self.size() - before
+    }
+
+    fn flush(&mut self) {
+        if let Some(others) = self.repeat.checked_sub(1) {
+            self.bytes.push(others as u8);
+            self.bytes.extend_from_slice(&self.last);
+            self.repeat = 0;
+        }
+    }
+
+    fn size(&self) -> usize {
+        self.bytes.len() + self.tiles.len() * size_of::<usize>()
+    }
+}
+
+/// The columns of all levels.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree<S> {
+    /// The finest level: its columns have this power of two as their length in nanoseconds.
+    base: u32,
+    levels: Vec<Level<S>>,
+    /// The time that has passed.
+    at: u64,
+    size: usize,
+    form: Vec<u8>,
+}
+
+impl<S: Summary> Tree<S> {
+    /// An empty tree of the levels from `base` to `top`.
+    pub(crate) fn new(base: u32, top: u32) -> Tree<S> {
+        let levels = (base..=top).map(|_| Level::default()).collect();
+        Tree { base, levels, at: 0, size: 0, form: Vec::new() }
+    }
+
+    /// The bytes that the columns take.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Time passes up to `to`, all of it in this state.
+    pub(crate) fn pass(&mut self, now: &S::Now, to: u64) {
+        let (mut from, mut to) = (self.at, to);
+        self.at = from.max(to);
+        let mut level = 0;
+        while from < to {
+            let shift = self.base + level as u32;
+            let Some(this) = self.levels.get_mut(level) else { return };
+            let end = ((from >> shift) + 1) << shift;
+            if to < end {
+                this.open.pass(now, to - from);
+                return;
+            }
+            this.open.pass(now, end - from);
+            self.close(level);
+            let whole = (to - end) >> shift;
+            let reached = end + (whole << shift);
+            let Some(this) = self.levels.get_mut(level) else { return };
+            if whole > 0 {
+                let mut column = S::default();
+                column.pass(now, 1 << shift);
+                self.form.clear();
+                column.encode(&mut self.form);
+                self.size += this.store(&self.form, whole);
+            }
+            if reached < to {
+                this.open.pass(now, to - reached);
+            }
+            // The coarser levels have all up to `end` by now.
+            (from, to, level) = (end, reached, level + 1);
+        }
+    }
+
+    /// The open column of this level is complete, and perhaps those of coarser ones.
+    fn close(&mut self, mut level: usize) {
+        while let Some((this, coarser)) = self.levels.get_mut(level..).and_then(|levels| levels.split_first_mut()) {
+            self.form.clear();
+            this.open.encode(&mut self.form);
+            self.size += this.store(&self.form, 1);
+            match coarser.first_mut() {
+                Some(parent) => parent.open.absorb(&mut this.open),
+                None => this.open = S::default(),
+            }
+            if this.column % 2 == 1 {
+                return;
+            }
+            level += 1;
+        }
+    }
+
+    /// Ends the columns that are still open, where the trace ends.
+    pub(crate) fn finish(&mut self) {
+        for level in 0..self.levels.len() {
+            let Some((this, coarser)) = self.levels.get_mut(level..).and_then(|levels| levels.split_first_mut()) else {
+                return;
+            };
+            if !this.open.is_empty() {
+                self.form.clear();
+                this.open.encode(&mut self.form);
+                this.store(&self.form, 1);
+                if let Some(parent) = coarser.first_mut() {
+                    parent.open.absorb(&mut this.open);
+                }
+            }
+            this.flush();
+            this.bytes.shrink_to_fit();
+            this.tiles.shrink_to_fit();
+        }
+        self.size = self.levels.iter().map(Level::size).sum();
+    }
+
+    /// Removes the finest level, unless it is the only one.
+    pub(crate) fn coarsen(&mut self) {
+        if self.levels.len() < 2 {
+            return;
+        }
+        let mut finest = self.levels.remove(0);
+        if let Some(next) = self.levels.first_mut() {
+            next.open.absorb(&mut finest.open);
+        }
+        self.base += 1;
+        self.size = self.levels.iter().map(Level::size).sum();
+    }
+
+    /// A finished copy of the levels from this one on.
+    pub(crate) fn coarse(&self, from: u32) -> Tree<S> {
+        let skipped = (from.saturating_sub(self.base) as usize).min(self.levels.len().saturating_sub(1));
+        let (finer, kept) = self.levels.split_at(skipped);
+        let mut copy = Tree { base: self.base + skipped as u32, levels: kept.to_vec(), at: self.at, size: 0, form: Vec::new() };
+        if let Some(first) = copy.levels.first_mut() {
+            // The open columns of the finer levels come before anything later.
+            finer.iter().rev().for_each(|level| first.open.absorb(&mut level.open.clone()));
+        }
+        copy.finish();
+        copy
+    }
+
+    /// Calls `each` with the runs of equal columns of a tile: their number and their form. Returns the number of
+    /// columns.
+    pub(crate) fn tile(&self, level: u32, index: u64, mut each: impl FnMut(usize, &[u8])) -> usize {
+        let level = level.checked_sub(self.base).and_then(|level| self.levels.get(level as usize));
+        let place = |level: &Level<S>| {
+            let index = usize::try_from(index).ok()?;
+            let start = *level.tiles.get(index)?;
+            Some((start, level.tiles.get(index + 1).copied().unwrap_or(level.bytes.len())))
+        };
+        let Some((level, (start, end))) = level.and_then(|level| Some((level, place(level)?))) else { return 0 };
+        let (mut bytes, mut count) = (level.bytes.get(start..end).unwrap_or_default(), 0);
+        while let Some((others, form)) = bytes.split_first() {
+            let Some(rest) = S::skip(form) else { break };
+            let form = &form[..form.len() - rest.len()];
+            each(usize::from(*others) + 1, form);
+            count += usize::from(*others) + 1;
+            bytes = rest;
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testkit::Rng;
+
+    /// The time in each of four states, exactly.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    struct Times([u64; 4]);
+
+    impl Summary for Times {
+        type Now = usize;
+
+        fn pass(&mut self, now: &usize, ns: u64) {
+            self.0[*now] += ns;
+        }
+
+        fn absorb(&mut self, finer: &mut Times) {
+            self.0.iter_mut().zip(std::mem::take(finer).0).for_each(|(sum, ns)| *sum += ns);
+        }
+
+        fn is_empty(&self) -> bool {
+            self.0 == [0; 4]
+        }
+
+        fn encode(&self, out: &mut Vec<u8>) {
+            self.0.iter().for_each(|ns| out.extend(ns.to_le_bytes()));
+        }
+
+        fn skip(bytes: &[u8]) -> Option<&[u8]> {
+            bytes.get(32..)
+        }
+    }
+
+    fn columns(tree: &Tree<Times>, level: u32) -> Vec<[u64; 4]> {
+        let mut columns = Vec::new();
+        for index in 0.. {
+            let number = tree.tile(level, index, |repeat, form| {
+                let column = std::array::from_fn(|i| u64::from_le_bytes(form[8 * i..8 * i + 8].try_into().expect("8")));
+                columns.extend(std::iter::repeat_n(column, repeat));
+            });
+            if number < COLUMNS as usize {
+                return columns;
+            }
+        }
+        columns
+    }
+
+    #[test]
+    fn each_level_is_what_its_own_columns_hold() {
+        let mut rng = Rng::new(7);
+        for round in 0..40 {
+            let (mut at, mut stretches) = (0, Vec::new());
+            for _ in 0..200 {
+                let length = match rng.below(8) {
+                    0 => rng.below(20_000),
+                    1 | 2 => rng.below(600),
+                    _ => rng.below(20),
+                };
+                at += length as u64;
+                stretches.push((rng.below(4), at));
+            }
+            let (dropped_at, shown_at) = (rng.below(200), rng.below(200));
+            let mut tree: Tree<Times> = Tree::new(2, 12);
+            let truth = |level: u32, until: u64| {
+                let mut truth = vec![[0u64; 4]; (until >> level) as usize + 1];
+                let mut from = 0;
+                for (state, to) in &stretches {
+                    for ns in from..(*to).min(until) {
+                        truth[(ns >> level) as usize][*state] += 1;
+                    }
+                    from = *to;
+                }
+                truth.retain(|column| *column != [0; 4]);
+                truth
+            };
+            for (nth, (state, to)) in stretches.iter().enumerate() {
+                tree.pass(state, *to);
+                if nth == dropped_at {
+                    tree.coarsen();
+                }
+                if nth == shown_at {
+                    let copy = tree.coarse(6);
+                    for level in 6..=12 {
+                        assert_eq!(columns(&copy, level), truth(level, *to), "a copy of level {level}, round {round}");
+                    }
+                }
+            }
+            tree.finish();
+            for level in 3..=12 {
+                assert_eq!(columns(&tree, level), truth(level, at), "level {level}, round {round}");
+            }
+            assert_eq!(columns(&tree, 2), Vec::<[u64; 4]>::new(), "the finest level was removed");
+        }
+    }
+
+    #[test]
+    fn a_century_of_one_state_takes_little() {
+        let mut tree: Tree<Times> = Tree::new(50, 62);
+        tree.pass(&1, 1 << 62);
+        tree.finish();
+        assert_eq!(columns(&tree, 54), vec![[0, 1 << 54, 0, 0]; 256]);
+        assert!(tree.size() < 3_000, "{}", tree.size());
+    }
+}
