@@ -47,6 +47,7 @@ mod support;
 mod tables;
 mod texts;
 mod utilization;
+mod view;
 mod why;
 mod why_views;
 mod workcons;

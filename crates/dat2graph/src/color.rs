@@ -156,11 +156,7 @@ impl Coloring {
         let palette = |n: usize| FIRST + (n % PALETTE.len()) as Class;
         match self.by {
             ColorBy::Pid => palette(self.task_colors.place(pid)),
-            ColorBy::Command if comm.is_empty() => OTHERS,
-            ColorBy::Command => {
-                let command = command(comm);
-                palette(self.commands.get(&command).copied().unwrap_or_else(|| number_of(command)))
-            }
+            ColorBy::Command => self.place_of_command(comm).map_or(OTHERS, palette),
             ColorBy::Parent => match self.lineage.of(pid, ts).parent {
                 Some(parent) => palette(parent.0.rem_euclid(PALETTE.len() as i32) as usize),
                 None => OTHERS,
@@ -171,6 +167,13 @@ impl Coloring {
             ColorBy::Class if self.lineage.of(pid, ts).is_of_kernel(comm) => KERNEL,
             ColorBy::Class => TASKS,
         }
+    }
+
+    /// Returns the place in the palette of a command; `None` where the name was not seen.
+    pub fn place_of_command(&self, comm: Comm) -> Option<usize> {
+        let command = command(comm);
+        let place = || self.commands.get(&command).copied().unwrap_or_else(|| number_of(command));
+        (!comm.is_empty()).then(|| place() % PALETTE.len())
     }
 
     /// Returns the colour of a class.

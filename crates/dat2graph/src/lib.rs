@@ -37,7 +37,7 @@ mod tasks;
 pub use color::{ColorBy, Coloring, Needs};
 pub use figure::{area_legend, draw_lanes, draw_pale_lanes, figure};
 pub use lane::{Lane, LaneFold, Marks, NamedRun, Timeline};
-pub use read::{Mark, learn, read_lanes};
+pub use read::{Mark, learn, learn_colors, read_lanes};
 pub use tasks::TaskTime;
 
 use draw::Color;

@@ -64,6 +64,14 @@ pub fn read_lanes(
     (lanes.into_iter().filter_map(|(lane, _)| lane).collect(), diagnostics)
 }
 
+/// Returns the colours of tasks and of commands, from samples of the trace.
+pub fn learn_colors(trace: &Trace) -> Coloring {
+    let task_colors = TaskColors::of_longest(trace.sampled_tasks());
+    let mut coloring = Coloring { task_colors, ..Coloring::default() };
+    coloring.know(trace.sampled_commands());
+    coloring
+}
+
 /// Reads what the colours depend on from the whole trace: a window must not change a colour.
 pub fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Result<(), tracedat::Error> {
     let Needs { lineage, homes, commands, tasks } = coloring.needs();

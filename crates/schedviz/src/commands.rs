@@ -23,6 +23,7 @@ mod stepper;
 #[cfg(target_os = "linux")]
 mod top;
 mod utilization;
+mod view;
 mod why;
 mod workcons;
 
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     Stepper(Box<stepper::StepperArgs>),
     Events(Box<events::EventsArgs>),
     Migrations(Box<migrations::MigrationsArgs>),
+    View(Box<view::ViewArgs>),
     List(Box<events::list::ListArgs>),
     Latency(Box<latency::LatencyArgs>),
     Utilization(Box<utilization::UtilizationArgs>),
@@ -74,6 +76,7 @@ impl Command {
             Command::Stepper(args) => stepper::run(&args)?,
             Command::Events(args) => events::run(&args)?,
             Command::Migrations(args) => migrations::run(&args)?,
+            Command::View(args) => view::run(&args)?,
             Command::List(args) => events::list::run(&args)?,
             Command::Latency(args) => latency::run(&args)?,
             Command::Utilization(args) => utilization::run(&args)?,

@@ -54,6 +54,8 @@ First steps:
   schedviz why trace.dat                        why it happened
   schedviz path trace.dat                       whether it cost time
   schedviz stepper trace.dat --tui              the run queues, event by event
+  schedviz view trace.dat                       all of it, to move through in
+                                                a browser
   schedviz list trace.dat --min 1.2 --max 1.21  the events as text
   schedviz migrations trace.dat                 the causes of migrations
   schedviz plot locks trace.dat                 figures by a specification

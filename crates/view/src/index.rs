@@ -1,12 +1,14 @@
 //! The index: columns of all CPUs and of the machine, made in one pass.
 
 use crate::lane::{self, IDLE, LaneColumn, LaneNow, OFFLINE, UNKNOWN};
+use crate::longest::{Interval, LISTED, Longest};
 use crate::machine::{self, MachineColumn, MachineNow};
 use crate::moves::{CAUSES, Moves};
 use crate::tasks::Tasks;
 use crate::tree::Tree;
 use crate::{COLUMNS, LANES};
-use sched::{Analysis, Causes, Cpu, CpuSpan, Current, SchedEvent, SchedState, Ts};
+use sched::causes::{Herd, Herds};
+use sched::{Analysis, Causes, Comm, Cpu, CpuSpan, Current, Kind, SchedEvent, SchedState, Span, TaskState, Ts};
 
 /// The part of a trace that is indexed, and the room for it.
 #[derive(Clone, Debug)]
@@ -43,6 +45,11 @@ impl Scope {
         Scope { start, span, levels: (base, top), cpus: cpus.to_vec(), room }
     }
 
+    /// The coarsest level: one tile covers the trace.
+    pub(crate) fn top(&self) -> u32 {
+        self.levels.1
+    }
+
     /// The same without the finest levels.
     #[cfg(test)]
     pub(crate) fn coarser(self, levels: u32) -> Scope {
@@ -77,6 +84,30 @@ pub struct Index {
     machine: Tree<MachineColumn>,
     moves: Moves,
     tasks: Tasks,
+    notes: Notes,
+}
+
+/// The lists of a trace, and other facts about it.
+#[derive(Clone, Debug, Default)]
+struct Notes {
+    episodes: Longest,
+    waits: Longest,
+    missed: Longest,
+    herds: (Vec<Herd>, u64),
+    /// The time at which the traced command began.
+    command: Option<u64>,
+    losses: u64,
+}
+
+/// A list of intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// Episodes in which a CPU idled while a task waited on another.
+    Episodes,
+    /// The waits of tasks on run queues.
+    Waits,
+    /// Idle stretches that began while a task waited on another CPU.
+    Missed,
 }
 
 /// Four characters that begin each tile.
@@ -92,7 +123,32 @@ impl Index {
             machine: Tree::new(base, top),
             moves: Moves::new(scope.span, scope.room / 4),
             tasks,
+            notes: Notes::default(),
         }
+    }
+
+    /// The start of the traced command, in nanoseconds from the start of the trace, if the trace shows that.
+    pub fn command(&self) -> Option<u64> {
+        self.notes.command
+    }
+
+    /// The number of places where events were lost.
+    pub fn losses(&self) -> u64 {
+        self.notes.losses
+    }
+
+    /// The longest intervals of a kind, the longest first, and the number of those that are not in the list.
+    pub fn list(&self, list: List) -> (Vec<Interval>, u64) {
+        match list {
+            List::Episodes => self.notes.episodes.list(),
+            List::Waits => self.notes.waits.list(),
+            List::Missed => self.notes.missed.list(),
+        }
+    }
+
+    /// The largest herds of migrations, the largest first, and the number of those that are not in the list.
+    pub fn herds(&self) -> &(Vec<Herd>, u64) {
+        &self.notes.herds
     }
 
     /// The finest and the coarsest level of its columns.
@@ -181,6 +237,7 @@ impl Index {
             machine: self.machine.coarse(from),
             moves,
             tasks: self.tasks.clone(),
+            notes: self.notes.clone(),
         }
     }
 
@@ -228,11 +285,25 @@ pub struct Indexer<'p> {
     lanes: Vec<Option<(usize, LaneNow)>>,
     now: MachineNow,
     causes: Causes,
+    herds: Herds,
+    /// The start of the episode of violation that lasts.
+    violated: Option<Ts>,
+    /// By CPU: its idle stretch began beside a waiting task.
+    missed: Vec<bool>,
     /// Tasks get places; else they have them all.
     learns: bool,
     publish: Option<&'p Publish<'p>>,
     events: u64,
     published: std::time::Instant,
+}
+
+/// The largest herds, and the number of the others.
+fn largest(herds: Herds) -> (Vec<Herd>, u64) {
+    let mut herds = herds.into_found();
+    herds.sort_by_key(|herd| (std::cmp::Reverse(herd.tasks), herd.start));
+    let dropped = herds.len().saturating_sub(LISTED);
+    herds.truncate(LISTED);
+    (herds, dropped as u64)
 }
 
 /// The number of events between two looks at the size and at the clock.
@@ -258,8 +329,19 @@ impl<'p> Indexer<'p> {
                 *lane = Some((place, LaneNow { occupant: UNKNOWN, queue: 0 }));
             }
         }
-        let (causes, published) = (Causes::default(), std::time::Instant::now());
-        Indexer { index, lanes, now: MachineNow::default(), causes, learns, publish: None, events: 0, published }
+        Indexer {
+            index,
+            missed: vec![false; lanes.len()],
+            lanes,
+            now: MachineNow::default(),
+            causes: Causes::default(),
+            herds: Herds::default(),
+            violated: None,
+            learns,
+            publish: None,
+            events: 0,
+            published: std::time::Instant::now(),
+        }
     }
 
     /// Publishes the coarse levels from time to time.
@@ -298,6 +380,35 @@ impl<'p> Indexer<'p> {
             let at = self.index.scope.time(ts);
             self.index.machine.pass(&self.now, at);
             self.now = new;
+            match (new.is_violated(), self.violated) {
+                (true, None) => self.violated = Some(ts),
+                (false, Some(_)) => self.episode_ends(ts),
+                _ => {}
+            }
+        }
+    }
+
+    fn episode_ends(&mut self, ts: Ts) {
+        if let Some(from) = self.violated.take() {
+            self.index.notes.episodes.add(Interval { from, to: ts, cpu: None, task: None });
+        }
+    }
+
+    /// Notes the event of a trace that is read as a whole.
+    fn note(&mut self, event: &SchedEvent, state: &SchedState) {
+        let (notes, start) = (&mut self.index.notes, self.index.scope.start);
+        match event.kind {
+            Kind::Lost { .. } => notes.losses += 1,
+            Kind::Exec { pid, .. } if notes.command.is_none() && state.root() == Some(pid) => {
+                notes.command = Some(event.ts.since(start).0);
+            }
+            Kind::Switch { prev, next, .. } if next.pid.is_idle() && !prev.pid.is_idle() => {
+                let beside = state.queue_length(event.cpu) == 0 && state.counts().overloaded > 0;
+                if let Some(missed) = self.missed.get_mut(event.cpu.index()) {
+                    *missed = beside;
+                }
+            }
+            _ => {}
         }
     }
 
@@ -334,13 +445,33 @@ impl Analysis for Indexer<'_> {
     }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        if let (true, Kind::Migrate { task, orig, dest }) = (self.learns, event.kind)
+            && state.task_of(task.pid).is_some_and(|task| matches!(task.state, TaskState::Waiting(_)))
+        {
+            self.herds.migrate(event.ts, orig, dest);
+        }
         let Index { scope, moves, .. } = &mut self.index;
         self.causes.event(event, state, |m| moves.add(scope.time(m.ts), m.cause));
     }
 
+    fn span(&mut self, span: &Span, state: &SchedState) {
+        if let (true, TaskState::Waiting(cpu)) = (self.learns, span.state) {
+            let comm = state.task(span.task).map_or(Comm::EMPTY, |task| task.comm);
+            let (from, to) = (span.start, span.end);
+            let task = Some((span.pid, comm));
+            self.index.notes.waits.add(Interval { from, to, cpu: Some(cpu), task });
+        }
+    }
+
     fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
-        if self.learns {
-            self.index.tasks.ran(span, state);
+        if !self.learns {
+            return;
+        }
+        self.index.tasks.ran(span, state);
+        let missed = self.missed.get_mut(span.cpu.index()).filter(|_| span.current == Current::Idle);
+        if missed.is_some_and(std::mem::take) {
+            let (from, to, cpu) = (span.start, span.end, Some(span.cpu));
+            self.index.notes.missed.add(Interval { from, to, cpu, task: None });
         }
     }
 
@@ -350,6 +481,9 @@ impl Analysis for Indexer<'_> {
             touched.iter().for_each(|cpu| self.turn(*cpu, event.ts, state));
             self.turn_machine(event.ts, state);
         }
+        if self.learns {
+            self.note(event, state);
+        }
         self.events += 1;
         if self.events.is_multiple_of(ROUND) {
             self.round(event.ts);
@@ -358,6 +492,8 @@ impl Analysis for Indexer<'_> {
 
     fn finish(mut self, end: Ts, _: &SchedState) -> Index {
         self.reach(end);
+        self.episode_ends(end);
+        self.index.notes.herds = largest(std::mem::take(&mut self.herds));
         let Index { scope, moves, .. } = &mut self.index;
         std::mem::take(&mut self.causes).finish(|m| moves.add(scope.time(m.ts), m.cause));
         self.index.finish();

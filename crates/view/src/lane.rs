@@ -223,7 +223,11 @@ mod tests {
         assert_eq!(shares.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [OTHERS, 3, 9, 8, 7, 6, 5, IDLE]);
         assert_eq!(shares.iter().map(|(_, share)| u64::from(*share)).sum::<u64>(), WHOLE);
         assert_eq!(shares[1].1, (33 * WHOLE / 166) as u16);
-        assert_eq!(super::shares(&[(7, 1), (IDLE, u64::MAX / 2)], u64::MAX / 2 + 1)[1], (7, 1), "the least is not lost");
+        assert_eq!(
+            super::shares(&[(7, 1), (IDLE, u64::MAX / 2)], u64::MAX / 2 + 1)[1],
+            (7, 1),
+            "the least is not lost"
+        );
         assert_eq!(super::shares(&[(7, 5)], 5), [(7, u16::MAX)]);
     }
 

@@ -18,20 +18,35 @@
 //! assert_eq!(&tile[..8], b"SVT1\0\x01\x02\0", "256 columns, two lanes");
 //! ```
 
+mod drawing;
+mod http;
 mod index;
 mod lane;
+mod longest;
 mod machine;
 mod moves;
+mod page;
+mod queries;
+mod server;
+mod site;
 mod store;
+mod task_detail;
 mod tasks;
 mod tree;
+mod viewed;
+mod window_detail;
 
 #[cfg(test)]
 mod tests;
 
-pub use index::{Index, Indexer, Publish, Scope};
+pub use drawing::{Draw, Drawing, Format};
+pub use index::{Index, Indexer, List, Publish, Scope};
+pub use longest::Interval;
+pub use server::Server;
+pub use site::Site;
 pub use store::Store;
 pub use tasks::{TaskEntry, Tasks};
+pub use viewed::Viewed;
 
 /// The number of columns of a tile.
 pub const COLUMNS: u64 = 256;

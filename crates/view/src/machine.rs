@@ -16,6 +16,11 @@ impl MachineNow {
     pub(crate) fn of(counts: &Counts) -> MachineNow {
         MachineNow { running: counts.running(), waiting: counts.waiting, violated: counts.is_violated() }
     }
+
+    /// Whether a CPU idles while a task waits on another.
+    pub(crate) fn is_violated(self) -> bool {
+        self.violated
+    }
 }
 
 /// The content of a column of the machine.

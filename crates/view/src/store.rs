@@ -79,7 +79,9 @@ impl<S: EventSource> Store<S> {
         let part = Arc::new(replay.window(from, to, self.index.finer(level, index))?);
         let mut parts = lock(&self.parts);
         parts.push(((level, index), Arc::clone(&part)));
-        while parts.len() > 1 && (parts.len() > PARTS || parts.iter().map(|(_, part)| part.size()).sum::<usize>() > ROOM) {
+        while parts.len() > 1
+            && (parts.len() > PARTS || parts.iter().map(|(_, part)| part.size()).sum::<usize>() > ROOM)
+        {
             parts.remove(0);
         }
         Ok(part)

@@ -129,7 +129,10 @@ fn tiles_are_what_the_simulation_did() {
                         for (nth, column) in lane.iter().enumerate() {
                             let from = (index * COLUMNS + nth as u64) << level;
                             let truth = known.column(cpu, from, from + (1 << level), place);
-                            assert_eq!(*column, truth, "seed {seed}, CPU {cpu}, level {level}, column {nth} of {index}");
+                            assert_eq!(
+                                *column, truth,
+                                "seed {seed}, CPU {cpu}, level {level}, column {nth} of {index}"
+                            );
                         }
                     }
                 }

@@ -191,7 +191,8 @@ impl<S: Summary> Tree<S> {
     pub(crate) fn coarse(&self, from: u32) -> Tree<S> {
         let skipped = (from.saturating_sub(self.base) as usize).min(self.levels.len().saturating_sub(1));
         let (finer, kept) = self.levels.split_at(skipped);
-        let mut copy = Tree { base: self.base + skipped as u32, levels: kept.to_vec(), at: self.at, size: 0, form: Vec::new() };
+        let mut copy =
+            Tree { base: self.base + skipped as u32, levels: kept.to_vec(), at: self.at, size: 0, form: Vec::new() };
         if let Some(first) = copy.levels.first_mut() {
             // The open columns of the finer levels come before anything later.
             finer.iter().rev().for_each(|level| first.open.absorb(&mut level.open.clone()));

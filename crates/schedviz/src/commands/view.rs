@@ -1,0 +1,102 @@
+//! `schedviz view`: the local server of a page that shows traces.
+
+mod drawn;
+
+use crate::args::{ReadArgs, WindowArgs};
+use crate::session::Session;
+use anyhow::{Context, Result, bail};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use view::{Server, Site, Viewed};
+
+/// Show a trace in a browser, to move through it at any zoom
+///
+/// Reads the trace once and serves a page on this machine alone (127.0.0.1). The address holds a token that only this
+/// run accepts; it is printed and opened in a browser. The page loads nothing from elsewhere. Several traces are shown
+/// one above the other, aligned at the start of the traced command. Ctrl-C ends it.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ViewArgs {
+    /// The recordings
+    #[arg(required = true)]
+    traces: Vec<PathBuf>,
+    /// Print the address without opening a browser
+    #[arg(long)]
+    no_open: bool,
+    /// The port to listen at; 0 for any that is free
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    port: u16,
+    #[command(flatten)]
+    read: ReadArgs,
+    #[command(flatten)]
+    window: WindowArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  schedviz view trace.dat
+  schedviz view vanilla.dat patched.dat      two runs, one above the other
+  schedviz view trace.dat --no-open --port 8080
+                                             for a machine without a browser:
+                                             ssh -L 8080:127.0.0.1:8080";
+
+/// The maximum number of traces: each has an index in memory.
+const MOST: usize = 8;
+
+/// Serves the page until the user ends it.
+pub(crate) fn run(args: &ViewArgs) -> Result<()> {
+    if args.traces.len() > MOST {
+        bail!("{} traces are too many; at most {MOST} are shown", args.traces.len());
+    }
+    if args.window.bounds_time() {
+        bail!("--min and --max: the page shows all of the trace; zoom to the window there");
+    }
+    let sessions: Vec<Session> =
+        args.traces.iter().map(|path| Session::open(path, &args.read, &args.window)).collect::<Result<_>>()?;
+    let figures = drawn::Figures(&sessions);
+    let site = Site::new(sessions.iter().map(viewed).collect::<Result<_>>()?, &figures);
+    let server = Server::new(args.port).with_context(|| format!("--port {}", args.port))?;
+    end_on_signal()?;
+    let url = server.url();
+    // The line is complete even where standard output is a pipe.
+    let mut out = std::io::stdout();
+    writeln!(out, "{url}")?;
+    out.flush()?;
+    if !args.no_open && !open(&url) {
+        args.read.message("no browser could be opened; open the address above");
+    }
+    site.serve(&server)?;
+    Ok(())
+}
+
+/// A trace as the page shows it.
+fn viewed(session: &Session) -> Result<Viewed<'_>> {
+    let cpus = session.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
+    Viewed::new(session.name(), &session.trace, session.topology.clone(), cpus).map_err(|e| session.named(e))
+}
+
+/// Opens an address in the user's browser; whether that began.
+fn open(url: &str) -> bool {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let null = Stdio::null;
+    Command::new(program).arg(url).stdin(null()).stdout(null()).stderr(null()).spawn().is_ok()
+}
+
+/// Ends the process in order on Ctrl-C: nothing is left behind.
+#[cfg(target_os = "linux")]
+fn end_on_signal() -> Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            std::process::exit(0);
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_on_signal() -> Result<()> {
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! The window that the page shows, drawn by `dat2graph`.
+
+use crate::args::needs_groups;
+use crate::commands::dat2graph;
+use crate::session::Session;
+use ::dat2graph::{ColorBy, Coloring, learn, read_lanes, report};
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use sched::topology::{Order, format_cpu_list};
+use sched::{Dur, Ts};
+use timeline::Sheet;
+use tracedat::Want;
+use view::{Draw, Drawing, Format};
+
+/// The resolution of pictures, in dots per inch.
+const DPI: f64 = 150.0;
+
+/// The traces that are shown.
+pub(super) struct Figures<'s>(pub(super) &'s [Session]);
+
+impl Draw for Figures<'_> {
+    fn figure(&self, trace: usize, drawing: &Drawing, format: Format) -> Result<Vec<u8>, String> {
+        self.draw(trace, drawing, format).map_err(|e| format!("{e:#}"))
+    }
+
+    fn command(&self, trace: usize, drawing: &Drawing) -> Result<String, String> {
+        self.checked(trace, drawing).map(|(session, _)| line(session, drawing)).map_err(|e| format!("{e:#}"))
+    }
+}
+
+impl Figures<'_> {
+    /// The trace, and the property that decides the colours.
+    fn checked(&self, trace: usize, drawing: &Drawing) -> Result<(&Session, ColorBy)> {
+        let session = self.0.get(trace).context("no such trace")?;
+        let by = match &drawing.color_by {
+            None => ColorBy::default(),
+            Some(name) => ColorBy::from_str(name, false).map_err(|_| anyhow::anyhow!("color-by: no such property"))?,
+        };
+        if by == ColorBy::Node {
+            needs_groups(&session.topology, Order::Node, "--color-by node")?;
+        }
+        let is_shown = |cpu| session.shown.cpus.iter().any(|(shown, _)| shown == cpu);
+        if !drawing.cpus.is_empty() && !drawing.cpus.iter().any(is_shown) {
+            bail!("cpus: none of them has an event");
+        }
+        Ok((session, by))
+    }
+
+    fn draw(&self, trace: usize, drawing: &Drawing, format: Format) -> Result<Vec<u8>> {
+        let (session, by) = self.checked(trace, drawing)?;
+        let instant = |ns: u64| session.start.after(Dur(ns)).min(session.to);
+        let (from, to): (Ts, Ts) = (instant(drawing.from), instant(drawing.to));
+        if from >= to {
+            bail!("the window is outside of the trace");
+        }
+        let trace = &session.trace;
+        let mut coloring = Coloring { by, ..Coloring::default() };
+        learn(&mut coloring, trace, &session.topology).map_err(|e| session.named(e))?;
+        let mut options = session.lanes(from, to, coloring);
+        if !drawing.cpus.is_empty() {
+            options.cpus.retain(|(cpu, _)| drawing.cpus.contains(cpu));
+            options.all_cpus.retain(|(cpu, _)| drawing.cpus.contains(cpu));
+        }
+        let reader = trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
+        let (lanes, mut diagnostics) = read_lanes(trace, &reader, &options, &[]);
+        diagnostics.merge(trace.diagnostics());
+        let numbers = report(&lanes, &options);
+        let mut heading = dat2graph::heading(session, &numbers, &diagnostics).on(&Sheet::default());
+        heading.command = line(session, drawing);
+        let figure = ::dat2graph::figure(&lanes, &numbers, &options, &heading);
+        Ok(match format {
+            Format::Pdf => draw::pdf(&[figure]),
+            Format::Svg => draw::svg(&figure).into_bytes(),
+            Format::Png => draw::png(&figure, DPI)?,
+        })
+    }
+}
+
+/// The command line that draws a window, without the name of an output.
+fn line(session: &Session, drawing: &Drawing) -> String {
+    let mut more = vec![format!("--min {}ns", drawing.from), format!("--max {}ns", drawing.to)];
+    if !drawing.cpus.is_empty() {
+        more.push(format!("--cpus {}", format_cpu_list(&drawing.cpus)));
+    }
+    more.extend(drawing.color_by.as_ref().map(|by| format!("--color-by {by}")));
+    let mut line = String::new();
+    session.drawable.command(&mut line, 0, "dat2graph", &more);
+    // One line, as it is copied.
+    line.split(" \\\n").map(str::trim).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,224 @@
+//! The part of HTTP/1.1 that the page needs: requests without a body, answers of known length.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// The maximum number of bytes of a request.
+const MOST: u64 = 8 << 10;
+/// The maximum number of parts of a query.
+const PARTS: usize = 16;
+/// A connection without a request is closed after this time.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A request.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    /// The path, without a query.
+    pub(crate) path: String,
+    query: Vec<(String, String)>,
+    /// The values of headers that can show that another site asks; each may occur once.
+    pub(crate) host: Option<String>,
+    pub(crate) origin: Option<String>,
+    pub(crate) site: Option<String>,
+    /// The connection is to be closed after the answer.
+    pub(crate) closes: bool,
+}
+
+/// The reasons for which a request is not read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// The other side has closed the connection, or is silent.
+    Gone,
+    /// The request is not one of these; with the status to answer.
+    Bad(u16, &'static str),
+}
+
+impl From<io::Error> for Unread {
+    fn from(_: io::Error) -> Unread {
+        Unread::Gone
+    }
+}
+
+impl Request {
+    /// The value of a part of the query.
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.query.iter().find(|(other, _)| other == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The next request of a connection.
+    pub(crate) fn read(stream: &mut BufReader<TcpStream>) -> Result<Request, Unread> {
+        let mut room = stream.take(MOST);
+        let mut line = || -> Result<String, Unread> {
+            let mut bytes = Vec::new();
+            room.read_until(b'\n', &mut bytes)?;
+            if bytes.last() != Some(&b'\n') {
+                return Err(if room.limit() == 0 { Unread::Bad(431, "the request is too long") } else { Unread::Gone });
+            }
+            while bytes.last().is_some_and(|last| matches!(last, b'\n' | b'\r')) {
+                bytes.pop();
+            }
+            String::from_utf8(bytes).map_err(|_| Unread::Bad(400, "the request is not text"))
+        };
+        let first = line()?;
+        let bad = Unread::Bad(400, "this is not a request");
+        let mut words = first.split(' ');
+        let (Some(method), Some(target), Some(version), None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            return Err(bad);
+        };
+        if !version.starts_with("HTTP/1.") || !target.starts_with('/') {
+            return Err(bad);
+        }
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let query = query.split('&').filter(|part| !part.is_empty()).take(PARTS).map(|part| {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            (decoded(key, true), decoded(value, true))
+        });
+        let mut request = Request {
+            method: method.to_owned(),
+            path: decoded(path, false),
+            query: query.collect(),
+            closes: version == "HTTP/1.0",
+            ..Request::default()
+        };
+        loop {
+            let header = line()?;
+            if header.is_empty() {
+                return Ok(request);
+            }
+            let Some((name, value)) = header.split_once(':') else { return Err(bad) };
+            let value = value.trim().to_owned();
+            let once = |place: &mut Option<String>| match place.replace(value.clone()) {
+                Some(_) => Err(Unread::Bad(400, "a header is given twice")),
+                None => Ok(()),
+            };
+            match name.to_ascii_lowercase().as_str() {
+                "host" => once(&mut request.host)?,
+                "origin" => once(&mut request.origin)?,
+                "sec-fetch-site" => once(&mut request.site)?,
+                "connection" => request.closes |= value.eq_ignore_ascii_case("close"),
+                "content-length" if value != "0" => return Err(Unread::Bad(413, "a request has no body here")),
+                "transfer-encoding" => return Err(Unread::Bad(413, "a request has no body here")),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The text that a part of an address stands for. Bytes that are no text are replaced.
+fn decoded(text: &str, is_query: bool) -> String {
+    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
+    let (bytes, mut out, mut at) = (text.as_bytes(), Vec::with_capacity(text.len()), 0);
+    while let Some(byte) = bytes.get(at) {
+        match (byte, digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 2;
+            }
+            (b'+', ..) if is_query => out.push(b' '),
+            (byte, ..) => out.push(*byte),
+        }
+        at += 1;
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) kind: &'static str,
+    pub(crate) body: Vec<u8>,
+    /// The name of the file that a browser is to save.
+    pub(crate) saved_as: Option<String>,
+}
+
+/// JSON, as a type of content.
+pub(crate) const JSON: &str = "application/json; charset=utf-8";
+
+impl Answer {
+    /// An answer of success.
+    pub(crate) fn of(kind: &'static str, body: Vec<u8>) -> Answer {
+        Answer { status: 200, kind, body, saved_as: None }
+    }
+
+    /// A refusal, with its reason.
+    pub(crate) fn refused(status: u16, why: &str) -> Answer {
+        let body = serde_json::json!({ "error": why }).to_string().into_bytes();
+        Answer { status, kind: JSON, body, saved_as: None }
+    }
+
+    /// Writes the answer; without the body where that is not wanted.
+    pub(crate) fn write(&self, out: &mut impl Write, with_body: bool, closes: bool) -> io::Result<()> {
+        let reason = match self.status {
+            200 => "OK",
+            400 => "Bad Request",
+            403 => "Forbidden",
+            404 => "Not Found",
+            405 => "Method Not Allowed",
+            413 => "Content Too Large",
+            431 => "Request Header Fields Too Large",
+            503 => "Service Unavailable",
+            _ => "Internal Server Error",
+        };
+        let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status);
+        for (name, value) in HEADERS {
+            head += &format!("{name}: {value}\r\n");
+        }
+        if let Some(name) = &self.saved_as {
+            head += &format!("Content-Disposition: attachment; filename=\"{name}\"\r\n");
+        }
+        if closes {
+            head += "Connection: close\r\n";
+        }
+        head += &format!("Content-Type: {}\r\nContent-Length: {}\r\n\r\n", self.kind, self.body.len());
+        let mut all = head.into_bytes();
+        if with_body {
+            all.extend_from_slice(&self.body);
+        }
+        // One write, so that no packet waits for the acknowledgement of another.
+        out.write_all(&all)?;
+        out.flush()
+    }
+}
+
+/// The page loads nothing from elsewhere, runs only its own files, and is shown in no other page.
+const HEADERS: [(&str, &str); 6] = [
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; \
+         worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cache-Control", "no-store"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_decoded() {
+        assert_eq!(decoded("a%20b+c%zz%", false), "a b+c%zz%");
+        assert_eq!(decoded("a%20b+c%C3%A9%ff", true), "a b cé\u{fffd}");
+    }
+
+    #[test]
+    fn an_answer_is_complete() {
+        let mut out = Vec::new();
+        let answer = Answer { saved_as: Some("x.pdf".into()), ..Answer::of("text/plain", b"hello".to_vec()) };
+        answer.write(&mut out, true, true).expect("a vector");
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.starts_with("HTTP/1.1 200 OK\r\nContent-Security-Policy: default-src 'none'; script-src 'self';"));
+        assert!(text.ends_with(
+            "Content-Disposition: attachment; filename=\"x.pdf\"\r\nConnection: close\r\nContent-Type: text/plain\r\n\
+             Content-Length: 5\r\n\r\nhello"
+        ));
+    }
+}

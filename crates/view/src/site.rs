@@ -1,0 +1,115 @@
+//! The addresses behind the token, and their answers.
+
+use crate::drawing::{Draw, Drawing, Format};
+use crate::http::{Answer, JSON, Request};
+use crate::page;
+use crate::queries::{self, Fault};
+use crate::server::Server;
+use crate::viewed::{NotReady, Viewed};
+use std::io;
+
+/// All that is served.
+pub struct Site<'t> {
+    traces: Vec<Viewed<'t>>,
+    draw: &'t dyn Draw,
+}
+
+/// Bytes, as a type of content.
+const BINARY: &str = "application/octet-stream";
+
+impl<'t> Site<'t> {
+    /// The page of these traces. `draw` makes the figures of windows.
+    pub fn new(traces: Vec<Viewed<'t>>, draw: &'t dyn Draw) -> Site<'t> {
+        Site { traces, draw }
+    }
+
+    /// Reads the traces, and serves the page until the process ends.
+    pub fn serve(&self, server: &Server) -> io::Result<()> {
+        std::thread::scope(|scope| {
+            // One after the other: each uses all processors, and its coarse picture is there sooner.
+            scope.spawn(|| self.traces.iter().for_each(Viewed::read));
+            server.serve(&|path, request| self.answer(path, request))
+        })
+    }
+
+    fn answer(&self, path: &str, request: &Request) -> Answer {
+        let path = if path.is_empty() { "index.html" } else { path };
+        if let Some((kind, text)) = page::file(path) {
+            return Answer::of(kind, text.as_bytes().to_vec());
+        }
+        if path == "traces.json" {
+            return self.list();
+        }
+        let found = path.strip_prefix("t/").and_then(|rest| rest.split_once('/')).and_then(|(number, rest)| {
+            let number = number.parse::<usize>().ok()?;
+            let trace = self.traces.get(number)?;
+            self.kept(number, rest, request).or_else(|| of_trace(trace, rest, request))
+        });
+        found.unwrap_or_else(|| Answer::refused(404, "there is no such page"))
+    }
+
+    /// The window that is shown, as a file or as the command line that draws it; nothing if that is not asked for.
+    fn kept(&self, trace: usize, path: &str, request: &Request) -> Option<Answer> {
+        let format = match path {
+            "command.json" => None,
+            "figure.pdf" => Some(Format::Pdf),
+            "figure.svg" => Some(Format::Svg),
+            "figure.png" => Some(Format::Png),
+            _ => return None,
+        };
+        let answer = Drawing::of(request).map_err(str::to_owned).and_then(|drawing| match format {
+            None => {
+                let command = self.draw.command(trace, &drawing)?;
+                Ok(Answer::of(JSON, serde_json::json!({ "command": command }).to_string().into_bytes()))
+            }
+            Some(format) => {
+                let figure = self.draw.figure(trace, &drawing, format)?;
+                let saved_as = Some(format!("window-{}-{}.{}", drawing.from, drawing.to, format.ending()));
+                Ok(Answer { saved_as, ..Answer::of(format.kind(), figure) })
+            }
+        });
+        Some(answer.unwrap_or_else(|why| Answer::refused(400, &why)))
+    }
+
+    fn list(&self) -> Answer {
+        let names: Vec<&str> = self.traces.iter().map(Viewed::name).collect();
+        let list = serde_json::json!({ "schema": "schedviz/view/1", "traces": names, "static": false });
+        Answer::of(JSON, list.to_string().into_bytes())
+    }
+}
+
+/// The answer about a trace; nothing if there is no such address.
+fn of_trace(trace: &Viewed<'_>, path: &str, request: &Request) -> Option<Answer> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let number = |text: &str| text.parse::<u64>().ok();
+    let name = |text: &str| number(text.strip_suffix(".bin")?);
+    let query = match parts.as_slice() {
+        ["at.json"] => Some(queries::at(trace, request)),
+        ["task.json"] => Some(queries::task(trace, request)),
+        ["window.json"] => Some(queries::sums(trace, request)),
+        ["list.json"] => Some(queries::list(trace, request)),
+        ["search.json"] => Some(queries::search(trace, request)),
+        _ => None,
+    };
+    if let Some(answer) = query {
+        return Some(match answer {
+            Ok(answer) => Answer::of(JSON, answer.to_string().into_bytes()),
+            Err(Fault::Bad(why)) => Answer::refused(400, why),
+            Err(Fault::NotReady(NotReady(why))) => Answer::refused(503, &why),
+        });
+    }
+    let answer = match parts.as_slice() {
+        ["head.json"] => trace.head().map(|head| Some(Answer::of(JSON, head))),
+        ["lanes", level, group, index] => {
+            let (level, group) = (number(level)?.try_into().ok()?, number(group)?.try_into().ok()?);
+            let tile = trace.lanes(level, group, name(index)?);
+            tile.map(|tile| tile.map(|tile| Answer::of(BINARY, tile)))
+        }
+        ["machine", level, index] => {
+            let tile = trace.machine(number(level)?.try_into().ok()?, name(index)?);
+            tile.map(|tile| tile.map(|tile| Answer::of(BINARY, tile)))
+        }
+        _ => return None,
+    };
+    answer.unwrap_or_else(|NotReady(why)| Some(Answer::refused(503, &why)))
+}

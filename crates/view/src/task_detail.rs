@@ -1,0 +1,167 @@
+//! A task in a window: its runs, waits, wakeups and migrations.
+
+use sched::{Analysis, Causes, Cpu, Kind, Migration, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// The maximum number of entries of each list.
+const MOST: usize = 2_000;
+
+/// Times from the start of the trace, in nanoseconds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct TaskDetail {
+    runs: Vec<(u64, u64, Cpu)>,
+    waits: Vec<(u64, u64, Cpu, String, String)>,
+    /// When, by which task on which CPU, and to which CPU.
+    wakeups: Vec<(u64, Option<Pid>, Cpu, Cpu)>,
+    /// When, the woken task, on which CPU, and to which CPU.
+    woke: Vec<(u64, Pid, Cpu, Cpu)>,
+    migrations: Vec<(u64, Cpu, Cpu, &'static str)>,
+    truncated: bool,
+    #[serde(skip)]
+    sums: Sums,
+}
+
+/// Sums over all intervals, listed or not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    run: u64,
+    wait: u64,
+    sleep: u64,
+    runs: u64,
+    waits: u64,
+    migrations: u64,
+}
+
+impl TaskDetail {
+    /// The numbers of the window as JSON, without the latencies.
+    pub(crate) fn numbers(&self) -> Value {
+        let Sums { run, wait, sleep, runs, waits, migrations } = self.sums;
+        json!({ "run": run, "wait": wait, "sleep": sleep, "runs": runs, "waits": waits, "migrations": migrations })
+    }
+}
+
+/// The analysis.
+pub(crate) struct TaskFollower {
+    pid: Pid,
+    zero: Ts,
+    detail: TaskDetail,
+    /// The beginning of the wait that lasts, in words.
+    began: String,
+    causes: Causes,
+}
+
+impl TaskFollower {
+    pub(crate) fn new(pid: Pid, zero: Ts) -> TaskFollower {
+        let (detail, causes) = (TaskDetail::default(), Causes::default());
+        TaskFollower { pid, zero, detail, began: "before the window".to_owned(), causes }
+    }
+
+    fn time(&self, ts: Ts) -> u64 {
+        ts.since(self.zero).0
+    }
+}
+
+/// Adds an entry where there is room; the list is truncated otherwise.
+fn add<T>(list: &mut Vec<T>, truncated: &mut bool, entry: T) {
+    if list.len() < MOST { list.push(entry) } else { *truncated = true }
+}
+
+fn migrated(detail: &mut TaskDetail, zero: Ts, m: &Migration) {
+    detail.sums.migrations += 1;
+    add(&mut detail.migrations, &mut detail.truncated, (m.ts.since(zero).0, m.orig, m.dest, m.cause.name()));
+}
+
+impl Analysis for TaskFollower {
+    type Output = TaskDetail;
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        let TaskFollower { pid, zero, detail, causes, .. } = self;
+        causes.event(event, state, |m| {
+            if m.pid == *pid {
+                migrated(detail, *zero, &m);
+            }
+        });
+        let (Kind::Wakeup { task, target } | Kind::WakeupNew { task, target }) = event.kind else { return };
+        let waking = state.task_of(task.pid).and_then(|task| task.waking);
+        let (by, on) = waking.map_or((event.pid, event.cpu), |waking| (waking.by, waking.on));
+        let at = event.ts.since(*zero).0;
+        if task.pid == *pid {
+            let by = (!by.is_idle()).then_some(by);
+            add(&mut detail.wakeups, &mut detail.truncated, (at, by, on, target));
+        }
+        if by == *pid {
+            add(&mut detail.woke, &mut detail.truncated, (at, task.pid, on, target));
+        }
+    }
+
+    fn span(&mut self, span: &Span, state: &SchedState) {
+        if span.pid != self.pid {
+            return;
+        }
+        let (from, to) = (self.time(span.start), self.time(span.end));
+        let (detail, ns) = (&mut self.detail, to - from);
+        match span.state {
+            TaskState::Running(cpu) => {
+                detail.sums.run += ns;
+                detail.sums.runs += 1;
+                add(&mut detail.runs, &mut detail.truncated, (from, to, cpu));
+            }
+            TaskState::Waiting(cpu) => {
+                detail.sums.wait += ns;
+                detail.sums.waits += 1;
+                let end = match span.next {
+                    _ if !span.ended => "after the window, or unknown".to_owned(),
+                    TaskState::Running(other) if other == cpu => "it ran".to_owned(),
+                    TaskState::Running(other) => format!("it ran on CPU {other}"),
+                    TaskState::Waiting(other) => format!("moved to CPU {other}"),
+                    TaskState::Blocked(_) => "it slept".to_owned(),
+                    TaskState::Dead => "it ended".to_owned(),
+                    TaskState::Unknown => "unknown".to_owned(),
+                };
+                let began = std::mem::take(&mut self.began);
+                add(&mut detail.waits, &mut detail.truncated, (from, to, cpu, began, end));
+            }
+            TaskState::Blocked(_) => detail.sums.sleep += ns,
+            TaskState::Unknown | TaskState::Dead => {}
+        }
+        if let TaskState::Waiting(_) = span.next {
+            self.began = match span.state {
+                TaskState::Running(_) => "preempted".to_owned(),
+                TaskState::Waiting(cpu) => format!("moved from CPU {cpu}"),
+                TaskState::Blocked(_) => match state.task(span.task).and_then(|task| task.waking) {
+                    Some(waking) if !waking.by.is_idle() => format!("woken by task {}", waking.by),
+                    _ => "woken".to_owned(),
+                },
+                TaskState::Unknown | TaskState::Dead => "new, or seen for the first time".to_owned(),
+            };
+        }
+    }
+
+    fn finish(mut self, _: Ts, _: &SchedState) -> TaskDetail {
+        let TaskFollower { pid, zero, detail, causes, .. } = &mut self;
+        std::mem::take(causes).finish(|m| {
+            if m.pid == *pid {
+                migrated(detail, *zero, &m);
+            }
+        });
+        let mut detail = self.detail;
+        detail.migrations.sort_unstable();
+        detail
+    }
+}
+
+/// The reason for which a task waits, as far as the state at an instant shows it.
+pub(crate) fn reason(task: &sched::Task, state: &SchedState) -> String {
+    let waker = |by: Pid| {
+        let comm = state.task_of(by).map_or(sched::Comm::EMPTY, |task| task.comm);
+        format!("woken by {}", by.named(comm))
+    };
+    match task.waking {
+        Some(waking) if waking.by.is_idle() => "woken by an interrupt".to_owned(),
+        Some(waking) => waker(waking.by),
+        None if task.born == Some(task.since) => "new".to_owned(),
+        None if !task.begun => "waits since before the trace shows it".to_owned(),
+        None => "preempted or moved here".to_owned(),
+    }
+}

@@ -1,0 +1,248 @@
+//! A trace as the page shows it: its index as far as that is made, and the facts about the trace.
+
+use crate::index::{Index, Scope};
+use crate::store::{Store, lock};
+use crate::tasks::TaskEntry;
+use crate::{COLUMNS, LANES};
+use dat2graph::{Coloring, learn_colors};
+use sched::kthread::is_any_stopper;
+use sched::lineage::Kin;
+use sched::topology::Order;
+use sched::{Cause, Cpu, EventIssue, Topology, Ts};
+use serde::Serialize;
+use std::sync::{Arc, Mutex, OnceLock};
+use timeline::PALETTE;
+use tracedat::{Error, EventStream, Trace};
+
+/// A trace that is shown.
+pub struct Viewed<'t> {
+    name: String,
+    pub(crate) trace: &'t Trace,
+    topology: Topology,
+    /// The CPUs with events, in the order of the lanes.
+    cpus: Vec<Cpu>,
+    start: Ts,
+    end: Ts,
+    coloring: OnceLock<Coloring>,
+    stage: Mutex<Stage<'t>>,
+}
+
+/// The state of the index.
+#[derive(Clone)]
+enum Stage<'t> {
+    /// It is being made; its coarse levels so far.
+    Reading(Option<Arc<Index>>),
+    Ready(Arc<Store<EventStream<'t>>>),
+    Failed(String),
+}
+
+/// The facts about a trace, and its tasks.
+#[derive(Serialize)]
+struct Head<'h> {
+    name: &'h str,
+    kernel: Option<String>,
+    clock: String,
+    /// On the trace's clock; as text, since it can exceed the whole numbers of the page.
+    start: String,
+    span: u64,
+    command: Option<u64>,
+    progress: f64,
+    full: bool,
+    levels: (u32, u32),
+    index: IndexSize,
+    cpus: Vec<CpuPlace>,
+    tasks: Vec<TaskFacts>,
+    causes: Vec<&'static str>,
+    losses: u64,
+    tile: TileSize,
+}
+
+#[derive(Serialize)]
+struct IndexSize {
+    level: u32,
+    bytes: usize,
+}
+
+#[derive(Serialize)]
+struct TileSize {
+    columns: u64,
+    lanes: usize,
+}
+
+#[derive(Serialize)]
+struct CpuPlace {
+    cpu: Cpu,
+    node: Option<u32>,
+    llc: Option<u32>,
+    core: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct TaskFacts {
+    pid: sched::Pid,
+    comm: String,
+    run: u64,
+    node: Option<u32>,
+    parent: Option<sched::Pid>,
+    class: &'static str,
+    place: usize,
+    command: Option<usize>,
+    by_parent: Option<usize>,
+}
+
+/// The index is not ready, or could not be made.
+#[derive(Debug)]
+pub(crate) struct NotReady(pub(crate) String);
+
+impl<'t> Viewed<'t> {
+    /// A trace with its CPUs that have events, in the order of the lanes. Refused if the trace has no event.
+    pub fn new(name: String, trace: &'t Trace, topology: Topology, cpus: Vec<Cpu>) -> Result<Viewed<'t>, Error> {
+        let (start, end) = trace.extent().ok_or_else(|| trace.no_events())?;
+        let (coloring, stage) = (OnceLock::new(), Mutex::new(Stage::Reading(None)));
+        Ok(Viewed { name, trace, topology, cpus, start, end, coloring, stage })
+    }
+
+    /// Makes the index; the coarse levels are shown meanwhile.
+    pub fn read(&self) {
+        let scope = Scope::of_trace(self.start, self.end, &self.cpus, self.trace.data_size());
+        let publish = |index: Index| self.set(Stage::Reading(Some(Arc::new(index))));
+        let made = self.trace.events().and_then(|events| Store::build(events, &scope, &publish));
+        self.set(match made {
+            Ok(store) => Stage::Ready(Arc::new(store)),
+            Err(e) => Stage::Failed(e.to_string()),
+        });
+    }
+
+    fn set(&self, stage: Stage<'t>) {
+        *lock(&self.stage) = stage;
+    }
+
+    fn stage(&self) -> Stage<'t> {
+        lock(&self.stage).clone()
+    }
+
+    /// The name of the file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The CPUs with events, in the order of the lanes.
+    pub(crate) fn cpus(&self) -> &[Cpu] {
+        &self.cpus
+    }
+
+    /// The trace's first instant and its last.
+    pub(crate) fn extent(&self) -> (Ts, Ts) {
+        (self.start, self.end)
+    }
+
+    /// The index with the events behind it, once it is complete.
+    pub(crate) fn store(&self) -> Result<Arc<Store<EventStream<'t>>>, NotReady> {
+        match self.stage() {
+            Stage::Ready(store) => Ok(store),
+            Stage::Reading(_) => Err(NotReady("the trace is still being read".to_owned())),
+            Stage::Failed(why) => Err(NotReady(why)),
+        }
+    }
+
+    /// A tile of lanes; nothing if there is none.
+    pub(crate) fn lanes(&self, level: u32, group: usize, index: u64) -> Result<Option<Vec<u8>>, NotReady> {
+        self.tile(level, index, |store| store.lanes(level, group, index), |coarse| coarse.lanes(level, group, index))
+    }
+
+    /// A tile of the machine; nothing if there is none.
+    pub(crate) fn machine(&self, level: u32, index: u64) -> Result<Option<Vec<u8>>, NotReady> {
+        self.tile(level, index, |store| store.machine(level, index), |coarse| coarse.machine(level, index))
+    }
+
+    fn tile(
+        &self,
+        level: u32,
+        index: u64,
+        full: impl Fn(&Store<EventStream<'t>>) -> Result<Option<Vec<u8>>, Error>,
+        coarse: impl Fn(&Index) -> Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>, NotReady> {
+        match self.stage() {
+            Stage::Ready(store) => full(&store).map_err(|e| NotReady(e.to_string())),
+            Stage::Reading(Some(so_far)) if level >= so_far.levels().0 || !so_far.has_tile(level, index) => {
+                Ok(coarse(&so_far))
+            }
+            Stage::Reading(_) => Err(NotReady("the trace is still being read".to_owned())),
+            Stage::Failed(why) => Err(NotReady(why)),
+        }
+    }
+
+    /// The facts about the trace as JSON.
+    pub(crate) fn head(&self) -> Result<Vec<u8>, NotReady> {
+        let stage = self.stage();
+        let (index, full) = match &stage {
+            Stage::Ready(store) => (Some(store.index()), true),
+            Stage::Reading(index) => (index.as_deref(), false),
+            Stage::Failed(why) => return Err(NotReady(why.clone())),
+        };
+        let info = self.trace.info();
+        let top = Scope::of_trace(self.start, self.end, &[], 0).top();
+        let levels = match index {
+            Some(_) if full => (0, top),
+            Some(index) => index.levels(),
+            None => (top, top),
+        };
+        let progress = self.trace.data_read() as f64 / self.trace.data_size().max(1) as f64;
+        let head = Head {
+            name: &self.name,
+            kernel: info.kernel,
+            clock: info.clock,
+            start: self.start.0.to_string(),
+            span: self.end.since(self.start).0,
+            command: index.and_then(Index::command),
+            progress: if full { 1.0 } else { progress.min(0.99) },
+            full,
+            levels,
+            index: IndexSize { level: index.map_or(top, |i| i.levels().0), bytes: index.map_or(0, Index::size) },
+            cpus: self.cpus.iter().map(|cpu| self.place(*cpu)).collect(),
+            tasks: index.map_or(Vec::new(), |index| index.tasks().list().iter().map(|task| self.facts(task)).collect()),
+            causes: Cause::ALL.iter().map(|cause| cause.name()).collect(),
+            losses: index.map_or(0, Index::losses) + self.trace.diagnostics().count(EventIssue::EventsLost),
+            tile: TileSize { columns: COLUMNS, lanes: LANES },
+        };
+        serde_json::to_vec(&head).map_err(|e| NotReady(e.to_string()))
+    }
+
+    fn place(&self, cpu: Cpu) -> CpuPlace {
+        let place = self.topology.place(cpu);
+        CpuPlace {
+            cpu,
+            node: self.topology.group(cpu, Order::Node),
+            llc: place.and_then(|place| place.llc),
+            core: place.and_then(|place| place.core),
+        }
+    }
+
+    /// The colours by task and by command, as the figures have them.
+    fn coloring(&self) -> &Coloring {
+        self.coloring.get_or_init(|| learn_colors(self.trace))
+    }
+
+    fn facts(&self, task: &TaskEntry) -> TaskFacts {
+        let coloring = self.coloring();
+        let kin = Kin { parent: task.parent, forked: false, descends: task.application };
+        let class = match () {
+            () if is_any_stopper(task.comm) => "stopper",
+            () if task.application => "application",
+            () if kin.is_of_kernel(task.comm) => "kernel",
+            () => "task",
+        };
+        let by_parent = |parent: sched::Pid| parent.0.rem_euclid(PALETTE.len() as i32) as usize;
+        TaskFacts {
+            pid: task.pid,
+            comm: task.comm.to_string(),
+            run: task.run_ns,
+            node: task.home.and_then(|cpu| self.topology.group(cpu, Order::Node)),
+            parent: task.parent,
+            class,
+            place: coloring.task_colors.place(task.pid),
+            command: coloring.place_of_command(task.comm),
+            by_parent: task.parent.map(by_parent),
+        }
+    }
+}

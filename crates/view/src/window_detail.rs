@@ -1,0 +1,102 @@
+//! The sums of a window: time by class, the tasks that ran longest, the violation, migrations by cause.
+
+use crate::lane::Id;
+use crate::moves::CAUSES;
+use crate::tasks::Tasks;
+use rustc_hash::FxHashMap;
+use sched::{Analysis, Causes, CpuSpan, Current, SchedEvent, SchedState, Span, TaskState, Ts};
+use serde::Serialize;
+
+/// Times in nanoseconds: of all CPUs together, of all tasks together, or of the machine.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct WindowDetail {
+    busy: u64,
+    idle: u64,
+    unknown: u64,
+    offline: u64,
+    waiting: u64,
+    violation: u64,
+    migrations: [u64; CAUSES],
+    /// The tasks that ran longest, by their places, each with its time.
+    tasks: Vec<(Id, u64)>,
+}
+
+/// The number of tasks that are listed.
+const LISTED: usize = 20;
+
+/// The analysis.
+pub(crate) struct WindowSums<'t> {
+    tasks: &'t Tasks,
+    sums: WindowDetail,
+    times: FxHashMap<Id, u64>,
+    /// Since when work conservation is violated.
+    violated: Option<Ts>,
+    causes: Causes,
+}
+
+impl<'t> WindowSums<'t> {
+    pub(crate) fn new(tasks: &'t Tasks) -> WindowSums<'t> {
+        let (sums, times, causes) = Default::default();
+        WindowSums { tasks, sums, times, violated: None, causes }
+    }
+
+    fn look(&mut self, ts: Ts, state: &SchedState) {
+        match (state.counts().is_violated(), self.violated) {
+            (true, None) => self.violated = Some(ts),
+            (false, Some(since)) => {
+                self.sums.violation += ts.since(since).0;
+                self.violated = None;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Analysis for WindowSums<'_> {
+    type Output = WindowDetail;
+    const COUNTS: bool = true;
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.look(start, state);
+    }
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        let migrations = &mut self.sums.migrations;
+        self.causes.event(event, state, |m| migrations[m.cause as usize] += 1);
+    }
+
+    fn span(&mut self, span: &Span, _: &SchedState) {
+        if let TaskState::Waiting(_) = span.state {
+            self.sums.waiting += span.duration().0;
+        }
+    }
+
+    fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
+        let ns = span.duration().0;
+        match span.current {
+            Current::Idle => self.sums.idle += ns,
+            Current::Unknown => self.sums.unknown += ns,
+            Current::Offline => self.sums.offline += ns,
+            Current::Task(pid) => {
+                self.sums.busy += ns;
+                *self.times.entry(self.tasks.place(pid)).or_default() += ns;
+            }
+        }
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.look(event.ts, state);
+    }
+
+    fn finish(mut self, end: Ts, _: &SchedState) -> WindowDetail {
+        if let Some(since) = self.violated {
+            self.sums.violation += end.since(since).0;
+        }
+        let migrations = &mut self.sums.migrations;
+        std::mem::take(&mut self.causes).finish(|m| migrations[m.cause as usize] += 1);
+        let mut tasks: Vec<(Id, u64)> = self.times.into_iter().collect();
+        tasks.sort_unstable_by_key(|(id, ns)| (std::cmp::Reverse(*ns), *id));
+        tasks.truncate(LISTED);
+        WindowDetail { tasks, ..self.sums }
+    }
+}

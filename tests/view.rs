@@ -1,0 +1,233 @@
+//! `schedviz view`: the server over a real socket, and its tiles against the other commands.
+
+use crate::support::{fixture, schedviz};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A running `schedviz view`, ended when it is dropped.
+pub(crate) struct View {
+    child: Child,
+    pub(crate) port: u16,
+    pub(crate) token: String,
+}
+
+/// An answer: its status, its headers in lower case, and its body.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    headers: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        assert_eq!(self.status, 200, "{}", String::from_utf8_lossy(&self.body));
+        serde_json::from_slice(&self.body).expect("JSON")
+    }
+}
+
+impl View {
+    pub(crate) fn of(traces: &[&Path]) -> View {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        command.args(["view", "--no-open"]).args(traces).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("schedviz");
+        let mut url = String::new();
+        BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut url).expect("an address");
+        let rest = url.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("{url}"));
+        let mut parts = rest.split('/');
+        let port = parts.next().and_then(|port| port.parse().ok()).expect("a port");
+        let token = parts.next().expect("a token").to_owned();
+        assert_eq!((token.len(), parts.next()), (32, Some("index.html")));
+        View { child, port, token }
+    }
+
+    /// Sends a request as it is, and reads the answer.
+    pub(crate) fn send(&self, request: &str) -> Answer {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+        stream.write_all(request.as_bytes()).expect("a request");
+        let mut bytes = Vec::new();
+        // A refusal can close the connection before all of the request was read.
+        let _ = stream.read_to_end(&mut bytes);
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
+        let headers = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+        let status = headers.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        Answer { status, headers, body: bytes.get(end + 4..).unwrap_or_default().to_vec() }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        let View { port, token, .. } = self;
+        self.send(&format!("GET /{token}/{path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"))
+    }
+
+    pub(crate) fn json(&self, path: &str) -> Value {
+        self.get(path).json()
+    }
+
+    /// The head of a trace once all of it was read.
+    pub(crate) fn head(&self, trace: usize) -> Value {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(60) {
+            let head = self.json(&format!("t/{trace}/head.json"));
+            if head["full"] == true {
+                return head;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("the trace was not read within a minute");
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The columns of one lane: their entries, each a task or a constant and its share.
+pub(crate) fn lane(tile: &[u8], lane: usize) -> Vec<Vec<(u32, f64)>> {
+    let u16_at = |at: usize| u16::from_le_bytes([tile[at], tile[at + 1]]);
+    let u32_at = |at: usize| u32::from_le_bytes(tile[at..at + 4].try_into().expect("four bytes"));
+    assert_eq!(&tile[..4], b"SVT1");
+    let (columns, lanes, mut at) = (usize::from(u16_at(4)), usize::from(u16_at(6)), 8);
+    assert!(lane < lanes);
+    for number in 0..lanes {
+        let mut all = Vec::new();
+        while all.len() < columns {
+            let (repeat, count) = (usize::from(u16_at(at)), usize::from(tile[at + 2]));
+            at += 8;
+            let entry = |nth: usize| (u32_at(at + 8 * nth), f64::from(u16_at(at + 8 * nth + 4)) / 65_535.0);
+            let entries: Vec<_> = (0..count).map(entry).collect();
+            at += 8 * count;
+            all.extend(std::iter::repeat_n(entries, repeat));
+        }
+        if number == lane {
+            return all;
+        }
+    }
+    unreachable!("the lane is one of those")
+}
+
+#[test]
+fn only_the_page_with_its_token_is_answered() {
+    let view = View::of(&[&fixture("hackbench-v6.dat")]);
+    let View { port, token, .. } = &view;
+    let page = view.get("index.html");
+    assert_eq!(page.status, 200);
+    for header in [
+        "content-security-policy: default-src 'none'; script-src 'self';",
+        "x-content-type-options: nosniff",
+        "referrer-policy: no-referrer",
+        "cache-control: no-store",
+        "content-type: text/html; charset=utf-8",
+    ] {
+        assert!(page.headers.contains(header), "{header} in {}", page.headers);
+    }
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    let status = |line: &str, headers: &str| view.send(&format!("{line}\r\n{headers}Connection: close\r\n\r\n")).status;
+    let ours = format!("GET /{token}/traces.json HTTP/1.1");
+    assert_eq!(status(&ours, &host), 200);
+    assert_eq!(status(&ours, &format!("Host: localhost:{port}\r\n")), 200);
+    assert_eq!(status(&ours, &format!("{host}Origin: http://127.0.0.1:{port}\r\n")), 200);
+    let other = token.chars().rev().collect::<String>();
+    for (line, headers, refused) in [
+        ("GET /traces.json HTTP/1.1", host.as_str(), 404),
+        ("GET / HTTP/1.1", &host, 404),
+        (&format!("GET /{other}/traces.json HTTP/1.1"), &host, 404),
+        (&format!("GET /{}/traces.json HTTP/1.1", &token[1..]), &host, 404),
+        (&format!("GET /{token}/../../etc/passwd HTTP/1.1"), &host, 404),
+        (&format!("GET /{token}/%2e%2e/%2e%2e/etc/passwd HTTP/1.1"), &host, 404),
+        (&ours, "", 403),
+        (&ours, "Host: example.org\r\n", 403),
+        (&ours, &format!("Host: example.org:{port}\r\n"), 403),
+        (&ours, "Host: 127.0.0.1\r\n", 403),
+        (&ours, &format!("{host}{host}"), 400),
+        (&ours, &format!("{host}Origin: http://example.org\r\n"), 403),
+        (&ours, &format!("{host}Origin: null\r\n"), 403),
+        (&ours, &format!("{host}Origin: https://127.0.0.1:{port}\r\n"), 403),
+        (&ours, &format!("{host}Sec-Fetch-Site: cross-site\r\n"), 403),
+        (&ours.replace("GET", "POST"), &host, 405),
+        (&ours, &format!("{host}Content-Length: 5\r\n"), 413),
+        (&ours, &format!("{host}Transfer-Encoding: chunked\r\n"), 413),
+        (&ours, &format!("{host}X: {}\r\n", "x".repeat(20_000)), 431),
+        ("hello", &host, 400),
+    ] {
+        assert_eq!(status(line, headers), refused, "{line} {headers}");
+    }
+    assert_eq!(status(&ours, &host), 200, "it goes on serving");
+    let missing =
+        ["t/1/head.json", "t/0/x", "t/0/lanes/1/2", "t/0/lanes/-1/0/0.bin", "t/0/lanes/0/0/99999999999999999999.bin"];
+    for path in missing.into_iter().chain(["t/0/lanes/64/0/0.bin", "t/0/lanes/0/0/9000000000000000000.bin"]) {
+        view.head(0);
+        assert_eq!(view.get(path).status, 404, "{path}");
+    }
+}
+
+#[test]
+fn a_signal_ends_it_in_order() {
+    let mut view = View::of(&[&fixture("hackbench-v6.dat")]);
+    view.head(0);
+    let pid = view.child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+    assert_eq!(view.child.wait().expect("an exit").code(), Some(0));
+}
+
+/// The busy, idle, unknown and offline time of each lane of `dat2graph`, for a window in nanoseconds.
+fn lanes_of_dat2graph(path: &Path, from: u64, to: u64) -> Vec<[f64; 4]> {
+    let (min, max) = (format!("{from}ns"), format!("{to}ns"));
+    let path = path.to_str().expect("a name");
+    let json = schedviz(&["dat2graph", "-q", "--json", path, "--min", &min, "--max", &max]).success().text();
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let time = |lane: &Value, key: &str| lane[key].as_f64().expect("a number");
+    let lane = |lane: &Value| ["busy_ns", "idle_ns", "unknown_ns", "offline_ns"].map(|key| time(lane, key));
+    json["lanes"].as_array().expect("lanes").iter().map(lane).collect()
+}
+
+#[test]
+fn tiles_agree_with_the_other_commands() {
+    for path in ["hackbench.dat", "hackbench-v6.dat", "hotplug.dat", "balance.dat", "instance.dat"].map(fixture) {
+        let view = View::of(&[&path]);
+        let head = view.head(0);
+        let (span, top) = (head["span"].as_u64().expect("a span"), head["levels"][1].as_u64().expect("a level"));
+        let cpus = head["cpus"].as_array().expect("CPUs").len();
+        // The whole trace, and a window of the length of one tile in the middle of it.
+        for (level, index) in
+            [(top, 0), (top - 3, 2), (top.saturating_sub(9), (span >> (top.saturating_sub(9) + 8)) / 2)]
+        {
+            let (from, to) = ((index * 256) << level, (((index + 1) * 256) << level).min(span));
+            if from >= to {
+                continue;
+            }
+            let truth = lanes_of_dat2graph(&path, from, to);
+            assert_eq!(truth.len(), cpus);
+            for (cpu, truth) in truth.iter().enumerate() {
+                let tile = view.get(&format!("t/0/lanes/{level}/{}/{index}.bin", cpu / 16));
+                assert_eq!(tile.status, 200);
+                assert!(tile.body.len() < 300_000, "{} bytes", tile.body.len());
+                let mut sums = [0.0; 4];
+                for (nth, column) in lane(&tile.body, cpu % 16).iter().enumerate() {
+                    let begin = from + ((nth as u64) << level);
+                    let ns = (begin + (1 << level)).min(to).saturating_sub(begin) as f64;
+                    for (id, share) in column {
+                        let kind = match id {
+                            0xffff_ffff => 1,
+                            0xffff_fffe => 2,
+                            0xffff_fffd => 3,
+                            _ => 0,
+                        };
+                        sums[kind] += share * ns;
+                    }
+                }
+                let all = (to - from) as f64;
+                for (found, truth) in sums.iter().zip(truth) {
+                    // A share has sixteen bits.
+                    assert!((found - truth).abs() <= all * 2e-4, "CPU {cpu}, level {level}: {sums:?} {truth:?}");
+                }
+            }
+        }
+    }
+}
