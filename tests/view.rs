@@ -1,6 +1,6 @@
 //! `schedviz view`: the server over a real socket, and its tiles against the other commands.
 
-use crate::support::{fixture, schedviz};
+use crate::support::{fixture, schedviz, scratch};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -230,4 +230,162 @@ fn tiles_agree_with_the_other_commands() {
             }
         }
     }
+}
+
+/// The document of a command.
+fn document(arguments: &[&str]) -> Value {
+    serde_json::from_str(&schedviz(arguments).success().text()).expect("JSON")
+}
+
+#[test]
+fn a_task_and_a_window_have_the_numbers_of_the_other_commands() {
+    let path = fixture("hackbench.dat");
+    let name = path.to_str().expect("a name");
+    let view = View::of(&[&path]);
+    let head = view.head(0);
+    let span = head["span"].as_u64().expect("a span");
+    let tasks = head["tasks"].as_array().expect("tasks");
+    let longest = tasks.iter().max_by_key(|task| task["run"].as_u64()).expect("a task");
+    let (from, to) = (span / 4, span / 2);
+    let (min, max) = (format!("{from}ns"), format!("{to}ns"));
+    let number = longest["pid"].as_i64().expect("a pid");
+    let pid = number.to_string();
+    let latency = document(&["latency", "-q", "--json", name, "--pid", &pid, "--min", &min, "--max", &max]);
+    let found = view.json(&format!("t/0/task.json?pid={pid}&from={from}&to={to}"));
+    let measure = |name: &str| {
+        let of = latency["measures"].as_array().expect("measures").iter().find(|row| row["measure"] == name);
+        of.unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    let numbers = &found["numbers"];
+    for (key, truth) in [("count", "count"), ("median", "p50_ns"), ("p99", "p99_ns"), ("max", "max_ns")] {
+        assert_eq!(numbers["wakeup_latency"][key], measure("wakeup")[truth], "{key}");
+    }
+    let sum = |list: &str| {
+        let list = found[list].as_array().expect("a list");
+        list.iter().map(|row| row[1].as_u64().unwrap_or(0) - row[0].as_u64().unwrap_or(0)).sum::<u64>()
+    };
+    assert_eq!(found["truncated"], false);
+    assert_eq!(numbers["run"].as_u64(), Some(sum("runs")));
+    assert_eq!(numbers["wait"].as_u64(), Some(sum("waits")));
+    let drawn = document(&["dat2graph", "-q", "--json", name, "--min", &min, "--max", &max]);
+    let ran = drawn["tasks"].as_array().expect("tasks").iter().filter(|task| task["pid"] == number);
+    assert_eq!(ran.map(|task| task["run_ns"].as_u64().unwrap_or(0)).sum::<u64>(), sum("runs"));
+    let window = view.json(&format!("t/0/window.json?from={from}&to={to}"));
+    for (key, of) in [("busy", "busy_ns"), ("idle", "idle_ns"), ("unknown", "unknown_ns"), ("offline", "offline_ns")] {
+        let lanes = drawn["lanes"].as_array().expect("lanes");
+        assert_eq!(window[key].as_u64(), lanes.iter().map(|lane| lane[of].as_u64()).sum(), "{key}");
+    }
+    let counted = document(&["running-waiting", "-q", "--json", name, "--min", &min, "--max", &max]);
+    assert_eq!(window["violation"], counted["violated_ns"]);
+    assert_eq!(window["waiting"], counted["panels"][0]["waiting_ns"]);
+    let first = window["tasks"][0].as_array().expect("a task");
+    let first_task = &tasks[first[0].as_u64().expect("a place") as usize];
+    assert_eq!((&first_task["pid"], &first[1]), (&drawn["tasks"][0]["pid"], &drawn["tasks"][0]["run_ns"]));
+}
+
+#[test]
+fn an_instant_is_what_the_stepper_shows() {
+    let path = fixture("hackbench.dat");
+    let view = View::of(&[&path]);
+    let head = view.head(0);
+    let at = head["span"].as_u64().expect("a span") / 3;
+    let steps =
+        document(&["stepper", "-q", "--json", path.to_str().expect("a name"), "--at", &format!("{}ns", at + 1)]);
+    let step = &steps["steps"][0];
+    let found = view.json(&format!("t/0/at.json?cpu=0&at={at}"));
+    let (cores, truth) = (found["cores"].as_array().expect("cores"), step["cores"].as_array().expect("cores"));
+    assert_eq!(cores.len(), truth.len());
+    for (core, truth) in cores.iter().zip(truth) {
+        assert_eq!((&core["cpu"], &core["pid"]), (&truth["cpu"], &truth["running"]["pid"]));
+        let waiting: Vec<&Value> =
+            truth["waiting"].as_array().expect("a queue").iter().map(|task| &task["pid"]).collect();
+        assert_eq!(core["waiting"].as_array().expect("a queue").iter().collect::<Vec<_>>(), waiting);
+    }
+    assert_eq!(found["next"]["text"], step["event"]["text"]);
+    assert_eq!(found["next"]["at"], step["in_trace_ns"]);
+}
+
+#[test]
+fn lists_searches_and_figures() {
+    let path = fixture("hackbench.dat");
+    let name = path.to_str().expect("a name");
+    let view = View::of(&[&path]);
+    let head = view.head(0);
+    let report = document(&["workcons", "-q", "--json", "--waiters", "all", name]);
+    let all = &report["runs"][0]["by_min_episode"][0];
+    let list = |kind: &str| view.json(&format!("t/0/list.json?kind={kind}"))["rows"].as_array().expect("rows").clone();
+    let length = |row: &Value| row["to"].as_u64().zip(row["from"].as_u64()).map(|(to, from)| to - from);
+    let episodes = list("episodes");
+    assert_eq!(Some(episodes.len() as u64), all["episodes"].as_u64());
+    assert_eq!(episodes.iter().map(length).sum::<Option<u64>>(), all["ns"].as_u64());
+    assert!(episodes.is_sorted_by(|a, b| length(a) >= length(b)));
+    let waits = list("waits");
+    assert!(waits.is_sorted_by(|a, b| length(a) >= length(b)) && !waits.is_empty());
+    assert!(!list("missed").is_empty());
+    list("herds");
+    let pid =
+        head["tasks"].as_array().expect("tasks").iter().find(|t| t["comm"] == "hackbench").expect("one")["pid"].clone();
+    let found = view.json("t/0/search.json?q=HACKB");
+    assert!(found["tasks"].as_array().expect("tasks").contains(&pid) && found["events"] == serde_json::json!([]));
+    let found = view.json("t/0/search.json?q=sched_migrate");
+    let event = &found["events"][0];
+    assert!(event["name"] == "sched_migrate_task" && event["text"].as_str().is_some_and(|t| t.contains("dest_cpu=")));
+    let part = "from=1000000&to=3000000&cpus=0-1&color-by=command";
+    let command = view.json(&format!("t/0/command.json?{part}"))["command"].as_str().expect("a line").to_owned();
+    assert!(command.ends_with("--min 1000000ns --max 3000000ns --cpus 0-1 --color-by command"), "{command}");
+    let folder = scratch("view-figure");
+    let file = folder.join("window.svg");
+    let words: Vec<&str> = command.split(' ').skip(1).chain(["-q", "-o", file.to_str().expect("a name")]).collect();
+    schedviz(&words).success();
+    // The same lanes; the foot names the command line as it was typed.
+    let marks = |svg: &str| svg.lines().filter(|line| line.contains("<path")).map(str::to_owned).collect::<Vec<_>>();
+    let drawn = String::from_utf8(view.get(&format!("t/0/figure.svg?{part}")).body).expect("text");
+    let truth = std::fs::read_to_string(&file).expect("the figure");
+    assert!(marks(&drawn).len() > 2 && marks(&drawn) == marks(&truth));
+    assert!(view.get(&format!("t/0/figure.pdf?{part}")).body.starts_with(b"%PDF"));
+    assert!(view.get(&format!("t/0/figure.png?{part}")).body.starts_with(b"\x89PNG"));
+    let bad = ["figure.pdf", "figure.pdf?from=5&to=5", "command.json?from=1&to=2&color-by=x", "at.json?cpu=99&at=0"];
+    for path in bad.into_iter().chain(["task.json?pid=x", "window.json?from=-1", "list.json", "search.json?q="]) {
+        assert_eq!(view.get(&format!("t/0/{path}")).status, 400, "{path}");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn an_exported_folder_has_the_tiles_of_the_server() {
+    let path = fixture("hackbench.dat");
+    let name = path.to_str().expect("a name");
+    let folder = scratch("view-export");
+    let page = folder.join("page");
+    let page_name = page.to_str().expect("a name");
+    let ran = schedviz(&["view", name, "--export", page_name, "--min", "0.2", "--max", "0.2001"]).success();
+    let mut files: Vec<std::path::PathBuf> = vec![page.clone()];
+    let (mut number, mut bytes) = (0, 0);
+    let view = View::of(&[&path]);
+    let head = view.head(0);
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(path.read_dir().expect("a folder").flatten().map(|entry| entry.path()));
+            continue;
+        }
+        let content = std::fs::read(&path).expect("a file");
+        (number, bytes) = (number + 1, bytes + content.len());
+        let place = path.strip_prefix(&page).expect("inside").to_str().expect("a name").to_owned();
+        if !place.ends_with(".json") {
+            assert!(view.get(&place).body == content, "{place}");
+        }
+    }
+    let size = format!("{number} files, {:.1} MB", bytes as f64 / 1e6);
+    assert!(number > 20 && ran.stderr.contains(&size), "{size} in {}", ran.stderr);
+    let json = |name: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(page.join(name)).expect("a file")).expect("JSON")
+    };
+    assert_eq!(json("traces.json")["static"], true);
+    let exported = json("t/0/head.json");
+    assert_eq!((&exported["tasks"], &exported["span"]), (&head["tasks"], &head["span"]));
+    let finest = exported["levels"][0].as_u64().expect("a level");
+    assert!(page.join(format!("t/0/machine/{finest}/{}.bin", 200_000_000u64 >> (finest + 8))).exists());
+    let again = schedviz(&["view", name, "--export", page_name]);
+    assert!(again.code == Some(1) && again.stderr.contains("choose another name"), "{}", again.stderr);
+    let _ = std::fs::remove_dir_all(folder);
 }

@@ -19,6 +19,7 @@
 //! ```
 
 mod drawing;
+mod export;
 mod http;
 mod index;
 mod lane;
@@ -40,6 +41,7 @@ mod window_detail;
 mod tests;
 
 pub use drawing::{Draw, Drawing, Format};
+pub use export::Exported;
 pub use index::{Index, Indexer, List, Publish, Scope};
 pub use longest::Interval;
 pub use server::Server;

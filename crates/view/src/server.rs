@@ -89,9 +89,9 @@ impl Server {
         if !request.origin.as_ref().is_none_or(is_ours) {
             return Answer::refused(403, "the origin is not this page");
         }
-        if request.site.as_deref().is_some_and(|site| site == "cross-site")
-            && request.path != format!("/{}/", self.token)
-        {
+        // A link on another site may open the page, whose address has the token, but nothing else.
+        let is_page = [format!("/{}/", self.token), format!("/{}/index.html", self.token)].contains(&request.path);
+        if request.site.as_deref() == Some("cross-site") && !is_page {
             return Answer::refused(403, "another site asks");
         }
         if request.method != "GET" && request.method != "HEAD" {

@@ -26,8 +26,7 @@ impl<'t> Site<'t> {
     /// Reads the traces, and serves the page until the process ends.
     pub fn serve(&self, server: &Server) -> io::Result<()> {
         std::thread::scope(|scope| {
-            // One after the other: each uses all processors, and its coarse picture is there sooner.
-            scope.spawn(|| self.traces.iter().for_each(Viewed::read));
+            scope.spawn(|| self.read_all());
             server.serve(&|path, request| self.answer(path, request))
         })
     }
@@ -38,7 +37,7 @@ impl<'t> Site<'t> {
             return Answer::of(kind, text.as_bytes().to_vec());
         }
         if path == "traces.json" {
-            return self.list();
+            return Answer::of(JSON, self.list(false));
         }
         let found = path.strip_prefix("t/").and_then(|rest| rest.split_once('/')).and_then(|(number, rest)| {
             let number = number.parse::<usize>().ok()?;
@@ -71,10 +70,20 @@ impl<'t> Site<'t> {
         Some(answer.unwrap_or_else(|why| Answer::refused(400, &why)))
     }
 
-    fn list(&self) -> Answer {
+    /// The names of the traces as JSON. `is_static`: questions are not answered.
+    pub(crate) fn list(&self, is_static: bool) -> Vec<u8> {
         let names: Vec<&str> = self.traces.iter().map(Viewed::name).collect();
-        let list = serde_json::json!({ "schema": "schedviz/view/1", "traces": names, "static": false });
-        Answer::of(JSON, list.to_string().into_bytes())
+        let list = serde_json::json!({ "schema": "schedviz/view/1", "traces": names, "static": is_static });
+        list.to_string().into_bytes()
+    }
+
+    pub(crate) fn traces(&self) -> &[Viewed<'t>] {
+        &self.traces
+    }
+
+    /// Reads the traces, one after the other: each uses all processors, and its coarse picture is there sooner.
+    pub(crate) fn read_all(&self) {
+        self.traces.iter().for_each(Viewed::read);
     }
 }
 
@@ -99,7 +108,7 @@ fn of_trace(trace: &Viewed<'_>, path: &str, request: &Request) -> Option<Answer>
         });
     }
     let answer = match parts.as_slice() {
-        ["head.json"] => trace.head().map(|head| Some(Answer::of(JSON, head))),
+        ["head.json"] => trace.head(0).map(|head| Some(Answer::of(JSON, head))),
         ["lanes", level, group, index] => {
             let (level, group) = (number(level)?.try_into().ok()?, number(group)?.try_into().ok()?);
             let tile = trace.lanes(level, group, name(index)?);

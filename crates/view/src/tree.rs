@@ -23,7 +23,7 @@ pub(crate) trait Summary: Clone + Default {
     fn encode(&self, out: &mut Vec<u8>);
 
     /// Removes one stored form from the front of `bytes`.
-    fn skip<'b>(bytes: &'b [u8]) -> Option<&'b [u8]>;
+    fn skip(bytes: &[u8]) -> Option<&[u8]>;
 }
 
 /// The columns of one level.

@@ -136,6 +136,11 @@ impl<'t> Viewed<'t> {
         (self.start, self.end)
     }
 
+    /// The length of the trace, in nanoseconds.
+    pub(crate) fn span(&self) -> u64 {
+        self.end.since(self.start).0
+    }
+
     /// The index with the events behind it, once it is complete.
     pub(crate) fn store(&self) -> Result<Arc<Store<EventStream<'t>>>, NotReady> {
         match self.stage() {
@@ -172,8 +177,8 @@ impl<'t> Viewed<'t> {
         }
     }
 
-    /// The facts about the trace as JSON.
-    pub(crate) fn head(&self) -> Result<Vec<u8>, NotReady> {
+    /// The facts about the trace as JSON. `finest`: the level of the finest tiles, once all was read.
+    pub(crate) fn head(&self, finest: u32) -> Result<Vec<u8>, NotReady> {
         let stage = self.stage();
         let (index, full) = match &stage {
             Stage::Ready(store) => (Some(store.index()), true),
@@ -183,7 +188,7 @@ impl<'t> Viewed<'t> {
         let info = self.trace.info();
         let top = Scope::of_trace(self.start, self.end, &[], 0).top();
         let levels = match index {
-            Some(_) if full => (0, top),
+            Some(_) if full => (finest, top),
             Some(index) => index.levels(),
             None => (top, top),
         };
@@ -193,7 +198,7 @@ impl<'t> Viewed<'t> {
             kernel: info.kernel,
             clock: info.clock,
             start: self.start.0.to_string(),
-            span: self.end.since(self.start).0,
+            span: self.span(),
             command: index.and_then(Index::command),
             progress: if full { 1.0 } else { progress.min(0.99) },
             full,

@@ -6,7 +6,7 @@ use crate::args::{ReadArgs, WindowArgs};
 use crate::session::Session;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use view::{Server, Site, Viewed};
 
@@ -27,6 +27,10 @@ pub(crate) struct ViewArgs {
     /// The port to listen at; 0 for any that is free
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
+    /// Write the page and its tiles into this folder instead, for any server of static files; --min and --max add finer
+    /// tiles of a window. Instants, tasks and searches need the program
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["no_open", "port"])]
+    export: Option<PathBuf>,
     #[command(flatten)]
     read: ReadArgs,
     #[command(flatten)]
@@ -37,6 +41,8 @@ const EXAMPLES: &str = "\
 Examples:
   schedviz view trace.dat
   schedviz view vanilla.dat patched.dat      two runs, one above the other
+  schedviz view trace.dat --export page --min 3 --max 3.2
+                                             a folder for a web server
   schedviz view trace.dat --no-open --port 8080
                                              for a machine without a browser:
                                              ssh -L 8080:127.0.0.1:8080";
@@ -49,13 +55,16 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     if args.traces.len() > MOST {
         bail!("{} traces are too many; at most {MOST} are shown", args.traces.len());
     }
-    if args.window.bounds_time() {
+    if args.export.is_none() && args.window.bounds_time() {
         bail!("--min and --max: the page shows all of the trace; zoom to the window there");
     }
     let sessions: Vec<Session> =
         args.traces.iter().map(|path| Session::open(path, &args.read, &args.window)).collect::<Result<_>>()?;
     let figures = drawn::Figures(&sessions);
     let site = Site::new(sessions.iter().map(viewed).collect::<Result<_>>()?, &figures);
+    if let Some(folder) = &args.export {
+        return export(args, &sessions, &site, folder);
+    }
     let server = Server::new(args.port).with_context(|| format!("--port {}", args.port))?;
     end_on_signal()?;
     let url = server.url();
@@ -68,6 +77,23 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     }
     site.serve(&server)?;
     Ok(())
+}
+
+/// Writes the folder, once its size is known.
+fn export(args: &ViewArgs, sessions: &[Session], site: &Site<'_>, folder: &Path) -> Result<()> {
+    if folder.exists() && (!folder.is_dir() || folder.read_dir()?.next().is_some()) {
+        bail!("--export: {} exists; choose another name, or an empty folder", folder.display());
+    }
+    let window = match sessions {
+        [session, ..] if args.window.bounds_time() => {
+            Some((session.from.since(session.start).0, session.to.since(session.start).0))
+        }
+        _ => None,
+    };
+    let size = site.size_of_export(window)?;
+    let megabytes = size.bytes as f64 / 1e6;
+    args.read.message(&format!("{}: {} files, {megabytes:.1} MB", folder.display(), size.files));
+    site.export(folder, window).with_context(|| format!("--export {}", folder.display()))
 }
 
 /// A trace as the page shows it.

@@ -1,0 +1,101 @@
+//! A folder with the page and tiles, for any server of static files.
+
+use crate::COLUMNS;
+use crate::page;
+use crate::site::Site;
+use crate::viewed::{NotReady, Viewed};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The content of a folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// The number of files.
+    pub files: u64,
+    /// The number of bytes of all of them.
+    pub bytes: u64,
+}
+
+/// The number of levels that are exported below the one at which a tile covers a window: 65,536 columns of the window.
+const DEPTH: u32 = 8;
+
+impl Site<'_> {
+    /// Reads the traces, and gives the size of the folder that [`Site::export`] would write.
+    pub fn size_of_export(&self, window: Option<(u64, u64)>) -> io::Result<Exported> {
+        self.read_all();
+        let mut exported = Exported::default();
+        self.each_file(window, &mut |_, bytes| {
+            exported.files += 1;
+            exported.bytes += bytes.len() as u64;
+            Ok(())
+        })?;
+        Ok(exported)
+    }
+
+    /// Writes the page and the tiles into a folder: of each trace all levels of its index, and of a window, in
+    /// nanoseconds from the start of the trace, finer ones. [`Site::size_of_export`] comes first.
+    pub fn export(&self, folder: &Path, window: Option<(u64, u64)>) -> io::Result<()> {
+        self.each_file(window, &mut |name, bytes| {
+            let path = folder.join(name);
+            path.parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::write(path, bytes)
+        })
+    }
+
+    /// Calls `each` with the name and the content of each file of the folder.
+    fn each_file(
+        &self,
+        window: Option<(u64, u64)>,
+        each: &mut dyn FnMut(&str, &[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for (name, text) in page::FILES {
+            each(name, text.as_bytes())?;
+        }
+        each("traces.json", &self.list(true))?;
+        for (number, trace) in self.traces().iter().enumerate() {
+            let failed = |NotReady(why)| io::Error::other(format!("{}: {why}", trace.name()));
+            let finest = finest(trace, window).map_err(failed)?;
+            each(&format!("t/{number}/head.json"), &trace.head(finest).map_err(failed)?)?;
+            tiles(trace, window, finest, &mut |name, tile| each(&format!("t/{number}/{name}"), tile))?;
+        }
+        Ok(())
+    }
+}
+
+/// The finest level that is exported.
+fn finest(trace: &Viewed<'_>, window: Option<(u64, u64)>) -> Result<u32, NotReady> {
+    let base = trace.store()?.index().levels().0;
+    let Some((from, to)) = window else { return Ok(base) };
+    let covering: u32 = (0..62).find(|level| COLUMNS << level >= to - from).unwrap_or(62);
+    Ok(base.min(covering.saturating_sub(DEPTH)))
+}
+
+/// Calls `each` with the name and the content of each tile.
+fn tiles(
+    trace: &Viewed<'_>,
+    window: Option<(u64, u64)>,
+    finest: u32,
+    each: &mut dyn FnMut(&str, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let failed = |NotReady(why)| io::Error::other(why);
+    let store = trace.store().map_err(failed)?;
+    let (base, top) = store.index().levels();
+    let span = trace.span();
+    let groups = store.index().cpus().len().div_ceil(crate::LANES);
+    for level in finest..=top {
+        let (from, to) = window.filter(|_| level < base).map_or((0, span), |(from, to)| (from, to.min(span)));
+        let shift = level + COLUMNS.trailing_zeros();
+        for index in from >> shift..=to >> shift {
+            for group in 0..groups {
+                if let Some(tile) = trace.lanes(level, group, index).map_err(failed)? {
+                    each(&format!("lanes/{level}/{group}/{index}.bin"), &tile)?;
+                }
+            }
+            if let Some(tile) = trace.machine(level, index).map_err(failed)? {
+                each(&format!("machine/{level}/{index}.bin"), &tile)?;
+            }
+        }
+    }
+    Ok(())
+}
