@@ -47,7 +47,11 @@ mod support;
 mod tables;
 mod texts;
 mod utilization;
+<<<<<<< HEAD
 mod view;
+=======
+mod view_page;
+>>>>>>> c488aa3 (Add the page of view: plain modules that draw lanes from tiles)
 mod why;
 mod why_views;
 mod workcons;

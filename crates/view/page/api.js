@@ -1,0 +1,149 @@
+// The server's answers: addresses, types and the layout of tiles. No other module holds an address or an offset.
+// All addresses are relative, so that an exported folder serves the same page.
+
+/** @typedef {{ cpu: number, node: number | null, llc: number | null, core: number | null }} CpuPlace */
+/** @typedef {{ pid: number, comm: string, run: number, node: number | null, parent: number | null, class: string, place: number,
+ *   command: number | null }} Task */
+/** @typedef {{ name: string, kernel: string, clock: string, start: string, span: number, command: number | null, progress: number,
+ *   full: boolean, cpus: CpuPlace[], tasks: Task[], causes: string[], losses: number, levels: [number, number], tile: { columns: number, lanes: number } }} Head */
+/** A tile of lanes. The runs of lane `n` are those from `first[n]` up to `first[n + 1]`.
+ * @typedef {{ columns: number, lanes: number, first: Uint32Array, start: Uint16Array, length: Uint16Array, entry: Uint32Array,
+ *   entries: Uint8Array, queueMin: Uint8Array, queueMean: Float32Array, queueMax: Uint8Array, ids: Uint32Array,
+ *   shares: Uint16Array }} LaneTile */
+/** A tile of the machine, one value per column. @typedef {{ columns: number, running: Float32Array, waiting: Float32Array,
+ *   waitingMax: Float32Array, violation: Float32Array, causes: number, migrations: Uint32Array }} MachineTile */
+
+export const IDLE = 0xffffffff;
+export const UNKNOWN = 0xfffffffe;
+export const OFFLINE = 0xfffffffd;
+export const OTHERS = 0xfffffffc;
+/** Ids from here on are no tasks. */
+export const NO_TASK = OTHERS;
+/** The sum of the shares of a column. */
+export const WHOLE = 65535;
+
+const LANES_MAGIC = 0x31545653;
+const MACHINE_MAGIC = 0x314d5653;
+
+/** An answer other than success. */
+export class Refused extends Error {
+  /** @param {number} status @param {string} text */
+  constructor(status, text) {
+    super(text);
+    this.status = status;
+  }
+}
+
+/** @param {string} path */
+async function get(path) {
+  const response = await fetch(path, { credentials: "omit", referrerPolicy: "no-referrer" });
+  if (response.ok) return response;
+  const text = (await response.text()).slice(0, 500);
+  let fault = text || response.statusText;
+  try {
+    fault = JSON.parse(text).error ?? fault;
+  } catch {
+    // A server of static files answers in its own way.
+  }
+  throw new Refused(response.status, fault);
+}
+
+/** @param {string} path @param {Record<string, string | number>} [query] */
+async function json(path, query) {
+  return (await get(address(path, query))).json();
+}
+
+/** @param {string} path @param {Record<string, string | number>} [query] */
+function address(path, query) {
+  const text = new URLSearchParams();
+  for (const [key, value] of Object.entries(query ?? {})) text.set(key, typeof value === "number" ? String(Math.round(value)) : value);
+  return query ? `${path}?${text}` : path;
+}
+
+/** @returns {Promise<{ traces: string[], static: boolean }>} */
+export const traces = () => json("traces.json");
+
+/** @param {number} trace @returns {Promise<Head>} */
+export const head = (trace) => json(`t/${trace}/head.json`);
+
+/** @param {number} trace @param {number} cpu @param {number} at */
+export const at = (trace, cpu, at) => json(`t/${trace}/at.json`, { cpu, at });
+
+/** @param {number} trace @param {number} pid @param {number} from @param {number} to */
+export const task = (trace, pid, from, to) => json(`t/${trace}/task.json`, { pid, from, to });
+
+/** @param {number} trace @param {number} from @param {number} to */
+export const window = (trace, from, to) => json(`t/${trace}/window.json`, { from, to });
+
+/** @param {number} trace @param {string} kind */
+export const list = (trace, kind) => json(`t/${trace}/list.json`, { kind });
+
+/** @param {number} trace @param {string} text */
+export const search = (trace, text) => json(`t/${trace}/search.json`, { q: text });
+
+/** @param {number} trace @param {Record<string, string | number>} query @returns {Promise<{ command: string }>} */
+export const command = (trace, query) => json(`t/${trace}/command.json`, query);
+
+/** Returns the address of the window's figure. @param {number} trace @param {string} format
+ * @param {Record<string, string | number>} query */
+export const figure = (trace, format, query) => address(`t/${trace}/figure.${format}`, query);
+
+/** @param {number} trace @param {number} level @param {number} group @param {number} index */
+export async function laneTile(trace, level, group, index) {
+  return decodeLanes(await (await get(`t/${trace}/lanes/${level}/${group}/${index}.bin`)).arrayBuffer());
+}
+
+/** @param {number} trace @param {number} level @param {number} index */
+export async function machineTile(trace, level, index) {
+  return decodeMachine(await (await get(`t/${trace}/machine/${level}/${index}.bin`)).arrayBuffer());
+}
+
+/** @param {ArrayBuffer} buffer @returns {LaneTile} */
+export function decodeLanes(buffer) {
+  const data = new DataView(buffer);
+  if (buffer.byteLength < 8 || data.getUint32(0, true) !== LANES_MAGIC) throw new Error("not a tile of lanes");
+  const [columns, lanes] = [data.getUint16(4, true), data.getUint16(6, true)];
+  const bound = Math.floor((buffer.byteLength - 8) / 8);
+  const first = new Uint32Array(lanes + 1);
+  const start = new Uint16Array(bound), length = new Uint16Array(bound), entry = new Uint32Array(bound), entries = new Uint8Array(bound);
+  const queueMin = new Uint8Array(bound), queueMean = new Float32Array(bound), queueMax = new Uint8Array(bound);
+  const ids = new Uint32Array(bound), shares = new Uint16Array(bound);
+  let [at, run, next] = [8, 0, 0];
+  for (let lane = 0; lane < lanes; lane++) {
+    for (let column = 0; column < columns; run++) {
+      start[run] = column;
+      length[run] = Math.min(data.getUint16(at, true), columns - column);
+      if (length[run] === 0) throw new Error("an empty run in a tile");
+      column += length[run];
+      entries[run] = data.getUint8(at + 2);
+      queueMax[run] = data.getUint8(at + 3);
+      queueMean[run] = data.getUint16(at + 4, true) / 256;
+      queueMin[run] = data.getUint8(at + 6);
+      entry[run] = next;
+      at += 8;
+      for (let n = 0; n < entries[run]; n++, next++, at += 8) {
+        ids[next] = data.getUint32(at, true);
+        shares[next] = data.getUint16(at + 4, true);
+      }
+    }
+    first[lane + 1] = run;
+  }
+  return { columns, lanes, first, start, length, entry, entries, queueMin, queueMean, queueMax, ids, shares };
+}
+
+/** @param {ArrayBuffer} buffer @returns {MachineTile} */
+export function decodeMachine(buffer) {
+  const data = new DataView(buffer);
+  if (buffer.byteLength < 8 || data.getUint32(0, true) !== MACHINE_MAGIC) throw new Error("not a tile of the machine");
+  const [columns, causes] = [data.getUint16(4, true), data.getUint16(6, true)];
+  const values = [0, 1, 2, 3].map(() => new Float32Array(columns));
+  const migrations = new Uint32Array(columns * causes);
+  const size = 16 + 4 * causes;
+  for (let column = 0; column < columns; column++) {
+    const from = 8 + column * size;
+    values.forEach((series, n) => (series[column] = data.getFloat32(from + 4 * n, true)));
+    for (let cause = 0; cause < causes; cause++) migrations[column * causes + cause] = data.getUint32(from + 16 + 4 * cause, true);
+  }
+  const [running, waiting, waitingMax, violation] = values;
+  return { columns, running, waiting, waitingMax, violation, causes, migrations };
+}

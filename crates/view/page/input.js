@@ -1,0 +1,266 @@
+// Mouse and keys.
+
+import { IDLE, NO_TASK, OFFLINE, OTHERS, UNKNOWN, WHOLE } from "./api.js";
+import { advance } from "./panel.js";
+import { WAYS } from "./palette.js";
+import { change, extent, named, show, showAll, state, zoom } from "./state.js";
+import { duration, percent, seconds } from "./time.js";
+
+/** @typedef {import("./pane.js").Pane} Pane */
+/** @typedef {ReturnType<Pane["hit"]>} Hit */
+
+/** The distance in CSS pixels from which a press is a drag. */
+const DRAG = 4;
+
+/** Handles mouse and touch on a pane. @param {Pane} pane */
+export function attach(pane) {
+  const { canvas, trace } = pane;
+  /** @type {{ x: number, y: number, from: number, scroll: number, selects: boolean, moved: boolean, start: number } | null} */
+  let press = null;
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const amount = event.deltaY * (event.deltaMode === 1 ? 30 : 1);
+    if (event.ctrlKey) return setLane(pane, amount > 0 ? 1 / 1.15 : 1.15);
+    if (event.shiftKey) return scroll(pane, event.deltaX || amount);
+    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) return show(state.from + (event.deltaX * state.span) / canvas.clientWidth, state.span);
+    zoom(1.0016 ** amount, pane.hit(event.offsetX, event.offsetY).aligned);
+  }, { passive: false });
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    const hit = pane.hit(event.offsetX, event.offsetY);
+    press = { x: event.offsetX, y: event.offsetY, from: state.from, scroll: trace.scroll, selects: event.shiftKey || (hit.axis && !hit.gutter), moved: false, start: hit.aligned };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!press) return hover(pane, event);
+    const [dx, dy] = [event.offsetX - press.x, event.offsetY - press.y];
+    if (!press.moved && Math.hypot(dx, dy) < DRAG) return;
+    press.moved = true;
+    hideTip();
+    if (press.selects) {
+      const now = pane.hit(event.offsetX, event.offsetY).aligned;
+      change({ selection: [Math.min(press.start, now), Math.max(press.start, now)], tab: "window" });
+    } else {
+      const scale = pane.scale();
+      show(press.from - dx * scale.scale * scale.perPixel, state.span);
+      trace.scroll = press.scroll - dy * scale.scale;
+    }
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    const pressed = press;
+    press = null;
+    if (pressed && !pressed.moved) click(pane, pane.hit(event.offsetX, event.offsetY));
+  });
+  canvas.addEventListener("pointercancel", () => (press = null));
+  canvas.addEventListener("pointerleave", hideTip);
+  canvas.addEventListener("dblclick", (event) => zoom(0.25, pane.hit(event.offsetX, event.offsetY).aligned));
+}
+
+/** @param {Pane} pane @param {number} factor */
+function setLane(pane, factor) {
+  const current = pane.layout.pitch / (globalThis.devicePixelRatio || 1);
+  change({ lane: Math.min(80, Math.max(2, Math.round(current * factor + (factor > 1 ? 0.5 : -0.5)))) });
+}
+
+/** @param {Pane} pane @param {number} amount in CSS pixels */
+function scroll(pane, amount) {
+  pane.trace.scroll += amount * (globalThis.devicePixelRatio || 1);
+  change({});
+}
+
+/** Opens the state at an instant and highlights the task that has most of the column there. @param {Pane} pane @param {Hit} hit */
+export function click(pane, hit) {
+  const { trace } = pane;
+  if (hit.gutter && hit.group?.name) return fold(pane, hit.group.group);
+  if (!hit.row) return change({ selection: null });
+  const found = pane.runAt(hit.row, hit.time);
+  let id = NO_TASK;
+  if (found) {
+    const { tile, run } = found;
+    let most = -1;
+    for (let n = tile.entry[run]; n < tile.entry[run] + tile.entries[run]; n++) {
+      if (tile.ids[n] < NO_TASK && tile.shares[n] > most) [id, most] = [tile.ids[n], tile.shares[n]];
+    }
+  }
+  const cpu = hit.row.members ? trace.head.cpus[hit.row.place].cpu : hit.row.cpu;
+  const task = id < NO_TASK ? trace.head.tasks[id] : null;
+  change({
+    place: { trace: trace.index, cpu, time: Math.round(hit.aligned) },
+    highlight: task ? { trace: trace.index, pid: task.pid } : state.highlight,
+    tab: state.tab === "task" && task ? "task" : "here",
+  });
+}
+
+/** @param {Pane} pane @param {number} group */
+export function fold(pane, group) {
+  const { collapsed } = pane.trace;
+  if (!collapsed.delete(group)) collapsed.add(group);
+  change({ traces: state.traces });
+}
+
+/** Returns the text about a place: the time, and the shares of its column. @param {Pane} pane @param {Hit} hit */
+export function about(pane, hit) {
+  const { trace } = pane;
+  if (!hit.row) return `${seconds(hit.aligned, hit.ns)} s`;
+  const lane = hit.row.members ? hit.group?.name ?? "" : `CPU ${hit.row.cpu}`;
+  const lines = [`${lane}  ·  ${seconds(hit.aligned, hit.ns)} s`];
+  const found = pane.runAt(hit.row, hit.time);
+  if (!found) return lines[0];
+  const { tile, run, from, to, column } = found;
+  /** @type {Map<number, string>} */
+  const words = new Map([[IDLE, "idle"], [UNKNOWN, "unknown: events were lost"], [OFFLINE, "offline"], [OTHERS, "other tasks"]]);
+  const shares = [];
+  for (let n = tile.entry[run]; n < tile.entry[run] + tile.entries[run]; n++) shares.push(n);
+  shares.sort((a, b) => tile.shares[b] - tile.shares[a]);
+  if (shares.length === 0) lines.push("not read yet");
+  for (const n of shares.slice(0, 6)) {
+    const task = trace.head.tasks[tile.ids[n]];
+    const name = words.get(tile.ids[n]) ?? (task ? named(task) : "a task");
+    const length = shares.length === 1 ? duration(to - from) : `${percent(tile.shares[n] / WHOLE)} of ${duration(column)}`;
+    lines.push(`${name}  ·  ${length}`);
+  }
+  if (shares.length > 6) lines.push(`and ${shares.length - 6} more`);
+  if (tile.queueMax[run] > 0) lines.push(`waiting: mean ${tile.queueMean[run].toFixed(2)}, ${tile.queueMin[run]} to ${tile.queueMax[run]}`);
+  return lines.join("\n");
+}
+
+/** @param {Pane} pane @param {PointerEvent} event */
+function hover(pane, event) {
+  const hit = pane.hit(event.offsetX, event.offsetY);
+  if (hit.gutter || !hit.row) return hideTip();
+  const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
+  tip.textContent = about(pane, hit);
+  tip.hidden = false;
+  const [width, height] = [tip.offsetWidth, tip.offsetHeight];
+  const x = event.clientX + 14 + width > innerWidth ? event.clientX - width - 10 : event.clientX + 14;
+  const y = event.clientY + 16 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 16;
+  // The style object is not a style attribute of the markup: the content security policy allows it.
+  tip.style.transform = `translate(${Math.max(0, x)}px, ${Math.max(0, y)}px)`;
+}
+
+function hideTip() {
+  const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
+  tip.hidden = true;
+}
+
+/** Handles keys on the whole page. @param {Pane[]} panes */
+export function attachKeys(panes) {
+  document.addEventListener("keydown", (event) => {
+    const target = /** @type {HTMLElement} */ (event.target);
+    const typing = target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
+    if (event.key === "Escape") {
+      if (typing) target.blur();
+      return change({ selection: null, highlight: null, place: null });
+    }
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    const active = panes.find((pane) => pane.canvas === document.activeElement);
+    const pane = active ?? panes[state.place?.trace ?? 0] ?? panes[0];
+    // Without a focus the keys are those of the first timeline.
+    if (pane && key(event, pane, active !== undefined || document.activeElement === document.body)) event.preventDefault();
+  });
+}
+
+/** Returns whether the key was used. @param {KeyboardEvent} event @param {Pane} pane @param {boolean} focused whether the pane has the focus */
+function key(event, pane, focused) {
+  const step = state.span / 10;
+  const inside = !(event.target instanceof HTMLButtonElement) && !(event.target instanceof HTMLTableRowElement);
+  switch (event.key.length === 1 ? event.key.toLowerCase() : event.key) {
+    case "w": case "+": case "=": zoom(1 / 1.4, center()); return true;
+    case "s": case "-": case "−": zoom(1.4, center()); return true;
+    case "a": case "ArrowLeft": show(state.from - step, state.span); return true;
+    case "d": case "ArrowRight": show(state.from + step, state.span); return true;
+    case "ArrowUp": if (focused) moveLane(pane, -1); return focused;
+    case "ArrowDown": if (focused) moveLane(pane, 1); return focused;
+    case "PageUp": if (focused) scroll(pane, -200); return focused;
+    case "PageDown": if (focused) scroll(pane, 200); return focused;
+    case ",": case "<": moveCursor(pane, -1, event.shiftKey); return true;
+    case ".": case ">": moveCursor(pane, 1, event.shiftKey); return true;
+    case "Enter": if (focused && inside) open(pane); return focused;
+    case "0": case "Home": showAll(); return true;
+    case "z": zoomTo(); return true;
+    case "n": advance(1); return true;
+    case "p": advance(-1); return true;
+    case "c": foldAtCursor(pane); return true;
+    case "{": setLane(pane, 1 / 1.15); return true;
+    case "}": setLane(pane, 1.15); return true;
+    case "m": change({ color: WAYS[(WAYS.indexOf(state.color) + 1) % WAYS.length] }); return true;
+    case "t": document.getElementById("theme")?.click(); return true;
+    case "/": document.getElementById("search")?.focus(); return true;
+    case "?": document.getElementById("help")?.click(); return true;
+    default: return false;
+  }
+}
+
+/** The instant that keys zoom about: the cursor if it is in view. */
+function center() {
+  const time = state.place?.time;
+  return time !== undefined && time >= state.from && time <= state.from + state.span ? time : state.from + state.span / 2;
+}
+
+function zoomTo() {
+  if (state.selection) return show(state.selection[0], state.selection[1] - state.selection[0]);
+  const task = state.highlight ? state.traces[state.highlight.trace].task : null;
+  const run = task?.runs.find((/** @type {number[]} */ run) => run[1] - state.traces[task ? state.highlight?.trace ?? 0 : 0].zero > center());
+  if (run && state.highlight) show(run[0] - state.traces[state.highlight.trace].zero - (run[1] - run[0]), 3 * (run[1] - run[0]));
+}
+
+/** @param {Pane} pane */
+function placeIn(pane) {
+  const { place } = state;
+  const cpus = pane.trace.head.cpus;
+  return place?.trace === pane.trace.index ? place : { trace: pane.trace.index, cpu: cpus[0]?.cpu ?? 0, time: Math.round(state.from + state.span / 2) };
+}
+
+/** @param {Pane} pane @param {1 | -1} step */
+function moveLane(pane, step) {
+  const place = placeIn(pane);
+  const rows = pane.layout.rows;
+  const row = pane.layout.byCpu.get(place.cpu);
+  const next = rows[Math.min(Math.max(rows.findIndex((other) => other === row) + (state.place ? step : 0), 0), rows.length - 1)];
+  if (!next) return;
+  const cpu = next.members ? pane.trace.head.cpus[next.place].cpu : next.cpu;
+  change({ place: { ...place, cpu } });
+  pane.reveal(cpu);
+  announce(pane);
+}
+
+/** @param {Pane} pane @param {1 | -1} step @param {boolean} selects */
+function moveCursor(pane, step, selects) {
+  const place = placeIn(pane);
+  const all = extent();
+  const time = Math.round(Math.min(Math.max(place.time + (step * state.span) / 100, all.from), all.to));
+  if (selects) {
+    const [from, to] = state.selection ?? [place.time, place.time];
+    const other = Math.abs(from - place.time) < Math.abs(to - place.time) ? to : from;
+    change({ selection: [Math.min(other, time), Math.max(other, time)], tab: "window" });
+  }
+  change({ place: { ...place, time } });
+  if (time < state.from || time > state.from + state.span) show(time - state.span / 2, state.span);
+  announce(pane);
+}
+
+/** @param {Pane} pane @returns {Hit} the hit of the cursor */
+function hitOf(pane) {
+  const place = placeIn(pane);
+  const row = pane.layout.byCpu.get(place.cpu) ?? null;
+  const group = pane.layout.groups.find((group) => group.group === row?.group) ?? null;
+  return { time: place.time + pane.trace.zero, aligned: place.time, row, group, gutter: false, axis: false, ns: pane.scale().perPixel };
+}
+
+/** @param {Pane} pane */
+function announce(pane) {
+  const output = document.getElementById("here");
+  if (output) output.textContent = about(pane, hitOf(pane)).replaceAll("\n", ";  ");
+}
+
+/** @param {Pane} pane */
+function open(pane) {
+  click(pane, hitOf(pane));
+  announce(pane);
+}
+
+/** @param {Pane} pane */
+function foldAtCursor(pane) {
+  const group = hitOf(pane).group;
+  if (group?.name) fold(pane, group.group);
+}

@@ -1,0 +1,243 @@
+// Lanes on the canvas: pictures of tiles, made once and stretched to their place, and names in long runs.
+
+import { NO_TASK } from "./api.js";
+import { average } from "./average.js";
+import { paint } from "./bitmap.js";
+import { wideHeights } from "./layout.js";
+import { inkOn } from "./palette.js";
+import { named } from "./state.js";
+import { runsWithin } from "./tiles.js";
+
+/** @typedef {import("./state.js").Trace} Trace */
+/** @typedef {import("./layout.js").Layout} Layout */
+/** @typedef {import("./layout.js").Row} Row */
+/** @typedef {import("./bitmap.js").Colors} Colors */
+/** @typedef {import("./bitmap.js").Heights} Heights */
+/** @typedef {import("./api.js").LaneTile} LaneTile */
+/** The horizontal scale of a pane: device pixels of its left and right edge, and the trace's own time at the left edge.
+ * @typedef {{ left: number, right: number, from: number, perPixel: number, scale: number }} Scale */
+
+/** The bytes of pictures kept. */
+const ROOM = 96 << 20;
+
+/** @param {Scale} scale @param {number} time */
+export const xOf = (scale, time) => scale.left + (time - scale.from) / scale.perPixel;
+
+/** Returns the level whose columns are one to two device pixels wide. @param {number} perPixel @param {number[]} levels */
+export const levelFor = (perPixel, levels) => Math.min(Math.max(Math.ceil(Math.log2(Math.max(perPixel, 1e-9))), levels[0]), levels[1]);
+
+/** Calls `each` for the tiles of this level that overlap the pane, the middle ones first.
+ * @param {Trace} trace @param {Scale} scale @param {number} level @param {(index: number, x: number, width: number) => void} each */
+export function tilesInView(trace, scale, level, each) {
+  const length = trace.head.tile.columns * 2 ** level;
+  const last = Math.floor(Math.max(0, trace.head.span - 1) / length);
+  const to = scale.from + (scale.right - scale.left) * scale.perPixel;
+  const first = Math.max(0, Math.floor(scale.from / length));
+  const end = Math.min(last, Math.floor(to / length));
+  const indices = [];
+  for (let index = first; index <= end; index++) indices.push(index);
+  const middle = (first + end) / 2;
+  indices.sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle));
+  for (const index of indices) {
+    const x = Math.round(xOf(scale, index * length));
+    each(index, x, Math.round(xOf(scale, (index + 1) * length)) - x);
+  }
+}
+
+export class Lanes {
+  /** @param {Trace} trace */
+  constructor(trace) {
+    this.trace = trace;
+    /** @type {Map<string, { canvas: OffscreenCanvas, used: number, tile: LaneTile }>} */
+    this.pictures = new Map();
+    this.bytes = 0;
+    this.clock = 0;
+    /** @type {WeakMap<LaneTile, number>} */
+    this.numbers = new WeakMap();
+    this.next = 0;
+    /** @type {Map<string, LaneTile>} */
+    this.averages = new Map();
+  }
+
+  /** Returns the number of a tile, which no other tile has had. @param {LaneTile} tile */
+  numberOf(tile) {
+    const number = this.numbers.get(tile) ?? this.next++;
+    this.numbers.set(tile, number);
+    return number;
+  }
+
+  /** @param {LaneTile} tile @param {Heights} heights @param {Colors} colors */
+  picture(tile, heights, colors) {
+    const key = `${this.numberOf(tile)} ${heights.pitch} ${heights.bar} ${colors.key}`;
+    let found = this.pictures.get(key);
+    if (!found) {
+      found = { canvas: paint(tile, heights, colors), used: 0, tile };
+      this.pictures.set(key, found);
+      this.bytes += 4 * found.canvas.width * found.canvas.height;
+      if (this.bytes > ROOM) this.discard();
+    }
+    found.used = this.clock;
+    return found.canvas;
+  }
+
+  /** Removes the older half of the pictures that the current frame does not use. */
+  discard() {
+    const old = [...this.pictures].filter(([, picture]) => picture.used < this.clock).sort((a, b) => a[1].used - b[1].used);
+    for (const [key, { canvas }] of old.slice(0, Math.ceil(old.length / 2))) {
+      this.pictures.delete(key);
+      this.bytes -= 4 * canvas.width * canvas.height;
+    }
+    if (this.averages.size > 400) this.averages.clear();
+  }
+
+  /** Draws all rows within the pane's height.
+   * @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Scale} scale @param {number} top @param {number} bottom
+   * @param {Colors} colors */
+  draw(context, layout, scale, top, bottom, colors) {
+    this.clock++;
+    context.imageSmoothingEnabled = false;
+    const level = levelFor(scale.perPixel, this.trace.tiles.levels);
+    const y = (/** @type {Row} */ row) => top + row.y - this.trace.scroll;
+    const blocks = blocksOf(layout, this.trace.head.tile.lanes).filter(({ row, count }) => {
+      return y(row) < bottom && y(row) + (row.members ? layout.wide : count * layout.pitch) > top;
+    });
+    tilesInView(this.trace, scale, level, (index, x, width) => {
+      for (const { row, count, lane, group } of blocks) {
+        if (row.members) {
+          this.drawFolded(context, layout, row, level, index, x, width, y(row), colors);
+          continue;
+        }
+        const found = this.trace.tiles.get(level, group, index);
+        if (!found) continue;
+        const tile = /** @type {LaneTile} */ (found.kept.tile);
+        const picture = this.picture(tile, layout, colors);
+        const height = count * layout.pitch;
+        context.drawImage(picture, found.first, lane * layout.pitch, found.columns, height, x, y(row), width, height);
+      }
+    });
+  }
+
+  /** Returns the averaged tile of a collapsed group, with the columns of it that stand in for the wanted tile.
+   * @param {number[]} members @param {number} level @param {number} index */
+  folded(members, level, index) {
+    const lanes = this.trace.head.tile.lanes;
+    const groups = [...new Set(members.map((place) => Math.floor(place / lanes)))];
+    const found = groups.map((group) => this.trace.tiles.get(level, group, index));
+    if (found.some((part) => part === null)) return null;
+    const coarsest = Math.max(...found.map((part) => part?.kept.level ?? 0));
+    const parent = Math.floor(index / 2 ** (coarsest - level));
+    const parts = groups.map((group) => this.trace.tiles.get(coarsest, group, parent));
+    if (parts.some((part) => part?.kept.level !== coarsest)) return null;
+    const tiles = parts.map((part) => /** @type {LaneTile} */ (part?.kept.tile));
+    const key = members[0] + ":" + tiles.map((tile) => this.numberOf(tile)).join();
+    let tile = this.averages.get(key);
+    if (!tile) {
+      tile = average(members.map((place) => [tiles[groups.indexOf(Math.floor(place / lanes))], place % lanes]));
+      this.averages.set(key, tile);
+    }
+    const columns = tile.columns / 2 ** (coarsest - level);
+    return { tile, first: (index - parent * 2 ** (coarsest - level)) * columns, columns };
+  }
+
+  /** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Row} row @param {number} level @param {number} index
+   * @param {number} x @param {number} width @param {number} y @param {Colors} colors */
+  drawFolded(context, layout, row, level, index, x, width, y, colors) {
+    const found = this.folded(row.members ?? [], level, index);
+    if (!found) return;
+    const picture = this.picture(found.tile, wideHeights(layout), colors);
+    context.drawImage(picture, found.first, 0, found.columns, layout.wide, x, y, width, layout.wide);
+  }
+
+  /** Returns the run of columns at a place: its tile, its number, and the trace's own times of its edges.
+   * @param {Row} row @param {number} time @param {number} perPixel */
+  runAt(row, time, perPixel) {
+    const { columns, lanes } = this.trace.head.tile;
+    const level = levelFor(perPixel, this.trace.tiles.levels);
+    const index = Math.floor(time / (columns * 2 ** level));
+    if (index < 0 || time > this.trace.head.span) return null;
+    const found = row.members ? this.folded(row.members, level, index) : this.trace.tiles.get(level, Math.floor(row.place / lanes), index);
+    if (!found) return null;
+    const tile = /** @type {LaneTile} */ ("kept" in found ? found.kept.tile : found.tile);
+    // A tile that stands in has columns of its own length.
+    const length = (columns * 2 ** level) / found.columns;
+    const base = index * columns * 2 ** level - found.first * length;
+    const column = Math.floor((time - base) / length);
+    const lane = row.members ? 0 : row.place % lanes;
+    /** @type {number | null} */
+    let at = null;
+    runsWithin(tile, lane, column, column + 1, (run) => (at = run));
+    if (at === null) return null;
+    return { tile, run: at, from: base + tile.start[at] * length, to: base + (tile.start[at] + tile.length[at]) * length, column: length };
+  }
+
+  /** Writes the names of tasks into their long runs. @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Scale} scale
+   * @param {number} top @param {number} bottom @param {Colors} colors */
+  drawNames(context, layout, scale, top, bottom, colors) {
+    if (layout.bar < 10 * scale.scale) return;
+    const size = Math.min(11 * scale.scale, Math.round(layout.bar * 0.72));
+    context.font = `${size}px ${fontOf()}`;
+    context.textBaseline = "middle";
+    context.textAlign = "center";
+    const level = levelFor(scale.perPixel, this.trace.tiles.levels);
+    const { columns, lanes } = this.trace.head.tile;
+    const length = columns * 2 ** level;
+    for (const row of layout.rows) {
+      const y = top + row.y - this.trace.scroll;
+      if (row.members || y + layout.pitch < top || y > bottom) continue;
+      /** @type {[number, number, number][]} */
+      const runs = [];
+      tilesInView(this.trace, scale, level, (index) => {
+        const kept = this.trace.tiles.kept.get(`${level}/${Math.floor(row.place / lanes)}/${index}`);
+        if (!kept) return;
+        const tile = /** @type {LaneTile} */ (kept.tile);
+        runsWithin(tile, row.place % lanes, 0, columns, (run) => {
+          const id = tile.entries[run] === 1 ? tile.ids[tile.entry[run]] : NO_TASK;
+          const from = index * length + tile.start[run] * 2 ** level;
+          if (id < NO_TASK) runs.push([from, from + tile.length[run] * 2 ** level, id]);
+        });
+      });
+      runs.sort((a, b) => a[0] - b[0]);
+      this.drawRow(context, runs, scale, y + layout.bar / 2, size, colors);
+    }
+  }
+
+  /** @param {CanvasRenderingContext2D} context @param {[number, number, number][]} runs @param {Scale} scale @param {number} y
+   * @param {number} size @param {Colors} colors */
+  drawRow(context, runs, scale, y, size, colors) {
+    for (let n = 0; n < runs.length; ) {
+      const [from, , id] = runs[n];
+      let to = runs[n][1];
+      for (n++; n < runs.length && runs[n][2] === id && runs[n][0] <= to; n++) to = runs[n][1];
+      const [x, right] = [Math.max(scale.left, xOf(scale, from)), Math.min(scale.right, xOf(scale, to))];
+      const task = this.trace.head.tasks[id];
+      if (right - x < 2.2 * size || !task) continue;
+      const [long, short] = [named(task), String(task.pid)];
+      const fits = (/** @type {string} */ text) => text.length * size * 0.6 + size * 0.5 < right - x;
+      const text = fits(long) ? long : fits(short) ? short : "";
+      if (!text) continue;
+      context.fillStyle = inkOn(colors.tasks[id]);
+      context.globalAlpha = colors.highlight === null || colors.highlight === task.pid ? 1 : 0.55;
+      context.fillText(text, (x + right) / 2, y + size * 0.06);
+      context.globalAlpha = 1;
+    }
+  }
+}
+
+/** The font of names; a canvas takes no CSS variables. */
+const fontOf = () => `system-ui, "DejaVu Sans", sans-serif`;
+
+/** Returns the blocks of rows that one picture covers without a gap. @param {Layout} layout @param {number} lanes per tile */
+function blocksOf(layout, lanes) {
+  /** @type {{ row: Row, count: number, lane: number, group: number }[]} */
+  const blocks = [];
+  for (const row of layout.rows) {
+    const [lane, group] = [row.place % lanes, Math.floor(row.place / lanes)];
+    const last = blocks[blocks.length - 1];
+    const continues = last && !row.members && !last.row.members && last.group === group
+      && last.lane + last.count === lane && last.row.y + last.count * layout.pitch === row.y;
+    if (continues) last.count++;
+    else blocks.push({ row, count: 1, lane, group });
+  }
+  return blocks;
+}
+

@@ -1,0 +1,187 @@
+// The page of `schedviz view`: opens the traces, draws frames, and connects the controls with the state.
+
+import * as api from "./api.js";
+import { asked, follow, own, requestSearch, requestList, details } from "./details.js";
+import { attach, attachKeys } from "./input.js";
+import { Minimap } from "./minimap.js";
+import { theme } from "./palette.js";
+import { Pane } from "./pane.js";
+import { build } from "./panel.js";
+import { change, extent, onChange, read, refresh, show, showAll, state, written, zoom } from "./state.js";
+import { Tiles } from "./tiles.js";
+import { duration, seconds } from "./time.js";
+
+/** The time between two requests for the progress, in ms. */
+const POLL = 300;
+
+const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
+/** @type {Pane[]} */
+const panes = [];
+/** @type {Minimap} */
+let minimap;
+let colors = theme();
+/** The text that this page wrote into the address last. */
+let address = "";
+
+async function start() {
+  const opened = await api.traces();
+  state.static = opened.static;
+  const heads = await Promise.all(opened.traces.map((_, index) => api.head(index)));
+  document.title = `${opened.traces.join(" and ")} – schedviz view`;
+  state.traces = heads.map((head, index) => {
+    const tiles = new Tiles(index, refresh);
+    tiles.levels = head.levels;
+    return { index, head, tiles, zero: 0, collapsed: new Set(), scroll: 0, task: null };
+  });
+  align();
+  for (const trace of state.traces) panes.push(new Pane(trace, byId("panes")));
+  minimap = new Minimap(/** @type {HTMLCanvasElement} */ (byId("minimap")));
+  build();
+  follow();
+  onChange(changed);
+  controls();
+  attachKeys(panes);
+  panes.forEach(attach);
+  const observer = new ResizeObserver(() => {
+    panes.forEach((pane) => pane.resize());
+    refresh();
+  });
+  panes.forEach((pane) => observer.observe(/** @type {HTMLElement} */ (pane.canvas.parentElement)));
+  read(location.hash.slice(1));
+  change({ traces: state.traces });
+  addEventListener("hashchange", () => location.hash.slice(1) !== address && read(location.hash.slice(1)));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => change({ theme: state.theme }));
+  for (const trace of state.traces) if (!trace.head.full) poll(trace);
+  // Tests wait for this.
+  document.documentElement.dataset.ready = "true";
+}
+
+/** Two traces are aligned at the start of their traced commands; one trace begins at 0. */
+function align() {
+  const together = state.traces.length > 1 && state.traces.every((trace) => trace.head.command !== null);
+  for (const trace of state.traces) trace.zero = together ? trace.head.command ?? 0 : 0;
+}
+
+/** Follows the progress of the index until it is complete. @param {import("./state.js").Trace} trace */
+async function poll(trace) {
+  let progress = trace.head.progress;
+  while (!trace.head.full) {
+    await new Promise((resolve) => setTimeout(resolve, POLL));
+    const before = extent();
+    const whole = state.from === before.from && state.span === before.to - before.from;
+    try {
+      trace.head = await api.head(trace.index);
+    } catch {
+      continue;
+    }
+    trace.tiles.levels = trace.head.levels;
+    if (trace.head.full || trace.head.progress - progress > 0.05) {
+      progress = trace.head.progress;
+      trace.tiles.renew();
+    }
+    align();
+    if (whole) showAll();
+    change({ traces: state.traces });
+  }
+}
+
+/** @type {ReturnType<typeof setTimeout>} */
+let writing;
+
+/** @param {Set<string>} changes */
+function changed(changes) {
+  if (changes.has("theme")) {
+    const wanted = state.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    document.documentElement.classList.toggle("dark", wanted === "dark");
+    colors = theme();
+  }
+  if (changes.has("color")) /** @type {HTMLSelectElement} */ (byId("color")).value = state.color;
+  const filter = /** @type {HTMLInputElement} */ (byId("filter"));
+  if (changes.has("filter") && filter.value !== state.filter) filter.value = state.filter;
+  draw();
+  if (changes.size === 0) return;
+  clearTimeout(writing);
+  // Browsers refuse to change the address more often.
+  writing = setTimeout(() => {
+    address = written();
+    history.replaceState(null, "", "#" + address);
+  }, 150);
+}
+
+/** The times of the latest frames. @type {number[]} */
+const frames = [];
+
+function draw() {
+  const begin = performance.now();
+  panes.forEach((pane) => pane.draw(colors));
+  minimap.draw(colors);
+  state.traces.forEach((trace) => trace.tiles.pump());
+  frames.push(performance.now() - begin);
+  if (frames.length > 60) frames.shift();
+  panes.forEach((pane) => {
+    const { head } = pane.trace;
+    const progress = head.full ? "" : `  ·  indexing, ${Math.floor(100 * head.progress)} %`;
+    const losses = head.losses ? `  ·  ${head.losses.toLocaleString("en")} losses` : "";
+    const text = `${head.kernel}  ·  ${head.cpus.length} CPUs  ·  ${head.tasks.length.toLocaleString("en")} tasks  ·  ${duration(head.span)}${losses}${progress}`;
+    if (pane.facts.textContent !== text) pane.facts.textContent = text;
+  });
+  const column = state.span / Math.max(1, panes[0]?.canvas.width ?? 1);
+  byId("status").textContent = `${seconds(state.from, column)} s to ${seconds(state.from + state.span, column)} s  ·  ${duration(state.span)}  ·  ${duration(column)} per pixel`;
+  document.documentElement.dataset.complete = String(state.traces.every((trace) => trace.tiles.complete()));
+}
+
+/** The options of the figure that shows the same window. */
+function options() {
+  const trace = state.traces[state.highlight?.trace ?? state.place?.trace ?? 0];
+  const [from, to] = own(trace, asked());
+  /** @type {Record<string, string | number>} */
+  const query = { from, to };
+  const names = { task: "pid", command: "command", node: "node", parent: "parent", class: "class" };
+  if (state.color !== "task") query["color-by"] = names[state.color];
+  return { trace, query };
+}
+
+function controls() {
+  byId("in").addEventListener("click", () => zoom(1 / 1.6));
+  byId("out").addEventListener("click", () => zoom(1.6));
+  byId("all").addEventListener("click", showAll);
+  byId("keep").hidden = state.static;
+  /** @type {HTMLInputElement} */ (byId("search")).disabled = state.static;
+  for (const format of ["pdf", "svg", "png"]) {
+    byId(format).addEventListener("click", () => {
+      const { trace, query } = options();
+      const link = document.createElement("a");
+      link.href = api.figure(trace.index, format, query);
+      link.download = `${trace.head.name.replace(/\.[a-z]+$/, "")}.${format}`;
+      link.click();
+    });
+  }
+  byId("copy").addEventListener("click", async () => {
+    const { trace, query } = options();
+    try {
+      const { command } = await api.command(trace.index, query);
+      byId("here").textContent = command;
+      await navigator.clipboard.writeText(command);
+      byId("here").textContent = `copied: ${command}`;
+    } catch (error) {
+      if (error instanceof api.Refused) byId("here").textContent = error.message;
+    }
+  });
+  byId("color").addEventListener("change", (event) => change({ color: /** @type {any} */ (event.target).value }));
+  byId("filter").addEventListener("input", (event) => change({ filter: /** @type {HTMLInputElement} */ (event.target).value.slice(0, 200) }));
+  byId("search").addEventListener("input", (event) => requestSearch(/** @type {HTMLInputElement} */ (event.target).value));
+  byId("tabs").addEventListener("click", () => {
+    /** @type {HTMLInputElement} */ (byId("search")).value = "";
+    details.search = null;
+    if (state.tab === "lists") requestList();
+  });
+  byId("theme").addEventListener("click", () => change({ theme: document.documentElement.classList.contains("dark") ? "light" : "dark" }));
+  byId("help").addEventListener("click", () => /** @type {HTMLDialogElement} */ (byId("keys")).showModal());
+}
+
+/** For tests: the times of the latest frames in ms, and the state. */
+Object.assign(globalThis, { schedviz: { frames, state, panes, show } });
+
+start().catch((error) => {
+  byId("panes").textContent = `The page could not be opened: ${error instanceof Error ? error.message : error}`;
+});

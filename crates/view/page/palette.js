@@ -1,0 +1,122 @@
+// The colours of tasks, as in the figures of `schedviz dat2graph`, and those of the page in light and dark.
+
+/** @typedef {import("./api.js").Task} Task */
+/** @typedef {"task" | "command" | "node" | "parent" | "class"} ColorBy */
+
+export const PALETTE = [
+  0x4088b8, 0x582858, 0xa0d088, 0x5810e8, 0x888840, 0xd0a0e8, 0x881010, 0x7058a0, 0xe8d010, 0x28b8a0, 0x107058, 0x4010a0, 0xe840e8,
+  0x58e8e8, 0xd0a040, 0xb82828,
+];
+
+/** Ways to colour, in the order of the menu. @type {ColorBy[]} */
+export const WAYS = ["task", "command", "node", "parent", "class"];
+
+/** The classes of tasks with their places in the palette. @type {Record<string, [string, number]>} */
+export const CLASSES = {
+  application: ["application", 0],
+  task: ["other tasks", 14],
+  kernel: ["kernel threads", 10],
+  stopper: ["stopper (migration/N)", 12],
+};
+
+/** Run-queue lengths from short to long. */
+export const BANDS = [0xfde7c8, 0xfbc18a, 0xf48f5a, 0xdb574a, 0xa42a5b, 0x581257];
+/** The upper bounds of the bands. */
+export const BAND_ENDS = [1, 2, 4, 8, 16, Infinity];
+
+/** The colours of migrations by cause, as in `schedviz migrations`. @type {Record<string, number>} */
+export const CAUSES = {
+  "wakeup placement": 0xa0b0c8,
+  "new-idle pull (steal)": 0xc01020,
+  "idle balance": 0x1040c0,
+  "periodic balance": 0x107840,
+  "balance on behalf": 0x20a0a0,
+  "new-idle pull of a sleeper": 0xe49098,
+  "idle balance of a sleeper": 0x90a8e4,
+  "periodic balance of a sleeper": 0x90c0a4,
+  "balance of a sleeper on behalf": 0x98d4d4,
+  "active balance": 0xd08010,
+  "affinity": 0x589000,
+  "active balance or affinity": 0xe8b860,
+  "exec": 0x806020,
+  "NUMA move": 0x903090,
+  "NUMA swap": 0xd040c0,
+  "real-time push or pull": 0x6020e0,
+  "unknown": 0x303030,
+};
+
+/** @param {string} cause */
+export function causeColor(cause) {
+  const color = CAUSES[cause] ?? CAUSES.unknown;
+  return dark() ? lifted(color) : color;
+}
+
+/** Whether the page is dark. */
+export const dark = () => document.documentElement.classList.contains("dark");
+
+/** Returns a colour that stands out from a dark ground: dark colours are mixed with white. @param {number} rgb */
+function lifted(rgb) {
+  const light = luminance(rgb);
+  return light > 0.3 ? rgb : mixed(rgb, 0xffffff, 0.32 * (1 - light / 0.3));
+}
+
+/** Returns the brightness between 0 and 1, as the eye weighs the channels. @param {number} rgb */
+export function luminance(rgb) {
+  return (0.299 * (rgb >> 16) + 0.587 * ((rgb >> 8) & 255) + 0.114 * (rgb & 255)) / 255;
+}
+
+/** @param {number} a @param {number} b @param {number} part of b */
+export function mixed(a, b, part) {
+  const channel = (/** @type {number} */ shift) => Math.round(((a >> shift) & 255) * (1 - part) + ((b >> shift) & 255) * part) << shift;
+  return channel(16) | channel(8) | channel(0);
+}
+
+/** @param {number} rgb */
+export const css = (rgb) => "#" + rgb.toString(16).padStart(6, "0");
+
+/** Returns a pixel of an ImageData on a little-endian machine. @param {number} rgb */
+export const pixel = (rgb) => (0xff000000 | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
+
+/** The colours of the page that a canvas needs. */
+export function theme() {
+  const style = getComputedStyle(document.documentElement);
+  const value = (/** @type {string} */ name) => style.getPropertyValue("--" + name).trim();
+  const isDark = dark();
+  return {
+    ground: value("ground"), ink: value("ink"), faint: value("faint"), rule: value("rule"), lane: value("lane"), accent: value("accent"),
+    select: value("select"), running: value("running"), runningBand: value("running-band"), waiting: value("waiting"),
+    waitingBand: value("waiting-band"), violation: value("violation"), chrome: value("chrome"),
+    laneRgb: parseInt(value("lane").slice(1), 16),
+    other: isDark ? 0x70757c : 0x606060, mixedRgb: isDark ? 0x4a4f56 : 0xd0d0d0, offline: isDark ? 0x6a6f76 : 0x909090,
+    hatch: isDark ? 0x5a5f66 : 0xb4b4b4,
+    sans: value("sans"),
+  };
+}
+
+/** Returns a task's place in the palette; `null` if the property is unknown. @param {Task} task @param {ColorBy} by */
+function place(task, by) {
+  if (by === "task") return task.place;
+  if (by === "command") return task.command;
+  if (by === "node") return task.node === null ? null : task.node % 16;
+  if (by === "parent") return task.parent === null ? null : ((task.parent % 16) + 16) % 16;
+  return (CLASSES[task.class] ?? CLASSES.task)[1];
+}
+
+/** Whether a task is in colour by the filter. @param {Task} task @param {string} filter */
+export function passes(task, filter) {
+  if (!filter) return true;
+  return filter.split(",").some((part) => {
+    const wanted = part.trim().toLowerCase();
+    return wanted !== "" && (String(task.pid) === wanted || task.comm.toLowerCase().includes(wanted));
+  });
+}
+
+/** Returns the colour of a task. @param {Task} task @param {ColorBy} by @param {string} filter @param {number} grey */
+export function taskColor(task, by, filter, grey) {
+  const at = passes(task, filter) ? place(task, by) : null;
+  if (at === null || at === undefined) return grey;
+  return dark() ? lifted(PALETTE[at % 16]) : PALETTE[at % 16];
+}
+
+/** Returns the colour of text on this ground. @param {number} rgb */
+export const inkOn = (rgb) => (2 * (rgb >> 16) + 5 * ((rgb >> 8) & 255) + (rgb & 255) > 8 * 128 ? "#202020" : "#ffffff");

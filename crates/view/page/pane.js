@@ -1,0 +1,241 @@
+// The pane of a trace: its axis, the rows of the machine, the lanes, and what lies over them.
+
+import { Lanes, xOf } from "./lanes.js";
+import { heightOf, layOut, rowAt } from "./layout.js";
+import { HEIGHT, drawMachine } from "./machine.js";
+import { drawMarks, drawTask } from "./overlay.js";
+import { mixed, taskColor } from "./palette.js";
+import { state } from "./state.js";
+import { seconds, tickStep } from "./time.js";
+
+/** @typedef {import("./state.js").Trace} Trace */
+/** @typedef {ReturnType<typeof import("./palette.js").theme>} Theme */
+/** @typedef {import("./layout.js").Row} Row */
+
+/** The widths of the margins and the height of the axis in CSS pixels. */
+export const GUTTER = 76;
+const RIGHT = 10;
+const AXIS = 20;
+
+export class Pane {
+  /** @param {Trace} trace @param {HTMLElement} parent */
+  constructor(trace, parent) {
+    this.trace = trace;
+    this.lanes = new Lanes(trace);
+    const section = parent.appendChild(document.createElement("section"));
+    section.className = "pane";
+    const title = section.appendChild(document.createElement("h2"));
+    title.append(trace.head.name, " ");
+    this.facts = title.appendChild(document.createElement("small"));
+    const room = section.appendChild(document.createElement("div"));
+    room.className = "room";
+    this.canvas = room.appendChild(document.createElement("canvas"));
+    this.canvas.tabIndex = 0;
+    this.canvas.setAttribute("role", "application");
+    this.canvas.setAttribute("aria-roledescription", "timeline");
+    this.canvas.setAttribute("aria-label", `${trace.head.name}: one lane per CPU. Press the question mark for the keys.`);
+    this.canvas.setAttribute("aria-describedby", "here");
+    this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
+    this.resize();
+    /** @type {import("./bitmap.js").Colors | null} */
+    this.colors = null;
+    this.layout = layOut(trace, 100, 0, 1);
+  }
+
+  resize() {
+    const scale = globalThis.devicePixelRatio || 1;
+    const { clientWidth, clientHeight } = /** @type {HTMLElement} */ (this.canvas.parentElement);
+    const [width, height] = [Math.max(200, Math.round(clientWidth * scale)), Math.max(100, Math.round(clientHeight * scale))];
+    if (this.canvas.width !== width || this.canvas.height !== height) [this.canvas.width, this.canvas.height] = [width, height];
+  }
+
+  /** The horizontal scale, in the trace's own time. @returns {import("./lanes.js").Scale} */
+  scale() {
+    const scale = globalThis.devicePixelRatio || 1;
+    const [left, right] = [Math.round(GUTTER * scale), this.canvas.width - Math.round(RIGHT * scale)];
+    return { left, right, from: state.from + this.trace.zero, perPixel: state.span / (right - left), scale };
+  }
+
+  /** The heights at which the parts begin, in device pixels. */
+  places() {
+    const scale = globalThis.devicePixelRatio || 1;
+    const top = Math.round((AXIS + 4) * scale);
+    return { axis: 0, top, lanes: top + Math.round((HEIGHT + 4) * scale), bottom: this.canvas.height };
+  }
+
+  /** Returns the colours of the tasks; computed anew where the state or the theme changed. @param {Theme} theme */
+  colorsFor(theme) {
+    const pid = state.highlight?.trace === this.trace.index ? state.highlight.pid : null;
+    const tasks = this.trace.head.tasks;
+    const key = [state.color, state.filter, pid, theme.ground, tasks.length].join("|");
+    if (this.colors?.key === key) return this.colors;
+    const colors = Uint32Array.from(tasks, (task) => {
+      const color = taskColor(task, state.color, state.filter, theme.other);
+      return pid === null || task.pid === pid ? color : mixed(color, theme.laneRgb, 0.78);
+    });
+    const faint = (/** @type {number} */ rgb) => (pid === null ? rgb : mixed(rgb, theme.laneRgb, 0.6));
+    this.colors = {
+      key, highlight: pid, tasks: colors, other: faint(theme.other), mixedRgb: faint(theme.mixedRgb), offline: theme.offline, hatch: theme.hatch,
+      ground: theme.laneRgb,
+    };
+    return this.colors;
+  }
+
+  /** @param {Theme} theme */
+  draw(theme) {
+    const { context, trace } = this;
+    const [scale, places] = [this.scale(), this.places()];
+    this.layout = layOut(trace, places.bottom - places.lanes - 2 * scale.scale, state.lane, scale.scale);
+    trace.scroll = Math.max(0, Math.min(trace.scroll, this.layout.height - (places.bottom - places.lanes)));
+    trace.tiles.begin();
+    const colors = this.colorsFor(theme);
+    context.fillStyle = theme.ground;
+    context.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    this.drawAxis(scale, places, theme);
+    this.clipped(scale.left, places.lanes, scale.right, places.bottom, () => {
+      this.drawGrounds(scale, places.lanes, theme);
+      this.lanes.draw(context, this.layout, scale, places.lanes, places.bottom, colors);
+      this.lanes.drawNames(context, this.layout, scale, places.lanes, places.bottom, colors);
+      if (state.highlight?.trace === trace.index) drawTask(context, trace, this.layout, scale, places.lanes, theme);
+    });
+    this.drawLabels(scale, places, theme);
+    this.clipped(0, places.top, scale.right, places.lanes, () => drawMachine(context, trace, scale, places.top, theme));
+    drawMarks(context, trace, this.layout, scale, places, theme);
+    this.drawScroll(places, theme);
+    trace.tiles.pump();
+  }
+
+  /** @param {number} x @param {number} y @param {number} right @param {number} bottom @param {() => void} draw */
+  clipped(x, y, right, bottom, draw) {
+    this.context.save();
+    this.context.beginPath();
+    this.context.rect(x, y, right - x, bottom - y);
+    this.context.clip();
+    draw();
+    this.context.restore();
+  }
+
+  /** @param {import("./lanes.js").Scale} scale @param {{ top: number, bottom: number }} places @param {Theme} theme */
+  drawAxis(scale, places, theme) {
+    const { context } = this;
+    const s = scale.scale;
+    context.font = `${11 * s}px system-ui, "DejaVu Sans", sans-serif`;
+    context.textBaseline = "middle";
+    const digits = seconds(state.from + state.span, tickStep(90 * s * scale.perPixel)).length;
+    const step = tickStep((digits * 7 + 40) * s * scale.perPixel);
+    const first = Math.ceil(state.from / step);
+    context.strokeStyle = theme.rule;
+    context.fillStyle = theme.faint;
+    context.lineWidth = 1;
+    context.textAlign = "center";
+    for (let n = first; n * step <= state.from + state.span; n++) {
+      const x = Math.round(xOf(scale, n * step + this.trace.zero)) + 0.5;
+      context.beginPath();
+      context.moveTo(x, places.top - 4 * s);
+      context.lineTo(x, places.bottom);
+      context.stroke();
+      const text = seconds(n * step, step);
+      const half = context.measureText(text).width / 2;
+      if (x - half > scale.left - 4 * s && x + half < scale.right + RIGHT * s) context.fillText(text, x, (AXIS / 2) * s);
+    }
+    context.textAlign = "right";
+    context.fillText("seconds", scale.left - 6 * s, (AXIS / 2) * s);
+  }
+
+  /** Draws the ground of each lane within the trace. @param {import("./lanes.js").Scale} scale @param {number} top @param {Theme} theme */
+  drawGrounds(scale, top, theme) {
+    const x = Math.max(scale.left, xOf(scale, 0));
+    const right = Math.min(scale.right, xOf(scale, this.trace.head.span));
+    this.context.fillStyle = theme.lane;
+    for (const row of this.layout.rows) {
+      const y = top + row.y - this.trace.scroll;
+      const height = row.members ? heightOf(this.layout, row) - 2 : this.layout.bar;
+      if (y < this.canvas.height && y + height > top) this.context.fillRect(x, y, right - x, height);
+    }
+    if (this.layout.pitch < 5 * scale.scale) return;
+    this.context.fillStyle = theme.rule;
+    for (const row of this.layout.rows) {
+      const y = top + row.y - this.trace.scroll + (row.members ? heightOf(this.layout, row) - 1 : this.layout.pitch - 1);
+      if (y < this.canvas.height && y > top) this.context.fillRect(x, y, right - x, 1);
+    }
+  }
+
+  /** Draws the names of CPUs and groups. @param {import("./lanes.js").Scale} scale @param {{ lanes: number, bottom: number }} places
+   * @param {Theme} theme */
+  drawLabels(scale, places, theme) {
+    const { context, layout, trace } = this;
+    const s = scale.scale;
+    const size = Math.min(11, Math.max(8, layout.pitch / s * 0.8)) * s;
+    const every = 2 ** Math.max(0, Math.ceil(Math.log2((size * 1.15) / layout.pitch)));
+    context.save();
+    context.beginPath();
+    context.rect(0, places.lanes, scale.left, places.bottom - places.lanes);
+    context.clip();
+    context.font = `${size}px system-ui, "DejaVu Sans", sans-serif`;
+    context.textBaseline = "middle";
+    context.textAlign = "right";
+    context.fillStyle = theme.ink;
+    let [group, within] = [NaN, 0];
+    for (const row of layout.rows) {
+      [group, within] = row.group === group ? [group, within + 1] : [row.group, 0];
+      if (row.members || within % every !== 0) continue;
+      const middle = places.lanes + row.y - trace.scroll + layout.bar / 2 + 1;
+      // The first name stays whole above the lanes of a low group.
+      context.fillText(String(row.cpu), scale.left - 6 * s, trace.scroll === 0 ? Math.max(middle, places.lanes + size / 2) : middle);
+    }
+    context.textAlign = "left";
+    context.font = `${10.5 * s}px system-ui, "DejaVu Sans", sans-serif`;
+    context.fillStyle = theme.faint;
+    layout.groups.forEach((group, n) => {
+      const y = places.lanes + group.y - trace.scroll;
+      if (group.name) {
+        const middle = Math.min(y + group.height / 2, Math.max(y + 8 * s, places.lanes + 10 * s));
+        context.fillText(`${group.collapsed ? "▸" : "▾"} ${group.name}`, 8 * s, middle);
+      }
+      if (n === 0) return;
+      context.fillStyle = theme.rule;
+      context.fillRect(8 * s, Math.round(y - 3 * s), scale.left, 1);
+      context.fillStyle = theme.faint;
+    });
+    context.restore();
+  }
+
+  /** Shows which part of the lanes is in view. @param {{ lanes: number, bottom: number }} places @param {Theme} theme */
+  drawScroll(places, theme) {
+    const room = places.bottom - places.lanes;
+    if (this.layout.height <= room) return;
+    const s = globalThis.devicePixelRatio || 1;
+    const height = Math.max(20 * s, (room * room) / this.layout.height);
+    const y = places.lanes + ((room - height) * this.trace.scroll) / (this.layout.height - room);
+    this.context.fillStyle = theme.faint;
+    this.context.globalAlpha = 0.5;
+    this.context.fillRect(this.canvas.width - 5 * s, y, 4 * s, height);
+    this.context.globalAlpha = 1;
+  }
+
+  /** Returns what lies at a point of the canvas in CSS pixels. @param {number} x @param {number} y */
+  hit(x, y) {
+    const [scale, places] = [this.scale(), this.places()];
+    const s = scale.scale;
+    const time = scale.from + (x * s - scale.left) * scale.perPixel;
+    const down = y * s - places.lanes + this.trace.scroll;
+    const row = y * s >= places.lanes ? rowAt(this.layout, down) : null;
+    const group = y * s >= places.lanes ? this.layout.groups.find((g) => down >= g.y && down < g.y + g.height) ?? null : null;
+    return { time, aligned: time - this.trace.zero, row, group, gutter: x < GUTTER, axis: y * s < places.lanes, ns: scale.perPixel };
+  }
+
+  /** Returns the columns at a row and the trace's own time. @param {Row} row @param {number} time */
+  runAt(row, time) {
+    return this.lanes.runAt(row, time, this.scale().perPixel);
+  }
+
+  /** Scrolls so that a CPU's lane is in view. @param {number} cpu */
+  reveal(cpu) {
+    const row = this.layout.byCpu.get(cpu);
+    const places = this.places();
+    if (!row) return;
+    const room = places.bottom - places.lanes;
+    if (row.y < this.trace.scroll) this.trace.scroll = row.y;
+    else if (row.y + this.layout.pitch > this.trace.scroll + room) this.trace.scroll = row.y + this.layout.pitch - room;
+  }
+}

@@ -1,0 +1,149 @@
+// The state of the page: one for all traces, which the address holds.
+
+/** @typedef {import("./api.js").Head} Head */
+/** @typedef {import("./palette.js").ColorBy} ColorBy */
+/** A trace of the page. `zero` is the instant at which its aligned time is 0, in ns since its start.
+ * @typedef {{ index: number, head: Head, tiles: import("./tiles.js").Tiles, zero: number, collapsed: Set<number>, scroll: number,
+ *   task: any }} Trace */
+/** A place: a CPU of a trace and an aligned instant. @typedef {{ trace: number, cpu: number, time: number }} Place */
+
+import { WAYS } from "./palette.js";
+
+export const TABS = ["here", "task", "window", "lists", "legend"];
+export const LISTS = ["episodes", "waits", "herds", "missed"];
+
+/** The shortest window, in ns. */
+export const SHORTEST = 200;
+
+export const state = {
+  /** @type {Trace[]} */
+  traces: [],
+  /** Whether the page is served from a folder, without queries. */
+  static: false,
+  /** The window in aligned time, in ns. */
+  from: 0,
+  span: 1e9,
+  /** @type {ColorBy} */
+  color: "task",
+  filter: "",
+  /** @type {{ trace: number, pid: number } | null} */
+  highlight: null,
+  /** @type {[number, number] | null} in aligned time */
+  selection: null,
+  /** @type {Place | null} */
+  place: null,
+  tab: "window",
+  list: "episodes",
+  /** The height of a lane in CSS pixels; 0 fits all lanes. */
+  lane: 0,
+  /** @type {"light" | "dark" | ""} the theme; empty: as the system's */
+  theme: "",
+};
+
+/** @type {((changed: Set<string>) => void)[]} */
+const listeners = [];
+/** @type {Set<string>} */
+let pending = new Set();
+
+/** @param {(changed: Set<string>) => void} listener */
+export const onChange = (listener) => listeners.push(listener);
+
+/** Changes the state; listeners are called once before the next frame. @param {Partial<typeof state>} patch */
+export function change(patch) {
+  if (pending.size === 0) {
+    requestAnimationFrame(() => {
+      const changed = pending;
+      pending = new Set();
+      listeners.forEach((listener) => listener(changed));
+    });
+  }
+  for (const key of Object.keys(patch)) pending.add(key);
+  Object.assign(state, patch);
+}
+
+/** Asks for a frame without a change. */
+export const refresh = () => change({});
+
+/** The aligned time that all traces cover together. */
+export function extent() {
+  const from = Math.min(...state.traces.map((trace) => -trace.zero));
+  const to = Math.max(...state.traces.map((trace) => trace.head.span - trace.zero));
+  return { from, to: Math.max(to, from + SHORTEST) };
+}
+
+/** Sets the window, kept within the traces. @param {number} from @param {number} span */
+export function show(from, span) {
+  const all = extent();
+  const whole = all.to - all.from;
+  span = Math.min(Math.max(span, SHORTEST), whole * 1.04);
+  const margin = span * 0.02;
+  from = Math.min(Math.max(from, all.from - margin), all.to + margin - span);
+  change({ from, span });
+}
+
+/** Zooms by a factor about an instant. @param {number} factor @param {number} [about] */
+export function zoom(factor, about = state.from + state.span / 2) {
+  const all = extent();
+  const span = Math.min(Math.max(state.span * factor, SHORTEST), (all.to - all.from) * 1.04);
+  show(about - ((about - state.from) * span) / state.span, span);
+}
+
+export function showAll() {
+  const all = extent();
+  show(all.from, all.to - all.from);
+}
+
+/** Writes the state into a text for the address. */
+export function written() {
+  const parts = new URLSearchParams();
+  parts.set("w", `${Math.round(state.from)},${Math.round(state.span)}`);
+  if (state.color !== "task") parts.set("c", state.color);
+  if (state.filter) parts.set("f", state.filter);
+  if (state.highlight) parts.set("h", `${state.highlight.trace},${state.highlight.pid}`);
+  if (state.selection) parts.set("s", state.selection.map(Math.round).join());
+  if (state.place) parts.set("p", `${state.place.trace},${state.place.cpu},${Math.round(state.place.time)}`);
+  if (state.tab !== "window") parts.set("t", state.tab);
+  if (state.list !== "episodes") parts.set("l", state.list);
+  if (state.lane) parts.set("z", String(state.lane));
+  if (state.theme) parts.set("d", state.theme);
+  const collapsed = state.traces.flatMap((trace) => [...trace.collapsed].map((group) => `${trace.index}:${group}`));
+  if (collapsed.length) parts.set("x", collapsed.join());
+  return parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
+}
+
+/** Reads the state from the text of an address. Parts that do not parse have their default. @param {string} text */
+export function read(text) {
+  const parts = new URLSearchParams(text);
+  const numbers = (/** @type {string} */ key, /** @type {number} */ count) => {
+    const values = (parts.get(key) ?? "").split(",").map(Number);
+    return values.length === count && values.every(Number.isFinite) ? values : null;
+  };
+  const [color, tab, list, theme] = [parts.get("c"), parts.get("t"), parts.get("l"), parts.get("d")];
+  const [highlight, selection, place, lane] = [numbers("h", 2), numbers("s", 2), numbers("p", 3), numbers("z", 1)];
+  const known = (/** @type {number} */ trace) => trace in state.traces;
+  for (const trace of state.traces) trace.collapsed.clear();
+  for (const item of (parts.get("x") ?? "").split(",")) {
+    const [trace, group] = item.split(":").map(Number);
+    if (known(trace) && Number.isFinite(group)) state.traces[trace].collapsed.add(group);
+  }
+  change({
+    color: WAYS.find((way) => way === color) ?? "task",
+    filter: (parts.get("f") ?? "").slice(0, 200),
+    highlight: highlight && known(highlight[0]) ? { trace: highlight[0], pid: highlight[1] } : null,
+    selection: selection ? [Math.min(...selection), Math.max(...selection)] : null,
+    place: place && known(place[0]) ? { trace: place[0], cpu: place[1], time: place[2] } : null,
+    tab: tab && TABS.includes(tab) ? tab : "window",
+    list: list && LISTS.includes(list) ? list : "episodes",
+    lane: lane ? Math.min(Math.max(lane[0], 0), 80) : 0,
+    theme: theme === "dark" || theme === "light" ? theme : "",
+  });
+  const window = numbers("w", 2);
+  if (window) show(window[0], window[1]);
+  else showAll();
+}
+
+/** Returns the task with this PID; the most recent one, if several had it. @param {Trace} trace @param {number} pid */
+export const taskOf = (trace, pid) => trace.head.tasks.find((task) => task.pid === pid) ?? null;
+
+/** @param {{ pid: number, comm: string }} task */
+export const named = (task) => (task.comm ? `${task.comm} ${task.pid}` : String(task.pid));

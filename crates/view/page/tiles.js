@@ -1,0 +1,114 @@
+// Tiles of one trace: fetched as they come into view, kept while there is room. A coarser tile stands in for a finer one.
+
+import * as api from "./api.js";
+
+/** @typedef {import("./api.js").LaneTile} LaneTile */
+/** @typedef {import("./api.js").MachineTile} MachineTile */
+/** @typedef {{ key: string, level: number, group: number, index: number, tile: LaneTile | MachineTile, stale: boolean, used: number }} Kept */
+
+/** The number of tiles kept. */
+const ROOM = 1500;
+/** The number of requests under way at once. */
+const AT_ONCE = 6;
+/** The levels that stand in for a missing tile. */
+const COARSER = 10;
+/** The group of the machine's own tiles. */
+export const MACHINE = -1;
+
+export class Tiles {
+  /** @param {number} trace @param {() => void} arrived */
+  constructor(trace, arrived) {
+    this.trace = trace;
+    this.arrived = arrived;
+    /** @type {Map<string, Kept>} */
+    this.kept = new Map();
+    /** @type {Map<string, number>} the tiles that a request failed for, with the time of the next attempt */
+    this.failed = new Map();
+    this.under_way = new Set();
+    /** @type {Map<string, [number, number, number]>} */
+    this.wanted = new Map();
+    this.clock = 0;
+    /** The finest and the coarsest level that exist. */
+    this.levels = [0, 62];
+  }
+
+  /** Begins a frame: what is wanted from now on is what is in view. */
+  begin() {
+    this.wanted.clear();
+    this.clock++;
+  }
+
+  /** Marks all tiles as out of date: each is drawn until its successor arrives, as the index grows. */
+  renew() {
+    for (const kept of this.kept.values()) kept.stale = true;
+    this.failed.clear();
+  }
+
+  /** Returns the tile, or a coarser one with the part of it that stands in: its first column and its number of columns.
+   * @param {number} level @param {number} group @param {number} index
+   * @returns {{ kept: Kept, first: number, columns: number } | null} */
+  get(level, group, index) {
+    const kept = this.kept.get(`${level}/${group}/${index}`);
+    if (!kept || kept.stale) this.wanted.set(`${level}/${group}/${index}`, [level, group, index]);
+    for (let up = 0; up <= COARSER; up++) {
+      const parent = Math.floor(index / 2 ** up);
+      const found = this.kept.get(`${level + up}/${group}/${parent}`);
+      if (!found) continue;
+      found.used = this.clock;
+      const columns = found.tile.columns / 2 ** up;
+      return { kept: found, first: (index - parent * 2 ** up) * columns, columns };
+    }
+    return null;
+  }
+
+  /** Whether everything in view is there. */
+  complete() {
+    return this.wanted.size === 0 && this.under_way.size === 0;
+  }
+
+  /** Ends a frame: requests what is wanted, in the order of the wishes. */
+  pump() {
+    const now = performance.now();
+    for (const [key, [level, group, index]] of this.wanted) {
+      if (this.under_way.size >= AT_ONCE) return;
+      if (this.under_way.has(key) || (this.failed.get(key) ?? 0) > now) continue;
+      this.under_way.add(key);
+      const request = group === MACHINE ? api.machineTile(this.trace, level, index) : api.laneTile(this.trace, level, group, index);
+      request.then(
+        (tile) => this.keep({ key, level, group, index, tile, stale: false, used: this.clock }),
+        () => this.failed.set(key, performance.now() + 2000),
+      ).finally(() => {
+        this.under_way.delete(key);
+        this.arrived();
+      });
+    }
+  }
+
+  /** @param {Kept} kept */
+  keep(kept) {
+    this.kept.set(kept.key, kept);
+    if (this.kept.size <= ROOM) return;
+    const oldest = [...this.kept.values()].sort((a, b) => a.used - b.used).slice(0, ROOM / 4);
+    for (const { key } of oldest) this.kept.delete(key);
+  }
+}
+
+/** Calls `each` for the runs of columns of a lane that overlap the columns from `from` up to `to`.
+ * @param {LaneTile} tile @param {number} lane @param {number} from @param {number} to @param {(run: number) => void} each */
+export function runsWithin(tile, lane, from, to, each) {
+  for (let run = tile.first[lane]; run < tile.first[lane + 1]; run++) {
+    if (tile.start[run] >= to) return;
+    if (tile.start[run] + tile.length[run] > from) each(run);
+  }
+}
+
+/** Returns the run of columns that holds this column. @param {LaneTile} tile @param {number} lane @param {number} column */
+export function runAt(tile, lane, column) {
+  let [low, high] = [tile.first[lane], tile.first[lane + 1] - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (tile.start[middle] <= column) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
