@@ -47,11 +47,12 @@ mod support;
 mod tables;
 mod texts;
 mod utilization;
-<<<<<<< HEAD
 mod view;
-=======
+mod view_browser;
 mod view_page;
->>>>>>> c488aa3 (Add the page of view: plain modules that draw lanes from tiles)
+mod webdriver;
+=======
+>>>>>>> 33c0f32 (Test the page of view in a browser, and check its types)
 mod why;
 mod why_views;
 mod workcons;

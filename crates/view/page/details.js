@@ -116,7 +116,8 @@ export function requestSearch(text) {
 /** Requests what the state needs from now on. */
 export function follow() {
   onChange((changed) => {
-    if (state.static) return;
+    // The numbers of a window need the whole index; its completion changes the traces.
+    if (state.static || state.traces.some((trace) => !trace.head.full)) return;
     const moved = changed.has("from") || changed.has("span") || changed.has("traces");
     if (moved || changed.has("selection") || changed.has("tab")) if (state.tab === "window" || state.tab === "legend") requestWindow();
     if (moved || changed.has("highlight")) requestTask();

@@ -1,7 +1,7 @@
 // Mouse and keys.
 
-import { IDLE, NO_TASK, OFFLINE, OTHERS, UNKNOWN, WHOLE } from "./api.js";
-import { advance } from "./panel.js";
+import { IDLE, NO_TASK, OFFLINE, OTHERS, UNKNOWN, WHOLE, at } from "./api.js";
+import { advance, leaveSearch } from "./panel.js";
 import { WAYS } from "./palette.js";
 import { change, extent, named, show, showAll, state, zoom } from "./state.js";
 import { duration, percent, seconds } from "./time.js";
@@ -131,6 +131,7 @@ function hover(pane, event) {
   const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
   tip.textContent = about(pane, hit);
   tip.hidden = false;
+  ask(pane, hit);
   const [width, height] = [tip.offsetWidth, tip.offsetHeight];
   const x = event.clientX + 14 + width > innerWidth ? event.clientX - width - 10 : event.clientX + 14;
   const y = event.clientY + 16 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 16;
@@ -138,7 +139,46 @@ function hover(pane, event) {
   tip.style.transform = `translate(${Math.max(0, x)}px, ${Math.max(0, y)}px)`;
 }
 
+/** The rest of the mouse after which the tip asks for the state at its place, in ms. */
+const REST = 110;
+/** @type {ReturnType<typeof setTimeout>} */
+let resting;
+/** The number of the latest question. */
+let question = 0;
+
+/** Completes the tip by the exact run and the waiting tasks, once the mouse rests. @param {Pane} pane @param {Hit} hit */
+function ask(pane, hit) {
+  clearTimeout(resting);
+  const number = ++question;
+  if (state.static || !pane.trace.head.full || !hit.row || hit.row.members || hit.time < 0 || hit.time > pane.trace.head.span) return;
+  const cpu = hit.row.cpu;
+  resting = setTimeout(async () => {
+    try {
+      const answer = await at(pane.trace.index, cpu, hit.time);
+      if (number === question) moreOf(answer, hit);
+    } catch {
+      // The tip shows the column without it.
+    }
+  }, REST);
+}
+
+/** @param {any} answer @param {Hit} hit */
+function moreOf(answer, hit) {
+  const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
+  const lines = [];
+  const { running, waiting } = answer;
+  if (typeof running !== "string") {
+    const until = running.until === null ? "" : `, for ${duration(running.until - running.since)} in all`;
+    lines.push(`here: ${named(running)}, since ${duration(hit.time - running.since)}${until}`);
+  }
+  for (const wait of waiting.slice(0, 5)) lines.push(`waits: ${named(wait)}, since ${duration(hit.time - wait.since)}`);
+  if (waiting.length > 5) lines.push(`and ${waiting.length - 5} more`);
+  if (lines.length) tip.textContent += "\n" + lines.join("\n");
+}
+
 function hideTip() {
+  clearTimeout(resting);
+  question++;
   const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
   tip.hidden = true;
 }
@@ -150,6 +190,7 @@ export function attachKeys(panes) {
     const typing = target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
     if (event.key === "Escape") {
       if (typing) target.blur();
+      leaveSearch();
       return change({ selection: null, highlight: null, place: null });
     }
     if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;

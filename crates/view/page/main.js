@@ -1,12 +1,12 @@
 // The page of `schedviz view`: opens the traces, draws frames, and connects the controls with the state.
 
 import * as api from "./api.js";
-import { asked, follow, own, requestSearch, requestList, details } from "./details.js";
+import { asked, follow, own, requestSearch, requestList } from "./details.js";
 import { attach, attachKeys } from "./input.js";
 import { Minimap } from "./minimap.js";
 import { theme } from "./palette.js";
 import { Pane } from "./pane.js";
-import { build } from "./panel.js";
+import { build, leaveSearch } from "./panel.js";
 import { change, extent, onChange, read, refresh, show, showAll, state, written, zoom } from "./state.js";
 import { Tiles } from "./tiles.js";
 import { duration, seconds } from "./time.js";
@@ -171,8 +171,8 @@ function controls() {
   byId("filter").addEventListener("input", (event) => change({ filter: /** @type {HTMLInputElement} */ (event.target).value.slice(0, 200) }));
   byId("search").addEventListener("input", (event) => requestSearch(/** @type {HTMLInputElement} */ (event.target).value));
   byId("tabs").addEventListener("click", () => {
-    /** @type {HTMLInputElement} */ (byId("search")).value = "";
-    details.search = null;
+    leaveSearch();
+    change({ tab: state.tab });
     if (state.tab === "lists") requestList();
   });
   byId("theme").addEventListener("click", () => change({ theme: document.documentElement.classList.contains("dark") ? "light" : "dark" }));

@@ -68,8 +68,15 @@ function content() {
   return [...fault, ...legend()];
 }
 
+/** Leaves the search. */
+export function leaveSearch() {
+  details.search = null;
+  /** @type {HTMLInputElement} */ (document.getElementById("search")).value = "";
+}
+
 /** Highlights a task. @param {Trace} trace @param {number} pid */
 export function choose(trace, pid) {
+  leaveSearch();
   change({ highlight: { trace: trace.index, pid }, tab: "task" });
 }
 
