@@ -168,10 +168,10 @@ function moreOf(answer, hit) {
   const lines = [];
   const { running, waiting } = answer;
   if (typeof running !== "string") {
-    const until = running.until === null ? "" : `, for ${duration(running.until - running.since)} in all`;
-    lines.push(`here: ${named(running)}, since ${duration(hit.time - running.since)}${until}`);
+    const until = running.until === null ? "" : ` of ${duration(running.until - running.since)}`;
+    lines.push(`here: ${named(running)}, for ${duration(hit.time - running.since)}${until}`);
   }
-  for (const wait of waiting.slice(0, 5)) lines.push(`waits: ${named(wait)}, since ${duration(hit.time - wait.since)}`);
+  for (const wait of waiting.slice(0, 5)) lines.push(`waits: ${named(wait)}, for ${duration(hit.time - wait.since)}`);
   if (waiting.length > 5) lines.push(`and ${waiting.length - 5} more`);
   if (lines.length) tip.textContent += "\n" + lines.join("\n");
 }

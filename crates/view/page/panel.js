@@ -101,7 +101,7 @@ function instant() {
   const running = answer.running;
   const table = el("table");
   if (typeof running === "string") nodes.push(pairs([["running", running]]));
-  else table.append(taskRow(trace, running, "running", duration(running.until - running.since)));
+  else table.append(taskRow(trace, running, "running", running.until === null ? "" : duration(running.until - running.since)));
   nodes.push(table);
   nodes.push(el("h3", {}, `Waiting on CPU ${place.cpu}: ${answer.waiting.length}`));
   const waiting = el("table");
