@@ -102,7 +102,10 @@ export function fold(pane, group) {
 export function about(pane, hit) {
   const { trace } = pane;
   if (!hit.row) return `${seconds(hit.aligned, hit.ns)} s`;
-  const lane = hit.row.members ? hit.group?.name ?? "" : `CPU ${hit.row.cpu}`;
+  const { node, llc, core } = trace.head.cpus[hit.row.place];
+  const parts = [["node", node], ["LLC", llc], ["core", core]].filter(([, number]) => number !== null);
+  const where = parts.map(([name, number]) => `${name} ${number}`).join(", ");
+  const lane = hit.row.members ? hit.group?.name ?? "" : `CPU ${hit.row.cpu}${where && `  ·  ${where}`}`;
   const lines = [`${lane}  ·  ${seconds(hit.aligned, hit.ns)} s`];
   const found = pane.runAt(hit.row, hit.time);
   if (!found) return lines[0];
@@ -197,6 +200,7 @@ export function attachKeys(panes) {
     const active = panes.find((pane) => pane.canvas === document.activeElement);
     const pane = active ?? panes[state.place?.trace ?? 0] ?? panes[0];
     // Without a focus the keys are those of the first timeline.
+    hideTip();
     if (pane && key(event, pane, active !== undefined || document.activeElement === document.body)) event.preventDefault();
   });
 }

@@ -28,7 +28,10 @@ export function layOut(trace, available, wish, scale) {
   const shown = cpus.filter((_, place) => isOpen(place)).length;
   const folded = starts.filter((start, place) => start && !isOpen(place)).length;
   const gap = Math.round((name ? 5 : 0) * scale);
-  const gaps = gap * Math.max(0, starts.filter(Boolean).length - 1);
+  // The caches of a node are apart by less than nodes are.
+  const slit = Math.round((cpus.length <= 256 ? 3 : 1) * scale);
+  const splits = cpus.map((cpu, place) => !starts[place] && isOpen(place) && cpu.llc !== cpus[place - 1].llc);
+  const gaps = gap * Math.max(0, starts.filter(Boolean).length - 1) + slit * splits.filter(Boolean).length;
   // A collapsed group is as high as three lanes.
   const fit = Math.floor((available - gaps) / Math.max(1, shown + 3 * folded));
   const [lowest, highest] = [Math.round(2 * scale), Math.round(56 * scale)];
@@ -50,6 +53,7 @@ export function layOut(trace, available, wish, scale) {
     }
     const current = groups[groups.length - 1];
     if (isOpen(place)) {
+      if (splits[place]) y += slit;
       rows.push({ y, group, place, cpu: cpu.cpu, members: null });
       y += pitch;
     } else if (starts[place]) {
