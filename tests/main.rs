@@ -51,8 +51,6 @@ mod view;
 mod view_browser;
 mod view_page;
 mod webdriver;
-=======
->>>>>>> 33c0f32 (Test the page of view in a browser, and check its types)
 mod why;
 mod why_views;
 mod workcons;

@@ -262,7 +262,8 @@ fn names_in_a_trace_are_text_on_the_page() {
     let Some(browser) = Browser::start("names") else { return };
     // A file of version 6 is not compressed; the name has the length of the other.
     let mut bytes = std::fs::read(fixture("hackbench-v6.dat")).expect("the fixture");
-    let places: Vec<usize> = bytes.windows(9).enumerate().filter(|(_, w)| *w == b"hackbench").map(|(at, _)| at).collect();
+    let places: Vec<usize> =
+        bytes.windows(9).enumerate().filter(|(_, w)| *w == b"hackbench").map(|(at, _)| at).collect();
     places.iter().for_each(|at| bytes[*at..at + 9].copy_from_slice(b"<img src>"));
     let path = scratch("view-names").join("<img src=x onerror=alert(1)>.dat");
     std::fs::write(&path, bytes).expect("written");

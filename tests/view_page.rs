@@ -45,7 +45,9 @@ fn the_page_keeps_a_strict_content_security_policy() {
     for name in names() {
         let text = text(&name);
         let elsewhere = text.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
-        for banned in ["http://", "https://", "//cdn", "innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval("] {
+        for banned in
+            ["http://", "https://", "//cdn", "innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval("]
+        {
             assert!(!elsewhere.contains(banned), "{name} has {banned}");
         }
     }

@@ -22,7 +22,8 @@ pub(crate) fn request(port: u16, method: &str, path: &str, headers: &str, body: 
     stream.set_read_timeout(Some(PATIENCE))?;
     let host = if headers.contains("Host:") { String::new() } else { format!("Host: 127.0.0.1:{port}\r\n") };
     let length = body.len();
-    let head = format!("{method} {path} HTTP/1.1\r\n{host}{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n");
+    let head =
+        format!("{method} {path} HTTP/1.1\r\n{host}{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n");
     stream.write_all(head.as_bytes())?;
     stream.write_all(body.as_bytes())?;
     read_answer(&mut stream)
@@ -134,7 +135,8 @@ impl Browser {
             }
         }
         steps.push(json!({ "type": "pointerUp", "button": 0 }));
-        let mouse = json!({ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": steps });
+        let mouse =
+            json!({ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": steps });
         self.post("/actions", &json!({ "actions": [mouse] }));
     }
 

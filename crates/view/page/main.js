@@ -26,7 +26,7 @@ let address = "";
 async function start() {
   const opened = await api.traces();
   state.static = opened.static;
-  const heads = await Promise.all(opened.traces.map((_, index) => api.head(index)));
+  const heads = await Promise.all(opened.traces.map((_, index) => firstHead(index)));
   document.title = `${opened.traces.join(" and ")} – schedviz view`;
   state.traces = heads.map((head, index) => {
     const tiles = new Tiles(index, refresh);
@@ -54,6 +54,18 @@ async function start() {
   for (const trace of state.traces) if (!trace.head.full) poll(trace);
   // Tests wait for this.
   document.documentElement.dataset.ready = "true";
+}
+
+/** Returns the head of a trace as soon as its reading has begun. @param {number} index */
+async function firstHead(index) {
+  for (;;) {
+    try {
+      return await api.head(index);
+    } catch (error) {
+      if (!(error instanceof api.Refused) || error.status !== 503) throw error;
+      await new Promise((resolve) => setTimeout(resolve, POLL));
+    }
+  }
 }
 
 /** Two traces are aligned at the start of their traced commands; one trace begins at 0. */

@@ -15,5 +15,51 @@ fn kind(name: &str) -> &'static str {
     }
 }
 
+/// Files by their names.
+macro_rules! files {
+    ($($name:literal),+ $(,)?) => { &[$(($name, include_str!(concat!("../page/", $name)))),+] };
+}
+
 /// The files by their names.
-pub(crate) const FILES: &[(&str, &str)] = &[("index.html", include_str!("../page/index.html"))];
+pub(crate) const FILES: &[(&str, &str)] = files![
+    "index.html",
+    "style.css",
+    "icon.svg",
+    "main.js",
+    "api.js",
+    "average.js",
+    "bitmap.js",
+    "details.js",
+    "dom.js",
+    "input.js",
+    "lanes.js",
+    "layout.js",
+    "machine.js",
+    "minimap.js",
+    "overlay.js",
+    "palette.js",
+    "pane.js",
+    "panel.js",
+    "state.js",
+    "tiles.js",
+    "time.js",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_page_is_served_with_its_type() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/page");
+        let entries = std::fs::read_dir(folder).expect("the page").flatten();
+        let mut on_disk: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let mut served: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+        on_disk.sort();
+        served.sort_unstable();
+        assert_eq!(served, on_disk);
+        for name in served {
+            assert!(file(name).is_some_and(|(kind, _)| kind != "application/octet-stream"), "{name}");
+        }
+    }
+}
