@@ -134,7 +134,8 @@ function draw() {
     const { head } = pane.trace;
     const progress = head.full ? "" : `  ·  indexing, ${Math.floor(100 * head.progress)} %`;
     const losses = head.losses ? `  ·  ${head.losses.toLocaleString("en")} losses` : "";
-    const text = `${head.kernel}  ·  ${head.cpus.length} CPUs  ·  ${head.tasks.length.toLocaleString("en")} tasks  ·  ${duration(head.span)}${losses}${progress}`;
+    const kernel = /^[0-9]/.test(head.kernel) ? `Linux ${head.kernel}` : head.kernel;
+    const text = `${kernel}  ·  ${head.cpus.length} CPUs  ·  ${head.tasks.length.toLocaleString("en")} tasks  ·  ${duration(head.span)}${losses}${progress}`;
     if (pane.facts.textContent !== text) pane.facts.textContent = text;
   });
   const column = state.span / Math.max(1, panes[0]?.canvas.width ?? 1);

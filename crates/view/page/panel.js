@@ -13,6 +13,13 @@ const TITLES = {
   here: "Instant", task: "Task", window: "Window", lists: "Lists", legend: "Legend", episodes: "Violation", waits: "Longest waits", herds: "Herds",
   missed: "Missed steals",
 };
+/** The contents of the lists. @type {Record<string, string>} */
+const ABOUT = {
+  episodes: "Times in which a CPU idled while a task waited on another, the longest first.",
+  waits: "The longest waits for a CPU.",
+  herds: "Several tasks that moved to one CPU at once.",
+  missed: "Times in which a CPU idled that had gone idle beside a waiting task, the longest first.",
+};
 /** The number of rows of a table. */
 const ROWS = 200;
 
@@ -201,7 +208,7 @@ function lists() {
     choice.append(button);
   }
   /** @type {Node[]} */
-  const nodes = [choice];
+  const nodes = [choice, el("p", {}, ABOUT[state.list])];
   entries = [];
   state.traces.forEach((trace, n) => {
     const answer = details.list[n];
@@ -212,7 +219,7 @@ function lists() {
     for (const row of answer.rows.slice(0, ROWS)) {
       const [place, entry] = [entries.length, { trace, ...row }];
       entries.push(entry);
-      const line = el("tr", {}, el("td", { class: "number" }, seconds(row.from - trace.zero, 1000)), el("td", { class: "number" }, duration(row.to - row.from)), el("td", {}, row.text));
+      const line = el("tr", {}, el("td", { class: "number" }, seconds(row.from - trace.zero, 1000)), el("td", { class: "number" }, duration(row.to - row.from)), el("td", { title: row.text }, labelOf(trace, row)));
       if (place === current) line.className = "current";
       table.append(link(line, () => go(entry, place)));
     }
@@ -220,6 +227,14 @@ function lists() {
     if (answer.truncated || answer.rows.length > ROWS) nodes.push(el("p", {}, "The list is longer; its largest entries are shown."));
   });
   return nodes;
+}
+
+/** Returns the text of an entry, without the length that its own column shows. @param {Trace} trace
+ * @param {{ cpu: number | null, pid: number | null, text: string }} row */
+function labelOf(trace, row) {
+  const cpu = row.cpu === null ? "" : `CPU ${row.cpu}`;
+  if (state.list === "waits" && row.pid !== null) return `${named(taskOf(trace, row.pid) ?? { pid: row.pid, comm: "" })}, ${cpu}`;
+  return state.list === "herds" ? row.text : cpu;
 }
 
 /** @returns {Node[]} */
@@ -293,7 +308,7 @@ function go(entry, place = -1) {
   const [from, to] = [entry.from - entry.trace.zero, entry.to - entry.trace.zero];
   const length = Math.max(to - from, 1000);
   current = place;
-  if (length > state.span * 0.8 || length < state.span * 0.02) show(from - length * 0.6, length * 2.2);
+  if (length > state.span * 0.8 || length < state.span * 0.12) show(from - length * 0.6, length * 2.2);
   else show((from + to - state.span) / 2, state.span);
   change({
     selection: to > from ? [from, to] : null,
