@@ -22,7 +22,7 @@ export class Tiles {
     this.arrived = arrived;
     /** @type {Map<string, Kept>} */
     this.kept = new Map();
-    /** @type {Map<string, number>} the tiles that a request failed for, with the time of the next attempt */
+    /** @type {Map<string, number>} the tiles that a request failed for, with the time of the next attempt, Infinity for none */
     this.failed = new Map();
     this.under_way = new Set();
     /** @type {Map<string, [number, number, number]>} */
@@ -48,8 +48,9 @@ export class Tiles {
    * @param {number} level @param {number} group @param {number} index
    * @returns {{ kept: Kept, first: number, columns: number } | null} */
   get(level, group, index) {
-    const kept = this.kept.get(`${level}/${group}/${index}`);
-    if (!kept || kept.stale) this.wanted.set(`${level}/${group}/${index}`, [level, group, index]);
+    const key = `${level}/${group}/${index}`;
+    const kept = this.kept.get(key);
+    if ((!kept || kept.stale) && this.failed.get(key) !== Infinity) this.wanted.set(key, [level, group, index]);
     for (let up = 0; up <= COARSER; up++) {
       const parent = Math.floor(index / 2 ** up);
       const found = this.kept.get(`${level + up}/${group}/${parent}`);
@@ -76,7 +77,8 @@ export class Tiles {
       const request = group === MACHINE ? api.machineTile(this.trace, level, index) : api.laneTile(this.trace, level, group, index);
       request.then(
         (tile) => this.keep({ key, level, group, index, tile, stale: false, used: this.clock }),
-        () => this.failed.set(key, performance.now() + 2000),
+        // A tile that does not exist never will: an exported folder holds fine ones of a window alone.
+        (error) => this.failed.set(key, error instanceof api.Refused && error.status === 404 ? Infinity : performance.now() + 2000),
       ).finally(() => {
         this.under_way.delete(key);
         this.arrived();
