@@ -1,7 +1,6 @@
 //! The part of HTTP/1.1 that the page needs: requests without a body, answers of known length.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 /// The maximum number of bytes of a request.
@@ -48,7 +47,7 @@ impl Request {
     }
 
     /// The next request of a connection.
-    pub(crate) fn read(stream: &mut BufReader<TcpStream>) -> Result<Request, Unread> {
+    pub(crate) fn read<R: Read>(stream: &mut BufReader<R>) -> Result<Request, Unread> {
         let mut room = stream.take(MOST);
         let mut line = || -> Result<String, Unread> {
             let mut bytes = Vec::new();
@@ -207,6 +206,54 @@ mod tests {
     fn addresses_are_decoded() {
         assert_eq!(decoded("a%20b+c%zz%", false), "a b+c%zz%");
         assert_eq!(decoded("a%20b+c%C3%A9%ff", true), "a b cé\u{fffd}");
+    }
+
+    fn read(bytes: &[u8]) -> Result<Request, Option<u16>> {
+        Request::read(&mut BufReader::new(bytes)).map_err(|unread| match unread {
+            Unread::Gone => None,
+            Unread::Bad(status, _) => Some(status),
+        })
+    }
+
+    #[test]
+    fn requests_are_read_and_others_refused() {
+        let request = read(b"GET /a%2Fb?from=5&q=x+y%26z&from=6 HTTP/1.1\r\nHost: h\r\nConnection: Close\r\n\r\nrest")
+            .expect("one");
+        assert_eq!((request.path.as_str(), request.closes, request.host.as_deref()), ("/a/b", true, Some("h")));
+        assert_eq!((request.get("from"), request.get("q"), request.get("x")), (Some("5"), Some("x y&z"), None));
+        assert_eq!(read(b"GET / HTTP/1.1\r\nHost: h\r\n"), Err(None), "it is not complete");
+        for (bytes, status) in [
+            (&b"\r\n\r\n"[..], 400),
+            (b"GET / HTTP/2\r\n\r\n", 400),
+            (b"GET http://x/ HTTP/1.1\r\n\r\n", 400),
+            (b"GET / x HTTP/1.1\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\n\xff: x\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\nno header\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\nOrigin: a\r\norigin: b\r\n\r\n", 400),
+            (&[b'x'; 10_000], 431),
+        ] {
+            assert_eq!(read(bytes), Err(Some(status)), "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn no_bytes_are_a_reason_to_panic() {
+        let good = b"GET /token/t/0/at.json?cpu=1&at=%32 HTTP/1.1\r\nHost: 127.0.0.1:80\r\nOrigin: http://x\r\n\r\n";
+        let mut rng = testkit::Rng::new(5);
+        let mut answered = 0;
+        for _ in 0..20_000 {
+            let mut bytes = good.to_vec();
+            for _ in 0..rng.below(6) {
+                let at = rng.below(bytes.len());
+                match rng.below(3) {
+                    0 => bytes[at] = rng.below(256) as u8,
+                    1 => bytes.truncate(at + 1),
+                    _ => bytes.insert(at, b"\r\n%: /?&="[rng.below(9)]),
+                }
+            }
+            answered += usize::from(read(&bytes).is_ok());
+        }
+        assert!((2_000..18_000).contains(&answered), "{answered}");
     }
 
     #[test]
