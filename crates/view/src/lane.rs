@@ -57,7 +57,9 @@ impl LaneColumn {
 
     /// Sums the entries of each occupant.
     fn sum(&mut self) {
-        self.times = summed(std::mem::take(&mut self.times));
+        if self.times.len() > 1 {
+            self.times = summed(std::mem::take(&mut self.times));
+        }
     }
 
     fn stretch(&mut self, ns: u64, shortest: u32, longest: u32) {
@@ -94,7 +96,11 @@ impl Summary for LaneColumn {
         }
         self.stretch(finer.ns, finer.shortest, finer.longest);
         self.queued = self.queued.saturating_add(finer.queued);
-        finer.times.drain(..).for_each(|(id, ns)| self.add(id, ns));
+        if self.times.is_empty() {
+            std::mem::swap(&mut self.times, &mut finer.times);
+        } else {
+            finer.times.drain(..).for_each(|(id, ns)| self.add(id, ns));
+        }
         *finer = LaneColumn { times: std::mem::take(&mut finer.times), ..LaneColumn::default() };
     }
 
@@ -104,7 +110,8 @@ impl Summary for LaneColumn {
 
     /// The number of entries, with a bit for a queue; the queue's least and greatest length and its mean, if tasks
     /// waited; the entries, each an occupant as a number of few bytes, and its share.
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&mut self, out: &mut Vec<u8>) {
+        self.sum();
         let shares = shares(&self.times, self.ns);
         let queue = if self.longest > 0 { QUEUE } else { 0 };
         out.push(shares.len() as u8 | queue);
@@ -134,15 +141,11 @@ impl Summary for LaneColumn {
 
 const QUEUE: u8 = 0x80;
 
-/// The shares of the occupants of a column, the largest first: those of the tasks that ran longest, of all other tasks
+/// The shares of the occupants of a column, each with its sum of time, the largest first: those of the tasks that ran longest, of all other tasks
 /// together, and of idle, unknown and offline time. They sum to the whole, and none is zero.
 fn shares(times: &[(Id, u64)], ns: u64) -> Vec<(Id, u16)> {
-    let times = match times {
-        [one] => vec![*one],
-        _ => summed(times.to_vec()),
-    };
     let by_time = |a: &(Id, u64), b: &(Id, u64)| b.1.cmp(&a.1).then(a.0.cmp(&b.0));
-    let (mut tasks, mut kept): (Vec<_>, Vec<_>) = times.into_iter().partition(|(id, _)| *id < OTHERS);
+    let (mut tasks, mut kept): (Vec<_>, Vec<_>) = times.iter().copied().partition(|(id, _)| *id < OTHERS);
     tasks.sort_unstable_by(by_time);
     let rest: u64 = tasks.iter().skip(TASKS_IN_COLUMN).map(|(_, ns)| *ns).sum();
     tasks.truncate(TASKS_IN_COLUMN);
@@ -219,7 +222,7 @@ mod tests {
     #[test]
     fn shares_are_the_largest_and_sum_to_the_whole() {
         let times: Vec<(Id, u64)> = (0..10).map(|id| (id, 10 + u64::from(id))).chain([(IDLE, 1), (3, 20)]).collect();
-        let shares = shares(&times, times.iter().map(|(_, ns)| ns).sum());
+        let shares = shares(&summed(times.clone()), times.iter().map(|(_, ns)| ns).sum());
         assert_eq!(shares.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [OTHERS, 3, 9, 8, 7, 6, 5, IDLE]);
         assert_eq!(shares.iter().map(|(_, share)| u64::from(*share)).sum::<u64>(), WHOLE);
         assert_eq!(shares[1].1, (33 * WHOLE / 166) as u16);

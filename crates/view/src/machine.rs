@@ -61,7 +61,7 @@ impl Summary for MachineColumn {
     }
 
     /// Four numbers of 32 bits, as the page reads them.
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&mut self, out: &mut Vec<u8>) {
         let of = |sum: u64| sum as f64 / self.ns.max(1) as f64;
         for number in [of(self.running), of(self.waiting), f64::from(self.most_waiting), of(self.violated)] {
             out.extend((number as f32).to_le_bytes());

@@ -19,8 +19,8 @@ pub(crate) trait Summary: Clone + Default {
     /// Whether no time has passed in it.
     fn is_empty(&self) -> bool;
 
-    /// Appends the stored form.
-    fn encode(&self, out: &mut Vec<u8>);
+    /// Appends the stored form. The content may be brought into another order.
+    fn encode(&mut self, out: &mut Vec<u8>);
 
     /// Removes one stored form from the front of `bytes`.
     fn skip(bytes: &[u8]) -> Option<&[u8]>;
@@ -247,7 +247,7 @@ mod tests {
             self.0 == [0; 4]
         }
 
-        fn encode(&self, out: &mut Vec<u8>) {
+        fn encode(&mut self, out: &mut Vec<u8>) {
             self.0.iter().for_each(|ns| out.extend(ns.to_le_bytes()));
         }
 
