@@ -46,7 +46,11 @@ export class Pane {
     const scale = globalThis.devicePixelRatio || 1;
     const { clientWidth, clientHeight } = /** @type {HTMLElement} */ (this.canvas.parentElement);
     const [width, height] = [Math.max(200, Math.round(clientWidth * scale)), Math.max(100, Math.round(clientHeight * scale))];
-    if (this.canvas.width !== width || this.canvas.height !== height) [this.canvas.width, this.canvas.height] = [width, height];
+    if (this.canvas.width === width && this.canvas.height === height) return;
+    [this.canvas.width, this.canvas.height] = [width, height];
+    // A canvas without an alpha channel begins black.
+    this.context.fillStyle = getComputedStyle(document.body).backgroundColor;
+    this.context.fillRect(0, 0, width, height);
   }
 
   /** The horizontal scale, in the trace's own time. @returns {import("./lanes.js").Scale} */
