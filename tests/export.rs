@@ -4,6 +4,7 @@ use crate::support::{fixture, recordings, schedviz, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 type Row = BTreeMap<String, String>;
 
@@ -227,15 +228,21 @@ fn slips_are_refused() {
     assert!(!Path::new("x").exists(), "nothing is written");
 }
 
-/// DuckDB reads the Parquet files, and finds the numbers of the commands. It needs Python with the package `duckdb`.
+/// A Python that has this package: `SCHEDVIZ_PYTHON`, or the system's.
+fn python_with(package: &str) -> Option<String> {
+    let python = std::env::var("SCHEDVIZ_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let has = Command::new(&python).args(["-c", &format!("import {package}")]).output();
+    let has = has.is_ok_and(|has| has.status.success());
+    if !has {
+        eprintln!("skipped: {python} has no {package}");
+    }
+    has.then_some(python)
+}
+
+/// DuckDB reads the Parquet files, and finds the numbers of the commands.
 #[test]
 fn duckdb_finds_the_numbers_of_the_commands() {
-    let python = std::env::var("SCHEDVIZ_DUCKDB_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let has = std::process::Command::new(&python).args(["-c", "import duckdb"]).output();
-    if !has.is_ok_and(|has| has.status.success()) {
-        eprintln!("skipped: {python} has no duckdb");
-        return;
-    }
+    let Some(python) = python_with("duckdb") else { return };
     let folder = scratch("export-parquet");
     let (trace, to) = (fixture("hackbench-7.2.dat"), folder.to_str().expect("a path"));
     let trace = trace.to_str().expect("a path");
@@ -243,7 +250,7 @@ fn duckdb_finds_the_numbers_of_the_commands() {
     let query = |sql: &str| {
         let script = "import duckdb, json, sys; print(json.dumps(duckdb.sql(sys.argv[1]).fetchall()))";
         let sql = sql.replace("FROM ", &format!("FROM '{to}/")).replace(" ;", "/**/*.parquet'");
-        let ran = std::process::Command::new(&python).args(["-c", script, &sql]).output().expect("python runs");
+        let ran = Command::new(&python).args(["-c", script, &sql]).output().expect("python runs");
         assert!(ran.status.success(), "{sql}: {}", String::from_utf8_lossy(&ran.stderr));
         serde_json::from_slice::<Value>(&ran.stdout).expect("JSON")
     };
@@ -272,7 +279,7 @@ fn duckdb_finds_the_numbers_of_the_commands() {
                   found = [con.execute(q).fetchall() for q in open(sys.argv[1]).read().split(';') if q.strip()]\n\
                   print(json.dumps(found))";
     let example = crate::support::root().join("examples/duckdb.sql");
-    let ran = std::process::Command::new(&python).args(["-c", script]).arg(example).current_dir(&folder).output();
+    let ran = Command::new(&python).args(["-c", script]).arg(example).current_dir(&folder).output();
     let ran = ran.expect("python runs");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let found: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
@@ -288,5 +295,48 @@ fn duckdb_finds_the_numbers_of_the_commands() {
     let before = std::fs::read(&file).expect("a file");
     schedviz(&["export", trace, "--parquet", to, "-q", "--threads", "1"]).success();
     assert!(std::fs::read(&file).expect("a file") == before);
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+/// Spark exports a folder of traces, one a task, and finds the numbers of the commands.
+#[test]
+fn spark_finds_the_numbers_of_the_commands() {
+    let Some(python) = python_with("pyspark") else { return };
+    if Command::new("java").arg("-version").output().is_err() {
+        eprintln!("skipped: no Java");
+        return;
+    }
+    let folder = scratch("export-spark");
+    let (traces, tables) = (folder.join("traces"), folder.join("tables"));
+    let names = ["hackbench.dat", "hackbench-7.2.dat"];
+    for (group, name) in ["on", "off"].iter().zip(names) {
+        std::fs::create_dir_all(traces.join(group)).expect("a folder");
+        std::fs::copy(fixture(name), traces.join(group).join(name)).expect("copied");
+    }
+    let spark = |arguments: &[&Path]| {
+        let mut command = Command::new(&python);
+        command.arg(crate::support::root().join("examples/spark.py"));
+        command.arg(if arguments.len() == 2 { "export" } else { "ask" }).args(arguments);
+        let ran = command.env("SCHEDVIZ", env!("CARGO_BIN_EXE_schedviz")).output().expect("python runs");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let text = String::from_utf8(ran.stdout).expect("text");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect::<Vec<Value>>()
+    };
+    assert_eq!(spark(&[&traces, &tables]), [serde_json::json!({"exported": 2, "failed": 0})]);
+    let answers = spark(&[&tables]);
+    for (group, name) in ["on", "off"].iter().zip(names) {
+        let trace = fixture(name);
+        let trace = trace.to_str().expect("a path");
+        let of_group = |answer: &Value| -> Vec<Value> {
+            answer.as_array().expect("rows").iter().filter(|row| row["group"] == **group).cloned().collect()
+        };
+        let conserved = document("workcons", trace, &[]).expect("a document");
+        let percent = conserved.get("runs").map_or(&conserved, |runs| &runs[0])["violation"]["percent"].as_f64();
+        let found = of_group(&answers[0])[0]["violation_percent"].as_f64();
+        assert!((found.expect("a number") - percent.expect("a number")).abs() < 1e-9, "{name}: {found:?}");
+        let why = document("why", trace, &[]).expect("a document");
+        let missed: i64 = of_group(&answers[2]).iter().filter_map(|row| row["missed_steals"].as_i64()).sum();
+        assert_eq!(Some(missed), why["runs"][0]["missed"]["number"].as_i64(), "{name}");
+    }
     std::fs::remove_dir_all(folder).expect("removed");
 }
