@@ -45,6 +45,9 @@ fn no_command_holds_a_trace() {
         &["events", "--near", "0.001", "--events", "sched_migrate_task", "-o", "x.txt"],
         &["events", "--balance"],
         &["report", "-o", "x"],
+        &["export", "--csv", "csv"],
+        &["export", "--csv", "csv", "--tables", "event", "--max", "1"],
+        &["export", "--perfetto", "x.pftrace"],
     ];
     for arguments in commands {
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
@@ -52,6 +55,15 @@ fn no_command_holds_a_trace() {
         assert!(peak > 1 << 20 && peak < SIZE as u64 * 3 / 4, "{arguments:?}: {} MB", peak >> 20);
         println!("{:>4} MB {arguments:?}", peak >> 20);
     }
+    // Row groups and what compresses them take some 30 MB, whatever the length of the trace.
+    let peak = |window: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+        let export = ["export", "trace.dat", "-q", "--parquet", "parquet"];
+        timed(command.args(export).args(window).current_dir(&folder)).1
+    };
+    let (half, whole) = (peak(&["--max", "4000"]), peak(&[]));
+    println!("{:>4} MB and {} MB export --parquet", half >> 20, whole >> 20);
+    assert!(whole < half * 5 / 4 && whole < 2 * SIZE as u64, "{} MB, {} MB", half >> 20, whole >> 20);
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

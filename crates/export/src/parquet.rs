@@ -14,11 +14,11 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows of a row group: those of DuckDB's own groups. They are held until the group is full, in some 10 MB.
-const GROUP: usize = 122_880;
+/// Rows of a row group. They are held until the group is full: a few MB for each table.
+const GROUP: usize = 16_384;
 
 /// Bytes of texts in a group at which it is written early.
-const TEXT: usize = 32 << 20;
+const TEXT: usize = 8 << 20;
 
 /// Makes the file of a group and a run.
 pub type Make = dyn FnMut(Option<&str>, &str) -> io::Result<Box<dyn Sink>> + Send;
