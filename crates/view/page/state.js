@@ -132,7 +132,8 @@ export function read(text) {
     highlight: highlight && known(highlight[0]) ? { trace: highlight[0], pid: highlight[1] } : null,
     selection: selection ? [Math.min(...selection), Math.max(...selection)] : null,
     place: place && known(place[0]) ? { trace: place[0], cpu: place[1], time: place[2] } : null,
-    tab: tab && TABS.includes(tab) ? tab : "window",
+    // A page without a server has no numbers.
+    tab: tab && TABS.includes(tab) ? tab : state.static ? "legend" : "window",
     list: list && LISTS.includes(list) ? list : "episodes",
     lane: lane ? Math.min(Math.max(lane[0], 0), 80) : 0,
     theme: theme === "dark" || theme === "light" ? theme : "",
