@@ -1,6 +1,7 @@
 //! The whole program against real recordings, other programs, and itself.
 
 mod absent;
+mod affinity;
 mod cases;
 mod causes;
 mod cli;
@@ -46,6 +47,7 @@ mod structure;
 mod support;
 mod tables;
 mod texts;
+mod throttled;
 mod utilization;
 mod view;
 mod view_browser;

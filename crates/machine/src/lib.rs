@@ -15,6 +15,7 @@
 mod affinity;
 mod cgroups;
 mod cpus;
+mod facts;
 mod kernel;
 mod root;
 mod scheduler;
@@ -27,7 +28,8 @@ pub use kernel::Kernel;
 pub use root::Root;
 pub use scheduler::{Domain, Scheduler};
 
-use sched::Topology;
+use sched::topology::parse_cpu_list;
+use sched::{Cpu, Pid, Topology};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -138,6 +140,17 @@ impl Machine {
     /// The place of each CPU, as the analyses use it.
     pub fn topology(&self) -> Topology {
         self.cpus.topology()
+    }
+
+    /// The CPUs that tasks may use, of those of the trace; nothing if no list restricts a task.
+    pub fn affinity(&self, cpus: impl IntoIterator<Item = Cpu>) -> Option<sched::Affinity> {
+        let mut all = sched::Affinity::new(cpus);
+        for (list, pids) in self.affinity.iter().flat_map(|taken| &taken.tasks) {
+            let Some(list) = parse_cpu_list(list) else { continue };
+            let list = list.into_iter().collect();
+            pids.iter().for_each(|pid| all.add(Pid(*pid), &list));
+        }
+        all.restricts().then_some(all)
     }
 }
 

@@ -7,21 +7,7 @@ impl Machine {
     /// The facts that a table of measurements needs in its header, in the order of their weight, such as
     /// `8 CPUs, 2 sockets, 2 nodes, 2 LLCs, SMT off, preemption full, base slice 3 ms, virtualised (QEMU)`.
     pub fn summary(&self) -> String {
-        let mut words = Vec::new();
-        let places = &self.cpus.places;
-        let count = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
-        if !places.is_empty() {
-            words.push(count(places.len(), "CPU"));
-        }
-        let mut group = |name: &str, of: fn(&CpuPlace) -> Option<u32>| {
-            let distinct: BTreeSet<u32> = places.iter().filter_map(of).collect();
-            if !distinct.is_empty() {
-                words.push(count(distinct.len(), name));
-            }
-        };
-        group("socket", |place| place.socket);
-        group("node", |place| place.node);
-        group("LLC", |place| place.llc);
+        let mut words = self.places_in_words();
         words.extend(self.cpus.smt.as_ref().map(|smt| format!("SMT {smt}")));
         words.extend(self.cpus.isolated.as_ref().map(|cpus| format!("isolated {cpus}")));
         words.extend(self.cpus.nohz_full.as_ref().map(|cpus| format!("nohz_full {cpus}")));
@@ -39,8 +25,28 @@ impl Machine {
         if words.is_empty() { "nothing known".to_owned() } else { words.join(", ") }
     }
 
+    /// The CPUs and what they form, such as `8 CPUs`, `2 sockets`, `2 nodes`, `2 LLCs`.
+    pub(crate) fn places_in_words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let places = &self.cpus.places;
+        let count = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+        if !places.is_empty() {
+            words.push(count(places.len(), "CPU"));
+        }
+        let mut group = |name: &str, of: fn(&CpuPlace) -> Option<u32>| {
+            let distinct: BTreeSet<u32> = places.iter().filter_map(of).collect();
+            if !distinct.is_empty() {
+                words.push(count(distinct.len(), name));
+            }
+        };
+        group("socket", |place| place.socket);
+        group("node", |place| place.node);
+        group("LLC", |place| place.llc);
+        words
+    }
+
     /// The base slice, or the minimum granularity of kernels before 6.6, in milliseconds.
-    fn base_slice_ms(&self) -> Option<f64> {
+    pub(crate) fn base_slice_ms(&self) -> Option<f64> {
         let names = ["base_slice_ns", "min_granularity_ns", "sched_min_granularity_ns"];
         let text = names.iter().find_map(|name| self.scheduler.tunable(name))?;
         text.parse::<u64>().ok().map(|ns| ns as f64 / 1e6)

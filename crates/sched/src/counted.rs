@@ -35,11 +35,11 @@ impl CountedQueues {
         &mut self,
         cpu: Cpu,
         state: &SchedState,
-        count: impl Fn(&Task, Cpu) -> Flags,
+        mut count: impl FnMut(&Task, Cpu) -> Flags,
         mut change: impl FnMut(Cpu, Flags, i32),
     ) {
         for task in state.waiting(cpu) {
-            self.join(task, cpu, &count, &mut change);
+            self.join(task, cpu, &mut count, &mut change);
         }
     }
 
@@ -47,7 +47,7 @@ impl CountedQueues {
         &mut self,
         task: &Task,
         cpu: Cpu,
-        count: impl Fn(&Task, Cpu) -> Flags,
+        count: &mut impl FnMut(&Task, Cpu) -> Flags,
         change: &mut impl FnMut(Cpu, Flags, i32),
     ) {
         let flags = count(task, cpu);
@@ -67,7 +67,7 @@ impl CountedQueues {
     pub fn follow(
         &mut self,
         state: &SchedState,
-        count: impl Fn(&Task, Cpu) -> Flags,
+        mut count: impl FnMut(&Task, Cpu) -> Flags,
         mut change: impl FnMut(Cpu, Flags, i32),
     ) {
         for span in state.spans() {
@@ -80,7 +80,7 @@ impl CountedQueues {
             if let TaskState::Waiting(cpu) = span.next
                 && let Some(task) = state.task(span.task)
             {
-                self.join(task, cpu, &count, &mut change);
+                self.join(task, cpu, &mut count, &mut change);
             }
         }
     }

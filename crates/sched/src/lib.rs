@@ -19,6 +19,7 @@
 //! assert_eq!(outcome.output.ns_of(Pid(7)), 250);
 //! ```
 
+pub mod affinity;
 pub mod analysis;
 pub mod causes;
 pub mod chosen;
@@ -44,6 +45,7 @@ pub mod topology;
 mod tracepoint;
 pub mod verdict;
 
+pub use affinity::{Affinity, CpuSet};
 pub use analysis::Analysis;
 pub use causes::{Cause, Causes, Migration};
 pub use chosen::{Chosen, OfSelection, Selected, Selection, TaskFilter};

@@ -9,8 +9,8 @@ use machine::Machine;
 use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
 use sched::{
-    Analysis, Chosen, Comm, Cpu, Diagnostics, EventSource, Kind, OfSelection, Outcome, Pass, Pid, SchedEvent, Selected,
-    Selection, Topology, Tracepoint, Ts, Window,
+    Affinity, Analysis, Chosen, Comm, Cpu, Diagnostics, EventSource, Kind, OfSelection, Outcome, Pass, Pid, SchedEvent,
+    Selected, Selection, Topology, Tracepoint, Ts, Window,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -35,8 +35,10 @@ pub(crate) struct Session {
     pub(crate) to: Ts,
     /// Where CPUs sit; empty where it is not known.
     pub(crate) topology: Topology,
-    /// The machine, if a file beside the trace describes it.
+    /// The machine, where a file beside the trace describes it.
     pub(crate) machine: Option<Machine>,
+    /// The CPUs that tasks may use, where a machine file has lists of them that restrict any.
+    pub(crate) affinity: Option<Affinity>,
     /// The CPUs with events.
     pub(crate) observed: Vec<Cpu>,
     /// Those to be shown.
@@ -86,10 +88,26 @@ impl Session {
         let machine = read.machine(path, &trace);
         let topology = window.topology(machine.as_ref(), &trace)?;
         let observed = trace.observed();
+        let affinity = machine
+            .as_ref()
+            .and_then(|machine| machine.affinity(observed.iter().copied().chain(trace.info().silent(&observed))));
         let shown = window.cpus(&observed, &trace.info().silent(&observed), &topology)?;
         let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());
-        let session =
-            Session { trace, path, read, drawable, start, window: asked, from, to, topology, machine, observed, shown };
+        let session = Session {
+            trace,
+            path,
+            read,
+            drawable,
+            start,
+            window: asked,
+            from,
+            to,
+            topology,
+            machine,
+            affinity,
+            observed,
+            shown,
+        };
         for doubt in [session.doubtful_topology(), session.doubtful_cpus()].iter().flatten() {
             session.read.message(&format!("{}: {doubt}", session.name()));
         }

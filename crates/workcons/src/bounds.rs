@@ -14,7 +14,8 @@
 //! the start and is first seen behind the gap is not known to have done so. At least: idle and
 //! clean here, busy with a certain waiter there. At most: every CPU that may be idle with an empty run queue,
 //! and every CPU that may be busy with a waiter. Without any loss these are not needed: the
-//! figures are exact.
+//! figures are exact. A waiter that is known to be restricted to some CPUs is never certain: at least, it may use no idle
+//! one.
 
 use crate::{Options, flags};
 use sched::counted::{CountedQueues, Flags};
@@ -242,7 +243,11 @@ impl Analysis for Bounds<'_> {
         let sure = if self.open == 0 { CERTAIN } else { 0 };
         let bit = 1 << self.options.waiters as u8;
         let (places, options) = (&mut self.places, self.options);
-        let count = |task: &sched::Task, cpu| flags(options, task, cpu, state) | sure;
+        let count = |task: &sched::Task, cpu| {
+            // A task that may not use every CPU is no certain violation beside an idle one.
+            let restricted = options.affinity.is_some_and(|affinity| affinity.of(task, cpu, state).is_some());
+            flags(options, task, cpu, state) | if restricted { 0 } else { sure }
+        };
         self.queues.follow(state, count, |cpu, flags, by| {
             let place = places.touch(cpu);
             if flags & bit != 0 {

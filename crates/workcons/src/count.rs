@@ -1,6 +1,7 @@
 //! The sums, as time passes, for one way of counting the waiters.
 
-use crate::sets::{Sets, Situation, WAYS};
+use crate::sets::{Sets, Situation};
+use crate::ways::WAYS;
 use crate::{KEPT, Scene};
 use sched::episodes::{Ended, Episodes};
 use sched::topology::Distance;
@@ -57,7 +58,7 @@ impl Counts {
         }
         // Nearly always there are but numbers to compare.
         if sets.are_bare() {
-            self.turn(ts, |way| Situation { amount: sets.violation(way), ..Situation::default() })
+            self.turn(ts, |way| Situation { amount: sets.bare_violation(way), ..Situation::default() })
         } else {
             self.change_all(ts, sets)
         }

@@ -8,7 +8,9 @@
 //! * *capacity* = ∫ min(|I|, |O|) dt, in percent of N·T: CPUs that could have been put to work;
 //! * *threads* = ∫ min(|I|, Σ waiters in O) dt, in task·seconds: tasks that could have run.
 //!
-//! A CPU that idles with a task just queued is in neither set: it is *reacting*.
+//! A CPU that idles with a task just queued is in neither set: it is *reacting*. Where the CPUs are known that tasks may
+//! use ([`Options::affinity`]), I and O are those that concern one another: an idle CPU that some waiter may use, and a
+//! CPU where a waiter may use an idle one.
 //!
 //! ```
 //! use sched::Pass;
@@ -23,26 +25,33 @@
 //! ```
 
 mod bounds;
+mod confined;
 mod count;
 mod figure;
 mod judge;
 mod packed;
+mod reach;
 mod reactions;
 mod report;
 mod run_figure;
 mod sets;
 mod strips;
+mod unknown;
+mod ways;
 
 pub use bounds::{Bounds, RigorousBounds};
 pub use figure::{Runs, figure};
 pub use judge::{Limits, judge};
 pub use reactions::{Held, LONG_REACTION, Reaction};
-pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Unknown, Violation, next, table, text};
+pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Violation, next, table, text};
 pub use run_figure::{Look, run_figure};
 pub use strips::Strip;
+pub use unknown::{Gaps, Unknown};
 
+use confined::Confined;
 use count::Counts;
 use reactions::Reactions;
+use sched::affinity::Affinity;
 use sched::counted::{CountedQueues, Flags};
 use sched::episodes::Ended;
 use sched::kthread::is_bound;
@@ -51,7 +60,8 @@ use sched::{
     Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts,
 };
 use serde::Serialize;
-use sets::{Sets, WAYS};
+use sets::Sets;
+use ways::WAYS;
 
 /// Which waiting tasks count
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
@@ -60,10 +70,12 @@ use sets::{Sets, WAYS};
 pub enum Waiters {
     /// Every waiting task
     All,
-    /// Not the kernel threads that are bound to the CPU they wait on (kworker/3:1 on CPU 3)
+    /// Not the kernel threads that are bound to the CPU they wait on (kworker/3:1 on CPU 3), nor tasks that may use no
+    /// idle CPU, as far as a machine file beside the trace lists their CPUs
     #[default]
     Movable,
-    /// Only tasks of the traced command, or those that --tasks, --pid and --forked choose
+    /// Only tasks of the traced command, or those that --tasks, --pid and --forked choose; not those that may use no
+    /// idle CPU
     Application,
 }
 
@@ -93,6 +105,8 @@ pub struct Options<'o> {
     pub min_episode: Dur,
     /// Where CPUs sit.
     pub topology: Topology,
+    /// The CPUs that tasks may use, where lists of them restrict any.
+    pub affinity: Option<&'o Affinity>,
     /// Tasks that are the application; without it those that descend from the traced command.
     pub application: Option<&'o Chosen<'o>>,
     /// Tasks whose waiting never counts.
@@ -182,11 +196,15 @@ pub struct WorkConservation<'o> {
     sets: Sets,
     queues: CountedQueues,
     reactions: Reactions,
-    /// From this instant on an episode is worth a note.
+    /// From this instant on the machine is worth a note, as part of a long episode or as a sample.
     note_at: Ts,
+    /// The instant up to which the violation was sampled.
+    sampled: Ts,
     integrals: Integrals,
     traced: Option<(Ts, Option<Ts>)>,
     strips: Option<strips::Gatherer>,
+    /// Signs of affinity, where nothing is known of it.
+    confined: Option<Confined>,
 }
 
 /// ∫ of the counts of the state.
@@ -201,7 +219,7 @@ impl<'o> WorkConservation<'o> {
     /// With these options.
     pub fn new(options: &'o Options<'o>) -> WorkConservation<'o> {
         let thresholds = thresholds(options.min_episode);
-        let sets = Sets::new(&options.topology);
+        let sets = Sets::new(&options.topology, options.affinity);
         WorkConservation {
             options,
             listing: None,
@@ -213,8 +231,21 @@ impl<'o> WorkConservation<'o> {
             queues: CountedQueues::default(),
             reactions: Reactions::new(options.zero),
             note_at: Ts::MAX,
+            sampled: Ts(0),
             integrals: Integrals::default(),
             traced: None,
+            confined: options.affinity.is_none().then(Confined::new),
+        }
+    }
+
+    /// A task executes a program.
+    #[inline(never)]
+    fn execute(&mut self, ts: Ts, pid: Pid, state: &SchedState) {
+        if state.root() == Some(pid) && self.traced.is_none() {
+            self.traced = Some((ts, None));
+        }
+        if let (Some(confined), Some(task)) = (&mut self.confined, state.task_of(pid)) {
+            confined.execute(task.id());
         }
     }
 
@@ -235,9 +266,18 @@ impl<'o> WorkConservation<'o> {
     /// Brings queues and sets up to date with an event that changed something.
     #[inline(never)]
     fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
-        let (sets, options) = (&mut self.sets, self.options);
+        let (sets, options, confined) = (&mut self.sets, self.options, &mut self.confined);
         let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
-        self.queues.follow(state, |task, cpu| flags(options, task, cpu, state), change);
+        let count = |task: &Task, cpu| {
+            if let Some(confined) = confined {
+                confined.use_of(task.id(), cpu);
+            }
+            flags(options, task, cpu, state)
+        };
+        self.queues.follow(state, count, change);
+        if let (Some(reach), Some(affinity)) = (&mut self.sets.reach, options.affinity) {
+            reach.follow(state, affinity, |task, cpu| flags(options, task, cpu, state));
+        }
         let mut changed = false;
         for cpu in state.touched() {
             changed |= self.settle(*cpu, event.ts, state);
@@ -264,10 +304,17 @@ impl<'o> WorkConservation<'o> {
     fn judge(&mut self, ts: Ts) {
         // While an episode lasts, it is due for a note when it was.
         if self.counts.change(ts, &self.sets) {
-            self.note_at = self.counts.note_due();
+            self.note_at = self.note_due(ts);
             // One that has ended by now is complete when the next one begins, at the latest.
             self.list();
         }
+    }
+
+    /// When the machine as it is at `ts` is worth a note, if nothing changes.
+    fn note_due(&self, ts: Ts) -> Ts {
+        let violated = self.sets.violation(self.options.waiters as usize).holds();
+        let sample = self.confined.as_ref().filter(|_| violated).map_or(Ts::MAX, |confined| confined.due(ts));
+        self.counts.note_due().min(sample)
     }
 
     /// Accounts for the time since the last change, in which the sets were what they are.
@@ -291,8 +338,10 @@ impl<'o> WorkConservation<'o> {
         }
     }
 
-    /// Notes the machine as it is for the episodes that have become long.
+    /// Notes the machine as it is for the episodes that have become long, and samples it.
+    #[inline(never)]
     fn note(&mut self, ts: Ts, state: &SchedState) {
+        self.sample(ts, state);
         self.counts.pass(ts);
         for way in 0..WAYS {
             if let Some(nearest) = self.counts.ways[way].wants_note(ts) {
@@ -300,16 +349,29 @@ impl<'o> WorkConservation<'o> {
                 self.counts.ways[way].episodes.note(scene);
             }
         }
-        self.note_at = self.counts.note_due();
+        self.note_at = self.note_due(ts);
+    }
+
+    /// Samples the violation since the last change, or the last sample, for signs of affinity.
+    fn sample(&mut self, ts: Ts, state: &SchedState) {
+        let way = self.options.waiters as usize;
+        let from = std::mem::replace(&mut self.sampled, ts).max(self.last);
+        if let Some(confined) = self.confined.as_mut().filter(|_| self.sets.violation(way).holds()) {
+            let (idle, overloaded) = self.sets.cpus(way);
+            let queues = &self.queues;
+            let counted = |t: &&Task| queues.flags(t.id()) >> way & 1 == 1;
+            let waiters = overloaded.iter().flat_map(|cpu| state.waiting(*cpu)).filter(counted).map(Task::id);
+            confined.sample(from, ts, &idle, waiters);
+        }
     }
 
     /// The machine now: the idle CPUs, and the waiting tasks of the others.
     fn scene(&self, index: usize, distance: Option<Distance>, state: &SchedState) -> Scene {
-        let idle: Vec<Cpu> = self.sets.idle().collect();
+        let (idle, overloaded) = self.sets.cpus(index);
         let mut waiting = Vec::new();
-        for cpu in self.sets.overloaded(index) {
+        for cpu in overloaded {
             let (behind_pid, behind) = state.running(cpu).map_or((Pid::IDLE, Comm::EMPTY), |t| (t.pid, t.comm));
-            let counted = |t: &&Task| self.queues.flags(t.id()) >> index & 1 == 1;
+            let counted = |t: &&Task| self.queues.flags(t.id()) >> index & 1 == 1 && self.sets.may_run(t.id(), index);
             waiting.extend(state.waiting(cpu).filter(counted).map(|t| Waiting {
                 cpu,
                 pid: t.pid,
@@ -362,10 +424,21 @@ impl Analysis for WorkConservation<'_> {
         (self.start, self.last) = (start, start);
         self.counts.begin(start);
         let cpus: Vec<Cpu> = state.observed().chain(self.options.assume_idle.iter().copied()).collect();
+        if let Some(confined) = &mut self.confined {
+            confined.begin(start);
+            let running = cpus.iter().filter_map(|cpu| Some((*cpu, state.running(*cpu)?)));
+            let queued = cpus.iter().flat_map(|cpu| state.waiting(*cpu).map(|task| (*cpu, task)));
+            running.chain(queued).for_each(|(cpu, task)| confined.use_of(task.id(), cpu));
+        }
         for cpu in cpus {
             let (sets, options) = (&mut self.sets, self.options);
             let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
             self.queues.begin(cpu, state, |task, cpu| flags(options, task, cpu, state), change);
+            if let (Some(reach), Some(affinity)) = (&mut self.sets.reach, options.affinity) {
+                for task in state.waiting(cpu) {
+                    reach.join(task, cpu, flags(options, task, cpu, state), affinity, state);
+                }
+            }
             self.settle(cpu, start, state);
         }
         self.judge(start);
@@ -384,9 +457,7 @@ impl Analysis for WorkConservation<'_> {
             self.follow(event, state);
         }
         match event.kind {
-            Kind::Exec { pid, .. } if state.root() == Some(pid) && self.traced.is_none() => {
-                self.traced = Some((event.ts, None));
-            }
+            Kind::Exec { pid, .. } => self.execute(event.ts, pid, state),
             Kind::Exit { pid } if state.root() == Some(pid) => {
                 if let Some((_, end @ None)) = &mut self.traced {
                     *end = Some(event.ts);
@@ -397,6 +468,7 @@ impl Analysis for WorkConservation<'_> {
     }
 
     fn finish(mut self, end: Ts, state: &SchedState) -> Report {
+        self.sample(end, state);
         self.account(end);
         self.counts.pass(end);
         // The pass has closed the spans by now, but the queues are as they were.

@@ -2,10 +2,11 @@
 
 use crate::count::{Count, Counts};
 use crate::strips::Strip;
+use crate::unknown::{Gaps, Unknown};
 use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
 use sched::topology::{Distance, shorten_cpu_list};
-use sched::{Cpu, Dur, EventIssue, OfSelection, SchedState, Topology, Tracepoint, Ts};
+use sched::{Dur, EventIssue, OfSelection, SchedState, Topology, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::text::{CASES, Detail, case, case_head, paragraph};
@@ -105,71 +106,6 @@ pub struct Cpus {
     pub unobserved: usize,
 }
 
-/// How far the figures can be trusted, by the evidence of the analysis.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Unknown {
-    /// CPU time of which nothing is known, in percent of all.
-    pub unknown_percent: f64,
-    /// The gaps of each CPU that has any.
-    pub gaps: Vec<Gaps>,
-    /// Kinds of events that were not recorded, though they must have happened.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub missing_events: Vec<&'static str>,
-    /// How often a task was queued on a CPU that was not recorded: others were woken there, or left for there, unseen.
-    #[serde(skip_serializing_if = "is_none")]
-    pub unseen_queues: u64,
-    /// The number of switches away from another task than the one known to run. Among 131 recordings of whole machines,
-    /// lossy ones included, none has any: others are filtered.
-    #[serde(skip_serializing_if = "is_none")]
-    pub unseen_switches: u64,
-    /// Number of CPUs whose clock is not in step with that of the others.
-    #[serde(skip_serializing_if = "is_none")]
-    pub clocks_apart: u64,
-    /// Events that the recorder counted but that are missing without a mark, in percent of all it counted.
-    #[serde(skip_serializing_if = "is_nothing")]
-    pub unwritten_percent: f64,
-}
-
-fn is_none(count: &u64) -> bool {
-    *count == 0
-}
-
-fn is_nothing(share: &f64) -> bool {
-    *share == 0.0
-}
-
-impl Unknown {
-    /// The reason that the waiting tasks are unknown, though no time is unknown: a kind of event was not recorded, or a CPU, or
-    /// only what a filter let pass, or clocks are not in step, or more than `most` percent of the events are missing without a mark.
-    pub fn why_untrusted(&self, most: f64) -> Option<String> {
-        let missing = self.missing_events.iter().find(|name| **name != Tracepoint::Waking.name());
-        let what = match missing {
-            Some(name) => format!("{name} was not recorded"),
-            None if self.unseen_queues > 0 => "tasks were queued on CPUs that were not recorded".to_owned(),
-            None if self.unseen_switches > 0 => "switches were not recorded, by a filter perhaps".to_owned(),
-            None if self.clocks_apart > 0 => "the clocks of some CPUs are not in step".to_owned(),
-            None if self.unwritten_percent > most => {
-                format!("{:.2} % of the events are missing without a mark", self.unwritten_percent)
-            }
-            None => return None,
-        };
-        Some(format!("{what}: the waiting tasks are unknown"))
-    }
-}
-
-/// The gaps of a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Gaps {
-    /// The CPU.
-    pub cpu: Cpu,
-    /// How many.
-    pub gaps: u64,
-    /// Their length together.
-    pub ns: u64,
-}
-
 /// The figures of one trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -207,6 +143,11 @@ pub struct Report {
     pub mean_running: f64,
     /// Tasks that waited, on average.
     pub mean_waiting: f64,
+    /// The share of the violated time, in percent, in which no waiting task was queued on a CPU that idled, before that instant or
+    /// after it: these tasks may be bound to other CPUs. Absent unless it is more than half of a violation of at least 25 % of the time, and if lists
+    /// of the CPUs that tasks may use were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confined_percent: Option<f64>,
     /// CPUs that idled for long although a task waited for them.
     pub long_reactions: u64,
     /// How long all these times together.
@@ -220,6 +161,12 @@ pub struct Report {
     #[serde(skip)]
     pub strips: Vec<Strip>,
 }
+
+/// A share of the violated time, in percent, beyond which waiters that were never on an idle CPU are worth a warning.
+const CONFINED_PERCENT: f64 = 50.0;
+
+/// A violation, in percent of the time, below which they are not.
+const VIOLATED_PERCENT: f64 = 25.0;
 
 /// Why a run has no elapsed time beside others that have one.
 pub const NO_ELAPSED: &str = "the trace does not show when the traced command began and ended";
@@ -261,6 +208,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         integrals,
         traced,
         strips,
+        confined,
         ..
     } = analysis;
     let window = end.since(start);
@@ -289,6 +237,9 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         scene: e.note,
     };
     chosen.longest = longest.into_iter().map(in_report).collect();
+    let confined_percent = confined.as_ref().and_then(crate::Confined::percent);
+    let confined_percent =
+        confined_percent.filter(|share| *share > CONFINED_PERCENT && chosen.percent >= VIOLATED_PERCENT);
     let gaps = state.gaps().into_iter().map(|(cpu, gaps, ns)| Gaps { cpu, gaps, ns }).collect();
     let (elapsed, is_command) = match traced {
         Some((from, Some(to))) => (to.since(from), true),
@@ -312,6 +263,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         busy_percent: percent(integrals.running, whole.cpu_time),
         mean_running: mean(integrals.running),
         mean_waiting: mean(integrals.waiting),
+        confined_percent,
         long_reactions: reactions.long,
         long_reactions_ns: reactions.long_ns,
         reactions: reactions.longest,

@@ -1,13 +1,13 @@
 //! The sets I and O, and how near they come, in constant time per change.
 
 use crate::packed::Packed;
+use crate::reach::{Pairs, Reach};
+use crate::ways::WAYS;
+use sched::affinity::Affinity;
 use sched::counted::Flags;
 use sched::episodes::Amount;
 use sched::topology::Distance;
-use sched::{Cpu, Load, Topology};
-
-/// The ways of counting waiters.
-pub(crate) const WAYS: usize = 3;
+use sched::{Cpu, Load, TaskId, Topology};
 
 /// Four numbers of tasks: waiters by way of counting; last, those of any kind.
 type Waiters = Packed<32>;
@@ -187,6 +187,10 @@ pub(crate) struct Sets {
     places: Vec<Place>,
     sums: Sums,
     levels: Option<[Level; 3]>,
+    /// The waiters by the CPUs that they may use, where that is known.
+    pub(crate) reach: Option<Box<Reach>>,
+    /// The situation is described by its amount alone, and that by the sums.
+    bare: bool,
 }
 
 /// By how much what a CPU adds to the sums changes them.
@@ -194,11 +198,13 @@ pub(crate) struct Sets {
 pub(crate) struct Change(Sums);
 
 impl Sets {
-    pub(crate) fn new(topology: &Topology) -> Sets {
+    pub(crate) fn new(topology: &Topology, affinity: Option<&Affinity>) -> Sets {
         let level = |f: fn(&sched::topology::Place) -> Option<u32>| Level::new(topology, f);
         let levels =
             (!topology.is_empty()).then(|| [level(|p| p.core), level(|p| p.llc), level(|p| p.node.or(p.socket))]);
-        Sets { places: Vec::new(), sums: Sums::default(), levels }
+        let reach = affinity.map(|affinity| Box::new(Reach::new(affinity, topology)));
+        let bare = levels.is_none() && reach.is_none();
+        Sets { places: Vec::new(), sums: Sums::default(), levels, reach, bare }
     }
 
     #[inline(always)]
@@ -224,14 +230,18 @@ impl Sets {
     }
 
     /// The CPU is this now, and its waiters have come and gone; returns what it was, and by how much that changes the
-    /// sums, if it does.
+    /// sums, if it does. Where waiters are distinguished by the CPUs that they may use, a change that the sums do not show
+    /// counts as well.
     #[inline(always)]
     pub(crate) fn settle(&mut self, cpu: Cpu, load: Load) -> (Load, Option<Change>) {
         let place = self.place(cpu);
         let was = std::mem::replace(&mut place.load, load);
         let new = place.share();
         let change = new.less(&std::mem::replace(&mut place.share, new));
-        (was, (change != Sums::default()).then_some(Change(change)))
+        if let Some(reach) = &mut self.reach {
+            reach.settle(cpu, load);
+        }
+        (was, (change != Sums::default() || self.reach.is_some()).then_some(Change(change)))
     }
 
     /// Brings the sums up to date with the changes.
@@ -258,6 +268,18 @@ impl Sets {
 
     /// The possible remedies: none where work conservation is not violated.
     pub(crate) fn violation(&self, way: usize) -> Amount {
+        match &self.reach {
+            // Most of the time there is nothing to look for.
+            Some(reach) if self.sum_of(way).holds() => {
+                reach.pairs(way).map_or_else(|| self.sum_of(way), |pairs| pairs.amount())
+            }
+            _ => self.sum_of(way),
+        }
+    }
+
+    /// The same with each waiter on any CPU.
+    #[inline(always)]
+    fn sum_of(&self, way: usize) -> Amount {
         let idle = self.sums.cpus.idle();
         // Where no CPU is overloaded no waiters are counted either.
         Amount { capacity: idle.min(self.sums.cpus.overloaded(way)), threads: idle.min(self.sums.waiters.at(way)) }
@@ -271,7 +293,13 @@ impl Sets {
 
     /// Whether the current situation is described by its amount alone.
     pub(crate) fn are_bare(&self) -> bool {
-        self.sums.cpus.unknown() == 0 && self.levels.is_none()
+        self.sums.cpus.unknown() == 0 && self.bare
+    }
+
+    /// The amount of a bare situation.
+    #[inline(always)]
+    pub(crate) fn bare_violation(&self, way: usize) -> Amount {
+        self.sum_of(way)
     }
 
     /// The current situation, for a way of counting.
@@ -297,6 +325,9 @@ impl Sets {
 
     /// The nearest pair of an idle and an overloaded CPU.
     fn nearest(&self, way: usize) -> Option<Distance> {
+        if let Some(reach) = self.reach.as_ref().filter(|_| way > 0) {
+            return reach.nearest(way);
+        }
         let levels = self.levels.as_ref()?;
         let near = [Distance::Smt, Distance::Llc, Distance::Node];
         Some(levels.iter().zip(near).find(|(l, _)| l.both[way] > 0).map_or(Distance::Machine, |(_, d)| d))
@@ -314,6 +345,10 @@ impl Sets {
     /// Whether CPUs idle in a node, and whether they are overloaded there.
     pub(crate) fn in_node(&self, node: usize, way: usize) -> (bool, bool) {
         match &self.levels {
+            Some([_, _, nodes]) if nodes.names.len() > 1 && self.reach.is_some() => {
+                let reached = self.reach.as_ref().and_then(|reach| reach.in_node(nodes.names[node], way));
+                reached.unwrap_or((nodes.idle[node] > 0, nodes.overloaded[node][way] > 0))
+            }
             Some([_, _, nodes]) if nodes.names.len() > 1 => (nodes.idle[node] > 0, nodes.overloaded[node][way] > 0),
             _ => (self.sums.cpus.idle() > 0, self.sums.cpus.overloaded(way) > 0),
         }
@@ -323,12 +358,20 @@ impl Sets {
         (0..).map(Cpu).zip(&self.places).filter(move |(_, p)| is(p.share.cpus)).map(|(cpu, _)| cpu)
     }
 
-    pub(crate) fn idle(&self) -> impl Iterator<Item = Cpu> {
-        self.which(|cpus| cpus.idle() > 0)
+    /// The idle and the overloaded CPUs that make the violation.
+    pub(crate) fn cpus(&self, way: usize) -> (Vec<Cpu>, Vec<Cpu>) {
+        match self.reach.as_ref().and_then(|reach| reach.pairs(way)) {
+            Some(Pairs { idle, overloaded, .. }) => (idle.cpus().collect(), overloaded.cpus().collect()),
+            None => {
+                let overloaded = self.which(move |cpus| cpus.overloaded(way) > 0);
+                (self.which(|cpus| cpus.idle() > 0).collect(), overloaded.collect())
+            }
+        }
     }
 
-    pub(crate) fn overloaded(&self, way: usize) -> impl Iterator<Item = Cpu> {
-        self.which(move |cpus| cpus.overloaded(way) > 0)
+    /// Whether a waiter may run on an idle CPU; any waiter may whose affinity is not known.
+    pub(crate) fn may_run(&self, task: TaskId, way: usize) -> bool {
+        self.reach.as_ref().is_none_or(|reach| reach.may_run(task, way))
     }
 }
 
@@ -337,7 +380,7 @@ mod tests {
     use super::*;
 
     fn sets(loads: &[(Load, u32)], topology: &str) -> Sets {
-        let mut sets = Sets::new(&Topology::parse(topology).unwrap_or_default());
+        let mut sets = Sets::new(&Topology::parse(topology).unwrap_or_default(), None);
         for (cpu, (load, waiters)) in (0..).zip(loads) {
             (0..*waiters).for_each(|_| sets.waiter(Cpu(cpu), 7, 1));
             let (_, change) = sets.settle(Cpu(cpu), *load);

@@ -215,8 +215,9 @@ impl Recorder<'_> {
     /// Records the command once. Its output goes to `capture` if there is one.
     fn record(&self, output: &Path, capture: Option<&Path>) -> Result<Recorded> {
         let instance = Instance::create(self.tracefs, &self.settings)?;
-        let mut machine = Machine::read(&self.root, self.args.keep_arguments);
         let traced = Traced::spawn(&self.args.command, self.signals, capture)?;
+        // With the command's first task, whose CPUs the tasks that it forks inherit.
+        let mut machine = Machine::read(&self.root, self.args.keep_arguments);
         let mut stream = self.args.stream.then(|| stream::Stream::open(self.tracefs, &instance, output)).transpose()?;
         instance.start()?;
         let ended = match &mut stream {

@@ -187,6 +187,12 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         needs_groups(&session.topology, Order::Node, "--by node")?;
     }
     args.tasks.check(&session)?;
+    if session.affinity.is_some() {
+        session.read.message(&format!(
+            "{}: why ignores the CPUs that tasks may use, which the machine file lists; workcons uses them",
+            session.name()
+        ));
+    }
     let (application, excluded) = (args.tasks.chooser(), args.tasks.excluder());
     let options = Options {
         cpus: session.shown.chosen.clone(),

@@ -1,6 +1,7 @@
 //! `schedviz workcons`: one number for a run, a table for several, a verdict for a regression job.
 
 mod run_figure;
+mod throttled;
 
 use crate::args::{BeginArgs, DetailArgs, ReadArgs, TaskArgs, WindowArgs, length, repeatable};
 use crate::groups::GroupArg;
@@ -16,6 +17,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use throttled::Throttling;
 use timeline::text::{Detail, paragraph};
 use timeline::{Drawable, Sheet};
 use tracedat::FileIssue;
@@ -145,6 +147,11 @@ struct Trust {
     unknown: workcons::Unknown,
     /// CPUs recorded without any event: they are in no figure.
     unobserved: Vec<Cpu>,
+    /// The times at which bandwidth control throttled CPUs; absent without probes on it, or if it throttled none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    throttled: Vec<throttled::Throttled>,
+    #[serde(skip)]
+    throttling: Option<Throttling>,
     #[serde(serialize_with = "warnings::rows")]
     #[cfg_attr(test, schemars(with = "Vec<warnings::Row<'static>>"))]
     diagnostics: Diagnostics,
@@ -246,6 +253,7 @@ fn measure(
         waiters: args.waiters.of(&args.tasks),
         min_episode: args.min_episode,
         topology: session.topology.clone(),
+        affinity: session.affinity.as_ref(),
         application: args.tasks.chooses().then_some(&application),
         excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         strips: strips.then_some((session.from, session.to)),
@@ -276,7 +284,9 @@ impl Run {
         report.unknown.clocks_apart = diagnostics.count(FileIssue::ClocksApart);
         let unobserved = session.silent();
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
-        let trust = Trust { unknown: report.unknown.clone(), unobserved, diagnostics };
+        let throttling = Throttling::of(session);
+        let throttled = throttling.as_ref().map(Throttling::by_cpu).unwrap_or_default();
+        let trust = Trust { unknown: report.unknown.clone(), unobserved, throttled, throttling, diagnostics };
         let (drawable, recording) = (session.drawable.clone(), session.trace.extent());
         Ok(Run { trace: session.name(), group: None, report, trust, drawable, recording })
     }
@@ -398,6 +408,14 @@ fn trust_text(out: &mut String, run: &Run) {
             ));
         }
     }
+    if let Some(share) = r.confined_percent {
+        line(&format!(
+            "in {share:.0} % of the violated time the waiting tasks were never queued on the idle CPUs: these tasks may be \
+             bound to other CPUs, which a trace does not show. schedviz record saves the CPUs that tasks may use; \
+             schedviz machine does so while the tasks run"
+        ));
+    }
+    run.trust.throttling.iter().filter_map(|throttling| throttling.text(&r.reactions)).for_each(|text| line(&text));
     if !run.trust.unobserved.is_empty() {
         let list = sched::topology::format_cpu_list(&run.trust.unobserved);
         line(&format!(
@@ -411,11 +429,12 @@ fn trust_text(out: &mut String, run: &Run) {
 }
 
 /// The options of a section in a report.
-pub(crate) fn plain(session: &Session) -> Options<'static> {
+pub(crate) fn plain(session: &Session) -> Options<'_> {
     Options {
         cpus: session.shown.chosen.clone(),
         zero: session.start,
         topology: session.topology.clone(),
+        affinity: session.affinity.as_ref(),
         strips: Some((session.from, session.to)),
         ..Default::default()
     }

@@ -7,6 +7,7 @@ use crate::warnings;
 use anyhow::Result;
 use compare::{Better, Metric};
 use latency::{Latency, LatencyReport, Measure};
+use machine::Machine;
 use sched::{Cause, Chosen, Diagnostics, Dur, OfSelection, Pass, Selected, Tracepoint, Ts};
 use schedstat::{FromTrace, TraceColumns};
 use std::collections::BTreeSet;
@@ -33,6 +34,8 @@ pub(crate) struct Measured {
     /// Why the latency is unknown, if it is.
     pub(crate) no_latency: Option<String>,
     pub(crate) setting: Setting,
+    /// The facts of the machine file, if there is one beside the trace.
+    pub(crate) machine: Option<Vec<(&'static str, String)>>,
     /// The command's own number, if its runs were recorded with one.
     pub(crate) own: Option<f64>,
 }
@@ -62,6 +65,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
         zero: session.start,
         waiters: args.waiters.of(&args.tasks),
         topology: session.topology.clone(),
+        affinity: session.affinity.as_ref(),
         application: args.tasks.chooses().then_some(&chosen),
         excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         ..Default::default()
@@ -133,6 +137,7 @@ pub(crate) fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Me
         no_violation,
         no_latency: None,
         setting,
+        machine: session.machine.as_ref().map(Machine::facts),
         own: None,
     }
 }

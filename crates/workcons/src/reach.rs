@@ -1,0 +1,212 @@
+//! The sets I and O where the CPUs are known that tasks may use: a waiter that may use no idle CPU is no violation, and
+//! an idle CPU that no waiter may use is none of I.
+//!
+//! Waiters are grouped by the CPUs that they may use. There are few such classes, so that sets of CPUs as bits answer for
+//! all waiters of a class at once. Nothing of this is kept where no list of CPUs restricts a task.
+
+use crate::ways::{ALL, WAYS};
+use sched::affinity::{Affinity, CpuSet};
+use sched::counted::Flags;
+use sched::episodes::Amount;
+use sched::topology::{Distance, Place};
+use sched::{Cpu, Load, SchedState, Task, TaskId, TaskState, Topology};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The waiters that may use the same CPUs.
+#[derive(Clone, Debug, Default)]
+struct Class {
+    /// The CPUs that they may use; nothing if they are not restricted.
+    allowed: Option<CpuSet>,
+    /// By way of counting: the CPUs that they wait on,
+    on: [CpuSet; WAYS],
+    /// and by CPU their number in each way of counting.
+    numbers: BTreeMap<Cpu, [u32; WAYS]>,
+}
+
+impl Class {
+    fn change(&mut self, cpu: Cpu, ways: Flags, by: i32) {
+        let numbers = self.numbers.entry(cpu).or_default();
+        for (way, number) in numbers.iter_mut().enumerate().filter(|(way, _)| ways >> way & 1 == 1) {
+            *number = number.saturating_add_signed(by);
+            self.on[way].set(cpu, *number > 0);
+        }
+        if *numbers == [0; WAYS] {
+            self.numbers.remove(&cpu);
+        }
+    }
+
+    /// The idle CPUs that its waiters may use.
+    fn usable(&self, idle: &CpuSet) -> CpuSet {
+        self.allowed.as_ref().map_or_else(|| idle.clone(), |allowed| idle.and(allowed))
+    }
+}
+
+/// The CPUs of each group at a level of the topology.
+#[derive(Clone, Debug, Default)]
+struct Groups {
+    of: BTreeMap<Cpu, u32>,
+    members: BTreeMap<u32, CpuSet>,
+}
+
+impl Groups {
+    fn new(topology: &Topology, name: fn(&Place) -> Option<u32>) -> Groups {
+        let mut groups = Groups::default();
+        for cpu in topology.cpus() {
+            if let Some(name) = topology.place(cpu).and_then(name) {
+                groups.of.insert(cpu, name);
+                groups.members.entry(name).or_default().set(cpu, true);
+            }
+        }
+        groups
+    }
+
+    fn around(&self, cpu: Cpu) -> Option<&CpuSet> {
+        self.members.get(self.of.get(&cpu)?)
+    }
+}
+
+/// The CPUs of I and O that concern one another.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pairs {
+    /// The idle CPUs that some waiter may use.
+    pub(crate) idle: CpuSet,
+    /// The CPUs on which a waiter may use one of them.
+    pub(crate) overloaded: CpuSet,
+    /// The number of those waiters.
+    waiters: u32,
+}
+
+impl Pairs {
+    pub(crate) fn amount(&self) -> Amount {
+        let idle = self.idle.len();
+        Amount { capacity: idle.min(self.overloaded.len()), threads: idle.min(self.waiters) }
+    }
+}
+
+/// The waiters by the CPUs that they may use.
+#[derive(Clone, Debug)]
+pub(crate) struct Reach {
+    idle: CpuSet,
+    /// The CPUs that run a task.
+    busy: CpuSet,
+    /// The class without a restriction first, then one for each set of the affinity.
+    classes: Vec<Class>,
+    /// The classes that have waiters.
+    present: BTreeSet<usize>,
+    /// By task: where it waits, its class, and the ways that count it.
+    waits: Vec<Option<(Cpu, usize, Flags)>>,
+    /// SMT siblings, last-level caches, nodes; nothing without a topology.
+    levels: Option<[Groups; 3]>,
+}
+
+impl Reach {
+    pub(crate) fn new(affinity: &Affinity, topology: &Topology) -> Reach {
+        let restricted = affinity.sets().iter().map(|set| Class { allowed: Some(set.clone()), ..Class::default() });
+        let groups = |name| Groups::new(topology, name);
+        let levels =
+            [groups(|place| place.core), groups(|place| place.llc), groups(|place| place.node.or(place.socket))];
+        Reach {
+            idle: CpuSet::default(),
+            busy: CpuSet::default(),
+            classes: std::iter::once(Class::default()).chain(restricted).collect(),
+            present: BTreeSet::new(),
+            waits: Vec::new(),
+            levels: (!topology.is_empty()).then_some(levels),
+        }
+    }
+
+    /// A CPU has this load from now on.
+    pub(crate) fn settle(&mut self, cpu: Cpu, load: Load) {
+        self.idle.set(cpu, load == Load::Idle);
+        self.busy.set(cpu, matches!(load, Load::Busy | Load::Overloaded));
+    }
+
+    /// A task begins to wait on a CPU.
+    pub(crate) fn join(&mut self, task: &Task, cpu: Cpu, ways: Flags, affinity: &Affinity, state: &SchedState) {
+        let class = affinity.of(task, cpu, state).map_or(0, |set| 1 + set.index());
+        let index = task.id().index();
+        if index >= self.waits.len() {
+            self.waits.resize(index + 1, None);
+        }
+        self.leave(task.id());
+        self.waits[index] = Some((cpu, class, ways));
+        self.change(class, cpu, ways, 1);
+    }
+
+    /// A task no longer waits where it did.
+    fn leave(&mut self, task: TaskId) {
+        if let Some((cpu, class, ways)) = self.waits.get_mut(task.index()).and_then(Option::take) {
+            self.change(class, cpu, ways, -1);
+        }
+    }
+
+    fn change(&mut self, class: usize, cpu: Cpu, ways: Flags, by: i32) {
+        self.classes[class].change(cpu, ways, by);
+        if self.classes[class].numbers.is_empty() {
+            self.present.remove(&class);
+        } else {
+            self.present.insert(class);
+        }
+    }
+
+    /// Brings the waiters up to date with the event that the state applied last.
+    pub(crate) fn follow(&mut self, state: &SchedState, affinity: &Affinity, flags: impl Fn(&Task, Cpu) -> Flags) {
+        for span in state.spans() {
+            if let TaskState::Waiting(_) = span.state {
+                self.leave(span.task);
+            }
+            if let TaskState::Waiting(cpu) = span.next
+                && let Some(task) = state.task(span.task)
+            {
+                self.join(task, cpu, flags(task, cpu), affinity, state);
+            }
+        }
+    }
+
+    /// The classes with waiters on busy CPUs that may use an idle one: these CPUs, and the idle ones.
+    fn reaching(&self, way: usize) -> impl Iterator<Item = (&Class, CpuSet, CpuSet)> {
+        self.present.iter().filter_map(move |class| {
+            let class = &self.classes[*class];
+            let (on, usable) = (class.on[way].and(&self.busy), class.usable(&self.idle));
+            (!on.is_empty() && !usable.is_empty()).then_some((class, on, usable))
+        })
+    }
+
+    /// The CPUs of I and O that concern one another; nothing for the way that counts every waiter, wherever it may run.
+    pub(crate) fn pairs(&self, way: usize) -> Option<Pairs> {
+        if way == ALL {
+            return None;
+        }
+        let mut pairs = Pairs::default();
+        for (class, on, usable) in self.reaching(way) {
+            pairs.waiters += on.cpus().filter_map(|cpu| class.numbers.get(&cpu)).map(|n| n[way]).sum::<u32>();
+            pairs.idle.add(&usable);
+            pairs.overloaded.add(&on);
+        }
+        Some(pairs)
+    }
+
+    /// The smallest distance between a waiter and an idle CPU that it may use.
+    pub(crate) fn nearest(&self, way: usize) -> Option<Distance> {
+        let levels = self.levels.as_ref()?;
+        let near = |on: &CpuSet, usable: &CpuSet| {
+            let is_within = |level: &Groups| on.cpus().any(|cpu| level.around(cpu).is_some_and(|g| g.meets(usable)));
+            let known = levels.iter().zip([Distance::Smt, Distance::Llc, Distance::Node]);
+            known.into_iter().find(|(level, _)| is_within(level)).map_or(Distance::Machine, |(_, distance)| distance)
+        };
+        self.reaching(way).map(|(_, on, usable)| near(&on, &usable)).min()
+    }
+
+    /// Whether a waiter may use an idle CPU, where that is asked for.
+    pub(crate) fn may_run(&self, task: TaskId, way: usize) -> bool {
+        let wait = self.waits.get(task.index()).copied().flatten();
+        way == ALL || wait.is_some_and(|(_, class, _)| !self.classes[class].usable(&self.idle).is_empty())
+    }
+
+    /// Whether a node has idle CPUs that some waiter may use, and whether a waiter of the node may use some idle CPU.
+    pub(crate) fn in_node(&self, node: u32, way: usize) -> Option<(bool, bool)> {
+        let (pairs, [_, _, nodes]) = (self.pairs(way)?, self.levels.as_ref()?);
+        let members = nodes.members.get(&node)?;
+        Some((members.meets(&pairs.idle), members.meets(&pairs.overloaded)))
+    }
+}

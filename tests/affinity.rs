@@ -1,0 +1,298 @@
+//! Waiters that may not use the idle CPUs: against a second implementation of the rule, and on recordings whose tasks
+//! were bound to CPUs.
+
+use crate::conforms::conforms;
+use crate::oracle::{OFFLINE, Slow};
+use crate::support::{events, fixture, recordings, root, schedviz, scratch, unwrapped};
+use sched::{Affinity, Cpu, CpuSet, Kind, Pass, Pid, SchedEvent, SchedState, StateClass, Task};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use testkit::Simulation;
+use tracedat::Trace;
+use workcons::{Options, WorkConservation};
+
+/// The lists of each task, as sets of the standard library.
+type Lists = BTreeMap<i32, Vec<BTreeSet<u32>>>;
+
+/// The parents and the application, as the rule for tasks without a list needs them.
+#[derive(Default)]
+struct Family {
+    parents: BTreeMap<i32, i32>,
+    root: Option<i32>,
+}
+
+impl Family {
+    fn learn(&mut self, slow: &Slow, event: &SchedEvent) {
+        match event.kind {
+            Kind::Fork { parent, child, .. } => drop(self.parents.insert(child.0, parent.0)),
+            Kind::Exec { pid, old_pid, .. } => {
+                if pid != old_pid {
+                    self.parents.remove(&old_pid.0);
+                }
+                if slow.is_application(pid.0) && self.root.is_none() {
+                    self.root = Some(pid.0);
+                }
+            }
+            Kind::Switch { prev, state, .. } if state.class == StateClass::Dead => {
+                self.parents.remove(&prev.pid.0);
+            }
+            _ => {}
+        }
+    }
+
+    /// The CPUs that `pid` may use while it waits on `cpu`; nothing if no list counts.
+    fn allowed(&self, lists: &Lists, slow: &Slow, pid: i32, cpu: u32) -> Option<BTreeSet<u32>> {
+        let line = std::iter::successors(Some(pid), |pid| self.parents.get(pid).copied()).take(64);
+        let root = self.root.filter(|_| slow.is_application(pid));
+        let listed = line.chain(root).find(|pid| lists.contains_key(pid))?;
+        let with: Vec<_> = lists[&listed].iter().filter(|list| list.contains(&cpu)).collect();
+        (!with.is_empty()).then(|| with.into_iter().flatten().copied().collect())
+    }
+}
+
+/// Time, capacity and threads, with each pair of a waiter and an idle CPU looked at.
+fn slowly(events: &[SchedEvent], lists: &Lists) -> (u64, u64, u64) {
+    let (mut sums, mut last, mut amount) = ((0, 0, 0), events[0].ts, (0, 0));
+    let (mut family, mut limits) = (Family::default(), BTreeMap::new());
+    Slow::walk(events, &mut |slow, event| {
+        if let Some(event) = event {
+            let ns = event.ts.since(last).0;
+            sums.0 += if amount.0 > 0 { ns } else { 0 };
+            sums.1 += ns * amount.0;
+            sums.2 += ns * amount.1;
+            last = event.ts;
+            if event.kind != Kind::Offline {
+                family.learn(slow, event);
+            }
+        }
+        limits.retain(|(pid, cpu), _| slow.waiting.get(pid) == Some(cpu));
+        for (pid, cpu) in &slow.waiting {
+            limits.entry((*pid, *cpu)).or_insert_with(|| family.allowed(lists, slow, *pid, *cpu));
+        }
+        let queued: BTreeSet<u32> = slow.waiting.values().copied().collect();
+        let of =
+            |is: fn(i32) -> bool| slow.current.iter().filter(move |(_, now)| now.is_some_and(is)).map(|(cpu, _)| *cpu);
+        let idle: Vec<u32> = of(|pid| pid == 0).filter(|cpu| !queued.contains(cpu)).collect();
+        let busy: Vec<u32> = of(|pid| pid != 0 && pid != OFFLINE).collect();
+        let (mut used, mut over, mut waiters) = (BTreeSet::new(), BTreeSet::new(), 0);
+        for (pid, cpu) in slow.waiting.iter().filter(|(_, cpu)| busy.contains(cpu)) {
+            let limit = &limits[&(*pid, *cpu)];
+            let usable: Vec<u32> =
+                idle.iter().copied().filter(|cpu| limit.as_ref().is_none_or(|set| set.contains(cpu))).collect();
+            if !usable.is_empty() {
+                over.insert(*cpu);
+                waiters += 1;
+            }
+            used.extend(usable);
+        }
+        let idle = used.len() as u64;
+        amount = (idle.min(over.len() as u64), idle.min(waiters));
+    });
+    sums
+}
+
+/// Lists of some of the tasks, by chance: none, one or two.
+fn any_lists(events: &[SchedEvent], seed: u64) -> Lists {
+    let pids: BTreeSet<i32> = events.iter().map(|event| event.pid.0).filter(|pid| *pid > 0).collect();
+    let cpus: BTreeSet<u32> = events.iter().map(|event| event.cpu.0).collect();
+    let mut chance = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut draw = |n: u64| {
+        chance ^= chance << 13;
+        chance ^= chance >> 7;
+        chance ^= chance << 17;
+        chance % n
+    };
+    let mut lists = Lists::new();
+    for pid in pids {
+        for _ in 0..draw(3) {
+            let list: BTreeSet<u32> = cpus.iter().copied().filter(|_| draw(2) == 0).collect();
+            if !list.is_empty() {
+                lists.entry(pid).or_default().push(list);
+            }
+        }
+    }
+    lists
+}
+
+fn affinity(events: &[SchedEvent], lists: &Lists) -> Affinity {
+    let mut affinity = Affinity::new(events.iter().map(|event| event.cpu));
+    for (pid, lists) in lists {
+        for list in lists {
+            affinity.add(Pid(*pid), &list.iter().map(|cpu| Cpu(*cpu)).collect::<CpuSet>());
+        }
+    }
+    affinity
+}
+
+/// The figures of the waiters that may use an idle CPU, whatever they are called.
+fn quickly(events: &[SchedEvent], affinity: Option<&Affinity>) -> (u64, u64, u64) {
+    let everyone = |_: &Task, _: &SchedState| true;
+    let options = Options { application: Some(&everyone), affinity, ..Options::default() };
+    let pass = Pass::over(events).run(|| WorkConservation::new(&options)).unwrap_or_else(|never| match never {});
+    let report = pass.output;
+    let violation = report.application.expect("all tasks are chosen");
+    let whole = report.window_ns.0 as f64 * report.cpus.observed as f64;
+    (violation.ns, (violation.capacity_percent * whole / 100.0).round() as u64, violation.thread_ns)
+}
+
+/// Compares both; returns the figures with the lists.
+fn compare(name: &str, events: &[SchedEvent], lists: &Lists) -> (u64, u64, u64) {
+    let affinity = affinity(events, lists);
+    let quick = quickly(events, Some(&affinity));
+    let slow = slowly(events, lists);
+    let near = |a: u64, b: u64| a.abs_diff(b) <= 1 + b / 1_000_000_000;
+    assert_eq!((quick.0, quick.2), (slow.0, slow.2), "{name}");
+    assert!(near(quick.1, slow.1), "{name}: capacity {} {}", quick.1, slow.1);
+    quick
+}
+
+#[test]
+fn a_second_implementation_agrees_on_simulated_runs() {
+    let mut restricted = 0;
+    for seed in 0..120 {
+        let sim = Simulation::any(seed, 2 + (seed % 6) as u32, 400);
+        let figures = compare(&format!("seed {seed}"), &sim.events, &any_lists(&sim.events, seed));
+        restricted += u32::from(figures.0 < quickly(&sim.events, None).0);
+    }
+    assert!(restricted > 30, "{restricted}");
+}
+
+#[test]
+fn a_second_implementation_agrees_on_recordings() {
+    let mut compared = 0;
+    for path in recordings().into_iter().filter(|path| std::fs::metadata(path).is_ok_and(|m| m.len() < 100_000)) {
+        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        // The rule is the same for every trace whose state is simple: nothing lost, and wakeups recorded.
+        let simple = |events: &[SchedEvent]| {
+            let any = |is: fn(&Kind) -> bool| events.iter().any(|event| is(&event.kind));
+            !any(|kind| matches!(kind, Kind::Lost { .. })) && any(|kind| matches!(kind, Kind::Wakeup { .. }))
+        };
+        if trace.has_time().is_err() || !simple(&events(&trace)) {
+            continue;
+        }
+        let events = events(&trace);
+        compare(&path.display().to_string(), &events, &any_lists(&events, 1 + compared));
+        compared += 1;
+    }
+    assert!(compared >= 5, "{compared}");
+}
+
+/// The tasks of a trace by number, each with one of its names.
+fn tasks(events: &[SchedEvent]) -> BTreeMap<i32, String> {
+    let named = events.iter().flat_map(|event| match event.kind {
+        Kind::Switch { prev, next, .. } => vec![prev, next],
+        Kind::Waking { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => vec![task],
+        Kind::Migrate { task, .. } => vec![task],
+        _ => Vec::new(),
+    });
+    named.filter(|task| task.pid.0 > 0).map(|task| (task.pid.0, task.comm.to_string())).collect()
+}
+
+/// The lists of a machine file as sets, with the kernel threads that are bound to one CPU by their names.
+fn lists_of(file: &str, tasks: &BTreeMap<i32, String>) -> Lists {
+    let file: serde_json::Value = serde_json::from_str(file).expect("JSON");
+    let mut lists = Lists::new();
+    for (cpus, pids) in
+        file["affinity"].as_array().expect("lists").iter().flat_map(|at| at["tasks"].as_object().expect("lists"))
+    {
+        let (from, to) = cpus.split_once('-').unwrap_or((cpus, cpus));
+        let set: BTreeSet<u32> = (from.parse().expect("a CPU")..=to.parse().expect("a CPU")).collect();
+        for pid in pids.as_array().expect("numbers") {
+            lists.entry(pid.as_i64().expect("a number") as i32).or_default().push(set.clone());
+        }
+    }
+    for (pid, name) in tasks {
+        let number = ["kworker/", "migration/", "ksoftirqd/", "cpuhp/"].iter().find_map(|kind| name.strip_prefix(kind));
+        if let Some(Ok(cpu)) = number.map(|number| number.split(':').next().expect("a part").parse()) {
+            lists.insert(*pid, vec![BTreeSet::from([cpu])]);
+        }
+    }
+    lists
+}
+
+/// Measures a recording with lists beside it, in which `@` stands for all tasks that they do not name; returns the violation
+/// in percent with them and without, after a comparison with the second implementation.
+fn measured(recording: &Path, lists: &str) -> (f64, f64) {
+    let folder = scratch(&format!("affinity-{}", recording.file_stem().expect("a name").display()));
+    let trace = folder.join("run.dat");
+    std::fs::copy(recording, &trace).expect("copied");
+    let events = events(&Trace::open(&trace, tracedat::Options::default()).expect("a recording"));
+    let tasks = tasks(&events);
+    let others = tasks.keys().map(i32::to_string).filter(|pid| !lists.contains(pid.as_str())).collect::<Vec<_>>();
+    let lists = lists.replace('@', &others.join(","));
+    let file =
+        format!(r#"{{"schema":"schedviz/machine/1","kernel":{{}},"cpus":{{}},"scheduler":{{}},"affinity":[{lists}]}}"#);
+    let document = || -> serde_json::Value {
+        let out = schedviz(&["workcons", trace.to_str().expect("UTF-8"), "--json"]).success().text();
+        let document = serde_json::from_str(&out).expect("JSON");
+        conforms(&document, &schema(), "workcons");
+        document
+    };
+    let percent = |document: &serde_json::Value| document["runs"][0]["movable"]["percent"].as_f64().expect("a number");
+    let without = document();
+    let warned = without["runs"][0]["confined_percent"].as_f64().expect("a warning");
+    assert!(warned > 50.0, "{warned}");
+    std::fs::write(folder.join("run.machine.json"), &file).expect("written");
+    let with = document();
+    assert!(with["runs"][0]["confined_percent"].is_null());
+    let (time, ..) = slowly(&events, &lists_of(&file, &tasks));
+    let slow = 100.0 * time as f64 / with["runs"][0]["window_ns"].as_f64().expect("a number");
+    assert!((percent(&with) - slow).abs() < 1e-6, "{}: {slow}", percent(&with));
+    (percent(&with), percent(&without))
+}
+
+fn schema() -> serde_json::Value {
+    let text = std::fs::read_to_string(root().join("docs/schemas/workcons-1.json")).expect("a schema");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// A recording below the directory in `SCHEDVIZ_TRACES`, if it is there.
+fn extra(name: &str) -> Option<PathBuf> {
+    let path = Path::new(&std::env::var_os("SCHEDVIZ_TRACES")?).join("extra").join(name);
+    path.is_file().then_some(path)
+}
+
+/// Ten soakers, one bound to an isolated CPU: the others may not use CPUs 6 and 7.
+const ISOLATED: &str = r#"{"at":"start","tasks":{"0-5":[@]}},{"at":"during","tasks":{"6":[351]}}"#;
+
+/// An isolated partition has CPUs 0 and 1: the shell joins it at the end, its children before do not.
+const PARTITION: &str = r#"{"at":"start","tasks":{"2-5":[@]}},{"at":"during","tasks":{"0-1":[429],"2-5":[429]}}"#;
+
+/// Two tasks bound to CPU 1, and one to CPUs 4 to 7, which is bound to CPU 7 later.
+const AFFINE: &str = r#"{"at":"start","tasks":{"0-7":[1167],"4-7":[83]}},{"at":"during","tasks":{"1":[1169,1170],"4-7":[1171]}},
+    {"at":"end","tasks":{"7":[1171]}}"#;
+
+/// Five soakers in a cgroup on CPUs 0 and 1, which is moved to CPUs 4 to 7.
+const CPUSET: &str = r#"{"at":"during","tasks":{"0-1":[1208,1211,1212,1213,1214,1215]}},
+    {"at":"end","tasks":{"4-7":[1208,1211,1212,1213,1214,1215]}}"#;
+
+#[test]
+fn tasks_that_were_bound_to_cpus_come_out_right() {
+    let close = |(with, without): (f64, f64), expected: (f64, f64)| {
+        assert!((with - expected.0).abs() < 0.01 && (without - expected.1).abs() < 0.01, "{with} {without}");
+    };
+    close(measured(&fixture("isolated.dat"), ISOLATED), (1.86, 79.63));
+    close(measured(&fixture("cgroup-cpuset.dat"), CPUSET), (1.19, 81.04));
+    let more = [
+        ("linux-6.12-c8-n2-smt-isolated/cpuset-partition.dat", PARTITION, (0.21, 83.83)),
+        ("linux-6.12-c8-n2/batch-affine.dat", AFFINE, (31.77, 94.38)),
+    ];
+    for (name, lists, expected) in more {
+        if let Some(path) = extra(name) {
+            close(measured(&path, lists), expected);
+        }
+    }
+}
+
+#[test]
+fn the_text_warns_of_tasks_that_may_be_bound() {
+    let warning = "the waiting tasks were never queued on the idle CPUs: these tasks may be bound to other CPUs";
+    let text = |name: &str| {
+        let trace = fixture(name);
+        unwrapped(&schedviz(&["workcons", trace.to_str().expect("UTF-8")]).success().text())
+    };
+    assert!(text("isolated.dat").contains(warning));
+    assert!(text("affine.dat").contains(warning));
+    // Here tasks move everywhere.
+    assert!(!text("hackbench.dat").contains(warning));
+}
