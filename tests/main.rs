@@ -2,6 +2,7 @@
 
 mod absent;
 mod affinity;
+mod attempts;
 mod cases;
 mod causes;
 mod cli;

@@ -1,6 +1,7 @@
 //! Where probes on the balancer were recorded (group `lb`, as the recordings' `balance*.dat` have
 //! them): what became of its attempts.
 
+use super::attempts::{Attempts, Examined, Fields, Gatherer, GoingIdle, attempts_text};
 use crate::session::Session;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::ops::ControlFlow;
 use tracedat::Record;
 
 /// The attempts, from all to those that moved something. Nothing where a probe is missing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Funnel {
     /// The number of times that a CPU was about to idle (`newidle_balance`).
@@ -24,6 +25,27 @@ pub(crate) struct Funnel {
     no_busiest_group: Option<u64>,
     /// Times the stopper was sent (`active_balance`).
     active_balance: Option<u64>,
+    /// The attempts by kind, domain and outcome (`load_balance` and `find_busiest_group`).
+    attempts: Option<Vec<Attempts>>,
+    /// The verdicts on the tasks that were examined (`can_migrate`).
+    examined: Option<Examined>,
+    /// The gating of new-idle balancing (`idle`).
+    going_idle: Option<GoingIdle>,
+    #[serde(skip)]
+    #[cfg_attr(test, schemars(skip))]
+    gatherer: Gatherer,
+}
+
+impl Fields for &Record<'_> {
+    fn number(&self, field: &str) -> Option<i64> {
+        Record::number(self, field)
+    }
+
+    fn text(&self, field: &str) -> Option<String> {
+        let bytes = self.bytes(field)?;
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        Some(sched::event::escape(&bytes[..end]).into_owned())
+    }
 }
 
 impl Funnel {
@@ -37,8 +59,17 @@ impl Funnel {
             searches: zero("find_busiest_group"),
             no_busiest_group: zero("find_busiest_group"),
             active_balance: zero("active_balance"),
+            attempts: zero("load_balance").and(zero("find_busiest_group")).map(|_| Vec::new()),
+            examined: zero("can_migrate").map(|_| Examined::default()),
+            going_idle: zero("idle").map(|_| GoingIdle::default()),
+            gatherer: Gatherer::new(session.trace.info().kernel.as_deref()),
         };
-        (funnel != Funnel::default()).then_some(funnel)
+        let counts = [funnel.newidle, funnel.searches, funnel.active_balance];
+        let is_any = counts.iter().any(Option::is_some)
+            || funnel.attempts_by_moved.is_some()
+            || funnel.examined.is_some()
+            || funnel.going_idle.is_some();
+        is_any.then_some(funnel)
     }
 
     /// That of the window of a trace, if it has such probes.
@@ -51,7 +82,16 @@ impl Funnel {
             funnel.take(record);
             ControlFlow::Continue(())
         });
+        funnel.close();
         Some(funnel)
+    }
+
+    /// Takes over the counts gathered, as far as the probes for it were recorded.
+    fn close(&mut self) {
+        let Funnel { attempts, examined, going_idle, gatherer, .. } = self;
+        attempts.iter_mut().for_each(|attempts| *attempts = gatherer.attempts());
+        examined.iter_mut().for_each(|examined| *examined = gatherer.examined);
+        going_idle.iter_mut().for_each(|going_idle| *going_idle = gatherer.going_idle);
     }
 
     /// Counts a record, if it is of one of the probes.
@@ -59,6 +99,7 @@ impl Funnel {
         let Some(format) = record.format().filter(|f| f.system == "lb") else { return };
         let add = |sum: &mut Option<u64>, n: bool| *sum = sum.map(|sum| sum + u64::from(n));
         let number = |field| record.number(field).unwrap_or(0);
+        self.gatherer.take(record.cpu.0, &format.name, &record);
         match format.name.as_str() {
             "newidle_balance" => {
                 add(&mut self.newidle, true);
@@ -101,6 +142,15 @@ impl Funnel {
         }
         if let Some(n) = self.active_balance {
             let _ = writeln!(out, "  {n:>8} times the stopper was sent (active balance)");
+        }
+        if let Some(examined) = &self.examined {
+            examined.text(&mut out);
+        }
+        if let Some(going_idle) = &self.going_idle {
+            going_idle.text(&mut out);
+        }
+        if let Some(attempts) = self.attempts.as_ref().filter(|attempts| !attempts.is_empty()) {
+            attempts_text(&mut out, attempts);
         }
         out
     }
