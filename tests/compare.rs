@@ -219,3 +219,90 @@ fn schedstat_prints_the_columns_of_the_series() {
     assert!(none.code == Some(1) && none.stderr.contains("/proc/schedstat"), "{}", none.stderr);
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+/// The median of some values.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
+}
+
+/// The largest difference between the medians of two halves, in percent, that at most one of twenty divisions exceed.
+fn difference_of_halves(values: &[f64]) -> f64 {
+    let n = values.len();
+    let half = |mask: u32, side: u32| -> Vec<f64> {
+        (0..n).filter(|at| mask >> at & 1 == side).map(|at| values[at]).collect()
+    };
+    let masks = (0..1_u32 << n).filter(|mask| mask.count_ones() as usize == n / 2);
+    let mut apart: Vec<f64> = masks.map(|mask| (median(half(mask, 1)) - median(half(mask, 0))).abs()).collect();
+    apart.sort_by(f64::total_cmp);
+    let allowed = apart.len() / 20;
+    100.0 * apart[apart.len() - 1 - allowed] / median(values.to_vec())
+}
+
+#[test]
+fn the_noise_of_the_base_is_that_of_its_halves() {
+    let folder = scratch("compare-halves");
+    let base = runs(&folder, "base", 0..6, 1);
+    let new = runs(&folder, "new", 6..9, 1);
+    let json = schedviz(&["compare", "-q", "--base", &base, "--new", &new, "--json"]).success().text();
+    let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let rows = document["comparisons"][0]["rows"].as_array().expect("rows");
+    let mut compared = 0;
+    for row in rows {
+        let metrics = document["metrics"].as_array().expect("metrics");
+        let at = metrics.iter().position(|metric| metric["key"] == row["key"]).expect("the metric");
+        let of_base = document["groups"][0]["runs"].as_array().expect("runs");
+        let values: Vec<f64> = of_base.iter().filter_map(|run| run["values"][at].as_f64()).collect();
+        if values.len() < 4 || median(values.clone()) == 0.0 {
+            assert!(row["base_noise_percent"].is_null());
+            continue;
+        }
+        let (found, expected) = (row["base_noise_percent"].as_f64().expect("a number"), difference_of_halves(&values));
+        assert!((found - expected).abs() < 1e-9, "{}: {found} {expected}", row["key"]);
+        compared += u32::from(expected > 0.0);
+    }
+    assert!(compared > 5);
+    let text = schedviz(&["compare", "-q", "--base", &base, "--new", &new]).success().text().replace("\n  ", " ");
+    assert!(text.contains("A/A: the medians of two halves of base's runs differ by at most this in 95 % of"), "{text}");
+    // Three runs have no halves of two.
+    let text = schedviz(&["compare", "-q", "--base", &new, "--new", &base]).success().text();
+    assert!(!text.contains("A/A"), "{text}");
+    let table = schedviz(&["compare", "-q", "--base", &base, "--new", &new, "--markdown"]).success().text();
+    let columns: std::collections::BTreeSet<usize> =
+        table.lines().filter(|line| line.starts_with('|')).map(|line| line.matches('|').count()).collect();
+    assert!(table.contains("| p | A/A |") && columns.len() == 1, "{table}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn the_head_names_the_machines_and_their_differences() {
+    let folder = scratch("compare-head");
+    let base = runs(&folder, "base", 0..2, 1);
+    let new = runs(&folder, "new", 2..4, 1);
+    for (name, slice) in [("base.0", "2800000"), ("base.1", "2800000"), ("new.2", "700000"), ("new.3", "700000")] {
+        let file = format!(
+            r#"{{"schema":"schedviz/machine/1","kernel":{{"preemption":"lazy"}},"cpus":{{"model":"Model T","smt":"on"}},
+            "virtualised":true,"hypervisor":"QEMU",
+            "scheduler":{{"features":["PLACE_LAG","NO_HRTICK"],"tunables":{{"base_slice_ns":"{slice}"}}}}}}"#
+        );
+        std::fs::write(folder.join(format!("{name}.machine.json")), file).expect("written");
+    }
+    let text = schedviz(&["compare", "-q", "--base", &base, "--new", &new]).success().text();
+    let head: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(
+        head,
+        [
+            "processor       Model T",
+            "SMT             on",
+            "virtualised     yes (QEMU)",
+            "preemption      lazy",
+            "features off    HRTICK",
+            "base slice      base: 2.8 ms | new: 0.7 ms (differs)",
+        ]
+    );
+    let json = schedviz(&["compare", "-q", "--base", &base, "--new", &new, "--json"]).success().text();
+    let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let slice = document["machine"].as_array().expect("facts").iter().find(|fact| fact["name"] == "base slice");
+    assert_eq!(slice.expect("the slice")["values"], serde_json::json!(["2.8 ms", "0.7 ms"]));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

@@ -24,12 +24,14 @@
 
 mod figure;
 mod limits;
+mod noise;
 mod table;
 mod test;
 
 pub use figure::figure;
 pub use limits::{Limit, judge};
-pub use table::{markdown, text};
+pub use noise::{FEWEST_FOR_NOISE, noise_percent};
+pub use table::{markdown, noise, text};
 pub use test::{EXACT, least_p, p_value};
 
 use serde::Serialize;
@@ -161,6 +163,10 @@ pub struct Row {
     /// The least and the greatest change that the test does not reject, in percent; `None` for an end without a
     /// bound.
     pub interval_percent: (Option<f64>, Option<f64>),
+    /// The noise between the runs of the first group (A/A): the difference between the medians of two halves of its runs,
+    /// in percent of their median, that at most the share alpha of all divisions into halves exceed. `None` with fewer
+    /// than four runs.
+    pub base_noise_percent: Option<f64>,
     /// The result of the comparison.
     pub finding: Finding,
 }
@@ -195,6 +201,7 @@ fn compare_values(metric: &Metric, base: &[f64], new: &[f64], alpha: f64) -> Row
         change_percent: change,
         p: None,
         interval_percent: (None, None),
+        base_noise_percent: noise_percent(base, alpha),
         finding: Finding::TooFew,
     };
     if base.len() < FEWEST || new.len() < FEWEST {

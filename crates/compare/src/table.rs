@@ -80,17 +80,38 @@ pub fn text(rows: &[Row], base: &str, new: &str) -> String {
     out
 }
 
-/// The same as a Markdown table.
+/// Formats the noise between the runs of the base.
+fn aa(row: &Row) -> String {
+    match row.base_noise_percent {
+        None => "-".into(),
+        Some(noise) if noise >= 999.5 => ">999%".into(),
+        Some(noise) => format!("{noise:.1}%"),
+    }
+}
+
+/// Returns the noise between the runs of the base for each metric that has it, such as `elapsed 1.2%, violation 3.4%`;
+/// nothing if none has.
+pub fn noise(rows: &[Row]) -> Option<String> {
+    let known = rows.iter().filter(|row| !is_nothing(row) && row.base_noise_percent.is_some());
+    // The name without its unit.
+    let name = |row: &Row| row.metric.name.split(',').next().unwrap_or_default().to_owned();
+    let all: Vec<String> = known.map(|row| format!("{} {}", name(row), aa(row))).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// The same as a Markdown table, with a column for the noise between the runs of the base (A/A).
 pub fn markdown(rows: &[Row], base: &str, new: &str) -> String {
     let escaped = |name: &str| name.replace('|', "\\|");
     let mut out = format!(
-        "| | {} | {} | change | range | p | |\n|---|---:|---:|---:|---:|---:|---|\n",
+        "| | {} | {} | change | range | p | A/A | |\n|---|---:|---:|---:|---:|---:|---:|---|\n",
         escaped(base),
         escaped(new)
     );
     for row in rows.iter().filter(|row| !is_nothing(row)) {
         // The full name is used here, since Markdown drops leading spaces.
-        let _ = writeln!(out, "| {} | {} |", escaped(&row.metric.name), cells(row).join(" | "));
+        let [base, new, change, range, p, mark] = cells(row);
+        let cells = [base, new, change, range, p, aa(row), mark].join(" | ");
+        let _ = writeln!(out, "| {} | {cells} |", escaped(&row.metric.name));
     }
     out
 }

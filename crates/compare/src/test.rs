@@ -15,7 +15,7 @@ pub fn p_value(base: &[f64], new: &[f64]) -> f64 {
 }
 
 /// The ways to divide all runs into two groups of given sizes.
-struct Divisions {
+pub(crate) struct Divisions {
     /// For each way, whether each run is in the first group.
     ways: Vec<Vec<bool>>,
     /// Whether these are all ways, not a sample.
@@ -47,7 +47,8 @@ fn ways(n: usize, k: usize, limit: usize) -> usize {
 }
 
 impl Divisions {
-    fn of(base: usize, new: usize, limit: usize) -> Divisions {
+    /// All ways, or a sample of `limit` of them if there are more.
+    pub(crate) fn of(base: usize, new: usize, limit: usize) -> Divisions {
         let n = base + new;
         if ways(n, base, limit) <= limit {
             let mut all = Vec::new();
@@ -65,6 +66,11 @@ impl Divisions {
             chosen
         };
         Divisions { ways: (0..limit).map(draw).collect(), all: false }
+    }
+
+    /// For each way, whether each run is in the first group.
+    pub(crate) fn ways(&self) -> &[Vec<bool>] {
+        &self.ways
     }
 
     fn p(&self, base: &[f64], new: &[f64]) -> f64 {

@@ -1,5 +1,6 @@
 //! `schedviz compare`: what differs between groups of runs, and whether that is more than noise.
 
+mod header;
 pub(super) mod measures;
 
 use crate::args::{ReadArgs, TaskArgs, WindowArgs, repeatable};
@@ -102,6 +103,9 @@ pub(super) struct Document {
     schema: &'static str,
     /// The probability that noise may pass for a change.
     alpha: f64,
+    /// Facts about the machines that the groups were recorded on; absent without machine files beside the runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    machine: Vec<header::Fact>,
     /// The metrics, in the order of the values of a run.
     metrics: Vec<Metric>,
     /// The groups, the first of which is the base.
@@ -221,6 +225,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let document = Document {
         schema: "schedviz/compare/1",
         alpha: args.alpha,
+        machine: header::facts(&all),
         metrics: metrics.clone(),
         groups: groups.clone(),
         comparisons,
@@ -327,6 +332,15 @@ fn differences(groups: &[(String, Vec<Measured>)]) -> Vec<String> {
 
 fn text(args: &CompareArgs, document: &Document) -> String {
     let mut out = String::new();
+    let names: Vec<&str> = document.groups.iter().map(|group| group.name.as_str()).collect();
+    if !document.machine.is_empty() {
+        out += &if args.markdown {
+            header::markdown(&document.machine, &names)
+        } else {
+            header::text(&document.machine, &names)
+        };
+        out.push('\n');
+    }
     // Writing to a string cannot fail.
     for note in &document.notes {
         timeline::text::paragraph(&mut out, 0, 2, &format!("note: {note}"));
@@ -356,6 +370,20 @@ fn text(args: &CompareArgs, document: &Document) -> String {
                 args.alpha
             );
         }
+        // The Markdown table has a column for it.
+        if let Some(noise) = compare::noise(&c.rows).filter(|_| !args.markdown) {
+            let share = 100.0 * (1.0 - args.alpha);
+            timeline::text::paragraph(
+                &mut out,
+                0,
+                2,
+                &format!(
+                    "A/A: the medians of two halves of {}'s runs differ by at most this in {share} % of all divisions into \
+                     halves: {noise}",
+                    c.base
+                ),
+            );
+        }
         for (base, new) in hopeless(&c.rows, args.alpha) {
             let _ = writeln!(
                 out,
@@ -379,11 +407,14 @@ fn hopeless(rows: &[Row], alpha: f64) -> Vec<(usize, usize)> {
 
 fn figures(document: &Document, all: &[(String, Vec<Measured>)], sheet: &Sheet) -> Vec<draw::Figure> {
     let command = repeatable(std::env::args_os());
+    let names: Vec<&str> = document.groups.iter().map(|group| group.name.as_str()).collect();
     let texts = Texts {
         title: "Runs compared".into(),
-        notes: vec![
-            "Each run is a point; a scale begins at the least and ends at the greatest value of all runs.".into(),
-        ],
+        notes: std::iter::once(
+            "Each run is a point; a scale begins at the least and ends at the greatest value of all runs.".to_owned(),
+        )
+        .chain(header::notes(&document.machine, &names))
+        .collect(),
         warnings: document.notes.iter().take(4).cloned().collect(),
         command: command.clone(),
         sheet: sheet.clone(),
