@@ -36,6 +36,10 @@ pub struct Cell {
     /// node, across nodes; nothing for distances that the topology lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_distance: Option<[Option<u64>; 4]>,
+    /// The median time from the migration to the first run by distance, in the same order; absent for distances without
+    /// such a run, and where the topology is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_run_by_distance_ns: Option<[Option<Dur>; 4]>,
     /// The number that ran, with nothing lost on the way, before they were moved again.
     pub ran: u64,
     /// The median of the time until they ran, at most 0.8 % above the true one; absent if none ran.
@@ -109,6 +113,7 @@ struct Sums {
     count: u64,
     queued: u64,
     by_distance: [u64; 4],
+    delays_by_distance: [Lengths; 4],
     /// From each migration to the first run.
     delays: Lengths,
     /// The migrations themselves, while an arrow each fits the page.
@@ -213,6 +218,8 @@ impl Analysis for Balance<'_> {
             queued: sums.queued,
             by_distance: (!topology.is_empty())
                 .then(|| std::array::from_fn(|at| given[at].then_some(sums.by_distance[at]))),
+            first_run_by_distance_ns: (!topology.is_empty())
+                .then(|| std::array::from_fn(|at| sums.delays_by_distance[at].rank(1, 2).filter(|_| given[at]))),
             ran: sums.delays.count(),
             first_run_median_ns: sums.delays.rank(1, 2),
             first_run_max_ns: sums.delays.max(),
@@ -255,6 +262,9 @@ impl Balance<'_> {
         }
         if let Some(delay) = m.first_run {
             sums.delays.add(delay);
+            if let Some(distance) = distance {
+                sums.delays_by_distance[distance as usize].add(delay);
+            }
         }
         if sums.count <= ARROWS {
             sums.arrows.push(m);
@@ -335,6 +345,18 @@ fn by_distance(out: &mut String, report: &BalanceReport) {
         let _ = write!(out, "{:30}", c.cause.name());
         for count in c.by_distance.unwrap_or_default() {
             let _ = write!(out, " {:>8}", count.map_or("-".into(), |n| n.to_string()));
+        }
+        out.push('\n');
+    }
+    let _ = writeln!(
+        out,
+        "\n{:30} {:>8} {:>8} {:>8} {:>8}",
+        "median until it ran, within", "a core", "an LLC", "a node", "more"
+    );
+    for c in report.causes.iter().filter(|c| c.ran > 0) {
+        let _ = write!(out, "{:30}", c.cause.name());
+        for median in c.first_run_by_distance_ns.unwrap_or_default() {
+            let _ = write!(out, " {:>8}", short(median));
         }
         out.push('\n');
     }

@@ -17,19 +17,23 @@
 //! ```
 
 mod balance;
+mod cost;
 mod figure;
 mod kinds;
 mod rate;
 mod spans;
 mod value_bars;
 mod values;
+mod wakeups;
 
 pub use balance::{Balance, BalanceReport, Cell, Listed, TakesMigration, balance_figure, balance_text};
+pub use cost::{Cost, CostRow, cost_text};
 pub use figure::{Options, figure};
 pub use kinds::shortened;
 pub use rate::{rate_figure, value_figure};
 pub use spans::{Edge, SpanReport, Spans};
 pub use values::Summary;
+pub use wakeups::{Wakeup, WakeupReport, Wakeups, draw_wakeups, wakeups_caption, wakeups_legend};
 
 use rustc_hash::FxHashMap;
 use sched::{Cpu, Ts};

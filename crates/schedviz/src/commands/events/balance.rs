@@ -9,8 +9,8 @@ use crate::section::{Asked, Section, listed, part};
 use crate::session::Session;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
-use events::{Balance, BalanceReport};
-use sched::{Migration, Tracepoint};
+use events::{Balance, BalanceReport, Cost, CostRow};
+use sched::{Comm, Migration, Pid, Tracepoint};
 use serde::Serialize;
 use std::io;
 use timeline::Sheet;
@@ -21,6 +21,8 @@ use timeline::Sheet;
 pub(crate) struct WithProbes<'r> {
     #[serde(flatten)]
     pub(crate) report: &'r BalanceReport,
+    /// The bursts after a migration against those without one, by command and distance.
+    pub(crate) cost: &'r [CostRow],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) probes: Option<Funnel>,
 }
@@ -29,7 +31,7 @@ impl WithProbes<'_> {
     /// The tables for people.
     pub(crate) fn text(&self) -> String {
         let funnel = self.probes.as_ref().map_or_else(String::new, Funnel::text);
-        format!("{}{funnel}", events::balance_text(self.report))
+        format!("{}{}{funnel}", events::balance_text(self.report), events::cost_text(self.cost))
     }
 }
 
@@ -49,14 +51,15 @@ pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
     }
     let tasks = args.tasks.filter();
     let wanted = |m: &Migration| tasks.takes(m.pid, || m.command);
+    let is_wanted = |pid: Pid, command: Comm| tasks.takes(pid, || command);
     let listing = args.output.wants_entries();
     let analysis = || {
         let all = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
-        all.listing(listing).only(&wanted)
+        (all.listing(listing).only(&wanted), Cost::new(&session.topology).only(&is_wanted))
     };
     let outcome = session.follow(&BeginArgs::default(), session.page(), analysis)?;
-    let (report, found) = (outcome.output, outcome.diagnostics);
-    let report = WithProbes { report: &report, probes: Funnel::of(session) };
+    let ((report, cost), found) = (outcome.output, outcome.diagnostics);
+    let report = WithProbes { report: &report, cost: &cost, probes: Funnel::of(session) };
     let text = || report.text();
     let ground = Coloring { pale: !args.in_color, ..Coloring::default() };
     let figure = |sheet: &Sheet| {
@@ -92,10 +95,10 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
         return Ok(None);
     }
     Ok(Some(part(session, |session| {
-        let analysis = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
-        listed(analysis, move |report, page| {
+        let moves = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
+        listed((moves, Cost::new(&session.topology)), move |(report, cost), page| {
             let probes = Funnel::of(page.session);
-            let with_probes = WithProbes { report: &report, probes };
+            let with_probes = WithProbes { report: &report, cost: &cost, probes };
             Ok(Section {
                 title: "Causes of migrations".to_owned(),
                 figures: vec![page.over_lanes(|heading, background| {

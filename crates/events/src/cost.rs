@@ -1,0 +1,376 @@
+//! The cost of a migration: bursts after it against bursts without one (`docs/definitions.md`, section 9).
+
+use rustc_hash::FxHashMap;
+use sched::topology::Distance;
+use sched::{Analysis, Comm, Cpu, Dur, PerTask, Pid, SchedState, Span, TaskId, TaskState, Topology, Ts, kthread};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use timeline::text::{paragraph, short};
+
+/// The bursts of a command that begin on another CPU than the one before ended on, against those on the same CPU.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CostRow {
+    /// The command.
+    pub command: Comm,
+    /// The distance of both CPUs; absent where the topology does not give it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance: Option<Distance>,
+    /// The number of bursts that begin on another CPU, at this distance.
+    pub after: u64,
+    /// The number of bursts that begin on the same CPU, whatever the distance of the row.
+    pub without: u64,
+    /// The number of tasks that have bursts of either kind.
+    pub tasks: u64,
+    /// The median length of the bursts that begin on another CPU, in nanoseconds.
+    pub after_median_ns: Dur,
+    /// The median length of the bursts that begin on the same CPU, in nanoseconds; absent without any.
+    pub without_median_ns: Option<Dur>,
+    /// The ratio of both medians; absent with fewer than 20 bursts of either kind.
+    pub ratio: Option<f64>,
+    /// The 95 % interval of the ratio by a bootstrap over tasks; absent with fewer than five tasks.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// The least number of bursts of a kind for a ratio, and of tasks for an interval.
+const BURSTS: u64 = 20;
+const TASKS: usize = 5;
+/// The number of samples of the bootstrap.
+const SAMPLES: usize = 400;
+/// The maximum number of bursts of a kind that are kept, evenly spread, for medians.
+const KEPT: usize = 4096;
+/// The maximum number of commands that are followed, and of those that have rows.
+const COMMANDS: usize = 4096;
+const SHOWN: usize = 8;
+
+/// The place of a burst: none for the same CPU as before, else the distance, where that is known.
+type Place = Option<Option<Distance>>;
+
+/// Lengths of bursts, each with its task.
+#[derive(Clone, Debug, Default)]
+struct Bursts {
+    count: u64,
+    every: u32,
+    kept: Vec<(TaskId, u64)>,
+}
+
+impl Bursts {
+    fn add(&mut self, task: TaskId, ns: u64) {
+        if self.count.is_multiple_of(1 << self.every) {
+            if self.kept.len() >= KEPT {
+                let mut nth = 0;
+                self.kept.retain(|_| {
+                    nth += 1;
+                    nth % 2 == 1
+                });
+                self.every += 1;
+            }
+            if self.count.is_multiple_of(1 << self.every) {
+                self.kept.push((task, ns));
+            }
+        }
+        self.count += 1;
+    }
+
+    fn median(&self) -> Option<Dur> {
+        median(&mut self.kept.iter().map(|(_, ns)| *ns).collect::<Vec<u64>>()).map(Dur)
+    }
+}
+
+/// The lower median.
+fn median(values: &mut [u64]) -> Option<u64> {
+    let middle = values.len().checked_sub(1)? / 2;
+    Some(*values.select_nth_unstable(middle).1)
+}
+
+/// A burst that has not ended.
+#[derive(Clone, Copy, Debug)]
+struct Burst {
+    ns: u64,
+    /// Its place; nothing where the trace does not show both CPUs, or where the task moved within it.
+    place: Option<Place>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Track {
+    last: Option<Cpu>,
+    burst: Option<Burst>,
+}
+
+/// Gathers the bursts of all tasks.
+pub struct Cost<'t> {
+    topology: &'t Topology,
+    /// Only these tasks.
+    wanted: Option<&'t (dyn Fn(Pid, Comm) -> bool + Sync)>,
+    tracks: PerTask<Track>,
+    commands: FxHashMap<Comm, BTreeMap<Place, Bursts>>,
+}
+
+impl<'t> Cost<'t> {
+    /// With distances by this topology.
+    pub fn new(topology: &'t Topology) -> Cost<'t> {
+        Cost { topology, wanted: None, tracks: PerTask::default(), commands: FxHashMap::default() }
+    }
+
+    /// Only of these tasks.
+    #[must_use]
+    pub fn only(self, wanted: &'t (dyn Fn(Pid, Comm) -> bool + Sync)) -> Cost<'t> {
+        Cost { wanted: Some(wanted), ..self }
+    }
+
+    fn count(&mut self, task: TaskId, command: Comm, place: Place, ns: u64) {
+        let command = kthread::command(command);
+        if command.is_empty() || (self.commands.len() >= COMMANDS && !self.commands.contains_key(&command)) {
+            return;
+        }
+        self.commands.entry(command).or_default().entry(place).or_default().add(task, ns);
+    }
+
+    fn ran(&mut self, span: &Span, cpu: Cpu, command: Option<Comm>) {
+        let mut track = self.tracks.get(span.task).copied().unwrap_or_default();
+        let given = self.topology.distances();
+        let place = match track.last {
+            _ if !span.begun => None,
+            Some(last) if last == cpu => Some(None),
+            Some(last) => Some(Some(self.topology.distance(last, cpu).filter(|distance| given[*distance as usize]))),
+            None => None,
+        };
+        let mut burst = match track.burst {
+            Some(burst) if place == Some(None) => burst,
+            Some(burst) => Burst { place: None, ..burst },
+            None => Burst { ns: 0, place },
+        };
+        burst.ns = burst.ns.saturating_add(span.duration().0);
+        track = Track { last: Some(cpu), burst: Some(burst) };
+        match span.next {
+            TaskState::Blocked(_) | TaskState::Dead if span.ended => {
+                track.burst = None;
+                let wanted = |command: &Comm| self.wanted.is_none_or(|wanted| wanted(span.pid, *command));
+                if let (Some(place), Some(command)) = (burst.place, command.filter(wanted)) {
+                    self.count(span.task, command, place, burst.ns);
+                }
+            }
+            TaskState::Waiting(_) if span.ended => {}
+            _ => track = Track::default(),
+        }
+        if span.next == TaskState::Dead {
+            self.tracks.take(span.task);
+        } else {
+            self.tracks.insert(span.task, track);
+        }
+    }
+}
+
+impl Analysis for Cost<'_> {
+    type Output = Vec<CostRow>;
+
+    fn span(&mut self, span: &Span, state: &SchedState) {
+        match span.state {
+            TaskState::Running(cpu) => {
+                let command = state.task(span.task).map(|task| task.comm);
+                self.ran(span, cpu, command);
+            }
+            // It can have run unseen.
+            TaskState::Unknown => drop(self.tracks.take(span.task)),
+            _ => {}
+        }
+    }
+
+    fn finish(self, _: Ts, _: &SchedState) -> Vec<CostRow> {
+        let moved = |bursts: &BTreeMap<Place, Bursts>| -> u64 {
+            bursts.iter().filter(|(place, _)| place.is_some()).map(|(_, bursts)| bursts.count).sum()
+        };
+        let mut commands: Vec<(Comm, BTreeMap<Place, Bursts>)> = self.commands.into_iter().collect();
+        commands.retain(|(_, bursts)| moved(bursts) > 0);
+        commands.sort_by_key(|(command, bursts)| (Reverse(moved(bursts)), *command));
+        commands.truncate(SHOWN);
+        commands.iter().flat_map(|(command, bursts)| rows(*command, bursts)).collect()
+    }
+}
+
+fn rows(command: Comm, bursts: &BTreeMap<Place, Bursts>) -> Vec<CostRow> {
+    let none = Bursts::default();
+    let without = bursts.get(&None).unwrap_or(&none);
+    let row = |(place, after): (&Place, &Bursts)| {
+        let distance = (*place)?;
+        let (after_median_ns, without_median_ns) = (after.median()?, without.median());
+        let mut by_task: BTreeMap<TaskId, [Vec<u64>; 2]> = BTreeMap::new();
+        for (kind, bursts) in [after, without].into_iter().enumerate() {
+            for (task, ns) in &bursts.kept {
+                by_task.entry(*task).or_default()[kind].push(*ns);
+            }
+        }
+        let tasks: Vec<[Vec<u64>; 2]> = by_task.into_values().collect();
+        let is_enough = after.count >= BURSTS && without.count >= BURSTS;
+        let ratio = without_median_ns.filter(|median| is_enough && median.0 > 0);
+        let ratio = ratio.map(|median| after_median_ns.0 as f64 / median.0 as f64);
+        Some(CostRow {
+            command,
+            distance,
+            after: after.count,
+            without: without.count,
+            tasks: tasks.len() as u64,
+            after_median_ns,
+            without_median_ns,
+            ratio,
+            interval: ratio.filter(|_| tasks.len() >= TASKS).and_then(|_| interval(&tasks)),
+        })
+    };
+    bursts.iter().filter_map(row).collect()
+}
+
+/// The 95 % interval of the ratio of medians, by samples of as many tasks with replacement.
+fn interval(tasks: &[[Vec<u64>; 2]]) -> Option<[f64; 2]> {
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut ratios = Vec::with_capacity(SAMPLES);
+    let (mut after, mut without) = (Vec::new(), Vec::new());
+    for _ in 0..SAMPLES {
+        after.clear();
+        without.clear();
+        for _ in 0..tasks.len() {
+            // A xorshift generator: the same input gives the same interval.
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let [a, w] = &tasks[(random % tasks.len() as u64) as usize];
+            after.extend_from_slice(a);
+            without.extend_from_slice(w);
+        }
+        if let (Some(a), Some(w)) = (median(&mut after), median(&mut without).filter(|median| *median > 0)) {
+            ratios.push(a as f64 / w as f64);
+        }
+    }
+    ratios.sort_by(f64::total_cmp);
+    let at = |share: usize| ratios.get(ratios.len() * share / 1000).copied();
+    Some([at(25)?, at(975)?])
+}
+
+/// The table for people; empty without rows.
+pub fn cost_text(rows: &[CostRow]) -> String {
+    let mut out = String::new();
+    if rows.is_empty() {
+        return out;
+    }
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "\n{:<18}{:<8}{:>8}{:>9}{:>9}{:>9}{:>7}  95 %",
+        "bursts after a", "within", "number", "median", "without", "median", "ratio"
+    );
+    for row in rows {
+        let within = match row.distance {
+            Some(Distance::Smt) => "a core",
+            Some(Distance::Llc) => "an LLC",
+            Some(Distance::Node) => "a node",
+            Some(Distance::Machine) => "more",
+            None => "-",
+        };
+        let ratio = row.ratio.map_or("few".to_owned(), |ratio| format!("{ratio:.2}"));
+        let interval = match (row.ratio, row.interval) {
+            (None, _) => "too few".to_owned(),
+            (_, None) => "few tasks".to_owned(),
+            (_, Some([low, high])) => format!("{low:.2}-{high:.2}"),
+        };
+        let _ = writeln!(
+            out,
+            "{:<18}{within:<8}{:>8}{:>9}{:>9}{:>9}{ratio:>7}  {interval}",
+            row.command.to_string(),
+            row.after,
+            short(Some(row.after_median_ns)),
+            row.without,
+            short(row.without_median_ns)
+        );
+    }
+    let note = "(the run time between two sleeps: bursts that begin on another CPU than the last one, against those on \
+                the same CPU; an association, not a cause)";
+    paragraph(&mut out, 2, 2, note);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sched::{Kind, Pass, PrevState, SchedEvent, TaskRef};
+
+    /// Bursts of a task, each with its CPU and its length, one after another.
+    fn bursts(pid: i32, list: &[(u32, i64)], now: &mut i64) -> Vec<SchedEvent> {
+        let task = TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"work") };
+        let mut events = Vec::new();
+        let mut last = list[0].0;
+        for (cpu, length) in list {
+            let idle = TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::new(b"swapper") };
+            let mut put = |ts: i64, pid: Pid, kind: Kind| {
+                events.push(SchedEvent { ts: Ts(ts), cpu: Cpu(*cpu), pid, flags: 0, kind });
+            };
+            put(*now, Pid::IDLE, Kind::Waking { task, target: Cpu(last) });
+            if last != *cpu {
+                put(*now + 1, Pid::IDLE, Kind::Migrate { task, orig: Cpu(last), dest: Cpu(*cpu) });
+            }
+            put(*now + 2, Pid::IDLE, Kind::Wakeup { task, target: Cpu(*cpu) });
+            put(*now + 3, Pid::IDLE, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task });
+            put(*now + 3 + length, task.pid, Kind::Switch { prev: task, state: PrevState::blocked(1), next: idle });
+            *now += 10 + length;
+            last = *cpu;
+        }
+        events
+    }
+
+    fn cost(events: &[SchedEvent], topology: &Topology) -> Vec<CostRow> {
+        Pass::over(events).run(|| Cost::new(topology)).unwrap_or_else(|never| match never {}).output
+    }
+
+    #[test]
+    fn bursts_on_another_cpu_are_twice_as_long() {
+        let topology = Topology::parse("cpu0 socket=0 core=0 smt=0 llc=0-1\ncpu1 socket=0 core=1 smt=1 llc=0-1\n");
+        let topology = topology.expect("a topology");
+        // The first burst belongs to neither kind; two more of each kind follow, four times.
+        let list: Vec<(u32, i64)> =
+            (0..4).flat_map(|_| [(0, 200), (0, 100), (1, 200), (1, 100)]).chain([(0, 200)]).collect();
+        let mut now = 100;
+        let events: Vec<SchedEvent> = (1..=5).flat_map(|pid| bursts(pid, &list, &mut now)).collect();
+        let rows = cost(&events, &topology);
+        let [row] = rows.as_slice() else { panic!("{rows:?}") };
+        assert_eq!((row.after, row.without, row.tasks), (5 * 8, 5 * 8, 5));
+        assert_eq!((row.distance, row.command), (Some(Distance::Llc), Comm::new(b"work")));
+        assert_eq!((row.after_median_ns, row.without_median_ns), (Dur(200), Some(Dur(100))));
+        assert_eq!((row.ratio, row.interval), (Some(2.0), Some([2.0, 2.0])));
+        assert!(cost_text(&rows).contains("2.00  2.00-2.00"), "{}", cost_text(&rows));
+        // Without a topology the distance is unknown, with few bursts there is no ratio.
+        let rows = cost(&events[..60], &Topology::default());
+        let [row] = rows.as_slice() else { panic!("{rows:?}") };
+        assert_eq!((row.distance, row.ratio, row.interval), (None, None, None));
+        assert!(cost_text(&rows).contains("too few"));
+    }
+
+    #[test]
+    fn kept_bursts_are_spread_evenly() {
+        let mut all = Bursts::default();
+        let mut now = 0;
+        let events = bursts(7, &[(0, 5), (0, 5)], &mut now);
+        assert!(cost(&events, &Topology::default()).is_empty(), "no migration");
+        let pass = Pass::over(events.as_slice()).run(|| Ids(None)).unwrap_or_else(|never| match never {});
+        let task = pass.output.expect("a task");
+        (0..100_000).for_each(|n| all.add(task, n));
+        assert!(all.kept.len() > KEPT / 2 && all.kept.len() <= KEPT);
+        let step = all.kept[1].1 - all.kept[0].1;
+        assert!(all.kept.windows(2).all(|pair| pair[1].1 - pair[0].1 == step), "every {step}th");
+        assert_eq!(all.count, 100_000);
+    }
+
+    /// Finds the identity of some task.
+    struct Ids(Option<TaskId>);
+
+    impl Analysis for Ids {
+        type Output = Option<TaskId>;
+
+        fn span(&mut self, span: &Span, _: &SchedState) {
+            self.0 = Some(span.task);
+        }
+
+        fn finish(self, _: Ts, _: &SchedState) -> Option<TaskId> {
+            self.0
+        }
+    }
+}
