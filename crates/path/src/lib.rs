@@ -17,12 +17,14 @@
 //! ```
 
 mod chain;
+mod figure;
 mod report;
 mod text;
 
 pub use chain::{Kind, Segment};
+pub use figure::{Cores, caption, draw, figure, legend};
 pub use report::{OfCpu, OfTask, Path, Queued, Share, Times};
-pub use text::text;
+pub use text::{segments_text, text};
 
 use chain::{Chain, Link, MOST, NOTHING};
 use rustc_hash::FxHashMap;

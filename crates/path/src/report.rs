@@ -119,6 +119,9 @@ pub struct Path {
     pub cpus: Vec<Share<OfCpu>>,
     /// The longest queued segments.
     pub longest_queued: Vec<Queued>,
+    /// The most recent names of the tasks on the path, and of those that ran before queued segments.
+    #[serde(skip)]
+    pub commands: BTreeMap<Pid, Comm>,
     /// All segments, in the order of time, for a figure.
     #[serde(skip)]
     pub path: Vec<Segment>,
@@ -174,6 +177,8 @@ pub(crate) fn build(found: &CriticalPath) -> Path {
             behind: segment.behind.map(name),
         })
         .collect();
+    let named = path.iter().flat_map(|segment| [Some(segment.pid), segment.behind]).flatten().map(name);
+    let commands = named.map(|task| (task.pid, task.command)).collect();
     Path {
         task,
         from_ns: found.start,
@@ -186,6 +191,7 @@ pub(crate) fn build(found: &CriticalPath) -> Path {
         tasks: shares(&path, |segment| Some(name(segment.pid))),
         cpus: shares(&path, |segment| segment.cpu.map(|cpu| OfCpu { cpu })),
         longest_queued,
+        commands,
         path,
     }
 }

@@ -1,7 +1,8 @@
 //! The path for people.
 
+use crate::chain::Kind;
 use crate::report::{Path, Share, Times};
-use sched::Dur;
+use sched::{Dur, Pid, Ts};
 use std::fmt::Write;
 use timeline::Drawable;
 
@@ -17,6 +18,33 @@ fn line<K>(out: &mut String, name: &str, share: &Share<K>) {
         let _ = write!(out, "{:>11}", seconds(ns));
     }
     out.push('\n');
+}
+
+/// The last segments of the path, one per line. `most`: the maximum number of lines.
+pub fn segments_text(path: &Path, zero: Ts, most: usize) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{:>12}{:>12}{:>9}  task", "from, s", "length", "");
+    for segment in &path.path[path.path.len().saturating_sub(most)..] {
+        let state = match segment.kind {
+            Kind::Running => "running",
+            Kind::Queued => "queued",
+            Kind::Waking => "waking",
+            Kind::Sleeping => "sleeping",
+            Kind::Unknown => "unknown",
+        };
+        let name = |pid: Pid| pid.named(path.commands.get(&pid).copied().unwrap_or_default());
+        let place = segment.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+        let behind = segment.behind.map_or(String::new(), |pid| format!(" behind {}", name(pid)));
+        let start = segment.start_ns.0.saturating_sub(zero.0) as f64 / 1e9;
+        let length = segment.end_ns.since(segment.start_ns).human();
+        let _ = writeln!(out, "{start:>12.6}{length:>12}{state:>9}  {}{place}{behind}", name(segment.pid));
+    }
+    let left = path.path.len().saturating_sub(most);
+    if left > 0 {
+        let _ = writeln!(out, "  ({left} segments before these; --segments, --max)");
+    }
+    out
 }
 
 /// The report of one trace. `most`: the maximum number of rows of each table.

@@ -1,12 +1,16 @@
 //! `schedviz path`: the critical path of the traced command, or of a task.
 
+use super::events::over_lanes;
 use crate::args::{BeginArgs, TraceArgs};
 use crate::document::Document;
 use crate::output::{Forms, Gives, OutputArgs};
+use crate::session::Session;
 use anyhow::{Result, bail};
-use critical_path::{CriticalPath, Options};
-use sched::Pid;
+use critical_path::{Cores, CriticalPath, Options, Path};
+use dat2graph::Coloring;
+use sched::{Outcome, Pid};
 use serde::Serialize;
+use timeline::Sheet;
 
 /// The critical path of the traced command: what its elapsed time consists of
 ///
@@ -26,6 +30,9 @@ pub(crate) struct PathArgs {
     /// Maximum number of the longest queued segments to show
     #[arg(long, default_value_t = 5, value_name = "N")]
     longest: usize,
+    /// Print the segments of the path one by one instead, the last N
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
+    segments: Option<usize>,
     #[command(flatten)]
     begin: BeginArgs,
     #[command(flatten)]
@@ -33,11 +40,13 @@ pub(crate) struct PathArgs {
 }
 
 /// The forms of its output.
-const GIVES: Gives = Gives::TEXT;
+const GIVES: Gives = Gives::FIGURE_AND_TEXT;
 
 const EXAMPLES: &str = "\
 Examples:
   schedviz path trace.dat                     of the traced command, to its exit
+  schedviz path trace.dat -o path.pdf         the path over what every core ran
+  schedviz path trace.dat --segments=50       its last 50 segments, one by one
   schedviz path trace.dat --pid 1217          of another task
   schedviz path trace.dat --min 3 --max 3.2   the part of it in a window";
 
@@ -46,7 +55,7 @@ Examples:
 struct Report<'p> {
     schema: &'static str,
     #[serde(flatten)]
-    path: &'p critical_path::Path,
+    path: &'p Path,
 }
 
 /// Finds the path and prints it.
@@ -54,18 +63,43 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     args.output.check(GIVES)?;
     args.begin.without_descent(args.pid.is_none(), "the path of the traced command")?;
     let session = args.trace.open()?;
-    let pid = args.pid.map(Pid);
+    let outcome = find(&session, &args.begin, args.pid.map(Pid), args.longest)?;
+    let (path, diagnostics) = (outcome.output, outcome.diagnostics);
+    let report = Report { schema: "schedviz/path/1", path: &path };
+    let document = Document::of(&session, &report, &diagnostics);
+    let text = || match args.segments {
+        Some(most) => critical_path::segments_text(&path, session.start, most),
+        None => critical_path::text(&path, &session.drawable, args.rows),
+    };
+    let figure = |sheet: &Sheet| {
+        let ground = Coloring { pale: true, ..Coloring::default() };
+        over_lanes(Some(ground), &session, &diagnostics, sheet, |heading, background| {
+            critical_path::figure(&path, &cores(&session), heading, background)
+        })
+    };
+    document.give("path", &session, &args.output, Forms::told(text, figure))
+}
+
+/// The lanes of a figure.
+pub(super) fn cores(session: &Session) -> Cores {
+    Cores {
+        from: session.from,
+        to: session.to,
+        zero: session.start,
+        cpus: session.shown.cpus.clone(),
+        all_cpus: session.shown.all.clone(),
+    }
+}
+
+/// Finds the path to a task, or to the traced command; refused where the trace does not have that.
+pub(super) fn find(session: &Session, begin: &BeginArgs, pid: Option<Pid>, longest: usize) -> Result<Outcome<Path>> {
     if let Some(pid) = pid {
         session.needs_task("--pid", |found, _| found == pid)?;
     }
-    let options = Options { pid, zero: session.start, longest: args.longest };
-    let outcome = session.follow(&args.begin, session.window, || CriticalPath::new(options))?;
-    let (path, diagnostics) = (outcome.output, outcome.diagnostics);
-    if path.task.is_none() && pid.is_none() {
+    let options = Options { pid, zero: session.start, longest };
+    let outcome = session.follow(begin, session.window, || CriticalPath::new(options))?;
+    if outcome.output.task.is_none() && pid.is_none() {
         bail!("{}: the traced command is not in the trace or the window; name a task with --pid", session.name());
     }
-    let report = Report { schema: "schedviz/path/1", path: &path };
-    let document = Document::of(&session, &report, &diagnostics);
-    let text = || critical_path::text(&path, &session.drawable, args.rows);
-    document.give("path", &session, &args.output, Forms::words(text))
+    Ok(outcome)
 }
