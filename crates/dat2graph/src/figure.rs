@@ -7,7 +7,7 @@ use crate::{Options, Report};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use sched::{Cpu, Ts};
 use std::collections::BTreeMap;
-use timeline::page::{Heading, LegendEntry, Page, Swatch};
+use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{self, BANDS, INK, MIXED, marker};
 use timeline::strips::{FIRST, Strips};
 use timeline::{Class, LaneLayout, Piece, TimeScale};
@@ -15,8 +15,31 @@ use timeline::{Class, LaneLayout, Piece, TimeScale};
 /// The maximum numbers of tasks in a legend, the second and later ones for pages with little room.
 const SHORTER: [usize; 6] = [28, 18, 12, 8, 5, 3];
 
+/// Marks over the lanes, such as a path.
+pub struct Overlay<'d> {
+    /// Whether the lanes are pale grey, without a legend of their own.
+    pub is_pale: bool,
+    /// A sentence about them.
+    pub caption: String,
+    /// Their legend.
+    pub legend: Vec<LegendEntry>,
+    /// Draws them: on this scale, from this top, in this height.
+    pub draw: &'d DrawLanes<'d>,
+}
+
 /// Returns the figure of these lanes, which are in display order.
 pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Heading) -> Figure {
+    figure_with(lanes, report, options, heading, None)
+}
+
+/// Returns the same with marks over the lanes.
+pub fn figure_with(
+    lanes: &[Lane],
+    report: &Report,
+    options: &Options,
+    heading: &Heading,
+    overlay: Option<&Overlay<'_>>,
+) -> Figure {
     let lane_count = options.lane_count();
     let wide = lane_count > 128;
     let width = if wide { 1191 * PT } else { 842 * PT };
@@ -25,13 +48,27 @@ pub fn figure(lanes: &[Lane], report: &Report, options: &Options, heading: &Head
     let band = frequency_bands(lanes, options);
     let mut texts = heading.texts(format!("{}: what every core ran", heading.trace), window_note(options));
     texts.notes.push(base_note(report, options));
-    let pages = SHORTER
-        .iter()
-        .map(|listed| (Page::new(width, plot_height, &texts, &legend(lanes, report, options, &band, *listed)), ()));
+    if let Some(overlay) = overlay {
+        texts.notes.push(overlay.caption.clone());
+    }
+    let pages = SHORTER.iter().map(|listed| {
+        let legend = match overlay {
+            Some(overlay) if overlay.is_pale => overlay.legend.clone(),
+            overlay => {
+                let own = overlay.map_or_else(Vec::new, |overlay| overlay.legend.clone());
+                own.into_iter().chain(legend(lanes, report, options, &band, *listed)).collect()
+            }
+        };
+        (Page::new(width, plot_height, &texts, &legend), ())
+    });
     let (mut page, ()) = Page::roomy(pages);
     let scale = page.scale(options.from, options.to, options.zero);
     page.time_axis(&scale);
-    draw_lanes(&mut page.figure, lanes, options, &scale, page.top, page.height);
+    let draw_ground = if overlay.is_some_and(|overlay| overlay.is_pale) { draw_pale_lanes } else { draw_lanes };
+    draw_ground(&mut page.figure, lanes, options, &scale, page.top, page.height);
+    if let Some(overlay) = overlay {
+        (overlay.draw)(&mut page.figure, &scale, page.top, page.height);
+    }
     let ordered =
         if options.group_name.is_empty() { String::new() } else { format!(" ({} by {0})", options.group_name) };
     page.lanes_title(&format!("core{ordered}"));

@@ -35,7 +35,7 @@ mod read;
 mod tasks;
 
 pub use color::{ColorBy, Coloring, Needs};
-pub use figure::{area_legend, draw_lanes, draw_pale_lanes, figure};
+pub use figure::{Overlay, area_legend, draw_lanes, draw_pale_lanes, figure, figure_with};
 pub use lane::{Lane, LaneFold, Marks, NamedRun, Timeline};
 pub use read::{Mark, learn, learn_colors, read_lanes};
 pub use tasks::TaskTime;

@@ -1,6 +1,7 @@
 //! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
 
 mod frequencies;
+mod overlay;
 mod slices;
 
 use crate::args::{TaskArgs, TraceArgs, needs_groups};
@@ -31,6 +32,17 @@ pub(crate) struct Dat2graphArgs {
     trace: TraceArgs,
     #[command(flatten)]
     tool: dat2graph::DrawArgs,
+    /// Draw the critical path of the traced command over the cores in pale grey, as schedviz path does
+    #[arg(long = "path", conflicts_with_all = ["target", "events", "frequency"])]
+    draw_path: bool,
+    /// The same to the exit of this task
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..),
+          conflicts_with_all = ["target", "events", "frequency"])]
+    path_to: Option<i32>,
+    /// Draw wakeups: an arrow from the waking to the run queue, a line from there to the first run; bars where they are
+    /// too many. --tasks, --pid and --cpus choose woken tasks and cores
+    #[arg(long, conflicts_with_all = ["draw_path", "path_to", "target", "forked"])]
+    wakeups: bool,
     #[command(flatten)]
     tasks: TaskArgs,
     #[command(flatten)]
@@ -48,6 +60,10 @@ Examples:
                                                    one command in colour
   schedviz dat2graph trace.dat --color-by class --forked
                                                    the traced command's tasks
+  schedviz dat2graph trace.dat --path              its critical path
+  schedviz dat2graph trace.dat --wakeups --cpus 0,3 --min 3 --max 3.001
+                                                   arrows of the wakeups
+                                                   between two cores
   schedviz dat2graph trace.dat -o slices.csv       every slice, as a table
   schedviz dat2graph trace.dat --events sched:sched_move_numa,lb:* \\
       --topology cpus.json                         with markers of events";
@@ -91,9 +107,11 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     for event in report.events.iter().filter(|event| event.count == 0 && !session.read.quiet) {
         eprintln!("schedviz: {}: 0 events in the window", event.event);
     }
+    let overlaid = overlay::find(args, &session)?;
     let figure = |sheet: &Sheet| {
         let heading = heading(&session, &report, &diagnostics).on(sheet);
-        Ok(vec![dat2graph::figure(&lanes, &report, &options, &heading)])
+        overlaid
+            .over(&session, |overlay| Ok(vec![dat2graph::figure_with(&lanes, &report, &options, &heading, overlay)]))
     };
     let slices = |out: &mut dyn Write| slices::table(&session, &options, out);
     let document = Document::of(&session, &report, &diagnostics);
