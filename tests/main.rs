@@ -55,5 +55,6 @@ mod view_browser;
 mod view_page;
 mod webdriver;
 mod why;
+mod why_episode;
 mod why_views;
 mod workcons;

@@ -26,9 +26,12 @@ mod ledger;
 mod listed;
 mod longest;
 mod missed;
+mod on_request;
 mod over_time;
 mod report;
 mod sets;
+mod story;
+mod story_figure;
 mod text;
 
 pub use category::{By, IdleEnd, IdleOrigin, Left, Placed, WaitEnd, WaitOrigin};
@@ -39,7 +42,9 @@ pub use missed::{Missed, MissedRow};
 pub use over_time::{Layer, OverTime};
 pub use report::{Row, Rows, WhyReport};
 pub use sets::Nearest;
-pub use text::{markdown, text};
+pub use story::{Story, StoryStep};
+pub use story_figure::{Around, story_figure};
+pub use text::{markdown, story_text, text};
 
 use grouping::Groups;
 use ledger::{Case, MoveKey, Part, Stretches, Waits};
@@ -52,6 +57,7 @@ use sched::{
     StateClass, Task, TaskId, TaskState, Ts,
 };
 use sets::{Role, Sets};
+use story::{Change, Chronicle, Who};
 use workcons::Options;
 
 /// A wait that has not ended.
@@ -113,6 +119,8 @@ pub struct Why<'o> {
     /// For a table of those that waited.
     groups: Option<Box<Groups>>,
     listing: Option<&'o Cases<'o>>,
+    /// For the story of an episode.
+    chronicle: Option<Box<Chronicle>>,
 }
 
 impl<'o> Why<'o> {
@@ -133,6 +141,7 @@ impl<'o> Why<'o> {
             column_end: Ts(i64::MAX),
             groups: None,
             listing: None,
+            chronicle: None,
         }
     }
 
@@ -152,12 +161,6 @@ impl<'o> Why<'o> {
             self.waits.drain(|part| cases.wait(&part, cpus));
             self.stretches.drain(|part| cases.stretch(&part, cpus));
         }
-    }
-
-    /// The same with a row for each task, command, CPU or node that waited.
-    #[must_use]
-    pub fn by(self, grouping: Option<Grouping>) -> Why<'o> {
-        Why { groups: grouping.map(|grouping| Box::new(Groups::new(grouping))), ..self }
     }
 
     fn cpu(&mut self, cpu: Cpu) -> &mut CpuTrack {
@@ -207,6 +210,10 @@ impl<'o> Why<'o> {
             {
                 let origin = self.origin(task, span, event, state);
                 self.wait_begins(task, cpu, origin, now, state);
+                if self.chronicle.is_some() && self.options.counts(task, cpu, state) {
+                    let who = Who { pid: task.pid, command: task.comm };
+                    self.step(event.cpu, now, cpu, Change::Waits(who, origin.0, origin.1));
+                }
             }
         }
         for cpu in state.touched() {
@@ -214,6 +221,10 @@ impl<'o> Why<'o> {
         }
         for span in state.cpu_spans() {
             if span.current == Current::Idle {
+                if let Some(stretch) = self.cpu(span.cpu).stretch.filter(|_| self.chronicle.is_some()) {
+                    let who = state.running(span.cpu).map(|task| Who { pid: task.pid, command: task.comm });
+                    self.step(event.cpu, now, span.cpu, Change::Runs(who, now.since(stretch.start)));
+                }
                 self.stretch_ends(span.cpu, idle_end(event, span.cpu, ran, state), now);
             }
         }
@@ -263,6 +274,10 @@ impl<'o> Why<'o> {
         let end = self.wait_end(span, event);
         let command = state.task(span.task).map_or(Comm::EMPTY, |task| task.comm);
         self.close_wait(span.task, wait, end, (span.pid, command), event.ts);
+        if wait.counted && self.chronicle.is_some() {
+            let (who, waited) = (Who { pid: span.pid, command }, event.ts.since(wait.start));
+            self.step(event.cpu, event.ts, wait.cpu, Change::Leaves(who, end.0, end.1, waited));
+        }
         Some(wait.origin)
     }
 
@@ -414,6 +429,7 @@ impl<'o> Why<'o> {
             missed = Some(nearest).filter(|nearest| *nearest != Nearest::Nowhere);
         }
         let reading = self.sets.reading(cpu, Role::Idle, event.ts);
+        self.step(event.cpu, event.ts, cpu, Change::Idles(origin.0, origin.1, missed));
         self.cpu(cpu).stretch = Some(Stretch { start: event.ts, reading, noted: reading, origin, missed });
     }
 
@@ -443,6 +459,9 @@ impl<'o> Why<'o> {
         if let Some(over_time) = &mut self.over_time {
             over_time.settle(key, m.cause);
         }
+        if let Some(chronicle) = &mut self.chronicle {
+            chronicle.settle(key, m.cause);
+        }
         if let Some(task) = state.task_of(m.pid)
             && let Some(wait) = self.tasks.get_mut(task.id()).and_then(|track| track.wait.as_mut())
             && wait.origin.1 == Some(key)
@@ -455,37 +474,6 @@ impl<'o> Why<'o> {
         }
         if let Some(stopped) = cpu.stopped.as_mut().filter(|stopped| stopped.0 == key) {
             stopped.1 = Some(m.cause);
-        }
-    }
-
-    /// Ends the columns of a figure that end by `now`.
-    #[cold]
-    fn end_columns(&mut self, now: Ts) {
-        let Some(over_time) = &mut self.over_time else { return };
-        while self.column_end <= now {
-            let at = self.column_end;
-            let waiting: Vec<TaskId> = self
-                .tasks
-                .iter()
-                .filter(|(_, track)| track.wait.is_some_and(|wait| wait.counted))
-                .map(|(id, _)| id)
-                .collect();
-            for id in waiting {
-                if let Some(wait) = self.tasks.get_mut(id).and_then(|track| track.wait.as_mut()) {
-                    let reading = self.sets.reading(wait.cpu, Role::Overloaded, at);
-                    over_time.note_wait(id, reading.saturating_sub(wait.noted));
-                    wait.noted = reading;
-                }
-            }
-            for (cpu, track) in (0..).map(Cpu).zip(&mut self.cpus) {
-                if let Some(stretch) = &mut track.stretch {
-                    let reading = self.sets.reading(cpu, Role::Idle, at);
-                    over_time.note_stretch(cpu, reading.saturating_sub(stretch.noted));
-                    stretch.noted = reading;
-                }
-            }
-            over_time.turn();
-            self.column_end = over_time.column_end();
         }
     }
 
@@ -536,12 +524,21 @@ impl Analysis for Why<'_> {
                 self.cpu(cpu).stretch = Some(Stretch { start, reading: 0, noted: 0, origin, missed: None });
             }
         }
+        if self.sets.are_violated()
+            && let Some(mut chronicle) = self.chronicle.take()
+        {
+            chronicle.begin(start, self.present(state));
+            self.chronicle = Some(chronicle);
+        }
     }
 
     #[inline(always)]
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
         if event.ts >= self.column_end {
             self.end_columns(event.ts);
+        }
+        if let Some(chronicle) = &mut self.chronicle {
+            chronicle.before(event.ts);
         }
         let settled = &mut self.settled;
         self.causes.event(event, state, |m| settled.push(m));
@@ -553,8 +550,13 @@ impl Analysis for Why<'_> {
     #[inline(always)]
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         if !state.spans().is_empty() || !state.cpu_spans().is_empty() {
+            let was = self.sets.are_violated();
             self.follow(event, state);
             self.list();
+            if let Some(mut chronicle) = self.chronicle.take() {
+                chronicle.after(event.ts, was, self.sets.are_violated(), || self.present(state));
+                self.chronicle = Some(chronicle);
+            }
         }
         if let Kind::Migrate { task, orig, dest } = event.kind
             && orig == event.cpu

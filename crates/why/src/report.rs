@@ -8,6 +8,7 @@ use crate::longest::{Longest, longest};
 use crate::missed::Missed;
 use crate::over_time::OverTime;
 use crate::sets::Nearest;
+use crate::story::Story;
 use sched::topology::Order;
 use sched::{Cause, Dur, OfSelection, SchedState, Ts};
 use serde::Serialize;
@@ -85,6 +86,9 @@ pub struct WhyReport {
     /// asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Vec<GroupRow>>,
+    /// An episode step by step; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub episode: Option<Story>,
     /// Both sums over time, where a figure needs them.
     #[serde(skip)]
     pub over_time: Option<OverTime>,
@@ -95,7 +99,7 @@ impl OfSelection for WhyReport {
         self.selection_unknown = Some(why);
         (self.violation_ns, self.violation_percent) = (None, None);
         (self.waiting, self.idling, self.missed) = (None, None, None);
-        (self.by, self.over_time) = (None, None);
+        (self.by, self.episode, self.over_time) = (None, None, None);
     }
 }
 
@@ -125,6 +129,7 @@ fn rows<O: Category, E: Category>(table: &Table<O, E>, zero: Ts) -> Rows {
 
 pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport {
     let over_time = why.over_time.take().map(|recorder| recorder.finish());
+    let episode = why.chronicle.take().and_then(|chronicle| chronicle.finish(end, why.options.zero));
     let by = why.groups.take().map(|groups| groups.rows(why.waits.total(), why.options.zero));
     let (options, window) = (why.options, end.since(why.start));
     let violated = Dur(why.sets.violated(end));
@@ -139,6 +144,7 @@ pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport 
         idling: Some(rows(&why.stretches, options.zero)),
         missed: Some(why.missed.report(options.topology.has_groups(Order::Llc))),
         by,
+        episode,
         over_time,
     };
     if options.waiters == Waiters::Application

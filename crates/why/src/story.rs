@@ -19,7 +19,7 @@ pub(crate) struct Who {
     pub(crate) command: Comm,
 }
 
-/// What changes in a step.
+/// The change of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// A counted task joins the run queue of a CPU.
@@ -36,6 +36,8 @@ pub(crate) enum Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) ts: Ts,
+    /// The CPU of the event.
+    pub(crate) on: Cpu,
     pub(crate) cpu: Cpu,
     pub(crate) change: Change,
 }
@@ -51,7 +53,7 @@ pub(crate) enum Present {
 
 /// The steps of the open episode, and the story once it is there.
 #[derive(Clone, Debug)]
-pub(crate) struct Teller {
+pub(crate) struct Chronicle {
     at: Ts,
     open: Option<Ts>,
     /// The end of the latest episode: one that begins there continues it.
@@ -62,15 +64,15 @@ pub(crate) struct Teller {
     is_found: bool,
 }
 
-impl Teller {
-    /// Of the episode that holds this instant.
-    pub(crate) fn new(at: Ts) -> Teller {
-        Teller { at, open: None, ended: None, present: Vec::new(), steps: Vec::new(), unlisted: 0, is_found: false }
+impl Chronicle {
+    /// For the episode that holds this instant.
+    pub(crate) fn new(at: Ts) -> Chronicle {
+        Chronicle { at, open: None, ended: None, present: Vec::new(), steps: Vec::new(), unlisted: 0, is_found: false }
     }
 
-    /// Whether steps are wanted.
-    pub(crate) fn listens(&self) -> bool {
-        !self.is_found
+    /// The window begins within an episode.
+    pub(crate) fn begin(&mut self, start: Ts, present: Vec<Present>) {
+        (self.open, self.present) = (Some(start), present);
     }
 
     /// An event at `now` is about to be applied: an episode that ended before is over.
@@ -144,7 +146,7 @@ impl Teller {
             cpu: step.cpu,
             words: step.words(),
             pid: step.who().map(|who| who.pid),
-            arrow: step.arrow(),
+            mark: step.mark(),
         });
         Some(Story {
             start_ns: start,
@@ -161,9 +163,9 @@ impl Present {
     fn words(&self, start: Ts) -> String {
         match self {
             Present::Waiting(who, cpu, since) => {
-                format!("CPU {cpu}: {} waits since {} before", who.pid.named(who.command), start.since(*since).human())
+                format!("CPU {cpu}: {} has waited for {}", who.pid.named(who.command), start.since(*since).human())
             }
-            Present::Idle(cpu, since) => format!("CPU {cpu}: idle since {} before", start.since(*since).human()),
+            Present::Idle(cpu, since) => format!("CPU {cpu}: idle for {}", start.since(*since).human()),
         }
     }
 }
@@ -177,10 +179,13 @@ impl Step {
         }
     }
 
-    /// The CPUs that a task moves between.
-    fn arrow(&self) -> Option<(Cpu, Cpu)> {
+    /// The mark of the step in a figure.
+    fn mark(&self) -> Option<Mark> {
         match self.change {
-            Change::Leaves(_, WaitEnd::Moved(_), Some((_, _, dest)), _) => Some((self.cpu, dest)),
+            Change::Leaves(_, WaitEnd::Moved(_), Some((_, _, dest)), _) => Some(Mark::Moved(self.cpu, dest)),
+            Change::Waits(_, WaitOrigin::Woken(..), _) => Some(Mark::Woken(self.on, self.cpu)),
+            Change::Waits(_, WaitOrigin::Forked, _) => Some(Mark::Woken(self.on, self.cpu)),
+            Change::Idles(_, _, Some(_)) => Some(Mark::Missed(self.cpu)),
             _ => None,
         }
     }
@@ -190,14 +195,11 @@ impl Step {
         let name = |who: Who| who.pid.named(who.command);
         match self.change {
             Change::Waits(who, origin, _) => format!("CPU {cpu}: {} waits: {}", name(who), origin.words()),
-            Change::Leaves(who, WaitEnd::Moved(cause), Some((_, _, dest)), waited) => format!(
-                "CPU {cpu}: {} moves to CPU {dest} ({}) after {} in the queue",
-                name(who),
-                short(cause),
-                waited.human()
-            ),
+            Change::Leaves(who, WaitEnd::Moved(cause), Some((_, _, dest)), waited) => {
+                format!("CPU {cpu}: {} moves to CPU {dest}, {}; queued {}", name(who), short(cause), waited.human())
+            }
             Change::Leaves(who, end, _, waited) => {
-                format!("CPU {cpu}: {} {} (after {} in the queue)", name(who), end.words(), waited.human())
+                format!("CPU {cpu}: {} {}; queued {}", name(who), end.words(), waited.human())
             }
             Change::Idles(origin, _, missed) => {
                 let missed = match missed {
@@ -231,9 +233,20 @@ pub struct StoryStep {
     pub pid: Option<Pid>,
     /// The step in words.
     pub words: String,
-    /// The CPUs that the task leaves and joins, where it is moved.
+    /// Its mark in a figure.
     #[serde(skip)]
-    pub arrow: Option<(Cpu, Cpu)>,
+    pub(crate) mark: Option<Mark>,
+}
+
+/// A mark of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// A waiting task is moved from one CPU to another.
+    Moved(Cpu, Cpu),
+    /// A wakeup or a fork on one CPU queues a task on another or the same.
+    Woken(Cpu, Cpu),
+    /// A CPU goes idle while a task waits elsewhere.
+    Missed(Cpu),
 }
 
 /// An episode of violation, step by step.
@@ -246,7 +259,7 @@ pub struct Story {
     pub start_in_trace_ns: u64,
     /// Its length in nanoseconds, to the closing event or the end of the window.
     pub duration_ns: Dur,
-    /// The waiting tasks and the idle CPUs behind the opening event, in words.
+    /// The waiting tasks and the idle CPUs after the opening event, in words.
     pub before: Vec<String>,
     /// The steps, in the order of time.
     pub steps: Vec<StoryStep>,

@@ -4,11 +4,12 @@ use crate::grouping::{GroupRow, OnCpu};
 use crate::longest::Longest;
 use crate::report::{Row, Rows, WhyReport};
 use crate::sets::Nearest;
+use crate::story::Story;
 use sched::Dur;
 use sched::lengths::human;
 use std::fmt::Write;
 use timeline::Drawable;
-use timeline::text::short;
+use timeline::text::{paragraph, short};
 use workcons::Waiters;
 
 /// The rows of one origin.
@@ -215,6 +216,32 @@ fn missed(out: &mut String, report: &WhyReport) {
         "  (of {} switches to idle, those while a task waited on another CPU, by\n   the nearest such CPU; the time until a task ran on the idle one)",
         missed.idle_entries
     );
+}
+
+/// An episode step by step. `most`: the maximum number of steps.
+pub fn story_text(story: &Story, trace: &Drawable, most: usize) -> String {
+    let mut out = String::new();
+    let start = story.start_in_trace_ns as f64 / 1e9;
+    let _ =
+        writeln!(out, "{trace}: work conservation is violated for {}, from {start:.9} s\n", story.duration_ns.human());
+    out.push_str("after the opening event:\n");
+    for words in &story.before {
+        paragraph(&mut out, 2, 4, words);
+    }
+    let _ = writeln!(out, "\n{:>12}  step", "after");
+    for step in story.steps.iter().take(most) {
+        paragraph(&mut out, 0, 16, &format!("{:>12}  {}", short(Some(step.after_ns)), step.words));
+    }
+    let left = (story.steps.len() as u64).saturating_sub(most as u64) + story.unlisted;
+    if left > 0 {
+        let _ = writeln!(out, "  … {left} more steps (--steps, --json)");
+    }
+    let closing = story.steps.iter().rfind(|step| step.after_ns == story.duration_ns);
+    if let Some(step) = closing.filter(|_| story.unlisted == 0) {
+        paragraph(&mut out, 0, 16, &format!("closing event, after {}: {}", story.duration_ns.human(), step.words));
+    }
+    trace.draw(&mut out, 0, story.start_in_trace_ns, story.duration_ns);
+    out
 }
 
 /// The report of one trace as Markdown: tables that a mail shows as they are.

@@ -1,5 +1,7 @@
 //! `schedviz why`: why tasks waited while CPUs idled, for one run in full, for several in a table.
 
+mod episode;
+
 use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, needs_groups};
 use crate::groups::GroupArg;
 use crate::output::{Forms, Gives, Origin, OutputArgs, json};
@@ -14,6 +16,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use timeline::{Drawable, Sheet};
+use tracedat::Where;
 use why::{Grouping, Why, WhyReport};
 use workcons::Options;
 
@@ -39,6 +42,15 @@ pub(crate) struct WhyArgs {
     /// Also list the waiting by task, command, CPU or node: where they were queued, and which CPUs idled meanwhile
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<By>,
+    /// Print one of the longest episodes step by step, 1 for the longest; with -o drawn
+    #[arg(long, value_name = "N", conflicts_with_all = ["at", "group"])]
+    episode: Option<u32>,
+    /// Print the episode at this time step by step; with -o drawn
+    #[arg(long, value_name = "TIME", value_parser = Where::parse, allow_hyphen_values = true, conflicts_with = "group")]
+    at: Option<Where>,
+    /// Maximum number of steps of an episode to print; the JSON has all
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    steps: usize,
     /// Print the tables as Markdown, for a mail
     #[arg(long)]
     markdown: bool,
@@ -89,6 +101,7 @@ Examples:
   schedviz why trace.dat                     both tables, and the missed steals
   schedviz why trace.dat -o why.pdf          drawn, with the violation over time
   schedviz why trace.dat --by command        which commands waited, and where
+  schedviz why trace.dat --episode 1         the longest episode, step by step
   schedviz why trace.dat --topology lscpu.json
                                              with distances
                                              (lscpu -e -J > lscpu.json)
@@ -142,6 +155,9 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
     let named: Vec<_> = files.iter().zip(names).collect();
     let single = files.len() == 1;
+    if !single && (args.episode.is_some() || args.at.is_some()) {
+        bail!("--episode and --at need a single trace");
+    }
     let drawn = args.output.wants_file();
     let measured = several::measured(&named, &args.read, |((group, path), name), read| {
         let (session, run) = measure(args, read, path, single && drawn)?;
@@ -155,6 +171,9 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     let runs = groups::distinct(measured, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read);
     let document = Document { schema: SCHEMA, runs };
     let figure = |sheet: &Sheet| match (&session, document.runs.as_slice()) {
+        (Some(session), [run]) if run.report.episode.is_some() => {
+            run.report.episode.iter().map(|story| episode::figure(session, run, story, sheet)).collect()
+        }
         (Some(session), [run]) => {
             let heading = session.general_heading(&run.trust).on(sheet);
             Ok(vec![why::figure(&run.report, session.start, &heading)])
@@ -207,8 +226,13 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         ..Options::default()
     };
     let by_descent = args.waiters.depend_on_descent(&args.tasks);
-    let analysis = || Why::new(&options).by(args.by.map(Grouping::from));
+    let at = episode::instant(args, &session, &options)?;
+    let analysis = || Why::new(&options).by(args.by.map(Grouping::from)).with_episode_at(at);
     let (report, trust) = session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
+    if let (Some(at), None, None) = (at, &report.episode, &report.selection_unknown) {
+        let seconds = at.0.saturating_sub(session.start.0) as f64 / 1e9;
+        bail!("{}: work conservation is not violated at {seconds:.9} s", session.name());
+    }
     let (drawable, recording) = (session.drawable.clone(), session.trace.extent());
     let run = Run { trace: session.name(), group: None, report, trust, drawable, recording };
     Ok((session, run))
@@ -216,6 +240,9 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
 
 fn text(args: &WhyArgs, document: &Document) -> String {
     match document.runs.as_slice() {
+        [Run { report: WhyReport { episode: Some(story), .. }, drawable, .. }] => {
+            why::story_text(story, drawable, args.steps)
+        }
         [run] if args.markdown => why::markdown(&run.report, &run.drawable, args.rows),
         [run] => why::text(&run.report, &run.drawable, args.rows),
         runs => table(runs, args.markdown),

@@ -1,0 +1,47 @@
+//! One episode of violation for `schedviz why`: `--episode` and `--at`.
+
+use super::{Run, WhyArgs};
+use crate::session::Session;
+use anyhow::{Result, anyhow};
+use dat2graph::{Coloring, learn, read_lanes};
+use draw::{Figure, Unit};
+use sched::{Dur, Ts};
+use timeline::{Sheet, TimeScale};
+use tracedat::Want;
+use why::{Around, Story};
+use workcons::{Options, WorkConservation};
+
+/// The instant whose episode is asked for.
+pub(super) fn instant(args: &WhyArgs, session: &Session, options: &Options<'_>) -> Result<Option<Ts>> {
+    let Some(nth) = args.episode else { return Ok(args.at.map(|at| at.in_trace(session.start))) };
+    let by_descent = args.waiters.depend_on_descent(&args.tasks);
+    let analysis = || WorkConservation::new(options);
+    let (report, _) = session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
+    let longest = report.longest();
+    let wanted = (nth as usize).checked_sub(1).and_then(|nth| longest.get(nth));
+    let wanted = wanted.ok_or_else(|| match longest.len() {
+        0 => anyhow!("--episode {nth}: work conservation is not violated in the window"),
+        n => anyhow!("--episode {nth}: give a number from 1 to {n}, the longest episodes; --at TIME gives any other"),
+    })?;
+    Ok(Some(wanted.start_ns))
+}
+
+/// The figure of an episode: its cores with some time around it.
+pub(super) fn figure(session: &Session, run: &Run, story: &Story, sheet: &Sheet) -> Result<Figure> {
+    let margin = Dur((story.duration_ns.0 / 8).max(1_000));
+    let from = Ts(story.start_ns.0.saturating_sub_unsigned(margin.0)).max(session.from);
+    let to = story.start_ns.after(story.duration_ns).after(margin).min(session.to);
+    let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
+    let mut coloring = Coloring::default();
+    learn(&mut coloring, &session.trace, &session.topology).map_err(|e| session.named(e))?;
+    let options = session.lanes(from, to, coloring);
+    let (lanes, _) = read_lanes(&session.trace, &reader, &options, &[]);
+    let draw = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
+        dat2graph::draw_lanes(figure, &lanes, &options, scale, top, height);
+    };
+    let legend = dat2graph::area_legend(&lanes, &options, 12);
+    let around =
+        Around { from, to, zero: session.start, cpus: options.cpus.clone(), all_cpus: options.all_cpus.clone() };
+    let heading = session.general_heading(&run.trust).on(sheet);
+    Ok(why::story_figure(story, &around, &heading, legend, &draw))
+}
