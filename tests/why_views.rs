@@ -170,7 +170,11 @@ fn the_sums_are_metrics_of_compare() {
                 .expect("written");
         }
     }
-    let topology: String = (0..4).map(|cpu| format!("cpu{cpu} socket=0 core={cpu} smt=0 llc={}\n", cpu / 2)).collect();
+    let topology: String = ["0-1", "0-1", "2-3", "2-3"]
+        .iter()
+        .enumerate()
+        .map(|(cpu, llc)| format!("cpu{cpu} socket=0 core={cpu} smt={cpu} llc={llc}\n"))
+        .collect();
     std::fs::write(path("cpus.txt"), topology).expect("written");
     let cpus = path("cpus.txt");
     let json = |arguments: &[&str]| -> serde_json::Value {
