@@ -68,16 +68,15 @@ fn rows_of(path: &[Segment], cpus: &[(Cpu, Option<u32>)]) -> Vec<Option<usize>> 
     let mut next = None;
     for (row, segment) in found.iter_mut().zip(path).rev() {
         match segment.cpu {
-            Some(_) => next = *row,
-            None => *row = next,
+            Some(_) => next = Some(*row),
+            None => *row = next.flatten(),
         }
     }
-    let mut last = None;
-    for (row, segment) in found.iter_mut().zip(path) {
-        match (segment.cpu, *row) {
-            (None, None) => *row = last,
-            (_, row) => last = row,
-        }
+    // Behind the last segment on a CPU there is no next one.
+    let last = path.iter().rposition(|segment| segment.cpu.is_some());
+    if let Some(last) = last {
+        let row = found[last];
+        found[last..].fill(row);
     }
     found
 }
