@@ -126,6 +126,36 @@ fn both_recorders_saw_the_same_switches() {
     }
 }
 
+/// The same runs, waits and wakeups of the load, with sums within the distance of the two tracers: perf's events are some
+/// microseconds beside ftrace's. Until it is queued, a woken task sleeps by trace.dat and waits by this perf.data, which has
+/// no `sched_wakeup`.
+#[test]
+fn both_recorders_measured_the_same() {
+    for (name, tasks, runs) in [("both-hackbench", "^hackbench", 1949), ("both-spmd", "^spmd", 239)] {
+        let files = [format!("{name}.data"), format!("{name}.dat")].map(|file| by_perf(&file));
+        let [Some(perf), Some(dat)] = files else { return };
+        let measured = |path: &Path| -> serde_json::Value {
+            let arguments = ["latency", path.to_str().expect("a path"), "--tasks", tasks, "--json", "-q"];
+            serde_json::from_slice(&schedviz(&arguments).success().stdout).expect("JSON")
+        };
+        let (perf, dat) = (measured(&perf), measured(&dat));
+        let of = |report: &serde_json::Value, measure: &str| {
+            let measures = report["measures"].as_array().expect("measures");
+            let found = measures.iter().find(|of| of["measure"] == measure).expect("the measure");
+            (found["count"].as_u64().expect("a number"), found["total_ns"].as_f64().expect("a time"))
+        };
+        for measure in ["run", "new", "preempted", "wakeup"] {
+            let ((n, by_perf), (m, by_ftrace)) = (of(&perf, measure), of(&dat, measure));
+            assert_eq!(n, m, "{name} {measure}");
+            assert!((by_perf - by_ftrace).abs() < 0.005 * by_ftrace, "{name} {measure}: {by_perf} {by_ftrace}");
+        }
+        assert_eq!(of(&dat, "run").0, runs);
+        let asleep = of(&dat, "sleep").1 - of(&dat, "until-queued").1;
+        assert!((of(&perf, "sleep").1 - asleep).abs() < 0.02 * asleep, "{name}: {asleep}");
+        assert_eq!(of(&perf, "until-queued"), (0, 0.0), "there is no sched_wakeup");
+    }
+}
+
 /// The numbers were counted in what the program `zstd` makes of the compressed records.
 #[test]
 fn a_recording_by_perf() {

@@ -1,7 +1,7 @@
 //! The scheduler while it runs: the pages of an instance, measured interval by interval.
 //!
 //! The pages of an interval, and those of the one before it, become a trace in memory, which the same reader, pass and
-//! analyses read as any other. The earlier interval shows who waits at the start; a task that waits through both without
+//! analyses read as any other. The earlier interval shows the tasks that wait at the start; a task that waits through both without
 //! an event is missing, as with `--fast-window`.
 
 use anyhow::Result;

@@ -160,7 +160,7 @@ impl Recorder<'_> {
                 ExitCode::from(3)
             }
         };
-        // The command is not part of what was to be found out: it runs to its end.
+        // The command itself was not to be ended: it runs on.
         traced.map_or(Ok(()), |traced| traced.wait(begin).map(|_| ()))?;
         Ok(code)
     }
