@@ -335,6 +335,15 @@ fn runs_of_variants_are_read_as_groups() {
     assert!(groups.contains("on.1.dat") && groups.contains("off.1.dat"), "{groups}");
     let why = schedviz_in(&fake.folder, &["why", "series"]).success().text();
     assert!(why.contains("on: on.1.dat") && why.contains("off: median of 1"), "{why}");
+    let page = schedviz_in(&fake.folder, &["report", "series"]).success();
+    assert!(page.stderr.contains("series.report/index.html"), "{}", page.stderr);
+    for (section, command) in [("compare", "compare"), ("workcons", "workcons"), ("why", "why")] {
+        let kept = std::fs::read(fake.path("series.report").join(format!("{section}.json"))).expect("the numbers");
+        assert_eq!(kept, schedviz_in(&fake.folder, &[command, "series", "--json", "-q"]).success().stdout, "{section}");
+    }
+    let page = std::fs::read_to_string(fake.path("series.report/index.html")).expect("a page");
+    assert!(page.contains("recordings of on: 2, off: 2") && page.contains("off (1 run) against on (1 run)"), "{page}");
+    assert!(page.matches("<svg").count() >= 3 && fake.path("series.report/workcons.svg").is_file());
     let again = schedviz_in(&fake.folder, &words.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(again.stderr.contains("series exists and is not empty"), "{}", again.stderr);
     let over = schedviz_in(&fake.folder, &["compare", "series", "-o", "series/runs.json"]);

@@ -54,6 +54,11 @@ impl ReadArgs {
         ReadArgs { threads, messages: Messages::held(), ..self.clone() }
     }
 
+    /// The same arguments for another reading of a trace whose messages have been printed.
+    pub(crate) fn silent(&self) -> ReadArgs {
+        ReadArgs { quiet: true, ..self.clone() }
+    }
+
     /// Prints a message to standard error unless only errors are wanted there.
     pub(crate) fn message(&self, message: &str) {
         if !self.quiet {

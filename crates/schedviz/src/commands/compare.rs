@@ -5,10 +5,12 @@ pub(super) mod measures;
 
 use crate::args::{ReadArgs, TaskArgs, WindowArgs, repeatable};
 use crate::groups::GroupArg;
-use crate::output::{Forms, Gives, Origin, OutputArgs};
+use crate::output::{Forms, Gives, Origin, OutputArgs, json};
+use crate::section::Section;
 use crate::waiters::WaiterArgs;
 use crate::{groups, several, verdict, warnings};
 use anyhow::{Result, bail};
+use clap::{Args, FromArgMatches};
 use compare::{Group, Limit, Metric, Row, Run};
 use measures::Measured;
 use sched::Verdict;
@@ -159,6 +161,43 @@ fn probability(text: &str) -> Result<f64, String> {
 /// Measures all, compares, judges.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     args.output.check(GIVES)?;
+    let (document, all) = compared(args)?;
+    let forms = Forms::told(|| text(args, &document), |sheet| Ok(figures(&document, &all, sheet)));
+    args.output.give(&Origin::whole(Path::new("runs")), "compare", &document, forms, args.read.quiet)?;
+    // One group against another needs no name.
+    let subject = |judged: &Judged| match document.comparisons.len() {
+        1 => judged.metric.to_owned(),
+        _ => format!("{}: {}", judged.group, judged.metric),
+    };
+    let subjects: Vec<String> = document.verdicts.iter().map(subject).collect();
+    let verdicts = document.verdicts.iter().map(|judged| &judged.verdict);
+    Ok(verdict::report(subjects.iter().map(String::as_str).zip(verdicts)))
+}
+
+/// The section of a report on a folder of `record --runs`; none of a single variant.
+pub(crate) fn section_of_runs(
+    folder: &Path,
+    read: &ReadArgs,
+    window: &WindowArgs,
+    sheet: &Sheet,
+) -> Result<Option<Section>> {
+    let typed = CompareArgs::augment_args(clap::Command::new("compare").no_binary_name(true));
+    let args = CompareArgs::from_arg_matches(&typed.try_get_matches_from([folder])?)?;
+    let args = CompareArgs { read: read.clone(), window: window.clone(), ..args };
+    if groups::Folder::open(folder)?.is_none_or(|folder| folder.groups.len() < 2) {
+        return Ok(None);
+    }
+    let (document, all) = compared(&args)?;
+    let figures = figures(&document, &all, sheet);
+    let title = "The variants compared".to_owned();
+    Ok(Some(Section { title, figures, text: text(&args, &document), json: json(&document)? }))
+}
+
+/// A group, with its runs.
+type Measurements = Vec<(String, Vec<Measured>)>;
+
+/// Measures all runs and compares their groups.
+fn compared(args: &CompareArgs) -> Result<(Document, Measurements)> {
     let folder = args.folder.as_deref().map(folder).transpose()?;
     let mut found = measures::metrics();
     if folder.as_ref().is_some_and(|folder| !folder.metrics.is_empty()) {
@@ -168,7 +207,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if let Some(limit) = args.fail_if.iter().find(|limit| metrics.iter().all(|metric| metric.key != limit.metric)) {
         bail!("--fail-if: the recordings have no metric {:?}", limit.metric);
     }
-    let (mut all, mut notes): (Vec<(String, Vec<Measured>)>, _) = (Vec::new(), Vec::new());
+    let (mut all, mut notes): (Measurements, _) = (Vec::new(), Vec::new());
     let (files, own) = match folder {
         Some(folder) => (folder.groups, folder.metrics),
         None => (files(args)?, HashMap::new()),
@@ -232,16 +271,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         notes,
         verdicts,
     };
-    let forms = Forms::told(|| text(args, &document), |sheet| Ok(figures(&document, &all, sheet)));
-    args.output.give(&Origin::whole(Path::new("runs")), "compare", &document, forms, args.read.quiet)?;
-    // One group against another needs no name.
-    let subject = |judged: &Judged| match document.comparisons.len() {
-        1 => judged.metric.to_owned(),
-        _ => format!("{}: {}", judged.group, judged.metric),
-    };
-    let subjects: Vec<String> = document.verdicts.iter().map(subject).collect();
-    let verdicts = document.verdicts.iter().map(|judged| &judged.verdict);
-    Ok(verdict::report(subjects.iter().map(String::as_str).zip(verdicts)))
+    Ok((document, all))
 }
 
 /// The runs of a folder.

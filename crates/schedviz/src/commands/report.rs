@@ -1,7 +1,9 @@
 //! `schedviz report`: every analysis in one pass, as a folder with a page that shows all.
 
-use crate::args::{TraceArgs, repeatable};
+use crate::args::{self, TraceArgs, repeatable};
 use crate::atomic_file::WholeFolder;
+use crate::groups::Folder;
+use crate::output::Origin;
 use crate::page_args::PageArgs;
 use crate::section::{Asked, Page, Part, Section};
 use crate::session::Session;
@@ -18,7 +20,8 @@ use timeline::Sheet;
 /// of migrations (migrations, without the list of single migrations) and the recorded probes, texts and other
 /// events of the user's choice (events), the figure as SVG and the numbers as JSON, and index.html with all figures and
 /// tables in it: one file that can be mailed, without scripts. The folder appears whole, or not at all. With --cpus there is nothing on fairness, which is of
-/// tasks, wherever they run. Probes and texts are read by themselves, where there are any.
+/// tasks, wherever they run. For a folder of record --runs it has the comparison of the variants, and the work conservation of each
+/// run. Probes and texts are read by themselves, where there are any.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
@@ -46,7 +49,8 @@ const EXAMPLES: &str = "\
 Examples:
   schedviz report trace.dat                   writes trace.report/index.html
   schedviz report trace.dat -o results --topology lscpu.json
-  schedviz report trace.dat --plot irq --plot mine.toml";
+  schedviz report trace.dat --plot irq --plot mine.toml
+  schedviz report runs                        the folder of record --runs";
 
 /// Finds the options of a part, where a trace has what it needs.
 type Ask = for<'s> fn(&'s Session) -> Asked<'s>;
@@ -73,19 +77,48 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         );
     }
     args.output.as_deref().map_or(Ok(()), |named| output::folder(named).and_then(replaceable))?;
+    // The title is that of the whole page; each figure keeps its own.
+    let sheet = Sheet { title: None, ..args.page.sheet() };
+    if let Some(runs) = Folder::open(&args.trace.path)? {
+        return of_runs(args, &runs, &sheet);
+    }
     let session = args.trace.open()?;
     let folder = args.output.clone().unwrap_or_else(|| session.origin().named("report", ""));
     output::folder(&folder)?;
     replaceable(&folder)?;
-    // The title is that of the whole page; each figure keeps its own.
-    let Sheet { title, .. } = args.page.sheet();
-    let sheet = Sheet { title: None, ..args.page.sheet() };
     let (sections, diagnostics) = sections(&session, &args.plot, &sheet)?;
-    sections.iter().try_for_each(|(_, section)| args.page.check(&section.figures))?;
     warnings::warn(&diagnostics, &session.read);
-    let drawn = drawings(&sections);
+    write(args, &folder, &session.name(), &heading::facts(&session), &sections)
+}
+
+/// The report on a folder of `record --runs`: what all runs have in common.
+fn of_runs(args: &ReportArgs, runs: &Folder, sheet: &Sheet) -> Result<()> {
+    if !args.plot.is_empty() {
+        bail!("--plot draws the events of one recording; name one of {}", args.trace.path.display());
+    }
+    let (path, read, window) = (&args.trace.path, &args.trace.read, &args.trace.window);
+    let folder = args.output.clone().unwrap_or_else(|| Origin::whole(path).named("report", ""));
+    output::folder(&folder)?;
+    replaceable(&folder)?;
+    let mut sections: Vec<(String, Section)> = Vec::new();
+    // Each recording's warnings are printed once.
+    let again = read.silent();
+    let compared = super::compare::section_of_runs(path, read, window, sheet)?;
+    let later = if compared.is_some() { &again } else { read };
+    sections.extend(compared.map(|section| (COMPARE.to_owned(), section)));
+    sections.push(("workcons".to_owned(), super::workcons::section_of_runs(path, later, window, sheet)?));
+    sections.push(("why".to_owned(), super::why::section_of_runs(path, &again, window)?));
+    let variants: Vec<String> = runs.groups.iter().map(|(name, runs)| format!("{name}: {}", runs.len())).collect();
+    let name = args::name_of(path);
+    write(args, &folder, &name, &format!("recordings of {}", variants.join(", ")), &sections)
+}
+
+/// Writes the folder of a report.
+fn write(args: &ReportArgs, folder: &Path, name: &str, facts: &str, sections: &[(String, Section)]) -> Result<()> {
+    sections.iter().try_for_each(|(_, section)| args.page.check(&section.figures))?;
+    let drawn = drawings(sections);
     // It appears whole: an interrupt must not leave a page of one trace among the figures of another.
-    let whole = WholeFolder::create(&folder)?;
+    let whole = WholeFolder::create(folder)?;
     for ((name, section), figures) in sections.iter().zip(&drawn) {
         for (nth, figure) in (1..).zip(figures) {
             let number = if figures.len() > 1 { format!("-{nth}") } else { String::new() };
@@ -93,9 +126,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         }
         whole.write(&format!("{name}.json"), &section.json)?;
     }
-    whole.write(INDEX, html(&session, title.as_deref(), &sections, &drawn).as_bytes())?;
+    let name = args.page.sheet().title.unwrap_or_else(|| name.to_owned());
+    whole.write(INDEX, html(&name, facts, sections, &drawn).as_bytes())?;
     let verb = writer::verb(whole.finish()?);
-    if !session.read.quiet {
+    if !args.trace.read.quiet {
         eprintln!("schedviz: {verb} {}", folder.join(INDEX).display());
     }
     Ok(())
@@ -103,6 +137,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
 
 /// The section of a specification; of several, each has its number behind it.
 const PLOT: &str = "plot";
+
+/// The section that compares the variants of a folder of runs.
+const COMPARE: &str = "compare";
 
 /// The page.
 const INDEX: &str = "index.html";
@@ -116,7 +153,7 @@ fn replaceable(folder: &Path) -> Result<()> {
     let is_of_a_report = |name: &str| {
         let Some((stem, ending)) = name.rsplit_once('.') else { return false };
         let number = |rest: &str| rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok());
-        let sections = SECTIONS.iter().map(|(section, _)| *section).chain([PLOT]);
+        let sections = SECTIONS.iter().map(|(section, _)| *section).chain([PLOT, COMPARE]);
         let is_section = sections.filter_map(|section| stem.strip_prefix(section)).any(number);
         name == INDEX || (is_section && matches!(ending, "svg" | "json"))
     };
@@ -178,16 +215,15 @@ nav a{margin-right:1.2em}svg{max-width:100%;height:auto;border:1px solid #d0d0d0
 pre{font-size:12px;overflow-x:auto;background:#f6f6f6;padding:.8em}h2{margin-top:2.2em}";
 
 /// The page: all figures and texts in one file.
-fn html(session: &Session, title: Option<&str>, sections: &[(String, Section)], drawn: &[Vec<String>]) -> String {
-    let name = escaped(title.unwrap_or(&session.name()));
+fn html(name: &str, facts: &str, sections: &[(String, Section)], drawn: &[Vec<String>]) -> String {
+    let name = escaped(name);
     // Writing to a string cannot fail.
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     let _ = writeln!(
         out,
         "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{name}</title>\n<style>{STYLE}</style>\n</head>\n<body>"
     );
-    let facts = heading::facts(session);
-    let _ = writeln!(out, "<h1>{name}</h1>\n<p>{}</p>\n<nav>", escaped(&facts));
+    let _ = writeln!(out, "<h1>{name}</h1>\n<p>{}</p>\n<nav>", escaped(facts));
     for (name, section) in sections {
         let _ = writeln!(out, "<a href=\"#{name}\">{}</a>", escaped(&section.title));
     }

@@ -10,6 +10,7 @@ use crate::session::Session;
 use crate::waiters::WaiterArgs;
 use crate::{groups, several, warnings};
 use anyhow::{Result, bail};
+use clap::{Args, FromArgMatches};
 use sched::topology::Order;
 use sched::{Chosen, Diagnostics, Ts};
 use serde::Serialize;
@@ -152,24 +153,10 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     args.begin.without_descent(args.tasks.forked, "--forked")?;
     args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
     let files = groups::files(&args.traces, &args.group)?;
-    let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
-    let named: Vec<_> = files.iter().zip(names).collect();
-    let single = files.len() == 1;
-    if !single && (args.episode.is_some() || args.at.is_some()) {
+    if files.len() != 1 && (args.episode.is_some() || args.at.is_some()) {
         bail!("--episode and --at need a single trace");
     }
-    let drawn = args.output.wants_file();
-    let measured = several::measured(&named, &args.read, |((group, path), name), read| {
-        let (session, run) = measure(args, read, path, single && drawn)?;
-        let run = Run { trace: name.clone(), group: group.clone(), ..run };
-        warnings::warn_of((files.len() > 1).then_some(name), &run.trust, read);
-        // An open trace holds its indices: only the one that is drawn is kept.
-        Ok((Some(session).filter(|_| single), run))
-    })?;
-    let (sessions, measured): (Vec<Option<Session>>, Vec<Run>) = measured.into_iter().unzip();
-    let session = sessions.into_iter().flatten().next();
-    let runs = groups::distinct(measured, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read);
-    let document = Document { schema: SCHEMA, runs };
+    let (document, session) = measured(args, &files, args.output.wants_file())?;
     let figure = |sheet: &Sheet| match (&session, document.runs.as_slice()) {
         (Some(session), [run]) if run.report.episode.is_some() => {
             run.report.episode.iter().map(|story| episode::figure(session, run, story, sheet)).collect()
@@ -184,6 +171,34 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     let first = files.first().map_or(Path::new("why"), |(_, path)| path);
     let origin = session.as_ref().map_or_else(|| Origin::whole(first), Session::origin);
     args.output.give(&origin, "why", &document, forms, args.read.quiet)
+}
+
+/// The section of a report on a folder of `record --runs`.
+pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Section> {
+    let typed = WhyArgs::augment_args(clap::Command::new("why").no_binary_name(true));
+    let args = WhyArgs::from_arg_matches(&typed.try_get_matches_from([folder])?)?;
+    let args = WhyArgs { read: read.clone(), window: window.clone(), ..args };
+    let (document, _) = measured(&args, &groups::files(&args.traces, &args.group)?, false)?;
+    let title = "Why tasks waited while CPUs idled, in each run".to_owned();
+    Ok(Section { title, figures: Vec::new(), text: text(&args, &document), json: json(&document)? })
+}
+
+/// Measures the recordings; `drawn`: a single one is kept open, so that it can be drawn.
+fn measured(args: &WhyArgs, files: &[(Option<String>, PathBuf)], drawn: bool) -> Result<(Document, Option<Session>)> {
+    let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
+    let named: Vec<_> = files.iter().zip(names).collect();
+    let single = files.len() == 1;
+    let measured = several::measured(&named, &args.read, |((group, path), name), read| {
+        let (session, run) = measure(args, read, path, single && drawn)?;
+        let run = Run { trace: name.clone(), group: group.clone(), ..run };
+        warnings::warn_of((files.len() > 1).then_some(name), &run.trust, read);
+        // An open trace holds its indices: only the one that is drawn is kept.
+        Ok((Some(session).filter(|_| single), run))
+    })?;
+    let (sessions, measured): (Vec<Option<Session>>, Vec<Run>) = measured.into_iter().unzip();
+    let session = sessions.into_iter().flatten().next();
+    let runs = groups::distinct(measured, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read);
+    Ok((Document { schema: SCHEMA, runs }, session))
 }
 
 /// The document of one run.

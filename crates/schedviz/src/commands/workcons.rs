@@ -11,6 +11,7 @@ use crate::session::Session;
 use crate::waiters::WaiterArgs;
 use crate::{groups, several, verdict, warnings};
 use anyhow::Result;
+use clap::{Args, FromArgMatches};
 use compare::Spread;
 use sched::{Chosen, Cpu, Diagnostics, Dur, Ts, Verdict};
 use serde::Serialize;
@@ -173,6 +174,17 @@ struct Group {
     elapsed_s: Option<Spread>,
 }
 
+/// The section of a report on a folder of `record --runs`.
+pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArgs, sheet: &Sheet) -> Result<Section> {
+    let typed = WorkconsArgs::augment_args(clap::Command::new("workcons").no_binary_name(true));
+    let args = WorkconsArgs::from_arg_matches(&typed.try_get_matches_from([folder])?)?;
+    let args = WorkconsArgs { read: read.clone(), window: window.clone(), ..args };
+    let (document, _) = judged(&args, &groups::files(&args.traces, &args.group)?, false)?;
+    let figures = vec![figure(&document, args.max_loss, sheet)];
+    let title = "Work conservation of each run".to_owned();
+    Ok(Section { title, figures, text: text(&document, Detail::Brief), json: json(&document)? })
+}
+
 /// Measures, prints, judges.
 pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     args.output.check(GIVES)?;
@@ -180,6 +192,24 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     args.begin.without_descent(args.waiters.depend_on_descent(&args.tasks), "--waiters application")?;
     let files = groups::files(&args.traces, &args.group)?;
     let single = files.len() == 1 && args.output.wants_file();
+    let (document, session) = judged(args, &files, single)?;
+    let figure = |sheet: &Sheet| match (&session, document.runs.as_slice()) {
+        (Some(session), [run]) => Ok(vec![run.run_figure(session, sheet)?]),
+        _ => Ok(vec![figure(&document, args.max_loss, sheet)]),
+    };
+    let forms = Forms::told(|| text(&document, args.detail.detail()), figure);
+    let first = files.first().map_or(Path::new("workcons"), |(_, path)| path);
+    let origin = session.as_ref().map_or_else(|| Origin::whole(first), Session::origin);
+    args.output.give(&origin, "workcons", &document, forms, args.read.quiet)?;
+    Ok(verdict::report(document.verdict.iter().map(|judged| (&*judged.trace, &judged.verdict))))
+}
+
+/// Measures and judges the recordings; `single`: the only one is kept open, so that it can be drawn.
+fn judged(
+    args: &WorkconsArgs,
+    files: &[(Option<String>, PathBuf)],
+    single: bool,
+) -> Result<(Document, Option<Session>)> {
     let names = groups::names(&files.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>());
     let named: Vec<_> = files.iter().zip(names).collect();
     let measured = several::measured(&named, &args.read, |((group, path), name), read| {
@@ -193,16 +223,7 @@ pub(crate) fn run(args: &WorkconsArgs) -> Result<ExitCode> {
     let session = sessions.into_iter().flatten().next();
     let runs = groups::distinct(runs, |run| (run.group.as_ref(), run.recording, &run.trace), &args.read);
     let limits = Limits { violation: args.max_violation, loss: args.max_loss };
-    let document = Document::of(runs, &limits);
-    let figure = |sheet: &Sheet| match (&session, document.runs.as_slice()) {
-        (Some(session), [run]) => Ok(vec![run.run_figure(session, sheet)?]),
-        _ => Ok(vec![figure(&document, args.max_loss, sheet)]),
-    };
-    let forms = Forms::told(|| text(&document, args.detail.detail()), figure);
-    let first = files.first().map_or(Path::new("workcons"), |(_, path)| path);
-    let origin = session.as_ref().map_or_else(|| Origin::whole(first), Session::origin);
-    args.output.give(&origin, "workcons", &document, forms, args.read.quiet)?;
-    Ok(verdict::report(document.verdict.iter().map(|judged| (&*judged.trace, &judged.verdict))))
+    Ok((Document::of(runs, &limits), session))
 }
 
 /// The runs of each group by elapsed time; runs without a group are one of their own.
