@@ -54,6 +54,7 @@ fn every_document_conforms_to_its_schema() {
     checked(&["workcons", "--group", &format!("a={hackbench},{base}"), "--group", &format!("b={}", path("mask.dat"))]);
     checked(&["workcons", &hackbench, "--max-violation", "99"]);
     seen.insert(checked(&["compare", "--base", &base, "--new", &hackbench, "--fail-if", "busy>100000%"]));
+    seen.insert(checked(&["path", &hackbench]));
     seen.insert(checked(&["plot", "markers", &path("marker-pairs.dat")]));
     seen.insert(checked(&["schedstat", &path("eas.before"), &path("eas.after")]));
     let elsewhere = ["schedviz/machine/1", "schedviz/top/1"];

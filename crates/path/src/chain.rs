@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// The state of the task that a segment of the path belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The task runs.
@@ -30,6 +31,7 @@ impl Kind {
 
 /// A segment of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Segment {
     /// The state of its task.
     pub kind: Kind,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 /// Times on the path by the state of the task, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Times {
     /// Running.
     pub running_ns: u64,
@@ -47,6 +48,7 @@ impl Times {
 
 /// The part of the path that belongs to a task or a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Share<K> {
     /// The task or the CPU.
     #[serde(flatten)]
@@ -60,6 +62,7 @@ pub struct Share<K> {
 
 /// A task on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OfTask {
     /// Its PID.
     pub pid: Pid,
@@ -69,6 +72,7 @@ pub struct OfTask {
 
 /// A CPU on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OfCpu {
     /// The CPU.
     pub cpu: Cpu,
@@ -76,6 +80,7 @@ pub struct OfCpu {
 
 /// A long queued segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Queued {
     /// Its start after the start of the trace, in nanoseconds.
     pub start_in_trace_ns: u64,
@@ -95,6 +100,7 @@ pub struct Queued {
 
 /// The critical path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Path {
     /// The task at the end of the path; absent where the trace does not have it.
     pub task: Option<OfTask>,

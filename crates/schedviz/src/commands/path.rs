@@ -52,7 +52,9 @@ Examples:
 
 /// The report with its schema.
 #[derive(Serialize)]
-struct Report<'p> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Report<'p> {
+    /// The name and version of the schema, `schedviz/path/1`.
     schema: &'static str,
     #[serde(flatten)]
     path: &'p Path,

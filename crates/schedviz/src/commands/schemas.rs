@@ -1,6 +1,6 @@
 //! The JSON schemas of all documents, generated from the types that are serialised.
 
-use super::{compare, events, info, stepper, why, workcons};
+use super::{compare, events, info, path, stepper, why, workcons};
 use crate::document::Document;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -26,6 +26,7 @@ fn all() -> Vec<Entry> {
         ("schedviz/running-waiting/1", schema::<Document<'static, running_waiting::Report>>),
         ("schedviz/workcons/1", schema::<workcons::Document>),
         ("schedviz/why/1", schema::<why::Document>),
+        ("schedviz/path/1", schema::<Document<'static, path::Report<'static>>>),
         ("schedviz/stepper/1", schema::<Document<'static, stepper::Report>>),
         ("schedviz/events/1", schema::<Document<'static, ::events::Report>>),
         ("schedviz/balance/1", schema::<Document<'static, events::balance::WithProbes<'static>>>),
