@@ -112,7 +112,11 @@ function instant() {
   nodes.push(table);
   nodes.push(el("h3", {}, `Waiting on CPU ${place.cpu}: ${answer.waiting.length}`));
   const waiting = el("table");
-  for (const wait of answer.waiting.slice(0, ROWS)) waiting.append(taskRow(trace, wait, `for ${duration(answer.at - wait.since)}`, wait.cause ?? ""));
+  for (const wait of answer.waiting.slice(0, ROWS)) {
+    const row = taskRow(trace, wait, `for ${duration(answer.at - wait.since)}`);
+    row.append(el("td", { class: "words" }, wait.cause ?? ""));
+    waiting.append(row);
+  }
   nodes.push(waiting);
   if (answer.next) nodes.push(el("h3", {}, "Next event"), el("p", {}, `${seconds(answer.next.at - trace.zero, 1)} s, CPU ${answer.next.cpu}: ${answer.next.name} ${answer.next.text}`));
   nodes.push(el("h3", {}, "All CPUs"));
