@@ -116,38 +116,53 @@ impl Analysis for () {
     fn finish(self, _: Ts, _: &SchedState) {}
 }
 
+/// All calls but the last, passed on to each of the analyses inside, which can be none.
+macro_rules! each {
+    () => {
+        fn counts(&self) -> bool {
+            self.iter().any(Analysis::counts)
+        }
+        fn looks_back(&self) -> bool {
+            self.iter().any(Analysis::looks_back)
+        }
+        fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+            self.iter_mut().filter(|analysis| analysis.looks_back()).for_each(|analysis| analysis.early(event, state));
+        }
+        fn begin(&mut self, start: Ts, state: &SchedState) {
+            self.iter_mut().for_each(|analysis| analysis.begin(start, state));
+        }
+        fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+            self.iter_mut().for_each(|analysis| analysis.before(event, state));
+        }
+        fn span(&mut self, span: &Span, state: &SchedState) {
+            self.iter_mut().for_each(|analysis| analysis.span(span, state));
+        }
+        fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
+            self.iter_mut().for_each(|analysis| analysis.cpu_span(span, state));
+        }
+        fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+            self.iter_mut().for_each(|analysis| analysis.after(event, state));
+        }
+    };
+}
+
 /// One that is made only if it is asked for.
 impl<A: Analysis> Analysis for Option<A> {
     type Output = Option<A::Output>;
-    const COUNTS: bool = A::COUNTS;
-    const LOOKS_BACK: bool = A::LOOKS_BACK;
 
-    fn counts(&self) -> bool {
-        self.as_ref().is_some_and(Analysis::counts)
-    }
-    fn looks_back(&self) -> bool {
-        self.as_ref().is_some_and(Analysis::looks_back)
-    }
-    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.early(event, state));
-    }
-    fn begin(&mut self, start: Ts, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.begin(start, state));
-    }
-    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.before(event, state));
-    }
-    fn span(&mut self, span: &Span, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.span(span, state));
-    }
-    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.cpu_span(span, state));
-    }
-    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.after(event, state));
-    }
+    each!();
     fn finish(self, end: Ts, state: &SchedState) -> Self::Output {
         self.map(|analysis| analysis.finish(end, state))
+    }
+}
+
+/// A list, in its order.
+impl<A: Analysis> Analysis for Vec<A> {
+    type Output = Vec<A::Output>;
+
+    each!();
+    fn finish(self, end: Ts, state: &SchedState) -> Self::Output {
+        self.into_iter().map(|analysis| analysis.finish(end, state)).collect()
     }
 }
 

@@ -47,36 +47,43 @@ trait Any<T> {
     fn finish(self: Box<Self>, end: Ts, state: &SchedState) -> T;
 }
 
+/// All calls but the last, passed on to the analysis inside.
+macro_rules! forwarded {
+    () => {
+        fn counts(&self) -> bool {
+            self.analysis.counts()
+        }
+        fn looks_back(&self) -> bool {
+            self.analysis.looks_back()
+        }
+        fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+            self.analysis.early(event, state);
+        }
+        fn begin(&mut self, start: Ts, state: &SchedState) {
+            self.analysis.begin(start, state);
+        }
+        fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+            self.analysis.before(event, state);
+        }
+        fn span(&mut self, span: &Span, state: &SchedState) {
+            self.analysis.span(span, state);
+        }
+        fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
+            self.analysis.cpu_span(span, state);
+        }
+        fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+            self.analysis.after(event, state);
+        }
+    };
+}
+
 struct Concluded<A, F> {
     analysis: A,
     conclude: F,
 }
 
 impl<T, A: Analysis, F: FnOnce(A::Output) -> T> Any<T> for Concluded<A, F> {
-    fn counts(&self) -> bool {
-        self.analysis.counts()
-    }
-    fn looks_back(&self) -> bool {
-        self.analysis.looks_back()
-    }
-    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.analysis.early(event, state);
-    }
-    fn begin(&mut self, start: Ts, state: &SchedState) {
-        self.analysis.begin(start, state);
-    }
-    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.analysis.before(event, state);
-    }
-    fn span(&mut self, span: &Span, state: &SchedState) {
-        self.analysis.span(span, state);
-    }
-    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
-        self.analysis.cpu_span(span, state);
-    }
-    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.analysis.after(event, state);
-    }
+    forwarded!();
     fn finish(self: Box<Self>, end: Ts, state: &SchedState) -> T {
         let Concluded { analysis, conclude } = *self;
         conclude(analysis.finish(end, state))
@@ -86,64 +93,8 @@ impl<T, A: Analysis, F: FnOnce(A::Output) -> T> Any<T> for Concluded<A, F> {
 impl<T> Analysis for Listed<'_, T> {
     type Output = T;
 
-    fn counts(&self) -> bool {
-        self.analysis.counts()
-    }
-    fn looks_back(&self) -> bool {
-        self.analysis.looks_back()
-    }
-    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.analysis.early(event, state);
-    }
-    fn begin(&mut self, start: Ts, state: &SchedState) {
-        self.analysis.begin(start, state);
-    }
-    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.analysis.before(event, state);
-    }
-    fn span(&mut self, span: &Span, state: &SchedState) {
-        self.analysis.span(span, state);
-    }
-    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
-        self.analysis.cpu_span(span, state);
-    }
-    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.analysis.after(event, state);
-    }
+    forwarded!();
     fn finish(self, end: Ts, state: &SchedState) -> T {
         self.analysis.finish(end, state)
-    }
-}
-
-/// A list, in its order.
-impl<A: Analysis> Analysis for Vec<A> {
-    type Output = Vec<A::Output>;
-
-    fn counts(&self) -> bool {
-        self.iter().any(Analysis::counts)
-    }
-    fn looks_back(&self) -> bool {
-        self.iter().any(Analysis::looks_back)
-    }
-    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.iter_mut().filter(|analysis| analysis.looks_back()).for_each(|analysis| analysis.early(event, state));
-    }
-    fn begin(&mut self, start: Ts, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.begin(start, state));
-    }
-    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.before(event, state));
-    }
-    fn span(&mut self, span: &Span, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.span(span, state));
-    }
-    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.cpu_span(span, state));
-    }
-    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.iter_mut().for_each(|analysis| analysis.after(event, state));
-    }
-    fn finish(self, end: Ts, state: &SchedState) -> Self::Output {
-        self.into_iter().map(|analysis| analysis.finish(end, state)).collect()
     }
 }
