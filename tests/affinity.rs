@@ -3,7 +3,7 @@
 
 use crate::conforms::conforms;
 use crate::oracle::{OFFLINE, Slow};
-use crate::support::{events, fixture, recordings, root, schedviz, scratch, unwrapped};
+use crate::support::{csv, events, fixture, recordings, root, schedviz, scratch, unwrapped};
 use sched::{Affinity, Cpu, CpuSet, Kind, Pass, Pid, SchedEvent, SchedState, StateClass, Task};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -238,6 +238,11 @@ fn measured(recording: &Path, lists: &str) -> (f64, f64) {
     let (time, ..) = slowly(&events, &lists_of(&file, &tasks));
     let slow = 100.0 * time as f64 / with["runs"][0]["window_ns"].as_f64().expect("a number");
     assert!((percent(&with) - slow).abs() < 1e-6, "{}: {slow}", percent(&with));
+    // The exported tables follow the same rule.
+    let run = ["export", trace.to_str().expect("UTF-8"), "--csv", "-", "--tables", "run", "-q"];
+    let run = csv(&schedviz(&run).success().text());
+    let exported: f64 = run[0]["violation"].parse().expect("a number");
+    assert!((exported - percent(&with)).abs() < 1e-6, "{exported}, not {}", percent(&with));
     (percent(&with), percent(&without))
 }
 

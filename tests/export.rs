@@ -1,6 +1,6 @@
 //! The exported tables: their sums are the numbers of the commands.
 
-use crate::support::{fixture, recordings, schedviz, scratch};
+use crate::support::{csv, fixture, recordings, schedviz, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,31 +8,8 @@ use std::process::Command;
 
 type Row = BTreeMap<String, String>;
 
-/// Splits a line, whose fields may be in quotes.
-fn fields(line: &str) -> Vec<String> {
-    let (mut fields, mut quoted) = (vec![String::new()], false);
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => fields.push(String::new()),
-            c => fields.last_mut().expect("a field").push(c),
-        }
-    }
-    fields
-}
-
-fn rows(text: &str) -> Vec<Row> {
-    let mut lines = text.lines().map(fields);
-    let header = lines.next().expect("a header");
-    let row = |fields: Vec<String>| {
-        assert_eq!(fields.len(), header.len(), "{fields:?}");
-        header.iter().cloned().zip(fields).collect()
-    };
-    lines.map(row).collect()
-}
-
 fn read(folder: &Path, table: &str) -> Vec<Row> {
-    rows(&std::fs::read_to_string(folder.join(format!("{table}.csv"))).expect("a table"))
+    csv(&std::fs::read_to_string(folder.join(format!("{table}.csv"))).expect("a table"))
 }
 
 fn number(row: &Row, column: &str) -> Option<i64> {
@@ -150,7 +127,7 @@ fn the_sums_of_a_window_are_those_of_the_commands() {
 fn the_events_are_those_of_the_list() {
     let trace = fixture("hackbench-7.2.dat");
     let trace = trace.to_str().expect("a path");
-    let rows = rows(&schedviz(&["export", trace, "--csv", "-", "--tables", "event", "-q"]).success().text());
+    let rows = csv(&schedviz(&["export", trace, "--csv", "-", "--tables", "event", "-q"]).success().text());
     let list = schedviz(&["list", trace, "-q"]).success().text();
     let lines: Vec<&str> = list.lines().filter(|line| !line.contains("EVENTS DROPPED]")).collect();
     assert_eq!(rows.len(), lines.len());
@@ -196,7 +173,7 @@ fn the_row_of_a_run_has_the_metrics_of_compare() {
     let [one, other] = [&one, &other].map(|path| path.to_str().expect("a path"));
     let compared = schedviz(&["compare", "--base", one, "--new", other, "--json", "-q"]).success();
     let compared: Value = serde_json::from_slice(&compared.stdout).expect("JSON");
-    let table = rows(&schedviz(&["export", one, other, "--csv", "-", "--tables", "run", "-q"]).success().text());
+    let table = csv(&schedviz(&["export", one, other, "--csv", "-", "--tables", "run", "-q"]).success().text());
     let mut known = 0;
     for (group, row) in compared["groups"].as_array().expect("groups").iter().zip(&table) {
         let values = group["runs"][0]["values"].as_array().expect("values");

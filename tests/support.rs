@@ -1,6 +1,7 @@
 //! The places of the recordings, and ways to run the program.
 
 use sched::{EventSource, SchedEvent};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,6 +52,30 @@ impl Ran {
     pub(crate) fn text(self) -> String {
         String::from_utf8(self.stdout).expect("text")
     }
+}
+
+/// Returns the lines of a table of comma-separated values, each as a map from column to field.
+pub(crate) fn csv(text: &str) -> Vec<BTreeMap<String, String>> {
+    let mut lines = text.lines().map(fields);
+    let header = lines.next().expect("a header");
+    let row = |fields: Vec<String>| {
+        assert_eq!(fields.len(), header.len(), "{fields:?}");
+        header.iter().cloned().zip(fields).collect()
+    };
+    lines.map(row).collect()
+}
+
+/// Splits a line, whose fields may be in quotes.
+fn fields(line: &str) -> Vec<String> {
+    let (mut fields, mut quoted) = (vec![String::new()], false);
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            c => fields.last_mut().expect("a field").push(c),
+        }
+    }
+    fields
 }
 
 /// Returns a text with its lines joined, whose breaks depend on the length of names.

@@ -1,32 +1,13 @@
 //! Tables in CSV: their sums are those of the JSON documents.
 
-use crate::support::{fixture, schedviz};
+use crate::support::{csv, fixture, schedviz};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// A table, one map from column to field for each line.
 fn table(arguments: &[&str]) -> Vec<BTreeMap<String, String>> {
     let text = schedviz(&[arguments, &["-q", "-o", "-", "--format", "csv"]].concat()).success().text();
-    let mut lines = text.lines().map(fields);
-    let header = lines.next().expect("a header");
-    let row = |fields: Vec<String>| {
-        assert_eq!(fields.len(), header.len(), "{arguments:?}: {fields:?}");
-        header.iter().cloned().zip(fields).collect()
-    };
-    lines.map(row).collect()
-}
-
-/// Splits a line, whose fields may be in quotes.
-fn fields(line: &str) -> Vec<String> {
-    let (mut fields, mut quoted) = (vec![String::new()], false);
-    for c in line.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => fields.push(String::new()),
-            c => fields.last_mut().expect("a field").push(c),
-        }
-    }
-    fields
+    csv(&text)
 }
 
 fn document(arguments: &[&str]) -> Value {

@@ -6,6 +6,7 @@ mod run_row;
 
 use crate::args::{ReadArgs, WindowArgs};
 use crate::commands::compare::measures::Reports;
+use crate::commands::workcons::plain;
 use crate::groups::GroupArg;
 use crate::session::Session;
 use crate::waiters::WaiterArgs;
@@ -118,19 +119,8 @@ fn export(args: &ExportArgs, path: &Path, warned: Option<&str>, output: &Output)
     let session = Session::open(path, &args.read, &args.window)?;
     let cpus = &session.shown.chosen;
     let waiters = args.waiters.without_choice();
-    let conservation = workcons::Options {
-        cpus: cpus.clone(),
-        zero: session.start,
-        waiters,
-        topology: session.topology.clone(),
-        ..Default::default()
-    };
-    let waits = latency::Options {
-        cpus: cpus.clone(),
-        zero: session.start,
-        topology: session.topology.clone(),
-        ..Default::default()
-    };
+    let conservation = workcons::Options { waiters, strips: None, ..plain(&session) };
+    let waits = super::latency::plain(&session);
     let tables = Tables::new(output);
     let episode = |episode: &workcons::ListedEpisode| tables.episode(episode);
     let wait = |case: &why::ListedCase<_, _>| tables.wait(case);

@@ -81,11 +81,15 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<()> {
     document.give("latency", &session, &args.output, Forms::told(text, figure).with_csv(|out| csv::table(&report, out)))
 }
 
+/// The options of all tasks.
+pub(crate) fn plain(session: &Session) -> Options<'static> {
+    let (cpus, topology) = (session.shown.chosen.clone(), session.topology.clone());
+    Options { cpus, zero: session.start, topology, ..Default::default() }
+}
+
 /// Its section in a report.
 pub(crate) fn section(session: &Session) -> Asked<'_> {
-    let (cpus, topology) = (session.shown.chosen.clone(), session.topology.clone());
-    let options = Options { cpus, zero: session.start, topology, worst: 5, ..Default::default() };
-    Ok(Some(part(options, |options| {
+    Ok(Some(part(Options { worst: 5, ..plain(session) }, |options| {
         listed(Latency::new(options), move |report, page| {
             Ok(Section {
                 title: "Latency".to_owned(),

@@ -2,6 +2,7 @@
 
 use super::ExportArgs;
 use crate::atomic_file::AtomicFile;
+use crate::commands::workcons::plain;
 use crate::session::Session;
 use crate::{warnings, writer};
 use anyhow::{Result, bail};
@@ -21,13 +22,7 @@ pub(super) fn write(args: &ExportArgs, trace: &Path, file: &Path) -> Result<()> 
     }
     let session = Session::open(trace, &args.read, &args.window)?;
     let (cpus, waiters) = (&session.shown.chosen, args.waiters.without_choice());
-    let conservation = workcons::Options {
-        cpus: cpus.clone(),
-        zero: session.start,
-        waiters,
-        topology: session.topology.clone(),
-        ..Default::default()
-    };
+    let conservation = workcons::Options { waiters, strips: None, ..plain(&session) };
     let verb = writer::verb(file.is_file());
     let info = session.trace.info();
     let kernel = info.uname.or(info.kernel).unwrap_or_default();
