@@ -9,22 +9,7 @@ use std::collections::BTreeMap;
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::INK;
 use timeline::strips::{BLANK, FIRST, Strips, UNKNOWN};
-use timeline::{Class, Columns, LaneLayout, Rows, TimeScale};
-
-/// The window and the lanes of a figure.
-#[derive(Clone, Debug)]
-pub struct Cores {
-    /// The start of the window,
-    pub from: Ts,
-    /// and its end.
-    pub to: Ts,
-    /// The instant that counts as zero: the start of the trace.
-    pub zero: Ts,
-    /// The CPUs in display order, each with its group.
-    pub cpus: Vec<(Cpu, Option<u32>)>,
-    /// All CPUs that have a lane, in display order; empty where those of `cpus` are all.
-    pub all_cpus: Vec<(Cpu, Option<u32>)>,
-}
+use timeline::{Class, Columns, Cores, LaneLayout, Rows, TimeScale};
 
 const WIDTH: Unit = 842 * PT;
 const COLUMNS: u32 = 1000;

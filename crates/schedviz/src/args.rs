@@ -443,6 +443,12 @@ impl TaskArgs {
     }
 }
 
+/// The arguments of a command as these words give them, for one command that uses another.
+pub(crate) fn typed<A: clap::Args>(words: &[&OsStr]) -> Result<A> {
+    let command = A::augment_args(clap::Command::new("schedviz").no_binary_name(true));
+    Ok(A::from_arg_matches(&command.try_get_matches_from(words)?)?)
+}
+
 /// Parses a length of time, which may be zero.
 pub(crate) fn length(text: &str) -> Result<Dur, String> {
     match Where::parse(text) {

@@ -48,6 +48,12 @@ impl Session {
         self.heading(warnings(self, loss, diagnostics))
     }
 
+    /// The same of a figure of lanes.
+    pub(crate) fn lanes_heading(&self, ran: &dat2graph::Report, diagnostics: &Diagnostics) -> Heading {
+        let loss = Loss::of_lanes(ran.lanes.iter(), ran.to_ns.since(ran.from_ns));
+        self.lossy_heading(&loss, diagnostics)
+    }
+
     /// The surroundings of a figure, with these warnings.
     pub(crate) fn heading(&self, warnings: Vec<String>) -> Heading {
         Heading {

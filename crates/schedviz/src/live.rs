@@ -15,6 +15,7 @@ use sched::{Analysis, ChosenCpus, Comm, Cpu, Current, Diagnostics, EventIssue, P
 use sched::{Span, TaskState, Window};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 use tracedat::{Options, Trace};
 use tracefs::{Instance, Pages, Settings, TraceFile, Tracefs};
 use workcons::WorkConservation;
@@ -22,6 +23,9 @@ use workcons::WorkConservation;
 /// Maximum number of bytes of the pages of an interval. A machine that records more loses the rest, which is reported
 /// as a loss.
 const MOST_HELD: usize = 64 << 20;
+
+/// The time between two readings of the buffers.
+pub(crate) const BETWEEN: Duration = Duration::from_millis(100);
 
 /// The number of tasks that waited longest in an interval.
 const TASKS: usize = 8;
@@ -170,6 +174,18 @@ impl Follower {
             }
         })?;
         Ok(())
+    }
+
+    /// Collects until `end`, or until `stops` holds after a collection; whether it reached the end.
+    pub(crate) fn collect_until(&mut self, end: Instant, mut stops: impl FnMut() -> bool) -> Result<bool> {
+        while Instant::now() < end {
+            std::thread::sleep(BETWEEN.min(end.saturating_duration_since(Instant::now())));
+            self.collect()?;
+            if stops() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Measures the interval since the last measurement. None, if it has no event.

@@ -1,7 +1,6 @@
 //! Sections of a report: each command has one for its analysis, and `commands/report.rs` the list of them.
 
 use crate::document::Document;
-use crate::heading::Loss;
 use crate::output;
 use crate::session::Session;
 use anyhow::Result;
@@ -95,8 +94,7 @@ impl<'p> Page<'p> {
     pub(crate) fn over_lanes(&self, figure: impl FnOnce(&Heading, Option<&DrawLanes<'_>>) -> Figure) -> Figure {
         let Some((lanes, options)) = self.lanes.get() else { return figure(&self.heading(), None) };
         let ran = dat2graph::report(lanes, options);
-        let loss = Loss::of_lanes(ran.lanes.iter(), ran.to_ns.since(ran.from_ns));
-        let heading = self.session.lossy_heading(&loss, self.diagnostics).on(self.sheet);
+        let heading = self.session.lanes_heading(&ran, self.diagnostics).on(self.sheet);
         let draw = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
             dat2graph::draw_pale_lanes(figure, lanes, options, scale, top, height);
         };

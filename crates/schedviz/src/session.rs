@@ -4,7 +4,7 @@ use crate::args::{BeginArgs, Lanes, ReadArgs, TaskArgs, TraceArgs, WindowArgs, n
 use crate::output::Origin;
 use crate::progress;
 use anyhow::{Result, bail};
-use dat2graph::Coloring;
+use dat2graph::{Coloring, Lane, learn, read_lanes};
 use machine::Machine;
 use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
@@ -14,7 +14,7 @@ use sched::{
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use timeline::Drawable;
+use timeline::{Cores, Drawable};
 use tracedat::{EventStream, Trace, Want};
 
 /// A trace, opened for a command.
@@ -300,6 +300,24 @@ impl Session {
         let (mut report, selection) = outcome.output;
         self.why_no_figures(selection, selected)?.into_iter().for_each(|why| report.withhold(why));
         Ok((report, outcome.diagnostics))
+    }
+
+    /// The window and the lanes of a figure from `from` to `to`.
+    pub(crate) fn cores(&self, from: Ts, to: Ts) -> Cores {
+        Cores { from, to, zero: self.start, cpus: self.shown.cpus.clone(), all_cpus: self.shown.all.clone() }
+    }
+
+    /// A colouring that has read from the trace what its colours depend on.
+    pub(crate) fn learned(&self, mut coloring: Coloring) -> Result<Coloring> {
+        learn(&mut coloring, &self.trace, &self.topology).map_err(|e| self.named(e))?;
+        Ok(coloring)
+    }
+
+    /// The lanes of the CPUs shown from `from` to `to`, without marks, in colours that were learned.
+    pub(crate) fn ran(&self, from: Ts, to: Ts, coloring: Coloring) -> Result<(Vec<Lane>, dat2graph::Options)> {
+        let reader = self.trace.cpu_reader(Want::Switches).map_err(|e| self.named(e))?;
+        let options = self.lanes(from, to, coloring);
+        Ok((read_lanes(&self.trace, &reader, &options, &[]).0, options))
     }
 
     /// How the lanes of the CPUs shown are drawn from `from` to `to`, without marks.

@@ -13,6 +13,7 @@
 
 pub mod axis;
 pub mod columns;
+mod cores;
 mod division;
 mod drawable;
 pub mod histogram;
@@ -29,6 +30,7 @@ mod turns;
 
 pub use axis::{Axis, Measure};
 pub use columns::{Class, Columns, Piece};
+pub use cores::Cores;
 pub use division::Division;
 pub use drawable::{Drawable, Next};
 pub use lanes::LaneLayout;

@@ -43,7 +43,7 @@ pub use over_time::{Layer, OverTime};
 pub use report::{Row, Rows, WhyReport};
 pub use sets::Nearest;
 pub use story::{Story, StoryStep};
-pub use story_figure::{Around, story_figure};
+pub use story_figure::story_figure;
 pub use text::{markdown, story_text, text};
 
 use grouping::Groups;

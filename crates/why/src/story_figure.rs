@@ -2,25 +2,10 @@
 
 use crate::story::{Mark, Story};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
-use sched::{Cpu, Ts};
+use sched::Cpu;
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{BESIDE_TASKS, INK};
-use timeline::{LaneLayout, Rows, TimeScale};
-
-/// The part of the trace that the figure of an episode shows, and its lanes.
-#[derive(Clone, Debug)]
-pub struct Around {
-    /// The start of the part,
-    pub from: Ts,
-    /// and its end.
-    pub to: Ts,
-    /// The instant that counts as zero: the start of the trace.
-    pub zero: Ts,
-    /// The CPUs in display order, each with its group.
-    pub cpus: Vec<(Cpu, Option<u32>)>,
-    /// All CPUs that have a lane, in display order; empty where those of `cpus` are all.
-    pub all_cpus: Vec<(Cpu, Option<u32>)>,
-}
+use timeline::{Cores, LaneLayout, Rows, TimeScale};
 
 const WIDTH: Unit = 842 * PT;
 const MOVED: Color = INK;
@@ -30,7 +15,7 @@ const MISSED: Color = BESIDE_TASKS[1];
 /// The figure of an episode. `draw` draws the lanes, `legend` is that of their colours.
 pub fn story_figure(
     story: &Story,
-    around: &Around,
+    around: &Cores,
     heading: &Heading,
     legend: Vec<LegendEntry>,
     draw: &DrawLanes<'_>,

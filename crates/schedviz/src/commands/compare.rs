@@ -3,14 +3,13 @@
 mod header;
 pub(super) mod measures;
 
-use crate::args::{ReadArgs, TaskArgs, WindowArgs, repeatable};
+use crate::args::{ReadArgs, TaskArgs, WindowArgs, repeatable, typed};
 use crate::groups::GroupArg;
 use crate::output::{Forms, Gives, Origin, OutputArgs, json};
 use crate::section::Section;
 use crate::waiters::WaiterArgs;
 use crate::{groups, several, verdict, warnings};
 use anyhow::{Result, bail};
-use clap::{Args, FromArgMatches};
 use compare::{Group, Limit, Metric, Row, Run};
 use measures::Measured;
 use sched::Verdict;
@@ -174,23 +173,13 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     Ok(verdict::report(subjects.iter().map(String::as_str).zip(verdicts)))
 }
 
-/// The section of a report on a folder of `record --runs`; none of a single variant.
-pub(crate) fn section_of_runs(
-    folder: &Path,
-    read: &ReadArgs,
-    window: &WindowArgs,
-    sheet: &Sheet,
-) -> Result<Option<Section>> {
-    let typed = CompareArgs::augment_args(clap::Command::new("compare").no_binary_name(true));
-    let args = CompareArgs::from_arg_matches(&typed.try_get_matches_from([folder])?)?;
-    let args = CompareArgs { read: read.clone(), window: window.clone(), ..args };
-    if groups::Folder::open(folder)?.is_none_or(|folder| folder.groups.len() < 2) {
-        return Ok(None);
-    }
+/// The section of a report on a folder of `record --runs` with several variants.
+pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArgs, sheet: &Sheet) -> Result<Section> {
+    let args = CompareArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
     let (document, all) = compared(&args)?;
     let figures = figures(&document, &all, sheet);
     let title = "The variants compared".to_owned();
-    Ok(Some(Section { title, figures, text: text(&args, &document), json: json(&document)? }))
+    Ok(Section { title, figures, text: text(&args, &document), json: json(&document)? })
 }
 
 /// A group, with its runs.

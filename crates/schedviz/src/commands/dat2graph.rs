@@ -6,7 +6,6 @@ mod slices;
 
 use crate::args::{TaskArgs, TraceArgs, needs_groups};
 use crate::document::Document;
-use crate::heading::Loss;
 use crate::output::{Forms, Gives, OutputArgs};
 use crate::patterns;
 use crate::section::{Asked, Section, listed, part};
@@ -15,10 +14,9 @@ use anyhow::{Result, bail};
 use dat2graph::{ColorBy, Coloring, Mark, Options, Timeline, learn, read_lanes};
 use sched::chosen::is_called;
 use sched::topology::Order;
-use sched::{Diagnostics, Topology, Tracepoint};
+use sched::{Topology, Tracepoint};
 use std::io::Write;
 use timeline::Sheet;
-use timeline::page::Heading;
 use tracedat::{Trace, Want};
 
 /// Draw what every core ran at every moment
@@ -109,7 +107,7 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     }
     let overlaid = overlay::find(args, &session)?;
     let figure = |sheet: &Sheet| {
-        let heading = heading(&session, &report, &diagnostics).on(sheet);
+        let heading = session.lanes_heading(&report, &diagnostics).on(sheet);
         overlaid
             .over(&session, |overlay| Ok(vec![dat2graph::figure_with(&lanes, &report, &options, &heading, overlay)]))
     };
@@ -140,21 +138,13 @@ fn coloring(args: &Dat2graphArgs, topology: &Topology) -> Result<Coloring> {
     })
 }
 
-/// The texts around the plot.
-pub(crate) fn heading(session: &Session, report: &dat2graph::Report, diagnostics: &Diagnostics) -> Heading {
-    let loss = Loss::of_lanes(report.lanes.iter(), report.to_ns.since(report.from_ns));
-    session.lossy_heading(&loss, diagnostics)
-}
-
 /// Its section in a report, whose lanes are the ground of other figures.
 pub(crate) fn section(session: &Session) -> Asked<'_> {
-    let mut coloring = Coloring::default();
-    learn(&mut coloring, &session.trace, &session.topology).map_err(|e| session.named(e))?;
-    let options = session.lanes(session.from, session.to, coloring);
+    let options = session.lanes(session.from, session.to, session.learned(Coloring::default())?);
     Ok(Some(part(options, |options| {
         listed(Timeline::new(options), move |lanes, page| {
             let ran = dat2graph::report(&lanes, options);
-            let heading = heading(page.session, &ran, page.diagnostics).on(page.sheet);
+            let heading = page.session.lanes_heading(&ran, page.diagnostics).on(page.sheet);
             let figures = vec![dat2graph::figure(&lanes, &ran, options, &heading)];
             page.keep_lanes(lanes, options.clone());
             Ok(Section {

@@ -17,7 +17,7 @@ use crate::progress;
 use crate::section::{self, Page, Section, listed, part};
 use crate::session::Session;
 use anyhow::{Result, bail};
-use dat2graph::{Coloring, Lane, learn, read_lanes};
+use dat2graph::Coloring;
 use details::{Pattern, Value};
 use draw::{Figure, Unit};
 use events::{Edge, Gather, Spans};
@@ -30,7 +30,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
 use timeline::{Rows, Sheet, TimeScale};
-use tracedat::{EventFormat, Neighbours, Record, Want, Where};
+use tracedat::{EventFormat, Neighbours, Record, Where};
 
 /// Show when events happen, and why tasks were migrated
 ///
@@ -505,16 +505,14 @@ pub(super) fn over_lanes(
     sheet: &Sheet,
     figure: impl FnOnce(&timeline::page::Heading, Option<&timeline::page::DrawLanes<'_>>) -> Figure,
 ) -> Result<Vec<Figure>> {
-    let Some(mut coloring) = ground else {
+    let Some(coloring) = ground else {
         return Ok(vec![figure(&session.general_heading(diagnostics).on(sheet), None)]);
     };
-    let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
-    learn(&mut coloring, &session.trace, &session.topology).map_err(|e| session.named(e))?;
-    let lanes_options = session.lanes(session.from, session.to, coloring);
-    let lanes: Vec<Lane> = if session.trace.has(Tracepoint::Switch) {
-        read_lanes(&session.trace, &reader, &lanes_options, &[]).0
+    let coloring = session.learned(coloring)?;
+    let (lanes, lanes_options) = if session.trace.has(Tracepoint::Switch) {
+        session.ran(session.from, session.to, coloring)?
     } else {
-        Vec::new()
+        (Vec::new(), session.lanes(session.from, session.to, coloring))
     };
     let loss = Loss::of_lanes(lanes.iter().map(|l| &l.report), session.to.since(session.from));
     let mut heading = session.lossy_heading(&loss, diagnostics).on(sheet);

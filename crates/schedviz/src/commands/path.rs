@@ -6,7 +6,7 @@ use crate::document::Document;
 use crate::output::{Forms, Gives, OutputArgs};
 use crate::session::Session;
 use anyhow::{Result, bail};
-use critical_path::{Cores, CriticalPath, Options, Path};
+use critical_path::{CriticalPath, Options, Path};
 use dat2graph::Coloring;
 use sched::{Outcome, Pid};
 use serde::Serialize;
@@ -76,21 +76,10 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     let figure = |sheet: &Sheet| {
         let ground = Coloring { pale: true, ..Coloring::default() };
         over_lanes(Some(ground), &session, &diagnostics, sheet, |heading, background| {
-            critical_path::figure(&path, &cores(&session), heading, background)
+            critical_path::figure(&path, &session.cores(session.from, session.to), heading, background)
         })
     };
     document.give("path", &session, &args.output, Forms::told(text, figure))
-}
-
-/// The lanes of a figure.
-pub(super) fn cores(session: &Session) -> Cores {
-    Cores {
-        from: session.from,
-        to: session.to,
-        zero: session.start,
-        cpus: session.shown.cpus.clone(),
-        all_cpus: session.shown.all.clone(),
-    }
 }
 
 /// Finds the path to a task, or to the traced command; refused where the trace does not have that.

@@ -103,9 +103,11 @@ fn of_runs(args: &ReportArgs, runs: &Folder, sheet: &Sheet) -> Result<()> {
     let mut sections: Vec<(String, Section)> = Vec::new();
     // Each recording's warnings are printed once.
     let again = read.silent();
-    let compared = super::compare::section_of_runs(path, read, window, sheet)?;
-    let later = if compared.is_some() { &again } else { read };
-    sections.extend(compared.map(|section| (COMPARE.to_owned(), section)));
+    let has_variants = runs.groups.len() > 1;
+    if has_variants {
+        sections.push((COMPARE.to_owned(), super::compare::section_of_runs(path, read, window, sheet)?));
+    }
+    let later = if has_variants { &again } else { read };
     sections.push(("workcons".to_owned(), super::workcons::section_of_runs(path, later, window, sheet)?));
     sections.push(("why".to_owned(), super::why::section_of_runs(path, &again, window)?));
     let variants: Vec<String> = runs.groups.iter().map(|(name, runs)| format!("{name}: {}", runs.len())).collect();

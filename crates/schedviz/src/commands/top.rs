@@ -1,6 +1,6 @@
 //! `schedviz top`: the scheduler of this machine, second by second.
 
-use crate::live::{Follower, Moment, Queue, follow};
+use crate::live::{BETWEEN, Follower, Moment, Queue, follow};
 use crate::signals::Forwarder;
 use crate::warnings::grouped;
 use crate::writer::print;
@@ -56,9 +56,6 @@ Examples:
   sudo schedviz top --interval 5s --count 12 --text    a minute, as text
   sudo schedviz top --json > violation.jsonl           for another program";
 
-/// The time between two readings of the buffers.
-const BETWEEN: Duration = Duration::from_millis(100);
-
 /// The number of intervals in the history.
 const HISTORY: usize = 200;
 
@@ -106,7 +103,7 @@ impl View<'_> {
         let mut left = self.args.count;
         while left != Some(0) {
             let end = Instant::now() + Duration::from_nanos(self.args.interval.0);
-            if !self.collect(follower, end)? {
+            if !follower.collect_until(end, || self.signals.first().is_some())? {
                 break;
             }
             let text = match follower.measure()? {
@@ -119,18 +116,6 @@ impl View<'_> {
             left = left.map(|left| left - 1);
         }
         Ok(())
-    }
-
-    /// Collects pages until the interval ends; false if a signal ends it.
-    fn collect(&self, follower: &mut Follower, end: Instant) -> Result<bool> {
-        while Instant::now() < end {
-            if self.signals.first().is_some() {
-                return Ok(false);
-            }
-            std::thread::sleep(BETWEEN.min(end.saturating_duration_since(Instant::now())));
-            follower.collect()?;
-        }
-        Ok(true)
     }
 
     /// Shows each interval on the terminal.

@@ -2,7 +2,7 @@
 
 mod episode;
 
-use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, needs_groups};
+use crate::args::{BeginArgs, ReadArgs, TaskArgs, WindowArgs, needs_groups, typed};
 use crate::groups::GroupArg;
 use crate::output::{Forms, Gives, Origin, OutputArgs, json};
 use crate::section::{Asked, Section, listed, part};
@@ -10,7 +10,6 @@ use crate::session::Session;
 use crate::waiters::WaiterArgs;
 use crate::{groups, several, warnings};
 use anyhow::{Result, bail};
-use clap::{Args, FromArgMatches};
 use sched::topology::Order;
 use sched::{Chosen, Diagnostics, Ts};
 use serde::Serialize;
@@ -175,9 +174,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
 
 /// The section of a report on a folder of `record --runs`.
 pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Section> {
-    let typed = WhyArgs::augment_args(clap::Command::new("why").no_binary_name(true));
-    let args = WhyArgs::from_arg_matches(&typed.try_get_matches_from([folder])?)?;
-    let args = WhyArgs { read: read.clone(), window: window.clone(), ..args };
+    let args = WhyArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
     let (document, _) = measured(&args, &groups::files(&args.traces, &args.group)?, false)?;
     let title = "Why tasks waited while CPUs idled, in each run".to_owned();
     Ok(Section { title, figures: Vec::new(), text: text(&args, &document), json: json(&document)? })

@@ -3,7 +3,7 @@
 mod run_figure;
 mod throttled;
 
-use crate::args::{BeginArgs, DetailArgs, ReadArgs, TaskArgs, WindowArgs, length, repeatable};
+use crate::args::{BeginArgs, DetailArgs, ReadArgs, TaskArgs, WindowArgs, length, repeatable, typed};
 use crate::groups::GroupArg;
 use crate::output::{Forms, Gives, Origin, OutputArgs, json};
 use crate::section::{Asked, Page, Section, listed, part};
@@ -11,7 +11,6 @@ use crate::session::Session;
 use crate::waiters::WaiterArgs;
 use crate::{groups, several, verdict, warnings};
 use anyhow::Result;
-use clap::{Args, FromArgMatches};
 use compare::Spread;
 use sched::{Chosen, Cpu, Diagnostics, Dur, Ts, Verdict};
 use serde::Serialize;
@@ -176,9 +175,7 @@ struct Group {
 
 /// The section of a report on a folder of `record --runs`.
 pub(crate) fn section_of_runs(folder: &Path, read: &ReadArgs, window: &WindowArgs, sheet: &Sheet) -> Result<Section> {
-    let typed = WorkconsArgs::augment_args(clap::Command::new("workcons").no_binary_name(true));
-    let args = WorkconsArgs::from_arg_matches(&typed.try_get_matches_from([folder])?)?;
-    let args = WorkconsArgs { read: read.clone(), window: window.clone(), ..args };
+    let args = WorkconsArgs { read: read.clone(), window: window.clone(), ..typed(&[folder.as_os_str()])? };
     let (document, _) = judged(&args, &groups::files(&args.traces, &args.group)?, false)?;
     let figures = vec![figure(&document, args.max_loss, sheet)];
     let title = "Work conservation of each run".to_owned();

@@ -42,7 +42,7 @@ impl Overlaid {
         match self {
             Overlaid::None => figure(None),
             Overlaid::Path(path) => {
-                let cores = path::cores(session);
+                let cores = session.cores(session.from, session.to);
                 let draw = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
                     critical_path::draw(figure, path, &cores, scale, top, height);
                 };

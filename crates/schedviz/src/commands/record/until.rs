@@ -2,7 +2,7 @@
 //! once a condition on its intervals holds, the recording stops and is saved.
 
 use super::traced::Traced;
-use super::{RecordArgs, Recorder, extract};
+use super::{Recorder, extract};
 use crate::live::{Follower, Moment, follow};
 use crate::warnings::grouped;
 use anyhow::{Result, bail};
@@ -13,9 +13,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tracedat::Where;
 use tracefs::Instance;
-
-/// The time between two readings of the buffers.
-const BETWEEN: Duration = Duration::from_millis(100);
 
 /// A measure of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +144,7 @@ impl Recorder<'_> {
         let code = match met {
             Met::Yes { moment, value } => {
                 machine.finish(&self.root);
-                self.save(args, condition, instance, output, &machine, (&moment, value))?;
+                self.save(condition, instance, output, &machine, (&moment, value))?;
                 ExitCode::SUCCESS
             }
             Met::No => {
@@ -175,13 +172,12 @@ impl Recorder<'_> {
         loop {
             let end = Instant::now() + Duration::from_nanos(condition.interval.0);
             let mut has_ended = false;
-            while Instant::now() < end && !has_ended {
-                std::thread::sleep(BETWEEN.min(end.saturating_duration_since(Instant::now())));
-                follower.collect()?;
+            follower.collect_until(end, || {
                 has_ended = traced.as_mut().is_some_and(|traced| traced.has_ended());
-                if self.signals.first().is_some() {
-                    return Ok(Met::No);
-                }
+                has_ended || self.signals.first().is_some()
+            })?;
+            if self.signals.first().is_some() {
+                return Ok(Met::No);
             }
             // An interval that the end of the command cuts counts as it is.
             let moment = follower.measure()?;
@@ -198,13 +194,13 @@ impl Recorder<'_> {
 
     fn save(
         &self,
-        args: &RecordArgs,
         condition: &Condition,
         instance: Instance,
         output: &Path,
         machine: &Machine,
         (moment, value): (&Moment, f64),
     ) -> Result<()> {
+        let args = self.args;
         let extracted = extract::extract(args, instance, output)?;
         super::replace(&Machine::path_beside(output), &super::json(machine)?)?;
         let Some((start, end)) = extracted.trace.extent() else {

@@ -1,9 +1,8 @@
 //! The window that the page shows, drawn by `dat2graph`.
 
 use crate::args::needs_groups;
-use crate::commands::dat2graph;
 use crate::session::Session;
-use ::dat2graph::{ColorBy, Coloring, learn, read_lanes, report};
+use ::dat2graph::{ColorBy, Coloring, read_lanes, report};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use sched::topology::{Order, format_cpu_list};
@@ -54,8 +53,7 @@ impl Figures<'_> {
             bail!("the window is outside of the trace");
         }
         let trace = &session.trace;
-        let mut coloring = Coloring { by, ..Coloring::default() };
-        learn(&mut coloring, trace, &session.topology).map_err(|e| session.named(e))?;
+        let coloring = session.learned(Coloring { by, ..Coloring::default() })?;
         let mut options = session.lanes(from, to, coloring);
         if !drawing.cpus.is_empty() {
             options.cpus.retain(|(cpu, _)| drawing.cpus.contains(cpu));
@@ -65,9 +63,9 @@ impl Figures<'_> {
         let (lanes, mut diagnostics) = read_lanes(trace, &reader, &options, &[]);
         diagnostics.merge(trace.diagnostics());
         let numbers = report(&lanes, &options);
-        let mut heading = dat2graph::heading(session, &numbers, &diagnostics).on(&Sheet::default());
+        let mut heading = session.lanes_heading(&numbers, &diagnostics).on(&Sheet::default());
         heading.command = line(session, drawing);
-        let figure = ::dat2graph::figure(&lanes, &numbers, &options, &heading);
+        let figure = dat2graph::figure(&lanes, &numbers, &options, &heading);
         Ok(match format {
             Format::Pdf => draw::pdf(&[figure]),
             Format::Svg => draw::svg(&figure).into_bytes(),

@@ -3,12 +3,11 @@
 use super::{Run, WhyArgs};
 use crate::session::Session;
 use anyhow::{Result, anyhow};
-use dat2graph::{Coloring, learn, read_lanes};
+use dat2graph::Coloring;
 use draw::{Figure, Unit};
 use sched::{Dur, Ts};
 use timeline::{Sheet, TimeScale};
-use tracedat::Want;
-use why::{Around, Story};
+use why::Story;
 use workcons::{Options, WorkConservation};
 
 /// The instant whose episode is asked for.
@@ -31,17 +30,11 @@ pub(super) fn figure(session: &Session, run: &Run, story: &Story, sheet: &Sheet)
     let margin = Dur((story.duration_ns.0 / 8).max(1_000));
     let from = Ts(story.start_ns.0.saturating_sub_unsigned(margin.0)).max(session.from);
     let to = story.start_ns.after(story.duration_ns).after(margin).min(session.to);
-    let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
-    let mut coloring = Coloring::default();
-    learn(&mut coloring, &session.trace, &session.topology).map_err(|e| session.named(e))?;
-    let options = session.lanes(from, to, coloring);
-    let (lanes, _) = read_lanes(&session.trace, &reader, &options, &[]);
+    let (lanes, options) = session.ran(from, to, session.learned(Coloring::default())?)?;
     let draw = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
         dat2graph::draw_lanes(figure, &lanes, &options, scale, top, height);
     };
     let legend = dat2graph::area_legend(&lanes, &options, 12);
-    let around =
-        Around { from, to, zero: session.start, cpus: options.cpus.clone(), all_cpus: options.all_cpus.clone() };
     let heading = session.general_heading(&run.trust).on(sheet);
-    Ok(why::story_figure(story, &around, &heading, legend, &draw))
+    Ok(why::story_figure(story, &session.cores(from, to), &heading, legend, &draw))
 }

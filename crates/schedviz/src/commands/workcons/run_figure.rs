@@ -3,11 +3,10 @@
 use crate::heading::Loss;
 use crate::session::Session;
 use anyhow::Result;
-use dat2graph::{ColorBy, Coloring, Lane, learn, read_lanes};
+use dat2graph::{ColorBy, Coloring, Lane};
 use draw::{Figure, PT, Unit};
 use sched::{Diagnostics, Dur, Ts};
 use timeline::Sheet;
-use tracedat::Want;
 use workcons::{Look, Report};
 
 /// The number of episodes that are drawn closely.
@@ -20,9 +19,7 @@ pub(crate) fn run_figure(
     diagnostics: &Diagnostics,
     sheet: &Sheet,
 ) -> Result<Figure> {
-    let reader = session.trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
-    let mut coloring = Coloring { by: ColorBy::Command, ..Coloring::default() };
-    learn(&mut coloring, &session.trace, &session.topology).map_err(|e| session.named(e))?;
+    let coloring = session.learned(Coloring { by: ColorBy::Command, ..Coloring::default() })?;
     let views: Vec<(Vec<Lane>, dat2graph::Options)> = report
         .longest()
         .iter()
@@ -31,10 +28,9 @@ pub(crate) fn run_figure(
             // Some time before and after shows how it began and how it ended.
             let margin = (episode.duration_ns.0 / 4).max(1_000);
             let (from, to) = around(session, episode.start_ns, episode.duration_ns, margin);
-            let options = session.lanes(from, to, coloring.clone());
-            (read_lanes(&session.trace, &reader, &options, &[]).0, options)
+            session.ran(from, to, coloring.clone())
         })
-        .collect();
+        .collect::<Result<_>>()?;
     let looks: Vec<Look<'_>> = views
         .iter()
         .map(|(lanes, options)| Look {
