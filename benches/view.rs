@@ -1,0 +1,275 @@
+//! `schedviz view` on a recording tiled to any size: seconds to the first picture and to the index, against
+//! `running-waiting` in the same run; times and sizes of tiles; memory; frames per second in a browser.
+//!
+//! ```text
+//! cargo bench -p schedviz --bench view -- [--size MB] [--trace FILE] [--form v6|v7|zstd] [--simulated CPUS] [--runs N]
+//!     [--program FILE]... [--browser]
+//! ```
+//!
+//! Several programs, such as those of two commits, take turns in each run.
+
+mod tiling;
+#[allow(dead_code)]
+#[path = "../tests/webdriver.rs"]
+mod webdriver;
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use testkit::{Rng, timed};
+
+/// The part of the tests' support that the browser needs.
+mod support {
+    pub(crate) fn scratch(name: &str) -> std::path::PathBuf {
+        let folder = std::env::temp_dir().join(format!("schedviz-bench-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        folder
+    }
+}
+
+/// The number of tiles of each kind that are timed.
+const TILES: usize = 400;
+
+/// A running `schedviz view`, ended when it is dropped, with a connection to it.
+struct View {
+    child: Child,
+    url: String,
+    stream: BufReader<TcpStream>,
+    begun: Instant,
+}
+
+impl View {
+    fn start(program: &Path, trace: &Path) -> View {
+        let begun = Instant::now();
+        let mut child = Command::new(program)
+            .args(["view", "--no-open", "-q"])
+            .arg(trace)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("schedviz");
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("an address");
+        let url = line.trim().strip_suffix("index.html").expect("an address").to_owned();
+        let host = url.strip_prefix("http://").and_then(|rest| rest.split('/').next()).expect("a host");
+        let stream = TcpStream::connect(host).expect("a connection");
+        stream.set_nodelay(true).expect("an option");
+        View { child, stream: BufReader::new(stream), begun, url }
+    }
+
+    /// The status and the body of an answer, and its time.
+    fn get(&mut self, path: &str) -> (u16, Vec<u8>, Duration) {
+        let begin = Instant::now();
+        let (host, token) = self.url.strip_prefix("http://").and_then(|u| u.split_once('/')).expect("an address");
+        let request = format!("GET /{token}{path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        self.stream.get_mut().write_all(request.as_bytes()).expect("a request");
+        let (mut status, mut length) = (0, 0);
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line).expect("an answer");
+            match line.trim().split_once(' ') {
+                None => break,
+                Some(("HTTP/1.1", rest)) => status = rest[..3].parse().expect("a status"),
+                Some(("Content-Length:", number)) => length = number.parse().expect("a number"),
+                Some(_) => {}
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).expect("a body");
+        (status, body, begin.elapsed())
+    }
+
+    fn head(&mut self) -> Option<Value> {
+        let (status, body, _) = self.get("t/0/head.json");
+        (status == 200).then(|| serde_json::from_slice(&body).expect("JSON"))
+    }
+
+    /// The seconds from the start to the first picture, and to the index; and the head.
+    fn follow(&mut self) -> (f64, f64, Value) {
+        let mut first = None;
+        loop {
+            let head = self.head();
+            let level = head.as_ref().map_or(0, |head| head["levels"][1].as_u64().expect("a level"));
+            if first.is_none() && self.get(&format!("t/0/lanes/{level}/0/0.bin")).0 == 200 {
+                first = Some(self.begun.elapsed().as_secs_f64());
+            }
+            if let (Some(head), Some(first)) = (head.filter(|head| head["full"] == true), first) {
+                return (first, self.begun.elapsed().as_secs_f64(), head);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The peak memory and that in use, in MB.
+    fn memory(&self) -> (u64, u64) {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let of = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name))?;
+            line.split_whitespace().nth(1)?.parse::<u64>().ok()
+        };
+        (of("VmHWM:").unwrap_or(0) / 1000, of("VmRSS:").unwrap_or(0) / 1000)
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Times tiles of these levels at random places, and prints a line about them.
+fn tiles(view: &mut View, head: &Value, name: &str, levels: std::ops::Range<u64>, rng: &mut Rng) {
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let (columns, lanes) = (number(&head["tile"]["columns"]), number(&head["tile"]["lanes"]) as usize);
+    let groups = head["cpus"].as_array().expect("CPUs").len().div_ceil(lanes);
+    let (mut times, mut sizes) = (Vec::new(), Vec::new());
+    for _ in 0..TILES {
+        let level = levels.start + rng.below((levels.end - levels.start) as usize) as u64;
+        let index = rng.below(((number(&head["span"]) >> level) / columns + 1) as usize);
+        let (status, body, time) = view.get(&format!("t/0/lanes/{level}/{}/{index}.bin", rng.below(groups)));
+        assert_eq!(status, 200);
+        times.push(time.as_secs_f64() * 1e3);
+        sizes.push(body.len());
+    }
+    times.sort_by(f64::total_cmp);
+    sizes.sort_unstable();
+    let at = |part: usize| (TILES * part / 100).min(TILES - 1);
+    println!(
+        "  tiles, {name}: {:.2} ms, 99 % {:.1}, at most {:.1}; {:.1} kB, at most {:.1}",
+        times[at(50)],
+        times[at(99)],
+        times[TILES - 1],
+        sizes[at(50)] as f64 / 1e3,
+        sizes[TILES - 1] as f64 / 1e3
+    );
+}
+
+/// Pans through the trace in a browser at three zooms, and prints the times between frames.
+fn pan(view: &View, head: &Value) {
+    let Some(browser) = webdriver::Browser::start("view") else { return };
+    browser.open(&format!("{}index.html", view.url));
+    browser.wait_for("document.documentElement.dataset.complete === 'true' && schedviz.state.traces[0].head.full");
+    let span = head["span"].as_f64().expect("a number");
+    for part in [0.2, 0.01, 1e-5] {
+        let length = span * part;
+        browser.run(&format!(
+            "const times = []; let from = {}; globalThis.panned = null; let begun = 0;
+             const frame = now => {{
+               begun ||= now; times.push(now); schedviz.show(from += {}, {length});
+               if (now - begun < 4000) requestAnimationFrame(frame); else globalThis.panned = times;
+             }};
+             requestAnimationFrame(frame);",
+            span * 0.3,
+            length / 120.0
+        ));
+        browser.wait_for("globalThis.panned !== null");
+        let times = browser.run("return globalThis.panned");
+        let times: Vec<f64> = times.as_array().expect("times").iter().filter_map(Value::as_f64).collect();
+        let mut steps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        steps.sort_by(f64::total_cmp);
+        println!(
+            "  panning, {:.6} of the trace in view: {:.1} frames a second; a frame {:.1} ms, 99 % {:.1}",
+            part,
+            steps.len() as f64 * 1e3 / (times[times.len() - 1] - times[0]),
+            steps[steps.len() / 2],
+            steps[steps.len() * 99 / 100]
+        );
+    }
+}
+
+struct Setup {
+    size: u64,
+    trace: PathBuf,
+    form: String,
+    simulated: Option<u32>,
+    runs: u64,
+    programs: Vec<PathBuf>,
+    browser: bool,
+}
+
+fn setup() -> Setup {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut setup = Setup {
+        size: 256,
+        trace: root.join("tests/fixtures/hackbench-v6.dat"),
+        form: "v6".into(),
+        simulated: None,
+        runs: 3,
+        programs: Vec::new(),
+        browser: false,
+    };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().expect("a value");
+        match argument.as_str() {
+            "--size" => setup.size = value().parse().expect("megabytes"),
+            "--trace" => setup.trace = value().into(),
+            "--form" => setup.form = value(),
+            "--simulated" => setup.simulated = Some(value().parse().expect("a number of CPUs")),
+            "--runs" => setup.runs = value().parse().expect("a number"),
+            "--program" => setup.programs.push(value().into()),
+            "--browser" => setup.browser = true,
+            _ => {}
+        }
+    }
+    if setup.programs.is_empty() {
+        setup.programs.push(env!("CARGO_BIN_EXE_schedviz").into());
+    }
+    setup
+}
+
+/// Measures a program once.
+fn measure(program: &Path, trace: &Path, figure: &Path, run: u64, browser: bool) {
+    let (time, _) = timed(Command::new(program).args(["running-waiting", "-q", "-o"]).arg(figure).arg(trace));
+    let mut view = View::start(program, trace);
+    let (first, full, head) = view.follow();
+    println!(
+        "{}: running-waiting {:.2} s; first picture {first:.2} s, index {full:.2} s, {:.2} times that",
+        program.display(),
+        time.as_secs_f64(),
+        full / time.as_secs_f64()
+    );
+    let base = head["index"]["level"].as_u64().expect("a level");
+    let top = head["levels"][1].as_u64().expect("a level");
+    let (peak, now) = view.memory();
+    let bytes = head["index"]["bytes"].as_f64().expect("a number");
+    println!(
+        "  index {:.1} MB, columns of {:.6} s and longer; memory {now} MB, at most {peak}",
+        bytes / 1e6,
+        (1u64 << base) as f64 / 1e9
+    );
+    let mut rng = Rng::new(run + 1);
+    tiles(&mut view, &head, "of the index", base..top + 1, &mut rng);
+    tiles(&mut view, &head, "just below it", base - 1..base, &mut rng);
+    tiles(&mut view, &head, "finer ones", base.saturating_sub(14)..base, &mut rng);
+    println!("  memory after that: {} MB, at most {}", view.memory().1, view.memory().0);
+    if browser {
+        pan(&view, &head);
+    }
+}
+
+fn main() {
+    // `cargo test --benches` only checks that the program starts.
+    if std::env::args().any(|a| a == "--test") {
+        return;
+    }
+    let mut setup = setup();
+    let folder = support::scratch("traces");
+    if let Some(cpus) = setup.simulated {
+        setup.trace = folder.join("simulated.dat");
+        tiling::simulate(cpus, &setup.form, &setup.trace);
+    }
+    let large = folder.join("large.dat");
+    let (events, _) = tiling::write(&setup.trace, &setup.form, setup.size * 1_000_000, &large);
+    let size = large.metadata().expect("the trace").len() as f64 / 1e9;
+    println!("{} as {}: {size:.2} GB, {:.1} M events", setup.trace.display(), setup.form, events as f64 / 1e6);
+    for run in 0..setup.runs {
+        for program in &setup.programs {
+            measure(program, &large, &folder.join("figure.pdf"), run, setup.browser);
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
