@@ -88,24 +88,40 @@ impl Drop for View {
     }
 }
 
+/// A number of few bytes.
+fn number(tile: &[u8], at: &mut usize) -> u64 {
+    let length = tile[*at..].iter().take_while(|byte| **byte >= 0x80).count() + 1;
+    let digits = tile[*at..*at + length].iter().rev();
+    *at += length;
+    digits.fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f))
+}
+
 /// The columns of one lane: their entries, each a task or a constant and its share.
 pub(crate) fn lane(tile: &[u8], lane: usize) -> Vec<Vec<(u32, f64)>> {
     let u16_at = |at: usize| u16::from_le_bytes([tile[at], tile[at + 1]]);
-    let u32_at = |at: usize| u32::from_le_bytes(tile[at..at + 4].try_into().expect("four bytes"));
-    assert_eq!(&tile[..4], b"SVT1");
+    assert_eq!(&tile[..4], b"SVT2");
     let (columns, lanes, mut at) = (usize::from(u16_at(4)), usize::from(u16_at(6)), 8);
     assert!(lane < lanes);
-    for number in 0..lanes {
+    for number_of_lane in 0..lanes {
         let mut all = Vec::new();
         while all.len() < columns {
-            let (repeat, count) = (usize::from(u16_at(at)), usize::from(tile[at + 2]));
-            at += 8;
-            let entry = |nth: usize| (u32_at(at + 8 * nth), f64::from(u16_at(at + 8 * nth + 4)) / 65_535.0);
-            let entries: Vec<_> = (0..count).map(entry).collect();
-            at += 8 * count;
-            all.extend(std::iter::repeat_n(entries, repeat));
+            let (run, head) = (usize::from(tile[at]) + 1, tile[at + 1]);
+            at += 2;
+            if head & 0x80 > 0 {
+                (0..3).for_each(|_| _ = number(tile, &mut at));
+            }
+            let mut entries: Vec<(u32, f64)> = Vec::new();
+            for nth in 0..head & 0x7f {
+                let id = (number(tile, &mut at) as u32).wrapping_add(0xffff_fffc);
+                let share = if nth > 0 { f64::from(u16_at(at)) / 65_535.0 } else { 1.0 };
+                at += if nth > 0 { 2 } else { 0 };
+                entries.push((id, share));
+            }
+            let others: f64 = entries.iter().skip(1).map(|(_, share)| share).sum();
+            entries.first_mut().into_iter().for_each(|(_, share)| *share -= others);
+            all.extend(std::iter::repeat_n(entries, run));
         }
-        if number == lane {
+        if number_of_lane == lane {
             return all;
         }
     }
@@ -194,22 +210,22 @@ fn tiles_agree_with_the_other_commands() {
         let head = view.head(0);
         let (span, top) = (head["span"].as_u64().expect("a span"), head["levels"][1].as_u64().expect("a level"));
         let cpus = head["cpus"].as_array().expect("CPUs").len();
+        let (columns, lanes) = (head["tile"]["columns"].as_u64().expect("columns"), head["tile"]["lanes"].as_u64());
+        let lanes = lanes.expect("lanes") as usize;
         // The whole trace, and a window of the length of one tile in the middle of it.
-        for (level, index) in
-            [(top, 0), (top - 3, 2), (top.saturating_sub(9), (span >> (top.saturating_sub(9) + 8)) / 2)]
-        {
-            let (from, to) = ((index * 256) << level, (((index + 1) * 256) << level).min(span));
+        for (level, index) in [(top, 0), (top - 3, 2), (top - 9, (span >> (top - 9)) / columns / 2)] {
+            let (from, to) = ((index * columns) << level, (((index + 1) * columns) << level).min(span));
             if from >= to {
                 continue;
             }
             let truth = lanes_of_dat2graph(&path, from, to);
             assert_eq!(truth.len(), cpus);
             for (cpu, truth) in truth.iter().enumerate() {
-                let tile = view.get(&format!("t/0/lanes/{level}/{}/{index}.bin", cpu / 16));
+                let tile = view.get(&format!("t/0/lanes/{level}/{}/{index}.bin", cpu / lanes));
                 assert_eq!(tile.status, 200);
-                assert!(tile.body.len() < 300_000, "{} bytes", tile.body.len());
+                assert!(tile.body.len() <= view::TILE_BYTES, "{} bytes", tile.body.len());
                 let mut sums = [0.0; 4];
-                for (nth, column) in lane(&tile.body, cpu % 16).iter().enumerate() {
+                for (nth, column) in lane(&tile.body, cpu % lanes).iter().enumerate() {
                     let begin = from + ((nth as u64) << level);
                     let ns = (begin + (1 << level)).min(to).saturating_sub(begin) as f64;
                     for (id, share) in column {
@@ -384,7 +400,8 @@ fn an_exported_folder_has_the_tiles_of_the_server() {
     let exported = json("t/0/head.json");
     assert_eq!((&exported["tasks"], &exported["span"]), (&head["tasks"], &head["span"]));
     let finest = exported["levels"][0].as_u64().expect("a level");
-    assert!(page.join(format!("t/0/machine/{finest}/{}.bin", 200_000_000u64 >> (finest + 8))).exists());
+    let columns = exported["tile"]["columns"].as_u64().expect("columns");
+    assert!(page.join(format!("t/0/machine/{finest}/{}.bin", (200_000_000u64 >> finest) / columns)).exists());
     let again = schedviz(&["view", name, "--export", page_name]);
     assert!(again.code == Some(1) && again.stderr.contains("choose another name"), "{}", again.stderr);
     let _ = std::fs::remove_dir_all(folder);

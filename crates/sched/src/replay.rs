@@ -12,6 +12,7 @@ use crate::event::{SchedEvent, Ts};
 use crate::pass::{EventSource, Part, Pass};
 use crate::state::{PartCounts, SchedState};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// The state before the event of this number.
 #[derive(Clone, Debug)]
@@ -26,10 +27,12 @@ struct Checkpoint {
 #[derive(Debug)]
 pub struct Replay<S> {
     source: S,
-    checkpoints: Vec<Checkpoint>,
+    checkpoints: Arc<[Checkpoint]>,
     /// The steps at which work conservation begins to be violated.
-    violations: Vec<u64>,
+    violations: Arc<[u64]>,
     total: u64,
+    /// The last instant of the trace.
+    end: Ts,
     /// The checkpoint whose events are held, all of them or a part.
     segment: Option<usize>,
     /// The step of the first event that is held.
@@ -152,12 +155,31 @@ impl<S: EventSource> Replay<S> {
     /// inside only at the end of the trace. The current step stays as it is.
     pub fn window<A: Analysis>(&mut self, from: Ts, to: Ts, analysis: A) -> Result<A::Output, S::Error> {
         let nearest = self.checkpoints.partition_point(|c| c.ts <= from).saturating_sub(1);
-        let end = self.source.extent()?.end;
         let begin = self.checkpoints.get(nearest).map_or(Ts::MIN, |c| c.ts);
         let state = self.checkpoints.get(nearest).map_or_else(SchedState::default, |c| c.state.clone());
-        let mut part = Part::new(state, analysis, from, to, to >= end);
+        let mut part = Part::new(state, analysis, from, to, to >= self.end);
         self.source.events_from(begin, &mut |events| part.feed(events))?;
         Ok(part.close())
+    }
+
+    /// Another replay of the same trace, which shares the checkpoints and is at the first step.
+    #[must_use]
+    pub fn another(&self) -> Replay<S>
+    where
+        S: Clone,
+    {
+        Replay {
+            source: self.source.clone(),
+            checkpoints: Arc::clone(&self.checkpoints),
+            violations: Arc::clone(&self.violations),
+            segment: None,
+            first: 0,
+            events: Vec::new(),
+            state: self.checkpoints.first().map_or_else(SchedState::default, |c| c.state.clone()),
+            at: 0,
+            diagnostics: self.diagnostics.clone(),
+            ..*self
+        }
     }
 
     fn build(source: S, cpus: &ChosenCpus, every: u64, most: usize, room: usize) -> Result<Replay<S>, S::Error> {
@@ -189,9 +211,10 @@ impl<S: EventSource> Replay<S> {
         let state = checkpoints.first().map_or_else(SchedState::default, |c| c.state.clone());
         let replay = Replay {
             source,
-            checkpoints,
-            violations,
+            checkpoints: checkpoints.into(),
+            violations: violations.into(),
             total: count,
+            end: outcome.to,
             segment: None,
             first: 0,
             events: Vec::new(),

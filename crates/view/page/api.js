@@ -5,10 +5,10 @@
 /** @typedef {{ pid: number, comm: string, run: number, node: number | null, parent: number | null, class: string, place: number,
  *   command: number | null }} Task */
 /** @typedef {{ name: string, kernel: string, clock: string, start: string, span: number, command: number | null, progress: number,
- *   full: boolean, cpus: CpuPlace[], tasks: Task[], causes: string[], losses: number, levels: [number, number], tile: { columns: number, lanes: number } }} Head */
+ *   full: boolean, cpus: CpuPlace[], folds: [number, number][], tasks: Task[], causes: string[], losses: number, levels: [number, number], tile: { columns: number, lanes: number } }} Head */
 /** A tile of lanes. The runs of lane `n` are those from `first[n]` up to `first[n + 1]`.
  * @typedef {{ columns: number, lanes: number, first: Uint32Array, start: Uint16Array, length: Uint16Array, entry: Uint32Array,
- *   entries: Uint8Array, queueMin: Uint8Array, queueMean: Float32Array, queueMax: Uint8Array, ids: Uint32Array,
+ *   entries: Uint8Array, queueMin: Uint32Array, queueMean: Float32Array, queueMax: Uint32Array, ids: Uint32Array,
  *   shares: Uint16Array }} LaneTile */
 /** A tile of the machine, one value per column. @typedef {{ columns: number, running: Float32Array, waiting: Float32Array,
  *   waitingMax: Float32Array, violation: Float32Array, causes: number, migrations: Uint32Array }} MachineTile */
@@ -22,7 +22,7 @@ export const NO_TASK = OTHERS;
 /** The sum of the shares of a column. */
 export const WHOLE = 65535;
 
-const LANES_MAGIC = 0x31545653;
+const LANES_MAGIC = 0x32545653;
 const MACHINE_MAGIC = 0x314d5653;
 
 /** An answer other than success. */
@@ -93,37 +93,78 @@ export async function laneTile(trace, level, group, index) {
   return decodeLanes(await (await get(`t/${trace}/lanes/${level}/${group}/${index}.bin`)).arrayBuffer());
 }
 
+/** The lanes of a collapsed group as one. @param {number} trace @param {number} level @param {number} fold @param {number} index */
+export async function sumTile(trace, level, fold, index) {
+  return decodeLanes(await (await get(`t/${trace}/sums/${level}/${fold}/${index}.bin`)).arrayBuffer());
+}
+
 /** @param {number} trace @param {number} level @param {number} index */
 export async function machineTile(trace, level, index) {
   return decodeMachine(await (await get(`t/${trace}/machine/${level}/${index}.bin`)).arrayBuffer());
 }
+
+/** Reads numbers of a tile one after another. */
+class Bytes {
+  /** @param {ArrayBuffer} buffer @param {number} at */
+  constructor(buffer, at) {
+    this.bytes = new Uint8Array(buffer);
+    this.at = at;
+  }
+
+  byte() {
+    if (this.at >= this.bytes.length) throw new Error("a tile ends early");
+    return this.bytes[this.at++];
+  }
+
+  /** A number of few bytes: seven bits in each, the lowest first. */
+  number() {
+    for (let value = 0, unit = 1; ; unit *= 128) {
+      const byte = this.byte();
+      value += (byte & 127) * unit;
+      if (byte < 128) return value;
+    }
+  }
+
+  short() {
+    return this.byte() + 256 * this.byte();
+  }
+}
+
+/** The stored number of an occupant is its distance from this one. */
+const FIRST_ID = OTHERS;
+/** The bit of a column with a queue. */
+const QUEUE = 128;
 
 /** @param {ArrayBuffer} buffer @returns {LaneTile} */
 export function decodeLanes(buffer) {
   const data = new DataView(buffer);
   if (buffer.byteLength < 8 || data.getUint32(0, true) !== LANES_MAGIC) throw new Error("not a tile of lanes");
   const [columns, lanes] = [data.getUint16(4, true), data.getUint16(6, true)];
-  const bound = Math.floor((buffer.byteLength - 8) / 8);
+  const bound = Math.floor(buffer.byteLength / 2);
   const first = new Uint32Array(lanes + 1);
   const start = new Uint16Array(bound), length = new Uint16Array(bound), entry = new Uint32Array(bound), entries = new Uint8Array(bound);
-  const queueMin = new Uint8Array(bound), queueMean = new Float32Array(bound), queueMax = new Uint8Array(bound);
-  const ids = new Uint32Array(bound), shares = new Uint16Array(bound);
-  let [at, run, next] = [8, 0, 0];
+  const queueMin = new Uint32Array(bound), queueMean = new Float32Array(bound), queueMax = new Uint32Array(bound);
+  const ids = new Uint32Array(bound * 2), shares = new Uint16Array(bound * 2);
+  const bytes = new Bytes(buffer, 8);
+  let [run, next] = [0, 0];
   for (let lane = 0; lane < lanes; lane++) {
     for (let column = 0; column < columns; run++) {
       start[run] = column;
-      length[run] = Math.min(data.getUint16(at, true), columns - column);
-      if (length[run] === 0) throw new Error("an empty run in a tile");
+      length[run] = Math.min(bytes.byte() + 1, columns - column);
       column += length[run];
-      entries[run] = data.getUint8(at + 2);
-      queueMax[run] = data.getUint8(at + 3);
-      queueMean[run] = data.getUint16(at + 4, true) / 256;
-      queueMin[run] = data.getUint8(at + 6);
+      const head = bytes.byte();
+      if (head & QUEUE) {
+        queueMin[run] = bytes.number();
+        queueMax[run] = bytes.number();
+        queueMean[run] = bytes.number() / 256;
+      }
+      entries[run] = head & ~QUEUE;
       entry[run] = next;
-      at += 8;
-      for (let n = 0; n < entries[run]; n++, next++, at += 8) {
-        ids[next] = data.getUint32(at, true);
-        shares[next] = data.getUint16(at + 4, true);
+      // The first entry has what the others leave.
+      for (let n = 0, rest = WHOLE; n < entries[run]; n++, next++) {
+        ids[next] = bytes.number() + FIRST_ID;
+        if (n > 0) rest -= shares[next] = bytes.short();
+        shares[entry[run]] = rest;
       }
     }
     first[lane + 1] = run;

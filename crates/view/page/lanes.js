@@ -1,12 +1,11 @@
 // Lanes on the canvas: pictures of tiles, made once and stretched to their place, and names in long runs.
 
 import { NO_TASK } from "./api.js";
-import { average } from "./average.js";
 import { paint } from "./bitmap.js";
 import { wideHeights } from "./layout.js";
 import { inkOn } from "./palette.js";
 import { named } from "./state.js";
-import { runsWithin } from "./tiles.js";
+import { foldGroup, runsWithin } from "./tiles.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
 /** @typedef {import("./layout.js").Layout} Layout */
@@ -55,8 +54,6 @@ export class Lanes {
     /** @type {WeakMap<LaneTile, number>} */
     this.numbers = new WeakMap();
     this.next = 0;
-    /** @type {Map<string, LaneTile>} */
-    this.averages = new Map();
   }
 
   /** Returns the number of a tile, which no other tile has had. @param {LaneTile} tile */
@@ -87,7 +84,6 @@ export class Lanes {
       this.pictures.delete(key);
       this.bytes -= 4 * canvas.width * canvas.height;
     }
-    if (this.averages.size > 400) this.averages.clear();
   }
 
   /** Draws all rows within the pane's height.
@@ -117,26 +113,11 @@ export class Lanes {
     });
   }
 
-  /** Returns the averaged tile of a collapsed group, with the columns of it that stand in for the wanted tile.
+  /** Returns the tile of a collapsed group, or a coarser one with the part of it that stands in.
    * @param {number[]} members @param {number} level @param {number} index */
   folded(members, level, index) {
-    const lanes = this.trace.head.tile.lanes;
-    const groups = [...new Set(members.map((place) => Math.floor(place / lanes)))];
-    const found = groups.map((group) => this.trace.tiles.get(level, group, index));
-    if (found.some((part) => part === null)) return null;
-    const coarsest = Math.max(...found.map((part) => part?.kept.level ?? 0));
-    const parent = Math.floor(index / 2 ** (coarsest - level));
-    const parts = groups.map((group) => this.trace.tiles.get(coarsest, group, parent));
-    if (parts.some((part) => part?.kept.level !== coarsest)) return null;
-    const tiles = parts.map((part) => /** @type {LaneTile} */ (part?.kept.tile));
-    const key = members[0] + ":" + tiles.map((tile) => this.numberOf(tile)).join();
-    let tile = this.averages.get(key);
-    if (!tile) {
-      tile = average(members.map((place) => [tiles[groups.indexOf(Math.floor(place / lanes))], place % lanes]));
-      this.averages.set(key, tile);
-    }
-    const columns = tile.columns / 2 ** (coarsest - level);
-    return { tile, first: (index - parent * 2 ** (coarsest - level)) * columns, columns };
+    const fold = this.trace.head.folds.findIndex(([first]) => first === members[0]);
+    return this.trace.tiles.get(level, foldGroup(fold), index);
   }
 
   /** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Row} row @param {number} level @param {number} index
@@ -144,7 +125,7 @@ export class Lanes {
   drawFolded(context, layout, row, level, index, x, width, y, colors) {
     const found = this.folded(row.members ?? [], level, index);
     if (!found) return;
-    const picture = this.picture(found.tile, wideHeights(layout), colors);
+    const picture = this.picture(/** @type {LaneTile} */ (found.kept.tile), wideHeights(layout), colors);
     context.drawImage(picture, found.first, 0, found.columns, layout.wide, x, y, width, layout.wide);
   }
 
@@ -157,7 +138,7 @@ export class Lanes {
     if (index < 0 || time > this.trace.head.span) return null;
     const found = row.members ? this.folded(row.members, level, index) : this.trace.tiles.get(level, Math.floor(row.place / lanes), index);
     if (!found) return null;
-    const tile = /** @type {LaneTile} */ ("kept" in found ? found.kept.tile : found.tile);
+    const tile = /** @type {LaneTile} */ (found.kept.tile);
     // A tile that stands in has columns of its own length.
     const length = (columns * 2 ** level) / found.columns;
     const base = index * columns * 2 ** level - found.first * length;

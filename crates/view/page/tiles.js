@@ -7,13 +7,15 @@ import * as api from "./api.js";
 /** @typedef {{ key: string, level: number, group: number, index: number, tile: LaneTile | MachineTile, stale: boolean, used: number }} Kept */
 
 /** The number of tiles kept. */
-const ROOM = 1500;
+const ROOM = 6000;
 /** The number of requests under way at once. */
 const AT_ONCE = 6;
 /** The levels that stand in for a missing tile. */
 const COARSER = 10;
 /** The group of the machine's own tiles. */
 export const MACHINE = -1;
+/** The group of the tiles of a collapsed group as one lane; the same function leads back. @param {number} fold its place among the head's */
+export const foldGroup = (fold) => MACHINE - 1 - fold;
 
 export class Tiles {
   /** @param {number} trace @param {() => void} arrived */
@@ -74,8 +76,7 @@ export class Tiles {
       if (this.under_way.size >= AT_ONCE) return;
       if (this.under_way.has(key) || (this.failed.get(key) ?? 0) > now) continue;
       this.under_way.add(key);
-      const request = group === MACHINE ? api.machineTile(this.trace, level, index) : api.laneTile(this.trace, level, group, index);
-      request.then(
+      this.request(level, group, index).then(
         (tile) => this.keep({ key, level, group, index, tile, stale: false, used: this.clock }),
         // A tile that does not exist never will: an exported folder holds fine ones of a window alone.
         (error) => this.failed.set(key, error instanceof api.Refused && error.status === 404 ? Infinity : performance.now() + 2000),
@@ -84,6 +85,12 @@ export class Tiles {
         this.arrived();
       });
     }
+  }
+
+  /** @param {number} level @param {number} group @param {number} index @returns {Promise<LaneTile | MachineTile>} */
+  request(level, group, index) {
+    if (group === MACHINE) return api.machineTile(this.trace, level, index);
+    return group < MACHINE ? api.sumTile(this.trace, level, foldGroup(group), index) : api.laneTile(this.trace, level, group, index);
   }
 
   /** @param {Kept} kept */

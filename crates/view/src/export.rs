@@ -1,6 +1,5 @@
 //! A folder with the page and tiles, for any server of static files.
 
-use crate::COLUMNS;
 use crate::page;
 use crate::site::Site;
 use crate::viewed::{NotReady, Viewed};
@@ -17,8 +16,8 @@ pub struct Exported {
     pub bytes: u64,
 }
 
-/// The number of levels that are exported below the one at which a tile covers a window: 65,536 columns of the window.
-const DEPTH: u32 = 8;
+/// A window is exported with this power of two as its number of columns: 65,536.
+const DEPTH: u32 = 16;
 
 impl Site<'_> {
     /// Reads the traces, and gives the size of the folder that [`Site::export`] would write.
@@ -65,10 +64,9 @@ impl Site<'_> {
 
 /// The finest level that is exported.
 fn finest(trace: &Viewed<'_>, window: Option<(u64, u64)>) -> Result<u32, NotReady> {
-    let base = trace.store()?.index().levels().0;
+    let (base, shape) = (trace.store()?.index().levels().0, trace.shape());
     let Some((from, to)) = window else { return Ok(base) };
-    let covering: u32 = (0..62).find(|level| COLUMNS << level >= to - from).unwrap_or(62);
-    Ok(base.min(covering.saturating_sub(DEPTH)))
+    Ok(base.min((shape.covering(to - from) + shape.shift()).saturating_sub(DEPTH)))
 }
 
 /// Calls `each` with the name and the content of each tile.
@@ -82,14 +80,21 @@ fn tiles(
     let store = trace.store().map_err(failed)?;
     let (base, top) = store.index().levels();
     let span = trace.span();
-    let groups = store.index().cpus().len().div_ceil(crate::LANES);
+    let shape = trace.shape();
+    let (groups, folds) = (shape.groups(store.index().cpus().len()), trace.folds().count());
     for level in finest..=top {
         let (from, to) = window.filter(|_| level < base).map_or((0, span), |(from, to)| (from, to.min(span)));
-        let shift = level + COLUMNS.trailing_zeros();
+        let shift = level + shape.shift();
         for index in from >> shift..=to >> shift {
             for group in 0..groups {
                 if let Some(tile) = trace.lanes(level, group, index).map_err(failed)? {
                     each(&format!("lanes/{level}/{group}/{index}.bin"), &tile)?;
+                }
+            }
+            // A page without groups shows none as one lane.
+            for fold in 0..if folds > 1 { folds } else { 0 } {
+                if let Some(tile) = trace.sum(level, fold, index).map_err(failed)? {
+                    each(&format!("sums/{level}/{fold}/{index}.bin"), &tile)?;
                 }
             }
             if let Some(tile) = trace.machine(level, index).map_err(failed)? {

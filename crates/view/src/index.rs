@@ -1,14 +1,16 @@
 //! The index: columns of all CPUs and of the machine, made in one pass.
 
-use crate::lane::{self, IDLE, LaneColumn, LaneNow, OFFLINE, UNKNOWN};
+use crate::Shape;
+use crate::lane::{self, IDLE, LaneColumn, LaneNow, OFFLINE, SumColumn, UNKNOWN};
 use crate::longest::{Interval, LISTED, Longest};
 use crate::machine::{self, MachineColumn, MachineNow};
 use crate::moves::{CAUSES, Moves};
 use crate::tasks::Tasks;
 use crate::tree::Tree;
-use crate::{COLUMNS, LANES};
 use sched::causes::{Herd, Herds};
 use sched::{Analysis, Causes, Comm, Cpu, CpuSpan, Current, Kind, SchedEvent, SchedState, Span, TaskState, Ts};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// The part of a trace that is indexed, and the room for it.
 #[derive(Clone, Debug)]
@@ -17,6 +19,7 @@ pub struct Scope {
     span: u64,
     /// The finest and the coarsest level.
     levels: (u32, u32),
+    shape: Shape,
     cpus: Vec<Cpu>,
     /// The maximum number of bytes of all columns.
     room: usize,
@@ -24,25 +27,28 @@ pub struct Scope {
 
 /// The bytes that an index may take at least.
 const LEAST_ROOM: usize = 4 << 20;
+/// The coarse levels have at most this power of two as their number of columns: 1,024.
+const COARSE: u32 = 10;
 /// An index takes at most this part of the trace: 1.5 %.
 const PART: u64 = 66;
-
-/// The smallest level at which one tile covers a span.
-fn top(span: u64) -> u32 {
-    (0..62).find(|level| COLUMNS << level >= span.max(1)).unwrap_or(62)
-}
 
 impl Scope {
     /// All of a trace from `start` to `end` with events on these CPUs, whose pages have this number of bytes.
     pub fn of_trace(start: Ts, end: Ts, cpus: &[Cpu], bytes: u64) -> Scope {
         let span = end.since(start).0;
         let room = usize::try_from(bytes / PART).unwrap_or(usize::MAX).max(LEAST_ROOM);
-        let top = top(span);
+        let shape = Shape::of(cpus.len());
+        let top = shape.covering(span);
         // Finer columns than these would be dropped again: a column with anything in it takes some ten bytes.
         let lanes = cpus.len() as u64 + 1;
         let fits = |level: &u32| (span >> level).saturating_mul(lanes) <= room as u64 / 4;
         let base = (0..top).find(fits).unwrap_or(top);
-        Scope { start, span, levels: (base, top), cpus: cpus.to_vec(), room }
+        Scope { start, span, levels: (base, top), shape, cpus: cpus.to_vec(), room }
+    }
+
+    /// The shape of tiles.
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
     }
 
     /// The coarsest level: one tile covers the trace.
@@ -69,10 +75,10 @@ impl Scope {
 
     /// One tile of columns of this level, of the same trace.
     fn of_tile(&self, level: u32, index: u64) -> Scope {
-        let from = (index * COLUMNS) << level;
-        let span = (COLUMNS << level).min(self.span.saturating_sub(from));
+        let from = (index * self.shape.columns) << level;
+        let span = (self.shape.columns << level).min(self.span.saturating_sub(from));
         let start = Ts(self.start.0 + from as i64);
-        Scope { start, span, levels: (level, level), cpus: self.cpus.clone(), room: usize::MAX }
+        Scope { start, span, levels: (level, level), shape: self.shape, cpus: self.cpus.clone(), room: usize::MAX }
     }
 }
 
@@ -83,7 +89,8 @@ pub struct Index {
     lanes: Vec<Tree<LaneColumn>>,
     machine: Tree<MachineColumn>,
     moves: Moves,
-    tasks: Tasks,
+    /// Shared with the parts that are finer.
+    tasks: Arc<Tasks>,
     notes: Notes,
 }
 
@@ -111,11 +118,11 @@ pub enum List {
 }
 
 /// Four characters that begin each tile.
-const LANE_TILE: &[u8; 4] = b"SVT1";
+const LANE_TILE: &[u8; 4] = b"SVT2";
 const MACHINE_TILE: &[u8; 4] = b"SVM1";
 
 impl Index {
-    fn new(scope: &Scope, tasks: Tasks) -> Index {
+    fn new(scope: &Scope, tasks: Arc<Tasks>) -> Index {
         let (base, top) = scope.levels;
         Index {
             scope: scope.clone(),
@@ -173,7 +180,7 @@ impl Index {
 
     /// Whether a tile of this level begins within the trace.
     pub fn has_tile(&self, level: u32, index: u64) -> bool {
-        level <= self.scope.levels.1 && index <= self.scope.span >> level >> COLUMNS.trailing_zeros()
+        level <= self.scope.levels.1 && index <= self.scope.span >> level >> self.scope.shape.shift()
     }
 
     /// The window of a tile.
@@ -189,20 +196,57 @@ impl Index {
 
     /// The tile `index` of the lanes of a group; nothing if these columns are not in the index.
     pub fn lanes(&self, level: u32, group: usize, index: u64) -> Option<Vec<u8>> {
-        let lanes = self.lanes.chunks(LANES).nth(group)?;
+        let lanes = self.lanes.chunks(self.scope.shape.lanes).nth(group)?;
         if level < self.scope.levels.0 || !self.has_tile(level, index) {
             return None;
         }
+        let columns = self.scope.shape.columns;
+        let mut tile = self.lane_tile(lanes.len());
+        for tree in lanes {
+            let put = |run, form: &[u8]| lane::put_run(&mut tile, run, form);
+            let stored = tree.columns(level, index * columns, columns, put);
+            lane::put_run(&mut tile, columns - stored, lane::NOTHING);
+        }
+        Some(tile)
+    }
+
+    /// The start of a tile with this number of lanes.
+    fn lane_tile(&self, lanes: usize) -> Vec<u8> {
         let mut tile = Vec::with_capacity(4096);
         tile.extend(LANE_TILE);
-        tile.extend((COLUMNS as u16).to_le_bytes());
-        tile.extend((lanes.len() as u16).to_le_bytes());
-        for tree in lanes {
-            let columns = tree.tile(level, index, |repeat, form| lane::put_run(&mut tile, repeat, form));
-            if columns < COLUMNS as usize {
-                lane::put_nothing(&mut tile, COLUMNS as usize - columns);
-            }
+        tile.extend((self.scope.shape.columns as u16).to_le_bytes());
+        tile.extend((lanes as u16).to_le_bytes());
+        tile
+    }
+
+    /// The tile `index` of these lanes together, as one lane; nothing if these columns are not in the index.
+    pub fn sum(&self, level: u32, lanes: Range<usize>, index: u64) -> Option<Vec<u8>> {
+        let lanes = self.lanes.get(lanes).filter(|lanes| !lanes.is_empty())?;
+        if level < self.scope.levels.0 || !self.has_tile(level, index) {
+            return None;
         }
+        let columns = self.scope.shape.columns;
+        let mut sums = vec![SumColumn::default(); columns as usize];
+        for tree in lanes {
+            let mut sums = sums.iter_mut();
+            tree.columns(level, index * columns, columns, |run, form| {
+                sums.by_ref().take(run as usize).for_each(|sum| sum.add(form));
+            });
+        }
+        let mut forms = sums.iter_mut().map(|sum| {
+            let mut form = Vec::new();
+            sum.encode(&mut form);
+            form
+        });
+        let (mut tile, mut last, mut run) = (self.lane_tile(1), forms.next()?, 1);
+        for form in forms {
+            if form != last {
+                lane::put_run(&mut tile, run, &last);
+                (last, run) = (form, 0);
+            }
+            run += 1;
+        }
+        lane::put_run(&mut tile, run, &last);
         Some(tile)
     }
 
@@ -211,16 +255,17 @@ impl Index {
         if level < self.scope.levels.0 || !self.has_tile(level, index) {
             return None;
         }
-        let moves = self.moves.columns(level, index * COLUMNS, COLUMNS as usize);
+        let moves = self.moves.columns(level, index * self.scope.shape.columns, self.scope.shape.columns as usize);
         Some(machine_tile(&self.machine, level, index, &moves))
     }
 
     /// The tile `index` of the machine, whose columns are those of `part`, which [`Index::finer`] made.
     pub fn machine_of(&self, part: &Index, level: u32, index: u64) -> Vec<u8> {
         // The causes of migrations depend on what happened before a part, and after it.
+        let columns = self.scope.shape.columns;
         let moves = match level >= self.moves.level() {
-            true => self.moves.columns(level, index * COLUMNS, COLUMNS as usize),
-            false => part.moves.columns(level, 0, COLUMNS as usize),
+            true => self.moves.columns(level, index * columns, columns as usize),
+            false => part.moves.columns(level, 0, columns as usize),
         };
         machine_tile(&part.machine, level, 0, &moves)
     }
@@ -228,7 +273,7 @@ impl Index {
     /// A copy with the coarse levels alone, of the part that was read.
     fn coarse(&self) -> Index {
         let (base, top) = self.scope.levels;
-        let from = top.saturating_sub(2).max(base);
+        let from = top.saturating_sub(COARSE - self.scope.shape.shift()).max(base);
         let mut moves = self.moves.clone();
         moves.sum();
         Index {
@@ -236,7 +281,7 @@ impl Index {
             lanes: self.lanes.iter().map(|tree| tree.coarse(from)).collect(),
             machine: self.machine.coarse(from),
             moves,
-            tasks: self.tasks.clone(),
+            tasks: Arc::clone(&self.tasks),
             notes: self.notes.clone(),
         }
     }
@@ -260,13 +305,14 @@ impl Index {
 
 /// A tile of the machine from its columns, and the migrations in each.
 fn machine_tile(tree: &Tree<MachineColumn>, level: u32, index: u64, moves: &[[u32; CAUSES]]) -> Vec<u8> {
-    let mut columns = Vec::with_capacity(COLUMNS as usize * machine::SIZE);
-    tree.tile(level, index, |repeat, form| (0..repeat).for_each(|_| columns.extend_from_slice(form)));
+    let count = moves.len() as u64;
+    let mut columns = Vec::with_capacity(moves.len() * machine::SIZE);
+    tree.columns(level, index * count, count, |run, form| (0..run).for_each(|_| columns.extend_from_slice(form)));
     let nothing: Vec<u8> = f32::NAN.to_le_bytes().repeat(machine::SIZE / size_of::<f32>());
     let mut columns = columns.chunks_exact(machine::SIZE);
-    let mut tile = Vec::with_capacity(8 + COLUMNS as usize * (machine::SIZE + 4 * CAUSES));
+    let mut tile = Vec::with_capacity(8 + moves.len() * (machine::SIZE + 4 * CAUSES));
     tile.extend(MACHINE_TILE);
-    tile.extend((COLUMNS as u16).to_le_bytes());
+    tile.extend((count as u16).to_le_bytes());
     tile.extend((CAUSES as u16).to_le_bytes());
     for moves in moves {
         tile.extend_from_slice(columns.next().unwrap_or(&nothing));
@@ -314,11 +360,11 @@ const PAUSE: std::time::Duration = std::time::Duration::from_millis(300);
 impl<'p> Indexer<'p> {
     /// An empty index of this scope.
     pub fn new(scope: &Scope) -> Indexer<'p> {
-        Indexer::with(Index::new(scope, Tasks::default()), true)
+        Indexer::with(Index::new(scope, Arc::default()), true)
     }
 
-    fn of_part(scope: &Scope, tasks: &Tasks) -> Indexer<'p> {
-        Indexer::with(Index::new(scope, tasks.clone()), false)
+    fn of_part(scope: &Scope, tasks: &Arc<Tasks>) -> Indexer<'p> {
+        Indexer::with(Index::new(scope, Arc::clone(tasks)), false)
     }
 
     fn with(index: Index, learns: bool) -> Indexer<'p> {
@@ -356,7 +402,7 @@ impl<'p> Indexer<'p> {
             Current::Idle => IDLE,
             Current::Unknown => UNKNOWN,
             Current::Offline => OFFLINE,
-            Current::Task(pid) if self.learns => self.index.tasks.place_of_new(pid, state),
+            Current::Task(pid) if self.learns => Arc::make_mut(&mut self.index.tasks).place_of_new(pid, state),
             Current::Task(pid) => self.index.tasks.place(pid),
         };
         LaneNow { occupant, queue: state.queue_length(cpu) }
@@ -467,7 +513,7 @@ impl Analysis for Indexer<'_> {
         if !self.learns {
             return;
         }
-        self.index.tasks.ran(span, state);
+        Arc::make_mut(&mut self.index.tasks).ran(span, state);
         let missed = self.missed.get_mut(span.cpu.index()).filter(|_| span.current == Current::Idle);
         if missed.is_some_and(std::mem::take) {
             let (from, to, cpu) = (span.start, span.end, Some(span.cpu));

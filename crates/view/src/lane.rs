@@ -108,47 +108,79 @@ impl Summary for LaneColumn {
         self.ns == 0
     }
 
-    /// The number of entries, with a bit for a queue; the queue's least and greatest length and its mean, if tasks
-    /// waited; the entries, each an occupant as a number of few bytes, and its share.
     fn encode(&mut self, out: &mut Vec<u8>) {
         self.sum();
-        let shares = shares(&self.times, self.ns);
-        let queue = if self.longest > 0 { QUEUE } else { 0 };
-        out.push(shares.len() as u8 | queue);
-        if queue > 0 {
-            let byte = |length: u32| u8::try_from(length).unwrap_or(u8::MAX);
-            let mean = (u128::from(self.queued) * 256 / u128::from(self.ns.max(1))).min(u128::from(u16::MAX)) as u16;
-            out.extend([byte(self.shortest), byte(self.longest)]);
-            out.extend(mean.to_le_bytes());
-        }
-        for (id, share) in shares {
-            put_number(out, id.wrapping_sub(OTHERS));
-            out.extend(share.to_le_bytes());
-        }
+        let mean = (u128::from(self.queued) * 256 / u128::from(self.ns.max(1))) as u64;
+        let queue = Queue { shortest: self.shortest.into(), longest: self.longest.into(), mean };
+        put_column(out, &self.times, self.ns, queue);
     }
 
     fn skip(bytes: &[u8]) -> Option<&[u8]> {
         let (head, mut rest) = bytes.split_first()?;
         if head & QUEUE > 0 {
-            rest = rest.get(4..)?;
+            for _ in 0..3 {
+                rest = number(rest)?.1;
+            }
         }
-        for _ in 0..head & !QUEUE {
-            rest = number(rest)?.1.get(2..)?;
+        for nth in 0..head & !QUEUE {
+            rest = number(rest)?.1;
+            rest = if nth > 0 { rest.get(2..)? } else { rest };
         }
         Some(rest)
     }
 }
 
+/// The length of a run queue in a column, or of several.
+#[derive(Clone, Copy, Debug, Default)]
+struct Queue {
+    shortest: u64,
+    longest: u64,
+    /// In parts of 256.
+    mean: u64,
+}
+
+/// Appends the stored form of a column: the number of entries, with a bit for a queue. If tasks waited: the queue's
+/// least and greatest length, and its mean in parts of 256. The entries: each an occupant and, but for the first, its
+/// share; the first has the rest. Lengths and occupants are numbers of few bytes, a share has two.
+fn put_column(out: &mut Vec<u8>, times: &[(Id, u64)], ns: u64, queue: Queue) {
+    let shares = shares(times, ns, queue.longest);
+    let bit = if queue.longest > 0 { QUEUE } else { 0 };
+    out.push(shares.len() as u8 | bit);
+    if bit > 0 {
+        [queue.shortest, queue.longest, queue.mean].iter().for_each(|number| put_number(out, *number));
+    }
+    for (nth, (id, share)) in shares.into_iter().enumerate() {
+        put_number(out, id.wrapping_sub(OTHERS).into());
+        if nth > 0 {
+            out.extend(share.to_le_bytes());
+        }
+    }
+}
+
 const QUEUE: u8 = 0x80;
+/// The form of a column in which there is nothing: outside of the trace, or not read yet.
+pub(crate) const NOTHING: &[u8] = &[0];
+/// The maximum number of entries of a column.
+const ENTRIES: usize = 7;
+/// Queues from this length on take more bytes, in the place of two tasks.
+const LONG: u64 = 128;
+
+/// The maximum number of tasks that a column names beside this number of other entries, so that no tile is too large.
+pub(crate) fn most_named(others: usize, longest: u64) -> usize {
+    // One entry is for the tasks that are not named.
+    let room = TASKS_IN_COLUMN.min((ENTRIES - 1).saturating_sub(others));
+    if longest < LONG { room } else { room.saturating_sub(2) }
+}
 
 /// The shares of the occupants of a column, each with its sum of time, the largest first: those of the tasks that ran longest, of all other tasks
 /// together, and of idle, unknown and offline time. They sum to the whole, and none is zero.
-fn shares(times: &[(Id, u64)], ns: u64) -> Vec<(Id, u16)> {
+fn shares(times: &[(Id, u64)], ns: u64, longest: u64) -> Vec<(Id, u16)> {
     let by_time = |a: &(Id, u64), b: &(Id, u64)| b.1.cmp(&a.1).then(a.0.cmp(&b.0));
     let (mut tasks, mut kept): (Vec<_>, Vec<_>) = times.iter().copied().partition(|(id, _)| *id < OTHERS);
     tasks.sort_unstable_by(by_time);
-    let rest: u64 = tasks.iter().skip(TASKS_IN_COLUMN).map(|(_, ns)| *ns).sum();
-    tasks.truncate(TASKS_IN_COLUMN);
+    let named = most_named(kept.iter().filter(|(id, _)| *id != OTHERS).count(), longest);
+    let rest: u64 = tasks.iter().skip(named).map(|(_, ns)| *ns).sum();
+    tasks.truncate(named);
     if rest > 0 {
         match kept.iter_mut().find(|(id, _)| *id == OTHERS) {
             Some((_, ns)) => *ns += rest,
@@ -168,7 +200,7 @@ fn shares(times: &[(Id, u64)], ns: u64) -> Vec<(Id, u16)> {
 }
 
 /// Appends a number, seven bits a byte.
-fn put_number(out: &mut Vec<u8>, mut number: u32) {
+fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -176,11 +208,11 @@ fn put_number(out: &mut Vec<u8>, mut number: u32) {
     out.push(number as u8);
 }
 
-fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (mut value, mut rest) = (0, bytes);
-    for shift in (0..32).step_by(7) {
+    for shift in (0..64).step_by(7) {
         let (byte, behind) = rest.split_first()?;
-        value |= u32::from(byte & 0x7f) << shift;
+        value |= u64::from(byte & 0x7f) << shift;
         rest = behind;
         if byte & 0x80 == 0 {
             return Some((value, rest));
@@ -189,30 +221,62 @@ fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
     None
 }
 
-/// Appends a run of equal columns as the page reads it, from their stored form.
-pub(crate) fn put_run(out: &mut Vec<u8>, repeat: usize, form: &[u8]) {
-    let Some((head, mut rest)) = form.split_first() else { return };
-    let (mut least, mut most, mut mean) = (0, 0, [0, 0]);
-    if head & QUEUE > 0
-        && let [shortest, longest, low, high, behind @ ..] = rest
-    {
-        (least, most, mean, rest) = (*shortest, *longest, [*low, *high], behind);
-    }
-    let count = head & !QUEUE;
-    out.extend((repeat as u16).to_le_bytes());
-    out.extend([count, most, mean[0], mean[1], least, 0]);
-    for _ in 0..count {
-        let Some((id, [low, high, behind @ ..])) = number(rest) else { return };
-        out.extend(id.wrapping_add(OTHERS).to_le_bytes());
-        out.extend([*low, *high, 0, 0]);
-        rest = behind;
+/// Appends a run of at most 256 equal columns to a tile: the number of its columns less one, and their form.
+pub(crate) fn put_run(out: &mut Vec<u8>, columns: u64, form: &[u8]) {
+    if let Some(others) = columns.checked_sub(1) {
+        out.push(others as u8);
+        out.extend_from_slice(form);
     }
 }
 
-/// Appends columns in which there is nothing: outside of the trace, or not read yet.
-pub(crate) fn put_nothing(out: &mut Vec<u8>, repeat: usize) {
-    out.extend((repeat as u16).to_le_bytes());
-    out.extend([0; 6]);
+/// A column of several CPUs together: the shares are those of all their time, the lengths of the queues are summed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SumColumn {
+    column: LaneColumn,
+    queue: Queue,
+}
+
+impl SumColumn {
+    /// Adds the column of a CPU by its stored form.
+    pub(crate) fn add(&mut self, form: &[u8]) {
+        let Some((head, mut rest)) = form.split_first() else { return };
+        let mut next = || {
+            let (value, behind) = number(rest)?;
+            rest = behind;
+            Some(value)
+        };
+        if head & QUEUE > 0 {
+            let lengths = [&mut self.queue.shortest, &mut self.queue.longest, &mut self.queue.mean];
+            for sum in lengths {
+                *sum += next().unwrap_or(0);
+            }
+        }
+        let (mut first, mut left) = (None, WHOLE);
+        for nth in 0..head & !QUEUE {
+            let Some((id, behind)) = number(rest) else { return };
+            rest = behind;
+            let id = (id as Id).wrapping_add(OTHERS);
+            match rest {
+                [low, high, behind @ ..] if nth > 0 => {
+                    let share = u16::from_le_bytes([*low, *high]).into();
+                    self.column.add(id, share);
+                    left = left.saturating_sub(share);
+                    rest = behind;
+                }
+                _ => first = Some(id),
+            }
+        }
+        if let Some(id) = first {
+            self.column.add(id, left);
+            self.column.ns += WHOLE;
+        }
+    }
+
+    /// Appends the stored form.
+    pub(crate) fn encode(&mut self, out: &mut Vec<u8>) {
+        self.column.sum();
+        put_column(out, &self.column.times, self.column.ns, self.queue);
+    }
 }
 
 #[cfg(test)]
@@ -222,33 +286,49 @@ mod tests {
     #[test]
     fn shares_are_the_largest_and_sum_to_the_whole() {
         let times: Vec<(Id, u64)> = (0..10).map(|id| (id, 10 + u64::from(id))).chain([(IDLE, 1), (3, 20)]).collect();
-        let shares = shares(&summed(times.clone()), times.iter().map(|(_, ns)| ns).sum());
-        assert_eq!(shares.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [OTHERS, 3, 9, 8, 7, 6, 5, IDLE]);
+        let all = times.iter().map(|(_, ns)| ns).sum();
+        let shares = shares(&summed(times.clone()), all, 0);
+        assert_eq!(shares.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [OTHERS, 3, 9, 8, 7, IDLE]);
         assert_eq!(shares.iter().map(|(_, share)| u64::from(*share)).sum::<u64>(), WHOLE);
         assert_eq!(shares[1].1, (33 * WHOLE / 166) as u16);
-        assert_eq!(
-            super::shares(&[(7, 1), (IDLE, u64::MAX / 2)], u64::MAX / 2 + 1)[1],
-            (7, 1),
-            "the least is not lost"
-        );
-        assert_eq!(super::shares(&[(7, 5)], 5), [(7, u16::MAX)]);
+        let least = super::shares(&[(7, 1), (IDLE, u64::MAX / 2)], u64::MAX / 2 + 1, 0)[1];
+        assert_eq!(least, (7, 1), "the least is not lost");
+        assert_eq!(super::shares(&[(7, 5)], 5, 0), [(7, u16::MAX)]);
+    }
+
+    /// A column with as much in it as there can be, whose queue has this length.
+    fn full(queue: u32) -> Vec<u8> {
+        let mut column = LaneColumn::default();
+        let tasks = (0..40).map(|n| 16_379 - n);
+        for (occupant, ns) in tasks.chain([OTHERS, IDLE, UNKNOWN, OFFLINE]).zip(1_000..) {
+            column.pass(&LaneNow { occupant, queue }, ns);
+        }
+        let mut form = Vec::new();
+        column.encode(&mut form);
+        assert_eq!(LaneColumn::skip(&form), Some(&[][..]));
+        form
+    }
+
+    #[test]
+    fn no_tile_is_larger_than_it_may_be() {
+        for queue in [0, 5, 127, 128, 16_383, 200_000] {
+            let mut tile = vec![0; 8];
+            (0..1024).for_each(|_| put_run(&mut tile, 1, &full(queue)));
+            assert!(tile.len() <= crate::TILE_BYTES, "{} bytes with queues of {queue}", tile.len());
+        }
     }
 
     #[test]
     fn the_form_is_read_back() {
         let mut column = LaneColumn::default();
-        column.pass(&LaneNow { occupant: 70_000, queue: 3 }, 10);
+        column.pass(&LaneNow { occupant: 70_000, queue: 300 }, 10);
         column.pass(&LaneNow { occupant: IDLE, queue: 0 }, 30);
         let mut form = Vec::new();
         column.encode(&mut form);
         assert_eq!(LaneColumn::skip(&form), Some(&[][..]));
         let mut run = Vec::new();
         put_run(&mut run, 256, &form);
-        let mut truth = vec![0, 1, 2, 3, 192, 0, 0, 0];
-        truth.extend(IDLE.to_le_bytes());
-        truth.extend([0, 0xc0, 0, 0]);
-        truth.extend(70_000u32.to_le_bytes());
-        truth.extend([0xff, 0x3f, 0, 0]);
-        assert_eq!(run, truth);
+        // 75 = 300 / 4 waited, in parts of 256: 19,200.
+        assert_eq!(run, [255, 2 | QUEUE, 0, 0xac, 2, 0x80, 0x96, 1, 3, 0xf4, 0xa2, 4, 0xff, 0x3f]);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! The index is made in one pass ([`Indexer`]). It holds columns of each CPU and of the machine on several levels
 //! ([`Index`]): the tasks that ran longest with their shares, idle, unknown and offline time, the length of the run
-//! queue, running and waiting tasks, the violation of work conservation, migrations by cause. A tile is a row of
-//! [`COLUMNS`] of them. Columns finer than those of the index are computed from the events of the tile alone.
+//! queue, running and waiting tasks, the violation of work conservation, migrations by cause. A tile holds the columns of
+//! some lanes ([`Shape`]). Columns finer than those of the index are computed from the events of the tile alone.
 //!
 //! ```
 //! use sched::{Pass, Ts};
@@ -15,7 +15,7 @@
 //! let index = Pass::over(events.as_slice()).run(|| Indexer::new(&scope)).unwrap_or_else(|never| match never {}).output;
 //! // One tile of columns of 2 ns.
 //! let tile = index.lanes(1, 0, 0).expect("a tile");
-//! assert_eq!(&tile[..8], b"SVT1\0\x01\x02\0", "256 columns, two lanes");
+//! assert_eq!(&tile[..8], b"SVT2\x40\0\x02\0", "64 columns, two lanes");
 //! ```
 
 mod drawing;
@@ -29,6 +29,7 @@ mod moves;
 mod page;
 mod queries;
 mod server;
+mod shape;
 mod site;
 mod store;
 mod task_detail;
@@ -45,14 +46,13 @@ pub use export::Exported;
 pub use index::{Index, Indexer, List, Publish, Scope};
 pub use longest::Interval;
 pub use server::Server;
+pub use shape::Shape;
 pub use site::Site;
 pub use store::Store;
 pub use tasks::{TaskEntry, Tasks};
 pub use viewed::Viewed;
 
-/// The number of columns of a tile.
-pub const COLUMNS: u64 = 256;
-/// The maximum number of lanes of a tile.
-pub const LANES: usize = 16;
 /// The maximum number of tasks that a column names.
-pub const TASKS_IN_COLUMN: usize = 6;
+pub const TASKS_IN_COLUMN: usize = 4;
+/// The maximum number of bytes of a tile.
+pub const TILE_BYTES: usize = 30_000;

@@ -27,7 +27,6 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "icon.svg",
     "main.js",
     "api.js",
-    "average.js",
     "bitmap.js",
     "details.js",
     "dom.js",

@@ -1,4 +1,4 @@
-//! The shape of tiles: so many columns of so many lanes that a tile is small and its events are few.
+//! The shape of tiles: few enough columns and lanes that a tile is small and computed from few events.
 
 /// The number of columns of all lanes of a tile together.
 const CELLS: usize = 1024;

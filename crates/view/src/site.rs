@@ -109,9 +109,10 @@ fn of_trace(trace: &Viewed<'_>, path: &str, request: &Request) -> Option<Answer>
     }
     let answer = match parts.as_slice() {
         ["head.json"] => trace.head(0).map(|head| Some(Answer::of(JSON, head))),
-        ["lanes", level, group, index] => {
+        [kind @ ("lanes" | "sums"), level, group, index] => {
             let (level, group) = (number(level)?.try_into().ok()?, number(group)?.try_into().ok()?);
-            let tile = trace.lanes(level, group, name(index)?);
+            let of = if *kind == "lanes" { Viewed::lanes } else { Viewed::sum };
+            let tile = of(trace, level, group, name(index)?);
             tile.map(|tile| tile.map(|tile| Answer::of(BINARY, tile)))
         }
         ["machine", level, index] => {

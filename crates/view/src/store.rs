@@ -2,36 +2,76 @@
 
 use crate::index::{Index, Indexer, Publish, Scope};
 use sched::{Analysis, EventSource, Replay, Ts};
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// The columns of a tile that are finer than those of the index, by level and place of the tile.
-type Part = ((u32, u64), Arc<Index>);
 
 /// An indexed trace.
 #[derive(Debug)]
 pub struct Store<S> {
     index: Index,
+    /// For questions, which can take long: one at a time.
     replay: Mutex<Replay<S>>,
-    /// Parts that were asked for, the latest last.
-    parts: Mutex<Vec<Part>>,
+    /// For tiles, which never wait for a question.
+    for_tiles: [Mutex<Replay<S>>; TILES_AT_ONCE],
+    parts: Mutex<Parts>,
 }
 
 /// The maximum number of checkpoints: in 10 GB one every 180,000 events, which a few milliseconds replay.
 const CHECKPOINTS: usize = 1024;
-/// The maximum number of parts that are kept, and of their bytes.
-const PARTS: usize = 64;
-const ROOM: usize = 32 << 20;
+/// The number of parts that are computed at the same time.
+const TILES_AT_ONCE: usize = 2;
+/// The maximum number of bytes of the parts that are kept.
+const ROOM: usize = 16 << 20;
+/// The bytes that a part takes beside its columns, roughly, with each of its lanes.
+const BESIDE: (usize, usize) = (2048, 256);
+
+/// The columns of a tile that are finer than those of the index. The lock is held while they are computed.
+type Part = Arc<Mutex<Option<Arc<Index>>>>;
+
+/// Parts that were asked for, the latest last.
+#[derive(Debug, Default)]
+struct Parts(VecDeque<((u32, u64), Part)>);
+
+impl Parts {
+    /// The part of this level and place. A new one is empty; parts that were not asked for the longest give way to it.
+    fn of(&mut self, place: (u32, u64)) -> Part {
+        if let Some(at) = self.0.iter().position(|(other, _)| *other == place)
+            && let Some(known) = self.0.remove(at)
+        {
+            let part = Arc::clone(&known.1);
+            self.0.push_back(known);
+            return part;
+        }
+        let mut bytes = 0;
+        let kept = self.0.iter().rev().take_while(|(_, part)| {
+            bytes += size(part);
+            bytes <= ROOM
+        });
+        self.0.drain(..self.0.len() - kept.count());
+        let part = Part::default();
+        self.0.push_back((place, Arc::clone(&part)));
+        part
+    }
+}
+
+/// The bytes of a part. One that is being computed has no size yet.
+fn size(part: &Part) -> usize {
+    let made = part.try_lock().ok().and_then(|part| part.clone());
+    BESIDE.0 + made.map_or(0, |part| part.size() + BESIDE.1 * part.cpus().len())
+}
 
 /// A panic of another request leaves nothing half done here.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<S: EventSource> Store<S> {
+impl<S: EventSource + Clone> Store<S> {
     /// Reads a trace once, and publishes the coarse levels meanwhile.
     pub fn build(source: S, scope: &Scope, publish: &Publish<'_>) -> Result<Store<S>, S::Error> {
         let (replay, index) = Replay::beside(source, CHECKPOINTS, || Indexer::new(scope).publishing(publish))?;
-        Ok(Store { index, replay: Mutex::new(replay), parts: Mutex::default() })
+        let for_tiles = std::array::from_fn(|_| Mutex::new(replay.another()));
+        Ok(Store { index, replay: Mutex::new(replay), for_tiles, parts: Mutex::default() })
     }
 
     /// The index.
@@ -45,6 +85,14 @@ impl<S: EventSource> Store<S> {
             return Ok(self.index.lanes(level, group, index));
         }
         Ok(self.part(level, index)?.lanes(level, group, 0))
+    }
+
+    /// The tile `index` of these lanes together, as one lane; nothing if there is none.
+    pub fn sum(&self, level: u32, lanes: Range<usize>, index: u64) -> Result<Option<Vec<u8>>, S::Error> {
+        if level >= self.index.levels().0 || !self.index.has_tile(level, index) {
+            return Ok(self.index.sum(level, lanes, index));
+        }
+        Ok(self.part(level, index)?.sum(level, lanes, 0))
     }
 
     /// The tile `index` of the machine; nothing if there is none.
@@ -65,30 +113,38 @@ impl<S: EventSource> Store<S> {
         look(&mut lock(&self.replay))
     }
 
-    /// The columns of a tile that are finer than those of the index.
+    /// The columns of a tile that are finer than those of the index. Requests for the same ones wait for the first.
     fn part(&self, level: u32, index: u64) -> Result<Arc<Index>, S::Error> {
-        if let Some(part) = self.kept(level, index) {
-            return Ok(part);
-        }
-        let mut replay = lock(&self.replay);
-        // Another request can have made it meanwhile.
-        if let Some(part) = self.kept(level, index) {
-            return Ok(part);
+        let part = lock(&self.parts).of((level, index));
+        let mut part = lock(&part);
+        if let Some(made) = &*part {
+            return Ok(Arc::clone(made));
         }
         let (from, to) = self.index.window(level, index);
-        let part = Arc::new(replay.window(from, to, self.index.finer(level, index))?);
-        let mut parts = lock(&self.parts);
-        parts.push(((level, index), Arc::clone(&part)));
-        while parts.len() > 1
-            && (parts.len() > PARTS || parts.iter().map(|(_, part)| part.size()).sum::<usize>() > ROOM)
-        {
-            parts.remove(0);
-        }
-        Ok(part)
+        let free = self.for_tiles.iter().find_map(|replay| replay.try_lock().ok());
+        // Requests that find none free are spread by the tiles' places.
+        let mut replay = free.unwrap_or_else(|| lock(&self.for_tiles[index as usize % TILES_AT_ONCE]));
+        let made = Arc::new(replay.window(from, to, self.index.finer(level, index))?);
+        *part = Some(Arc::clone(&made));
+        Ok(made)
     }
+}
 
-    fn kept(&self, level: u32, index: u64) -> Option<Arc<Index>> {
-        let parts = lock(&self.parts);
-        parts.iter().find(|(place, _)| *place == (level, index)).map(|(_, part)| Arc::clone(part))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_that_were_not_asked_for_the_longest_give_way() {
+        let mut parts = Parts::default();
+        let first = parts.of((3, 0));
+        let most = ROOM / BESIDE.0;
+        (1..most as u64).for_each(|index| drop(parts.of((3, index))));
+        assert!(Arc::ptr_eq(&first, &parts.of((3, 0))), "it is asked for again, so that it is the latest");
+        (most as u64..2 * most as u64 - 1).for_each(|index| drop(parts.of((3, index))));
+        assert!(Arc::ptr_eq(&first, &parts.of((3, 0))));
+        (0..2 * most as u64).for_each(|index| drop(parts.of((4, index))));
+        assert!(!Arc::ptr_eq(&first, &parts.of((3, 0))));
+        assert!(parts.0.len() <= most + 1);
     }
 }

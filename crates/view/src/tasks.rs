@@ -4,8 +4,9 @@ use crate::lane::{Id, OTHERS};
 use rustc_hash::FxHashMap;
 use sched::{Comm, Cpu, CpuSpan, Current, Pid, SchedState};
 
-/// The maximum number of tasks that have a place. Tasks that are first seen later are shown as other tasks.
-const MOST: usize = 16_384;
+/// The maximum number of tasks that have a place: in tiles a place has at most two bytes. Tasks that are first seen later
+/// are shown as other tasks.
+const MOST: usize = 16_380;
 
 /// A task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

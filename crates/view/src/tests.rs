@@ -1,7 +1,7 @@
 //! Tiles against the known state of a simulation, column by column.
 
-use crate::lane::{IDLE, OFFLINE, OTHERS, UNKNOWN};
-use crate::{COLUMNS, LANES, Scope, Store, TASKS_IN_COLUMN};
+use crate::lane::{IDLE, OFFLINE, OTHERS, UNKNOWN, most_named};
+use crate::{Scope, Store, TILE_BYTES};
 use sched::{Cpu, Pid, SchedEvent, Ts};
 use std::collections::BTreeMap;
 use testkit::{Simulation, Truth};
@@ -10,7 +10,7 @@ use testkit::{Simulation, Truth};
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Column {
     entries: Vec<(u32, u16)>,
-    queue: (u8, u16, u8),
+    queue: (u64, u64, u64),
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -21,23 +21,46 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
+/// A number of few bytes.
+fn number(bytes: &[u8], at: &mut usize) -> u64 {
+    let mut value = 0;
+    for shift in (0..).step_by(7) {
+        let byte = bytes[*at];
+        *at += 1;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    value
+}
+
 /// The columns of each lane of a tile.
 fn parse(tile: &[u8]) -> Vec<Vec<Column>> {
-    assert_eq!((u32_at(tile, 0), u16_at(tile, 4)), (0x3154_5653, COLUMNS as u16));
-    let (lanes, mut at) = (usize::from(u16_at(tile, 6)), 8);
+    assert!(tile.len() <= TILE_BYTES, "{} bytes", tile.len());
+    assert_eq!(&tile[..4], b"SVT2");
+    let (columns, lanes, mut at) = (usize::from(u16_at(tile, 4)), usize::from(u16_at(tile, 6)), 8);
     let mut all = Vec::new();
     for _ in 0..lanes {
         let mut lane = Vec::new();
-        while lane.len() < COLUMNS as usize {
-            let (repeat, count, most) = (u16_at(tile, at), tile[at + 2], tile[at + 3]);
-            let queue = (tile[at + 6], u16_at(tile, at + 4), most);
-            at += 8;
-            let entry = |nth: usize| (u32_at(tile, at + 8 * nth), u16_at(tile, at + 8 * nth + 4));
-            let entries: Vec<_> = (0..usize::from(count)).map(entry).collect();
-            at += 8 * entries.len();
-            lane.extend(std::iter::repeat_n(Column { entries, queue }, repeat.into()));
+        while lane.len() < columns {
+            let (run, head) = (usize::from(tile[at]) + 1, tile[at + 1]);
+            at += 2;
+            let mut next = || number(tile, &mut at);
+            let (least, most, mean) = if head >= 0x80 { (next(), next(), next()) } else { (0, 0, 0) };
+            let mut entries = Vec::new();
+            for nth in 0..usize::from(head & 0x7f) {
+                let id = (number(tile, &mut at) as u32).wrapping_add(OTHERS);
+                let share = if nth > 0 { u16_at(tile, at) } else { 0 };
+                at += if nth > 0 { 2 } else { 0 };
+                entries.push((id, share));
+            }
+            if let Some(sum) = entries.iter().map(|(_, share)| *share).reduce(|a, b| a + b) {
+                entries[0].1 = u16::MAX - sum;
+            }
+            lane.extend(std::iter::repeat_n(Column { entries, queue: (least, mean, most) }, run));
         }
-        assert_eq!(lane.len(), COLUMNS as usize);
+        assert_eq!(lane.len(), columns);
         all.push(lane);
     }
     assert_eq!(at, tile.len());
@@ -61,7 +84,11 @@ impl<'s> Known<'s> {
 
     /// Calls `each` with the states of a stretch of time and their lengths.
     fn during(&self, from: u64, to: u64, mut each: impl FnMut(&Truth, u64)) {
-        for (nth, (at, truth)) in self.changes.iter().enumerate() {
+        let first = self.changes.partition_point(|(at, _)| *at <= from).saturating_sub(1);
+        for (nth, (at, truth)) in self.changes.iter().enumerate().skip(first) {
+            if *at >= to {
+                break;
+            }
             let end = self.changes.get(nth + 1).map_or(self.span, |(next, _)| *next);
             let length = end.min(to).saturating_sub(from.max(*at));
             if length > 0 {
@@ -89,26 +116,35 @@ impl<'s> Known<'s> {
         if ns == 0 {
             return Column::default();
         }
-        let mut tasks: Vec<(u32, u64)> = times.iter().filter(|(id, _)| **id < OTHERS).map(|(i, n)| (*i, *n)).collect();
-        tasks.sort_by_key(|(id, ns)| (std::cmp::Reverse(*ns), *id));
-        let others: u64 = tasks.iter().skip(TASKS_IN_COLUMN).map(|(_, ns)| ns).sum();
-        tasks.truncate(TASKS_IN_COLUMN);
-        tasks.extend((others > 0).then_some((OTHERS, others)));
-        tasks.extend(times.iter().filter(|(id, _)| **id > OTHERS).map(|(id, ns)| (*id, *ns)));
-        tasks.sort_by_key(|(id, ns)| (std::cmp::Reverse(*ns), *id));
-        let mut entries: Vec<(u32, u16)> =
-            tasks.iter().map(|(id, part)| (*id, ((part * 65_535 / ns) as u16).max(1))).collect();
-        let sum: u32 = entries.iter().map(|(_, share)| u32::from(*share)).sum();
-        entries[0].1 = (u32::from(entries[0].1) + 65_535 - sum) as u16;
+        let entries = entries(&times, ns, most as u64);
         let mean = queued * 256 / ns;
-        Column { entries, queue: (least as u8, mean as u16, most as u8) }
+        Column { entries, queue: (least as u64, mean, most as u64) }
     }
+}
+
+/// The entries of a column with these times, whose queue is at most this long.
+fn entries(times: &BTreeMap<u32, u64>, ns: u64, longest: u64) -> Vec<(u32, u16)> {
+    let mut tasks: Vec<(u32, u64)> = times.range(..OTHERS).map(|(id, ns)| (*id, *ns)).collect();
+    tasks.sort_by_key(|(id, ns)| (std::cmp::Reverse(*ns), *id));
+    let named = most_named(times.range(OTHERS + 1..).count(), longest);
+    let others = tasks.iter().skip(named).map(|(_, ns)| ns).sum::<u64>() + times.get(&OTHERS).unwrap_or(&0);
+    tasks.truncate(named);
+    tasks.extend((others > 0).then_some((OTHERS, others)));
+    tasks.extend(times.range(OTHERS + 1..).map(|(id, ns)| (*id, *ns)));
+    tasks.sort_by_key(|(id, ns)| (std::cmp::Reverse(*ns), *id));
+    let share = |ns_of: u64| ((ns_of * 65_535 / ns) as u16).max(1);
+    let mut entries: Vec<(u32, u16)> = tasks.iter().map(|(id, part)| (*id, share(*part))).collect();
+    let sum: u32 = entries.iter().map(|(_, share)| u32::from(*share)).sum();
+    if let Some((_, first)) = entries.first_mut() {
+        *first = (u32::from(*first) + 65_535 - sum) as u16;
+    }
+    entries
 }
 
 #[test]
 fn tiles_are_what_the_simulation_did() {
-    for seed in 1..=6 {
-        let simulation = Simulation::run(seed, 3 + seed as u32 % 20, 1_500);
+    for (seed, cpus) in [(1, 4), (2, 5), (3, 17), (4, 8), (5, 70), (6, 260)] {
+        let simulation = Simulation::run(seed, cpus, 300 * cpus as usize);
         let known = Known::of(&simulation);
         let start = simulation.events[0].ts;
         let cpus: Vec<Cpu> = (0..simulation.cpus).map(Cpu).collect();
@@ -119,15 +155,16 @@ fn tiles_are_what_the_simulation_did() {
         let store = Store::build(simulation.events.as_slice(), &scope, &|_| ()).unwrap_or_else(|never| match never {});
         let (base, top) = store.index().levels();
         let place = |pid| store.index().tasks().place(pid);
+        let shape = scope.shape();
         for level in [0, base.saturating_sub(1), base, base + 1, (base + top) / 2, top - 1, top] {
-            let tiles = (known.span >> level) / COLUMNS + 1;
+            let tiles = (known.span >> level) / shape.columns + 1;
             for index in [0, tiles / 2, tiles - 1] {
-                for group in 0..cpus.len().div_ceil(LANES) {
+                for group in 0..shape.groups(cpus.len()) {
                     let tile = store.lanes(level, group, index).unwrap_or_else(|never| match never {});
                     let lanes = parse(&tile.expect("a tile"));
-                    for (lane, cpu) in lanes.iter().zip(group * LANES..) {
+                    for (lane, cpu) in lanes.iter().zip(group * shape.lanes..) {
                         for (nth, column) in lane.iter().enumerate() {
-                            let from = (index * COLUMNS + nth as u64) << level;
+                            let from = (index * shape.columns + nth as u64) << level;
                             let truth = known.column(cpu, from, from + (1 << level), place);
                             assert_eq!(
                                 *column, truth,
@@ -135,6 +172,11 @@ fn tiles_are_what_the_simulation_did() {
                             );
                         }
                     }
+                }
+                let half = cpus.len() / 2;
+                for lanes in [0..cpus.len(), half..half + 1, 1..half] {
+                    let tile = store.sum(level, lanes.clone(), index).unwrap_or_else(|never| match never {});
+                    compare_sum(&lanes_of(&store, level, index)[lanes], &parse(&tile.expect("a tile"))[0]);
                 }
                 let tile = store.machine(level, index).unwrap_or_else(|never| match never {}).expect("a tile");
                 compare_machine(&known, &tile, level, index);
@@ -146,12 +188,38 @@ fn tiles_are_what_the_simulation_did() {
     }
 }
 
+/// The columns of all lanes of a place.
+fn lanes_of(store: &Store<&[SchedEvent]>, level: u32, index: u64) -> Vec<Vec<Column>> {
+    let tile = |group| store.lanes(level, group, index).unwrap_or_else(|never| match never {});
+    (0..).map_while(tile).flat_map(|tile| parse(&tile)).collect()
+}
+
+/// Compares the lanes of several CPUs as one with the mean of their columns: one that names no task can have it among the
+/// others.
+fn compare_sum(lanes: &[Vec<Column>], sum: &[Column]) {
+    for (nth, column) in sum.iter().enumerate() {
+        let of_lanes = || lanes.iter().map(|lane| &lane[nth]);
+        let queue = of_lanes().fold((0, 0, 0), |(a, b, c), column| {
+            let (least, mean, most) = column.queue;
+            (a + least, b + mean, c + most)
+        });
+        assert_eq!(column.queue, queue);
+        let mut times: BTreeMap<u32, u64> = BTreeMap::new();
+        of_lanes().flat_map(|column| &column.entries).for_each(|(id, share)| {
+            *times.entry(*id).or_default() += u64::from(*share);
+        });
+        let ns: u64 = times.values().sum();
+        assert_eq!(column.entries, entries(&times, ns, queue.2));
+    }
+}
+
 fn compare_machine(known: &Known<'_>, tile: &[u8], level: u32, index: u64) {
-    let causes = usize::from(u16_at(tile, 6));
-    for nth in 0..COLUMNS as usize {
+    let (columns, causes) = (usize::from(u16_at(tile, 4)), usize::from(u16_at(tile, 6)));
+    assert!(tile.len() <= TILE_BYTES);
+    for nth in 0..columns {
         let at = 8 + nth * (16 + 4 * causes);
         let number = |place: usize| f32::from_bits(u32_at(tile, at + 4 * place));
-        let from = (index * COLUMNS + nth as u64) << level;
+        let from = (index * columns as u64 + nth as u64) << level;
         let (mut ns, mut sums) = (0, [0; 3]);
         let mut most = 0;
         known.during(from, from + (1 << level), |truth, length| {
@@ -189,7 +257,7 @@ fn an_index_stays_within_its_room() {
         // The columns of the coarser index are those of the finer one.
         let all = Store::build(simulation.events.as_slice(), &wide, &|_| ()).unwrap_or_else(|never| match never {});
         for level in all.index().levels().0..=levels.1 {
-            for index in 0..(end.since(start).0 >> level) / COLUMNS + 1 {
+            for index in 0..(end.since(start).0 >> level) / wide.shape().columns + 1 {
                 let tiles = [&store, &all].map(|s| s.lanes(level, 0, index).unwrap_or_else(|never| match never {}));
                 assert_eq!(tiles[0], tiles[1], "tile {index} of level {level}");
                 let tiles = [&store, &all].map(|s| s.machine(level, index).unwrap_or_else(|never| match never {}));

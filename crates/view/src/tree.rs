@@ -3,7 +3,10 @@
 //! A level gets the exact content of two finer columns before these are shortened to their stored form, so that a
 //! column of any level is as exact as one that was computed from the events. Equal neighbours are stored once.
 
-use crate::COLUMNS;
+use crate::Shape;
+
+/// The number of columns that are stored together. The columns of a tile are within them.
+const BLOCK: u64 = Shape::MOST_COLUMNS;
 
 /// The content of a column.
 pub(crate) trait Summary: Clone + Default {
@@ -35,8 +38,8 @@ struct Level<S> {
     column: u64,
     /// Stored runs of equal columns: the length of a run less one, and the form of its columns.
     bytes: Vec<u8>,
-    /// The start of each tile in the bytes. A run never crosses the start of a tile.
-    tiles: Vec<usize>,
+    /// The start of each block in the bytes. A run never crosses the start of a block.
+    blocks: Vec<usize>,
     /// The form of the last columns, which are not stored yet,
     last: Vec<u8>,
     /// and their number.
@@ -48,12 +51,12 @@ impl<S: Summary> Level<S> {
     fn store(&mut self, form: &[u8], mut count: u64) -> usize {
         let before = self.size();
         while count > 0 {
-            let place = self.column % COLUMNS;
+            let place = self.column % BLOCK;
             if place == 0 {
                 self.flush();
-                self.tiles.push(self.bytes.len());
+                self.blocks.push(self.bytes.len());
             }
-            let taken = count.min(COLUMNS - place);
+            let taken = count.min(BLOCK - place);
             if self.repeat == 0 || self.last != form {
                 self.flush();
                 self.last.clear();
@@ -75,7 +78,15 @@ impl<S: Summary> Level<S> {
     }
 
     fn size(&self) -> usize {
-        self.bytes.len() + self.tiles.len() * size_of::<usize>()
+        self.bytes.len() + self.blocks.len() * size_of::<usize>()
+    }
+
+    /// The bytes of a block; empty if there is none.
+    fn block(&self, index: u64) -> &[u8] {
+        let Ok(index) = usize::try_from(index) else { return &[] };
+        let Some(start) = self.blocks.get(index) else { return &[] };
+        let end = self.blocks.get(index + 1).copied().unwrap_or(self.bytes.len());
+        self.bytes.get(*start..end).unwrap_or_default()
     }
 }
 
@@ -169,7 +180,7 @@ impl<S: Summary> Tree<S> {
             }
             this.flush();
             this.bytes.shrink_to_fit();
-            this.tiles.shrink_to_fit();
+            this.blocks.shrink_to_fit();
         }
         self.size = self.levels.iter().map(Level::size).sum();
     }
@@ -201,25 +212,26 @@ impl<S: Summary> Tree<S> {
         copy
     }
 
-    /// Calls `each` with the runs of equal columns of a tile: their number and their form. Returns the number of
-    /// columns.
-    pub(crate) fn tile(&self, level: u32, index: u64, mut each: impl FnMut(usize, &[u8])) -> usize {
-        let level = level.checked_sub(self.base).and_then(|level| self.levels.get(level as usize));
-        let place = |level: &Level<S>| {
-            let index = usize::try_from(index).ok()?;
-            let start = *level.tiles.get(index)?;
-            Some((start, level.tiles.get(index + 1).copied().unwrap_or(level.bytes.len())))
+    /// Calls `each` with the runs of equal columns among these of a level, which are within a block: their number and
+    /// their form. Returns the number of columns that there are.
+    pub(crate) fn columns(&self, level: u32, first: u64, count: u64, mut each: impl FnMut(u64, &[u8])) -> u64 {
+        let Some(level) = level.checked_sub(self.base).and_then(|level| self.levels.get(level as usize)) else {
+            return 0;
         };
-        let Some((level, (start, end))) = level.and_then(|level| Some((level, place(level)?))) else { return 0 };
-        let (mut bytes, mut count) = (level.bytes.get(start..end).unwrap_or_default(), 0);
-        while let Some((others, form)) = bytes.split_first() {
+        let (mut bytes, mut skipped) = (level.block(first / BLOCK), first % BLOCK);
+        let mut passed = 0;
+        while let Some((others, form)) = bytes.split_first().filter(|_| passed < count) {
             let Some(rest) = S::skip(form) else { break };
-            let form = &form[..form.len() - rest.len()];
-            each(usize::from(*others) + 1, form);
-            count += usize::from(*others) + 1;
+            let length = u64::from(*others) + 1;
+            let shown = length.saturating_sub(skipped).min(count - passed);
+            skipped = skipped.saturating_sub(length);
+            if shown > 0 {
+                each(shown, &form[..form.len() - rest.len()]);
+            }
+            passed += shown;
             bytes = rest;
         }
-        count
+        passed
     }
 }
 
@@ -258,12 +270,13 @@ mod tests {
 
     fn columns(tree: &Tree<Times>, level: u32) -> Vec<[u64; 4]> {
         let mut columns = Vec::new();
+        // Tiles of a quarter of a block.
         for index in 0.. {
-            let number = tree.tile(level, index, |repeat, form| {
+            let number = tree.columns(level, index * BLOCK / 4, BLOCK / 4, |repeat, form| {
                 let column = std::array::from_fn(|i| u64::from_le_bytes(form[8 * i..8 * i + 8].try_into().expect("8")));
-                columns.extend(std::iter::repeat_n(column, repeat));
+                columns.extend(std::iter::repeat_n(column, repeat as usize));
             });
-            if number < COLUMNS as usize {
+            if number < BLOCK / 4 {
                 return columns;
             }
         }
@@ -324,6 +337,6 @@ mod tests {
         tree.pass(&1, 1 << 62);
         tree.finish();
         assert_eq!(columns(&tree, 54), vec![[0, 1 << 54, 0, 0]; 256]);
-        assert!(tree.size() < 3_000, "{}", tree.size());
+        assert!(tree.size() < 6_000, "{}", tree.size());
     }
 }

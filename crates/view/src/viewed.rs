@@ -1,15 +1,16 @@
 //! A trace as the page shows it: its index as far as that is made, and the facts about the trace.
 
+use crate::Shape;
 use crate::index::{Index, Scope};
 use crate::store::{Store, lock};
 use crate::tasks::TaskEntry;
-use crate::{COLUMNS, LANES};
 use dat2graph::{Coloring, learn_colors};
 use sched::kthread::is_any_stopper;
 use sched::lineage::Kin;
 use sched::topology::Order;
 use sched::{Cause, Cpu, EventIssue, Topology, Ts};
 use serde::Serialize;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 use timeline::PALETTE;
 use tracedat::{Error, EventStream, Trace};
@@ -23,6 +24,7 @@ pub struct Viewed<'t> {
     cpus: Vec<Cpu>,
     start: Ts,
     end: Ts,
+    scope: Scope,
     coloring: OnceLock<Coloring>,
     stage: Mutex<Stage<'t>>,
 }
@@ -51,6 +53,8 @@ struct Head<'h> {
     levels: (u32, u32),
     index: IndexSize,
     cpus: Vec<CpuPlace>,
+    /// The lanes of each collapsible group: its first one, and the one behind its last.
+    folds: Vec<(usize, usize)>,
     tasks: Vec<TaskFacts>,
     causes: Vec<&'static str>,
     losses: u64,
@@ -98,15 +102,15 @@ impl<'t> Viewed<'t> {
     /// A trace with its CPUs that have events, in the order of the lanes. Refused if the trace has no event.
     pub fn new(name: String, trace: &'t Trace, topology: Topology, cpus: Vec<Cpu>) -> Result<Viewed<'t>, Error> {
         let (start, end) = trace.extent().ok_or_else(|| trace.no_events())?;
+        let scope = Scope::of_trace(start, end, &cpus, trace.data_size());
         let (coloring, stage) = (OnceLock::new(), Mutex::new(Stage::Reading(None)));
-        Ok(Viewed { name, trace, topology, cpus, start, end, coloring, stage })
+        Ok(Viewed { name, trace, topology, cpus, start, end, scope, coloring, stage })
     }
 
     /// Makes the index; the coarse levels are shown meanwhile.
     pub fn read(&self) {
-        let scope = Scope::of_trace(self.start, self.end, &self.cpus, self.trace.data_size());
         let publish = |index: Index| self.set(Stage::Reading(Some(Arc::new(index))));
-        let made = self.trace.events().and_then(|events| Store::build(events, &scope, &publish));
+        let made = self.trace.events().and_then(|events| Store::build(events, &self.scope, &publish));
         self.set(match made {
             Ok(store) => Stage::Ready(Arc::new(store)),
             Err(e) => Stage::Failed(e.to_string()),
@@ -124,6 +128,11 @@ impl<'t> Viewed<'t> {
     /// The name of the file.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The shape of its tiles.
+    pub(crate) fn shape(&self) -> Shape {
+        self.scope.shape()
     }
 
     /// The CPUs with events, in the order of the lanes.
@@ -153,6 +162,30 @@ impl<'t> Viewed<'t> {
     /// A tile of lanes; nothing if there is none.
     pub(crate) fn lanes(&self, level: u32, group: usize, index: u64) -> Result<Option<Vec<u8>>, NotReady> {
         self.tile(level, index, |store| store.lanes(level, group, index), |coarse| coarse.lanes(level, group, index))
+    }
+
+    /// A tile of a collapsible group as one lane; nothing if there is none.
+    pub(crate) fn sum(&self, level: u32, group: usize, index: u64) -> Result<Option<Vec<u8>>, NotReady> {
+        let Some(lanes) = self.folds().nth(group) else { return Ok(None) };
+        let of_coarse = |coarse: &Index| coarse.sum(level, lanes.clone(), index);
+        self.tile(level, index, |store| store.sum(level, lanes.clone(), index), of_coarse)
+    }
+
+    /// The lanes of each collapsible group: those of a node, or of a last-level cache where there is one node.
+    pub(crate) fn folds(&self) -> impl Iterator<Item = Range<usize>> {
+        let places: Vec<CpuPlace> = self.cpus.iter().map(|cpu| self.place(*cpu)).collect();
+        let kinds: [fn(&CpuPlace) -> Option<u32>; 2] = [|place| place.node, |place| place.llc];
+        let several = |kind: &fn(&CpuPlace) -> Option<u32>| places.iter().any(|place| kind(place) != kind(&places[0]));
+        let kind = kinds.into_iter().find(several).unwrap_or(kinds[0]);
+        let ends: Vec<usize> = places
+            .chunk_by(|a, b| kind(a) == kind(b))
+            .scan(0, |end, group| {
+                *end += group.len();
+                Some(*end)
+            })
+            .collect();
+        let mut start = 0;
+        ends.into_iter().map(move |end| std::mem::replace(&mut start, end)..end)
     }
 
     /// A tile of the machine; nothing if there is none.
@@ -186,7 +219,7 @@ impl<'t> Viewed<'t> {
             Stage::Failed(why) => return Err(NotReady(why.clone())),
         };
         let info = self.trace.info();
-        let top = Scope::of_trace(self.start, self.end, &[], 0).top();
+        let top = self.scope.top();
         let levels = match index {
             Some(_) if full => (finest, top),
             Some(index) => index.levels(),
@@ -205,10 +238,11 @@ impl<'t> Viewed<'t> {
             levels,
             index: IndexSize { level: index.map_or(top, |i| i.levels().0), bytes: index.map_or(0, Index::size) },
             cpus: self.cpus.iter().map(|cpu| self.place(*cpu)).collect(),
+            folds: self.folds().map(|lanes| (lanes.start, lanes.end)).collect(),
             tasks: index.map_or(Vec::new(), |index| index.tasks().list().iter().map(|task| self.facts(task)).collect()),
             causes: Cause::ALL.iter().map(|cause| cause.name()).collect(),
             losses: index.map_or(0, Index::losses) + self.trace.diagnostics().count(EventIssue::EventsLost),
-            tile: TileSize { columns: COLUMNS, lanes: LANES },
+            tile: TileSize { columns: self.shape().columns, lanes: self.shape().lanes },
         };
         serde_json::to_vec(&head).map_err(|e| NotReady(e.to_string()))
     }

@@ -355,7 +355,7 @@ fn each_cpu(evidence: impl Iterator<Item = FirstEvent>, begin: Ts) -> Vec<FirstE
 }
 
 /// The merged events of a trace, for a [`sched::Pass`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EventStream<'t> {
     trace: &'t Trace,
     plan: Plan,
