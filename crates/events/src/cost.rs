@@ -1,8 +1,11 @@
 //! The cost of a migration: bursts after it against bursts without one (`docs/definitions.md`, section 9).
 
 use rustc_hash::FxHashMap;
+use sched::counters::{PerCounter, Readings};
 use sched::topology::Distance;
-use sched::{Analysis, Comm, Cpu, Dur, PerTask, Pid, SchedState, Span, TaskId, TaskState, Topology, Ts, kthread};
+use sched::{
+    Analysis, Comm, Counters, Cpu, Dur, PerTask, Pid, SchedState, Span, TaskId, TaskState, Topology, Ts, kthread,
+};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -32,6 +35,29 @@ pub struct CostRow {
     pub ratio: Option<f64>,
     /// The 95 % interval of the ratio by a bootstrap over tasks; absent with fewer than five tasks.
     pub interval: Option<[f64; 2]>,
+    /// The counts by burst of each counter that the recorder read at the switches; absent where it read none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<CounterRow>,
+}
+
+/// The counts of a counter in the same bursts, as far as it was read at the start and the end of each of their runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CounterRow {
+    /// The name that the recorder gave to the counter.
+    pub counter: String,
+    /// The number of bursts that begin on another CPU and have a count.
+    pub after: u64,
+    /// The number of bursts that begin on the same CPU and have a count.
+    pub without: u64,
+    /// The median count of the bursts that begin on another CPU; absent without any.
+    pub after_median: Option<u64>,
+    /// The median count of the bursts that begin on the same CPU; absent without any.
+    pub without_median: Option<u64>,
+    /// The ratio of both medians; absent with fewer than 20 bursts of either kind, or where the latter is zero.
+    pub ratio: Option<f64>,
+    /// The 95 % interval of the ratio by a bootstrap over tasks; absent with fewer than five tasks.
+    pub interval: Option<[f64; 2]>,
 }
 
 /// The least number of bursts of a kind for a ratio, and of tasks for an interval.
@@ -48,7 +74,7 @@ const SHOWN: usize = 8;
 /// The place of a burst: none for the same CPU as before, else the distance, where that is known.
 type Place = Option<Option<Distance>>;
 
-/// Lengths of bursts, each with its task.
+/// Lengths of bursts or counts in them, each with its task.
 #[derive(Clone, Debug, Default)]
 struct Bursts {
     count: u64,
@@ -57,7 +83,7 @@ struct Bursts {
 }
 
 impl Bursts {
-    fn add(&mut self, task: TaskId, ns: u64) {
+    fn add(&mut self, task: TaskId, amount: u64) {
         if self.count.is_multiple_of(1 << self.every) {
             if self.kept.len() >= KEPT {
                 let mut nth = 0;
@@ -68,15 +94,22 @@ impl Bursts {
                 self.every += 1;
             }
             if self.count.is_multiple_of(1 << self.every) {
-                self.kept.push((task, ns));
+                self.kept.push((task, amount));
             }
         }
         self.count += 1;
     }
 
-    fn median(&self) -> Option<Dur> {
-        median(&mut self.kept.iter().map(|(_, ns)| *ns).collect::<Vec<u64>>()).map(Dur)
+    fn median(&self) -> Option<u64> {
+        median(&mut self.kept.iter().map(|(_, amount)| *amount).collect::<Vec<u64>>())
     }
+}
+
+/// The lengths of the bursts of one command and place, and their counts by counter.
+#[derive(Clone, Debug, Default)]
+struct Measured {
+    lengths: Bursts,
+    counts: Vec<Bursts>,
 }
 
 /// The lower median.
@@ -89,6 +122,8 @@ fn median(values: &mut [u64]) -> Option<u64> {
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     ns: u64,
+    /// The counts in it; nothing where the counters were not read at each start and end of its runs.
+    counts: Option<PerCounter>,
     /// Its place; nothing where the trace does not show both CPUs, or where the task moved within it.
     place: Option<Place>,
 }
@@ -105,13 +140,20 @@ pub struct Cost<'t> {
     /// Only these tasks.
     wanted: Option<&'t (dyn Fn(Pid, Comm) -> bool + Sync)>,
     tracks: PerTask<Track>,
-    commands: FxHashMap<Comm, BTreeMap<Place, Bursts>>,
+    commands: FxHashMap<Comm, BTreeMap<Place, Measured>>,
+    readings: Option<Readings<'t>>,
 }
 
 impl<'t> Cost<'t> {
     /// With distances by this topology.
     pub fn new(topology: &'t Topology) -> Cost<'t> {
-        Cost { topology, wanted: None, tracks: PerTask::default(), commands: FxHashMap::default() }
+        Cost { topology, wanted: None, tracks: PerTask::default(), commands: FxHashMap::default(), readings: None }
+    }
+
+    /// With the counts of these counters by burst.
+    #[must_use]
+    pub fn with_counters(self, counters: Option<&'t dyn Counters>) -> Cost<'t> {
+        Cost { readings: counters.map(Readings::of), ..self }
     }
 
     /// Only of these tasks.
@@ -120,12 +162,25 @@ impl<'t> Cost<'t> {
         Cost { wanted: Some(wanted), ..self }
     }
 
-    fn count(&mut self, task: TaskId, command: Comm, place: Place, ns: u64) {
+    fn add(&mut self, task: TaskId, command: Comm, place: Place, burst: &Burst) {
         let command = kthread::command(command);
         if command.is_empty() || (self.commands.len() >= COMMANDS && !self.commands.contains_key(&command)) {
             return;
         }
-        self.commands.entry(command).or_default().entry(place).or_default().add(task, ns);
+        let measured = self.commands.entry(command).or_default().entry(place).or_default();
+        measured.lengths.add(task, burst.ns);
+        let counters = self.readings.as_ref().map_or(0, |readings| readings.names().len());
+        measured.counts.resize_with(counters, Bursts::default);
+        for (bursts, count) in measured.counts.iter_mut().zip(burst.counts.iter().flatten()) {
+            bursts.add(task, *count);
+        }
+    }
+
+    /// The counts of a run, if the counters were read at its start and at its end.
+    fn counts(&mut self, span: &Span, cpu: Cpu) -> Option<PerCounter> {
+        let readings = self.readings.as_mut().filter(|_| span.begun && span.ended)?;
+        let start = readings.at(cpu, span.start)?;
+        readings.at(cpu, span.end)?.since(&start)
     }
 
     fn ran(&mut self, span: &Span, cpu: Cpu, command: Option<Comm>) {
@@ -140,16 +195,20 @@ impl<'t> Cost<'t> {
         let mut burst = match track.burst {
             Some(burst) if place == Some(None) => burst,
             Some(burst) => Burst { place: None, ..burst },
-            None => Burst { ns: 0, place },
+            None => Burst { ns: 0, counts: Some(PerCounter::default()), place },
         };
         burst.ns = burst.ns.saturating_add(span.duration().0);
+        burst.counts = burst.counts.zip(self.counts(span, cpu)).map(|(mut sums, counts)| {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+            sums
+        });
         track = Track { last: Some(cpu), burst: Some(burst) };
         match span.next {
             TaskState::Blocked(_) | TaskState::Dead if span.ended => {
                 track.burst = None;
                 let wanted = |command: &Comm| self.wanted.is_none_or(|wanted| wanted(span.pid, *command));
                 if let (Some(place), Some(command)) = (burst.place, command.filter(wanted)) {
-                    self.count(span.task, command, place, burst.ns);
+                    self.add(span.task, command, place, &burst);
                 }
             }
             TaskState::Waiting(_) if span.ended => {}
@@ -179,46 +238,77 @@ impl Analysis for Cost<'_> {
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> Vec<CostRow> {
-        let moved = |bursts: &BTreeMap<Place, Bursts>| -> u64 {
-            bursts.iter().filter(|(place, _)| place.is_some()).map(|(_, bursts)| bursts.count).sum()
+        let moved = |places: &BTreeMap<Place, Measured>| -> u64 {
+            places.iter().filter(|(place, _)| place.is_some()).map(|(_, measured)| measured.lengths.count).sum()
         };
-        let mut commands: Vec<(Comm, BTreeMap<Place, Bursts>)> = self.commands.into_iter().collect();
-        commands.retain(|(_, bursts)| moved(bursts) > 0);
-        commands.sort_by_key(|(command, bursts)| (Reverse(moved(bursts)), *command));
+        let mut commands: Vec<(Comm, BTreeMap<Place, Measured>)> = self.commands.into_iter().collect();
+        commands.retain(|(_, places)| moved(places) > 0);
+        commands.sort_by_key(|(command, places)| (Reverse(moved(places)), *command));
         commands.truncate(SHOWN);
-        commands.iter().flat_map(|(command, bursts)| rows(*command, bursts)).collect()
+        let names = self.readings.as_ref().map_or(&[][..], Readings::names);
+        commands.iter().flat_map(|(command, places)| rows(*command, places, names)).collect()
     }
 }
 
-fn rows(command: Comm, bursts: &BTreeMap<Place, Bursts>) -> Vec<CostRow> {
-    let none = Bursts::default();
-    let without = bursts.get(&None).unwrap_or(&none);
-    let row = |(place, after): (&Place, &Bursts)| {
+fn rows(command: Comm, places: &BTreeMap<Place, Measured>, names: &[String]) -> Vec<CostRow> {
+    let none = Measured::default();
+    let without = places.get(&None).unwrap_or(&none);
+    let row = |(place, after): (&Place, &Measured)| {
         let distance = (*place)?;
-        let (after_median_ns, without_median_ns) = (after.median()?, without.median());
+        let compared = Compared::of(&after.lengths, &without.lengths);
+        let counters = names.iter().enumerate().map(|(nth, name)| {
+            let none = Bursts::default();
+            let of = |measured: &Measured| measured.counts.get(nth).cloned().unwrap_or_else(|| none.clone());
+            let (after, without) = (of(after), of(without));
+            let Compared { ratio, interval, .. } = Compared::of(&after, &without);
+            CounterRow {
+                counter: name.clone(),
+                after: after.count,
+                without: without.count,
+                after_median: after.median(),
+                without_median: without.median(),
+                ratio,
+                interval,
+            }
+        });
+        Some(CostRow {
+            command,
+            distance,
+            after: after.lengths.count,
+            without: without.lengths.count,
+            tasks: compared.tasks,
+            after_median_ns: after.lengths.median().map(Dur)?,
+            without_median_ns: without.lengths.median().map(Dur),
+            ratio: compared.ratio,
+            interval: compared.interval,
+            counters: counters.collect(),
+        })
+    };
+    places.iter().filter_map(row).collect()
+}
+
+/// The amounts of bursts after a migration against those of bursts without one.
+struct Compared {
+    tasks: u64,
+    ratio: Option<f64>,
+    interval: Option<[f64; 2]>,
+}
+
+impl Compared {
+    fn of(after: &Bursts, without: &Bursts) -> Compared {
         let mut by_task: BTreeMap<TaskId, [Vec<u64>; 2]> = BTreeMap::new();
         for (kind, bursts) in [after, without].into_iter().enumerate() {
-            for (task, ns) in &bursts.kept {
-                by_task.entry(*task).or_default()[kind].push(*ns);
+            for (task, amount) in &bursts.kept {
+                by_task.entry(*task).or_default()[kind].push(*amount);
             }
         }
         let tasks: Vec<[Vec<u64>; 2]> = by_task.into_values().collect();
         let is_enough = after.count >= BURSTS && without.count >= BURSTS;
-        let ratio = without_median_ns.filter(|median| is_enough && median.0 > 0);
-        let ratio = ratio.map(|median| after_median_ns.0 as f64 / median.0 as f64);
-        Some(CostRow {
-            command,
-            distance,
-            after: after.count,
-            without: without.count,
-            tasks: tasks.len() as u64,
-            after_median_ns,
-            without_median_ns,
-            ratio,
-            interval: ratio.filter(|_| tasks.len() >= TASKS).and_then(|_| interval(&tasks)),
-        })
-    };
-    bursts.iter().filter_map(row).collect()
+        let medians = after.median().zip(without.median()).filter(|(_, median)| is_enough && *median > 0);
+        let ratio = medians.map(|(after, without)| after as f64 / without as f64);
+        let interval = ratio.filter(|_| tasks.len() >= TASKS).and_then(|_| interval(&tasks));
+        Compared { tasks: tasks.len() as u64, ratio, interval }
+    }
 }
 
 /// The 95 % interval of the ratio of medians, by samples of as many tasks with replacement.
@@ -259,6 +349,11 @@ pub fn cost_text(rows: &[CostRow]) -> String {
         "\n{:<18}{:<8}{:>8}{:>9}{:>9}{:>9}{:>7}  95 %",
         "bursts after a", "within", "number", "median", "without", "median", "ratio"
     );
+    let mut line = |name: String, [after, without]: [(u64, String); 2], ratio, interval| {
+        let (shown, interval) = words(ratio, interval);
+        let ((after, median), (without, other)) = (after, without);
+        let _ = writeln!(out, "{name:<26}{after:>8}{median:>9}{without:>9}{other:>9}{shown:>7}  {interval}");
+    };
     for row in rows {
         let within = match row.distance {
             Some(Distance::Smt) => "a core",
@@ -267,31 +362,56 @@ pub fn cost_text(rows: &[CostRow]) -> String {
             Some(Distance::Machine) => "more",
             None => "-",
         };
-        let ratio = row.ratio.map_or("few".to_owned(), |ratio| format!("{ratio:.2}"));
-        let interval = match (row.ratio, row.interval) {
-            (None, _) => "too few".to_owned(),
-            (_, None) => "few tasks".to_owned(),
-            (_, Some([low, high])) => format!("{low:.2}-{high:.2}"),
-        };
-        let _ = writeln!(
-            out,
-            "{:<18}{within:<8}{:>8}{:>9}{:>9}{:>9}{ratio:>7}  {interval}",
-            row.command.to_string(),
-            row.after,
-            short(Some(row.after_median_ns)),
-            row.without,
-            short(row.without_median_ns)
-        );
+        let medians = [(row.after, short(Some(row.after_median_ns))), (row.without, short(row.without_median_ns))];
+        line(format!("{:<18}{within}", row.command.to_string()), medians, row.ratio, row.interval);
+        for row in &row.counters {
+            let medians = [(row.after, amount(row.after_median)), (row.without, amount(row.without_median))];
+            let name: String = row.counter.chars().take(23).collect();
+            line(format!("  {name}"), medians, row.ratio, row.interval);
+        }
     }
-    let note = "(the run time between two sleeps: bursts that begin on another CPU than the last one, against those on \
-                the same CPU; an association, not a cause)";
-    paragraph(&mut out, 2, 2, note);
+    let counted = rows.iter().any(|row| !row.counters.is_empty());
+    let counts = if counted { ", and the counts in it" } else { "" };
+    let note = format!(
+        "(the run time between two sleeps{counts}: bursts that begin on another CPU than the last one, against those on \
+         the same CPU; an association, not a cause)"
+    );
+    paragraph(&mut out, 2, 2, &note);
     out
+}
+
+/// A ratio and its interval, for the table.
+fn words(ratio: Option<f64>, interval: Option<[f64; 2]>) -> (String, String) {
+    let shown = ratio.map_or("few".to_owned(), |ratio| format!("{ratio:.2}"));
+    let interval = match (ratio, interval) {
+        (None, _) => "too few".to_owned(),
+        (_, None) => "few tasks".to_owned(),
+        (_, Some([low, high])) => format!("{low:.2}-{high:.2}"),
+    };
+    (shown, interval)
+}
+
+/// A count with three digits for the cells of a table: `750`, `12.3k`, `4.56M`. Nothing is `-`.
+fn amount(count: Option<u64>) -> String {
+    let Some(count) = count else { return "-".to_owned() };
+    let units = ["", "k", "M", "G", "T", "P", "E"];
+    let (mut value, mut unit) = (count as f64, 0);
+    while value >= 999.5 && unit + 1 < units.len() {
+        (value, unit) = (value / 1000.0, unit + 1);
+    }
+    let digits = match value {
+        _ if unit == 0 => 0,
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$}{}", units[unit])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sched::counters::{Reading, Stretch};
     use sched::{Kind, Pass, PrevState, SchedEvent, TaskRef};
 
     /// Bursts of a task, each with its CPU and its length, one after another.
@@ -357,6 +477,53 @@ mod tests {
         let step = all.kept[1].1 - all.kept[0].1;
         assert!(all.kept.windows(2).all(|pair| pair[1].1 - pair[0].1 == step), "every {step}th");
         assert_eq!(all.count, 100_000);
+    }
+
+    /// A counter that counts three a nanosecond on CPU 0, and five on CPU 1, but is not read at times that end in zero.
+    #[derive(Debug)]
+    struct Steady([String; 1]);
+
+    impl Counters for Steady {
+        fn names(&self) -> &[String] {
+            &self.0
+        }
+
+        fn stretch(&self, cpu: Cpu, at: Ts) -> Stretch {
+            let reading = Reading { values: PerCounter::default(), enabled: 0, running: 0 };
+            let value = |ts: i64| [ts as u64 * [3, 5][cpu.0 as usize], 0, 0, 0, 0, 0, 0, 0];
+            let readings = (at.0 % 10 != 0).then(|| (at, Reading { values: value(at.0), ..reading }));
+            Stretch { readings: readings.into_iter().collect(), times: Some(at..=at) }
+        }
+    }
+
+    #[test]
+    fn counts_are_those_of_whole_bursts() {
+        let topology = Topology::default();
+        // Those of 97 ns begin or end at a time without a reading, here and there.
+        let list: Vec<(u32, i64)> =
+            (0..8).flat_map(|_| [(0, 200), (0, 100), (1, 200), (1, 97), (1, 100)]).chain([(0, 200)]).collect();
+        let mut now = 101;
+        let events: Vec<SchedEvent> = (1..=5).flat_map(|pid| bursts(pid, &list, &mut now)).collect();
+        let counters = Steady(["cycles".to_owned()]);
+        let cost = || Cost::new(&topology).with_counters(Some(&counters));
+        let rows = Pass::over(events.as_slice()).run(cost).unwrap_or_else(|never| match never {}).output;
+        let [row] = rows.as_slice() else { panic!("{rows:?}") };
+        let [counted] = row.counters.as_slice() else { panic!("{row:?}") };
+        assert_eq!(counted.counter, "cycles");
+        assert!(counted.after < row.after && counted.without < row.without, "{row:?}");
+        assert!(counted.after >= BURSTS && counted.without >= BURSTS, "{row:?}");
+        // 600 and 1000 after a migration in equal parts, and 300, 485 and 500 without one: the lower medians.
+        assert_eq!((counted.after_median, counted.without_median), (Some(600), Some(485)));
+        assert_eq!(counted.ratio, Some(600.0 / 485.0));
+        let text = cost_text(&rows);
+        assert!(text.contains("\n  cycles        ") && text.contains("the counts in it"), "{text}");
+    }
+
+    #[test]
+    fn counts_have_three_digits() {
+        let shown = [0, 999, 1000, 9_994, 9_996, 12_345, 99_960, 999_400, 999_600, u64::MAX].map(|n| amount(Some(n)));
+        assert_eq!(shown, ["0", "999", "1.00k", "9.99k", "10.0k", "12.3k", "100k", "999k", "1.00M", "18.4E"]);
+        assert_eq!(amount(None), "-");
     }
 
     /// Finds the identity of some task.

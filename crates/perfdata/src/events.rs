@@ -4,6 +4,7 @@ use crate::bytes::Bytes;
 use crate::limits;
 use crate::record::Layout;
 use rustc_hash::FxHashMap;
+use sched::counters::COUNTERS;
 use tracedat::Endian;
 
 /// `PERF_TYPE_TRACEPOINT`.
@@ -31,6 +32,8 @@ pub(crate) struct Events {
     /// Samples of tracepoints differ in their layouts, or some are repeated: each needs its event.
     differ: bool,
     beyond: u64,
+    /// The names that the recorder gave to the events, in their order.
+    names: Vec<String>,
 }
 
 impl Events {
@@ -59,6 +62,42 @@ impl Events {
             }
             self.by_id.insert(id, place as u32);
         }
+    }
+
+    /// Takes the names of the events from a part of the header (`HEADER_EVENT_DESC`): their number, the size of each one's
+    /// attributes, and for each event its attributes, the number of its numbers, its name, and its numbers.
+    pub(crate) fn add_names(&mut self, bytes: &[u8], endian: Endian) -> Option<()> {
+        let mut bytes = Bytes::new(bytes, endian);
+        let (count, attr_size) = (bytes.u32()? as usize, bytes.u32()? as usize);
+        for _ in 0..count.min(limits::ATTRS) {
+            bytes.take(attr_size)?;
+            let ids = bytes.u32()? as usize;
+            self.names.push(bytes.text()?);
+            bytes.take(ids.checked_mul(8)?)?;
+        }
+        Some(())
+    }
+
+    /// The counters that samples of tracepoints have values of, each with the place of its event.
+    fn counters(&self) -> impl Iterator<Item = (usize, &Attr)> {
+        let events = self.attrs.iter().enumerate();
+        events.filter(|(_, attr)| attr.kind != TRACEPOINT && attr.layout.has_group())
+    }
+
+    /// The names of the counters, at most as many as are followed, and whether there are more.
+    pub(crate) fn counter_names(&self) -> (Vec<String>, bool) {
+        let name = |(place, attr): (usize, &Attr)| match self.names.get(place) {
+            Some(name) if self.names.len() == self.attrs.len() => name.clone(),
+            _ => format!("event {}:{:#x}", attr.kind, attr.config),
+        };
+        (self.counters().take(COUNTERS).map(name).collect(), self.counters().nth(COUNTERS).is_some())
+    }
+
+    /// The numbers of the counters' events, each with the place of the counter among their names.
+    pub(crate) fn counter_places(&self) -> FxHashMap<u64, usize> {
+        let of_event: FxHashMap<u32, usize> =
+            self.counters().take(COUNTERS).enumerate().map(|(place, (event, _))| (event as u32, place)).collect();
+        self.by_id.iter().filter_map(|(id, event)| Some((*id, *of_event.get(event)?))).collect()
     }
 
     /// How many events and numbers of events are left out, being too many.

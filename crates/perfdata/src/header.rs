@@ -145,7 +145,13 @@ impl Header {
     pub(crate) fn add_feature(&mut self, number: u64, bytes: Vec<u8>, diagnostics: &mut Diagnostics) {
         if number == feature::TRACING_DATA {
             self.tracing_data = Some(bytes);
-        } else if self.machine.add(number, &bytes, self.endian).is_none() {
+            return;
+        }
+        let added = match number {
+            feature::EVENT_DESC => self.events.add_names(&bytes, self.endian),
+            _ => self.machine.add(number, &bytes, self.endian),
+        };
+        if added.is_none() {
             diagnostics.add_at(FileIssue::BadOption, || format!("part {number} of the header"));
         }
     }

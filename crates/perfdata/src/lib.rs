@@ -2,7 +2,8 @@
 //!
 //! [`open`] reads what `perf sched record`, or `perf record` with any tracepoints, wrote: files and streams (`-o -`),
 //! compressed or not, of either byte order. The result is a [`tracedat::Trace`], as one of a trace.dat is; samples of
-//! other events, call chains and counter values are passed over.
+//! other events and call chains are passed over. Values of counters in a group with the switches
+//! (`-e '{sched:sched_switch,cycles}:S'`) are those of [`Trace::counters`].
 //!
 //! One pass over the records finds where those of each CPU are (`scan`); units of them are then read on demand, sorted
 //! by time (`units`). Nothing here panics, whatever the bytes.
@@ -18,6 +19,7 @@
 #![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod bytes;
+mod counters;
 mod decompress;
 mod events;
 mod header;
@@ -31,10 +33,11 @@ mod sorted;
 mod tests;
 mod units;
 
+use crate::counters::PerfCounters;
 use crate::header::Header;
 use crate::scan::Found;
 use crate::units::PerfUnits;
-use sched::{Cpu, Diagnostics};
+use sched::{Counters, Cpu, Diagnostics};
 use std::sync::Arc;
 use tracedat::{Error, FileIssue, Lane, Options, Origin, Recording, Source, Trace};
 
@@ -58,7 +61,7 @@ fn recording(source: Source) -> Result<Recording, Error> {
         diagnostics.add(FileIssue::SomeTasks);
     }
     let tracing_data = formats(&mut header, &found)?;
-    let Found { cpus, sorted, compression, names, lost_samples, lost_anywhere, is_cut } = found;
+    let Found { cpus, sorted, compression, names: tasks, lost_samples, lost_anywhere, is_cut } = found;
     let marked = cpus.values().map(|records| records.lost).fold(0, u64::saturating_add);
     let machine = std::mem::take(&mut header.machine);
     let origin = Origin {
@@ -75,7 +78,14 @@ fn recording(source: Source) -> Result<Recording, Error> {
     let cpus: Vec<(u32, scan::CpuRecords)> = cpus.into_iter().collect();
     let lanes = cpus.iter().map(|(cpu, records)| (Cpu(*cpu), records.events, records.lost)).collect::<Vec<_>>();
     let endian = header.endian;
-    let units = PerfUnits::new(sorted.unwrap_or(source), endian, header.events, cpus);
+    let (names, more) = header.events.counter_names();
+    if more {
+        diagnostics.add_at(FileIssue::BeyondLimit, || "counters".to_owned());
+    }
+    let places = header.events.counter_places();
+    let units = Arc::new(PerfUnits::new(sorted.unwrap_or(source), endian, header.events, cpus));
+    let counters = (!names.is_empty())
+        .then(|| Arc::new(PerfCounters { units: Arc::clone(&units), names, places }) as Arc<dyn Counters>);
     let lane = |(number, (cpu, records, lost)): (usize, (Cpu, u64, u64))| Lane {
         cpu,
         units: units.count(number),
@@ -86,7 +96,7 @@ fn recording(source: Source) -> Result<Recording, Error> {
     let lanes = lanes.into_iter().enumerate().map(lane).collect();
     // The recorder's count at its end has the losses with a place in it, and those after the last event of a CPU.
     let lost_unmarked = lost_samples.saturating_sub(marked).max(lost_anywhere);
-    Ok(Recording { origin, endian, tracing_data, names, lanes, units: Arc::new(units), lost_unmarked, diagnostics })
+    Ok(Recording { origin, endian, tracing_data, names: tasks, lanes, units, counters, lost_unmarked, diagnostics })
 }
 
 /// The event formats, or why no event can be read.

@@ -3,6 +3,7 @@
 //! `linux/perf_event.h` and perf's `lib/perf/include/perf/event.h` define the kinds and layouts.
 
 use crate::bytes::Bytes;
+use sched::counters::Reading;
 use tracedat::Endian;
 
 /// The kinds of records that are read.
@@ -36,6 +37,15 @@ mod bit {
     pub(crate) const STREAM_ID: u64 = 1 << 9;
     pub(crate) const RAW: u64 = 1 << 10;
     pub(crate) const IDENTIFIER: u64 = 1 << 16;
+}
+
+/// Bits of `read_format`.
+mod read {
+    pub(super) const ENABLED: u64 = 1;
+    pub(super) const RUNNING: u64 = 1 << 1;
+    pub(super) const ID: u64 = 1 << 2;
+    pub(super) const GROUP: u64 = 1 << 3;
+    pub(super) const LOST: u64 = 1 << 4;
 }
 
 /// The first eight bytes of a record.
@@ -73,6 +83,8 @@ pub(crate) struct Layout {
 pub(crate) struct Sample<'r> {
     pub(crate) time: u64,
     pub(crate) cpu: u32,
+    /// The counter values, as `read_format` lays them out; empty where there are none.
+    pub(crate) counts: &'r [u8],
     /// The tracepoint's record as ftrace has it, padded; empty for another kind of event.
     pub(crate) raw: &'r [u8],
 }
@@ -108,7 +120,7 @@ impl Layout {
     #[inline]
     pub(crate) fn sample<'r>(&self, body: &'r [u8], endian: Endian) -> Option<Sample<'r>> {
         let mut bytes = Bytes::new(body, endian);
-        let mut sample = Sample { time: 0, cpu: 0, raw: &[] };
+        let mut sample = Sample { time: 0, cpu: 0, counts: &[], raw: &[] };
         for bits in [bit::IDENTIFIER, bit::IP, bit::TID] {
             if self.has(bits) {
                 bytes.take(8)?;
@@ -130,7 +142,7 @@ impl Layout {
             bytes.take(8)?;
         }
         if self.has(bit::READ) {
-            self.pass_counts(&mut bytes)?;
+            sample.counts = self.counts(&mut bytes)?;
         }
         if self.has(bit::CALLCHAIN) {
             let frames = usize::try_from(bytes.u64()?).ok()?;
@@ -143,14 +155,58 @@ impl Layout {
         Some(sample)
     }
 
-    /// Passes over the counter values of a sample (`read_format`).
-    fn pass_counts(&self, bytes: &mut Bytes<'_>) -> Option<()> {
+    /// The bytes of the counter values of a sample (`read_format`).
+    fn counts<'r>(&self, bytes: &mut Bytes<'r>) -> Option<&'r [u8]> {
         let is = |flag: u64| self.read_format & flag != 0;
-        let (times, ids, group, losses) = (usize::from(is(1)) + usize::from(is(2)), is(4), is(8), is(16));
-        let each = 1 + usize::from(ids) + usize::from(losses);
-        let values = if group { usize::try_from(bytes.u64()?).ok()? } else { 1 };
-        let words = values.checked_mul(each)?.checked_add(times)?;
-        bytes.take(words.checked_mul(8)?).map(drop)
+        let (times, group) = (usize::from(is(read::ENABLED)) + usize::from(is(read::RUNNING)), is(read::GROUP));
+        let each = 1 + usize::from(is(read::ID)) + usize::from(is(read::LOST));
+        let values = if group { usize::try_from(bytes.clone().u64()?).ok()? } else { 1 };
+        let words = values.checked_mul(each)?.checked_add(times)?.checked_add(usize::from(group))?;
+        bytes.take(words.checked_mul(8)?)
+    }
+
+    /// Whether samples have the values of a group of counters, each with the number of its event.
+    pub(crate) fn has_group(&self) -> bool {
+        self.has(bit::READ) && self.read_format & (read::GROUP | read::ID) == read::GROUP | read::ID
+    }
+
+    /// The values of a group of counters, each at the place that `place` has for the number of its event; `None` unless
+    /// all places up to `count` have one.
+    pub(crate) fn reading(
+        &self,
+        counts: &[u8],
+        endian: Endian,
+        count: usize,
+        place: impl Fn(u64) -> Option<usize>,
+    ) -> Option<Reading> {
+        if !self.has_group() {
+            return None;
+        }
+        let mut bytes = Bytes::new(counts, endian);
+        let values = bytes.u64()?;
+        let mut reading = Reading::default();
+        if self.read_format & read::ENABLED != 0 {
+            reading.enabled = bytes.u64()?;
+        }
+        if self.read_format & read::RUNNING != 0 {
+            reading.running = bytes.u64()?;
+        }
+        let mut filled = 0usize;
+        for _ in 0..values {
+            let (value, id) = (bytes.u64()?, bytes.u64()?);
+            if self.read_format & read::LOST != 0 {
+                bytes.u64()?;
+            }
+            if let Some(slot) = place(id).and_then(|place| reading.values.get_mut(place)) {
+                *slot = value;
+                filled = filled.saturating_add(1);
+            }
+        }
+        // The time on the processor means nothing without the time wanted.
+        if self.read_format & read::ENABLED == 0 || self.read_format & read::RUNNING == 0 {
+            (reading.enabled, reading.running) = (0, 0);
+        }
+        (filled == count).then_some(reading)
     }
 
     /// The time and the CPU at the end of a record that is no sample.
@@ -205,7 +261,11 @@ mod tests {
         let mut body = words(&[1, 2, 3, 777, 5, 6, 7, 9, 10, 2, 11, 12, 13, 14, 15, 16, 17, 18, 2, 19, 20]);
         body.extend_from_slice(b"\x04\0\0\0abcd");
         let sample = layout.sample(&body, Endian::Little).unwrap();
-        assert_eq!(sample, Sample { time: 777, cpu: 9, raw: b"abcd" });
+        assert_eq!((sample.time, sample.cpu, sample.raw), (777, 9, b"abcd".as_slice()));
+        let reading = |place: fn(u64) -> Option<usize>| layout.reading(sample.counts, Endian::Little, 2, place);
+        let expected = Reading { values: [16, 13, 0, 0, 0, 0, 0, 0], enabled: 11, running: 12 };
+        assert_eq!(reading(|id| [17, 14].iter().position(|known| *known == id)), Some(expected));
+        assert_eq!(reading(|id| (id == 14).then_some(0)), None, "a counter without a value");
         assert_eq!(layout.id_places(), Some((0, 8)));
         for cut in 0..body.len() {
             assert_eq!(layout.sample(&body[..cut], Endian::Little), None, "cut at {cut}");

@@ -1,5 +1,6 @@
 //! perf.data files: the same events as from a trace.dat, whatever the form of the file.
 
+use sched::counters::Readings;
 use sched::{Comm, Cpu, EventSource, Kind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
 use testkit::{Form, Order, PerfBuilder, Simulation, TraceBuilder};
@@ -209,4 +210,25 @@ fn damage(form: Form) {
         }
         crate::fuzz(&damaged);
     }
+}
+
+#[test]
+fn the_values_of_counters_are_found_at_the_switches() {
+    let of: Vec<SchedEvent> = lossy();
+    for order in [Order::Little, Order::Big] {
+        for form in [Form::File, Form::Stream, Form::Compressed] {
+            let builder = PerfBuilder { order, form, counters: true, ..PerfBuilder::default() };
+            let trace = open(builder.build(&machine(order), &of)).expect("a perf.data");
+            let counters = trace.counters().expect("counters");
+            assert_eq!(counters.names(), ["cycles"]);
+            let mut readings = Readings::of(counters);
+            for event in of.iter().filter(|event| !matches!(event.kind, Kind::Lost { .. })) {
+                let reading = readings.at(event.cpu, event.ts).expect("a reading");
+                assert_eq!(reading.values[0], builder.cycles(event), "{order:?} {form:?} {event:?}");
+                assert_eq!(readings.at(event.cpu, Ts(event.ts.0 + 1)), None);
+            }
+        }
+    }
+    let without = open(PerfBuilder::default().build(&machine(Order::Little), &of)).expect("a perf.data");
+    assert!(without.counters().is_none());
 }

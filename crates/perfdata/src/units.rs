@@ -8,10 +8,10 @@
 use crate::bytes::Bytes;
 use crate::events::Events;
 use crate::limits;
-use crate::record::{Head, kind};
+use crate::record::{Head, Layout, Sample, kind};
 use crate::records::whole_records;
 use crate::scan::{CpuRecords, Run};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use tracedat::{Endian, FileIssue, Source, UnitRecords, Units};
 
 /// Bytes of a unit, roughly, where this number of CPUs is merged.
@@ -69,16 +69,66 @@ impl PerfUnits {
         Some((lane.cpu, lane.runs.get(place.start as usize..place.end as usize)?))
     }
 
+    /// The sample of a tracepoint on this CPU in the body of a record, with its layout.
+    fn sample<'b>(&self, cpu: u32, body: &'b [u8]) -> Option<(Layout, Sample<'b>)> {
+        let (layout, is_repeated) = self.events.of_sample(body, self.endian)?;
+        if is_repeated || !layout.is_usable() {
+            return None;
+        }
+        let sample = layout.sample(body, self.endian)?;
+        (sample.cpu == cpu && !sample.raw.is_empty()).then_some((layout, sample))
+    }
+
+    /// The runs of the unit of a CPU that covers an instant, and the times of its first and last sample.
+    fn runs_at(&self, cpu: u32, time: u64) -> Option<(&[Run], RangeInclusive<u64>)> {
+        let number = self.lanes.iter().position(|lane| lane.cpu == cpu)?;
+        let units = self.count(number);
+        let runs = |unit: usize| self.runs(number, unit).map_or(&[][..], |(_, runs)| runs);
+        let (mut low, mut high) = (0usize, units);
+        while low < high {
+            let middle = low.midpoint(high);
+            if runs(middle).iter().all(|run| run.last < time) { low = middle.saturating_add(1) } else { high = middle }
+        }
+        let runs = runs(low);
+        let times = runs.iter().map(|run| run.first).min()?..=runs.iter().map(|run| run.last).max()?;
+        times.contains(&time).then_some((runs, times))
+    }
+
+    /// Passes the tracepoints' samples with values of counters to `take`, in the order of the file, from the unit of a
+    /// CPU that covers an instant; returns the times that it covers.
+    pub(crate) fn counts_at(
+        &self,
+        cpu: u32,
+        time: u64,
+        take: &mut dyn FnMut(Layout, &Sample<'_>),
+    ) -> Option<RangeInclusive<u64>> {
+        let (runs, times) = self.runs_at(cpu, time)?;
+        let mut buffer = Vec::new();
+        for run in runs {
+            let bytes = self.source.read(&(run.at..run.at.saturating_add(run.size.into())), &mut buffer)?;
+            for (head, place) in whole_records(bytes, self.endian).records {
+                let body = bytes.get(place.start.saturating_add(Head::SIZE)..place.end).unwrap_or_default();
+                let sample = self.sample(cpu, body).filter(|_| head.kind == kind::SAMPLE);
+                if let Some((layout, sample)) = sample.filter(|(layout, _)| layout.has_group()) {
+                    take(layout, &sample);
+                }
+            }
+        }
+        Some(times)
+    }
+
+    /// The byte order of the records.
+    pub(crate) fn endian(&self) -> Endian {
+        self.endian
+    }
+
     /// The samples and losses of a CPU in the bytes of a run, which begin at `start` of the unit's bytes.
     fn collect(&self, cpu: u32, bytes: &[u8], start: usize, entries: &mut Vec<Entry>) {
         for (head, place) in whole_records(bytes, self.endian).records {
             let body = bytes.get(place.start.saturating_add(Head::SIZE)..place.end).unwrap_or_default();
             match head.kind {
                 kind::SAMPLE => {
-                    let found = self.events.of_sample(body, self.endian).filter(|(_, is_repeated)| !is_repeated);
-                    let sample = found.filter(|(layout, _)| layout.is_usable());
-                    let sample = sample.and_then(|(layout, _)| layout.sample(body, self.endian));
-                    if let Some(sample) = sample.filter(|sample| sample.cpu == cpu && !sample.raw.is_empty()) {
+                    if let Some((_, sample)) = self.sample(cpu, body) {
                         let at = (sample.raw.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
                         let at = start.saturating_add(at);
                         let what = What::Sample(at..at.saturating_add(sample.raw.len()));

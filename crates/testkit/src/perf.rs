@@ -34,6 +34,8 @@ pub struct PerfBuilder {
     pub clock: Option<i32>,
     /// The number of samples lost that the recorder counts at its end.
     pub lost_samples: u64,
+    /// Whether the group of the tracepoints has a counter, `cycles`: [`PerfBuilder::cycles`].
+    pub counters: bool,
 }
 
 impl Default for PerfBuilder {
@@ -47,6 +49,7 @@ impl Default for PerfBuilder {
             repeated: false,
             clock: None,
             lost_samples: 0,
+            counters: false,
         }
     }
 }
@@ -56,6 +59,8 @@ const SAMPLE: u64 = 1 | 2 | 4 | 1 << 4 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 16;
 const OTHER: u64 = SAMPLE & !(1 << 4 | 1 << 10);
 /// Numbers of the events: the tracepoints', that of the same ones once more, and that of another event.
 const IDS: [u64; 3] = [700, 701, 702];
+/// The number of the event of the counter.
+const COUNTER: u64 = 709;
 const ATTR: usize = 136;
 
 impl PerfBuilder {
@@ -95,6 +100,9 @@ impl PerfBuilder {
         if self.repeated {
             attrs.push((2, 5, SAMPLE, IDS[1]));
         }
+        if self.counters {
+            attrs.push((0, 0, SAMPLE & !(1 << 10), COUNTER));
+        }
         let both = |(kind, config, sample, id)| (self.attr(kind, config, sample), self.words(&[id]));
         attrs.into_iter().map(both).collect()
     }
@@ -106,10 +114,15 @@ impl PerfBuilder {
         out
     }
 
+    /// The value of the counter beside an event: three cycles a nanosecond, and some that another CPU has not.
+    pub fn cycles(&self, event: &SchedEvent) -> u64 {
+        3 * event.ts.0 as u64 + 7 * u64::from(event.cpu.0)
+    }
+
     fn sample(&self, id: u64, event: &SchedEvent, raw: &[u8]) -> Vec<u8> {
         let mut body = self.words(&[id, 0xffff_8000, 0, event.ts.0 as u64]);
         body.extend(self.cpu(event.cpu.0));
-        body.extend(self.words(&[1, 2, 11, id, 22, id + 9]));
+        body.extend(self.words(&[1, 2, 11, id, self.cycles(event), COUNTER]));
         let padded = (raw.len() + 4).next_multiple_of(8) - 4;
         self.order.put(&mut body, padded as u64, 4);
         body.extend(raw);
@@ -194,6 +207,21 @@ impl PerfBuilder {
         out
     }
 
+    /// The names of the events, each with its attributes and numbers.
+    fn descriptions(&self) -> Vec<u8> {
+        let (attrs, mut out) = (self.attrs(), Vec::new());
+        self.order.put(&mut out, attrs.len() as u64, 4);
+        self.order.put(&mut out, ATTR as u64, 4);
+        for (attr, ids) in attrs {
+            let is_counter = ids == self.words(&[COUNTER]);
+            out.extend(attr);
+            self.order.put(&mut out, ids.len() as u64 / 8, 4);
+            out.extend(self.text(if is_counter { "cycles" } else { "another" }));
+            out.extend(ids);
+        }
+        out
+    }
+
     /// The other parts of the header by their numbers: host, kernel, perf, architecture, CPUs, command line, nodes.
     fn features(&self, trace: &TraceBuilder) -> Vec<(u64, Vec<u8>)> {
         let number = |numbers: &[u64]| {
@@ -210,6 +238,7 @@ impl PerfBuilder {
             (6, self.text("x86_64")),
             (7, number(&[cpus, cpus])),
             (11, [number(&[2]), self.text("perf"), self.text("record")].concat()),
+            (12, self.descriptions()),
             (14, [number(&[1]), node].concat()),
         ]
     }

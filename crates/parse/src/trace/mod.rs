@@ -19,7 +19,7 @@ use crate::ring::unit::{self, CpuPages, Store};
 use crate::text::symbols::{self, Symbols};
 use rustc_hash::{FxHashMap, FxHashSet};
 use sched::pass::FirstEvent;
-use sched::{Comm, Cpu, Diagnostics, Pid, Severity, Tracepoint, Ts};
+use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Severity, Tracepoint, Ts};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -148,6 +148,7 @@ pub struct Trace {
     printk: OnceLock<FxHashMap<u64, String>>,
     cmdlines: OnceLock<FxHashMap<Pid, Comm>>,
     origin: Option<Origin>,
+    counters: Option<Arc<dyn Counters>>,
 }
 
 impl Trace {
@@ -226,6 +227,7 @@ impl Trace {
             printk: OnceLock::new(),
             cmdlines: OnceLock::new(),
             origin: None,
+            counters: None,
         };
         trace.select()?;
         trace.dropped();

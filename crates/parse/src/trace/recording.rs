@@ -9,7 +9,7 @@ use crate::issue::FileIssue;
 use crate::ring::records::Units;
 use crate::ring::unit::{CpuPages, Store};
 use rustc_hash::FxHashMap;
-use sched::{Comm, Cpu, Diagnostics, Pid, Topology};
+use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Topology};
 use std::sync::Arc;
 
 /// The records of one CPU.
@@ -66,6 +66,8 @@ pub struct Recording {
     pub lanes: Vec<Lane>,
     /// Their records.
     pub units: Arc<dyn Units>,
+    /// Values of counters at the switches, where the recorder read any.
+    pub counters: Option<Arc<dyn Counters>>,
     /// Events that the recorder counted as lost, at no known place.
     pub lost_unmarked: u64,
     /// Findings of reading the file.
@@ -75,7 +77,8 @@ pub struct Recording {
 impl Trace {
     /// Takes a recording in another format. Everything that reads a trace.dat reads it as well.
     pub fn of_recording(recording: Recording, options: Options) -> Result<Trace, Error> {
-        let Recording { origin, endian, tracing_data, names, lanes, units, lost_unmarked, mut diagnostics } = recording;
+        let Recording { origin, endian, tracing_data, names, lanes, units, .. } = recording;
+        let (lost_unmarked, mut diagnostics) = (recording.lost_unmarked, recording.diagnostics);
         let source = Source::Memory(tracing_data);
         let mut header = Header::of_tracing_data(&source, &mut diagnostics)?;
         if header.version.endian != endian {
@@ -111,11 +114,17 @@ impl Trace {
         let saved = trace.saved_names().clone();
         trace.cmdlines = saved.into_iter().chain(names).collect::<FxHashMap<_, _>>().into();
         trace.origin = Some(origin);
+        trace.counters = recording.counters;
         Ok(trace)
     }
 
     /// The facts about the recording, where it is no trace.dat.
     pub fn origin(&self) -> Option<&Origin> {
         self.origin.as_ref()
+    }
+
+    /// The values of counters that the recorder read at the switches, if it did.
+    pub fn counters(&self) -> Option<&dyn Counters> {
+        self.counters.as_deref()
     }
 }

@@ -49,6 +49,9 @@ pub(super) struct Report {
     /// The command that recorded, by words; absent if the file does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<Vec<String>>,
+    /// The names of the counters whose values the recorder stored with each switch; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    counters: Vec<String>,
     /// The version of the recorder; null if the file does not have it.
     recorder: Option<String>,
     /// The kernel's release; null if the file does not have it.
@@ -233,6 +236,7 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
         compression: info.version.compression.clone(),
         format: trace.origin().map(|origin| origin.format),
         command: trace.origin().map(|origin| origin.command.clone()),
+        counters: trace.counters().map_or_else(Vec::new, |counters| counters.names().to_vec()),
         recorder: info.writer.clone(),
         kernel: info.kernel.clone(),
         clock: info.clock.clone(),
@@ -428,6 +432,9 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
         line("buffer", format!("{name}: {} events, {cpus}{pages}{clock}{unread}", grouped(b.events)));
     }
     line("events", grouped(r.total_events));
+    if !r.counters.is_empty() {
+        line("counters", format!("{}, read at the switches", r.counters.join(", ")));
+    }
     let lost = match (r.lost.gaps, r.lost.unmarked) {
         (0, 0) if is_damaged(r) => "nothing by the kernel, but not all of the file could be read (below)".to_owned(),
         (0, 0) => "nothing".to_owned(),

@@ -55,7 +55,10 @@ pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
     let listing = args.output.wants_entries();
     let analysis = || {
         let all = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
-        (all.listing(listing).only(&wanted), Cost::new(&session.topology).only(&is_wanted))
+        (
+            all.listing(listing).only(&wanted),
+            Cost::new(&session.topology).with_counters(session.trace.counters()).only(&is_wanted),
+        )
     };
     let outcome = session.follow(&BeginArgs::default(), session.page(), analysis)?;
     let ((report, cost), found) = (outcome.output, outcome.diagnostics);
@@ -96,17 +99,20 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
     }
     Ok(Some(part(session, |session| {
         let moves = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
-        listed((moves, Cost::new(&session.topology)), move |(report, cost), page| {
-            let probes = Funnel::of(page.session);
-            let with_probes = WithProbes { report: &report, cost: &cost, probes };
-            Ok(Section {
-                title: "Causes of migrations".to_owned(),
-                figures: vec![page.over_lanes(|heading, background| {
-                    events::balance_figure(&report, &options(page.session), heading, background)
-                })],
-                text: with_probes.text(),
-                json: page.json(&with_probes)?,
-            })
-        })
+        listed(
+            (moves, Cost::new(&session.topology).with_counters(session.trace.counters())),
+            move |(report, cost), page| {
+                let probes = Funnel::of(page.session);
+                let with_probes = WithProbes { report: &report, cost: &cost, probes };
+                Ok(Section {
+                    title: "Causes of migrations".to_owned(),
+                    figures: vec![page.over_lanes(|heading, background| {
+                        events::balance_figure(&report, &options(page.session), heading, background)
+                    })],
+                    text: with_probes.text(),
+                    json: page.json(&with_probes)?,
+                })
+            },
+        )
     })))
 }

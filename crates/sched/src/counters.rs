@@ -1,0 +1,141 @@
+//! Values of counters, such as processor cycles and cache misses, that a recorder reads at the switches of each CPU.
+
+use crate::event::{Cpu, Ts};
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// The maximum number of counters of a recording that are followed.
+pub const COUNTERS: usize = 8;
+
+/// One number for each counter, in the order of their names. Those beyond the number of counters are zero.
+pub type PerCounter = [u64; COUNTERS];
+
+/// The values of all counters of a CPU at one instant, counted from some instant before the recording's first event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The values.
+    pub values: PerCounter,
+    /// The time in nanoseconds for which the counters were enabled. Zero, as is `running`, where it was not recorded.
+    pub enabled: u64,
+    /// The time in nanoseconds for which they were on the processor, which they share with others where they are too many.
+    pub running: u64,
+}
+
+impl Reading {
+    /// The counts since an earlier reading on the same CPU; `None` where the counters were not on the processor, or where
+    /// the values step back. If they were there for a part of the time, the counts are scaled up, as perf does.
+    pub fn since(&self, earlier: &Reading) -> Option<PerCounter> {
+        let enabled = self.enabled.checked_sub(earlier.enabled)?;
+        let running = self.running.checked_sub(earlier.running)?;
+        if enabled > 0 && running == 0 {
+            return None;
+        }
+        let mut counts = PerCounter::default();
+        for (count, (now, then)) in counts.iter_mut().zip(self.values.iter().zip(&earlier.values)) {
+            let counted = now.checked_sub(*then)?;
+            let scaled = u128::from(counted) * u128::from(enabled.max(1)) / u128::from(running.max(1));
+            *count = if running < enabled { u64::try_from(scaled).ok()? } else { counted };
+        }
+        Some(counts)
+    }
+}
+
+/// Consecutive readings of a CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    /// The readings, in the order of time.
+    pub readings: Vec<(Ts, Reading)>,
+    /// The times that the stretch covers: there are no other readings of the CPU within them.
+    pub times: Option<RangeInclusive<Ts>>,
+}
+
+/// A recording with values of counters.
+pub trait Counters: fmt::Debug + Send + Sync {
+    /// The names of the counters, at most [`COUNTERS`].
+    fn names(&self) -> &[String];
+
+    /// Reads the stretch of a CPU that covers an instant; an empty one if there is none.
+    fn stretch(&self, cpu: Cpu, at: Ts) -> Stretch;
+}
+
+/// Finds readings by CPU and time, and holds one stretch for each CPU.
+#[derive(Debug)]
+pub struct Readings<'c> {
+    counters: &'c dyn Counters,
+    held: FxHashMap<Cpu, Stretch>,
+}
+
+impl<'c> Readings<'c> {
+    /// The readings of these counters.
+    pub fn of(counters: &'c dyn Counters) -> Readings<'c> {
+        Readings { counters, held: FxHashMap::default() }
+    }
+
+    /// The names of the counters.
+    pub fn names(&self) -> &'c [String] {
+        self.counters.names()
+    }
+
+    /// The reading on this CPU at exactly this time, if there is one.
+    pub fn at(&mut self, cpu: Cpu, at: Ts) -> Option<Reading> {
+        let stretch = self.held.entry(cpu).or_default();
+        if !stretch.times.as_ref().is_some_and(|times| times.contains(&at)) {
+            *stretch = self.counters.stretch(cpu, at);
+        }
+        let nth = stretch.readings.binary_search_by_key(&at, |(time, _)| *time).ok()?;
+        stretch.readings.get(nth).map(|(_, reading)| *reading)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn reading(value: u64, enabled: u64, running: u64) -> Reading {
+        Reading { values: [value, 0, 0, 0, 0, 0, 0, 0], enabled, running }
+    }
+
+    #[test]
+    fn counts_are_scaled_by_the_time_on_the_processor() {
+        let counted = |from, to: Reading| to.since(&from).map(|counts| counts[0]);
+        assert_eq!(counted(reading(5, 0, 0), reading(12, 0, 0)), Some(7), "without times");
+        assert_eq!(counted(reading(5, 100, 100), reading(12, 300, 300)), Some(7));
+        assert_eq!(counted(reading(5, 100, 100), reading(12, 300, 200)), Some(14), "half of the time");
+        assert_eq!(counted(reading(5, 100, 100), reading(5, 300, 100)), None, "not on the processor");
+        assert_eq!(counted(reading(5, 0, 0), reading(4, 0, 0)), None, "it steps back");
+        assert_eq!(counted(reading(0, 0, 0), reading(u64::MAX, 100, 1)), None, "too large");
+        assert_eq!(counted(reading(5, 100, 100), reading(6, 100, 100)), Some(1), "no time passed");
+    }
+
+    /// Stretches of 100 ns with a reading every 10 ns, of CPU 0 up to 1000 ns.
+    #[derive(Debug, Default)]
+    struct Tens(AtomicUsize);
+
+    impl Counters for Tens {
+        fn names(&self) -> &[String] {
+            &[]
+        }
+
+        fn stretch(&self, cpu: Cpu, at: Ts) -> Stretch {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let first = at.0 / 100 * 100;
+            if cpu != Cpu(0) || first >= 1000 {
+                return Stretch::default();
+            }
+            let readings = (first..first + 100).step_by(10).map(|ts| (Ts(ts), reading(ts as u64, 0, 0))).collect();
+            Stretch { readings, times: Some(Ts(first)..=Ts(first + 99)) }
+        }
+    }
+
+    #[test]
+    fn readings_are_found_by_their_exact_time() {
+        let tens = Tens::default();
+        let mut readings = Readings::of(&tens);
+        let mut at = |cpu, ts| readings.at(Cpu(cpu), Ts(ts)).map(|reading| reading.values[0]);
+        assert_eq!((at(0, 110), at(0, 111), at(0, 190), at(0, 199)), (Some(110), None, Some(190), None));
+        assert_eq!(tens.0.load(Ordering::Relaxed), 1, "one stretch has them all");
+        assert_eq!((at(0, 550), at(0, 20), at(1, 20), at(0, 2000)), (Some(550), Some(20), None, None));
+    }
+}
