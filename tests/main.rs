@@ -8,6 +8,7 @@ mod causes;
 mod cli;
 mod compare;
 mod conforms;
+mod counters;
 mod damage;
 mod differential;
 mod events;

@@ -15,7 +15,7 @@ use timeline::text::Detail;
 use tracedat::{Options, Source, Trace, Where};
 
 /// How to read the trace
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ReadArgs {
     /// Read only this buffer, where the trace has several; `top` is the unnamed one
     #[arg(long, value_name = "NAME", help_heading = "Reading")]

@@ -1,6 +1,7 @@
 //! `schedviz record`: records a command with the events that the analyses need, and the machine beside the trace.
 
 mod check;
+mod counted;
 mod dry_run;
 mod extract;
 mod probes;
@@ -39,7 +40,8 @@ pub(crate) struct RecordArgs {
     /// The command and its arguments
     #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["clean", "until"])]
     command: Vec<OsString>,
-    /// File to write, and the machine file beside it; with --runs the folder to create [default: trace.dat, or runs]
+    /// File to write, and the machine file beside it; with --runs the folder to create [default: trace.dat,
+    /// trace.data with --counters, or runs]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Also record the load balancer's decisions, by probes made for this kernel; prints which it takes
@@ -54,6 +56,9 @@ pub(crate) struct RecordArgs {
     /// Also record NUMA balancing in detail
     #[arg(long, help_heading = "Events")]
     numa: bool,
+    /// Also count processor cycles and cache misses by run, where this machine can; perf records then, not the kernel's tracer
+    #[arg(long, conflicts_with_all = ["dry_run", "clean", "until", "stream", "runs", "clock"], help_heading = "Events")]
+    counters: bool,
     /// Also record this event, or this system of events: sched:sched_stat_runtime, irq. May be repeated
     #[arg(short, long, value_name = "EVENT", help_heading = "Events")]
     event: Vec<String>,
@@ -110,6 +115,9 @@ pub(crate) struct RecordArgs {
     /// The trace-cmd to extract the recording with
     #[arg(long, value_name = "PROGRAM", default_value = "trace-cmd", help_heading = "Programs and places")]
     trace_cmd: PathBuf,
+    /// The perf to record with, for --counters
+    #[arg(long, value_name = "PROGRAM", default_value = "perf", help_heading = "Programs and places")]
+    perf: PathBuf,
     /// Print only losses and errors to standard error
     #[arg(short, long)]
     quiet: bool,
@@ -155,7 +163,11 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
     tracefs.check(needs)?;
     let wished = if args.why { probes::of_kernel(&args.btf)? } else { Vec::new() };
     let series = args.runs.map(|runs| runs::Series::of(args, runs)).transpose()?;
-    let output = args.output.clone().unwrap_or_else(|| PathBuf::from("trace.dat"));
+    let usual = if args.counters { "trace.data" } else { "trace.dat" };
+    let output = args.output.clone().unwrap_or_else(|| PathBuf::from(usual));
+    if args.counters {
+        counted::check(args)?;
+    }
     extract::check(args, series.as_ref().map_or(output.as_path(), runs::Series::list))?;
     if !(args.time.is_finite() && args.time > 0.0) {
         bail!("--time: a number of seconds above zero is needed");
@@ -214,6 +226,9 @@ struct Recorded {
 impl Recorder<'_> {
     /// Records the command once. Its output goes to `capture` if there is one.
     fn record(&self, output: &Path, capture: Option<&Path>) -> Result<Recorded> {
+        if self.args.counters {
+            return counted::record(self, output);
+        }
         let instance = Instance::create(self.tracefs, &self.settings)?;
         let traced = Traced::spawn(&self.args.command, self.signals, capture)?;
         // With the command's first task, whose CPUs the tasks that it forks inherit.

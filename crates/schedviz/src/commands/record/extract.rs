@@ -1,10 +1,11 @@
 //! The file of a recording, written by trace-cmd.
 
 use super::{RecordArgs, find_program, folder_of, named};
+use crate::args::ReadArgs;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use tracedat::{Options, Trace};
+use tracedat::Trace;
 use tracefs::{INSTANCE, Instance};
 
 /// A recording in its file.
@@ -16,7 +17,8 @@ pub(crate) struct Extracted {
 
 /// Checks, before anything is recorded, that the file can be written.
 pub(crate) fn check(args: &RecordArgs, output: &Path) -> Result<()> {
-    if find_program(&args.trace_cmd).is_none() {
+    let is_needed = !args.stream && !args.counters;
+    if is_needed && find_program(&args.trace_cmd).is_none() {
         bail!(
             "{} is not installed: it writes the recording's file (Debian: apt install trace-cmd)",
             args.trace_cmd.display()
@@ -55,6 +57,6 @@ pub(crate) fn extract(args: &RecordArgs, instance: Instance, path: &Path) -> Res
 /// A recording that has been written.
 pub(super) fn opened(path: &Path) -> Result<Extracted> {
     let bytes = named(std::fs::metadata(path), path)?.len();
-    let trace = Trace::open(path, Options::default()).map_err(|e| crate::args::named(path, e))?;
+    let trace = ReadArgs::default().open(path)?;
     Ok(Extracted { trace, bytes })
 }

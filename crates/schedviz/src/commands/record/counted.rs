@@ -1,0 +1,137 @@
+//! A recording by perf, which reads counters at each switch. The kernel's tracer cannot, up to 7.2.
+
+use super::{RecordArgs, Recorded, Recorder, extract, find_program, message, named};
+use crate::output::json;
+use crate::warnings::grouped;
+use crate::writer::replace;
+use anyhow::{Context, Result, bail};
+use machine::Machine;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tracedat::{FileIssue, Trace};
+
+use super::traced::Traced;
+
+/// The counters, by perf's names.
+const COUNTERS: [&str; 2] = ["cycles", "cache-misses"];
+/// The event at which they are read.
+const SWITCH: &str = "sched/sched_switch";
+/// The least and the greatest buffer of a CPU without --buffer, in KiB.
+const BUFFER_KB: (u64, u64) = (1 << 10, 16 << 10);
+
+/// The group of a switch and the counters that are read with it.
+fn group() -> String {
+    format!("{{{},{}}}:S", name_of(SWITCH), COUNTERS.join(","))
+}
+
+/// The name by which perf has an event of the plan: `sched:sched_switch`, or `irq:*` for a system.
+fn name_of(path: &str) -> String {
+    match path.split_once('/') {
+        Some((system, event)) => format!("{system}:{event}"),
+        None => format!("{path}:*"),
+    }
+}
+
+/// The options of perf for these events with buffers of this size.
+fn options(events: &[String], buffer_kb: u64, output: &Path) -> Vec<OsString> {
+    // The least power of two of pages that is not smaller.
+    let words = ["record", "-q", "-a", "-m", &format!("{}K", buffer_kb.next_power_of_two()), "-e", &group()];
+    let mut options: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+    for event in events.iter().filter(|event| *event != SWITCH) {
+        options.extend(["-e".into(), name_of(event).into()]);
+    }
+    options.extend(["-o".into(), output.into()]);
+    options
+}
+
+/// Checks, before anything is recorded, that perf is there and that this kernel has the counters.
+pub(super) fn check(args: &RecordArgs) -> Result<()> {
+    if find_program(&args.perf).is_none() {
+        bail!(
+            "{} is not installed: it records counters at switches (Debian: apt install linux-perf)",
+            args.perf.display()
+        );
+    }
+    let file = tempfile::NamedTempFile::new().context("a temporary file")?;
+    let mut command = Command::new(&args.perf);
+    command.args(options(&[], BUFFER_KB.0, file.path())).args(["--", "true"]).stdin(Stdio::null());
+    let output = command.output().with_context(|| args.perf.display().to_string())?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "Error:");
+        let reason: Vec<&str> = lines.take(1).collect();
+        bail!(
+            "this kernel cannot count {} at switches: {} (a virtual machine often has no counters). Record without --counters",
+            COUNTERS.join(" and "),
+            reason.first().unwrap_or(&"perf gives no reason")
+        );
+    }
+    Ok(())
+}
+
+/// Records the command by perf.
+pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<Recorded> {
+    let args = recorder.args;
+    let buffer_kb = args.buffer.unwrap_or(recorder.settings.buffer_kb.clamp(BUFFER_KB.0, BUFFER_KB.1));
+    let mut part = output.to_owned().into_os_string();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let mut command = vec![args.perf.clone().into_os_string()];
+    command.extend(options(&recorder.settings.events, buffer_kb, &part));
+    command.push("--".into());
+    command.extend(args.command.iter().cloned());
+    let traced = Traced::spawn(&command, recorder.signals, None)?;
+    let mut machine = Machine::read(&recorder.root, args.keep_arguments);
+    let ended = traced.run()?;
+    machine.finish(&recorder.root);
+    if std::fs::metadata(&part).map_or(0, |file| file.len()) == 0 {
+        let _ = std::fs::remove_file(&part);
+        bail!("{} recorded nothing ({})", args.perf.display(), ended.status);
+    }
+    named(std::fs::rename(&part, output), output)?;
+    let extracted = extract::opened(output)?;
+    let machine_file = Machine::path_beside(output);
+    replace(&machine_file, &json(&machine)?)?;
+    let events: u64 = extracted.trace.counts().buffers.iter().map(tracedat::BufferCounts::total).sum();
+    args.note(&format!(
+        "recorded {} events with {} in {:.3} s: {} ({} kB), {}",
+        grouped(events),
+        COUNTERS.join(" and "),
+        ended.seconds,
+        output.display(),
+        extracted.bytes.div_ceil(1000),
+        machine_file.display()
+    ));
+    if !ended.status.success() {
+        args.note(&format!("the command failed: {}", ended.status));
+    }
+    let lost = lost(&extracted.trace);
+    if lost > 0 {
+        let word = if args.is_coloured() { "\x1b[31mLOST\x1b[0m" } else { "LOST" };
+        let larger = buffer_kb.next_power_of_two().saturating_mul(4) >> 10;
+        eprintln!("schedviz: {word}: {} events; record with --buffer {larger}M", grouped(lost));
+        message("the recording cannot be trusted to be complete; schedviz info shows where events are missing");
+    }
+    Ok(Recorded { ended, complete: lost == 0 })
+}
+
+/// Events that the kernel counted as lost, with and without a place.
+fn lost(trace: &Trace) -> u64 {
+    let marked: u64 = trace.info().stats.iter().map(|cpu| cpu.overrun).sum();
+    marked + trace.diagnostics().count(FileIssue::EventsDroppedUnmarked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_switch_leads_the_group_of_counters() {
+        let events = [SWITCH, "sched/sched_waking", "irq", "lb"].map(str::to_owned);
+        let words = options(&events, 3000, Path::new("new.dat.part"));
+        let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+        let expected = "record -q -a -m 4096K -e {sched:sched_switch,cycles,cache-misses}:S -e sched:sched_waking -e irq:* -e lb:* -o new.dat.part";
+        assert_eq!(words.join(" "), expected);
+    }
+}
