@@ -206,7 +206,7 @@ fn slips_are_refused() {
 }
 
 /// A Python that has this package: `SCHEDVIZ_PYTHON`, or the system's.
-fn python_with(package: &str) -> Option<String> {
+pub(crate) fn python_with(package: &str) -> Option<String> {
     let python = std::env::var("SCHEDVIZ_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let has = Command::new(&python).args(["-c", &format!("import {package}")]).output();
     let has = has.is_ok_and(|has| has.status.success());
@@ -250,70 +250,10 @@ fn duckdb_finds_the_numbers_of_the_commands() {
     let moves = document("migrations", trace, &[]).expect("a document");
     let found = query("SELECT COUNT(*) FROM migration ;");
     assert_eq!(found[0][0], moves["total"]);
-    // The questions of the example.
-    let script = "import duckdb, json, sys\n\
-                  con = duckdb.connect()\n\
-                  found = [con.execute(q).fetchall() for q in open(sys.argv[1]).read().split(';') if q.strip()]\n\
-                  print(json.dumps(found))";
-    let example = crate::support::root().join("examples/duckdb.sql");
-    let ran = Command::new(&python).args(["-c", script]).arg(example).current_dir(&folder).output();
-    let ran = ran.expect("python runs");
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    let found: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
-    let answers: Vec<&Vec<Value>> =
-        found.as_array().expect("answers").iter().skip(4).map(|rows| rows.as_array().expect("rows")).collect();
-    let percent = |value: &Value| (value.as_f64().expect("a number") * 1e6).round();
-    assert_eq!(percent(&answers[0][0][5]), percent(&violation["percent"]), "{}", answers[0][0]);
-    let missed: i64 = answers[2].iter().map(|row| row[2].as_i64().expect("a number")).sum();
-    assert_eq!(Some(missed), why["runs"][0]["missed"]["number"].as_i64());
-    assert!(!answers[1].is_empty() && !answers[3].is_empty());
     // The same bytes once more, whatever the number of threads.
     let file = folder.join("slice/group=__HIVE_DEFAULT_PARTITION__/run=hackbench-7.2.dat/slice.parquet");
     let before = std::fs::read(&file).expect("a file");
     schedviz(&["export", trace, "--parquet", to, "-q", "--threads", "1"]).success();
     assert!(std::fs::read(&file).expect("a file") == before);
-    std::fs::remove_dir_all(folder).expect("removed");
-}
-
-/// Spark exports a folder of traces, one a task, and finds the numbers of the commands.
-#[test]
-fn spark_finds_the_numbers_of_the_commands() {
-    let Some(python) = python_with("pyspark") else { return };
-    if Command::new("java").arg("-version").output().is_err() {
-        eprintln!("skipped: no Java");
-        return;
-    }
-    let folder = scratch("export-spark");
-    let (traces, tables) = (folder.join("traces"), folder.join("tables"));
-    let names = ["hackbench.dat", "hackbench-7.2.dat"];
-    for (group, name) in ["on", "off"].iter().zip(names) {
-        std::fs::create_dir_all(traces.join(group)).expect("a folder");
-        std::fs::copy(fixture(name), traces.join(group).join(name)).expect("copied");
-    }
-    let spark = |arguments: &[&Path]| {
-        let mut command = Command::new(&python);
-        command.arg(crate::support::root().join("examples/spark.py"));
-        command.arg(if arguments.len() == 2 { "export" } else { "ask" }).args(arguments);
-        let ran = command.env("SCHEDVIZ", env!("CARGO_BIN_EXE_schedviz")).output().expect("python runs");
-        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-        let text = String::from_utf8(ran.stdout).expect("text");
-        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect::<Vec<Value>>()
-    };
-    assert_eq!(spark(&[&traces, &tables]), [serde_json::json!({"exported": 2, "failed": 0})]);
-    let answers = spark(&[&tables]);
-    for (group, name) in ["on", "off"].iter().zip(names) {
-        let trace = fixture(name);
-        let trace = trace.to_str().expect("a path");
-        let of_group = |answer: &Value| -> Vec<Value> {
-            answer.as_array().expect("rows").iter().filter(|row| row["group"] == **group).cloned().collect()
-        };
-        let conserved = document("workcons", trace, &[]).expect("a document");
-        let percent = conserved.get("runs").map_or(&conserved, |runs| &runs[0])["violation"]["percent"].as_f64();
-        let found = of_group(&answers[0])[0]["violation_percent"].as_f64();
-        assert!((found.expect("a number") - percent.expect("a number")).abs() < 1e-9, "{name}: {found:?}");
-        let why = document("why", trace, &[]).expect("a document");
-        let missed: i64 = of_group(&answers[2]).iter().filter_map(|row| row["missed_steals"].as_i64()).sum();
-        assert_eq!(Some(missed), why["runs"][0]["missed"]["number"].as_i64(), "{name}");
-    }
     std::fs::remove_dir_all(folder).expect("removed");
 }

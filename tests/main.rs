@@ -17,6 +17,7 @@ mod facts;
 mod fairness;
 mod fast_window;
 mod figures;
+mod fleet;
 mod hotplug;
 mod imports;
 mod inputs;
