@@ -107,12 +107,14 @@ fn jumps(path: &Path) {
 }
 
 /// The measured commands, each with its name in the table and its arguments.
-const COMMANDS: [(&str, &[&str]); 5] = [
+const COMMANDS: [(&str, &[&str]); 7] = [
     ("info", &["info"]),
     ("dat2graph", &["dat2graph"]),
     ("dat2graph, one thread", &["dat2graph", "--threads", "1"]),
     ("running-waiting", &["running-waiting"]),
     ("workcons", &["workcons"]),
+    ("why", &["why"]),
+    ("path", &["path"]),
 ];
 
 /// The times of each command, run by run.
@@ -139,7 +141,7 @@ fn measure(folder: &Path, runs: usize, chunks: &Chunks) -> Times {
         for (times, (_, arguments)) in times.ours.iter_mut().zip(&COMMANDS) {
             let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
             command.args(*arguments).arg(&large);
-            if !matches!(arguments[0], "info" | "workcons") {
+            if !matches!(arguments[0], "info" | "workcons" | "why" | "path") {
                 command.arg("-o").arg(&figure);
             }
             times.push(timed(&mut command));
