@@ -54,6 +54,9 @@ fn perfetto_shows_the_numbers_of_the_commands() {
         &integral("Running tasks"),
         &integral("Waiting tasks"),
         "SELECT COUNT(DISTINCT cpu) FROM sched",
+        "SELECT COUNT(*), COUNT(DISTINCT slice_out) FROM flow",
+        "SELECT COUNT(*) FROM flow JOIN slice a ON a.id = slice_out JOIN slice b ON b.id = slice_in \
+         WHERE a.name = 'violation' AND b.dur = 0 AND b.ts > a.ts AND b.ts <= a.ts + a.dur",
         "SELECT COUNT(*) FROM stats WHERE severity != 'info' AND value > 0 AND name NOT LIKE '%clock%'",
     ];
     let Some(found) = query(file, &queries) else { return };
@@ -74,7 +77,26 @@ fn perfetto_shows_the_numbers_of_the_commands() {
         conserved["mean_waiting"].as_f64().expect("a mean") * conserved["window_ns"].as_f64().expect("a length");
     assert!((found[4][0][0].as_f64().expect("a number") - waiting).abs() < 2.0, "waiting tasks: {}", found[4]);
     assert_eq!(at(&found[5][0], 0), 4, "lanes of all CPUs");
-    assert_eq!(at(&found[6][0], 0), 0, "nothing is wrong with the trace");
+    // Links lead from an episode to the first 16 migrations in it.
+    let rows = |table: &str| -> Vec<Vec<String>> {
+        let text = schedviz(&["export", trace, "--csv", "-", "--tables", table, "-q"]).success().text();
+        text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect()
+    };
+    let column = |rows: &[Vec<String>], name: &str| -> Vec<i64> {
+        let at = rows[0].iter().position(|column| column == name).unwrap_or_else(|| panic!("{name} in {:?}", rows[0]));
+        rows[1..].iter().map(|row| row[at].parse().expect("a number")).collect()
+    };
+    let (episodes, moved) = (rows("episode"), column(&rows("migration"), "ts_ns"));
+    let within = |(start, length): (i64, i64)| {
+        moved.iter().filter(|ts| **ts > start && **ts <= start + length).count().min(16) as i64
+    };
+    let lengths = column(&episodes, "dur_ns");
+    let linked: Vec<i64> = column(&episodes, "ts_ns").into_iter().zip(lengths).map(within).collect();
+    let with_any = linked.iter().filter(|links| **links > 0).count() as i64;
+    assert_eq!((at(&found[6][0], 0), at(&found[6][0], 1)), (linked.iter().sum(), with_any), "links");
+    assert_eq!(at(&found[7][0], 0), linked.iter().sum::<i64>(), "from an episode to a migration within");
+    assert!(with_any > 20, "{with_any} episodes with links");
+    assert_eq!(at(&found[8][0], 0), 0, "nothing is wrong with the trace");
     std::fs::remove_dir_all(folder).expect("removed");
 }
 

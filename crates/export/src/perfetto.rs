@@ -8,7 +8,8 @@ mod message;
 
 use crate::output::Sink;
 use message::Message;
-use sched::{Analysis, Cause, ChosenCpus, Cpu, Current, Kind, SchedEvent, SchedState, TaskRef, Ts};
+use sched::{Analysis, Cause, ChosenCpus, Cpu, Current, Kind, Pid, SchedEvent, SchedState, TaskRef, Ts};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use workcons::ListedEpisode;
@@ -28,6 +29,19 @@ mod packet {
     pub(super) const SEQUENCE_FLAGS: u32 = 13;
     pub(super) const SYSTEM_INFO: u32 = 45;
     pub(super) const TRACK_DESCRIPTOR: u32 = 60;
+}
+
+/// The field of an event of a track that names the flows through it: arrows from each event of a flow to its next one.
+const FLOWS: u32 = 47;
+
+/// The migrations that an episode is linked to, the first ones in it; and the latest ones among which they are found.
+const LINKED: usize = 16;
+const RECENT: usize = 1024;
+
+/// The flow of a migration: its time and its task are mixed, since both events that it leads through know these alone.
+fn flow(ts: Ts, pid: Pid) -> u64 {
+    let mixed = ts.0.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(pid.0.cast_unsigned());
+    mixed.wrapping_mul(0xff51_afd7_ed55_8ccd)
 }
 
 /// The tracks by their numbers; those of CPUs and causes begin at these.
@@ -65,6 +79,8 @@ struct Writer {
     failed: Option<io::Error>,
     /// The causes whose tracks are described.
     causes: [bool; Cause::ALL.len()],
+    /// The latest migrations.
+    recent: VecDeque<(Ts, Pid)>,
 }
 
 impl Writer {
@@ -184,6 +200,7 @@ impl Perfetto {
             bundles: Vec::new(),
             failed: None,
             causes: Default::default(),
+            recent: VecDeque::new(),
         };
         Perfetto { writer: Mutex::new(writer), kernel: kernel.to_owned() }
     }
@@ -198,15 +215,19 @@ impl Perfetto {
         writer.buffer.clear();
         writer.bundles.clear();
         writer.causes = Default::default();
+        writer.recent.clear();
         if let Err(error) = writer.out.cut(0) {
             writer.failed.get_or_insert(error);
         }
     }
 
-    /// Work conservation was violated.
+    /// Work conservation was violated. The episode is linked to the migrations in it, the one that ends it among them.
     pub fn episode(&self, listed: &ListedEpisode) {
         let mut writer = self.writer();
         let episode = &listed.episode;
+        let end = episode.start.after(episode.duration);
+        let within = writer.recent.iter().filter(|(ts, _)| *ts > episode.start && *ts <= end);
+        let flows: Vec<u64> = within.take(LINKED).map(|(ts, pid)| flow(*ts, *pid)).collect();
         writer.track_event(episode.start, track::VIOLATION, kind::BEGIN, |event| {
             event.text(23, "violation");
             note(event, "capacity_ns", episode.capacity_ns);
@@ -214,8 +235,9 @@ impl Perfetto {
             if let Some(distance) = listed.nearest {
                 note_text(event, "distance", &format!("{distance:?}").to_lowercase());
             }
+            flows.iter().for_each(|flow| event.fixed(FLOWS, *flow));
         });
-        writer.track_event(episode.start.after(episode.duration), track::VIOLATION, kind::END, |_| {});
+        writer.track_event(end, track::VIOLATION, kind::END, |_| {});
     }
 
     /// A task was migrated.
@@ -233,6 +255,7 @@ impl Perfetto {
             if let Some(until) = m.until_run_ns {
                 note(event, "until_run_ns", until.0);
             }
+            event.fixed(FLOWS, flow(m.ts_ns, m.pid));
         });
     }
 
@@ -332,6 +355,15 @@ impl Analysis for PerfettoEvents<'_> {
     }
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
+        if let Kind::Migrate { task, orig, dest } = event.kind
+            && (self.cpus.has(orig) || self.cpus.has(dest))
+        {
+            let mut writer = self.file.writer();
+            if writer.recent.len() >= RECENT {
+                writer.recent.pop_front();
+            }
+            writer.recent.push_back((event.ts, task.pid));
+        }
         if !self.cpus.has(event.cpu) {
             return;
         }

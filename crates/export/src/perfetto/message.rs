@@ -37,6 +37,12 @@ impl Message {
         self.number(field, value.cast_unsigned());
     }
 
+    /// Adds a number of eight bytes.
+    pub(super) fn fixed(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field) << 3 | 1);
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
     /// Adds bytes.
     pub(super) fn put(&mut self, field: u32, bytes: &[u8]) {
         self.varint(u64::from(field) << 3 | 2);
