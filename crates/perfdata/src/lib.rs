@@ -128,7 +128,11 @@ pub fn fuzz(bytes: &[u8]) -> u64 {
     let Ok(trace) = open(source, Options { threads: 1, ..Options::default() }) else { return 0 };
     let mut records = 0u64;
     let mut last = sched::Ts::MIN;
+    let mut readings = trace.counters().map(sched::counters::Readings::of);
     trace.records(&mut |record| {
+        if let Some(readings) = &mut readings {
+            readings.at(record.cpu, record.ts);
+        }
         assert!(record.ts >= last, "the records are in order");
         (last, records) = (record.ts, records.saturating_add(1));
         std::ops::ControlFlow::Continue(())
