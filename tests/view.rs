@@ -31,8 +31,12 @@ impl Answer {
 
 impl View {
     pub(crate) fn of(traces: &[&Path]) -> View {
+        View::with(traces, &[])
+    }
+
+    fn with(traces: &[&Path], arguments: &[&str]) -> View {
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
-        command.args(["view", "--no-open"]).args(traces).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(["view", "--no-open"]).args(arguments).args(traces).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("schedviz");
         let mut url = String::new();
         BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut url).expect("an address");
@@ -111,7 +115,7 @@ pub(crate) fn lane(tile: &[u8], lane: usize) -> Vec<Vec<(u32, f64)>> {
                 (0..3).for_each(|_| _ = number(tile, &mut at));
             }
             let mut entries: Vec<(u32, f64)> = Vec::new();
-            for nth in 0..head & 0x7f {
+            for nth in 0..head & 7 {
                 let id = (number(tile, &mut at) as u32).wrapping_add(0xffff_fffc);
                 let share = if nth > 0 { f64::from(u16_at(at)) / 65_535.0 } else { 1.0 };
                 at += if nth > 0 { 2 } else { 0 };
@@ -404,5 +408,57 @@ fn an_exported_folder_has_the_tiles_of_the_server() {
     assert!(page.join(format!("t/0/machine/{finest}/{}.bin", (200_000_000u64 >> finest) / columns)).exists());
     let again = schedviz(&["view", name, "--export", page_name]);
     assert!(again.code == Some(1) && again.stderr.contains("choose another name"), "{}", again.stderr);
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn an_index_is_kept_in_a_file_and_used_again() {
+    let (trace, folder) = (fixture("hackbench.dat"), scratch("view-index"));
+    let file = folder.join("index");
+    let name = file.to_str().expect("a name");
+    let page = |trace: &Path, page: &str| {
+        let (page, trace) = (folder.join(page), trace.to_str().expect("a name"));
+        schedviz(&["view", trace, "--index", name, "--export", page.to_str().expect("a name")])
+    };
+    let tile = |view: &View| {
+        let head = view.head(0);
+        let (level, top) = (&head["index"]["level"], &head["levels"][1]);
+        [format!("{level}/0/3"), format!("{top}/0/0"), "8/0/70000".into()]
+            .map(|place| view.get(&format!("t/0/lanes/{place}.bin")).body)
+    };
+    let first = View::with(&[&trace], &["--index", name]);
+    let (head, tiles) = (first.head(0), tile(&first));
+    let written = std::fs::read(&file).expect("the index");
+    drop(first);
+    let second = View::with(&[&trace], &["--index", name]);
+    let again = second.head(0);
+    assert!(tile(&second) == tiles && tiles.iter().all(|tile| tile.len() > 8));
+    for key in ["tasks", "span", "levels", "index", "losses", "command"] {
+        assert_eq!(again[key], head[key], "{key}");
+    }
+    for kind in ["episodes", "waits", "missed", "herds"] {
+        assert!(!second.json(&format!("t/0/list.json?kind={kind}")).is_null());
+    }
+    drop(second);
+    // The index of another trace, and a damaged one, are made anew, with a reason.
+    let other = page(&fixture("hackbench-v6.dat"), "other").success();
+    assert!(other.stderr.contains("another trace") && other.stderr.contains("made anew"), "{}", other.stderr);
+    let mut damaged = written.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 4;
+    std::fs::write(&file, &damaged).expect("written");
+    let mended = page(&trace, "mended").success();
+    assert!(mended.stderr.contains("damaged"), "{}", mended.stderr);
+    assert!(std::fs::read(&file).expect("the index") == written, "it is as it was");
+    // Another file is never replaced, and a trace least of all.
+    std::fs::write(&file, "a letter").expect("written");
+    let refused = page(&trace, "refused");
+    assert!(refused.code == Some(1) && refused.stderr.contains("is no index"), "{}", refused.stderr);
+    assert_eq!(std::fs::read(&file).expect("the letter"), b"a letter");
+    let trace_name = trace.to_str().expect("a name");
+    let refused = schedviz(&["view", trace_name, "--index", trace_name, "--no-open"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("is an input"), "{}", refused.stderr);
+    let refused = schedviz(&["view", trace_name, trace_name, "--index", name, "--no-open"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("one trace"), "{}", refused.stderr);
     let _ = std::fs::remove_dir_all(folder);
 }

@@ -143,6 +143,11 @@ impl Comm {
         Comm((word & (zeros ^ zeros.wrapping_sub(1))).to_le_bytes())
     }
 
+    /// The bytes, with zeros behind the name.
+    pub fn array(&self) -> &[u8; 16] {
+        &self.0
+    }
+
     /// The name of a task that executes this file: the last part of its name, fifteen bytes of it at most.
     pub fn of_program(file: &[u8]) -> Comm {
         let file = file.split(|byte| *byte == 0).next().unwrap_or_default();

@@ -21,7 +21,7 @@ pub enum TaskState {
 }
 
 /// The occupant of a CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Current {
     /// Nothing certain is known.

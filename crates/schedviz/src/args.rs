@@ -49,6 +49,11 @@ impl ReadArgs {
         if self.threads > 0 { self.threads } else { std::thread::available_parallelism().map_or(1, usize::from) }
     }
 
+    /// The arguments that change the content of a trace, as text.
+    pub(crate) fn reading(&self) -> String {
+        format!("{:?}", (&self.buffer, &self.clock, self.clock_hz, self.host_time))
+    }
+
     /// The same arguments with this number of threads, for a trace that is read beside others: its messages are held.
     pub(crate) fn held(&self, threads: usize) -> ReadArgs {
         ReadArgs { threads, messages: Messages::held(), ..self.clone() }

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 static INPUTS: OnceLock<Vec<Input>> = OnceLock::new();
 
 /// The options that name an output.
-const OUTPUTS: [&str; 2] = ["output", "perfetto"];
+const OUTPUTS: [&str; 3] = ["output", "perfetto", "index"];
 
 /// The argument that holds a command to run.
 const COMMAND: &str = "command";

@@ -6,10 +6,11 @@
  *   command: number | null }} Task */
 /** @typedef {{ name: string, kernel: string, clock: string, start: string, span: number, command: number | null, progress: number,
  *   full: boolean, cpus: CpuPlace[], folds: [number, number][], tasks: Task[], causes: string[], losses: number, levels: [number, number], tile: { columns: number, lanes: number } }} Head */
-/** A tile of lanes. The runs of lane `n` are those from `first[n]` up to `first[n + 1]`.
+/** A tile of lanes. The runs of lane `n` are those from `first[n]` up to `first[n + 1]`. A sampled run stands for what was not
+ * read yet; its queue is unknown.
  * @typedef {{ columns: number, lanes: number, first: Uint32Array, start: Uint16Array, length: Uint16Array, entry: Uint32Array,
  *   entries: Uint8Array, queueMin: Uint32Array, queueMean: Float32Array, queueMax: Uint32Array, ids: Uint32Array,
- *   shares: Uint16Array }} LaneTile */
+ *   shares: Uint16Array, sampled: Uint8Array }} LaneTile */
 /** A tile of the machine, one value per column. @typedef {{ columns: number, running: Float32Array, waiting: Float32Array,
  *   waitingMax: Float32Array, violation: Float32Array, causes: number, migrations: Uint32Array }} MachineTile */
 
@@ -132,8 +133,8 @@ class Bytes {
 
 /** The stored number of an occupant is its distance from this one. */
 const FIRST_ID = OTHERS;
-/** The bit of a column with a queue. */
-const QUEUE = 128;
+/** The bits of a column with a queue, of one that is sampled, and of the number of entries. */
+const [QUEUE, SAMPLED, COUNT] = [128, 64, 7];
 
 /** @param {ArrayBuffer} buffer @returns {LaneTile} */
 export function decodeLanes(buffer) {
@@ -143,7 +144,7 @@ export function decodeLanes(buffer) {
   const bound = Math.floor(buffer.byteLength / 2);
   const first = new Uint32Array(lanes + 1);
   const start = new Uint16Array(bound), length = new Uint16Array(bound), entry = new Uint32Array(bound), entries = new Uint8Array(bound);
-  const queueMin = new Uint32Array(bound), queueMean = new Float32Array(bound), queueMax = new Uint32Array(bound);
+  const sampled = new Uint8Array(bound), queueMin = new Uint32Array(bound), queueMean = new Float32Array(bound), queueMax = new Uint32Array(bound);
   const ids = new Uint32Array(bound * 2), shares = new Uint16Array(bound * 2);
   const bytes = new Bytes(buffer, 8);
   let [run, next] = [0, 0];
@@ -158,7 +159,8 @@ export function decodeLanes(buffer) {
         queueMax[run] = bytes.number();
         queueMean[run] = bytes.number() / 256;
       }
-      entries[run] = head & ~QUEUE;
+      sampled[run] = head & SAMPLED ? 1 : 0;
+      entries[run] = head & COUNT;
       entry[run] = next;
       // The first entry has what the others leave.
       for (let n = 0, rest = WHOLE; n < entries[run]; n++, next++) {
@@ -169,7 +171,7 @@ export function decodeLanes(buffer) {
     }
     first[lane + 1] = run;
   }
-  return { columns, lanes, first, start, length, entry, entries, queueMin, queueMean, queueMax, ids, shares };
+  return { columns, lanes, first, start, length, entry, entries, queueMin, queueMean, queueMax, ids, shares, sampled };
 }
 
 /** @param {ArrayBuffer} buffer @returns {MachineTile} */

@@ -51,9 +51,25 @@ export function paint(tile, heights, colors) {
   return canvas;
 }
 
+/** @type {WeakMap<Colors, Colors>} */
+const paled = new WeakMap();
+
+/** Returns the colours of what is known from samples alone. @param {Colors} colors @returns {Colors} */
+function pale(colors) {
+  let found = paled.get(colors);
+  if (!found) {
+    const faint = (/** @type {number} */ rgb) => mixed(rgb, colors.ground, 0.55);
+    const [other, mixedRgb, offline, hatch] = [colors.other, colors.mixedRgb, colors.offline, colors.hatch].map(faint);
+    found = { ...colors, tasks: colors.tasks.map(faint), other, mixedRgb, offline, hatch };
+    paled.set(colors, found);
+  }
+  return found;
+}
+
 /** @param {Uint32Array} pixels @param {number} width @param {LaneTile} tile @param {number} run @param {number} top
  * @param {number} from @param {number} to @param {Heights} heights @param {Colors} colors */
 function paintRun(pixels, width, tile, run, top, from, to, heights, colors) {
+  if (tile.sampled[run]) colors = pale(colors);
   const { bar, strip } = heights;
   const first = tile.entry[run];
   const fill = (/** @type {number} */ y, /** @type {number} */ value) => pixels.fill(value, y * width + from, y * width + to);

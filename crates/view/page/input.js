@@ -123,6 +123,7 @@ export function about(pane, hit) {
     lines.push(`${name}  ·  ${length}`);
   }
   if (shares.length > 6) lines.push(`and ${shares.length - 6} more`);
+  if (tile.sampled[run]) lines.push("from samples: not read yet, queue unknown");
   if (tile.queueMax[run] > 0) lines.push(`waiting: mean ${tile.queueMean[run].toFixed(2)}, ${tile.queueMin[run]} to ${tile.queueMax[run]}`);
   return lines.join("\n");
 }

@@ -132,7 +132,7 @@ function draw() {
   if (frames.length > 60) frames.shift();
   panes.forEach((pane) => {
     const { head } = pane.trace;
-    const progress = head.full ? "" : `  ·  indexing, ${Math.floor(100 * head.progress)} %`;
+    const progress = head.full ? "" : `  ·  indexing, ${Math.floor(100 * head.progress)} %; pale: from samples`;
     const losses = head.losses ? `  ·  ${head.losses.toLocaleString("en")} losses` : "";
     const kernel = /^[0-9]/.test(head.kernel) ? `Linux ${head.kernel}` : head.kernel;
     const text = `${kernel}  ·  ${head.cpus.length} CPUs  ·  ${head.tasks.length.toLocaleString("en")} tasks  ·  ${duration(head.span)}${losses}${progress}`;

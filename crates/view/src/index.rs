@@ -1,10 +1,11 @@
 //! The index: columns of all CPUs and of the machine, made in one pass.
 
 use crate::Shape;
-use crate::lane::{self, IDLE, LaneColumn, LaneNow, OFFLINE, SumColumn, UNKNOWN};
+use crate::lane::{self, Id, LaneColumn, LaneNow, SumColumn, UNKNOWN};
 use crate::longest::{Interval, LISTED, Longest};
 use crate::machine::{self, MachineColumn, MachineNow};
 use crate::moves::{CAUSES, Moves};
+use crate::scope::Scope;
 use crate::tasks::Tasks;
 use crate::tree::Tree;
 use sched::causes::{Herd, Herds};
@@ -12,98 +13,30 @@ use sched::{Analysis, Causes, Comm, Cpu, CpuSpan, Current, Kind, SchedEvent, Sch
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The part of a trace that is indexed, and the room for it.
-#[derive(Clone, Debug)]
-pub struct Scope {
-    start: Ts,
-    span: u64,
-    /// The finest and the coarsest level.
-    levels: (u32, u32),
-    shape: Shape,
-    cpus: Vec<Cpu>,
-    /// The maximum number of bytes of all columns.
-    room: usize,
-}
-
-/// The bytes that an index may take at least.
-const LEAST_ROOM: usize = 4 << 20;
-/// The coarse levels have at most this power of two as their number of columns: 1,024.
-const COARSE: u32 = 10;
-/// An index takes at most this part of the trace: 1.5 %.
-const PART: u64 = 66;
-
-impl Scope {
-    /// All of a trace from `start` to `end` with events on these CPUs, whose pages have this number of bytes.
-    pub fn of_trace(start: Ts, end: Ts, cpus: &[Cpu], bytes: u64) -> Scope {
-        let span = end.since(start).0;
-        let room = usize::try_from(bytes / PART).unwrap_or(usize::MAX).max(LEAST_ROOM);
-        let shape = Shape::of(cpus.len());
-        let top = shape.covering(span);
-        // Finer columns than these would be dropped again: a column with anything in it takes some ten bytes.
-        let lanes = cpus.len() as u64 + 1;
-        let fits = |level: &u32| (span >> level).saturating_mul(lanes) <= room as u64 / 4;
-        let base = (0..top).find(fits).unwrap_or(top);
-        Scope { start, span, levels: (base, top), shape, cpus: cpus.to_vec(), room }
-    }
-
-    /// The shape of tiles.
-    pub(crate) fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    /// The coarsest level: one tile covers the trace.
-    pub(crate) fn top(&self) -> u32 {
-        self.levels.1
-    }
-
-    /// The same without the finest levels.
-    #[cfg(test)]
-    pub(crate) fn coarser(self, levels: u32) -> Scope {
-        Scope { levels: ((self.levels.0 + levels).min(self.levels.1), self.levels.1), ..self }
-    }
-
-    /// The same with other room.
-    #[cfg(test)]
-    pub(crate) fn with_room(self, room: usize) -> Scope {
-        Scope { room, ..self }
-    }
-
-    /// The time of an instant from the start of the scope.
-    fn time(&self, ts: Ts) -> u64 {
-        ts.since(self.start).0.min(self.span)
-    }
-
-    /// One tile of columns of this level, of the same trace.
-    fn of_tile(&self, level: u32, index: u64) -> Scope {
-        let from = (index * self.shape.columns) << level;
-        let span = (self.shape.columns << level).min(self.span.saturating_sub(from));
-        let start = Ts(self.start.0 + from as i64);
-        Scope { start, span, levels: (level, level), shape: self.shape, cpus: self.cpus.clone(), room: usize::MAX }
-    }
-}
-
 /// The columns of a trace, or of a part of it.
 #[derive(Clone, Debug)]
 pub struct Index {
-    scope: Scope,
-    lanes: Vec<Tree<LaneColumn>>,
-    machine: Tree<MachineColumn>,
-    moves: Moves,
+    pub(crate) scope: Scope,
+    pub(crate) lanes: Vec<Tree<LaneColumn>>,
+    pub(crate) machine: Tree<MachineColumn>,
+    pub(crate) moves: Moves,
     /// Shared with the parts that are finer.
-    tasks: Arc<Tasks>,
-    notes: Notes,
+    pub(crate) tasks: Arc<Tasks>,
+    pub(crate) notes: Notes,
+    /// Columns by samples, where no others are yet.
+    pub(crate) sampled: Option<Arc<Index>>,
 }
 
 /// The lists of a trace, and other facts about it.
 #[derive(Clone, Debug, Default)]
-struct Notes {
-    episodes: Longest,
-    waits: Longest,
-    missed: Longest,
-    herds: (Vec<Herd>, u64),
+pub(crate) struct Notes {
+    pub(crate) episodes: Longest,
+    pub(crate) waits: Longest,
+    pub(crate) missed: Longest,
+    pub(crate) herds: (Vec<Herd>, u64),
     /// The time at which the traced command began.
-    command: Option<u64>,
-    losses: u64,
+    pub(crate) command: Option<u64>,
+    pub(crate) losses: u64,
 }
 
 /// A list of intervals.
@@ -116,6 +49,9 @@ pub enum List {
     /// Idle stretches that began while a task waited on another CPU.
     Missed,
 }
+
+/// The start of a sample, and its occupants, each with its time.
+pub(crate) type Mixture = (Ts, Vec<(Id, u64)>);
 
 /// Four characters that begin each tile.
 const LANE_TILE: &[u8; 4] = b"SVT2";
@@ -131,6 +67,37 @@ impl Index {
             moves: Moves::new(scope.span, scope.room / 4),
             tasks,
             notes: Notes::default(),
+            sampled: None,
+        }
+    }
+
+    /// The coarse levels by samples of each CPU in the order of time: each begins at an instant, stands for the time up to
+    /// the next one, and divides it among occupants.
+    pub(crate) fn sampled<'s>(scope: &Scope, tasks: Tasks, samples: impl Fn(Cpu) -> &'s [Mixture]) -> Index {
+        let levels = scope.coarse_levels();
+        let mut index = Index::new(&Scope { levels, ..scope.clone() }, Arc::new(tasks));
+        for (cpu, tree) in scope.cpus.iter().zip(&mut index.lanes) {
+            let samples = samples(*cpu);
+            for (nth, (_, mixture)) in samples.iter().enumerate() {
+                let end = samples.get(nth + 1).map_or(scope.span, |(next, _)| scope.time(*next));
+                tree.fill(end, |column, ns| column.pass_as(mixture, ns));
+            }
+            tree.finish();
+        }
+        index
+    }
+
+    /// Calls `each` with the runs of columns of a lane in a tile. Returns the number of columns.
+    fn columns(&self, lane: usize, level: u32, index: u64, mut each: impl FnMut(u64, &[u8])) -> u64 {
+        let columns = self.scope.shape.columns;
+        let first = index * columns;
+        let of = |index: &Index, from: u64, each: &mut dyn FnMut(u64, &[u8])| {
+            index.lanes.get(lane).map_or(0, |tree| tree.columns(level, first + from, columns - from, each))
+        };
+        let read = of(self, 0, &mut each);
+        match &self.sampled {
+            Some(sampled) if read < columns => read + of(sampled, read, &mut each),
+            _ => read,
         }
     }
 
@@ -168,6 +135,11 @@ impl Index {
         self.lanes.iter().map(Tree::size).sum::<usize>() + self.machine.size() + self.moves.size()
     }
 
+    /// The shape of its tiles.
+    pub fn shape(&self) -> Shape {
+        self.scope.shape
+    }
+
     /// The CPUs, in the order of the lanes.
     pub fn cpus(&self) -> &[Cpu] {
         &self.scope.cpus
@@ -196,15 +168,15 @@ impl Index {
 
     /// The tile `index` of the lanes of a group; nothing if these columns are not in the index.
     pub fn lanes(&self, level: u32, group: usize, index: u64) -> Option<Vec<u8>> {
-        let lanes = self.lanes.chunks(self.scope.shape.lanes).nth(group)?;
+        let (columns, most) = (self.scope.shape.columns, self.scope.shape.lanes);
+        let first = group.checked_mul(most).filter(|first| *first < self.lanes.len())?;
+        let lanes = first..self.lanes.len().min(first + most);
         if level < self.scope.levels.0 || !self.has_tile(level, index) {
             return None;
         }
-        let columns = self.scope.shape.columns;
         let mut tile = self.lane_tile(lanes.len());
-        for tree in lanes {
-            let put = |run, form: &[u8]| lane::put_run(&mut tile, run, form);
-            let stored = tree.columns(level, index * columns, columns, put);
+        for lane in lanes {
+            let stored = self.columns(lane, level, index, |run, form| lane::put_run(&mut tile, run, form));
             lane::put_run(&mut tile, columns - stored, lane::NOTHING);
         }
         Some(tile)
@@ -221,15 +193,17 @@ impl Index {
 
     /// The tile `index` of these lanes together, as one lane; nothing if these columns are not in the index.
     pub fn sum(&self, level: u32, lanes: Range<usize>, index: u64) -> Option<Vec<u8>> {
-        let lanes = self.lanes.get(lanes).filter(|lanes| !lanes.is_empty())?;
-        if level < self.scope.levels.0 || !self.has_tile(level, index) {
+        if lanes.is_empty()
+            || lanes.end > self.lanes.len()
+            || level < self.scope.levels.0
+            || !self.has_tile(level, index)
+        {
             return None;
         }
-        let columns = self.scope.shape.columns;
-        let mut sums = vec![SumColumn::default(); columns as usize];
-        for tree in lanes {
+        let mut sums = vec![SumColumn::default(); self.scope.shape.columns as usize];
+        for lane in lanes {
             let mut sums = sums.iter_mut();
-            tree.columns(level, index * columns, columns, |run, form| {
+            self.columns(lane, level, index, |run, form| {
                 sums.by_ref().take(run as usize).for_each(|sum| sum.add(form));
             });
         }
@@ -270,14 +244,20 @@ impl Index {
         machine_tile(&part.machine, level, 0, &moves)
     }
 
+    /// The same with columns by samples behind its own.
+    #[cfg(test)]
+    pub(crate) fn before(self, sampled: Index) -> Index {
+        Index { sampled: Some(Arc::new(sampled)), ..self }
+    }
+
     /// A copy with the coarse levels alone, of the part that was read.
     fn coarse(&self) -> Index {
-        let (base, top) = self.scope.levels;
-        let from = top.saturating_sub(COARSE - self.scope.shape.shift()).max(base);
+        let (from, top) = self.scope.coarse_levels();
         let mut moves = self.moves.clone();
         moves.sum();
         Index {
             scope: Scope { levels: (from, top), ..self.scope.clone() },
+            sampled: self.sampled.clone(),
             lanes: self.lanes.iter().map(|tree| tree.coarse(from)).collect(),
             machine: self.machine.coarse(from),
             moves,
@@ -300,6 +280,7 @@ impl Index {
         self.machine.finish();
         self.moves.sum();
         self.fit();
+        self.sampled = None;
     }
 }
 
@@ -390,6 +371,16 @@ impl<'p> Indexer<'p> {
         }
     }
 
+    /// Shows these columns by samples where no others are yet. Their tasks keep their places.
+    #[must_use]
+    pub fn over(mut self, sampled: Option<Arc<Index>>) -> Indexer<'p> {
+        if let Some(sampled) = &sampled {
+            self.index.tasks = Arc::clone(&sampled.tasks);
+        }
+        self.index.sampled = sampled;
+        self
+    }
+
     /// Publishes the coarse levels from time to time.
     #[must_use]
     pub fn publishing(self, publish: &'p Publish<'p>) -> Indexer<'p> {
@@ -399,11 +390,9 @@ impl<'p> Indexer<'p> {
     /// The state of a CPU, for its lane.
     fn look(&mut self, cpu: Cpu, state: &SchedState) -> LaneNow {
         let occupant = match state.current(cpu) {
-            Current::Idle => IDLE,
-            Current::Unknown => UNKNOWN,
-            Current::Offline => OFFLINE,
             Current::Task(pid) if self.learns => Arc::make_mut(&mut self.index.tasks).place_of_new(pid, state),
             Current::Task(pid) => self.index.tasks.place(pid),
+            none => lane::of_no_task(none),
         };
         LaneNow { occupant, queue: state.queue_length(cpu) }
     }

@@ -1,7 +1,9 @@
 //! A column of one CPU: the tasks that ran, and the length of the run queue.
 
 use crate::TASKS_IN_COLUMN;
+use crate::coding::{number, put_number};
 use crate::tree::Summary;
+use sched::Current;
 
 /// The place of a task in the list of tasks, or one of the constants below.
 pub(crate) type Id = u32;
@@ -13,6 +15,16 @@ pub(crate) const UNKNOWN: Id = 0xffff_fffe;
 pub(crate) const OFFLINE: Id = 0xffff_fffd;
 /// Tasks without a place of their own, together.
 pub(crate) const OTHERS: Id = 0xffff_fffc;
+
+/// The number of a CPU's state without a task. A task would be one of the others.
+pub(crate) fn of_no_task(current: Current) -> Id {
+    match current {
+        Current::Idle => IDLE,
+        Current::Unknown => UNKNOWN,
+        Current::Offline => OFFLINE,
+        Current::Task(_) => OTHERS,
+    }
+}
 
 /// The sum of the shares of a column.
 const WHOLE: u64 = u16::MAX as u64;
@@ -36,6 +48,8 @@ pub(crate) struct LaneColumn {
     queued: u64,
     shortest: u32,
     longest: u32,
+    /// Some of it stands for data that were not read.
+    is_sampled: bool,
 }
 
 /// The number of entries that are searched for an occupant.
@@ -60,6 +74,19 @@ impl LaneColumn {
         if self.times.len() > 1 {
             self.times = summed(std::mem::take(&mut self.times));
         }
+    }
+
+    /// Adds a stretch of time that is divided as in a sample: each occupant with its time there.
+    pub(crate) fn pass_as(&mut self, sample: &[(Id, u64)], ns: u64) {
+        let all: u64 = sample.iter().map(|(_, ns)| *ns).sum();
+        let upto = |passed: u64| (u128::from(ns) * u128::from(passed) / u128::from(all.max(1))) as u64;
+        let mut passed = 0;
+        for (occupant, part) in sample {
+            let before = upto(passed);
+            passed += part;
+            self.pass(&LaneNow { occupant: *occupant, queue: 0 }, upto(passed) - before);
+        }
+        self.is_sampled = true;
     }
 
     fn stretch(&mut self, ns: u64, shortest: u32, longest: u32) {
@@ -96,6 +123,7 @@ impl Summary for LaneColumn {
         }
         self.stretch(finer.ns, finer.shortest, finer.longest);
         self.queued = self.queued.saturating_add(finer.queued);
+        self.is_sampled |= finer.is_sampled;
         if self.times.is_empty() {
             std::mem::swap(&mut self.times, &mut finer.times);
         } else {
@@ -112,7 +140,7 @@ impl Summary for LaneColumn {
         self.sum();
         let mean = (u128::from(self.queued) * 256 / u128::from(self.ns.max(1))) as u64;
         let queue = Queue { shortest: self.shortest.into(), longest: self.longest.into(), mean };
-        put_column(out, &self.times, self.ns, queue);
+        put_column(out, &self.times, self.ns, queue, self.is_sampled);
     }
 
     fn skip(bytes: &[u8]) -> Option<&[u8]> {
@@ -122,7 +150,7 @@ impl Summary for LaneColumn {
                 rest = number(rest)?.1;
             }
         }
-        for nth in 0..head & !QUEUE {
+        for nth in 0..head & COUNT {
             rest = number(rest)?.1;
             rest = if nth > 0 { rest.get(2..)? } else { rest };
         }
@@ -139,14 +167,15 @@ struct Queue {
     mean: u64,
 }
 
-/// Appends the stored form of a column: the number of entries, with a bit for a queue. If tasks waited: the queue's
+/// Appends the stored form of a column: the number of entries, with a bit for a queue and one for a column that stands
+/// for data that were not read, whose queue is unknown. If tasks waited: the queue's
 /// least and greatest length, and its mean in parts of 256. The entries: each an occupant and, but for the first, its
 /// share; the first has the rest. Lengths and occupants are numbers of few bytes, a share has two.
-fn put_column(out: &mut Vec<u8>, times: &[(Id, u64)], ns: u64, queue: Queue) {
+fn put_column(out: &mut Vec<u8>, times: &[(Id, u64)], ns: u64, queue: Queue, is_sampled: bool) {
     let shares = shares(times, ns, queue.longest);
-    let bit = if queue.longest > 0 { QUEUE } else { 0 };
-    out.push(shares.len() as u8 | bit);
-    if bit > 0 {
+    let bit = |holds, bit| if holds { bit } else { 0 };
+    out.push(shares.len() as u8 | bit(queue.longest > 0, QUEUE) | bit(is_sampled, SAMPLED));
+    if queue.longest > 0 {
         [queue.shortest, queue.longest, queue.mean].iter().for_each(|number| put_number(out, *number));
     }
     for (nth, (id, share)) in shares.into_iter().enumerate() {
@@ -158,6 +187,9 @@ fn put_column(out: &mut Vec<u8>, times: &[(Id, u64)], ns: u64, queue: Queue) {
 }
 
 const QUEUE: u8 = 0x80;
+const SAMPLED: u8 = 0x40;
+/// The bits of the number of entries.
+const COUNT: u8 = 0x07;
 /// The form of a column in which there is nothing: outside of the trace, or not read yet.
 pub(crate) const NOTHING: &[u8] = &[0];
 /// The maximum number of entries of a column.
@@ -199,28 +231,6 @@ fn shares(times: &[(Id, u64)], ns: u64, longest: u64) -> Vec<(Id, u16)> {
     shares.into_iter().map(|(id, share)| (id, share as u16)).collect()
 }
 
-/// Appends a number, seven bits a byte.
-fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let (mut value, mut rest) = (0, bytes);
-    for shift in (0..64).step_by(7) {
-        let (byte, behind) = rest.split_first()?;
-        value |= u64::from(byte & 0x7f) << shift;
-        rest = behind;
-        if byte & 0x80 == 0 {
-            return Some((value, rest));
-        }
-    }
-    None
-}
-
 /// Appends a run of at most 256 equal columns to a tile: the number of its columns less one, and their form.
 pub(crate) fn put_run(out: &mut Vec<u8>, columns: u64, form: &[u8]) {
     if let Some(others) = columns.checked_sub(1) {
@@ -251,8 +261,9 @@ impl SumColumn {
                 *sum += next().unwrap_or(0);
             }
         }
+        self.column.is_sampled |= head & SAMPLED > 0;
         let (mut first, mut left) = (None, WHOLE);
-        for nth in 0..head & !QUEUE {
+        for nth in 0..head & COUNT {
             let Some((id, behind)) = number(rest) else { return };
             rest = behind;
             let id = (id as Id).wrapping_add(OTHERS);
@@ -275,7 +286,7 @@ impl SumColumn {
     /// Appends the stored form.
     pub(crate) fn encode(&mut self, out: &mut Vec<u8>) {
         self.column.sum();
-        put_column(out, &self.column.times, self.column.ns, self.queue);
+        put_column(out, &self.column.times, self.column.ns, self.queue, self.column.is_sampled);
     }
 }
 

@@ -18,16 +18,20 @@
 //! assert_eq!(&tile[..8], b"SVT2\x40\0\x02\0", "64 columns, two lanes");
 //! ```
 
+mod coding;
 mod drawing;
 mod export;
 mod http;
 mod index;
+mod index_file;
 mod lane;
 mod longest;
 mod machine;
 mod moves;
 mod page;
 mod queries;
+mod sample;
+mod scope;
 mod server;
 mod shape;
 mod site;
@@ -41,10 +45,12 @@ mod window_detail;
 #[cfg(test)]
 mod tests;
 
+pub use coding::{Digest, Unusable};
 pub use drawing::{Draw, Drawing, Format};
 pub use export::Exported;
-pub use index::{Index, Indexer, List, Publish, Scope};
+pub use index::{Index, Indexer, List, Publish};
 pub use longest::Interval;
+pub use scope::Scope;
 pub use server::Server;
 pub use shape::Shape;
 pub use site::Site;

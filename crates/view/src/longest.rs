@@ -45,6 +45,13 @@ impl Longest {
         }
     }
 
+    /// These intervals, besides a number of shorter ones.
+    pub(crate) fn of(intervals: &[Interval], dropped: u64) -> Longest {
+        let mut longest = Longest { dropped, ..Longest::default() };
+        intervals.iter().for_each(|interval| longest.add(*interval));
+        longest
+    }
+
     /// The intervals, the longest first, and the number of those that are not among them.
     pub(crate) fn list(&self) -> (Vec<Interval>, u64) {
         let mut all: Vec<_> = self.kept.iter().map(|Reverse(entry)| *entry).collect();

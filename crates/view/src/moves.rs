@@ -1,6 +1,8 @@
 //! The number of migrations by time and cause.
 
+use crate::coding::{In, Out, Unusable};
 use sched::Cause;
+use std::io::{self, Read, Write};
 
 /// The number of causes.
 pub(crate) const CAUSES: usize = Cause::ALL.len();
@@ -67,6 +69,33 @@ impl Moves {
 
     pub(crate) fn size(&self) -> usize {
         self.counts.len() * size_of::<(u64, u32)>()
+    }
+
+    /// Writes the counts, which have been summed.
+    pub(crate) fn write(&self, out: &mut Out<impl Write>) -> io::Result<()> {
+        out.number(self.level.into())?;
+        out.number(self.counts.len() as u64)?;
+        let mut before = 0;
+        for (key, number) in &self.counts {
+            out.number(key - before)?;
+            out.number((*number).into())?;
+            before = *key;
+        }
+        Ok(())
+    }
+
+    /// Reads counts that have been summed.
+    pub(crate) fn read(from: &mut In<impl Read>) -> Result<Moves, Unusable> {
+        let (level, count) = (from.below(62)? as u32, from.number()?);
+        let (mut counts, mut key) = (Vec::new(), 0u64);
+        for _ in 0..count {
+            from.take(size_of::<(u64, u32)>())?;
+            key = key.saturating_add(from.number()?);
+            counts.push((key, from.below(u32::MAX.into())? as u32));
+        }
+        let (sorted, most) = (counts.len(), counts.len());
+        counts.shrink_to_fit();
+        Ok(Moves { level, counts, sorted, most })
     }
 
     /// The number of migrations by cause in columns of a level, from the column `first` on. The level is not below that

@@ -1,6 +1,7 @@
 //! The index of a trace with its events behind it: tiles at any zoom.
 
-use crate::index::{Index, Indexer, Publish, Scope};
+use crate::index::{Index, Indexer, Publish};
+use crate::scope::Scope;
 use sched::{Analysis, EventSource, Replay, Ts};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// An indexed trace.
 #[derive(Debug)]
 pub struct Store<S> {
-    index: Index,
+    index: Arc<Index>,
     /// For questions, which can take long: one at a time.
     replay: Mutex<Replay<S>>,
     /// For tiles, which never wait for a question.
@@ -67,11 +68,27 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<S: EventSource + Clone> Store<S> {
-    /// Reads a trace once, and publishes the coarse levels meanwhile.
-    pub fn build(source: S, scope: &Scope, publish: &Publish<'_>) -> Result<Store<S>, S::Error> {
-        let (replay, index) = Replay::beside(source, CHECKPOINTS, || Indexer::new(scope).publishing(publish))?;
+    /// Reads a trace once, and publishes the coarse levels meanwhile: those by samples, if there are any, as far as it
+    /// was not read.
+    pub fn build(
+        source: S,
+        scope: &Scope,
+        sampled: Option<&Arc<Index>>,
+        publish: &Publish<'_>,
+    ) -> Result<Store<S>, S::Error> {
+        let indexer = || Indexer::new(scope).over(sampled.cloned()).publishing(publish);
+        let (replay, index) = Replay::beside(source, CHECKPOINTS, indexer)?;
+        Ok(Store::new(Arc::new(index), replay))
+    }
+
+    /// Reads a trace once whose index is known.
+    pub fn with_index(source: S, index: Arc<Index>) -> Result<Store<S>, S::Error> {
+        Ok(Store::new(index, Replay::beside(source, CHECKPOINTS, || ())?.0))
+    }
+
+    fn new(index: Arc<Index>, replay: Replay<S>) -> Store<S> {
         let for_tiles = std::array::from_fn(|_| Mutex::new(replay.another()));
-        Ok(Store { index, replay: Mutex::new(replay), for_tiles, parts: Mutex::default() })
+        Store { index, replay: Mutex::new(replay), for_tiles, parts: Mutex::default() }
     }
 
     /// The index.

@@ -4,10 +4,6 @@ use crate::lane::{Id, OTHERS};
 use rustc_hash::FxHashMap;
 use sched::{Comm, Cpu, CpuSpan, Current, Pid, SchedState};
 
-/// The maximum number of tasks that have a place: in tiles a place has at most two bytes. Tasks that are first seen later
-/// are shown as other tasks.
-const MOST: usize = 16_380;
-
 /// A task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskEntry {
@@ -33,6 +29,10 @@ pub struct Tasks {
 }
 
 impl Tasks {
+    /// The maximum number of tasks that have a place: in tiles a place has at most two bytes. Tasks that are first seen
+    /// later are shown as other tasks.
+    pub(crate) const MOST: usize = 16_380;
+
     /// The tasks, by their places.
     pub fn list(&self) -> &[TaskEntry] {
         &self.list
@@ -53,15 +53,28 @@ impl Tasks {
         if let Some(place) = self.places.get(&pid) {
             return *place;
         }
-        if self.list.len() == MOST {
-            return OTHERS;
-        }
-        let place = self.list.len() as Id;
-        self.places.insert(pid, place);
         let kin = state.kin(pid);
         let comm = state.task_of(pid).map_or(Comm::EMPTY, |task| task.comm);
         let (parent, application) = (kin.parent, kin.descends);
-        self.list.push(TaskEntry { pid, comm, run_ns: 0, home: None, parent, application });
+        self.add(TaskEntry { pid, comm, run_ns: 0, home: None, parent, application })
+    }
+
+    /// The place of a task that a sample shows; that of all other tasks if there is none left.
+    pub(crate) fn place_of_sampled(&mut self, pid: Pid, comm: Comm) -> Id {
+        if let Some(place) = self.places.get(&pid) {
+            return *place;
+        }
+        self.add(TaskEntry { pid, comm, run_ns: 0, home: None, parent: None, application: false })
+    }
+
+    /// Gives a task a place, if there is one.
+    pub(crate) fn add(&mut self, task: TaskEntry) -> Id {
+        if self.list.len() == Self::MOST {
+            return OTHERS;
+        }
+        let place = self.list.len() as Id;
+        self.places.insert(task.pid, place);
+        self.list.push(task);
         place
     }
 
@@ -71,11 +84,12 @@ impl Tasks {
         let place = self.place_of_new(pid, state);
         let Some(entry) = self.list.get_mut(place as usize) else { return };
         entry.run_ns += span.duration().0;
+        let is_first = entry.home.is_none();
         entry.home = entry.home.or(Some(span.cpu));
-        if entry.comm != span.comm && !span.comm.is_empty() {
-            // A program that was executed can make the task the traced command.
+        if is_first || entry.comm != span.comm && !span.comm.is_empty() {
+            // A program that was executed can make the task the traced command, and a sample shows no kin.
             let kin = state.kin(pid);
-            entry.comm = span.comm;
+            entry.comm = if span.comm.is_empty() { entry.comm } else { span.comm };
             entry.parent = kin.parent.or(entry.parent);
             entry.application |= kin.descends;
         }

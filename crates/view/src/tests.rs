@@ -8,9 +8,10 @@ use testkit::{Simulation, Truth};
 
 /// A column as the page reads it: entries, and the least, mean and greatest length of the queue.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Column {
-    entries: Vec<(u32, u16)>,
+pub(crate) struct Column {
+    pub(crate) entries: Vec<(u32, u16)>,
     queue: (u64, u64, u64),
+    is_sampled: bool,
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -36,7 +37,7 @@ fn number(bytes: &[u8], at: &mut usize) -> u64 {
 }
 
 /// The columns of each lane of a tile.
-fn parse(tile: &[u8]) -> Vec<Vec<Column>> {
+pub(crate) fn parse(tile: &[u8]) -> Vec<Vec<Column>> {
     assert!(tile.len() <= TILE_BYTES, "{} bytes", tile.len());
     assert_eq!(&tile[..4], b"SVT2");
     let (columns, lanes, mut at) = (usize::from(u16_at(tile, 4)), usize::from(u16_at(tile, 6)), 8);
@@ -44,12 +45,12 @@ fn parse(tile: &[u8]) -> Vec<Vec<Column>> {
     for _ in 0..lanes {
         let mut lane = Vec::new();
         while lane.len() < columns {
-            let (run, head) = (usize::from(tile[at]) + 1, tile[at + 1]);
+            let (run, head, is_sampled) = (usize::from(tile[at]) + 1, tile[at + 1], tile[at + 1] & 0x40 > 0);
             at += 2;
             let mut next = || number(tile, &mut at);
             let (least, most, mean) = if head >= 0x80 { (next(), next(), next()) } else { (0, 0, 0) };
             let mut entries = Vec::new();
-            for nth in 0..usize::from(head & 0x7f) {
+            for nth in 0..usize::from(head & 7) {
                 let id = (number(tile, &mut at) as u32).wrapping_add(OTHERS);
                 let share = if nth > 0 { u16_at(tile, at) } else { 0 };
                 at += if nth > 0 { 2 } else { 0 };
@@ -58,7 +59,7 @@ fn parse(tile: &[u8]) -> Vec<Vec<Column>> {
             if let Some(sum) = entries.iter().map(|(_, share)| *share).reduce(|a, b| a + b) {
                 entries[0].1 = u16::MAX - sum;
             }
-            lane.extend(std::iter::repeat_n(Column { entries, queue: (least, mean, most) }, run));
+            lane.extend(std::iter::repeat_n(Column { entries, queue: (least, mean, most), is_sampled }, run));
         }
         assert_eq!(lane.len(), columns);
         all.push(lane);
@@ -118,7 +119,7 @@ impl<'s> Known<'s> {
         }
         let entries = entries(&times, ns, most as u64);
         let mean = queued * 256 / ns;
-        Column { entries, queue: (least as u64, mean, most as u64) }
+        Column { entries, queue: (least as u64, mean, most as u64), is_sampled: false }
     }
 }
 
@@ -152,7 +153,8 @@ fn tiles_are_what_the_simulation_did() {
         let scope = Scope::of_trace(start, end, &cpus, 0);
         // The finest levels are decoded again.
         let scope = if seed % 2 == 0 { scope.coarser(3) } else { scope };
-        let store = Store::build(simulation.events.as_slice(), &scope, &|_| ()).unwrap_or_else(|never| match never {});
+        let store =
+            Store::build(simulation.events.as_slice(), &scope, None, &|_| ()).unwrap_or_else(|never| match never {});
         let (base, top) = store.index().levels();
         let place = |pid| store.index().tasks().place(pid);
         let shape = scope.shape();
@@ -251,11 +253,13 @@ fn an_index_stays_within_its_room() {
     let wide = Scope::of_trace(start, end, &cpus, 0);
     for room in [30_000, 300_000] {
         let scope = wide.clone().with_room(room);
-        let store = Store::build(simulation.events.as_slice(), &scope, &|_| ()).unwrap_or_else(|never| match never {});
+        let store =
+            Store::build(simulation.events.as_slice(), &scope, None, &|_| ()).unwrap_or_else(|never| match never {});
         let (size, levels) = (store.index().size(), store.index().levels());
         assert!(size <= room && size > room / 5, "{size} bytes of {room}, levels {levels:?}");
         // The columns of the coarser index are those of the finer one.
-        let all = Store::build(simulation.events.as_slice(), &wide, &|_| ()).unwrap_or_else(|never| match never {});
+        let all =
+            Store::build(simulation.events.as_slice(), &wide, None, &|_| ()).unwrap_or_else(|never| match never {});
         for level in all.index().levels().0..=levels.1 {
             for index in 0..(end.since(start).0 >> level) / wide.shape().columns + 1 {
                 let tiles = [&store, &all].map(|s| s.lanes(level, 0, index).unwrap_or_else(|never| match never {}));

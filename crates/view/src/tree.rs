@@ -4,6 +4,8 @@
 //! column of any level is as exact as one that was computed from the events. Equal neighbours are stored once.
 
 use crate::Shape;
+use crate::coding::{In, Out, Unusable};
+use std::io::{self, Read, Write};
 
 /// The number of columns that are stored together. The columns of a tile are within them.
 const BLOCK: u64 = Shape::MOST_COLUMNS;
@@ -116,6 +118,12 @@ impl<S: Summary> Tree<S> {
 
     /// Time passes up to `to`, all of it in this state.
     pub(crate) fn pass(&mut self, now: &S::Now, to: u64) {
+        self.fill(to, |column, ns| column.pass(now, ns));
+    }
+
+    /// Time passes up to `to`. `add` adds a part of it to a column, whose content depends on the length of the part alone.
+    #[inline]
+    pub(crate) fn fill(&mut self, to: u64, add: impl Fn(&mut S, u64)) {
         let (mut from, mut to) = (self.at, to);
         self.at = from.max(to);
         let mut level = 0;
@@ -124,23 +132,23 @@ impl<S: Summary> Tree<S> {
             let Some(this) = self.levels.get_mut(level) else { return };
             let end = ((from >> shift) + 1) << shift;
             if to < end {
-                this.open.pass(now, to - from);
+                add(&mut this.open, to - from);
                 return;
             }
-            this.open.pass(now, end - from);
+            add(&mut this.open, end - from);
             self.close(level);
             let whole = (to - end) >> shift;
             let reached = end + (whole << shift);
             let Some(this) = self.levels.get_mut(level) else { return };
             if whole > 0 {
                 let mut column = S::default();
-                column.pass(now, 1 << shift);
+                add(&mut column, 1 << shift);
                 self.form.clear();
                 column.encode(&mut self.form);
                 self.size += this.store(&self.form, whole);
             }
             if reached < to {
-                this.open.pass(now, to - reached);
+                add(&mut this.open, to - reached);
             }
             // The coarser levels have all up to `end` by now.
             (from, to, level) = (end, reached, level + 1);
@@ -210,6 +218,38 @@ impl<S: Summary> Tree<S> {
         }
         copy.finish();
         copy
+    }
+
+    /// Writes the columns of a tree that is finished.
+    pub(crate) fn write(&self, out: &mut Out<impl Write>) -> io::Result<()> {
+        for level in &self.levels {
+            out.number(level.blocks.len() as u64)?;
+            let mut before = 0;
+            for start in &level.blocks {
+                out.number((start - before) as u64)?;
+                before = *start;
+            }
+            out.bytes(&level.bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the columns of the levels from `base` to `top`. Columns behind damage are missing.
+    pub(crate) fn read(base: u32, top: u32, from: &mut In<impl Read>) -> Result<Tree<S>, Unusable> {
+        let mut tree = Tree::new(base, top);
+        for level in &mut tree.levels {
+            let mut start = 0usize;
+            for _ in 0..from.number()? {
+                from.take(size_of::<usize>())?;
+                start = start.saturating_add(from.number()? as usize);
+                level.blocks.push(start);
+            }
+            level.blocks.shrink_to_fit();
+            level.bytes = from.bytes()?;
+            level.bytes.shrink_to_fit();
+        }
+        tree.size = tree.levels.iter().map(Level::size).sum();
+        Ok(tree)
     }
 
     /// Calls `each` with the runs of equal columns among these of a level, which are within a block: their number and

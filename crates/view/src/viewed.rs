@@ -1,15 +1,18 @@
 //! A trace as the page shows it: its index as far as that is made, and the facts about the trace.
 
-use crate::Shape;
-use crate::index::{Index, Scope};
+use crate::index::Index;
+use crate::sample;
+use crate::scope::Scope;
 use crate::store::{Store, lock};
 use crate::tasks::TaskEntry;
+use crate::{Shape, Unusable};
 use dat2graph::{Coloring, learn_colors};
 use sched::kthread::is_any_stopper;
 use sched::lineage::Kin;
 use sched::topology::Order;
 use sched::{Cause, Cpu, EventIssue, Topology, Ts};
 use serde::Serialize;
+use std::io::Read;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 use timeline::PALETTE;
@@ -26,8 +29,14 @@ pub struct Viewed<'t> {
     end: Ts,
     scope: Scope,
     coloring: OnceLock<Coloring>,
+    /// The index from a file.
+    known: Option<Arc<Index>>,
+    save: Option<Box<Save<'t>>>,
     stage: Mutex<Stage<'t>>,
 }
+
+/// Keeps an index that was made.
+type Save<'t> = dyn Fn(&Index) + Send + Sync + 't;
 
 /// The state of the index.
 #[derive(Clone)]
@@ -104,13 +113,40 @@ impl<'t> Viewed<'t> {
         let (start, end) = trace.extent().ok_or_else(|| trace.no_events())?;
         let scope = Scope::of_trace(start, end, &cpus, trace.data_size());
         let (coloring, stage) = (OnceLock::new(), Mutex::new(Stage::Reading(None)));
-        Ok(Viewed { name, trace, topology, cpus, start, end, scope, coloring, stage })
+        Ok(Viewed { name, trace, topology, cpus, start, end, scope, coloring, known: None, save: None, stage })
     }
 
-    /// Makes the index; the coarse levels are shown meanwhile.
+    /// Takes the index from a file that [`Index::write`] wrote for this key.
+    pub fn take_index(&mut self, key: u64, file: impl Read) -> Result<(), Unusable> {
+        self.known = Some(Arc::new(Index::read(key, &self.scope, file)?));
+        Ok(())
+    }
+
+    /// Calls `save` with the index once it is made.
+    #[must_use]
+    pub fn saving(self, save: impl Fn(&Index) + Send + Sync + 't) -> Viewed<'t> {
+        Viewed { save: Some(Box::new(save)), ..self }
+    }
+
+    /// Makes the index; the coarse levels are shown meanwhile. An index from a file is shown at once, and the trace is
+    /// read for finer columns.
     pub fn read(&self) {
+        if let Some(index) = &self.known {
+            self.set(Stage::Reading(Some(Arc::clone(index))));
+            let made = self.trace.events().and_then(|events| Store::with_index(events, Arc::clone(index)));
+            return self.end(made);
+        }
+        let sampled = sample::index(self.trace, &self.scope).map(Arc::new);
+        self.set(Stage::Reading(sampled.clone()));
         let publish = |index: Index| self.set(Stage::Reading(Some(Arc::new(index))));
-        let made = self.trace.events().and_then(|events| Store::build(events, &self.scope, &publish));
+        let made = self.trace.events().and_then(|events| Store::build(events, &self.scope, sampled.as_ref(), &publish));
+        if let (Ok(store), Some(save)) = (&made, &self.save) {
+            save(store.index());
+        }
+        self.end(made);
+    }
+
+    fn end(&self, made: Result<Store<EventStream<'t>>, Error>) {
         self.set(match made {
             Ok(store) => Stage::Ready(Arc::new(store)),
             Err(e) => Stage::Failed(e.to_string()),

@@ -1,9 +1,9 @@
 //! The tasks and commands that run, by samples of the trace.
 
 use super::Trace;
-use crate::decode::plan::{Plan, Want};
+use crate::decode::plan::Want;
 use crate::ring::unit::CpuPages;
-use sched::{Comm, Dur, Kind, Pid};
+use sched::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, Ts};
 use std::collections::BTreeMap;
 
 /// Number of units of all CPUs together that are looked at, or two of each.
@@ -32,33 +32,41 @@ impl Trace {
     /// Returns the tasks that ran by their names, each with its time in samples that lie at equal distances in the data
     /// of each CPU. The samples of a small trace are all of it.
     pub fn sampled_runs(&self) -> BTreeMap<(Pid, Comm), Dur> {
-        let plan = self.plan(Want::Switches);
-        let lanes = self.selected_lanes();
-        let each = SAMPLES.checked_div(lanes.len()).unwrap_or(0).max(2);
-        let samples = lanes.iter().flat_map(|(_, pages)| places(pages.units(), each).map(|unit| (*pages, unit)));
         let mut times: BTreeMap<(Pid, Comm), Dur> = BTreeMap::new();
-        for sampled in self.in_parallel(samples.collect(), |(pages, unit)| self.sample(pages, unit, &plan)) {
-            for (task, time) in sampled {
-                *times.entry(task).or_default() += time;
-            }
+        for (task, time) in self.samples(SAMPLES, |_, events, _| runs(events)).into_iter().flatten() {
+            *times.entry(task).or_default() += time;
         }
         times
     }
 
-    /// Returns the runs that ended in a unit.
-    fn sample(&self, pages: &CpuPages, unit: usize, plan: &Plan) -> Vec<((Pid, Comm), Dur)> {
-        let items = self.decode(pages, unit, plan, &[], Vec::new()).items;
-        let mut since = items.first().map(|event| event.ts);
-        let mut ran = Vec::new();
-        for event in &items {
-            let (Kind::Switch { prev, .. }, Some(start)) = (&event.kind, since) else { continue };
-            if !prev.pid.is_idle() {
-                ran.push(((prev.pid, prev.comm), event.ts.since(start)));
-            }
-            since = Some(event.ts);
-        }
-        ran
+    /// Runs `work` on samples that lie at equal distances in the data of each CPU: at most this number of all CPUs together,
+    /// or two of each. A sample has the CPU, its switches and losses in a piece of its data, and the time of the last
+    /// record there. The results are in the order of the CPUs' data, those of each CPU in the order of time.
+    pub fn samples<O: Send>(&self, most: usize, work: impl Fn(Cpu, &[SchedEvent], Ts) -> O + Sync) -> Vec<O> {
+        let plan = self.plan(Want::Switches);
+        let lanes = self.selected_lanes();
+        let each = most.checked_div(lanes.len()).unwrap_or(0).max(2);
+        let samples = lanes.iter().flat_map(|(_, pages)| places(pages.units(), each).map(|unit| (*pages, unit)));
+        let sample = |(pages, unit): (&CpuPages, usize)| {
+            let unit = self.decode(pages, unit, &plan, &[], Vec::new());
+            unit.last.map(|last| work(pages.cpu, &unit.items, last))
+        };
+        self.in_parallel(samples.collect(), sample).into_iter().flatten().collect()
     }
+}
+
+/// Returns the runs that ended in a sample.
+fn runs(events: &[SchedEvent]) -> Vec<((Pid, Comm), Dur)> {
+    let mut since = events.first().map(|event| event.ts);
+    let mut ran = Vec::new();
+    for event in events {
+        let (Kind::Switch { prev, .. }, Some(start)) = (&event.kind, since) else { continue };
+        if !prev.pid.is_idle() {
+            ran.push(((prev.pid, prev.comm), event.ts.since(start)));
+        }
+        since = Some(event.ts);
+    }
+    ran
 }
 
 /// At most this number of `units`, at equal distances.

@@ -1,6 +1,7 @@
 //! `schedviz view`: the local server of a page that shows traces.
 
 mod drawn;
+mod index_file;
 
 use crate::args::{ReadArgs, WindowArgs};
 use crate::session::Session;
@@ -31,6 +32,10 @@ pub(crate) struct ViewArgs {
     /// tiles of a window. Instants, tasks and searches need the program
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["no_open", "port"])]
     export: Option<PathBuf>,
+    /// Keep the index in this file, and use it again for the same trace: the page then shows the index at once, and finer
+    /// columns once the trace was read
+    #[arg(long, value_name = "FILE")]
+    index: Option<PathBuf>,
     #[command(flatten)]
     read: ReadArgs,
     #[command(flatten)]
@@ -43,6 +48,8 @@ Examples:
   schedviz view vanilla.dat patched.dat      two runs, one above the other
   schedviz view trace.dat --export page --min 3 --max 3.2
                                              a folder for a web server
+  schedviz view trace.dat --index trace.index
+                                             a second time, the page is there at once
   schedviz view trace.dat --no-open --port 8080
                                              for a machine without a browser:
                                              ssh -L 8080:127.0.0.1:8080";
@@ -61,7 +68,14 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     let sessions: Vec<Session> =
         args.traces.iter().map(|path| Session::open(path, &args.read, &args.window)).collect::<Result<_>>()?;
     let figures = drawn::Figures(&sessions);
-    let site = Site::new(sessions.iter().map(viewed).collect::<Result<_>>()?, &figures);
+    let mut traces: Vec<Viewed<'_>> = sessions.iter().map(viewed).collect::<Result<_>>()?;
+    if let Some(file) = &args.index {
+        let (Some(trace), [session], []) = (traces.pop(), sessions.as_slice(), traces.as_slice()) else {
+            bail!("--index keeps the index of one trace");
+        };
+        traces.push(index_file::with_index(trace, session, &args.read, file)?);
+    }
+    let site = Site::new(traces, &figures);
     if let Some(folder) = &args.export {
         return export(args, &sessions, &site, folder);
     }
