@@ -14,13 +14,25 @@ use tracedat::Trace;
 struct Collect {
     causes: Causes,
     found: Vec<Migration>,
+    /// Whether the records of probes count as events of no meaning: the causes then follow from the order of events alone.
+    infers: bool,
+}
+
+impl Collect {
+    fn inferring() -> Collect {
+        Collect { infers: true, ..Collect::default() }
+    }
 }
 
 impl Analysis for Collect {
     type Output = Vec<Migration>;
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        self.causes.event(event, state, |m| self.found.push(m));
+        let kind = match event.kind {
+            Kind::Probe { id, .. } if self.infers => Kind::Other { id },
+            kind => kind,
+        };
+        self.causes.event(&SchedEvent { kind, ..*event }, state, |m| self.found.push(m));
     }
 
     fn finish(mut self, _: Ts, _: &SchedState) -> Vec<Migration> {
@@ -145,7 +157,7 @@ fn probes_on_the_balancer_confirm_the_causes() {
             continue;
         }
         let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
-        let ours = Pass::over(trace.events().expect("events")).run(Collect::default).expect("a pass").output;
+        let ours = Pass::over(trace.events().expect("events")).run(Collect::inferring).expect("a pass").output;
         let theirs = probed(&trace);
         // In the builds of 7.2 that function is inlined: new-idle balancing looks like the rest.
         let has_probe = trace.event_counts().iter().any(|e| e.name == "newidle_balance");
@@ -174,6 +186,86 @@ fn probes_on_the_balancer_confirm_the_causes() {
         };
         assert!(fits, "{n} migrations are {cause:?} and, by the probes, {by:?}");
     }
+}
+
+/// The cause of each migration by the fields of the probes' records, in time order; nothing where no probe decides.
+fn decided(trace: &Trace) -> Vec<(Ts, Cpu, Option<&'static str>)> {
+    let old = trace.info().kernel.is_some_and(|kernel| kernel.starts_with("6.1."));
+    let mut found = Vec::new();
+    let mut latest: BTreeMap<Cpu, (i64, i64, Option<&'static str>)> = BTreeMap::new();
+    let mut stoppers: BTreeMap<Cpu, bool> = BTreeMap::new();
+    trace.records(&mut |record| {
+        let (cpu, name) = (record.cpu, record.format().map_or("", |f| f.name.as_str()));
+        let number = |field: &str| record.number(field).expect("a field");
+        let by_stopper = stoppers.get(&cpu) == Some(&true);
+        match name {
+            "detach_task" => {
+                let dst = number("dst");
+                let word = match number("idle") {
+                    // A stopper that sleeps can pull like any task.
+                    _ if by_stopper && number("src") == i64::from(cpu.0) => "active",
+                    2 => "new-idle",
+                    _ if dst != i64::from(cpu.0) => "behalf",
+                    n if n == i64::from(!old) => "idle",
+                    _ => "periodic",
+                };
+                latest.insert(cpu, (number("pid"), dst, Some(word)));
+            }
+            "move_queued" => drop(latest.insert(cpu, (number("pid"), number("to"), Some("requeued")))),
+            "sched_migrate_task" => {
+                let moved = (number("pid"), number("dest_cpu"));
+                let by = latest.remove(&cpu).filter(|(pid, to, _)| (*pid, *to) == moved).and_then(|(.., by)| by);
+                found.push((record.ts, cpu, by));
+            }
+            "sched_switch" => {
+                latest.remove(&cpu);
+                stoppers.insert(cpu, record.field_text("next_comm").is_some_and(|name| name.starts_with("migration/")));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+#[test]
+fn probes_on_the_balancer_decide_the_causes() {
+    let mut table: BTreeMap<(Option<&str>, Cause, bool), u32> = BTreeMap::new();
+    let mut differ = 0;
+    for path in recordings() {
+        let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
+        // Some recordings have probes without the kind of balance.
+        if trace.format_named("lb", "detach_task").is_none_or(|format| format.field("idle").is_none()) {
+            continue;
+        }
+        let ours = Pass::over(trace.events().expect("events")).run(Collect::default).expect("a pass").output;
+        let inferred = Pass::over(trace.events().expect("events")).run(Collect::inferring).expect("a pass").output;
+        differ += ours.iter().zip(&inferred).filter(|(ours, inferred)| ours.cause != inferred.cause).count();
+        let theirs = decided(&trace);
+        assert_eq!(ours.len(), theirs.len(), "{}", path.display());
+        for (ours, (ts, cpu, by)) in ours.iter().zip(theirs) {
+            assert_eq!((ours.ts, ours.on), (ts, cpu), "{}", path.display());
+            *table.entry((by, ours.cause, ours.recorded)).or_default() += 1;
+        }
+    }
+    println!("{table:#?}");
+    let mut decided = 0;
+    for ((by, cause, recorded), n) in &table {
+        let fits = match by {
+            Some("new-idle") => matches!(cause, Cause::NewIdle | Cause::NewIdleSleeper),
+            Some("idle") => matches!(cause, Cause::Idle | Cause::IdleSleeper),
+            Some("periodic") => matches!(cause, Cause::Periodic | Cause::PeriodicSleeper),
+            Some("behalf") => matches!(cause, Cause::Behalf | Cause::BehalfSleeper),
+            Some("active") => *cause == Cause::Active,
+            Some(_) => matches!(cause, Cause::Affinity | Cause::Exec | Cause::NumaMove),
+            None => true,
+        };
+        assert!(fits, "{n} migrations are {cause:?} and, by the probes, {by:?}");
+        assert_eq!(by.is_some(), *recorded, "{n} migrations: {by:?}, {cause:?}");
+        decided += if *recorded { *n } else { 0 };
+    }
+    assert!(decided > 5, "{decided}");
+    assert_eq!(differ, 0, "without the probes the causes are the same");
 }
 
 /// With PREEMPT_RT a thread runs the softirqs, and balances. In rt-balance-6.1.dat a probe on `load_balance` shows for

@@ -145,7 +145,7 @@ impl Slow {
                 }
                 match e.kind {
                     Kind::Lost { .. } | Kind::Switch { .. } => true,
-                    Kind::Other { .. } | Kind::Stack { .. } => false,
+                    Kind::Other { .. } | Kind::Probe { .. } | Kind::Stack { .. } => false,
                     Kind::Interrupt { .. } | Kind::Frequency { .. } => false,
                     _ => e.pid != next.pid,
                 }
@@ -388,8 +388,8 @@ fn of_wakings(events: &[SchedEvent]) -> Option<Vec<SchedEvent>> {
     let mut latest: BTreeMap<Cpu, Kind> = BTreeMap::new();
     for event in events {
         all.push(*event);
-        if matches!(event.kind, Kind::Other { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. }) || is_stack(event)
-        {
+        let is_bare = matches!(event.kind, Kind::Other { .. } | Kind::Probe { .. });
+        if is_bare || matches!(event.kind, Kind::Frequency { .. } | Kind::Interrupt { .. }) || is_stack(event) {
             continue;
         }
         let before = latest.insert(event.cpu, event.kind);

@@ -1,6 +1,7 @@
 //! The state and all analyses behind it, with any sequence of events, however contradictory.
 #![no_main]
 
+use sched::probe::{Balancing, Probe, RunQueue};
 use sched::{ChosenCpus, Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
 use timeline::Drawable;
 use timeline::text::Detail;
@@ -40,6 +41,28 @@ impl Input<'_> {
         TaskRef { pid, prio, comm: Comm::new(name.as_bytes()) }
     }
 
+    fn probe(&mut self) -> Probe {
+        let balancing = match self.byte() % 4 {
+            0 => Balancing::NewIdle,
+            1 => Balancing::Idle,
+            2 => Balancing::Busy,
+            _ => Balancing::Unknown,
+        };
+        let queue = RunQueue { overloaded: Some(self.byte() > 99), pending: Some(self.byte() > 200), ..RunQueue::default() };
+        match self.byte() % 10 {
+            0 => Probe::NewIdleBegins(queue),
+            1 => Probe::GoesIdle(queue),
+            2 => Probe::AttemptBegins(balancing, Comm::new(b"MC")),
+            3 => Probe::AttemptEnds { balancing, domain: Comm::EMPTY, moved: u32::from(self.byte()) << 24 },
+            4 => Probe::Searched { found: self.byte() > 99, imbalance: Some(u32::MAX), how: Some(self.byte()) },
+            5 => Probe::Detaches { pid: self.pid(), src: self.cpu(), dst: self.cpu(), balancing },
+            6 => Probe::ActiveBalances(self.cpu(), self.cpu()),
+            7 => Probe::MovesQueued(self.pid(), self.cpu()),
+            8 => Probe::Swaps { one: (self.pid(), self.cpu()), other: (self.pid(), self.cpu()) },
+            _ => Probe::Length { cpu: self.cpu(), nr: self.byte().into(), change: i32::MIN },
+        }
+    }
+
     fn kind(&mut self) -> Kind {
         match self.byte() % 16 {
             0 | 1 => {
@@ -70,6 +93,7 @@ impl Input<'_> {
                 Kind::Rename { pid: self.pid(), before, after }
             }
             14 => Kind::Stack { id: 4 },
+            _ if self.byte() > 100 => Kind::Probe { id: 2, probe: self.probe() },
             _ => Kind::Other { id: 1 },
         }
     }

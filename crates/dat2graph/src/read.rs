@@ -32,7 +32,7 @@ pub fn read_lanes(
             return None;
         }
         match event.kind {
-            Kind::Other { id } | Kind::Stack { id } | Kind::Interrupt { id, .. } => {
+            Kind::Other { id } | Kind::Stack { id } | Kind::Interrupt { id, .. } | Kind::Probe { id, .. } => {
                 marks.iter().position(|m| m.id == Some(id))
             }
             kind => {

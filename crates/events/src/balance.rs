@@ -32,6 +32,8 @@ pub struct Cell {
     pub count: u64,
     /// Migrations of tasks that waited on a run queue.
     pub queued: u64,
+    /// Migrations whose cause a probe on the balancer recorded; the cause of the others follows from the order of events.
+    pub recorded: u64,
     /// By distance, where the topology is known: on the same core, under the same LLC, in the same
     /// node, across nodes; nothing for distances that the topology lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,6 +68,8 @@ pub struct Listed {
     pub to_cpu: Cpu,
     /// The cause.
     pub cause: Cause,
+    /// Whether a probe on the balancer recorded the cause; otherwise it follows from the order of events.
+    pub recorded: bool,
     /// Whether the task waited on a run queue; otherwise it slept, or was being woken.
     pub queued: bool,
     /// How far apart the two CPUs are; nothing without a topology that gives this distance.
@@ -87,6 +91,9 @@ pub struct BalanceReport {
     pub to_ns: Ts,
     /// All migrations.
     pub total: u64,
+    /// The number of migrations whose cause a probe on the balancer recorded; the cause of the others follows from the
+    /// order of events.
+    pub recorded: u64,
     /// By cause; only those that occurred.
     pub causes: Vec<Cell>,
     /// At least four queued tasks left one CPU for one other within a millisecond.
@@ -112,6 +119,7 @@ pub struct BalanceReport {
 struct Sums {
     count: u64,
     queued: u64,
+    recorded: u64,
     by_distance: [u64; 4],
     delays_by_distance: [Lengths; 4],
     /// From each migration to the first run.
@@ -216,6 +224,7 @@ impl Analysis for Balance<'_> {
             cause: *cause,
             count: sums.count,
             queued: sums.queued,
+            recorded: sums.recorded,
             by_distance: (!topology.is_empty())
                 .then(|| std::array::from_fn(|at| given[at].then_some(sums.by_distance[at]))),
             first_run_by_distance_ns: (!topology.is_empty())
@@ -240,6 +249,7 @@ impl Analysis for Balance<'_> {
             from_ns: self.start,
             to_ns: end,
             total,
+            recorded: causes.iter().map(|c| c.recorded).sum(),
             causes,
             herds: self.herds.into_found().into_iter().filter(shown).collect(),
             unlisted: self.listed.as_ref().map(|listed| total - listed.len() as u64).filter(|n| *n > 0),
@@ -256,6 +266,7 @@ impl Balance<'_> {
         let sums = &mut self.sums[m.cause as usize];
         sums.count += 1;
         sums.queued += u64::from(m.queued);
+        sums.recorded += u64::from(m.recorded);
         let distance = self.topology.distance(m.orig, m.dest);
         if let Some(distance) = distance {
             sums.by_distance[distance as usize] += 1;
@@ -279,6 +290,7 @@ impl Balance<'_> {
                 from_cpu: m.orig,
                 to_cpu: m.dest,
                 cause: m.cause,
+                recorded: m.recorded,
                 queued: m.queued,
                 distance: distance.filter(|distance| known[*distance as usize]),
                 until_run_ns: m.first_run,
@@ -323,6 +335,14 @@ pub fn balance_text(report: &BalanceReport) -> String {
     }
     let _ = writeln!(out, "{:30} {:>8}", "all", report.total);
     out.push_str("  (median, max: the time from the migration until the task ran)\n");
+    if report.recorded > 0 {
+        let inferred = report.total - report.recorded;
+        let words = format!(
+            "causes: {} recorded by probes on the balancer, {inferred} inferred from the order of events",
+            report.recorded
+        );
+        paragraph(&mut out, 0, 2, &words);
+    }
     by_distance(&mut out, report);
     let tasks: u32 = report.herds.iter().map(|h| h.tasks).sum();
     let herd = "four queued tasks or more that left one CPU for one other within a millisecond";
@@ -508,7 +528,7 @@ mod tests {
     fn migration(ts: i64, cause: Cause, first_run: Option<Dur>) -> Migration {
         let (pid, command) = (Pid(7), Comm::new(b"task"));
         let (orig, dest) = (Cpu(0), Cpu(1));
-        Migration { ts: Ts(ts), on: Cpu(1), pid, command, orig, dest, cause, queued: false, first_run }
+        Migration { ts: Ts(ts), on: Cpu(1), pid, command, orig, dest, cause, queued: false, recorded: false, first_run }
     }
 
     #[test]

@@ -19,6 +19,7 @@
 mod balance;
 mod cost;
 mod figure;
+mod funnel;
 mod kinds;
 mod rate;
 mod spans;
@@ -29,6 +30,7 @@ mod wakeups;
 pub use balance::{Balance, BalanceReport, Cell, Listed, TakesMigration, balance_figure, balance_text};
 pub use cost::{Cost, CostRow, cost_text};
 pub use figure::{Options, figure};
+pub use funnel::{Attempts, Funnel, Funnels, Further, GoingIdle, Imbalance, Outcomes};
 pub use kinds::shortened;
 pub use rate::{rate_figure, value_figure};
 pub use spans::{Edge, SpanReport, Spans};

@@ -21,7 +21,10 @@
 //! class. Several tasks pulled in one go are each a pull. Where the stopper's waking is missing, an exec counts if it
 //! follows before a sleep or within a tenth of a second. In a trace without `sched_wakeup` only the waker's next
 //! scheduler event can be the placement ([`SchedState::places_by_wakings`]).
+//!
+//! Where probes on the balancer record its decision, that decides instead of the pattern (`decided.rs`).
 
+use crate::event::probe::Probe;
 use crate::event::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, TaskRef, Ts};
 use crate::kthread::{is_ksoftirqd, is_stopper};
 use crate::span::TaskState;
@@ -29,10 +32,12 @@ use crate::state::{Load, SchedState};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+mod decided;
 mod herds;
 #[cfg(test)]
 mod tests;
 
+use decided::{Decided, Decisions};
 pub use herds::{HERD, HERD_TIME, Herd, Herds};
 
 /// Why a task was migrated.
@@ -165,6 +170,8 @@ pub struct Migration {
     pub cause: Cause,
     /// Whether it waited on a run queue; else it slept, or was being woken.
     pub queued: bool,
+    /// Whether a probe on the balancer recorded the decision; otherwise the cause follows from the order of events.
+    pub recorded: bool,
     /// The time from the migration until the task first ran; none if it slept, was moved again before, or never ran.
     pub first_run: Option<Dur>,
 }
@@ -179,6 +186,8 @@ struct Reason {
     orig: Cpu,
     dest: Cpu,
     cause: Cause,
+    /// A probe shows it.
+    recorded: bool,
 }
 
 impl Reason {
@@ -236,6 +245,8 @@ pub struct Causes {
     minds: FxHashMap<Pid, Mind>,
     /// NUMA reasons that no migration has followed yet.
     reasons: FxHashMap<Pid, Reason>,
+    /// The decisions that probes recorded.
+    decisions: Decisions,
     /// Tasks pulled by a CPU whose next event will show why.
     pulls: FxHashMap<Cpu, Vec<Pid>>,
     /// The waker of the stopper of each CPU, until that is switched out.
@@ -277,7 +288,7 @@ impl Mind {
                 m.cause.of_waiter(),
                 Cause::Idle | Cause::Periodic | Cause::Behalf | Cause::RealTime | Cause::Unknown
             );
-            if by_context && open.untouched && !m.queued && m.first_run.is_none() {
+            if by_context && !m.recorded && open.untouched && !m.queued && m.first_run.is_none() {
                 m.cause = Cause::Wakeup;
             }
         }
@@ -290,7 +301,9 @@ impl Mind {
         let open = self.open.as_mut()?;
         if open.untouched && open.asleep {
             // Nothing woke it, so it did not sleep.
-            (open.migration.cause, open.asleep) = (open.migration.cause.of_waiter(), false);
+            let (cause, is_pull) = (open.migration.cause, open.migration.cause == Cause::NewIdleSleeper);
+            open.migration.cause = if open.migration.recorded && is_pull { Cause::NewIdle } else { cause.of_waiter() };
+            open.asleep = false;
         }
         if !open.blind && (!open.asleep || open.migration.cause == Cause::Wakeup) {
             open.migration.first_run.get_or_insert(now.since(open.migration.ts));
@@ -325,6 +338,7 @@ impl Causes {
                 if !self.stops.is_empty() && is_stopper(prev.comm, event.cpu) {
                     self.stops.remove(&event.cpu);
                 }
+                self.decisions.switch(event.cpu);
                 // A task also waits for the disk or for a lock on its way to an exec.
                 if !left.is_runnable() && !left.is_uninterruptible() && !self.awake.is_empty() {
                     self.sleeps(prev.pid, &mut report);
@@ -342,9 +356,10 @@ impl Causes {
             }
             Kind::Numa { pid, with, src, dst, stuck, .. } => {
                 let cause = if with.is_some() { Cause::NumaSwap } else { Cause::NumaMove };
-                self.reason(pid, Reason { ts: event.ts, orig: src, dest: dst, cause }, stuck);
+                let recorded = false;
+                self.reason(pid, Reason { ts: event.ts, orig: src, dest: dst, cause, recorded }, stuck);
                 if let Some(with) = with {
-                    self.reason(with, Reason { ts: event.ts, orig: dst, dest: src, cause }, stuck);
+                    self.reason(with, Reason { ts: event.ts, orig: dst, dest: src, cause, recorded }, stuck);
                 }
             }
             Kind::Exec { pid, old_pid, .. } => {
@@ -376,6 +391,13 @@ impl Causes {
                     self.awake.insert(task.pid, None).flatten().into_iter().for_each(&mut report);
                 }
             }
+            Kind::Probe { probe: Probe::Swaps { one, other }, .. } => {
+                for ((pid, orig), (_, dest)) in [(one, other), (other, one)] {
+                    let reason = Reason { ts: event.ts, orig, dest, cause: Cause::NumaSwap, recorded: true };
+                    self.reason(pid, reason, false);
+                }
+            }
+            Kind::Probe { probe, .. } => self.decisions.take(event.cpu, probe),
             Kind::Lost { .. } => self.lose(event.cpu),
             Kind::Offline
             | Kind::Frequency { .. }
@@ -390,6 +412,7 @@ impl Causes {
     /// An announced event of a CPU can have happened unseen, and a task that was moved there can have run.
     fn lose(&mut self, cpu: Cpu) {
         self.stops.remove(&cpu);
+        self.decisions.lose(cpu);
         for mind in self.minds.values_mut() {
             mind.waking = mind.waking.filter(|announced| announced.on != cpu);
             if let Some(open) = mind.open.as_mut().filter(|open| open.migration.dest == cpu) {
@@ -442,10 +465,16 @@ impl Causes {
         let fits = |o: &&mut Open| {
             o.pending != Pending::Settled && reason.fits(o.migration.ts, o.migration.orig, o.migration.dest)
         };
+        // The event of a swap follows the probe on it.
+        let known = self.reasons.get(&pid).filter(|known| {
+            known.recorded && known.cause == reason.cause && known.fits(reason.ts, reason.orig, reason.dest)
+        });
+        let reason = Reason { recorded: reason.recorded || known.is_some(), ..reason };
         if stuck {
             self.reasons.remove(&pid);
         } else if let Some(open) = self.open(pid).filter(fits) {
             open.settle(reason.cause);
+            open.migration.recorded |= reason.recorded;
         } else {
             self.reasons.insert(pid, reason);
         }
@@ -454,7 +483,8 @@ impl Causes {
     /// The next event of the scheduler on a CPU that pulled tasks shows why it did.
     fn settle_pulls(&mut self, event: &SchedEvent) {
         let is_newidle = match event.kind {
-            Kind::Other { .. } | Kind::Stack { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } => return,
+            Kind::Other { .. } | Kind::Probe { .. } | Kind::Stack { .. } => return,
+            Kind::Frequency { .. } | Kind::Interrupt { .. } => return,
             // One more of the same pass.
             Kind::Migrate { dest, .. } if dest == event.cpu && event.in_task() => return,
             Kind::Switch { prev, state, .. } => prev.pid.is_idle() || !state.is_runnable(),
@@ -481,11 +511,19 @@ impl Causes {
         let asleep = matches!(before, None | Some(TaskState::Blocked(_))) && !is_placement;
         let reason = self.reasons.remove(&task.pid).filter(|reason| reason.fits(event.ts, orig, dest));
         let by_stopper = on == orig && state.running(on).is_some_and(|t| is_stopper(t.comm, on));
+        let decided = self.decisions.of(on, (task.pid, orig, dest), by_stopper);
+        let mut recorded = decided.is_some() || reason.is_some_and(|reason| reason.recorded);
         let mut pending = Pending::Settled;
-        let cause = if is_placement {
+        let cause = if let Some(Decided::Detached(cause)) = decided {
+            cause
+        } else if is_placement {
+            recorded = false;
             Cause::Wakeup
         } else if let Some(reason) = reason {
             reason.cause
+        } else if decided == Some(Decided::Requeued) {
+            pending = if by_stopper { self.requeued(task.pid, on) } else { Pending::Numa };
+            Cause::Affinity
         } else if by_stopper {
             let (cause, later) = self.stopped(task.pid, on, dest, state);
             pending = later;
@@ -504,9 +542,27 @@ impl Causes {
         };
         let cause = cause.of_sleeper().filter(|_| asleep).unwrap_or(cause);
         let command = task.comm;
-        let migration =
-            Migration { ts: event.ts, on, pid: task.pid, command, orig, dest, cause, queued, first_run: None };
+        let migration = Migration {
+            ts: event.ts,
+            on,
+            pid: task.pid,
+            command,
+            orig,
+            dest,
+            cause,
+            queued,
+            recorded,
+            first_run: None,
+        };
         Open { migration, pending, asleep, untouched: true, blind: false }
+    }
+
+    /// Which later event can change that the stopper of `cpu` moves a task for its affinity, if it is no active balance.
+    fn requeued(&self, pid: Pid, cpu: Cpu) -> Pending {
+        match self.stops.get(&cpu) {
+            Some(waking) if !(waking.in_task && waking.by == pid) => Pending::Numa,
+            _ => Pending::Exec,
+        }
     }
 
     /// Why the stopper of `cpu` moves a task to `dest`, by what woke the stopper, and which later event can change that.

@@ -1,5 +1,8 @@
 //! Time, CPUs, tasks and the scheduler's events.
 
+pub mod probe;
+
+use probe::Probe;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
@@ -367,6 +370,8 @@ pub enum Kind {
     /// A stack that was recorded with another event, behind it (`kernel_stack`, `user_stack`), by its number in this
     /// file. Behind a switch it still names the task that left, so it does not show which task is current.
     Stack { id: u16 },
+    /// A record of a probe on the balancer (group `lb`), by its number in this file.
+    Probe { id: u16, probe: Probe },
     /// Any other event, by its number in this file; it still shows the running task.
     Other { id: u16 },
 }

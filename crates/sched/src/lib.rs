@@ -21,6 +21,7 @@
 
 pub mod affinity;
 pub mod analysis;
+pub mod balancer;
 pub mod causes;
 pub mod chosen;
 mod chosen_cpus;
@@ -53,6 +54,7 @@ pub use chosen::{Chosen, OfSelection, Selected, Selection, TaskFilter};
 pub use chosen_cpus::ChosenCpus;
 pub use counters::Counters;
 pub use diag::{Diagnostic, Diagnostics, EventIssue, Severity};
+pub use event::probe;
 pub use event::{Comm, Cpu, Dur, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 pub use lengths::Lengths;
 pub use listed::Listed;

@@ -255,7 +255,8 @@ impl SchedState {
                 self.relate(pid);
             }
             Kind::Exit { .. } | Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => {}
-            Kind::Interrupt { .. } | Kind::Numa { .. } | Kind::Stack { .. } | Kind::Other { .. } => {}
+            Kind::Interrupt { .. } | Kind::Numa { .. } | Kind::Stack { .. } => {}
+            Kind::Probe { .. } | Kind::Other { .. } => {}
         }
     }
 

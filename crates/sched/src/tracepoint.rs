@@ -116,7 +116,8 @@ impl Kind {
             Kind::Numa { .. } => Tracepoint::MoveNuma,
             Kind::Frequency { .. } => Tracepoint::Frequency,
             Kind::Lost { .. } | Kind::Offline => return None,
-            Kind::Interrupt { .. } | Kind::Stack { .. } | Kind::Other { .. } => return None,
+            Kind::Interrupt { .. } | Kind::Stack { .. } => return None,
+            Kind::Probe { .. } | Kind::Other { .. } => return None,
         })
     }
 }

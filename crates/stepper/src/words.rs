@@ -109,7 +109,9 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
             let (one, other) = (place(src, nodes, 0), place(dst, nodes, 1));
             format!("NUMA balancing wants to exchange {} on {one} and {} on {other}", whom(pid), whom(with))
         }
-        Kind::Stack { id } | Kind::Other { id } => format!("{} on CPU {cpu}, in {}", names.event(id), current()),
+        Kind::Stack { id } | Kind::Probe { id, .. } | Kind::Other { id } => {
+            format!("{} on CPU {cpu}, in {}", names.event(id), current())
+        }
     }
 }
 
@@ -126,7 +128,7 @@ impl Coming {
             Kind::Fork { parent: pid, .. } | Kind::Exec { pid, .. } | Kind::Exit { pid } => (Some(pid), None, None),
             Kind::Rename { pid, .. } | Kind::Numa { pid, stuck: true, .. } => (Some(pid), None, None),
             Kind::Numa { pid, src, dst, .. } => (Some(pid), Some(src), Some(dst)),
-            Kind::Stack { .. } | Kind::Other { .. } => (Some(event.pid), None, None),
+            Kind::Stack { .. } | Kind::Probe { .. } | Kind::Other { .. } => (Some(event.pid), None, None),
             Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } | Kind::Interrupt { .. } => (None, None, None),
         };
         let text = deed(event, state, names);
@@ -154,7 +156,7 @@ fn named(kind: &Kind) -> Vec<(Pid, Comm)> {
         Kind::Exec { pid, .. } | Kind::Exit { pid } => vec![(pid, Comm::EMPTY)],
         Kind::Numa { pid, with, .. } => [Some(pid), with].into_iter().flatten().map(|p| (p, Comm::EMPTY)).collect(),
         Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => Vec::new(),
-        Kind::Interrupt { .. } | Kind::Stack { .. } | Kind::Other { .. } => Vec::new(),
+        Kind::Interrupt { .. } | Kind::Stack { .. } | Kind::Probe { .. } | Kind::Other { .. } => Vec::new(),
     }
 }
 
@@ -174,7 +176,9 @@ impl EventKind {
     pub fn of(kind: &Kind) -> EventKind {
         match (kind.tracepoint(), kind) {
             (Some(tracepoint), _) => EventKind::Interpreted(tracepoint),
-            (None, Kind::Interrupt { id, .. } | Kind::Stack { id } | Kind::Other { id }) => EventKind::Numbered(*id),
+            (None, Kind::Interrupt { id, .. } | Kind::Stack { id } | Kind::Probe { id, .. } | Kind::Other { id }) => {
+                EventKind::Numbered(*id)
+            }
             (None, Kind::Lost { .. }) => EventKind::Concluded("lost"),
             (None, _) => EventKind::Concluded("offline"),
         }

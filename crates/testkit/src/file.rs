@@ -134,7 +134,7 @@ impl TraceBuilder {
                     Kind::Lost { count } => ring.lost(count),
                     // A reader concludes this from missing events: no record stands for it.
                     Kind::Offline => {}
-                    Kind::Stack { id } | Kind::Other { id } => {
+                    Kind::Stack { id } | Kind::Probe { id, .. } | Kind::Other { id } => {
                         ring.event(event.ts.0 as u64, &layout.bare(id, event.pid.0));
                     }
                     _ => ring.event(event.ts.0 as u64, &layout.payload(event).expect("an event that can be written")),

@@ -140,7 +140,7 @@ impl PerfBuilder {
                 return self.record(2, &body);
             }
             Kind::Offline => return Vec::new(),
-            Kind::Stack { id } | Kind::Other { id } => layout.bare(id, event.pid.0),
+            Kind::Stack { id } | Kind::Probe { id, .. } | Kind::Other { id } => layout.bare(id, event.pid.0),
             _ => layout.payload(event).expect("an event that can be written"),
         };
         let mut out = self.sample(IDS[0], event, &raw);

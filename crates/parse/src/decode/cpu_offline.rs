@@ -87,7 +87,7 @@ impl<'p> Watch<'p> {
             // An event recorded with the switch, behind it, may have the number of the task that was switched out: a stack
             // does (stacktrace.dat of 6.12). The scheduler's own events are not.
             Kind::Other { id } if !self.unwanted.contains(&id) => false,
-            Kind::Stack { .. } | Kind::Interrupt { .. } | Kind::Frequency { .. } => false,
+            Kind::Probe { .. } | Kind::Stack { .. } | Kind::Interrupt { .. } | Kind::Frequency { .. } => false,
             Kind::Lost { .. } => true,
             _ => {
                 let offline = offline(self.cpu, stopper.last);

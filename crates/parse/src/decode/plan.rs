@@ -3,12 +3,15 @@
 use crate::bytes::{Endian, sign_extend};
 use crate::decode::format::{self, EventFormat, Field, Shape};
 use crate::decode::prev_state::States;
+use sched::probe::Balancing;
 use sched::{Comm, Cpu, Kind, Pid, PrevState, StateClass, TaskRef, Tracepoint};
 use std::ops::Range;
 
 mod fast_path;
+mod probe;
 
 use fast_path::FastPath;
+use probe::ProbeAt;
 
 /// A number at a fixed place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +187,7 @@ enum Decode {
     Interrupt { entry: bool },
     Stack,
     Numa { pid: At, with: Option<At>, src: At, dst: At, nodes: Option<[At; 2]>, stuck: bool },
+    Probe(ProbeAt),
 }
 
 impl Decode {
@@ -320,11 +324,24 @@ impl CommonAt {
 impl Plan {
     /// Compiles the plan for `formats`.
     pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> Plan {
+        Plan::of_kernel(formats, endian, states, want, None)
+    }
+
+    /// The same for the kernel of this release, on which some numbers in the records of probes depend.
+    pub(crate) fn of_kernel(
+        formats: &[EventFormat],
+        endian: Endian,
+        states: States,
+        want: Want,
+        release: Option<(u32, u32)>,
+    ) -> Plan {
+        let before_6_10 = Balancing::has_old_numbers(release);
         let (small_states, common) = (states.table(), CommonAt::of(formats.first()));
         let (entries, usual, unwanted) = Default::default();
         let mut plan = Plan { endian, entries, usual, states, small_states, common, want, unwanted };
         for format in formats {
-            let Some(decode) = Decode::of(format) else { continue };
+            let probe = || ProbeAt::of(format, before_6_10).map(Decode::Probe);
+            let Some(decode) = Decode::of(format).or_else(probe) else { continue };
             if !plan.wants(&decode) {
                 if Tracepoint::STATE.iter().any(|tracepoint| tracepoint.name() == format.name) {
                     plan.unwanted.push(format.id);
@@ -520,6 +537,7 @@ impl Plan {
                 Kind::Numa { pid: Pid(pid.int(p, e)?), with, src, dst, nodes, stuck: *stuck }
             }
             Decode::Stack => Kind::Stack { id: self.common.id(p, e)? },
+            Decode::Probe(at) => Kind::Probe { id: self.common.id(p, e)?, probe: at.probe(p, e)? },
             Decode::Interrupt { entry } => Kind::Interrupt { id: self.common.id(p, e)?, entry: *entry },
         })
     }

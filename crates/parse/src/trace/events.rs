@@ -158,7 +158,8 @@ impl Trace {
 
     /// The plan for `want`, with the encoding of `prev_state` settled by a look at the data.
     pub(crate) fn plan(&self, want: Want) -> Plan {
-        let mut plan = Plan::new(&self.formats, self.endian(), States::modern(), want);
+        let release = self.header.options.kernel();
+        let mut plan = Plan::of_kernel(&self.formats, self.endian(), States::modern(), want, release);
         plan.set_states(self.states().clone());
         plan
     }

@@ -84,7 +84,8 @@ impl SchedState {
         self.placed = self.places(event);
         self.cpu(event.cpu).placing = match event.kind {
             Kind::Waking { task, .. } => Some(task.pid),
-            Kind::Other { .. } | Kind::Stack { .. } | Kind::Frequency { .. } | Kind::Interrupt { .. } => return,
+            Kind::Other { .. } | Kind::Probe { .. } | Kind::Stack { .. } => return,
+            Kind::Frequency { .. } | Kind::Interrupt { .. } => return,
             _ => None,
         };
     }

@@ -1,6 +1,5 @@
 //! `schedviz events`: markers over lanes, lists, counts and values; and the causes of migrations.
 
-mod attempts;
 pub(crate) mod balance;
 mod details;
 mod funnel;

@@ -1,6 +1,6 @@
 //! The causes of migrations, for `schedviz migrations` and `schedviz events --balance`.
 
-use super::funnel::Funnel;
+use super::funnel;
 use super::{options, over_lanes, quoted};
 use crate::args::{BeginArgs, TaskArgs};
 use crate::document::Document;
@@ -9,7 +9,7 @@ use crate::section::{Asked, Section, listed, part};
 use crate::session::Session;
 use anyhow::{Result, bail};
 use dat2graph::Coloring;
-use events::{Balance, BalanceReport, Cost, CostRow};
+use events::{Balance, BalanceReport, Cost, CostRow, Funnel};
 use sched::{Comm, Migration, Pid, Tracepoint};
 use serde::Serialize;
 use std::io;
@@ -58,11 +58,12 @@ pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
         (
             all.listing(listing).only(&wanted),
             Cost::new(&session.topology).with_counters(session.trace.counters()).only(&is_wanted),
+            funnel::of(session),
         )
     };
     let outcome = session.follow(&BeginArgs::default(), session.page(), analysis)?;
-    let ((report, cost), found) = (outcome.output, outcome.diagnostics);
-    let report = WithProbes { report: &report, cost: &cost, probes: Funnel::of(session) };
+    let ((report, cost, probes), found) = (outcome.output, outcome.diagnostics);
+    let report = WithProbes { report: &report, cost: &cost, probes };
     let text = || report.text();
     let ground = Coloring { pale: !args.in_color, ..Coloring::default() };
     let figure = |sheet: &Sheet| {
@@ -100,9 +101,8 @@ pub(crate) fn section(session: &Session) -> Asked<'_> {
     Ok(Some(part(session, |session| {
         let moves = Balance::new(&session.topology, &session.shown.chosen, session.from, session.to);
         listed(
-            (moves, Cost::new(&session.topology).with_counters(session.trace.counters())),
-            move |(report, cost), page| {
-                let probes = Funnel::of(page.session);
+            (moves, Cost::new(&session.topology).with_counters(session.trace.counters()), funnel::of(session)),
+            move |(report, cost, probes), page| {
                 let with_probes = WithProbes { report: &report, cost: &cost, probes };
                 Ok(Section {
                     title: "Causes of migrations".to_owned(),

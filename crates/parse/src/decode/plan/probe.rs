@@ -1,0 +1,191 @@
+//! Records of probes on the balancer: the group `lb`, with the names and the fields that `schedviz record --why` gives them.
+
+use super::{At, CommAt};
+use crate::bytes::{Endian, sign_extend};
+use crate::decode::format::EventFormat;
+use sched::probe::{AtMost4s, Balancing, Examined, Probe, RunQueue};
+use sched::{Comm, Pid};
+
+/// The places of what a run queue shows when it is about to be empty.
+#[derive(Clone, Copy, Debug)]
+struct RunQueueAt {
+    overloaded: Option<At>,
+    pending: Option<At>,
+    avg_idle: Option<At>,
+    cost: Option<At>,
+}
+
+/// The places of what an examined task shows.
+#[derive(Clone, Copy, Debug)]
+struct ExaminedAt {
+    on_cpu: Option<At>,
+    allowed: Option<At>,
+}
+
+/// The places of the kind of a balance, and of the name of its domain.
+#[derive(Clone, Copy, Debug)]
+struct AttemptAt {
+    idle: Option<At>,
+    domain: CommAt,
+}
+
+/// How to decode a probe.
+#[derive(Clone, Copy, Debug)]
+enum Fields {
+    NewIdleBegins(RunQueueAt),
+    NewIdleEnds { pulled: At },
+    GoesIdle(RunQueueAt),
+    AttemptBegins(AttemptAt),
+    AttemptEnds { attempt: AttemptAt, moved: At },
+    Searched { group: At, imbalance: Option<At>, how: Option<At> },
+    Examines(ExaminedAt),
+    Examined { task: ExaminedAt, ok: At },
+    NeedsActive { active: At },
+    Detaches { pid: At, src: At, dst: At, idle: Option<At> },
+    ActiveBalances { src: At, dst: At },
+    MovesQueued { pid: At, to: At },
+    Swaps { one: [At; 2], other: [At; 2] },
+    Kicked,
+    Periodic { idle: Option<At> },
+    NumaLooked { pid: Option<At>, best: Option<At> },
+    FallsBack { pid: At },
+    Length { cpu: At, nr: At, change: At },
+}
+
+/// How to decode the records of one probe.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProbeAt {
+    fields: Fields,
+    /// The kernel has the kinds of balance with the numbers from before 6.10.
+    before_6_10: bool,
+}
+
+impl ProbeAt {
+    /// The decoding for a format, if it is one of the probes and has the fields that it needs.
+    pub(super) fn of(format: &EventFormat, before_6_10: bool) -> Option<ProbeAt> {
+        if format.system != "lb" {
+            return None;
+        }
+        let at = |name: &str| At::of(format, name);
+        let queue = || RunQueueAt {
+            overloaded: at("overloaded"),
+            pending: at("pending"),
+            avg_idle: at("avg_idle"),
+            cost: at("cost"),
+        };
+        let task = || ExaminedAt { on_cpu: at("on_cpu"), allowed: at("allowed") };
+        let attempt = || AttemptAt { idle: at("idle"), domain: CommAt::of(format, "name") };
+        let fields = match format.name.as_str() {
+            "newidle_balance_in" => Fields::NewIdleBegins(queue()),
+            "newidle_balance" => Fields::NewIdleEnds { pulled: at("pulled")? },
+            "idle" => Fields::GoesIdle(queue()),
+            "load_balance_in" => Fields::AttemptBegins(attempt()),
+            "load_balance" => Fields::AttemptEnds { attempt: attempt(), moved: at("moved")? },
+            "find_busiest_group" => {
+                Fields::Searched { group: at("group")?, imbalance: at("imbalance"), how: at("type") }
+            }
+            "can_migrate_in" => Fields::Examines(task()),
+            "can_migrate" => Fields::Examined { task: task(), ok: at("ok")? },
+            "need_active" => Fields::NeedsActive { active: at("active")? },
+            "detach_task" => Fields::Detaches { pid: at("pid")?, src: at("src")?, dst: at("dst")?, idle: at("idle") },
+            "active_balance" => Fields::ActiveBalances { src: at("src")?, dst: at("dst")? },
+            "move_queued" => Fields::MovesQueued { pid: at("pid")?, to: at("to")? },
+            "swap" => Fields::Swaps { one: [at("pid")?, at("cur")?], other: [at("other")?, at("target")?] },
+            "kicked" => Fields::Kicked,
+            "domains" => Fields::Periodic { idle: at("idle") },
+            "numa_find" => Fields::NumaLooked { pid: at("pid"), best: at("best") },
+            "fallback" => Fields::FallsBack { pid: at("pid")? },
+            "nr_running" => Fields::Length { cpu: at("cpu")?, nr: at("nr")?, change: at("change")? },
+            _ => return None,
+        };
+        Some(ProbeAt { fields, before_6_10 })
+    }
+
+    /// The record; nothing if it is too short, or names a CPU that no machine has.
+    pub(super) fn probe(&self, p: &[u8], e: Endian) -> Option<Probe> {
+        let read = Read { p, e, before_6_10: self.before_6_10 };
+        Some(match &self.fields {
+            Fields::NewIdleBegins(at) => Probe::NewIdleBegins(read.queue(at)),
+            Fields::NewIdleEnds { pulled } => Probe::NewIdleEnds(pulled.int(p, e)?),
+            Fields::GoesIdle(at) => Probe::GoesIdle(read.queue(at)),
+            Fields::AttemptBegins(at) => Probe::AttemptBegins(read.balancing(at.idle), read.domain(at)),
+            Fields::AttemptEnds { attempt, moved } => Probe::AttemptEnds {
+                balancing: read.balancing(attempt.idle),
+                domain: read.domain(attempt),
+                moved: u32::try_from(moved.int(p, e)?).unwrap_or(0),
+            },
+            Fields::Searched { group, imbalance, how } => Probe::Searched {
+                found: group.uint(p, e)? != 0,
+                imbalance: imbalance.and_then(|at| u32::try_from(read.int(at)?).ok()),
+                how: how.and_then(|at| u8::try_from(read.int(at)?).ok()),
+            },
+            Fields::Examines(at) => Probe::Examines(read.task(at)),
+            Fields::Examined { task, ok } => Probe::Examined(read.task(task), ok.uint(p, e)? != 0),
+            Fields::NeedsActive { active } => Probe::NeedsActive(active.uint(p, e)? != 0),
+            Fields::Detaches { pid, src, dst, idle } => Probe::Detaches {
+                pid: Pid(pid.int(p, e)?),
+                src: src.cpu(p, e)?,
+                dst: dst.cpu(p, e)?,
+                balancing: read.balancing(*idle),
+            },
+            Fields::ActiveBalances { src, dst } => Probe::ActiveBalances(src.cpu(p, e)?, dst.cpu(p, e)?),
+            Fields::MovesQueued { pid, to } => Probe::MovesQueued(Pid(pid.int(p, e)?), to.cpu(p, e)?),
+            Fields::Swaps { one, other } => {
+                let place = |[pid, cpu]: [At; 2]| Some((Pid(pid.int(p, e)?), cpu.cpu(p, e)?));
+                Probe::Swaps { one: place(*one)?, other: place(*other)? }
+            }
+            Fields::Kicked => Probe::Kicked,
+            Fields::Periodic { idle } => Probe::Periodic(read.balancing(*idle)),
+            Fields::NumaLooked { pid, best } => Probe::NumaLooked(
+                pid.and_then(|at| at.int(p, e)).map_or(Pid(-1), Pid),
+                best.and_then(|at| at.cpu(p, e)),
+            ),
+            Fields::FallsBack { pid } => Probe::FallsBack(Pid(pid.int(p, e)?)),
+            Fields::Length { cpu, nr, change } => {
+                Probe::Length { cpu: cpu.cpu(p, e)?, nr: u32::try_from(nr.int(p, e)?).ok()?, change: change.int(p, e)? }
+            }
+        })
+    }
+}
+
+/// A record that is read.
+struct Read<'p> {
+    p: &'p [u8],
+    e: Endian,
+    before_6_10: bool,
+}
+
+impl Read<'_> {
+    fn int(&self, at: At) -> Option<i64> {
+        at.uint(self.p, self.e).map(|raw| sign_extend(raw, at.size))
+    }
+
+    fn flag(&self, at: Option<At>) -> Option<bool> {
+        Some(at?.uint(self.p, self.e)? != 0)
+    }
+
+    fn ns(&self, at: Option<At>) -> Option<AtMost4s> {
+        Some(AtMost4s::of(at?.uint(self.p, self.e)?))
+    }
+
+    fn balancing(&self, idle: Option<At>) -> Balancing {
+        Balancing::of(idle.and_then(|at| self.int(at)), self.before_6_10)
+    }
+
+    fn domain(&self, at: &AttemptAt) -> Comm {
+        at.domain.comm(self.p, self.e)
+    }
+
+    fn queue(&self, at: &RunQueueAt) -> RunQueue {
+        RunQueue {
+            overloaded: self.flag(at.overloaded),
+            pending: self.flag(at.pending),
+            avg_idle: self.ns(at.avg_idle),
+            cost: self.ns(at.cost),
+        }
+    }
+
+    fn task(&self, at: &ExaminedAt) -> Examined {
+        Examined { on_cpu: self.flag(at.on_cpu), bound: at.allowed.and_then(|at| Some(self.int(at)? == 1)) }
+    }
+}

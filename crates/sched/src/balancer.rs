@@ -1,0 +1,359 @@
+//! The attempts of the load balancer, from the records of probes on it.
+//!
+//! The probes of one attempt follow one another on the CPU that balances: `find_busiest_group` if the CPU is the one of
+//! its group that balances, `can_migrate` for each task examined, and `load_balance` on the return. Kernels without
+//! arguments on the return (before 6.9) have a probe on the entry as well.
+
+use crate::event::probe::{Balancing, Examined, Probe, RunQueue};
+use crate::event::{Comm, Cpu, Kind, SchedEvent, Ts};
+use serde::Serialize;
+
+/// The verdicts on the tasks that were examined (`can_migrate_task`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Verdicts {
+    /// Tasks that could be moved.
+    pub movable: u64,
+    /// Tasks that were running.
+    pub running: u64,
+    /// Tasks that may use one CPU only.
+    pub one_cpu: u64,
+    /// Tasks refused for another reason: not allowed on the CPU that balances, cache-hot, throttled, or not eligible.
+    pub other: u64,
+}
+
+impl Verdicts {
+    /// Adds those of another attempt.
+    pub fn add(&mut self, other: &Verdicts) {
+        self.movable = self.movable.saturating_add(other.movable);
+        self.running = self.running.saturating_add(other.running);
+        self.one_cpu = self.one_cpu.saturating_add(other.one_cpu);
+        self.other = self.other.saturating_add(other.other);
+    }
+
+    /// The number of tasks examined.
+    pub fn examined(&self) -> u64 {
+        [self.movable, self.running, self.one_cpu, self.other].into_iter().fold(0, u64::saturating_add)
+    }
+
+    fn take(&mut self, task: Examined, ok: bool) {
+        let count = match (ok, task.on_cpu, task.bound) {
+            (true, ..) => &mut self.movable,
+            (false, Some(true), _) => &mut self.running,
+            (false, _, Some(true)) => &mut self.one_cpu,
+            (false, ..) => &mut self.other,
+        };
+        *count = count.saturating_add(1);
+    }
+}
+
+/// The outcome of an attempt, in the order of how far it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AttemptOutcome {
+    /// It did not search: another CPU of the group balances for it.
+    NotChosen,
+    /// It found no busiest group.
+    NoBusiestGroup,
+    /// It found a busiest group and examined no task of it: no busiest queue, or its lock was not taken.
+    NoTaskExamined,
+    /// Every examined task was refused.
+    AllRefused,
+    /// It moved tasks.
+    Moved,
+}
+
+/// An attempt to balance one domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Its end.
+    pub ts: Ts,
+    /// The CPU that made it.
+    pub on: Cpu,
+    /// The kind of balance.
+    pub balancing: Balancing,
+    /// The name of the scheduling domain, such as `MC` or `NUMA`; empty if the probe does not show it.
+    pub domain: Comm,
+    /// Its outcome.
+    pub outcome: AttemptOutcome,
+    /// The number of tasks that it moved.
+    pub moved: u32,
+    /// The verdicts on the tasks that it examined.
+    pub verdicts: Verdicts,
+    /// The imbalance that it found, and the kernel's number of its unit.
+    pub imbalance: Option<(u32, Option<u8>)>,
+}
+
+/// The parts of an attempt that were seen on a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    balancing: Balancing,
+    domain: Comm,
+    /// Whether a search found a busiest group.
+    found: Option<bool>,
+    imbalance: Option<(u32, Option<u8>)>,
+    verdicts: Verdicts,
+    /// The task that is being examined.
+    task: Examined,
+    /// Active balance, by the stopper, examines tasks as well, outside of any attempt.
+    is_active: bool,
+}
+
+/// Puts the attempts together.
+#[derive(Clone, Debug, Default)]
+pub struct Attempts {
+    open: Vec<Open>,
+    verdicts: Verdicts,
+}
+
+impl Attempts {
+    /// The verdicts on all tasks that were examined so far, in attempts and otherwise.
+    pub fn verdicts(&self) -> Verdicts {
+        self.verdicts
+    }
+
+    /// Takes the next event; returns the attempt that it ends.
+    pub fn event(&mut self, event: &SchedEvent) -> Option<Attempt> {
+        match event.kind {
+            Kind::Probe { probe, .. } => self.probe(event, probe),
+            // The parts seen so far may belong to another attempt than those behind the gap.
+            Kind::Lost { .. } => {
+                self.open.get_mut(event.cpu.index()).into_iter().for_each(|open| *open = Open::default());
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn probe(&mut self, event: &SchedEvent, probe: Probe) -> Option<Attempt> {
+        let index = event.cpu.index();
+        if index >= self.open.len() {
+            self.open.resize(index + 1, Open::default());
+        }
+        let open = &mut self.open[index];
+        match probe {
+            // Parts of an earlier attempt whose end was lost are none of this one.
+            Probe::AttemptBegins(balancing, domain) => *open = Open { balancing, domain, ..Open::default() },
+            Probe::ActiveBalances(..) => *open = Open { is_active: true, ..Open::default() },
+            Probe::Searched { found, imbalance, how } => {
+                if open.is_active {
+                    *open = Open::default();
+                }
+                open.found = Some(found);
+                open.imbalance = imbalance.filter(|_| found).map(|imbalance| (imbalance, how));
+            }
+            Probe::Examines(task) => open.task = task,
+            Probe::Examined(task, ok) => {
+                let task = task.or(std::mem::take(&mut open.task));
+                self.verdicts.take(task, ok);
+                open.verdicts.take(task, ok);
+            }
+            Probe::AttemptEnds { balancing, domain, moved } => {
+                let open = std::mem::take(open);
+                return Some(open.end(event, balancing, domain, moved));
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+impl Open {
+    fn end(self, event: &SchedEvent, balancing: Balancing, domain: Comm, moved: u32) -> Attempt {
+        let outcome = match (moved, self.found, self.verdicts.examined()) {
+            (1.., ..) => AttemptOutcome::Moved,
+            (_, None, _) => AttemptOutcome::NotChosen,
+            (_, Some(false), _) => AttemptOutcome::NoBusiestGroup,
+            (_, Some(true), 0) => AttemptOutcome::NoTaskExamined,
+            _ => AttemptOutcome::AllRefused,
+        };
+        let is_shown = balancing != Balancing::Unknown;
+        Attempt {
+            ts: event.ts,
+            on: event.cpu,
+            balancing: if is_shown { balancing } else { self.balancing },
+            domain: if domain.is_empty() { self.domain } else { domain },
+            outcome,
+            moved,
+            verdicts: self.verdicts,
+            imbalance: self.imbalance,
+        }
+    }
+}
+
+/// The gate of new-idle balancing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gate {
+    /// A task is being woken on the CPU: no balance is attempted.
+    Pending,
+    /// The machine has no overloaded CPU by the kernel's flag: no balance is attempted.
+    NotOverloaded,
+    /// The CPU idles less on average than the cheapest balance costs: no balance is attempted.
+    TooCostly,
+    /// A balance is worth its cost.
+    Open,
+}
+
+impl RunQueue {
+    /// The gate for this state; nothing if the probe does not record what decides it.
+    pub fn gate(&self) -> Option<Gate> {
+        match (self.pending, self.overloaded, self.avg_idle.zip(self.cost)) {
+            (Some(true), ..) => Some(Gate::Pending),
+            (_, Some(false), _) => Some(Gate::NotOverloaded),
+            (.., Some((idle, cost))) if idle < cost => Some(Gate::TooCostly),
+            (_, Some(true), Some(_)) => Some(Gate::Open),
+            _ => None,
+        }
+    }
+}
+
+/// The outcome of new-idle balancing at a switch to idle, in the order of how far it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum NewIdleOutcome {
+    /// No probe shows it: events were lost, or the balance began before the window.
+    #[default]
+    Unknown,
+    /// Not attempted: a task was being woken on the CPU.
+    WakeupPending,
+    /// Not attempted: no CPU of the machine was overloaded by the kernel's own flag.
+    NotOverloaded,
+    /// Not attempted: the CPU idles less on average than the cheapest balance costs.
+    TooCostly,
+    /// Not attempted for another reason: the CPU is not active, or no domain balances on going idle.
+    NotAttempted,
+    /// Attempted and given up: a task was queued on the CPU meanwhile.
+    GivenUp,
+    /// Attempted; no group of CPUs was busier.
+    NoBusiestGroup,
+    /// Attempted; a busier group was found, and no task of it was examined: no busiest queue, or its lock was not taken.
+    NoTaskExamined,
+    /// Attempted; every examined task was refused.
+    AllRefused,
+    /// Attempted; tasks were pulled, and the CPU went idle all the same.
+    Pulled,
+}
+
+impl NewIdleOutcome {
+    /// All of them, in the order of their indices.
+    pub const ALL: [NewIdleOutcome; 10] = [
+        NewIdleOutcome::Unknown,
+        NewIdleOutcome::WakeupPending,
+        NewIdleOutcome::NotOverloaded,
+        NewIdleOutcome::TooCostly,
+        NewIdleOutcome::NotAttempted,
+        NewIdleOutcome::GivenUp,
+        NewIdleOutcome::NoBusiestGroup,
+        NewIdleOutcome::NoTaskExamined,
+        NewIdleOutcome::AllRefused,
+        NewIdleOutcome::Pulled,
+    ];
+
+    /// Its words, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            NewIdleOutcome::Unknown => "unknown",
+            NewIdleOutcome::WakeupPending => "not attempted: a wakeup was pending",
+            NewIdleOutcome::NotOverloaded => "not attempted: no overload flag",
+            NewIdleOutcome::TooCostly => "not attempted: avg_idle below the cost",
+            NewIdleOutcome::NotAttempted => "not attempted: other reasons",
+            NewIdleOutcome::GivenUp => "given up: a task was queued meanwhile",
+            NewIdleOutcome::NoBusiestGroup => "no busiest group",
+            NewIdleOutcome::NoTaskExamined => "no task examined",
+            NewIdleOutcome::AllRefused => "all examined tasks refused",
+            NewIdleOutcome::Pulled => "pulled, and idle all the same",
+        }
+    }
+
+    fn of(attempt: AttemptOutcome) -> NewIdleOutcome {
+        match attempt {
+            AttemptOutcome::NotChosen => NewIdleOutcome::GivenUp,
+            AttemptOutcome::NoBusiestGroup => NewIdleOutcome::NoBusiestGroup,
+            AttemptOutcome::NoTaskExamined => NewIdleOutcome::NoTaskExamined,
+            AttemptOutcome::AllRefused => NewIdleOutcome::AllRefused,
+            AttemptOutcome::Moved => NewIdleOutcome::Pulled,
+        }
+    }
+}
+
+/// New-idle balancing before a switch to idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NewIdle {
+    /// The outcome.
+    pub outcome: NewIdleOutcome,
+    /// The verdicts on the tasks examined in all domains.
+    pub verdicts: Verdicts,
+}
+
+/// New-idle balancing on one CPU since its latest switch.
+#[derive(Clone, Copy, Debug, Default)]
+struct SinceSwitch {
+    gate: Option<Gate>,
+    /// The attempt that came furthest.
+    best: Option<AttemptOutcome>,
+    verdicts: Verdicts,
+    /// Some of it was lost.
+    blind: bool,
+}
+
+/// Follows new-idle balancing on each CPU from one switch to the next.
+#[derive(Clone, Debug, Default)]
+pub struct NewIdles {
+    cpus: Vec<SinceSwitch>,
+    /// Whether the attempts are among the events, so that none means that there was none.
+    has_attempts: bool,
+}
+
+impl NewIdles {
+    /// For a trace with records of `load_balance`, or without.
+    pub fn new(has_attempts: bool) -> NewIdles {
+        NewIdles { cpus: Vec::new(), has_attempts }
+    }
+
+    /// Takes an event, and the attempt that it ends.
+    pub fn event(&mut self, event: &SchedEvent, attempt: Option<&Attempt>) {
+        match event.kind {
+            // A balance that begins anew, after a pull of a task that sleeps, decides alone.
+            Kind::Probe { probe: Probe::NewIdleBegins(queue), .. } => {
+                *self.cpu(event.cpu) = SinceSwitch { gate: queue.gate(), ..SinceSwitch::default() };
+            }
+            Kind::Probe { probe: Probe::GoesIdle(queue), .. } => {
+                let since = self.cpu(event.cpu);
+                since.gate = since.gate.or(queue.gate());
+            }
+            Kind::Lost { .. } => *self.cpu(event.cpu) = SinceSwitch { blind: true, ..SinceSwitch::default() },
+            _ => {}
+        }
+        if let Some(attempt) = attempt.filter(|attempt| attempt.balancing == Balancing::NewIdle) {
+            let since = self.cpu(event.cpu);
+            since.best = since.best.max(Some(attempt.outcome));
+            since.verdicts.add(&attempt.verdicts);
+        }
+    }
+
+    /// A CPU switches: the outcome of its new-idle balancing since the switch before.
+    pub fn switch(&mut self, cpu: Cpu) -> NewIdle {
+        let has_attempts = self.has_attempts;
+        let since = self.cpus.get_mut(cpu.index()).map(std::mem::take).unwrap_or_default();
+        let outcome = match (since.best, since.gate) {
+            _ if since.blind => NewIdleOutcome::Unknown,
+            (Some(best), _) => NewIdleOutcome::of(best),
+            (None, Some(Gate::Pending)) => NewIdleOutcome::WakeupPending,
+            (None, Some(Gate::NotOverloaded)) => NewIdleOutcome::NotOverloaded,
+            (None, Some(Gate::TooCostly)) => NewIdleOutcome::TooCostly,
+            (None, Some(Gate::Open)) if has_attempts => NewIdleOutcome::NotAttempted,
+            (None, Some(Gate::Open) | None) => NewIdleOutcome::Unknown,
+        };
+        NewIdle { outcome, verdicts: since.verdicts }
+    }
+
+    fn cpu(&mut self, cpu: Cpu) -> &mut SinceSwitch {
+        if cpu.index() >= self.cpus.len() {
+            self.cpus.resize(cpu.index() + 1, SinceSwitch::default());
+        }
+        &mut self.cpus[cpu.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! The records of probes on the balancer (group `lb`, as `schedviz record --why` sets them).
+//!
+//! A probe records what the kernel decides; it changes no task's state. The fields of a probe differ between kernels, so
+//! those that can be absent are optional here.
+
+use super::{Comm, Cpu, Dur, Pid};
+use serde::Serialize;
+
+/// The kind of a balance, by the state of the CPU for which it pulls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Balancing {
+    /// For a CPU that is about to idle.
+    NewIdle,
+    /// For an idle CPU.
+    Idle,
+    /// For a CPU that runs a task.
+    Busy,
+    /// The probe does not show it.
+    #[default]
+    Unknown,
+}
+
+impl Balancing {
+    /// The kind for a number of `enum cpu_idle_type`, two of which were exchanged in 6.10.
+    pub fn of(idle: Option<i64>, before_6_10: bool) -> Balancing {
+        match (idle, before_6_10) {
+            (Some(2), _) => Balancing::NewIdle,
+            (Some(1), false) | (Some(0), true) => Balancing::Idle,
+            (Some(0), false) | (Some(1), true) => Balancing::Busy,
+            _ => Balancing::Unknown,
+        }
+    }
+
+    /// Whether the kernel of this release has the numbers from before 6.10. A kernel without a release counts as newer.
+    pub fn has_old_numbers(release: Option<(u32, u32)>) -> bool {
+        release.is_some_and(|release| release < (6, 10))
+    }
+
+    /// Its name, for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Balancing::NewIdle => "new-idle",
+            Balancing::Idle => "idle",
+            Balancing::Busy => "busy",
+            Balancing::Unknown => "unknown",
+        }
+    }
+}
+
+/// The state of a run queue that is about to be empty, by which new-idle balancing is gated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunQueue {
+    /// Whether the machine has an overloaded CPU, by the kernel's own flag.
+    pub overloaded: Option<bool>,
+    /// Whether the wakeup of a task on this CPU is under way.
+    pub pending: Option<bool>,
+    /// The time that the CPU idles on average, at most four seconds.
+    pub avg_idle: Option<AtMost4s>,
+    /// The cost of the cheapest balance, at most four seconds.
+    pub cost: Option<AtMost4s>,
+}
+
+/// A length of time in nanoseconds in four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AtMost4s(u32);
+
+impl AtMost4s {
+    /// A length; longer ones count as the longest.
+    pub fn of(ns: u64) -> AtMost4s {
+        AtMost4s(u32::try_from(ns).unwrap_or(u32::MAX))
+    }
+
+    /// The length.
+    pub fn dur(self) -> Dur {
+        Dur(self.0.into())
+    }
+}
+
+/// The record of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// `newidle_balance_in`: a CPU is about to idle, and new-idle balancing begins.
+    NewIdleBegins(RunQueue),
+    /// `newidle_balance`: it ends; the number of tasks pulled, or −1 if a task of another class is there.
+    NewIdleEnds(i32),
+    /// `idle`: a CPU goes idle (`set_next_task_idle`).
+    GoesIdle(RunQueue),
+    /// `load_balance_in`: an attempt to balance one domain begins. The name of the domain.
+    AttemptBegins(Balancing, Comm),
+    /// `load_balance`: it ends.
+    AttemptEnds {
+        /// The kind of balance; unknown where only the beginning has it.
+        balancing: Balancing,
+        /// The name of the domain; empty where only the beginning has it.
+        domain: Comm,
+        /// The number of tasks that it moved.
+        moved: u32,
+    },
+    /// `find_busiest_group`: whether a busiest group was found, and the imbalance with it.
+    Searched {
+        /// Whether there is one.
+        found: bool,
+        /// The imbalance, in the unit that `how` names.
+        imbalance: Option<u32>,
+        /// The kernel's `enum migration_type`: load, utilization, tasks, misfit.
+        how: Option<u8>,
+    },
+    /// `can_migrate_in`: a task is examined.
+    Examines(Examined),
+    /// `can_migrate`: whether the examined task may be moved.
+    Examined(Examined, bool),
+    /// `need_active`: whether the balancer asks the stopper to move a running task.
+    NeedsActive(bool),
+    /// `detach_task`: the balancer moves a task.
+    Detaches {
+        /// The task.
+        pid: Pid,
+        /// The CPU that it leaves.
+        src: Cpu,
+        /// The CPU that it comes to.
+        dst: Cpu,
+        /// The kind of balance.
+        balancing: Balancing,
+    },
+    /// `active_balance`: the stopper of one CPU begins active balance for another.
+    ActiveBalances(Cpu, Cpu),
+    /// `move_queued`: a queued task is moved since its CPU is not the one that it may use, or wants.
+    MovesQueued(Pid, Cpu),
+    /// `swap`: two tasks are to change places.
+    Swaps {
+        /// A task, and the CPU that it is on.
+        one: (Pid, Cpu),
+        /// The other task, and the CPU that it is on.
+        other: (Pid, Cpu),
+    },
+    /// `kicked`: an idle CPU is asked to balance for itself and others.
+    Kicked,
+    /// `domains`: periodic balance begins for a CPU.
+    Periodic(Balancing),
+    /// `numa_find`: NUMA balancing looked for a CPU for a task; the best one so far, if there is one.
+    NumaLooked(Pid, Option<Cpu>),
+    /// `fallback`: no CPU that a task may use is online.
+    FallsBack(Pid),
+    /// `nr_running`: the length of a CPU's run queue, with the running task, after a change.
+    Length {
+        /// The CPU.
+        cpu: Cpu,
+        /// The length by now.
+        nr: u32,
+        /// The change.
+        change: i32,
+    },
+}
+
+/// A task that the balancer examines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Examined {
+    /// Whether it runs.
+    pub on_cpu: Option<bool>,
+    /// Whether it may use one CPU only.
+    pub bound: Option<bool>,
+}
+
+impl Examined {
+    /// The same, with what another record of the same task shows.
+    #[must_use]
+    pub fn or(self, other: Examined) -> Examined {
+        Examined { on_cpu: self.on_cpu.or(other.on_cpu), bound: self.bound.or(other.bound) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_6_10_are_others() {
+        let idle = |release| Balancing::of(Some(1), Balancing::has_old_numbers(release));
+        assert_eq!(
+            [idle(Some((6, 1))), idle(Some((6, 9))), idle(Some((6, 10))), idle(None)],
+            [Balancing::Busy, Balancing::Busy, Balancing::Idle, Balancing::Idle]
+        );
+        assert_eq!(Balancing::of(Some(2), true), Balancing::NewIdle);
+        assert_eq!(Balancing::of(None, true), Balancing::Unknown);
+    }
+
+    #[test]
+    fn lengths_beyond_four_bytes_are_the_longest() {
+        assert_eq!([5, 1 << 40].map(|ns| AtMost4s::of(ns).dur()), [Dur(5), Dur(u32::MAX.into())]);
+    }
+}
