@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use testkit::Simulation;
 use tracedat::Trace;
-use workcons::{Options, WorkConservation};
+use why::Why;
+use workcons::{Options, Waiters, WorkConservation};
 
 /// The lists of each task, as sets of the standard library.
 type Lists = BTreeMap<i32, Vec<BTreeSet<u32>>>;
@@ -52,7 +53,13 @@ impl Family {
 
 /// Time, capacity and threads, with each pair of a waiter and an idle CPU looked at.
 fn slowly(events: &[SchedEvent], lists: &Lists) -> (u64, u64, u64) {
-    let (mut sums, mut last, mut amount) = ((0, 0, 0), events[0].ts, (0, 0));
+    let (sums, _) = slow_sums(events, lists);
+    sums
+}
+
+/// The same, and the waiting and the idling in violation.
+fn slow_sums(events: &[SchedEvent], lists: &Lists) -> ((u64, u64, u64), (u64, u64)) {
+    let (mut sums, mut parts, mut last, mut amount) = ((0, 0, 0), (0, 0), events[0].ts, (0, 0, 0, 0));
     let (mut family, mut limits) = (Family::default(), BTreeMap::new());
     Slow::walk(events, &mut |slow, event| {
         if let Some(event) = event {
@@ -60,6 +67,8 @@ fn slowly(events: &[SchedEvent], lists: &Lists) -> (u64, u64, u64) {
             sums.0 += if amount.0 > 0 { ns } else { 0 };
             sums.1 += ns * amount.0;
             sums.2 += ns * amount.1;
+            parts.0 += ns * amount.2;
+            parts.1 += ns * amount.3;
             last = event.ts;
             if event.kind != Kind::Offline {
                 family.learn(slow, event);
@@ -86,9 +95,9 @@ fn slowly(events: &[SchedEvent], lists: &Lists) -> (u64, u64, u64) {
             used.extend(usable);
         }
         let idle = used.len() as u64;
-        amount = (idle.min(over.len() as u64), idle.min(waiters));
+        amount = (idle.min(over.len() as u64), idle.min(waiters), waiters, idle);
     });
-    sums
+    (sums, parts)
 }
 
 /// Lists of some of the tasks, by chance: none, one or two.
@@ -135,11 +144,23 @@ fn quickly(events: &[SchedEvent], affinity: Option<&Affinity>) -> (u64, u64, u64
     (violation.ns, (violation.capacity_percent * whole / 100.0).round() as u64, violation.thread_ns)
 }
 
+/// The violated time, the waiting and the idling in violation by `why`, of all tasks.
+fn why(events: &[SchedEvent], affinity: &Affinity) -> (u64, u64, u64) {
+    let everyone = |_: &Task, _: &SchedState| true;
+    let waiters = Waiters::Application;
+    let options = Options { application: Some(&everyone), affinity: Some(affinity), waiters, ..Options::default() };
+    let pass = Pass::over(events).run(|| Why::new(&options)).unwrap_or_else(|never| match never {});
+    let report = pass.output;
+    let total = |rows: Option<why::Rows>| rows.expect("a table").total_ns.0;
+    (report.violation_ns.expect("a violation").0, total(report.waiting), total(report.idling))
+}
+
 /// Compares both; returns the figures with the lists.
 fn compare(name: &str, events: &[SchedEvent], lists: &Lists) -> (u64, u64, u64) {
     let affinity = affinity(events, lists);
     let quick = quickly(events, Some(&affinity));
-    let slow = slowly(events, lists);
+    let (slow, (waiting, idling)) = slow_sums(events, lists);
+    assert_eq!(why(events, &affinity), (slow.0, waiting, idling), "{name}: why");
     let near = |a: u64, b: u64| a.abs_diff(b) <= 1 + b / 1_000_000_000;
     assert_eq!((quick.0, quick.2), (slow.0, slow.2), "{name}");
     assert!(near(quick.1, slow.1), "{name}: capacity {} {}", quick.1, slow.1);
@@ -238,7 +259,13 @@ fn measured(recording: &Path, lists: &str) -> (f64, f64) {
     let (time, ..) = slowly(&events, &lists_of(&file, &tasks));
     let slow = 100.0 * time as f64 / with["runs"][0]["window_ns"].as_f64().expect("a number");
     assert!((percent(&with) - slow).abs() < 1e-6, "{}: {slow}", percent(&with));
-    // The exported tables follow the same rule.
+    // The tables of why, and the exported ones, follow the same rule.
+    let why = schedviz(&["why", trace.to_str().expect("UTF-8"), "--json"]).success().text();
+    let why: serde_json::Value = serde_json::from_str(&why).expect("JSON");
+    assert_eq!(why["runs"][0]["violation_ns"], with["runs"][0]["movable"]["ns"]);
+    let (_, (waiting, idling)) = slow_sums(&events, &lists_of(&file, &tasks));
+    let total = |table: &str| why["runs"][0][table]["total_ns"].as_u64().expect("a sum");
+    assert_eq!((total("waiting"), total("idling")), (waiting, idling));
     let run = ["export", trace.to_str().expect("UTF-8"), "--csv", "-", "--tables", "run", "-q"];
     let run = csv(&schedviz(&run).success().text());
     let exported: f64 = run[0]["violation"].parse().expect("a number");

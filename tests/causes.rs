@@ -231,7 +231,8 @@ fn decided(trace: &Trace) -> Vec<(Ts, Cpu, Option<&'static str>)> {
 #[test]
 fn probes_on_the_balancer_decide_the_causes() {
     let mut table: BTreeMap<(Option<&str>, Cause, bool), u32> = BTreeMap::new();
-    let mut differ = 0;
+    // The recorded and the inferred cause, where they differ.
+    let mut differ: BTreeMap<(Cause, Cause), u32> = BTreeMap::new();
     for path in recordings() {
         let trace = Trace::open(&path, tracedat::Options::default()).expect("a readable recording");
         // Some recordings have probes without the kind of balance.
@@ -240,7 +241,9 @@ fn probes_on_the_balancer_decide_the_causes() {
         }
         let ours = Pass::over(trace.events().expect("events")).run(Collect::default).expect("a pass").output;
         let inferred = Pass::over(trace.events().expect("events")).run(Collect::inferring).expect("a pass").output;
-        differ += ours.iter().zip(&inferred).filter(|(ours, inferred)| ours.cause != inferred.cause).count();
+        for (ours, inferred) in ours.iter().zip(&inferred).filter(|(ours, inferred)| ours.cause != inferred.cause) {
+            *differ.entry((ours.cause, inferred.cause)).or_default() += 1;
+        }
         let theirs = decided(&trace);
         assert_eq!(ours.len(), theirs.len(), "{}", path.display());
         for (ours, (ts, cpu, by)) in ours.iter().zip(theirs) {
@@ -265,7 +268,9 @@ fn probes_on_the_balancer_decide_the_causes() {
         decided += if *recorded { *n } else { 0 };
     }
     assert!(decided > 5, "{decided}");
-    assert_eq!(differ, 0, "without the probes the causes are the same");
+    // In one pass of 6.1 the CPU that balanced in its softirq was idle, and a task had just been queued on it.
+    differ.remove(&(Cause::Periodic, Cause::Idle)).into_iter().for_each(|n| assert_eq!(n, 4));
+    assert!(differ.is_empty(), "{differ:?}");
 }
 
 /// With PREEMPT_RT a thread runs the softirqs, and balances. In rt-balance-6.1.dat a probe on `load_balance` shows for

@@ -30,6 +30,7 @@ mod machine;
 mod memory;
 mod migrations;
 mod oracle;
+mod outcomes;
 mod output;
 mod pages;
 mod path;

@@ -16,6 +16,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use timeline::{Cores, Drawable};
 use tracedat::{EventStream, Trace, Want};
+use why::Probed;
 
 /// A trace, opened for a command.
 pub(crate) struct Session {
@@ -112,6 +113,19 @@ impl Session {
             session.read.message(&format!("{}: {doubt}", session.name()));
         }
         Ok(session)
+    }
+
+    /// Whether the trace has a probe on the balancer with this field.
+    pub(crate) fn has_probe(&self, probe: &str, field: &str) -> bool {
+        self.trace.format_named("lb", probe).is_some_and(|format| format.field(field).is_some())
+    }
+
+    /// The probes on the balancer that show the outcome of new-idle balancing.
+    pub(crate) fn probed(&self) -> Probed {
+        Probed {
+            attempts: self.has_probe("load_balance", "moved"),
+            gate: self.has_probe("newidle_balance_in", "avg_idle") || self.has_probe("idle", "avg_idle"),
+        }
     }
 
     /// An error with the file's name in front.

@@ -3,9 +3,11 @@
 
 mod balancer;
 mod hotplug;
+mod probes;
 
 pub use balancer::is_stopper;
 
+use sched::balancer::NewIdleOutcome;
 use sched::{Cause, Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,6 +62,8 @@ pub struct Simulation {
     pub cpus: u32,
     /// The cause of each event that is a migration; only [`Simulation::balanced`] sets it.
     pub causes: Vec<Option<Cause>>,
+    /// The outcome of new-idle balancing before each event that is a switch to idle; only [`Simulation::probed`] sets it.
+    pub newidles: Vec<Option<NewIdleOutcome>>,
 }
 
 struct World {
@@ -85,6 +89,12 @@ struct World {
     causes: Vec<Option<Cause>>,
     /// Whether CPUs go offline and come back.
     hotplug: bool,
+    /// Whether probes on the balancer are recorded, and whether its function for new-idle balancing is inlined.
+    probed: bool,
+    inlined: bool,
+    /// The outcome before the next switch.
+    newidle: Option<NewIdleOutcome>,
+    newidles: Vec<Option<NewIdleOutcome>>,
 }
 
 fn task(pid: i32) -> TaskRef {
@@ -105,12 +115,21 @@ impl Simulation {
         Simulation::of(world, cpus, steps)
     }
 
+    /// The same with the records of probes on the balancer before switches to idle; [`Simulation::newidles`] has the
+    /// outcome of each of these balances.
+    pub fn probed(seed: u64, cpus: u32, steps: usize) -> Simulation {
+        let inlined = seed.is_multiple_of(3);
+        let world = World { like_a_kernel: true, probed: true, inlined, ..World::new(Rng::new(seed), cpus) };
+        Simulation::of(world, cpus, steps)
+    }
+
     fn of(mut world: World, cpus: u32, steps: usize) -> Simulation {
         let initial = world.state.clone();
         for _ in 0..steps {
             world.step();
         }
-        Simulation { events: world.events, initial, truth: world.truth, cpus, causes: world.causes }
+        let World { events, truth, causes, newidles, .. } = world;
+        Simulation { events, initial, truth, cpus, causes, newidles }
     }
 
     /// Returns the tasks and CPUs that occur in the events. No reader can infer anything about others.
@@ -203,6 +222,10 @@ impl World {
             hurry: false,
             causes: Vec::new(),
             hotplug: false,
+            probed: false,
+            inlined: false,
+            newidle: None,
+            newidles: Vec::new(),
         }
     }
 
@@ -219,6 +242,8 @@ impl World {
         self.events.push(SchedEvent { ts: Ts(self.now), cpu: Cpu(cpu as u32), pid: Pid(pid), flags: self.flags, kind });
         let cause = self.cause.take();
         self.causes.push(cause.filter(|_| matches!(kind, Kind::Migrate { .. })));
+        let newidle = if let Kind::Switch { .. } = kind { self.newidle.take() } else { None };
+        self.newidles.push(newidle);
         self.truth.push(self.state.clone());
     }
 
@@ -258,6 +283,9 @@ impl World {
     /// Switches `cpu` to the first task of its queue. With `requeue` the previous task is put at the end of the queue.
     fn switch(&mut self, cpu: usize, how: PrevState, requeue: bool) {
         let prev = self.state.current[cpu];
+        if self.probed && prev != 0 && !requeue && self.state.queues[cpu].is_empty() {
+            self.newidle = Some(self.fails_to_pull(cpu));
+        }
         let next = if self.state.queues[cpu].is_empty() { 0 } else { self.state.queues[cpu].remove(0) };
         if requeue {
             self.state.queues[cpu].push(prev);

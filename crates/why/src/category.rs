@@ -1,6 +1,6 @@
 //! How waits and idle stretches begin and end (`docs/definitions.md`, section 7).
 
-use crate::sets::Nearest;
+use crate::nearest::Nearest;
 use sched::Cause;
 
 /// The CPU on which a wakeup placed its task.

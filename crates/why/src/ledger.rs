@@ -1,7 +1,7 @@
 //! The rows of both tables, and the parts whose migration has no settled cause yet.
 
 use crate::category::{Category, IdleEnd, IdleOrigin, WaitEnd, WaitOrigin};
-use crate::sets::Nearest;
+use crate::nearest::Nearest;
 use rustc_hash::FxHashMap;
 use sched::{Cause, Comm, Cpu, Dur, Lengths, Pid, Ts};
 

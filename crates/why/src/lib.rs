@@ -19,6 +19,8 @@
 //! assert_eq!(outcome.output.violation_ns.map(|ns| ns.0), Some(200));
 //! ```
 
+mod affine;
+mod balancing;
 mod category;
 mod figure;
 mod grouping;
@@ -26,7 +28,9 @@ mod ledger;
 mod listed;
 mod longest;
 mod missed;
+mod nearest;
 mod on_request;
+mod origins;
 mod over_time;
 mod report;
 mod sets;
@@ -34,31 +38,35 @@ mod story;
 mod story_figure;
 mod text;
 
+pub use balancing::Probed;
 pub use category::{By, IdleEnd, IdleOrigin, Left, Placed, WaitEnd, WaitOrigin};
 pub use figure::figure;
 pub use grouping::{GroupRow, Grouping, OnCpu};
 pub use longest::Longest;
-pub use missed::{Missed, MissedRow};
+pub use missed::{Missed, MissedRow, OutcomeRow};
+pub use nearest::Nearest;
 pub use over_time::{Layer, OverTime};
 pub use report::{Row, Rows, WhyReport};
-pub use sets::Nearest;
 pub use story::{Story, StoryStep};
 pub use story_figure::story_figure;
 pub use text::{markdown, story_text, text};
 
+use affine::Affine;
+use balancing::Balancer;
 use grouping::Groups;
 use ledger::{Case, MoveKey, Part, Stretches, Waits};
 pub use listed::{Cases, ListedCase};
 use missed::MissedSteals;
 use over_time::Recorder;
-use sched::kthread::{is_any_stopper, is_stopper};
+use sched::balancer::NewIdle;
+use sched::kthread::is_stopper;
 use sched::{
     Analysis, Cause, Causes, Comm, Cpu, Current, Kind, Load, Migration, PerTask, Pid, SchedEvent, SchedState, Span,
     StateClass, Task, TaskId, TaskState, Ts,
 };
 use sets::{Role, Sets};
 use story::{Change, Chronicle, Who};
-use workcons::Options;
+use workcons::{Options, Waiters};
 
 /// A wait that has not ended.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +79,8 @@ struct Wait {
     noted: u64,
     origin: (WaitOrigin, Option<MoveKey>),
     counted: bool,
+    /// The class of CPUs that it may use; 0 if it is not restricted, or none are known.
+    class: usize,
     /// Its CPU idled when it began.
     on_idle: bool,
 }
@@ -91,6 +101,8 @@ struct Stretch {
     origin: (IdleOrigin, Option<MoveKey>),
     /// It began with a missed steal from that far.
     missed: Option<Nearest>,
+    /// The outcome of new-idle balancing before it, where probes show that.
+    newidle: Option<NewIdle>,
 }
 
 /// The track of a CPU.
@@ -121,15 +133,22 @@ pub struct Why<'o> {
     listing: Option<&'o Cases<'o>>,
     /// For the story of an episode.
     chronicle: Option<Box<Chronicle>>,
+    /// The probes on the balancer, where there are any.
+    balancer: Option<Box<Balancer>>,
 }
 
 impl<'o> Why<'o> {
     /// With these options.
     pub fn new(options: &'o Options<'o>) -> Why<'o> {
+        let mut sets = Sets::new(&options.topology);
+        // Where every waiter counts, they count wherever they may run.
+        let affinity = options.affinity.filter(|_| options.waiters != Waiters::All);
+        sets.affine =
+            affinity.map(|affinity| Box::new(Affine::new(affinity, &options.topology, options.waiters as usize)));
         Why {
             options,
             start: Ts(0),
-            sets: Sets::new(&options.topology),
+            sets,
             tasks: PerTask::default(),
             cpus: Vec::new(),
             causes: Causes::default(),
@@ -142,6 +161,7 @@ impl<'o> Why<'o> {
             groups: None,
             listing: None,
             chronicle: None,
+            balancer: None,
         }
     }
 
@@ -191,6 +211,14 @@ impl<'o> Why<'o> {
         }
     }
 
+    /// Takes over the load of a CPU.
+    fn settle_cpu(&mut self, cpu: Cpu, now: Ts, state: &SchedState) {
+        match &mut self.sets.affine {
+            Some(affine) => affine.settle(cpu, self.options.load(cpu, state)),
+            None => self.sets.turn(cpu, self.role(cpu, state), now),
+        }
+    }
+
     fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
         let now = event.ts;
         let mut ran = None;
@@ -217,8 +245,9 @@ impl<'o> Why<'o> {
             }
         }
         for cpu in state.touched() {
-            self.sets.turn(*cpu, self.role(*cpu, state), now);
+            self.settle_cpu(*cpu, now, state);
         }
+        self.sets.update(now);
         for span in state.cpu_spans() {
             if span.current == Current::Idle {
                 if let Some(stretch) = self.cpu(span.cpu).stretch.filter(|_| self.chronicle.is_some()) {
@@ -251,9 +280,14 @@ impl<'o> Why<'o> {
         state: &SchedState,
     ) {
         let counted = self.options.counts(task, cpu, state);
-        let reading = self.sets.reading(cpu, Role::Overloaded, now);
+        let affinity = self.options.affinity.filter(|_| counted);
+        let class = match (&mut self.sets.affine, affinity) {
+            (Some(affine), Some(affinity)) => affine.join(task, cpu, affinity, state),
+            _ => 0,
+        };
+        let reading = self.sets.wait_reading(cpu, class, now);
         let on_idle = state.current(cpu) == Current::Idle;
-        let wait = Wait { cpu, start: now, reading, noted: reading, origin, counted, on_idle };
+        let wait = Wait { cpu, start: now, reading, noted: reading, origin, counted, class, on_idle };
         self.track(task.id(), |track| track.wait = Some(wait));
         if counted {
             if let Some(groups) = &mut self.groups {
@@ -298,7 +332,10 @@ impl<'o> Why<'o> {
             return;
         }
         self.sets.waiter(wait.cpu, -1);
-        let reading = self.sets.reading(wait.cpu, Role::Overloaded, now);
+        let reading = self.sets.wait_reading(wait.cpu, wait.class, now);
+        if let Some(affine) = &mut self.sets.affine {
+            affine.leave(id);
+        }
         let violated = reading.saturating_sub(wait.reading);
         let case = Case { violated, start, end: now, cpu, pid, command, counted: true, missed: None };
         if let Some(over_time) = &mut self.over_time {
@@ -341,61 +378,6 @@ impl<'o> Why<'o> {
         }
     }
 
-    /// How the wait begins that `span` led to.
-    fn origin(
-        &self,
-        task: &Task,
-        span: &Span,
-        event: &SchedEvent,
-        state: &SchedState,
-    ) -> (WaitOrigin, Option<MoveKey>) {
-        let TaskState::Waiting(cpu) = span.next else { return (WaitOrigin::Unknown, None) };
-        let is_it = |pid: Pid| pid == span.pid;
-        let origin = match event.kind {
-            Kind::Migrate { task: moved, dest, .. } if is_it(moved.pid) && !state.has_placed() => {
-                return (WaitOrigin::Moved(Cause::Unknown), Some((span.pid, event.ts, dest)));
-            }
-            Kind::Wakeup { task: woken, .. } | Kind::Waking { task: woken, .. } | Kind::Migrate { task: woken, .. }
-                if is_it(woken.pid) =>
-            {
-                self.woken(task, cpu)
-            }
-            Kind::WakeupNew { task: new, .. } if is_it(new.pid) => WaitOrigin::Forked,
-            Kind::Switch { prev, next, .. } if is_it(prev.pid) && span.state == TaskState::Running(cpu) => {
-                match next.pid.is_idle() {
-                    true => WaitOrigin::HeldBack,
-                    false => WaitOrigin::Preempted(self.preempter(next.pid, state)),
-                }
-            }
-            _ => WaitOrigin::Unknown,
-        };
-        (origin, None)
-    }
-
-    /// A wakeup placed `task` on `cpu`; the sets are still those before it.
-    fn woken(&self, task: &Task, cpu: Cpu) -> WaitOrigin {
-        let last_ran = self.tasks.get(task.id()).and_then(|track| track.last_ran);
-        let previous = last_ran.or(task.waking.map(|waking| waking.previous));
-        let placed = match (previous, task.waking) {
-            (Some(previous), _) if previous == cpu => Placed::Previous,
-            (_, Some(waking)) if waking.on == cpu => Placed::Waker,
-            (Some(_), _) => Placed::Elsewhere,
-            (None, _) => Placed::Unknown,
-        };
-        WaitOrigin::Woken(placed, self.sets.nearest(Role::Idle, cpu))
-    }
-
-    fn preempter(&self, pid: Pid, state: &SchedState) -> By {
-        let Some(task) = state.task_of(pid) else { return By::Other };
-        match () {
-            () if is_any_stopper(task.comm) => By::Kernel,
-            () if task.known_prio().is_some_and(|prio| prio < 100) => By::RealTime,
-            () if self.options.is_application(task, state) => By::Application,
-            () if task.kin.is_of_kernel(task.comm) => By::Kernel,
-            () => By::Other,
-        }
-    }
-
     /// An idle CPU runs another task than those that had been placed on it and still wait.
     fn overtake(&mut self, cpu: Cpu, state: &SchedState) {
         for task in state.waiting(cpu) {
@@ -425,12 +407,17 @@ impl<'o> Why<'o> {
         let mut missed = None;
         if switched && is_idle {
             self.missed.entries += 1;
-            let nearest = self.sets.nearest(Role::Overloaded, cpu);
+            let nearest = match &self.sets.affine {
+                Some(affine) => affine.nearest_waiter(cpu),
+                None => self.sets.nearest(Role::Overloaded, cpu),
+            };
             missed = Some(nearest).filter(|nearest| *nearest != Nearest::Nowhere);
         }
+        let newidle = if switched { self.newidle(cpu) } else { None };
         let reading = self.sets.reading(cpu, Role::Idle, event.ts);
-        self.step(event.cpu, event.ts, cpu, Change::Idles(origin.0, origin.1, missed));
-        self.cpu(cpu).stretch = Some(Stretch { start: event.ts, reading, noted: reading, origin, missed });
+        let outcome = newidle.map(|newidle| newidle.outcome);
+        self.step(event.cpu, event.ts, cpu, Change::Idles(origin.0, origin.1, missed, outcome));
+        self.cpu(cpu).stretch = Some(Stretch { start: event.ts, reading, noted: reading, origin, missed, newidle });
     }
 
     fn stretch_ends(&mut self, cpu: Cpu, end: (IdleEnd, Option<MoveKey>), now: Ts) {
@@ -443,7 +430,7 @@ impl<'o> Why<'o> {
         }
         if let Some(nearest) = stretch.missed {
             let ran = !matches!(end.0, IdleEnd::WindowEnd | IdleEnd::Offline | IdleEnd::Unknown);
-            self.missed.take(nearest, now.since(stretch.start), violated, ran);
+            self.missed.take((nearest, stretch.newidle), now.since(stretch.start), violated, ran);
         }
         let (pid, command) = (Pid::IDLE, Comm::EMPTY);
         let (start, missed) = (stretch.start, stretch.missed);
@@ -517,13 +504,15 @@ impl Analysis for Why<'_> {
             for task in state.waiting(cpu) {
                 self.wait_begins(task, cpu, (WaitOrigin::AtStart, None), start, state);
             }
-            self.sets.turn(cpu, self.role(cpu, state), start);
+            self.settle_cpu(cpu, start, state);
             let idles = matches!(self.options.load(cpu, state), Load::Idle | Load::Reacting);
             if idles {
                 let origin = (IdleOrigin::AtStart, None);
-                self.cpu(cpu).stretch = Some(Stretch { start, reading: 0, noted: 0, origin, missed: None });
+                self.cpu(cpu).stretch =
+                    Some(Stretch { start, reading: 0, noted: 0, origin, missed: None, newidle: None });
             }
         }
+        self.sets.update(start);
         if self.sets.are_violated()
             && let Some(mut chronicle) = self.chronicle.take()
         {
@@ -539,6 +528,9 @@ impl Analysis for Why<'_> {
         }
         if let Some(chronicle) = &mut self.chronicle {
             chronicle.before(event.ts);
+        }
+        if self.balancer.is_some() {
+            self.balance(event);
         }
         let settled = &mut self.settled;
         self.causes.event(event, state, |m| settled.push(m));
@@ -557,6 +549,10 @@ impl Analysis for Why<'_> {
                 chronicle.after(event.ts, was, self.sets.are_violated(), || self.present(state));
                 self.chronicle = Some(chronicle);
             }
+        }
+        if let Kind::Switch { .. } = event.kind {
+            // Nothing of it belongs to the next switch.
+            self.newidle(event.cpu);
         }
         if let Kind::Migrate { task, orig, dest } = event.kind
             && orig == event.cpu

@@ -2,7 +2,7 @@
 
 use crate::category::{Category, IdleEnd, IdleOrigin, WaitEnd, WaitOrigin};
 use crate::ledger::Part;
-use crate::sets::Nearest;
+use crate::nearest::Nearest;
 use sched::{Cause, ChosenCpus, Comm, Cpu, Pid, Ts};
 
 /// A wait or an idle stretch with its categories.

@@ -1,6 +1,7 @@
 //! Missed steals: switches to idle while a counted task waits on another CPU.
 
-use crate::sets::Nearest;
+use crate::nearest::Nearest;
+use sched::balancer::{NewIdle, NewIdleOutcome, Verdicts};
 use sched::lengths::Summary;
 use sched::{Dur, Lengths};
 use serde::Serialize;
@@ -21,6 +22,23 @@ pub struct MissedRow {
     pub idle: Summary,
     /// The number of idle stretches whose end is not in the window.
     pub unfinished: u64,
+    /// The missed steals by the outcome of new-idle balancing; absent without probes on the balancer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcomes: Option<Vec<OutcomeRow>>,
+}
+
+/// The missed steals with one outcome of new-idle balancing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OutcomeRow {
+    /// The outcome: that of the attempt which came furthest, of all domains.
+    pub outcome: NewIdleOutcome,
+    /// The number of missed steals.
+    pub number: u64,
+    /// The CPU time in violation of the idle stretches that began so, in nanoseconds.
+    pub violated_ns: u64,
+    /// The verdicts on the tasks that were examined.
+    pub examined: Verdicts,
 }
 
 /// The missed steals of a window.
@@ -44,6 +62,43 @@ struct Sums {
     violated: u64,
     idle: Lengths,
     unfinished: u64,
+    /// By index of the outcome: the number, the time in violation, the verdicts.
+    outcomes: [(u64, u64, Verdicts); NewIdleOutcome::ALL.len()],
+    /// Probes show the outcomes.
+    has_outcomes: bool,
+}
+
+impl Sums {
+    fn outcome_rows(&self) -> Vec<OutcomeRow> {
+        let row = |(outcome, (number, violated_ns, examined)): (&NewIdleOutcome, &(u64, u64, Verdicts))| OutcomeRow {
+            outcome: *outcome,
+            number: *number,
+            violated_ns: *violated_ns,
+            examined: *examined,
+        };
+        let rows = NewIdleOutcome::ALL.iter().zip(&self.outcomes).map(row);
+        rows.filter(|row| row.number > 0).collect()
+    }
+}
+
+impl Missed {
+    /// The outcomes of all missed steals, in their order, each with its number by distance; nothing without probes.
+    pub(crate) fn outcomes(&self) -> Vec<(OutcomeRow, Vec<u64>)> {
+        let of = |outcome: NewIdleOutcome| {
+            let mut all = OutcomeRow { outcome, number: 0, violated_ns: 0, examined: Verdicts::default() };
+            let mut numbers = vec![0; self.by_distance.len()];
+            for (number, distance) in numbers.iter_mut().zip(&self.by_distance) {
+                for row in distance.outcomes.iter().flatten().filter(|row| row.outcome == outcome) {
+                    *number = row.number;
+                    all.number += row.number;
+                    all.violated_ns = all.violated_ns.saturating_add(row.violated_ns);
+                    all.examined.add(&row.examined);
+                }
+            }
+            (all, numbers)
+        };
+        NewIdleOutcome::ALL.iter().map(|outcome| of(*outcome)).filter(|(row, _)| row.number > 0).collect()
+    }
 }
 
 /// Gathers the missed steals.
@@ -58,11 +113,18 @@ const DISTANCES: [Nearest; 5] = [Nearest::Core, Nearest::Llc, Nearest::Node, Nea
 
 impl MissedSteals {
     /// An idle stretch that began with a missed steal has ended, with a task (`ran`) or otherwise.
-    pub(crate) fn take(&mut self, nearest: Nearest, idle: Dur, violated: u64, ran: bool) {
+    pub(crate) fn take(&mut self, (nearest, newidle): (Nearest, Option<NewIdle>), idle: Dur, violated: u64, ran: bool) {
         let Some(index) = DISTANCES.iter().position(|distance| *distance == nearest) else { return };
         let sums = &mut self.sums[index];
         sums.number += 1;
         sums.violated = sums.violated.saturating_add(violated);
+        if let Some(newidle) = newidle {
+            sums.has_outcomes = true;
+            let (number, ns, verdicts) = &mut sums.outcomes[newidle.outcome as usize];
+            *number += 1;
+            *ns = ns.saturating_add(violated);
+            verdicts.add(&newidle.verdicts);
+        }
         if ran {
             sums.idle.add(idle);
         } else {
@@ -79,6 +141,7 @@ impl MissedSteals {
             violated_ns: sums.violated,
             idle: sums.idle.summary(),
             unfinished: sums.unfinished,
+            outcomes: sums.has_outcomes.then(|| sums.outcome_rows()),
         };
         let rows = DISTANCES.iter().zip(&self.sums).filter(|(_, sums)| sums.number > 0).map(row);
         let by_distance: Vec<MissedRow> = rows.collect();

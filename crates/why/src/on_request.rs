@@ -3,7 +3,8 @@
 
 use crate::Why;
 use crate::grouping::{Grouping, Groups};
-use crate::sets::{Nearest, Role};
+use crate::nearest::Nearest;
+use crate::sets::Role;
 use crate::story::{Change, Chronicle, Present, Step, Who};
 use sched::{Cpu, SchedState, TaskId, Ts};
 
@@ -58,7 +59,7 @@ impl<'o> Why<'o> {
                 .collect();
             for id in waiting {
                 if let Some(wait) = self.tasks.get_mut(id).and_then(|track| track.wait.as_mut()) {
-                    let reading = self.sets.reading(wait.cpu, Role::Overloaded, at);
+                    let reading = self.sets.wait_reading(wait.cpu, wait.class, at);
                     over_time.note_wait(id, reading.saturating_sub(wait.noted));
                     wait.noted = reading;
                 }

@@ -4,8 +4,9 @@
 //! keeps the part of it that fell into its own time in a set, and a wait or an idle stretch is the difference of two
 //! readings.
 
+use crate::affine::Affine;
+use crate::nearest::Nearest;
 use sched::{Cpu, Topology, Ts};
-use serde::Serialize;
 
 /// The set of work conservation that a CPU belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,27 +18,6 @@ pub(crate) enum Role {
     Idle,
     /// Running a task, with a counted waiter.
     Overloaded,
-}
-
-/// The nearest CPU of a set, seen from another CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Nearest {
-    /// The CPU itself.
-    Itself,
-    /// A hardware thread of the same core.
-    Core,
-    /// A CPU with the same last-level cache.
-    Llc,
-    /// A CPU of the same node.
-    Node,
-    /// A CPU of another node.
-    Beyond,
-    /// Some CPU, at a distance that the topology does not give.
-    Somewhere,
-    /// No CPU.
-    Nowhere,
 }
 
 /// The levels of the topology at which CPUs are grouped.
@@ -101,6 +81,8 @@ pub(crate) struct Sets {
     /// The violated time up to `since`, in nanoseconds.
     violated: u64,
     since: Ts,
+    /// The waiters by the CPUs that they may use, where that is known.
+    pub(crate) affine: Option<Box<Affine>>,
 }
 
 impl Sets {
@@ -162,6 +144,29 @@ impl Sets {
         };
         let open = if place.role == role { self.violated(now).saturating_sub(place.base) } else { 0 };
         closed.saturating_add(open)
+    }
+
+    /// The part of the violated time of the waits of a class on `cpu`, until `now`.
+    pub(crate) fn wait_reading(&self, cpu: Cpu, class: usize, now: Ts) -> u64 {
+        match &self.affine {
+            Some(affine) => affine.reading(cpu, class, self.violated(now)),
+            None => self.reading(cpu, Role::Overloaded, now),
+        }
+    }
+
+    /// Brings the sets up to date where they depend on the CPUs that tasks may use.
+    pub(crate) fn update(&mut self, now: Ts) {
+        let violated = self.violated(now);
+        let Some(mut affine) = self.affine.take() else { return };
+        for cpu in affine.update(violated) {
+            let role = match (affine.idle.has(cpu), affine.overloaded.has(cpu)) {
+                (true, _) => Role::Idle,
+                (false, true) => Role::Overloaded,
+                (false, false) => Role::Neither,
+            };
+            self.turn(cpu, role, now);
+        }
+        self.affine = Some(affine);
     }
 
     /// The reading of the violated time of each CPU while idle, until `now`.

@@ -5,7 +5,8 @@
 
 use crate::category::{Category, IdleOrigin, WaitEnd, WaitOrigin, short};
 use crate::ledger::MoveKey;
-use crate::sets::Nearest;
+use crate::nearest::Nearest;
+use sched::balancer::{Attempt, AttemptOutcome, NewIdleOutcome, Verdicts};
 use sched::{Cause, Comm, Cpu, Dur, Pid, Ts};
 use serde::Serialize;
 
@@ -26,8 +27,10 @@ pub(crate) enum Change {
     Waits(Who, WaitOrigin, Option<MoveKey>),
     /// It leaves the run queue after this time.
     Leaves(Who, WaitEnd, Option<MoveKey>, Dur),
-    /// A CPU goes idle, and misses a steal from that far.
-    Idles(IdleOrigin, Option<MoveKey>, Option<Nearest>),
+    /// A CPU goes idle, and misses a steal from that far; the outcome of its new-idle balancing, where probes show it.
+    Idles(IdleOrigin, Option<MoveKey>, Option<Nearest>, Option<NewIdleOutcome>),
+    /// The CPU attempted to balance a domain.
+    Balances(Attempt),
     /// A CPU runs a task after it has idled for this time.
     Runs(Option<Who>, Dur),
 }
@@ -124,7 +127,7 @@ impl Chronicle {
             match &mut step.change {
                 Change::Waits(_, origin, of) if *of == Some(key) => *origin = origin.caused_by(cause),
                 Change::Leaves(_, end, of, _) if *of == Some(key) => *end = end.caused_by(cause),
-                Change::Idles(origin, of, _) if *of == Some(key) => *origin = origin.caused_by(cause),
+                Change::Idles(origin, of, ..) if *of == Some(key) => *origin = origin.caused_by(cause),
                 _ if step.ts < key.1 => break,
                 _ => {}
             }
@@ -175,7 +178,7 @@ impl Step {
         match self.change {
             Change::Waits(who, ..) | Change::Leaves(who, ..) => Some(who),
             Change::Runs(who, _) => who,
-            Change::Idles(..) => None,
+            Change::Idles(..) | Change::Balances(_) => None,
         }
     }
 
@@ -185,7 +188,8 @@ impl Step {
             Change::Leaves(_, WaitEnd::Moved(_), Some((_, _, dest)), _) => Some(Mark::Moved(self.cpu, dest)),
             Change::Waits(_, WaitOrigin::Woken(..), _) => Some(Mark::Woken(self.on, self.cpu)),
             Change::Waits(_, WaitOrigin::Forked, _) => Some(Mark::Woken(self.on, self.cpu)),
-            Change::Idles(_, _, Some(_)) => Some(Mark::Missed(self.cpu)),
+            Change::Idles(_, _, Some(_), _) => Some(Mark::Missed(self.cpu)),
+            Change::Balances(attempt) => Some(Mark::Balanced(self.cpu, attempt.outcome)),
             _ => None,
         }
     }
@@ -201,7 +205,8 @@ impl Step {
             Change::Leaves(who, end, _, waited) => {
                 format!("CPU {cpu}: {} {}; queued {}", name(who), end.words(), waited.human())
             }
-            Change::Idles(origin, _, missed) => {
+            Change::Balances(attempt) => attempt_words(&attempt),
+            Change::Idles(origin, _, missed, outcome) => {
                 let missed = match missed {
                     None => "",
                     Some(Nearest::Core) => "; missed steal: a task waits on the same core",
@@ -210,12 +215,39 @@ impl Step {
                     Some(Nearest::Beyond) => "; missed steal: a task waits on another node",
                     Some(_) => "; missed steal: a task waits on another CPU",
                 };
-                format!("CPU {cpu} goes idle: {}{missed}", origin.words())
+                let known = outcome.filter(|outcome| *outcome != NewIdleOutcome::Unknown);
+                let balance = known.map_or(String::new(), |known| format!("; new-idle balance: {}", known.words()));
+                format!("CPU {cpu} goes idle: {}{missed}{balance}", origin.words())
             }
             Change::Runs(Some(who), idled) => format!("CPU {cpu} runs {} after {} idle", name(who), idled.human()),
             Change::Runs(None, idled) => format!("CPU {cpu} no longer idles, after {}", idled.human()),
         }
     }
+}
+
+/// An attempt in words: `CPU 3 balances MC (new-idle): all 2 examined tasks refused (1 running, 1 other)`.
+fn attempt_words(attempt: &Attempt) -> String {
+    let Verdicts { running, one_cpu, other, .. } = attempt.verdicts;
+    let outcome = match attempt.outcome {
+        AttemptOutcome::NotChosen => "another CPU of its group balances".to_owned(),
+        AttemptOutcome::NoBusiestGroup => "no group is busier".to_owned(),
+        AttemptOutcome::NoTaskExamined => "a group is busier, no task was examined".to_owned(),
+        AttemptOutcome::AllRefused => {
+            let all = attempt.verdicts.examined();
+            let reasons = [(running, "running"), (one_cpu, "bound to one CPU"), (other, "for other reasons")];
+            let reasons = reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{n} {why}"));
+            format!("examined {all} and moved none ({})", reasons.collect::<Vec<_>>().join(", "))
+        }
+        AttemptOutcome::Moved => match attempt.moved {
+            1 => "moved 1 task".to_owned(),
+            n => format!("moved {n} tasks"),
+        },
+    };
+    let domain = match attempt.domain.is_empty() {
+        true => String::new(),
+        false => format!(" {}", attempt.domain),
+    };
+    format!("CPU {} balances{domain} ({}): {outcome}", attempt.on, attempt.balancing.name())
 }
 
 /// A step of a story.
@@ -247,6 +279,8 @@ pub(crate) enum Mark {
     Woken(Cpu, Cpu),
     /// A CPU goes idle while a task waits elsewhere.
     Missed(Cpu),
+    /// A CPU attempts to balance a domain.
+    Balanced(Cpu, AttemptOutcome),
 }
 
 /// An episode of violation, step by step.

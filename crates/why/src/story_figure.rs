@@ -2,7 +2,8 @@
 
 use crate::story::{Mark, Story};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
-use sched::Cpu;
+use sched::balancer::AttemptOutcome;
+use sched::{Cpu, Ts};
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{BESIDE_TASKS, INK};
 use timeline::{Cores, LaneLayout, Rows, TimeScale};
@@ -11,6 +12,9 @@ const WIDTH: Unit = 842 * PT;
 const MOVED: Color = INK;
 const WOKEN: Color = BESIDE_TASKS[2];
 const MISSED: Color = BESIDE_TASKS[1];
+/// The marks of attempts to balance that moved tasks, and of the others.
+const BALANCED: [(Color, bool, &str); 2] =
+    [(INK, true, "balances, and moves tasks"), (Color::grey(0x78), false, "balances, and moves nothing")];
 
 /// The figure of an episode. `draw` draws the lanes, `legend` is that of their colours.
 pub fn story_figure(
@@ -39,7 +43,10 @@ pub fn story_figure(
         entry(Swatch::Marker(Shape::Triangle, WOKEN), "a woken or forked task is queued there"),
         entry(Swatch::Marker(Shape::Diamond, MISSED), "goes idle while a task waits elsewhere"),
     ];
-    let legend: Vec<LegendEntry> = own.into_iter().chain(legend).collect();
+    let attempts = (BALANCED.iter())
+        .filter(|(_, moved, _)| attempts(story, *moved).next().is_some())
+        .map(|(color, _, label)| entry(Swatch::Marker(Shape::Square, *color), label));
+    let legend: Vec<LegendEntry> = own.into_iter().chain(attempts).chain(legend).collect();
     let mut page = Page::new(WIDTH, height, &texts, &legend);
     let scale = page.scale(around.from, around.to, around.zero);
     let (top, height) = (page.top, page.height);
@@ -52,6 +59,14 @@ pub fn story_figure(
     draw_marks(&mut page.figure, story, &Rows::new(&around.cpus), &scale, &layout);
     page.lanes_title("core");
     page.finish()
+}
+
+/// The attempts to balance that moved tasks, or the others: when, and on which CPU.
+fn attempts(story: &Story, moved: bool) -> impl Iterator<Item = (Ts, Cpu)> {
+    story.steps.iter().filter_map(move |step| match step.mark {
+        Some(Mark::Balanced(cpu, outcome)) if (outcome == AttemptOutcome::Moved) == moved => Some((step.ts_ns, cpu)),
+        _ => None,
+    })
 }
 
 fn draw_marks(figure: &mut Figure, story: &Story, rows: &Rows, scale: &TimeScale, layout: &LaneLayout) {
@@ -80,4 +95,12 @@ fn draw_marks(figure: &mut Figure, story: &Story, rows: &Rows, scale: &TimeScale
         _ => None,
     });
     figure.push(Item::Markers { shape: Shape::Diamond, fill: MISSED, size, at: missed.collect() });
+    for (color, moved, _) in BALANCED {
+        let points = attempts(story, moved).filter_map(|(at, cpu)| {
+            let row = rows.of(cpu)?;
+            // At the edge of the lane, so that the other marks stay visible.
+            Some(Point { x: scale.at(at), y: layout.top_of(row) + layout.bar() / 6 })
+        });
+        figure.push(Item::Markers { shape: Shape::Square, fill: color, size: size * 2 / 3, at: points.collect() });
+    }
 }

@@ -2,10 +2,12 @@
 
 use crate::grouping::{GroupRow, OnCpu};
 use crate::longest::Longest;
+use crate::missed::Missed;
+use crate::nearest::Nearest;
 use crate::report::{Row, Rows, WhyReport};
-use crate::sets::Nearest;
 use crate::story::Story;
 use sched::Dur;
+use sched::balancer::Verdicts;
 use sched::lengths::human;
 use std::fmt::Write;
 use timeline::Drawable;
@@ -216,6 +218,49 @@ fn missed(out: &mut String, report: &WhyReport) {
         "  (of {} switches to idle, those while a task waited on another CPU, by\n   the nearest such CPU; the time until a task ran on the idle one)",
         missed.idle_entries
     );
+    outcomes(out, missed);
+}
+
+/// The missed steals by the outcome of new-idle balancing, where probes show it.
+fn outcomes(out: &mut String, missed: &Missed) {
+    let rows = missed.outcomes();
+    if rows.is_empty() {
+        return;
+    }
+    let _ = write!(out, "\n{:<38}{:>7}{:>10}", "new-idle balance of missed steals", "number", "violated");
+    for row in &missed.by_distance {
+        let _ = write!(out, "{:>7}", column(row.nearest));
+    }
+    for (row, numbers) in &rows {
+        let _ = write!(out, "\n  {:<36}{:>7}{:>10}", row.outcome.words(), row.number, seconds(row.violated_ns));
+        for number in numbers {
+            let _ = write!(out, "{number:>7}");
+        }
+    }
+    out.push('\n');
+    if let Some(words) = refusals(missed) {
+        let _ = writeln!(out, "  ({words})");
+    }
+}
+
+/// The refusals of tasks that were examined before missed steals, in words; nothing if there are none.
+fn refusals(missed: &Missed) -> Option<String> {
+    let mut all = Verdicts::default();
+    missed.by_distance.iter().flat_map(|row| row.outcomes.iter().flatten()).for_each(|row| all.add(&row.examined));
+    let Verdicts { running, one_cpu, other, .. } = all;
+    (running + one_cpu + other > 0)
+        .then(|| format!("tasks refused: {running} running, {one_cpu} bound to one CPU, {other} for other reasons"))
+}
+
+/// The heading of a distance.
+fn column(nearest: Nearest) -> &'static str {
+    match nearest {
+        Nearest::Itself | Nearest::Nowhere | Nearest::Somewhere => "any",
+        Nearest::Core => "core",
+        Nearest::Llc => "LLC",
+        Nearest::Node => "node",
+        Nearest::Beyond => "beyond",
+    }
 }
 
 /// An episode step by step. `most`: the maximum number of steps.
@@ -302,6 +347,26 @@ pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
                 human(row.idle.p99_ns)
             );
         }
+        markdown_outcomes(&mut out, missed);
     }
     out
+}
+
+/// The outcomes of new-idle balancing, where probes show them.
+fn markdown_outcomes(out: &mut String, missed: &Missed) {
+    let rows = missed.outcomes();
+    if rows.is_empty() {
+        return;
+    }
+    let distances: Vec<&str> = missed.by_distance.iter().map(|row| column(row.nearest)).collect();
+    let _ = writeln!(out, "\n| new-idle balance of missed steals | number | violated | {} |", distances.join(" | "));
+    let _ = writeln!(out, "|---|---:|---:|{}", "---:|".repeat(distances.len()));
+    for (row, numbers) in &rows {
+        let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+        let (words, violated) = (row.outcome.words(), seconds(row.violated_ns));
+        let _ = writeln!(out, "| {words} | {} | {violated} | {} |", row.number, numbers.join(" | "));
+    }
+    if let Some(words) = refusals(missed) {
+        let _ = writeln!(out, "\n{words}");
+    }
 }

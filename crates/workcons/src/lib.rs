@@ -42,6 +42,7 @@ mod ways;
 pub use bounds::{Bounds, RigorousBounds};
 pub use figure::{Runs, figure};
 pub use judge::{Limits, judge};
+pub use reach::{Pairs, Reach};
 pub use reactions::{Held, LONG_REACTION, Reaction};
 pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Violation, next, table, text};
 pub use run_figure::{Look, run_figure};

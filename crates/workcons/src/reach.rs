@@ -67,17 +67,18 @@ impl Groups {
 
 /// The CPUs of I and O that concern one another.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pairs {
+pub struct Pairs {
     /// The idle CPUs that some waiter may use.
-    pub(crate) idle: CpuSet,
+    pub idle: CpuSet,
     /// The CPUs on which a waiter may use one of them.
-    pub(crate) overloaded: CpuSet,
+    pub overloaded: CpuSet,
     /// The number of those waiters.
     waiters: u32,
 }
 
 impl Pairs {
-    pub(crate) fn amount(&self) -> Amount {
+    /// The work that could have been done.
+    pub fn amount(&self) -> Amount {
         let idle = self.idle.len();
         Amount { capacity: idle.min(self.overloaded.len()), threads: idle.min(self.waiters) }
     }
@@ -85,7 +86,7 @@ impl Pairs {
 
 /// The waiters by the CPUs that they may use.
 #[derive(Clone, Debug)]
-pub(crate) struct Reach {
+pub struct Reach {
     idle: CpuSet,
     /// The CPUs that run a task.
     busy: CpuSet,
@@ -100,7 +101,8 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    pub(crate) fn new(affinity: &Affinity, topology: &Topology) -> Reach {
+    /// No waiters, and no CPU with a known load.
+    pub fn new(affinity: &Affinity, topology: &Topology) -> Reach {
         let restricted = affinity.sets().iter().map(|set| Class { allowed: Some(set.clone()), ..Class::default() });
         let groups = |name| Groups::new(topology, name);
         let levels =
@@ -116,14 +118,19 @@ impl Reach {
     }
 
     /// A CPU has this load from now on.
-    pub(crate) fn settle(&mut self, cpu: Cpu, load: Load) {
+    pub fn settle(&mut self, cpu: Cpu, load: Load) {
         self.idle.set(cpu, load == Load::Idle);
         self.busy.set(cpu, matches!(load, Load::Busy | Load::Overloaded));
     }
 
-    /// A task begins to wait on a CPU.
-    pub(crate) fn join(&mut self, task: &Task, cpu: Cpu, ways: Flags, affinity: &Affinity, state: &SchedState) {
-        let class = affinity.of(task, cpu, state).map_or(0, |set| 1 + set.index());
+    /// The class of a task that waits on a CPU: 0 if it is not restricted.
+    pub fn class(task: &Task, cpu: Cpu, affinity: &Affinity, state: &SchedState) -> usize {
+        affinity.of(task, cpu, state).map_or(0, |set| 1 + set.index())
+    }
+
+    /// A task begins to wait on a CPU; returns its class.
+    pub fn join(&mut self, task: &Task, cpu: Cpu, ways: Flags, affinity: &Affinity, state: &SchedState) -> usize {
+        let class = Reach::class(task, cpu, affinity, state);
         let index = task.id().index();
         if index >= self.waits.len() {
             self.waits.resize(index + 1, None);
@@ -131,10 +138,11 @@ impl Reach {
         self.leave(task.id());
         self.waits[index] = Some((cpu, class, ways));
         self.change(class, cpu, ways, 1);
+        class
     }
 
     /// A task no longer waits where it did.
-    fn leave(&mut self, task: TaskId) {
+    pub fn leave(&mut self, task: TaskId) {
         if let Some((cpu, class, ways)) = self.waits.get_mut(task.index()).and_then(Option::take) {
             self.change(class, cpu, ways, -1);
         }
@@ -150,7 +158,7 @@ impl Reach {
     }
 
     /// Brings the waiters up to date with the event that the state applied last.
-    pub(crate) fn follow(&mut self, state: &SchedState, affinity: &Affinity, flags: impl Fn(&Task, Cpu) -> Flags) {
+    pub fn follow(&mut self, state: &SchedState, affinity: &Affinity, flags: impl Fn(&Task, Cpu) -> Flags) {
         for span in state.spans() {
             if let TaskState::Waiting(_) = span.state {
                 self.leave(span.task);
@@ -173,7 +181,7 @@ impl Reach {
     }
 
     /// The CPUs of I and O that concern one another; nothing for the way that counts every waiter, wherever it may run.
-    pub(crate) fn pairs(&self, way: usize) -> Option<Pairs> {
+    pub fn pairs(&self, way: usize) -> Option<Pairs> {
         if way == ALL {
             return None;
         }
@@ -186,8 +194,44 @@ impl Reach {
         Some(pairs)
     }
 
+    /// The CPUs with waiters of a class that may use an idle CPU, each with the class, in order.
+    pub fn violating(&self, way: usize) -> Vec<(Cpu, usize)> {
+        let mut all: Vec<(Cpu, usize)> = Vec::new();
+        for class in &self.present {
+            let waiters = &self.classes[*class];
+            let on = waiters.on[way].and(&self.busy);
+            if !on.is_empty() && !waiters.usable(&self.idle).is_empty() {
+                all.extend(on.cpus().map(|cpu| (cpu, *class)));
+            }
+        }
+        all.sort_unstable();
+        all
+    }
+
+    /// The idle CPUs that the tasks of a class may use.
+    pub fn usable(&self, class: usize) -> CpuSet {
+        self.classes.get(class).map_or_else(CpuSet::default, |class| class.usable(&self.idle))
+    }
+
+    /// The CPUs that run a task while a waiter is there that may use `cpu`.
+    pub fn waiting_for(&self, cpu: Cpu, way: usize) -> CpuSet {
+        let classes = self.present.iter().map(|class| &self.classes[*class]);
+        let may = |class: &&Class| class.allowed.as_ref().is_none_or(|allowed| allowed.has(cpu));
+        classes.filter(may).fold(CpuSet::default(), |mut all, class| {
+            all.add(&class.on[way].and(&self.busy));
+            all
+        })
+    }
+
+    /// The smallest distance between a CPU and one of a set; nothing without a topology.
+    pub fn distance(&self, cpu: Cpu, set: &CpuSet) -> Option<Distance> {
+        let levels = self.levels.as_ref()?.iter().zip([Distance::Smt, Distance::Llc, Distance::Node]);
+        let within = |(level, _): &(&Groups, Distance)| level.around(cpu).is_some_and(|group| group.meets(set));
+        Some(levels.into_iter().find(within).map_or(Distance::Machine, |(_, distance)| distance))
+    }
+
     /// The smallest distance between a waiter and an idle CPU that it may use.
-    pub(crate) fn nearest(&self, way: usize) -> Option<Distance> {
+    pub fn nearest(&self, way: usize) -> Option<Distance> {
         let levels = self.levels.as_ref()?;
         let near = |on: &CpuSet, usable: &CpuSet| {
             let is_within = |level: &Groups| on.cpus().any(|cpu| level.around(cpu).is_some_and(|g| g.meets(usable)));
@@ -198,13 +242,13 @@ impl Reach {
     }
 
     /// Whether a waiter may use an idle CPU, where that is asked for.
-    pub(crate) fn may_run(&self, task: TaskId, way: usize) -> bool {
+    pub fn may_run(&self, task: TaskId, way: usize) -> bool {
         let wait = self.waits.get(task.index()).copied().flatten();
         way == ALL || wait.is_some_and(|(_, class, _)| !self.classes[class].usable(&self.idle).is_empty())
     }
 
     /// Whether a node has idle CPUs that some waiter may use, and whether a waiter of the node may use some idle CPU.
-    pub(crate) fn in_node(&self, node: u32, way: usize) -> Option<(bool, bool)> {
+    pub fn in_node(&self, node: u32, way: usize) -> Option<(bool, bool)> {
         let (pairs, [_, _, nodes]) = (self.pairs(way)?, self.levels.as_ref()?);
         let members = nodes.members.get(&node)?;
         Some((members.meets(&pairs.idle), members.meets(&pairs.overloaded)))

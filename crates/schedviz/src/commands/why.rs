@@ -218,12 +218,6 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         needs_groups(&session.topology, Order::Node, "--by node")?;
     }
     args.tasks.check(&session)?;
-    if session.affinity.is_some() {
-        session.read.message(&format!(
-            "{}: why ignores the CPUs that tasks may use, which the machine file lists; workcons uses them",
-            session.name()
-        ));
-    }
     let (application, excluded) = (args.tasks.chooser(), args.tasks.excluder());
     let options = Options {
         cpus: session.shown.chosen.clone(),
@@ -231,6 +225,7 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         zero: session.start,
         waiters: args.waiters.of(&args.tasks),
         topology: session.topology.clone(),
+        affinity: session.affinity.as_ref(),
         application: args.tasks.chooses().then_some(&application),
         excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         without_descent: args.begin.fast_window,
@@ -239,7 +234,8 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     };
     let by_descent = args.waiters.depend_on_descent(&args.tasks);
     let at = episode::instant(args, &session, &options)?;
-    let analysis = || Why::new(&options).by(args.by.map(Grouping::from)).with_episode_at(at);
+    let probed = session.probed();
+    let analysis = || Why::new(&options).by(args.by.map(Grouping::from)).with_episode_at(at).with_probes(probed);
     let (report, trust) = session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
     if let (Some(at), None, None) = (at, &report.episode, &report.selection_unknown) {
         let seconds = at.0.saturating_sub(session.start.0) as f64 / 1e9;
@@ -323,7 +319,7 @@ fn figures(report: &WhyReport) -> [Option<f64>; 5] {
 /// Its section in a report.
 pub(crate) fn section(session: &Session) -> Asked<'_> {
     Ok(Some(part(super::workcons::plain(session), |options| {
-        listed(Why::new(options), move |report, page| {
+        listed(Why::new(options).with_probes(session.probed()), move |report, page| {
             Ok(Section {
                 title: "Why tasks waited while CPUs idled".to_owned(),
                 figures: vec![why::figure(&report, page.session.start, &page.heading())],

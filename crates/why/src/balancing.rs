@@ -1,0 +1,53 @@
+//! The load balancer in the analysis, where probes on it were recorded: the outcome of new-idle balancing at each missed
+//! steal, and the attempts of an episode.
+
+use crate::Why;
+use crate::story::Change;
+use sched::balancer::{Attempts, NewIdle, NewIdles};
+use sched::{Cpu, Kind, SchedEvent};
+
+/// Which probes a trace has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Probed {
+    /// Attempts of the balancer (`load_balance`).
+    pub attempts: bool,
+    /// The state of the run queue when a CPU is about to idle (`newidle_balance_in` or `idle`).
+    pub gate: bool,
+}
+
+/// Follows the probes.
+#[derive(Clone, Debug)]
+pub(crate) struct Balancer {
+    attempts: Attempts,
+    newidles: NewIdles,
+}
+
+impl<'o> Why<'o> {
+    /// The same with the outcome of new-idle balancing at each missed steal, and the attempts of an episode, for a trace
+    /// with these probes.
+    #[must_use]
+    pub fn with_probes(self, probed: Probed) -> Why<'o> {
+        let is_any = probed.attempts || probed.gate;
+        let balancer =
+            || Box::new(Balancer { attempts: Attempts::default(), newidles: NewIdles::new(probed.attempts) });
+        Why { balancer: is_any.then(balancer), ..self }
+    }
+
+    /// Takes a record of a probe, or a loss.
+    pub(crate) fn balance(&mut self, event: &SchedEvent) {
+        let Some(balancer) = &mut self.balancer else { return };
+        if !matches!(event.kind, Kind::Probe { .. } | Kind::Lost { .. }) {
+            return;
+        }
+        let attempt = balancer.attempts.event(event);
+        balancer.newidles.event(event, attempt.as_ref());
+        if let Some(attempt) = attempt {
+            self.step(event.cpu, event.ts, event.cpu, Change::Balances(attempt));
+        }
+    }
+
+    /// The outcome of new-idle balancing before the switch of a CPU; nothing where no probe was recorded.
+    pub(crate) fn newidle(&mut self, cpu: Cpu) -> Option<NewIdle> {
+        Some(self.balancer.as_mut()?.newidles.switch(cpu))
+    }
+}

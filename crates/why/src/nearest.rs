@@ -1,0 +1,24 @@
+//! How far the nearest CPU of a set is.
+
+use serde::Serialize;
+
+/// The nearest CPU of a set, seen from another CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Nearest {
+    /// The CPU itself.
+    Itself,
+    /// A hardware thread of the same core.
+    Core,
+    /// A CPU with the same last-level cache.
+    Llc,
+    /// A CPU of the same node.
+    Node,
+    /// A CPU of another node.
+    Beyond,
+    /// Some CPU, at a distance that the topology does not give.
+    Somewhere,
+    /// No CPU.
+    Nowhere,
+}

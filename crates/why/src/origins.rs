@@ -1,0 +1,74 @@
+//! How waits begin.
+
+use crate::Why;
+use crate::category::{By, Placed, WaitOrigin};
+use crate::ledger::MoveKey;
+use crate::nearest::Nearest;
+use crate::sets::Role;
+use sched::kthread::is_any_stopper;
+use sched::{Cause, Cpu, Kind, Pid, SchedEvent, SchedState, Span, Task, TaskState};
+
+impl Why<'_> {
+    /// How the wait begins that `span` led to.
+    pub(crate) fn origin(
+        &self,
+        task: &Task,
+        span: &Span,
+        event: &SchedEvent,
+        state: &SchedState,
+    ) -> (WaitOrigin, Option<MoveKey>) {
+        let TaskState::Waiting(cpu) = span.next else { return (WaitOrigin::Unknown, None) };
+        let is_it = |pid: Pid| pid == span.pid;
+        let origin = match event.kind {
+            Kind::Migrate { task: moved, dest, .. } if is_it(moved.pid) && !state.has_placed() => {
+                return (WaitOrigin::Moved(Cause::Unknown), Some((span.pid, event.ts, dest)));
+            }
+            Kind::Wakeup { task: woken, .. } | Kind::Waking { task: woken, .. } | Kind::Migrate { task: woken, .. }
+                if is_it(woken.pid) =>
+            {
+                self.woken(task, cpu, state)
+            }
+            Kind::WakeupNew { task: new, .. } if is_it(new.pid) => WaitOrigin::Forked,
+            Kind::Switch { prev, next, .. } if is_it(prev.pid) && span.state == TaskState::Running(cpu) => {
+                match next.pid.is_idle() {
+                    true => WaitOrigin::HeldBack,
+                    false => WaitOrigin::Preempted(self.preempter(next.pid, state)),
+                }
+            }
+            _ => WaitOrigin::Unknown,
+        };
+        (origin, None)
+    }
+
+    /// A wakeup placed `task` on `cpu`; the sets are still those before it.
+    fn woken(&self, task: &Task, cpu: Cpu, state: &SchedState) -> WaitOrigin {
+        let last_ran = self.tasks.get(task.id()).and_then(|track| track.last_ran);
+        let previous = last_ran.or(task.waking.map(|waking| waking.previous));
+        let placed = match (previous, task.waking) {
+            (Some(previous), _) if previous == cpu => Placed::Previous,
+            (_, Some(waking)) if waking.on == cpu => Placed::Waker,
+            (Some(_), _) => Placed::Elsewhere,
+            (None, _) => Placed::Unknown,
+        };
+        WaitOrigin::Woken(placed, self.nearest_idle(task, cpu, state))
+    }
+
+    /// The nearest idle CPU that a task on `cpu` may use.
+    fn nearest_idle(&self, task: &Task, cpu: Cpu, state: &SchedState) -> Nearest {
+        match (&self.sets.affine, self.options.affinity) {
+            (Some(affine), Some(affinity)) => affine.nearest_idle(task, cpu, affinity, state),
+            _ => self.sets.nearest(Role::Idle, cpu),
+        }
+    }
+
+    fn preempter(&self, pid: Pid, state: &SchedState) -> By {
+        let Some(task) = state.task_of(pid) else { return By::Other };
+        match () {
+            () if is_any_stopper(task.comm) => By::Kernel,
+            () if task.known_prio().is_some_and(|prio| prio < 100) => By::RealTime,
+            () if self.options.is_application(task, state) => By::Application,
+            () if task.kin.is_of_kernel(task.comm) => By::Kernel,
+            () => By::Other,
+        }
+    }
+}
