@@ -21,7 +21,7 @@ use throttled::Throttling;
 use timeline::text::{Detail, paragraph};
 use timeline::{Drawable, Sheet};
 use tracedat::FileIssue;
-use workcons::{Bounds, Limits, Options, Report, Violation, WorkConservation};
+use workcons::{Bounds, KernelLengths, LengthCheck, Limits, Options, Report, Violation, WorkConservation};
 
 /// How much of the time CPUs idle while tasks wait elsewhere
 ///
@@ -152,6 +152,9 @@ struct Trust {
     throttled: Vec<throttled::Throttled>,
     #[serde(skip)]
     throttling: Option<Throttling>,
+    /// The kernel's lengths of run queues against those by the events; absent without the probe `nr_running`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_queue_lengths: Option<KernelLengths>,
     #[serde(serialize_with = "warnings::rows")]
     #[cfg_attr(test, schemars(with = "Vec<warnings::Row<'static>>"))]
     diagnostics: Diagnostics,
@@ -304,7 +307,12 @@ impl Run {
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
         let throttling = Throttling::of(session);
         let throttled = throttling.as_ref().map(Throttling::by_cpu).unwrap_or_default();
-        let trust = Trust { unknown: report.unknown.clone(), unobserved, throttled, throttling, diagnostics };
+        let run_queue_lengths = match session.has_probe("nr_running", "change") {
+            true => Some(session.follow(begin, session.window, LengthCheck::default)?.output),
+            false => None,
+        };
+        let unknown = report.unknown.clone();
+        let trust = Trust { unknown, unobserved, throttled, throttling, run_queue_lengths, diagnostics };
         let (drawable, recording) = (session.drawable.clone(), session.trace.extent());
         Ok(Run { trace: session.name(), group: None, report, trust, drawable, recording })
     }
@@ -433,6 +441,7 @@ fn trust_text(out: &mut String, run: &Run) {
              schedviz machine does so while the tasks run"
         ));
     }
+    run.trust.run_queue_lengths.iter().for_each(|lengths| line(&lengths.text()));
     run.trust.throttling.iter().filter_map(|throttling| throttling.text(&r.reactions)).for_each(|text| line(&text));
     if !run.trust.unobserved.is_empty() {
         let list = sched::topology::format_cpu_list(&run.trust.unobserved);
