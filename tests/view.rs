@@ -341,7 +341,19 @@ fn lists_searches_and_figures() {
     assert!(episodes.is_sorted_by(|a, b| length(a) >= length(b)));
     let waits = list("waits");
     assert!(waits.is_sorted_by(|a, b| length(a) >= length(b)) && !waits.is_empty());
-    assert!(!list("missed").is_empty());
+    let missed = view.json("t/0/list.json?kind=missed");
+    let truth = &document(&["why", "-q", "--json", name])["runs"][0]["missed"];
+    let rows = missed["rows"].as_array().expect("rows");
+    assert_eq!((&missed["number"], &missed["idle_entries"]), (&truth["number"], &truth["idle_entries"]));
+    assert!(rows.len() > 10 && rows.is_sorted_by(|a, b| length(a) >= length(b)));
+    assert_eq!(missed["number"].as_u64(), Some(rows.len() as u64));
+    for (row, truth) in
+        missed["by_distance"].as_array().expect("rows").iter().zip(truth["by_distance"].as_array().expect("rows"))
+    {
+        assert_eq!((&row["number"], &row["violated"]), (&truth["number"], &truth["violated_ns"]));
+        let listed = rows.iter().filter(|listed| listed["nearest"] == row["nearest"]);
+        assert_eq!(row["number"].as_u64(), Some(listed.count() as u64), "{row}");
+    }
     list("herds");
     let pid =
         head["tasks"].as_array().expect("tasks").iter().find(|t| t["comm"] == "hackbench").expect("one")["pid"].clone();

@@ -243,6 +243,37 @@ fn a_click_highlights_the_task_and_a_search_finds_it() {
 }
 
 #[test]
+fn the_legend_has_the_values_of_the_property_that_colours() {
+    let Some(browser) = Browser::start("legend") else { return };
+    let server = Server::start(&[&fixture("hackbench.dat")]);
+    let values = "[...document.querySelectorAll('#panel table')][0]";
+    let row = |n: usize| format!("{values}.rows[{n}].textContent");
+    for (color, first) in
+        [("command", "hackbench"), ("class", "application"), ("parent", "children of"), ("node", "node ")]
+    {
+        open(&browser, &server, &format!("t=legend&c={color}"));
+        browser.wait_for(&format!("{}.includes('{color}')", row(0)));
+        browser.wait_for(&format!("{}.startsWith('{first}')", row(1)));
+        // The tasks of all values are those of the trace.
+        let counted = number(
+            &browser,
+            &format!("[...{values}.rows].slice(1).reduce((sum, row) => sum + Number(row.cells[1].textContent), 0)"),
+        );
+        let tasks = number(&browser, "schedviz.state.traces[0].head.tasks.length");
+        assert!(
+            counted == tasks || counted < tasks && number(&browser, &format!("{values}.rows.length")) == 25.0,
+            "{color}: {counted}"
+        );
+    }
+    // The swatch has the colour of the lanes.
+    open(&browser, &server, "d=light&t=legend&c=class");
+    let pixel = "Array.from(document.querySelector('#panel canvas').getContext('2d').getImageData(2, 2, 1, 1).data.slice(0, 3))";
+    let Color([r, g, b]) = PALETTE[0];
+    assert_eq!(browser.run(&format!("return {pixel}")), serde_json::json!([r, g, b]));
+    assert_clean(&browser, &server);
+}
+
+#[test]
 fn two_traces_share_one_zoom_and_are_aligned_at_the_command() {
     let Some(browser) = Browser::start("two") else { return };
     let server = Server::start(&[&fixture("hackbench.dat"), &fixture("hackbench-7.2.dat")]);

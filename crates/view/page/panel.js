@@ -2,7 +2,8 @@
 
 import { details, asked, own, onDetails } from "./details.js";
 import { el, link, pairs, swatch } from "./dom.js";
-import { BANDS, CLASSES, PALETTE, causeColor, css, taskColor, theme } from "./palette.js";
+import { legend } from "./legend.js";
+import { CLASSES, causeColor, css, taskColor, theme } from "./palette.js";
 import { LISTS, TABS, change, named, onChange, show, state, taskOf } from "./state.js";
 import { duration, percent, seconds } from "./time.js";
 
@@ -18,7 +19,7 @@ const ABOUT = {
   episodes: "Times in which a CPU idled while a task waited on another, the longest first.",
   waits: "The longest waits for a CPU.",
   herds: "Several tasks that moved to one CPU at once.",
-  missed: "Times in which a CPU idled that had gone idle beside a waiting task, the longest first.",
+  missed: "Switches to idle while a task waited on another CPU, as schedviz why counts them, the longest idle stretch first.",
 };
 /** The number of rows of a table. */
 const ROWS = 200;
@@ -72,7 +73,7 @@ function content() {
   if (state.tab === "task") return [...fault, ...task()];
   if (state.tab === "window") return [...fault, ...windows()];
   if (state.tab === "lists") return [...fault, ...lists()];
-  return [...fault, ...legend()];
+  return [...fault, ...legend(taskRow)];
 }
 
 /** Leaves the search. */
@@ -217,8 +218,9 @@ function lists() {
   state.traces.forEach((trace, n) => {
     const answer = details.list[n];
     if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
-    if (!answer) return;
+    if (!answer) return void nodes.push(el("p", {}, state.list === "missed" ? "The trace is read for this list …" : "…"));
     if (answer.rows.length === 0) nodes.push(el("p", {}, "none"));
+    if (state.list === "missed") nodes.push(...distances(answer));
     const table = el("table");
     for (const row of answer.rows.slice(0, ROWS)) {
       const [place, entry] = [entries.length, { trace, ...row }];
@@ -233,11 +235,23 @@ function lists() {
   return nodes;
 }
 
+/** The missed steals by distance. @param {any} answer */
+function distances(answer) {
+  const table = el("table", {}, el("tr", {}, el("th", {}, "a task waited"), el("th", { class: "number" }, "number"), el("th", { class: "number" }, "in violation")));
+  for (const { nearest, number, violated } of answer.by_distance) {
+    table.append(el("tr", {}, el("td", {}, nearest), el("td", { class: "number" }, number.toLocaleString("en")), el("td", { class: "number" }, duration(violated))));
+  }
+  const [missed, all] = [answer.number, answer.idle_entries];
+  const share = all > 0 ? ` (${percent(missed / all)})` : "";
+  return [el("p", {}, `${missed.toLocaleString("en")} of ${all.toLocaleString("en")} switches to idle${share}`), table, el("h3", {}, "The longest")];
+}
+
 /** Returns the text of an entry, without the length that its own column shows. @param {Trace} trace
- * @param {{ cpu: number | null, pid: number | null, text: string }} row */
+ * @param {{ cpu: number | null, pid: number | null, text: string, nearest?: string }} row */
 function labelOf(trace, row) {
   const cpu = row.cpu === null ? "" : `CPU ${row.cpu}`;
   if (state.list === "waits" && row.pid !== null) return `${named(taskOf(trace, row.pid) ?? { pid: row.pid, comm: "" })}, ${cpu}`;
+  if (state.list === "missed") return `${cpu}, ${row.nearest}`;
   return state.list === "herds" ? row.text : cpu;
 }
 
@@ -265,45 +279,6 @@ function found() {
     }
     if (answer.events.length) nodes.push(el("h3", {}, `Events: ${answer.events.length}`), events);
   });
-  return nodes;
-}
-
-/** @returns {Node[]} */
-function legend() {
-  const colors = theme();
-  /** @type {Node[]} */
-  const nodes = [];
-  const table = (/** @type {[string[], string][]} */ rows) => {
-    const made = el("table");
-    for (const [paints, name] of rows) made.append(el("tr", {}, el("td", {}, swatch(...paints), name)));
-    return made;
-  };
-  nodes.push(el("h2", {}, "Lanes"));
-  if (state.color === "class") {
-    nodes.push(table(Object.values(CLASSES).map(([name, place]) => [[css(PALETTE[place])], name])));
-  } else {
-    state.traces.forEach((trace, n) => {
-      const tasks = el("table");
-      const ids = /** @type {[number, number][]} */ (details.window[n]?.tasks ?? []);
-      for (const [id, ns] of ids.slice(0, 16)) if (trace.head.tasks[id]) tasks.append(taskRow(trace, trace.head.tasks[id], duration(ns)));
-      nodes.push(tasks);
-    });
-  }
-  nodes.push(table([
-    [[css(colors.mixedRgb)], "several more tasks in one column"],
-    [[css(colors.other)], "tasks outside the filter, or without the property"],
-    [[colors.lane], "idle"],
-    [[css(colors.hatch), colors.lane, css(colors.hatch), colors.lane], "unknown: events were lost (hatched)"],
-    [[css(colors.offline)], "offline (a line along the lane)"],
-  ]));
-  nodes.push(el("h3", {}, "Waiting tasks, in the strip below a lane"));
-  nodes.push(table(["up to 1", "up to 2", "up to 4", "up to 8", "up to 16", "more"].map((name, n) => [[css(BANDS[n])], name])));
-  nodes.push(el("h3", {}, "Machine"));
-  nodes.push(table([[[colors.running], "running tasks"], [[colors.waiting], "running and waiting tasks; pale: the most within a column"], [[colors.violation], "share of time in violation of work conservation"]]));
-  nodes.push(el("h3", {}, "Migrations by cause"));
-  nodes.push(table((state.traces[0]?.head.causes ?? []).map((cause) => [[css(causeColor(cause))], cause])));
-  nodes.push(el("h3", {}, "Highlighted task"));
-  nodes.push(table([[[colors.accent], "its runs (outlined); arrows from its wakers"], [[colors.waiting], "its waits (hatched), where it waited"], [[colors.faint], "arrows to tasks that it woke"]]));
   return nodes;
 }
 

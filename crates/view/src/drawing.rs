@@ -64,12 +64,3 @@ impl Drawing {
         Ok(Drawing { from, to, cpus, color_by: request.get("color-by").map(str::to_owned) })
     }
 }
-
-/// Draws windows of the traces that are shown, by the same engine as the command line.
-pub trait Draw: Sync {
-    /// The figure as a file, or the reason for which there is none.
-    fn figure(&self, trace: usize, drawing: &Drawing, format: Format) -> Result<Vec<u8>, String>;
-
-    /// The command line that draws the same figure.
-    fn command(&self, trace: usize, drawing: &Drawing) -> Result<String, String>;
-}

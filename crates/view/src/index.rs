@@ -32,7 +32,6 @@ pub struct Index {
 pub(crate) struct Notes {
     pub(crate) episodes: Longest,
     pub(crate) waits: Longest,
-    pub(crate) missed: Longest,
     pub(crate) herds: (Vec<Herd>, u64),
     /// The time at which the traced command began.
     pub(crate) command: Option<u64>,
@@ -46,8 +45,6 @@ pub enum List {
     Episodes,
     /// The waits of tasks on run queues.
     Waits,
-    /// Idle stretches that began while a task waited on another CPU.
-    Missed,
 }
 
 /// The start of a sample, and its occupants, each with its time.
@@ -116,7 +113,6 @@ impl Index {
         match list {
             List::Episodes => self.notes.episodes.list(),
             List::Waits => self.notes.waits.list(),
-            List::Missed => self.notes.missed.list(),
         }
     }
 
@@ -315,8 +311,6 @@ pub struct Indexer<'p> {
     herds: Herds,
     /// The start of the episode of violation that lasts.
     violated: Option<Ts>,
-    /// By CPU: its idle stretch began beside a waiting task.
-    missed: Vec<bool>,
     /// Tasks get places; else they have them all.
     learns: bool,
     publish: Option<&'p Publish<'p>>,
@@ -358,7 +352,6 @@ impl<'p> Indexer<'p> {
         }
         Indexer {
             index,
-            missed: vec![false; lanes.len()],
             lanes,
             now: MachineNow::default(),
             causes: Causes::default(),
@@ -437,12 +430,6 @@ impl<'p> Indexer<'p> {
             Kind::Exec { pid, .. } if notes.command.is_none() && state.root() == Some(pid) => {
                 notes.command = Some(event.ts.since(start).0);
             }
-            Kind::Switch { prev, next, .. } if next.pid.is_idle() && !prev.pid.is_idle() => {
-                let beside = state.queue_length(event.cpu) == 0 && state.counts().overloaded > 0;
-                if let Some(missed) = self.missed.get_mut(event.cpu.index()) {
-                    *missed = beside;
-                }
-            }
             _ => {}
         }
     }
@@ -499,14 +486,8 @@ impl Analysis for Indexer<'_> {
     }
 
     fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
-        if !self.learns {
-            return;
-        }
-        Arc::make_mut(&mut self.index.tasks).ran(span, state);
-        let missed = self.missed.get_mut(span.cpu.index()).filter(|_| span.current == Current::Idle);
-        if missed.is_some_and(std::mem::take) {
-            let (from, to, cpu) = (span.start, span.end, Some(span.cpu));
-            self.index.notes.missed.add(Interval { from, to, cpu, task: None });
+        if self.learns {
+            Arc::make_mut(&mut self.index.tasks).ran(span, state);
         }
     }
 

@@ -116,7 +116,7 @@ fn read_task(from: &mut In<impl Read>) -> Result<TaskEntry, Unusable> {
 
 impl Notes {
     fn write(&self, out: &mut Out<impl Write>) -> io::Result<()> {
-        for list in [&self.episodes, &self.waits, &self.missed] {
+        for list in [&self.episodes, &self.waits] {
             let (intervals, dropped) = list.list();
             out.number(dropped)?;
             out.number(intervals.len() as u64)?;
@@ -136,7 +136,7 @@ impl Notes {
 
     fn read(from: &mut In<impl Read>) -> Result<Notes, Unusable> {
         let mut notes = Notes::default();
-        for list in [&mut notes.episodes, &mut notes.waits, &mut notes.missed] {
+        for list in [&mut notes.episodes, &mut notes.waits] {
             let (dropped, count) = (from.number()?, from.below(LISTED as u64)?);
             let intervals = (0..count).map(|_| read_interval(from)).collect::<Result<Vec<_>, _>>()?;
             *list = Longest::of(&intervals, dropped);

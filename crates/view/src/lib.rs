@@ -19,6 +19,7 @@
 //! ```
 
 mod coding;
+mod commands;
 mod drawing;
 mod export;
 mod http;
@@ -27,6 +28,7 @@ mod index_file;
 mod lane;
 mod longest;
 mod machine;
+mod missed;
 mod moves;
 mod page;
 mod queries;
@@ -46,10 +48,12 @@ mod window_detail;
 mod tests;
 
 pub use coding::{Digest, Unusable};
-pub use drawing::{Draw, Drawing, Format};
+pub use commands::Commands;
+pub use drawing::{Drawing, Format};
 pub use export::Exported;
 pub use index::{Index, Indexer, List, Publish};
 pub use longest::Interval;
+pub use missed::{MissedAt, MissedSteal, MissedSteals};
 pub use scope::Scope;
 pub use server::Server;
 pub use shape::Shape;

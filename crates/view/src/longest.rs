@@ -20,29 +20,23 @@ pub struct Interval {
 /// The maximum number of intervals of a list.
 pub(crate) const LISTED: usize = 500;
 
-/// The longest intervals, the shortest of them first in the heap.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Longest {
-    kept: BinaryHeap<Reverse<(u64, Reverse<Interval>)>>,
-    /// The number of intervals that were not kept.
+/// The items with the greatest lengths, the shortest of them first in the heap. Of equal lengths the lesser item is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Longest<T = Interval> {
+    kept: BinaryHeap<Reverse<(u64, Reverse<T>)>>,
+    /// The number of items that were not kept.
     dropped: u64,
+}
+
+impl<T: Ord> Default for Longest<T> {
+    fn default() -> Longest<T> {
+        Longest { kept: BinaryHeap::new(), dropped: 0 }
+    }
 }
 
 impl Longest {
     pub(crate) fn add(&mut self, interval: Interval) {
-        let length = interval.to.since(interval.from).0;
-        if length == 0 {
-            return;
-        }
-        if self.kept.len() == LISTED && self.kept.peek().is_some_and(|Reverse((least, _))| length < *least) {
-            self.dropped += 1;
-            return;
-        }
-        self.kept.push(Reverse((length, Reverse(interval))));
-        if self.kept.len() > LISTED {
-            self.kept.pop();
-            self.dropped += 1;
-        }
+        self.put(interval.to.since(interval.from).0, interval);
     }
 
     /// These intervals, besides a number of shorter ones.
@@ -51,12 +45,30 @@ impl Longest {
         intervals.iter().for_each(|interval| longest.add(*interval));
         longest
     }
+}
 
-    /// The intervals, the longest first, and the number of those that are not among them.
-    pub(crate) fn list(&self) -> (Vec<Interval>, u64) {
+impl<T: Copy + Ord> Longest<T> {
+    /// Adds an item of this length, in nanoseconds; one without a length is left out.
+    pub(crate) fn put(&mut self, length: u64, item: T) {
+        if length == 0 {
+            return;
+        }
+        if self.kept.len() == LISTED && self.kept.peek().is_some_and(|Reverse((least, _))| length < *least) {
+            self.dropped += 1;
+            return;
+        }
+        self.kept.push(Reverse((length, Reverse(item))));
+        if self.kept.len() > LISTED {
+            self.kept.pop();
+            self.dropped += 1;
+        }
+    }
+
+    /// The items, the longest first, and the number of those that are not among them.
+    pub(crate) fn list(&self) -> (Vec<T>, u64) {
         let mut all: Vec<_> = self.kept.iter().map(|Reverse(entry)| *entry).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
-        (all.into_iter().map(|(_, Reverse(interval))| interval).collect(), self.dropped)
+        (all.into_iter().map(|(_, Reverse(item))| item).collect(), self.dropped)
     }
 }
 

@@ -33,6 +33,7 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "input.js",
     "lanes.js",
     "layout.js",
+    "legend.js",
     "machine.js",
     "minimap.js",
     "overlay.js",

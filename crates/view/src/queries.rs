@@ -175,8 +175,12 @@ pub(crate) fn sums(trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault
     Ok(serde_json::to_value(detail).unwrap_or_default())
 }
 
-/// A list of intervals, the longest or largest first.
-pub(crate) fn list(trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault> {
+/// A list of intervals, the longest or largest first. `missed` makes that of the missed steals.
+pub(crate) fn list(
+    trace: &Viewed<'_>,
+    request: &Request,
+    missed: &dyn Fn() -> Result<Value, NotReady>,
+) -> Result<Value, Fault> {
     let store = trace.store()?;
     let (index, zero) = (store.index(), trace.extent().0);
     let rows = |list: List, text: fn(&Interval) -> String| {
@@ -197,11 +201,8 @@ pub(crate) fn list(trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault
             let on = wait.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
             format!("{task} waited {}{on}", wait.to.since(wait.from).human())
         })),
-        Some("missed") => Ok(rows(List::Missed, |idle| {
-            let on = idle.cpu.map_or_else(String::new, |cpu| format!("CPU {cpu} "));
-            format!("{on}idled {} and had gone idle beside a waiting task", idle.to.since(idle.from).human())
-        })),
         Some("herds") => Ok(herds(index, zero)),
+        Some("missed") => Ok(missed()?),
         _ => Err(Fault::Bad("kind is episodes, waits, missed or herds")),
     }
 }

@@ -1,26 +1,33 @@
 //! The addresses behind the token, and their answers.
 
-use crate::drawing::{Draw, Drawing, Format};
+use crate::commands::Commands;
+use crate::drawing::{Drawing, Format};
 use crate::http::{Answer, JSON, Request};
+use crate::missed::MissedSteals;
 use crate::page;
 use crate::queries::{self, Fault};
 use crate::server::Server;
 use crate::viewed::{NotReady, Viewed};
+use serde_json::Value;
 use std::io;
+use std::sync::OnceLock;
 
 /// All that is served.
 pub struct Site<'t> {
     traces: Vec<Viewed<'t>>,
-    draw: &'t dyn Draw,
+    commands: &'t dyn Commands,
+    /// By trace: its missed steals, once they were asked for.
+    missed: Vec<OnceLock<Result<MissedSteals, String>>>,
 }
 
 /// Bytes, as a type of content.
 const BINARY: &str = "application/octet-stream";
 
 impl<'t> Site<'t> {
-    /// The page of these traces. `draw` makes the figures of windows.
-    pub fn new(traces: Vec<Viewed<'t>>, draw: &'t dyn Draw) -> Site<'t> {
-        Site { traces, draw }
+    /// The page of these traces, with the results of the other commands.
+    pub fn new(traces: Vec<Viewed<'t>>, commands: &'t dyn Commands) -> Site<'t> {
+        let missed = traces.iter().map(|_| OnceLock::new()).collect();
+        Site { traces, commands, missed }
     }
 
     /// Reads the traces, and serves the page until the process ends.
@@ -42,7 +49,8 @@ impl<'t> Site<'t> {
         let found = path.strip_prefix("t/").and_then(|rest| rest.split_once('/')).and_then(|(number, rest)| {
             let number = number.parse::<usize>().ok()?;
             let trace = self.traces.get(number)?;
-            self.kept(number, rest, request).or_else(|| of_trace(trace, rest, request))
+            let missed = || self.missed(number);
+            self.kept(number, rest, request).or_else(|| of_trace(trace, rest, request, &missed))
         });
         found.unwrap_or_else(|| Answer::refused(404, "there is no such page"))
     }
@@ -58,16 +66,27 @@ impl<'t> Site<'t> {
         };
         let answer = Drawing::of(request).map_err(str::to_owned).and_then(|drawing| match format {
             None => {
-                let command = self.draw.command(trace, &drawing)?;
+                let command = self.commands.command(trace, &drawing)?;
                 Ok(Answer::of(JSON, serde_json::json!({ "command": command }).to_string().into_bytes()))
             }
             Some(format) => {
-                let figure = self.draw.figure(trace, &drawing, format)?;
+                let figure = self.commands.figure(trace, &drawing, format)?;
                 let saved_as = Some(format!("window-{}-{}.{}", drawing.from, drawing.to, format.ending()));
                 Ok(Answer { saved_as, ..Answer::of(format.kind(), figure) })
             }
         });
         Some(answer.unwrap_or_else(|why| Answer::refused(400, &why)))
+    }
+
+    /// The missed steals of a trace; the first request reads the trace for them, and others wait for it.
+    fn missed(&self, number: usize) -> Result<Value, NotReady> {
+        let zero = self.traces.get(number).map(|trace| trace.extent().0).unwrap_or_default();
+        let found = self.missed.get(number).map(|missed| missed.get_or_init(|| self.commands.missed_steals(number)));
+        match found {
+            Some(Ok(missed)) => Ok(missed.answer(zero)),
+            Some(Err(why)) => Err(NotReady(why.clone())),
+            None => Err(NotReady("there is no such trace".to_owned())),
+        }
     }
 
     /// The names of the traces as JSON. `is_static`: questions are not answered.
@@ -88,7 +107,12 @@ impl<'t> Site<'t> {
 }
 
 /// The answer about a trace; nothing if there is no such address.
-fn of_trace(trace: &Viewed<'_>, path: &str, request: &Request) -> Option<Answer> {
+fn of_trace(
+    trace: &Viewed<'_>,
+    path: &str,
+    request: &Request,
+    missed: &dyn Fn() -> Result<Value, NotReady>,
+) -> Option<Answer> {
     let parts: Vec<&str> = path.split('/').collect();
     let number = |text: &str| text.parse::<u64>().ok();
     let name = |text: &str| number(text.strip_suffix(".bin")?);
@@ -96,7 +120,7 @@ fn of_trace(trace: &Viewed<'_>, path: &str, request: &Request) -> Option<Answer>
         ["at.json"] => Some(queries::at(trace, request)),
         ["task.json"] => Some(queries::task(trace, request)),
         ["window.json"] => Some(queries::sums(trace, request)),
-        ["list.json"] => Some(queries::list(trace, request)),
+        ["list.json"] => Some(queries::list(trace, request, missed)),
         ["search.json"] => Some(queries::search(trace, request)),
         _ => None,
     };

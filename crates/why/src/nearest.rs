@@ -22,3 +22,17 @@ pub enum Nearest {
     /// No CPU.
     Nowhere,
 }
+
+impl Nearest {
+    /// The place of a task that waits that far, as the end of a sentence.
+    pub fn place(self) -> &'static str {
+        match self {
+            Nearest::Itself | Nearest::Nowhere => "none",
+            Nearest::Core => "on the same core",
+            Nearest::Llc => "in the same LLC",
+            Nearest::Node => "on the same node",
+            Nearest::Beyond => "beyond",
+            Nearest::Somewhere => "on another CPU",
+        }
+    }
+}

@@ -63,18 +63,6 @@ fn case(longest: &Longest) -> String {
     format!("longest {violated}{length} from {start:.6} s on CPU {}{task}", longest.cpu)
 }
 
-/// The names of the distances of missed steals.
-fn place(nearest: Nearest) -> &'static str {
-    match nearest {
-        Nearest::Itself | Nearest::Nowhere => "none",
-        Nearest::Core => "on the same core",
-        Nearest::Llc => "in the same LLC",
-        Nearest::Node => "on the same node",
-        Nearest::Beyond => "beyond",
-        Nearest::Somewhere => "on another CPU",
-    }
-}
-
 pub(crate) fn counted(waiters: Waiters) -> &'static str {
     match waiters {
         Waiters::All => "every waiting task counts",
@@ -205,7 +193,7 @@ fn missed(out: &mut String, report: &WhyReport) {
         let _ = writeln!(
             out,
             "  {:<25}{:>8}{:>6.1}%{:>11}{:>11}{:>11}",
-            place(row.nearest),
+            row.nearest.place(),
             row.number,
             row.percent,
             seconds(row.violated_ns),
@@ -339,7 +327,7 @@ pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
             let _ = writeln!(
                 out,
                 "| {} | {} | {:.1} % | {} | {} | {} |",
-                place(row.nearest),
+                row.nearest.place(),
                 row.number,
                 row.percent,
                 seconds(row.violated_ns),

@@ -2,6 +2,8 @@
 
 mod drawn;
 mod index_file;
+mod missed;
+mod other;
 
 use crate::args::{ReadArgs, WindowArgs};
 use crate::session::Session;
@@ -67,7 +69,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     }
     let sessions: Vec<Session> =
         args.traces.iter().map(|path| Session::open(path, &args.read, &args.window)).collect::<Result<_>>()?;
-    let figures = drawn::Figures(&sessions);
+    let commands = other::Sessions(&sessions);
     let mut traces: Vec<Viewed<'_>> = sessions.iter().map(viewed).collect::<Result<_>>()?;
     if let Some(file) = &args.index {
         let (Some(trace), [session], []) = (traces.pop(), sessions.as_slice(), traces.as_slice()) else {
@@ -75,7 +77,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
         };
         traces.push(index_file::with_index(trace, session, &args.read, file)?);
     }
-    let site = Site::new(traces, &figures);
+    let site = Site::new(traces, &commands);
     if let Some(folder) = &args.export {
         return export(args, &sessions, &site, folder);
     }

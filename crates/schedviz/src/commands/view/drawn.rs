@@ -1,5 +1,6 @@
 //! The window that the page shows, drawn by `dat2graph`.
 
+use super::other::Sessions;
 use crate::args::needs_groups;
 use crate::session::Session;
 use ::dat2graph::{ColorBy, Coloring, read_lanes, report};
@@ -9,25 +10,12 @@ use sched::topology::{Order, format_cpu_list};
 use sched::{Dur, Ts};
 use timeline::Sheet;
 use tracedat::Want;
-use view::{Draw, Drawing, Format};
+use view::{Drawing, Format};
 
 /// The resolution of pictures, in dots per inch.
 const DPI: f64 = 150.0;
 
-/// The traces that are shown.
-pub(super) struct Figures<'s>(pub(super) &'s [Session]);
-
-impl Draw for Figures<'_> {
-    fn figure(&self, trace: usize, drawing: &Drawing, format: Format) -> Result<Vec<u8>, String> {
-        self.draw(trace, drawing, format).map_err(|e| format!("{e:#}"))
-    }
-
-    fn command(&self, trace: usize, drawing: &Drawing) -> Result<String, String> {
-        self.checked(trace, drawing).map(|(session, _)| line(session, drawing)).map_err(|e| format!("{e:#}"))
-    }
-}
-
-impl Figures<'_> {
+impl Sessions<'_> {
     /// The trace, and the property that decides the colours.
     fn checked(&self, trace: usize, drawing: &Drawing) -> Result<(&Session, ColorBy)> {
         let session = self.0.get(trace).context("no such trace")?;
@@ -45,7 +33,13 @@ impl Figures<'_> {
         Ok((session, by))
     }
 
-    fn draw(&self, trace: usize, drawing: &Drawing, format: Format) -> Result<Vec<u8>> {
+    /// The command line that draws the figure.
+    pub(super) fn line(&self, trace: usize, drawing: &Drawing) -> Result<String> {
+        self.checked(trace, drawing).map(|(session, _)| line(session, drawing))
+    }
+
+    /// The figure as a file.
+    pub(super) fn draw(&self, trace: usize, drawing: &Drawing, format: Format) -> Result<Vec<u8>> {
         let (session, by) = self.checked(trace, drawing)?;
         let instant = |ns: u64| session.start.after(Dur(ns)).min(session.to);
         let (from, to): (Ts, Ts) = (instant(drawing.from), instant(drawing.to));

@@ -1,0 +1,71 @@
+//! The missed steals of a trace: their number by distance, and the longest of them.
+
+use crate::longest::Longest;
+use sched::{Cpu, Ts};
+use serde_json::{Value, json};
+
+/// A switch to idle beside a waiting task, with the idle stretch that it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MissedSteal {
+    /// The start of the idle stretch.
+    pub from: Ts,
+    /// Its end.
+    pub to: Ts,
+    /// The CPU that idled.
+    pub cpu: Cpu,
+    /// The part of the stretch in violation, in nanoseconds.
+    pub violated_ns: u64,
+    /// The distance to the nearest CPU with a counted waiter, in a word.
+    pub nearest: &'static str,
+}
+
+/// The missed steals from one distance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissedAt {
+    /// The distance, in a word.
+    pub nearest: &'static str,
+    /// The number of missed steals.
+    pub number: u64,
+    /// The CPU time in violation of the idle stretches that began so, in nanoseconds.
+    pub violated_ns: u64,
+}
+
+/// The missed steals of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct MissedSteals {
+    /// The number of switches to idle that left an empty run queue.
+    pub idle_entries: u64,
+    /// The number of missed steals.
+    pub number: u64,
+    /// Those of each distance, the nearest first.
+    pub by_distance: Vec<MissedAt>,
+    longest: Longest<MissedSteal>,
+}
+
+impl MissedSteals {
+    /// Lists a missed steal, unless many others are longer.
+    pub fn list(&mut self, missed: MissedSteal) {
+        self.longest.put(missed.to.since(missed.from).0, missed);
+    }
+
+    /// The answer to the page, with times from `zero`.
+    pub(crate) fn answer(&self, zero: Ts) -> Value {
+        let (longest, dropped) = self.longest.list();
+        let row = |missed: &MissedSteal| {
+            let MissedSteal { from, to, cpu, violated_ns, nearest } = *missed;
+            let violated = sched::Dur(violated_ns).human();
+            let text = format!("CPU {cpu} idled {}, {violated} of it in violation", to.since(from).human());
+            let (from, to) = (from.since(zero).0, to.since(zero).0);
+            json!({ "from": from, "to": to, "cpu": cpu, "pid": null, "text": text, "nearest": nearest })
+        };
+        let distance =
+            |at: &MissedAt| json!({ "nearest": at.nearest, "number": at.number, "violated": at.violated_ns });
+        json!({
+            "rows": longest.iter().map(row).collect::<Vec<_>>(),
+            "truncated": dropped > 0,
+            "number": self.number,
+            "idle_entries": self.idle_entries,
+            "by_distance": self.by_distance.iter().map(distance).collect::<Vec<_>>(),
+        })
+    }
+}
