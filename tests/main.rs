@@ -56,6 +56,7 @@ mod utilization;
 mod view;
 mod view_browser;
 mod view_page;
+mod view_plot;
 mod webdriver;
 mod why;
 mod why_episode;

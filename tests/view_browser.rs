@@ -14,13 +14,13 @@ use timeline::palette::{PALETTE, TaskColors};
 use tracedat::Trace;
 
 /// A running `schedviz view`, which ends with this value.
-struct Server {
+pub(crate) struct Server {
     program: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Server {
-    fn start(traces: &[&Path]) -> Server {
+    pub(crate) fn start(traces: &[&Path]) -> Server {
         let mut program = Command::new(env!("CARGO_BIN_EXE_schedviz"))
             .args(["view", "--no-open"])
             .args(traces)
@@ -44,18 +44,18 @@ impl Drop for Server {
     }
 }
 
-const COMPLETE: &str = "document.documentElement.dataset.ready === 'true' \
+pub(crate) const COMPLETE: &str = "document.documentElement.dataset.ready === 'true' \
     && document.documentElement.dataset.complete === 'true' && schedviz.state.traces.every(t => t.head.full)";
 
 /// Opens the page with this view in its address, and waits until all of it is drawn.
-fn open(browser: &Browser, server: &Server, view: &str) {
+pub(crate) fn open(browser: &Browser, server: &Server, view: &str) {
     browser.open("about:blank");
     browser.open(&format!("{}#{view}", server.address));
     browser.wait_for(COMPLETE);
 }
 
 /// Asserts that the console is empty and that every request went to the server.
-fn assert_clean(browser: &Browser, server: &Server) {
+pub(crate) fn assert_clean(browser: &Browser, server: &Server) {
     let mut console = browser.console();
     // The browser's advice about a test that reads the canvas.
     console.retain(|message| !message.contains("willReadFrequently"));
@@ -161,7 +161,7 @@ fn the_canvas_has_the_colours_of_the_running_tasks_and_their_shares() {
     assert_clean(&browser, &server);
 }
 
-fn number(browser: &Browser, expression: &str) -> f64 {
+pub(crate) fn number(browser: &Browser, expression: &str) -> f64 {
     browser.run(&format!("return {expression}")).as_f64().unwrap_or_else(|| panic!("{expression} is no number"))
 }
 

@@ -24,6 +24,7 @@
 mod catalog;
 pub(crate) mod color;
 mod compile;
+mod drawn;
 mod explain;
 pub mod expr;
 mod figure;
@@ -39,10 +40,11 @@ mod views;
 
 pub use catalog::{Catalog, EventInfo};
 pub use compile::Plan;
+pub use drawn::{Bar, Drawn, MIXED, Mark, Room, RowDrawn, WindowDrawn};
 pub use explain::explain;
 pub use figure::{Options, figure};
 pub use measure::{Event, Found, Plot, Window};
-pub use report::{IntervalReport, PlotReport, PointReport, SeriesReport, ValueReport, text};
+pub use report::{IntervalReport, LaneOf, LookOf, PlotReport, PointReport, SeriesReport, ValueReport, text};
 pub use series::LineReport;
 pub use spec::*;
 pub use views::{VIEWS, View};

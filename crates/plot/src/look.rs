@@ -142,6 +142,11 @@ impl Looks {
         self.all.get(usize::from(class.checked_sub(FIRST)?))
     }
 
+    /// All colours, with their classes, items and values.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Class, Item, Color, Option<&str>)> {
+        self.all.iter().enumerate().map(|(n, look)| (class(n), look.item, look.color, look.value.as_deref()))
+    }
+
     /// The colours of an item, each with its value; those of values without a colour of their own are left out.
     pub(crate) fn of_item(&self, item: Item) -> impl Iterator<Item = (Color, Option<&str>)> {
         let has_color = |look: &&Look| look.value.is_none() || look.color != REST;

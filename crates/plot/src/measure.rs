@@ -1,6 +1,7 @@
 //! One pass over the events of a window.
 
 use crate::compile::{Action, Part, Plan};
+use crate::drawn::{Bar, Drawn, Mark};
 use crate::expr::{Value, Values};
 use crate::look::Looks;
 use crate::marks::{MARKERS, Marks};
@@ -153,6 +154,8 @@ pub struct Plot<'p> {
     marks: Vec<Marks>,
     series: Vec<Series>,
     lanes: Lanes,
+    /// Everything that is drawn, for windows of the figure.
+    kept: Option<Box<Drawn>>,
 }
 
 impl<'p> Plot<'p> {
@@ -192,7 +195,26 @@ impl<'p> Plot<'p> {
             series,
             lanes,
             window,
+            kept: None,
         }
+    }
+
+    /// The window that it draws.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// Keeps everything that is drawn, so that windows of it can be drawn.
+    #[must_use]
+    pub fn keeping(mut self) -> Plot<'p> {
+        let mut drawn = Drawn::new(self.plan.spec.points.len(), self.series.iter().map(Series::kind));
+        for (place, of) in self.plan.spec.series.iter().enumerate() {
+            if matches!(of.quantity, Quantity::Open { .. }) {
+                drawn.sample(place, 0, None, self.window.from, Some(0.0));
+            }
+        }
+        self.kept = Some(Box::new(drawn));
+        self
     }
 
     /// Takes an event of the window, in the order of time. Each complete interval is passed to `found`.
@@ -261,11 +283,11 @@ impl<'p> Plot<'p> {
             Ok(None) => {}
             Ok(Some(oldest)) => {
                 self.counts[place].lost += 1;
-                self.draw(&oldest, UNKNOWN, ts);
+                self.draw(place, &oldest, UNKNOWN, ts);
             }
             Err(refused) => {
                 self.counts[place].beyond += 1;
-                self.draw(&refused, UNKNOWN, ts);
+                self.draw(place, &refused, UNKNOWN, ts);
             }
         }
         self.note_open(place, ts);
@@ -286,7 +308,7 @@ impl<'p> Plot<'p> {
         let value = self.looks.value(open.of.class);
         let label = open.of.label.as_deref();
         found(&Found { name: &interval.name, start, length, cpu: open.cpu, pid: open.of.pid, value, label });
-        self.draw(&open, open.of.class, end);
+        self.draw(place, &open, open.of.class, end);
         self.note_open(place, end);
     }
 
@@ -310,12 +332,17 @@ impl<'p> Plot<'p> {
         let value = self.looks.value(class);
         let (cpu, pid) = (event.cpu(), event.pid());
         found(&Found { name: &interval.name, start, length, cpu, pid, value, label: label.as_deref() });
-        let is_drawn = self.lane(event, &seen).is_some_and(|lane| {
-            let lane = &mut self.lanes.all[lane];
+        let drawn = self.lane(event, &seen).and_then(|place| {
+            let lane = &mut self.lanes.all[place];
             lane.total_ns = lane.total_ns.saturating_add(end.since(start.max(self.window.from)).0);
-            lane.lone(class, start, end, label)
+            Some((place, lane.lone(class, start, end, label.clone())?))
         });
-        self.counts[place].undrawn += u64::from(!is_drawn);
+        self.counts[place].undrawn += u64::from(drawn.is_none());
+        if let (Some((lane, row)), Some(kept)) = (drawn, &mut self.kept) {
+            let label = kept.intern(label.as_deref());
+            let start = start.max(self.window.from);
+            kept.bar(lane, row, Bar { start, end, class, interval: place, cpu, pid, label });
+        }
     }
 
     fn point<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
@@ -335,6 +362,10 @@ impl<'p> Plot<'p> {
         }
         let Some(lane) = lane else { return };
         self.lanes.all[lane].point(place, event.ts());
+        if let Some(kept) = &mut self.kept {
+            let label = kept.intern(label.as_deref());
+            kept.point(place, Mark { ts: event.ts(), lane, class, count: 1, label });
+        }
         if marks.at.len() <= MARKERS {
             marks.at.push((lane, event.ts(), class));
         }
@@ -345,7 +376,10 @@ impl<'p> Plot<'p> {
 
     fn sample<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
         if let Some((by, value)) = self.value(event, action, place) {
-            self.series[place].add(event.ts(), by, value);
+            let line = self.series[place].add(event.ts(), by.clone(), value);
+            if let (Some(line), Some(kept)) = (line, &mut self.kept) {
+                kept.sample(place, line, by.as_ref(), event.ts(), Some(value));
+            }
         }
     }
 
@@ -392,8 +426,14 @@ impl<'p> Plot<'p> {
         }
     }
 
-    fn draw(&mut self, open: &Open<Begun>, class: Class, end: Ts) {
+    /// Draws an interval of this place in the specification.
+    fn draw(&mut self, interval: usize, open: &Open<Begun>, class: Class, end: Ts) {
         let Some((lane, row)) = open.of.lane else { return };
+        if let Some(kept) = &mut self.kept {
+            let label = kept.intern(open.of.label.as_deref());
+            let Open { since: start, cpu, of: Begun { pid, .. } } = *open;
+            kept.bar(lane, row, Bar { start, end, class, interval, cpu, pid, label });
+        }
         let lane = &mut self.lanes.all[lane];
         let label = open.of.label.clone().filter(|_| class != UNKNOWN);
         if class != UNKNOWN {
@@ -405,10 +445,14 @@ impl<'p> Plot<'p> {
     /// The number of open intervals changed, which a series may follow.
     fn note_open(&mut self, interval: usize, ts: Ts) {
         let count = self.pairs[interval].count() as f64;
-        for (series, of) in self.series.iter_mut().zip(&self.plan.spec.series) {
+        let series = self.series.iter_mut().zip(&self.plan.spec.series).enumerate();
+        for (place, (series, of)) in series {
             if matches!(&of.quantity, Quantity::Open { interval: name } if name.text == self.plan.spec.intervals[interval].name)
             {
                 series.add(ts, None, count);
+                if let Some(kept) = &mut self.kept {
+                    kept.sample(place, 0, None, ts, Some(count));
+                }
             }
         }
     }
@@ -418,27 +462,35 @@ impl<'p> Plot<'p> {
         for place in 0..self.pairs.len() {
             let lost = self.pairs[place].lost(cpu);
             self.counts[place].lost += lost.len() as u64;
-            lost.iter().for_each(|open| self.draw(open, UNKNOWN, ts));
+            lost.iter().for_each(|open| self.draw(place, open, UNKNOWN, ts));
             if !lost.is_empty() {
                 self.note_open(place, ts);
             }
         }
-        for (series, of) in self.series.iter_mut().zip(&self.plan.spec.series) {
+        for (place, (series, of)) in self.series.iter_mut().zip(&self.plan.spec.series).enumerate() {
             if !matches!(of.quantity, Quantity::Open { .. }) {
                 series.lost(ts);
+                if let Some(kept) = &mut self.kept {
+                    (0..series.lines()).for_each(|line| kept.sample(place, line, None, ts, None));
+                }
             }
         }
     }
 
     /// Ends the window, and returns the report.
-    pub fn finish(mut self) -> PlotReport {
+    pub fn finish(self) -> PlotReport {
+        self.finish_kept().0
+    }
+
+    /// Ends the window, and returns the report with everything that is drawn, if that was kept.
+    pub fn finish_kept(mut self) -> (PlotReport, Option<Box<Drawn>>) {
         let to = self.window.to;
         for place in 0..self.pairs.len() {
             let unended = self.pairs[place].finish();
             self.counts[place].unended = unended.len() as u64;
             let open = unended.iter().map(|open| to.since(open.since).0);
             self.counts[place].unended_ns = open.fold(0, u64::saturating_add);
-            unended.iter().for_each(|open| self.draw(open, open.of.class, to));
+            unended.iter().for_each(|open| self.draw(place, open, open.of.class, to));
         }
         let (counts, marks) = (&self.counts, &self.marks);
         self.looks.rank(|class| {
@@ -461,7 +513,7 @@ impl<'p> Plot<'p> {
             SeriesReport { name, unit, others, lines: series.finish() }
         });
         let series = series.collect();
-        PlotReport {
+        let report = PlotReport {
             schema: "schedviz/plot/1",
             title: spec.title.clone(),
             from_ns: self.window.from,
@@ -474,10 +526,12 @@ impl<'p> Plot<'p> {
             lanes_left_out: self.lanes.left_out,
             interval_of: numbered(&self.plan.has_interval),
             point_of: numbered(&self.plan.has_point),
+            series_of: numbered(&self.plan.has_series),
             lanes: ordered(self.lanes.all, spec.lanes.order),
             marks: self.marks,
             looks: self.looks,
-        }
+        };
+        (report, self.kept)
     }
 
     fn interval_report(&self, place: usize, base_ns: u64) -> IntervalReport {

@@ -1,6 +1,6 @@
 //! The numbers beside the figure.
 
-use crate::look::Looks;
+use crate::look::{Item, Looks};
 use crate::marks::Marks;
 use crate::rows::Lane;
 use crate::series::LineReport;
@@ -38,12 +38,79 @@ pub struct PlotReport {
     /// The same of points.
     #[serde(skip)]
     pub(crate) point_of: Vec<Option<usize>>,
+    /// The same of series.
+    #[serde(skip)]
+    pub(crate) series_of: Vec<Option<usize>>,
     #[serde(skip)]
     pub(crate) lanes: Vec<(usize, Lane)>,
     #[serde(skip)]
     pub(crate) marks: Vec<Marks>,
     #[serde(skip)]
     pub(crate) looks: Looks,
+}
+
+/// A lane of the figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LaneOf {
+    /// Its place, by which [`crate::Drawn`] names it.
+    pub place: usize,
+    /// The CPU or the task, or the value of the field.
+    pub key: String,
+    /// The name of a task; empty for other lanes.
+    pub name: String,
+}
+
+/// A colour of the figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LookOf {
+    /// The class of bars and points that have it.
+    pub class: u16,
+    /// The name of the interval or point.
+    pub item: String,
+    /// The value that it stands for; nothing where the item has one colour.
+    pub value: Option<String>,
+    /// Red, green and blue.
+    pub color: [u8; 3],
+}
+
+impl PlotReport {
+    /// The lanes, in the order of the figure.
+    pub fn lanes(&self) -> Vec<LaneOf> {
+        let lane = |(place, lane): &(usize, Lane)| LaneOf {
+            place: *place,
+            key: lane.key.to_string(),
+            name: lane.name.clone(),
+        };
+        self.lanes.iter().map(lane).collect()
+    }
+
+    /// The colours in use, by class.
+    pub fn looks(&self) -> Vec<LookOf> {
+        let name = |item: Item| match item {
+            Item::Interval(place) => self.interval_of[place].map(|at| self.intervals[at].name.clone()),
+            Item::Point(place) => self.point_of[place].map(|at| self.points[at].name.clone()),
+        };
+        let look = |(class, item, color, value): (u16, Item, draw::Color, Option<&str>)| {
+            Some(LookOf { class, item: name(item)?, value: value.map(str::to_owned), color: color.0 })
+        };
+        self.looks.all().filter_map(look).collect()
+    }
+
+    /// The name of the interval in a place of the specification.
+    pub fn interval_name(&self, place: usize) -> Option<&str> {
+        let at = (*self.interval_of.get(place)?)?;
+        self.intervals.get(at).map(|interval| interval.name.as_str())
+    }
+
+    /// By place of a point in the specification: its place among `points`, if the trace has its events.
+    pub fn point_places(&self) -> &[Option<usize>] {
+        &self.point_of
+    }
+
+    /// By place of a series in the specification: its place among `series`, if the trace has its events.
+    pub fn series_places(&self) -> &[Option<usize>] {
+        &self.series_of
+    }
 }
 
 /// The intervals of one kind.

@@ -18,7 +18,7 @@ pub(crate) const DEPTH: usize = 6;
 pub(crate) const MOST_LANES: usize = 1024;
 
 /// Bars as long as this part of the window may carry their label.
-const LABELLED: u64 = 60;
+pub(crate) const LABELLED: u64 = 60;
 
 /// Columns in which points are counted where they are too many for markers.
 pub(crate) const DENSITY: usize = 400;
@@ -90,12 +90,12 @@ impl Lane {
         self.put(row, class, start, end, label);
     }
 
-    /// Draws a bar whose beginning is in the past. Returns false if no row has room.
-    pub(crate) fn lone(&mut self, class: Class, start: Ts, end: Ts, label: Option<String>) -> bool {
+    /// Draws a bar whose beginning is in the past. Returns its row; nothing if no row has room.
+    pub(crate) fn lone(&mut self, class: Class, start: Ts, end: Ts, label: Option<String>) -> Option<usize> {
         let start = start.max(self.from);
-        let Some(row) = self.row(|row| !row.is_taken && row.at <= start) else { return false };
+        let row = self.row(|row| !row.is_taken && row.at <= start)?;
         self.put(row, class, start, end, label);
-        true
+        Some(row)
     }
 
     fn put(&mut self, depth: usize, class: Class, start: Ts, end: Ts, label: Option<String>) {
@@ -169,7 +169,8 @@ mod tests {
         assert_eq!(lane.begin(), Some(1));
         lane.end(1, 4, Ts(400_000), Ts(400_007), Some("too short".into()));
         // The others are taken, and this one is used from 400,007 on.
-        assert!(!lane.lone(5, Ts(300_000), Ts(500_000), None) && lane.lone(5, Ts(450_000), Ts(500_000), None));
+        assert_eq!(lane.lone(5, Ts(300_000), Ts(500_000), None), None);
+        assert_eq!(lane.lone(5, Ts(450_000), Ts(500_000), None), Some(1));
         assert_eq!(lane.labels.len(), 1);
         let time = |piece: &Piece, class| match piece {
             Piece::Exact { class: c, start, end } if *c == class => end.since(*start).0,

@@ -72,25 +72,31 @@ impl Series {
         Series { kind, from, to, division, places: FxHashMap::default(), lines: Vec::new(), others: 0 }
     }
 
-    /// A sample of the line of `by`.
-    pub(crate) fn add(&mut self, ts: Ts, by: Option<Value>, value: f64) {
+    /// A sample of the line of `by`. Returns the line.
+    pub(crate) fn add(&mut self, ts: Ts, by: Option<Value>, value: f64) -> Option<usize> {
+        self.add_many(ts, by, value, 1)
+    }
+
+    /// A number of samples of the line of `by` at once, with their mean value.
+    pub(crate) fn add_many(&mut self, ts: Ts, by: Option<Value>, value: f64, number: u64) -> Option<usize> {
         let Some(place) = self.place(by) else {
-            self.others += 1;
-            return;
+            self.others += number;
+            return None;
         };
         let column = self.division.part_of(ts);
         self.hold(place, ts);
         let line = &mut self.lines[place];
-        line.count += 1;
+        line.count += number;
         (line.min, line.max) = (line.min.min(value), line.max.max(value));
-        line.sum += value;
+        line.sum += value * number as f64;
         match self.kind {
             Kind::Samples | Kind::Rate => {
                 let (weight, sum) = &mut line.columns[column];
-                (*weight, *sum) = (*weight + 1.0, *sum + value);
+                (*weight, *sum) = (*weight + number as f64, *sum + value * number as f64);
             }
             Kind::Held => line.held = Some((ts, value)),
         }
+        Some(place)
     }
 
     /// The value of the line of `by` that was in force when the window began, or a later one before it.
@@ -106,6 +112,24 @@ impl Series {
             self.hold(place, ts);
             self.lines[place].held = None;
         }
+    }
+
+    /// The value of one line is unknown from here until its next sample.
+    pub(crate) fn lose(&mut self, by: &Option<Value>, ts: Ts) {
+        if let Some(place) = self.places.get(by).copied() {
+            self.hold(place, ts);
+            self.lines[place].held = None;
+        }
+    }
+
+    /// The number of lines.
+    pub(crate) fn lines(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The quantity's kind.
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
     }
 
     fn place(&mut self, by: Option<Value>) -> Option<usize> {
@@ -213,12 +237,16 @@ mod tests {
     #[test]
     fn samples_and_rates() {
         let mut series = Series::new(Kind::Samples, Ts(0), Ts(400));
-        [1.0, 3.0].into_iter().for_each(|value| series.add(Ts(0), None, value));
+        [1.0, 3.0].into_iter().for_each(|value| {
+            series.add(Ts(0), None, value);
+        });
         let [line] = series.finish().try_into().expect("one line");
         assert_eq!((line.columns[0], line.columns[1], line.mean), (Some(2.0), None, Some(2.0)));
         let second = 1_000_000_000;
         let mut series = Series::new(Kind::Rate, Ts(0), Ts(4 * second));
-        (0..8).for_each(|n| series.add(Ts(n), None, 1.0));
+        (0..8).for_each(|n| {
+            series.add(Ts(n), None, 1.0);
+        });
         let [line] = series.finish().try_into().expect("one line");
         // A column is 10 ms.
         assert_eq!((line.mean, line.max, line.min), (Some(2.0), Some(800.0), Some(0.0)));
@@ -227,7 +255,9 @@ mod tests {
     #[test]
     fn lines_are_limited() {
         let mut series = Series::new(Kind::Samples, Ts(0), Ts(400));
-        (0..12).for_each(|n| series.add(Ts(0), Some(Value::Number(n)), 1.0));
+        (0..12).for_each(|n| {
+            series.add(Ts(0), Some(Value::Number(n)), 1.0);
+        });
         assert_eq!(series.others, 4);
         assert_eq!(series.finish().len(), MOST_LINES);
     }

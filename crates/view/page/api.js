@@ -61,7 +61,7 @@ function address(path, query) {
   return query ? `${path}?${text}` : path;
 }
 
-/** @returns {Promise<{ traces: string[], static: boolean }>} */
+/** @returns {Promise<{ traces: string[], static: boolean, plots: string[] }>} */
 export const traces = () => json("traces.json");
 
 /** @param {number} trace @returns {Promise<Head>} */
@@ -84,6 +84,18 @@ export const search = (trace, text) => json(`t/${trace}/search.json`, { q: text 
 
 /** @param {number} trace @param {Record<string, string | number>} query @returns {Promise<{ command: string }>} */
 export const command = (trace, query) => json(`t/${trace}/command.json`, query);
+
+/** The facts about the figure of a specification. @param {number} trace @param {number} plot */
+export const plot = (trace, plot) => json(`t/${trace}/plot/${plot}.json`);
+
+/** @param {number} trace @param {number} plot @param {number} level @param {number} index @returns {Promise<import("./plots.js").Block>} */
+export const plotBlock = (trace, plot, level, index) => json(`t/${trace}/plot/${plot}/${level}/${index}.json`);
+
+/** @param {number} trace @param {number} plot @param {number} lane @param {number} depth @param {number} at */
+export const plotBar = (trace, plot, lane, depth, at) => json(`t/${trace}/plot/${plot}/bar.json`, { lane, depth, at });
+
+/** @param {number} trace @param {number} plot @param {number} from @param {number} to */
+export const plotNumbers = (trace, plot, from, to) => json(`t/${trace}/plot/${plot}/numbers.json`, { from, to });
 
 /** Returns the address of the window's figure. @param {number} trace @param {string} format
  * @param {Record<string, string | number>} query */

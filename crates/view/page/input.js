@@ -1,7 +1,8 @@
 // Mouse and keys.
 
-import { IDLE, NO_TASK, OFFLINE, OTHERS, UNKNOWN, WHOLE, at } from "./api.js";
+import { IDLE, NO_TASK, OFFLINE, OTHERS, UNKNOWN, WHOLE, at, plotBar } from "./api.js";
 import { advance, leaveSearch } from "./panel.js";
+import { barText } from "./plots.js";
 import { WAYS } from "./palette.js";
 import { change, extent, named, show, showAll, state, zoom } from "./state.js";
 import { duration, percent, seconds } from "./time.js";
@@ -21,7 +22,7 @@ export function attach(pane) {
     event.preventDefault();
     const amount = event.deltaY * (event.deltaMode === 1 ? 30 : 1);
     if (event.ctrlKey) return setLane(pane, amount > 0 ? 1 / 1.15 : 1.15);
-    if (event.shiftKey) return scroll(pane, event.deltaX || amount);
+    if (event.shiftKey) return scroll(pane, event.deltaX || amount, pane.hit(event.offsetX, event.offsetY).below);
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) return show(state.from + (event.deltaX * state.span) / canvas.clientWidth, state.span);
     zoom(1.0016 ** amount, pane.hit(event.offsetX, event.offsetY).aligned);
   }, { passive: false });
@@ -62,9 +63,11 @@ function setLane(pane, factor) {
   change({ lane: Math.min(80, Math.max(2, Math.round(current * factor + (factor > 1 ? 0.5 : -0.5)))) });
 }
 
-/** @param {Pane} pane @param {number} amount in CSS pixels */
-function scroll(pane, amount) {
-  pane.trace.scroll += amount * (globalThis.devicePixelRatio || 1);
+/** @param {Pane} pane @param {number} amount in CSS pixels @param {boolean} below whether the rows below the lanes are scrolled */
+function scroll(pane, amount, below = false) {
+  const way = amount * (globalThis.devicePixelRatio || 1);
+  if (below) pane.trace.plots.scroll += way;
+  else pane.trace.scroll += way;
   change({});
 }
 
@@ -131,11 +134,14 @@ export function about(pane, hit) {
 /** @param {Pane} pane @param {PointerEvent} event */
 function hover(pane, event) {
   const hit = pane.hit(event.offsetX, event.offsetY);
-  if (hit.gutter || !hit.row) return hideTip();
+  const scale = pane.scale();
+  const plotted = hit.gutter ? null : pane.trace.plots.about(event.offsetX * scale.scale, event.offsetY * scale.scale, scale);
+  if (hit.gutter || (!hit.row && !plotted)) return hideTip();
   const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
-  tip.textContent = about(pane, hit);
+  tip.textContent = plotted ? plotted.text : about(pane, hit);
   tip.hidden = false;
-  ask(pane, hit);
+  if (plotted) askBar(pane, plotted.row);
+  else ask(pane, hit);
   const [width, height] = [tip.offsetWidth, tip.offsetHeight];
   const x = event.clientX + 14 + width > innerWidth ? event.clientX - width - 10 : event.clientX + 14;
   const y = event.clientY + 16 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 16;
@@ -160,6 +166,23 @@ function ask(pane, hit) {
     try {
       const answer = await at(pane.trace.index, cpu, hit.time);
       if (number === question) moreOf(answer, hit);
+    } catch {
+      // The tip shows the column without it.
+    }
+  }, REST);
+}
+
+/** Completes the tip by the exact bar, once the mouse rests. @param {Pane} pane
+ * @param {{ plot: number, lane: number, depth: number, time: number } | null} row */
+function askBar(pane, row) {
+  clearTimeout(resting);
+  const number = ++question;
+  if (state.static || !row) return;
+  resting = setTimeout(async () => {
+    try {
+      const bar = await plotBar(pane.trace.index, row.plot, row.lane, row.depth, row.time);
+      const look = bar && pane.trace.plots.looks.get(row.plot)?.get(bar.class);
+      if (number === question && bar) /** @type {HTMLElement} */ (document.getElementById("tip")).textContent = barText(pane.trace, bar, look?.value);
     } catch {
       // The tip shows the column without it.
     }
@@ -290,7 +313,7 @@ function hitOf(pane) {
   const place = placeIn(pane);
   const row = pane.layout.byCpu.get(place.cpu) ?? null;
   const group = pane.layout.groups.find((group) => group.group === row?.group) ?? null;
-  return { time: place.time + pane.trace.zero, aligned: place.time, row, group, gutter: false, axis: false, ns: pane.scale().perPixel };
+  return { time: place.time + pane.trace.zero, aligned: place.time, row, group, gutter: false, axis: false, below: false, ns: pane.scale().perPixel };
 }
 
 /** @param {Pane} pane */

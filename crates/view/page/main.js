@@ -7,7 +7,8 @@ import { Minimap } from "./minimap.js";
 import { theme } from "./palette.js";
 import { Pane } from "./pane.js";
 import { build, leaveSearch } from "./panel.js";
-import { change, extent, onChange, read, refresh, show, showAll, state, written, zoom } from "./state.js";
+import { Plots } from "./plots.js";
+import { TABS, change, extent, onChange, read, refresh, show, showAll, state, written, zoom } from "./state.js";
 import { Tiles } from "./tiles.js";
 import { duration, seconds } from "./time.js";
 
@@ -26,13 +27,16 @@ let address = "";
 async function start() {
   const opened = await api.traces();
   state.static = opened.static;
+  state.plots = opened.plots ?? [];
+  if (state.plots.length) TABS.push("plots");
   const heads = await Promise.all(opened.traces.map((_, index) => firstHead(index)));
   document.title = `${opened.traces.join(" and ")} – schedviz view`;
   state.traces = heads.map((head, index) => {
     const tiles = new Tiles(index, refresh);
     tiles.levels = head.levels;
-    return { index, head, tiles, zero: 0, collapsed: new Set(), scroll: 0, task: null };
+    return /** @type {import("./state.js").Trace} */ (/** @type {unknown} */ ({ index, head, tiles, zero: 0, collapsed: new Set(), scroll: 0, task: null }));
   });
+  for (const trace of state.traces) trace.plots = new Plots(trace);
   align();
   for (const trace of state.traces) panes.push(new Pane(trace, byId("panes")));
   minimap = new Minimap(/** @type {HTMLCanvasElement} */ (byId("minimap")));
@@ -51,7 +55,10 @@ async function start() {
   change({ traces: state.traces });
   addEventListener("hashchange", () => location.hash.slice(1) !== address && read(location.hash.slice(1)));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => change({ theme: state.theme }));
-  for (const trace of state.traces) if (!trace.head.full) poll(trace);
+  for (const trace of state.traces) {
+    if (trace.head.full) trace.plots.open();
+    else poll(trace);
+  }
   // Tests wait for this.
   document.documentElement.dataset.ready = "true";
 }
@@ -95,6 +102,7 @@ async function poll(trace) {
     if (whole) showAll();
     change({ traces: state.traces });
   }
+  trace.plots.open();
 }
 
 /** @type {ReturnType<typeof setTimeout>} */
@@ -140,7 +148,7 @@ function draw() {
   });
   const column = state.span / Math.max(1, panes[0]?.canvas.width ?? 1);
   byId("status").textContent = `${seconds(state.from, column)} s to ${seconds(state.from + state.span, column)} s  ·  ${duration(state.span)}  ·  ${duration(column)} per pixel`;
-  document.documentElement.dataset.complete = String(state.traces.every((trace) => trace.tiles.complete()));
+  document.documentElement.dataset.complete = String(state.traces.every((trace) => trace.tiles.complete() && trace.plots.complete()));
 }
 
 /** The options of the figure that shows the same window. */
@@ -159,7 +167,7 @@ function controls() {
   byId("out").addEventListener("click", () => zoom(1.6));
   byId("all").addEventListener("click", showAll);
   byId("keep").hidden = state.static;
-  /** @type {HTMLInputElement} */ (byId("search")).disabled = state.static;
+  if (state.static) /** @type {HTMLInputElement} */ (byId("search")).placeholder = "name or PID";
   for (const format of ["pdf", "svg", "png"]) {
     byId(format).addEventListener("click", () => {
       const { trace, query } = options();

@@ -55,7 +55,7 @@ export function causeColor(cause) {
 export const dark = () => document.documentElement.classList.contains("dark");
 
 /** Returns a colour that stands out from a dark ground: dark colours are mixed with white. @param {number} rgb */
-function lifted(rgb) {
+export function lifted(rgb) {
   const light = luminance(rgb);
   return light > 0.3 ? rgb : mixed(rgb, 0xffffff, 0.32 * (1 - light / 0.3));
 }

@@ -64,17 +64,23 @@ export class Pane {
   places() {
     const scale = globalThis.devicePixelRatio || 1;
     const top = Math.round((AXIS + 4) * scale);
-    return { axis: 0, top, lanes: top + Math.round((HEIGHT + 4) * scale), bottom: this.canvas.height };
+    const [lanes, end] = [top + Math.round((HEIGHT + 4) * scale), this.canvas.height];
+    // Rows and lines of figures take at most half of the room.
+    const below = Math.min(Math.round(this.trace.plots.height() * scale), Math.floor((end - lanes) / 2));
+    return { axis: 0, top, lanes, bottom: end - below, end };
   }
 
   /** Returns the colours of the tasks; computed anew where the state or the theme changed. @param {Theme} theme */
   colorsFor(theme) {
     const pid = state.highlight?.trace === this.trace.index ? state.highlight.pid : null;
     const tasks = this.trace.head.tasks;
-    const key = [state.color, state.filter, pid, theme.ground, tasks.length].join("|");
+    // What ran is pale behind the bars of a figure, as in the figures of plot.
+    const muted = this.trace.plots.mutes();
+    const key = [state.color, state.filter, pid, theme.ground, tasks.length, muted].join("|");
     if (this.colors?.key === key) return this.colors;
     const colors = Uint32Array.from(tasks, (task) => {
-      const color = taskColor(task, state.color, state.filter, theme.other);
+      const plain = taskColor(task, state.color, state.filter, theme.other);
+      const color = muted ? mixed(plain, theme.laneRgb, 0.55) : plain;
       return pid === null || task.pid === pid ? color : mixed(color, theme.laneRgb, 0.78);
     });
     const faint = (/** @type {number} */ rgb) => (pid === null ? rgb : mixed(rgb, theme.laneRgb, 0.6));
@@ -100,9 +106,11 @@ export class Pane {
       this.drawGrounds(scale, places.lanes, theme);
       this.lanes.draw(context, this.layout, scale, places.lanes, places.bottom, colors);
       this.lanes.drawNames(context, this.layout, scale, places.lanes, places.bottom, colors);
+      trace.plots.drawOver(context, this.layout, scale, places.lanes, places.bottom, theme);
       if (state.highlight?.trace === trace.index) drawTask(context, trace, this.layout, scale, places.lanes, theme);
     });
     this.drawLabels(scale, places, theme);
+    if (places.end > places.bottom) this.clipped(0, places.bottom, scale.right, places.end, () => trace.plots.drawBelow(context, scale, places.bottom, places.end, theme));
     this.clipped(0, places.top, scale.right, places.lanes, () => drawMachine(context, trace, scale, places.top, theme));
     drawMarks(context, trace, this.layout, scale, places, theme);
     this.drawScroll(places, theme);
@@ -223,9 +231,10 @@ export class Pane {
     const s = scale.scale;
     const time = scale.from + (x * s - scale.left) * scale.perPixel;
     const down = y * s - places.lanes + this.trace.scroll;
-    const row = y * s >= places.lanes ? rowAt(this.layout, down) : null;
-    const group = y * s >= places.lanes ? this.layout.groups.find((g) => down >= g.y && down < g.y + g.height) ?? null : null;
-    return { time, aligned: time - this.trace.zero, row, group, gutter: x < GUTTER, axis: y * s < places.lanes, ns: scale.perPixel };
+    const inLanes = y * s >= places.lanes && y * s < places.bottom;
+    const row = inLanes ? rowAt(this.layout, down) : null;
+    const group = inLanes ? this.layout.groups.find((g) => down >= g.y && down < g.y + g.height) ?? null : null;
+    return { time, aligned: time - this.trace.zero, row, group, gutter: x < GUTTER, axis: y * s < places.lanes, below: y * s >= places.bottom, ns: scale.perPixel };
   }
 
   /** Returns the columns at a row and the trace's own time. @param {Row} row @param {number} time */

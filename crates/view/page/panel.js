@@ -3,6 +3,7 @@
 import { details, asked, own, onDetails } from "./details.js";
 import { el, link, pairs, swatch } from "./dom.js";
 import { legend } from "./legend.js";
+import { plotPanel } from "./plotpanel.js";
 import { CLASSES, causeColor, css, taskColor, theme } from "./palette.js";
 import { LISTS, TABS, change, named, onChange, show, state, taskOf } from "./state.js";
 import { duration, percent, seconds } from "./time.js";
@@ -11,7 +12,7 @@ import { duration, percent, seconds } from "./time.js";
 
 /** @type {Record<string, string>} */
 const TITLES = {
-  here: "Instant", task: "Task", window: "Window", lists: "Lists", legend: "Legend", episodes: "Violation", waits: "Longest waits", herds: "Herds",
+  here: "Instant", task: "Task", window: "Window", lists: "Lists", legend: "Legend", plots: "Plots", episodes: "Violation", waits: "Longest waits", herds: "Herds",
   missed: "Missed steals",
 };
 /** The contents of the lists. @type {Record<string, string>} */
@@ -45,8 +46,9 @@ export function build() {
     document.getElementById(`tab-${state.tab}`)?.focus();
   });
   onDetails(draw);
+  addEventListener("plots", () => state.tab === "plots" && draw());
   onChange((changed) => {
-    const parts = ["tab", "list", "highlight", "place", "selection", "traces", "color", "filter", "theme"];
+    const parts = ["tab", "list", "highlight", "place", "selection", "traces", "color", "filter", "theme", "hidden"];
     if (parts.some((part) => changed.has(part))) draw();
   });
 }
@@ -68,6 +70,7 @@ function draw() {
 function content() {
   const fault = details.fault ? [el("p", { class: "fault", role: "alert" }, details.fault)] : [];
   if (details.search) return [...fault, ...found()];
+  if (state.tab === "plots") return [...fault, ...plotPanel(draw)];
   if (state.static && state.tab !== "legend") return [el("p", {}, "This copy has no server: it shows the timeline alone.")];
   if (state.tab === "here") return [...fault, ...instant()];
   if (state.tab === "task") return [...fault, ...task()];

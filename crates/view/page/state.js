@@ -4,7 +4,7 @@
 /** @typedef {import("./palette.js").ColorBy} ColorBy */
 /** A trace of the page. `zero` is the instant at which its aligned time is 0, in ns since its start.
  * @typedef {{ index: number, head: Head, tiles: import("./tiles.js").Tiles, zero: number, collapsed: Set<number>, scroll: number,
- *   task: any }} Trace */
+ *   task: any, plots: import("./plots.js").Plots }} Trace */
 /** A place: a CPU of a trace and an aligned instant. @typedef {{ trace: number, cpu: number, time: number }} Place */
 
 import { WAYS } from "./palette.js";
@@ -20,6 +20,10 @@ export const state = {
   traces: [],
   /** Whether the page is served from a folder, without queries. */
   static: false,
+  /** The names of the specifications whose figures can be shown. @type {string[]} */
+  plots: [],
+  /** The places of those that are hidden. @type {Set<number>} */
+  hidden: new Set(),
   /** The window in aligned time, in ns. */
   from: 0,
   span: 1e9,
@@ -106,6 +110,7 @@ export function written() {
   if (state.list !== "episodes") parts.set("l", state.list);
   if (state.lane) parts.set("z", String(state.lane));
   if (state.theme) parts.set("d", state.theme);
+  if (state.hidden.size) parts.set("o", [...state.hidden].sort().join());
   const collapsed = state.traces.flatMap((trace) => [...trace.collapsed].map((group) => `${trace.index}:${group}`));
   if (collapsed.length) parts.set("x", collapsed.join());
   return parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
@@ -118,6 +123,7 @@ export function read(text) {
     const values = (parts.get(key) ?? "").split(",").map(Number);
     return values.length === count && values.every(Number.isFinite) ? values : null;
   };
+  const hidden = (parts.get("o") ?? "").split(",").filter(Boolean).map(Number).filter((plot) => plot in state.plots);
   const [color, tab, list, theme] = [parts.get("c"), parts.get("t"), parts.get("l"), parts.get("d")];
   const [highlight, selection, place, lane] = [numbers("h", 2), numbers("s", 2), numbers("p", 3), numbers("z", 1)];
   const known = (/** @type {number} */ trace) => trace in state.traces;
@@ -136,6 +142,7 @@ export function read(text) {
     tab: tab && TABS.includes(tab) ? tab : state.static ? "legend" : "window",
     list: list && LISTS.includes(list) ? list : "episodes",
     lane: lane ? Math.min(Math.max(lane[0], 0), 80) : 0,
+    hidden: new Set(hidden),
     theme: theme === "dark" || theme === "light" ? theme : "",
   });
   const window = numbers("w", 2);

@@ -2,6 +2,9 @@
 
 use crate::drawing::{Drawing, Format};
 use crate::missed::MissedSteals;
+use crate::plots::Plotted;
+use plot::PlotReport;
+use sched::Ts;
 
 /// The other commands, for the traces that are shown. An error is the reason for which there is no answer.
 pub trait Commands: Sync {
@@ -13,4 +16,13 @@ pub trait Commands: Sync {
 
     /// The missed steals of a trace, as `why` counts them.
     fn missed_steals(&self, trace: usize) -> Result<MissedSteals, String>;
+
+    /// The names of the specifications whose figures are shown over and under the lanes.
+    fn plots(&self) -> Vec<String>;
+
+    /// The figure of a specification in the whole trace.
+    fn plot(&self, trace: usize, plot: usize) -> Result<Plotted, String>;
+
+    /// The numbers of a specification in a window, as `plot` gives them.
+    fn plot_numbers(&self, trace: usize, plot: usize, from: Ts, to: Ts) -> Result<PlotReport, String>;
 }

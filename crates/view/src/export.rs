@@ -1,6 +1,7 @@
 //! A folder with the page and tiles, for any server of static files.
 
 use crate::page;
+use crate::plots;
 use crate::site::Site;
 use crate::viewed::{NotReady, Viewed};
 use std::fs;
@@ -57,6 +58,31 @@ impl Site<'_> {
             let finest = finest(trace, window).map_err(failed)?;
             each(&format!("t/{number}/head.json"), &trace.head(finest).map_err(failed)?)?;
             tiles(trace, window, finest, &mut |name, tile| each(&format!("t/{number}/{name}"), tile))?;
+            self.plots(number, trace, window, &mut |name, block| each(&format!("t/{number}/plot/{name}"), block))?;
+        }
+        Ok(())
+    }
+}
+
+impl Site<'_> {
+    /// Calls `each` with the name and the content of each file of the figures of a trace.
+    fn plots(
+        &self,
+        number: usize,
+        trace: &Viewed<'_>,
+        window: Option<(u64, u64)>,
+        each: &mut dyn FnMut(&str, &[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (finest, blocks) = plots::exported(trace, window);
+        for place in 0..self.specifications() {
+            let plotted = self.plot(number, place).map_err(|NotReady(why)| io::Error::other(why))?;
+            let levels = (finest, plots::levels(trace).1);
+            each(&format!("{place}.json"), plotted.head(levels).to_string().as_bytes())?;
+            for (level, index) in &blocks {
+                if let Some(block) = plotted.block(trace.extent(), *level, *index) {
+                    each(&format!("{place}/{level}/{index}.json"), block.to_string().as_bytes())?;
+                }
+            }
         }
         Ok(())
     }

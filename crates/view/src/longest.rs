@@ -20,7 +20,7 @@ pub struct Interval {
 /// The maximum number of intervals of a list.
 pub(crate) const LISTED: usize = 500;
 
-/// The items with the greatest lengths, the shortest of them first in the heap. Of equal lengths the lesser item is kept.
+/// The items with the greatest lengths, the shortest of them first in the heap. Among equal lengths the lesser item is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Longest<T = Interval> {
     kept: BinaryHeap<Reverse<(u64, Reverse<T>)>>,

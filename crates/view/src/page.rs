@@ -40,6 +40,8 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "palette.js",
     "pane.js",
     "panel.js",
+    "plotpanel.js",
+    "plots.js",
     "state.js",
     "tiles.js",
     "time.js",

@@ -61,7 +61,7 @@ fn instant(trace: &Viewed<'_>, ns: u64) -> Ts {
 }
 
 /// The window of a question; all of the trace where it has none.
-fn window(trace: &Viewed<'_>, request: &Request) -> Result<(Ts, Ts), Fault> {
+pub(crate) fn window(trace: &Viewed<'_>, request: &Request) -> Result<(Ts, Ts), Fault> {
     let (start, end) = trace.extent();
     let at = |key: &str, other: Ts| match request.get(key) {
         None => Some(other),

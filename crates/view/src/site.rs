@@ -5,12 +5,13 @@ use crate::drawing::{Drawing, Format};
 use crate::http::{Answer, JSON, Request};
 use crate::missed::MissedSteals;
 use crate::page;
+use crate::plots::{self, Plotted};
 use crate::queries::{self, Fault};
 use crate::server::Server;
 use crate::viewed::{NotReady, Viewed};
 use serde_json::Value;
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// All that is served.
 pub struct Site<'t> {
@@ -18,7 +19,12 @@ pub struct Site<'t> {
     commands: &'t dyn Commands,
     /// By trace: its missed steals, once they were asked for.
     missed: Vec<OnceLock<Result<MissedSteals, String>>>,
+    /// By trace and specification: its figure, once it was asked for.
+    plots: Vec<Vec<Asked<Plotted>>>,
 }
+
+/// An answer that is made when it is asked for, or the reason for which there is none.
+type Asked<T> = OnceLock<Result<Arc<T>, String>>;
 
 /// Bytes, as a type of content.
 const BINARY: &str = "application/octet-stream";
@@ -27,7 +33,9 @@ impl<'t> Site<'t> {
     /// The page of these traces, with the results of the other commands.
     pub fn new(traces: Vec<Viewed<'t>>, commands: &'t dyn Commands) -> Site<'t> {
         let missed = traces.iter().map(|_| OnceLock::new()).collect();
-        Site { traces, commands, missed }
+        let names = commands.plots();
+        let plots = traces.iter().map(|_| names.iter().map(|_| OnceLock::new()).collect()).collect();
+        Site { traces, commands, missed, plots }
     }
 
     /// Reads the traces, and serves the page until the process ends.
@@ -50,7 +58,8 @@ impl<'t> Site<'t> {
             let number = number.parse::<usize>().ok()?;
             let trace = self.traces.get(number)?;
             let missed = || self.missed(number);
-            self.kept(number, rest, request).or_else(|| of_trace(trace, rest, request, &missed))
+            let kept = self.kept(number, rest, request).or_else(|| self.plotted(number, trace, rest, request));
+            kept.or_else(|| of_trace(trace, rest, request, &missed))
         });
         found.unwrap_or_else(|| Answer::refused(404, "there is no such page"))
     }
@@ -89,11 +98,36 @@ impl<'t> Site<'t> {
         }
     }
 
+    /// The figure of a specification; the first request reads the trace for it, and others wait for that.
+    pub(crate) fn plot(&self, trace: usize, plot: usize) -> Result<Arc<Plotted>, NotReady> {
+        let made = || self.commands.plot(trace, plot).map(Arc::new);
+        let found = self.plots.get(trace).and_then(|plots| plots.get(plot)).map(|asked| asked.get_or_init(made));
+        match found {
+            Some(found) => found.clone().map_err(NotReady),
+            None => Err(NotReady("there is no such specification".to_owned())),
+        }
+    }
+
+    /// An answer about the figures of specifications.
+    fn plotted(&self, number: usize, trace: &Viewed<'_>, path: &str, request: &Request) -> Option<Answer> {
+        let parts: Vec<&str> = path.strip_prefix("plot/")?.split('/').collect();
+        let plot = |place| self.plot(number, place);
+        let numbers = |place, from, to| self.commands.plot_numbers(number, place, from, to).map_err(NotReady);
+        Some(answered(plots::answer(trace, &parts, request, &plot, &numbers)?))
+    }
+
     /// The names of the traces as JSON. `is_static`: questions are not answered.
     pub(crate) fn list(&self, is_static: bool) -> Vec<u8> {
         let names: Vec<&str> = self.traces.iter().map(Viewed::name).collect();
-        let list = serde_json::json!({ "schema": "schedviz/view/1", "traces": names, "static": is_static });
+        let plots = self.commands.plots();
+        let list =
+            serde_json::json!({ "schema": "schedviz/view/1", "traces": names, "static": is_static, "plots": plots });
         list.to_string().into_bytes()
+    }
+
+    /// The number of specifications.
+    pub(crate) fn specifications(&self) -> usize {
+        self.plots.first().map_or(0, Vec::len)
     }
 
     pub(crate) fn traces(&self) -> &[Viewed<'t>] {
@@ -103,6 +137,15 @@ impl<'t> Site<'t> {
     /// Reads the traces, one after the other: each uses all processors, and its coarse picture is there sooner.
     pub(crate) fn read_all(&self) {
         self.traces.iter().for_each(Viewed::read);
+    }
+}
+
+/// The answer to a question.
+fn answered(answer: Result<Value, Fault>) -> Answer {
+    match answer {
+        Ok(answer) => Answer::of(JSON, answer.to_string().into_bytes()),
+        Err(Fault::Bad(why)) => Answer::refused(400, why),
+        Err(Fault::NotReady(NotReady(why))) => Answer::refused(503, &why),
     }
 }
 
@@ -125,11 +168,7 @@ fn of_trace(
         _ => None,
     };
     if let Some(answer) = query {
-        return Some(match answer {
-            Ok(answer) => Answer::of(JSON, answer.to_string().into_bytes()),
-            Err(Fault::Bad(why)) => Answer::refused(400, why),
-            Err(Fault::NotReady(NotReady(why))) => Answer::refused(503, &why),
-        });
+        return Some(answered(answer));
     }
     let answer = match parts.as_slice() {
         ["head.json"] => trace.head(0).map(|head| Some(Answer::of(JSON, head))),

@@ -16,12 +16,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use dat2graph::Coloring;
 use draw::Figure;
 use record::{Recorded, catalog};
-use sched::{Diagnostics, Tracepoint};
+use sched::{Diagnostics, Tracepoint, Ts};
 use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use timeline::Sheet;
+use view::Plotted;
 
 /// Draw a figure of any events, by a specification of your own
 ///
@@ -100,9 +101,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<()> {
 
 /// The section of a specification in a report. An event that the trace lacks is an error, as it is of the command.
 pub(crate) fn section<'s>(session: &'s Session, named: &str) -> Asked<'s> {
-    let spec = Spec::parse(&source(named)?).map_err(|e| anyhow!("--plot {named}: {e}"))?;
-    let plan = Plan::new(&spec, &catalog(session)).map_err(|e| anyhow!("--plot {named}: {e}"))?;
-    Ok(Some(part((spec, plan), |(spec, plan)| {
+    Ok(Some(part(fitting(session, named)?, |(spec, plan)| {
         // A pass leaves out the fields of the events: they are read by themselves.
         listed((), move |(), page| {
             let Page { session, .. } = *page;
@@ -152,17 +151,69 @@ fn gather(
     plan: &Plan,
     found: &mut dyn FnMut(&Found<'_>),
 ) -> Result<(PlotReport, Diagnostics)> {
+    let plot = Plot::new(plan, window(session, session.from, session.to));
+    let (plot, diagnostics) = shown(session, spec, plan, plot, found)?;
+    Ok((plot.finish(), diagnostics))
+}
+
+/// A window with the CPUs shown.
+fn window(session: &Session, from: Ts, to: Ts) -> plot::Window {
+    plot::Window { from, to, cpus: session.shown.cpus.clone() }
+}
+
+/// A specification that fits a trace.
+fn fitting(session: &Session, named: &str) -> Result<(Spec, Plan)> {
+    let spec = Spec::parse(&source(named)?).map_err(|e| anyhow!("--plot {named}: {e}"))?;
+    let plan = Plan::new(&spec, &catalog(session)).map_err(|e| anyhow!("--plot {named}: {e}"))?;
+    Ok((spec, plan))
+}
+
+/// Refuses a specification that is wrong, or does not fit the trace.
+pub(crate) fn check(session: &Session, named: &str) -> Result<()> {
+    fitting(session, named).map(drop)
+}
+
+/// All that a specification draws in a trace, for the page of `view`.
+pub(crate) fn kept(session: &Session, named: &str) -> Result<Plotted> {
+    let (spec, plan) = fitting(session, named)?;
+    let plot = Plot::new(&plan, window(session, session.start, session.to)).keeping();
+    let (plot, _) = shown(session, &spec, &plan, plot, &mut |_| {})?;
+    let (report, drawn) = plot.finish_kept();
+    let drawn = *drawn.context("nothing was kept")?;
+    let by = match &spec.lanes.by {
+        LaneKind::Cpu => "cpu".to_owned(),
+        LaneKind::Task => "task".to_owned(),
+        LaneKind::Field(field) => field.text.clone(),
+    };
+    let grey = spec.lanes.background == Background::Grey;
+    Ok(Plotted { name: named.to_owned(), about: spec.about.clone(), by, grey, report, drawn })
+}
+
+/// The numbers of a specification in a window.
+pub(crate) fn numbers(session: &Session, named: &str, from: Ts, to: Ts) -> Result<PlotReport> {
+    let (spec, plan) = fitting(session, named)?;
+    let plot = Plot::new(&plan, window(session, from, to));
+    Ok(shown(session, &spec, &plan, plot, &mut |_| {})?.0.finish())
+}
+
+/// Shows a plot the events of its window.
+fn shown<'p>(
+    session: &Session,
+    spec: &Spec,
+    plan: &Plan,
+    mut plot: Plot<'p>,
+    found: &mut dyn FnMut(&Found<'_>),
+) -> Result<(Plot<'p>, Diagnostics)> {
     let called = if spec.uses_commands() { Some(session.names()?) } else { None };
-    let cpus = session.shown.cpus.clone();
-    let mut plot = Plot::new(plan, plot::Window { from: session.from, to: session.to, cpus });
+    let plot::Window { from, to, .. } = *plot.window();
     let diagnostics = progress::watched(&session.trace, session.read.quiet, || {
-        let first = if plan.holds() { session.start } else { session.from };
+        let first = if plan.holds() { session.start } else { from };
         let read = session.trace.records_from(first, &mut |record| {
             let event = Recorded { record, called: called.as_ref() };
-            if record.ts < session.from {
+            if record.ts < from {
                 plot.early(&event);
                 return ControlFlow::Continue(());
-            } else if record.ts > session.to {
+            } else if record.ts > to {
                 return ControlFlow::Break(());
             }
             plot.event(&event, found);
@@ -170,7 +221,7 @@ fn gather(
         });
         with_those_of(session, &read)
     });
-    Ok((plot.finish(), diagnostics))
+    Ok((plot, diagnostics))
 }
 
 /// All intervals as a table.

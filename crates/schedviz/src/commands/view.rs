@@ -6,6 +6,7 @@ mod missed;
 mod other;
 
 use crate::args::{ReadArgs, WindowArgs};
+use crate::commands::plot;
 use crate::session::Session;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
@@ -38,6 +39,10 @@ pub(crate) struct ViewArgs {
     /// columns once the trace was read
     #[arg(long, value_name = "FILE")]
     index: Option<PathBuf>,
+    /// Also show the figure of this specification, as plot draws it, over and under the lanes: a file, or the name of one that
+    /// comes with the program; can be repeated
+    #[arg(long, value_name = "SPEC")]
+    plot: Vec<String>,
     #[command(flatten)]
     read: ReadArgs,
     #[command(flatten)]
@@ -52,6 +57,7 @@ Examples:
                                              a folder for a web server
   schedviz view trace.dat --index trace.index
                                              a second time, the page is there at once
+  schedviz view trace.dat --plot irq         interrupts over the lanes
   schedviz view trace.dat --no-open --port 8080
                                              for a machine without a browser:
                                              ssh -L 8080:127.0.0.1:8080";
@@ -69,7 +75,13 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
     }
     let sessions: Vec<Session> =
         args.traces.iter().map(|path| Session::open(path, &args.read, &args.window)).collect::<Result<_>>()?;
-    let commands = other::Sessions(&sessions);
+    if args.plot.len() > MOST {
+        bail!("--plot: {} specifications are too many; at most {MOST} are shown", args.plot.len());
+    }
+    for (session, named) in sessions.iter().flat_map(|session| args.plot.iter().map(move |named| (session, named))) {
+        plot::check(session, named).with_context(|| session.name())?;
+    }
+    let commands = other::Sessions { all: &sessions, plots: &args.plot };
     let mut traces: Vec<Viewed<'_>> = sessions.iter().map(viewed).collect::<Result<_>>()?;
     if let Some(file) = &args.index {
         let (Some(trace), [session], []) = (traces.pop(), sessions.as_slice(), traces.as_slice()) else {

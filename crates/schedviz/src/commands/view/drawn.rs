@@ -4,7 +4,7 @@ use super::other::Sessions;
 use crate::args::needs_groups;
 use crate::session::Session;
 use ::dat2graph::{ColorBy, Coloring, read_lanes, report};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use sched::topology::{Order, format_cpu_list};
 use sched::{Dur, Ts};
@@ -18,7 +18,7 @@ const DPI: f64 = 150.0;
 impl Sessions<'_> {
     /// The trace, and the property that decides the colours.
     fn checked(&self, trace: usize, drawing: &Drawing) -> Result<(&Session, ColorBy)> {
-        let session = self.0.get(trace).context("no such trace")?;
+        let session = self.of(trace)?;
         let by = match &drawing.color_by {
             None => ColorBy::default(),
             Some(name) => ColorBy::from_str(name, false).map_err(|_| anyhow::anyhow!("color-by: no such property"))?,

@@ -1,34 +1,56 @@
 //! The results of other commands that the page shows.
 
 use super::missed;
+use crate::commands::plot;
 use crate::session::Session;
+use ::plot::PlotReport;
 use anyhow::{Context, Result};
-use view::{Commands, Drawing, Format, MissedSteals};
+use sched::Ts;
+use view::{Commands, Drawing, Format, MissedSteals, Plotted};
 
-/// The traces that are shown.
-pub(super) struct Sessions<'s>(pub(super) &'s [Session]);
+/// The traces that are shown, with the specifications of `--plot`.
+pub(super) struct Sessions<'s> {
+    pub(super) all: &'s [Session],
+    pub(super) plots: &'s [String],
+}
 
 impl Sessions<'_> {
-    fn of(&self, trace: usize) -> Result<&Session> {
-        self.0.get(trace).context("no such trace")
+    pub(super) fn of(&self, trace: usize) -> Result<&Session> {
+        self.all.get(trace).context("no such trace")
+    }
+
+    fn named(&self, plot: usize) -> Result<&str> {
+        self.plots.get(plot).map(String::as_str).context("no such specification")
     }
 }
 
 /// An answer to the page: the chain of an error becomes one line.
-fn told<T>(answer: Result<T>) -> Result<T, String> {
+fn answered<T>(answer: Result<T>) -> Result<T, String> {
     answer.map_err(|e| format!("{e:#}"))
 }
 
 impl Commands for Sessions<'_> {
     fn figure(&self, trace: usize, drawing: &Drawing, format: Format) -> Result<Vec<u8>, String> {
-        told(self.draw(trace, drawing, format))
+        answered(self.draw(trace, drawing, format))
     }
 
     fn command(&self, trace: usize, drawing: &Drawing) -> Result<String, String> {
-        told(self.line(trace, drawing))
+        answered(self.line(trace, drawing))
     }
 
     fn missed_steals(&self, trace: usize) -> Result<MissedSteals, String> {
-        told(self.of(trace).and_then(missed::of))
+        answered(self.of(trace).and_then(missed::of))
+    }
+
+    fn plots(&self) -> Vec<String> {
+        self.plots.to_vec()
+    }
+
+    fn plot(&self, trace: usize, plot: usize) -> Result<Plotted, String> {
+        answered(self.of(trace).and_then(|session| plot::kept(session, self.named(plot)?)))
+    }
+
+    fn plot_numbers(&self, trace: usize, plot: usize, from: Ts, to: Ts) -> Result<PlotReport, String> {
+        answered(self.of(trace).and_then(|session| plot::numbers(session, self.named(plot)?, from, to)))
     }
 }
