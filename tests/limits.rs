@@ -206,6 +206,33 @@ fn counts_in_the_header_are_bounded() {
     assert_eq!((format.fields.len(), format.odd_lines, format.print_fmt.len()), (1024, 77, 0));
 }
 
+#[test]
+fn the_note_of_a_part_has_a_limit() {
+    let folder = scratch("note");
+    let with_note = |size: usize| {
+        let block = zstd::bulk::compress(&vec![b' '; size], 3).expect("compressed");
+        let note: Vec<u8> =
+            [block.len() as u32, size as u32].into_iter().flat_map(u32::to_le_bytes).chain(block).collect();
+        let file = |at: usize| {
+            let numbers = [at as u64, note.len() as u64].into_iter().flat_map(u64::to_le_bytes);
+            let options = vec![(0x5343, numbers.chain(1u32.to_le_bytes()).collect())];
+            let builder = TraceBuilder { compression: Compression::Zstd, options, ..TraceBuilder::default() };
+            builder.events(&testkit::a_wait_beside_an_idle_cpu()).build()
+        };
+        [file(file(0).len()), note.clone()].concat()
+    };
+    for size in [31 << 20, 33 << 20, 1 << 30] {
+        let file = with_note(size);
+        assert!(file.len() < 200_000, "{} bytes", file.len());
+        let trace = Trace::from_bytes(file.clone(), tracedat::Options::default()).expect("a trace");
+        assert_eq!(trace.diagnostics().count(FileIssue::LostPast), 1, "{size}");
+        if size == 33 << 20 {
+            all_commands(&folder, &file);
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
 /// The table of limits names its tests: they exist.
 #[test]
 fn the_tests_of_limits_exist() {

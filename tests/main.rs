@@ -9,6 +9,7 @@ mod cli;
 mod compare;
 mod conforms;
 mod counters;
+mod cut;
 mod damage;
 mod differential;
 mod events;

@@ -82,6 +82,9 @@ pub fn learn(coloring: &mut Coloring, trace: &Trace, topology: &Topology) -> Res
         coloring.know(trace.sampled_commands());
     }
     if lineage {
+        if let Some(past) = trace.past() {
+            coloring.lineage = past.lineages();
+        }
         trace.events_of(Want::Lineage)?.events(&mut |events| {
             events.iter().for_each(|event| coloring.lineage.learn(event));
             ControlFlow::Continue(())

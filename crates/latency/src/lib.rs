@@ -33,18 +33,21 @@
 //! ```
 
 mod figure;
+mod noted;
+mod placement;
 mod report;
 
 pub use figure::figure;
+pub use noted::NoteTaker;
+pub use placement::{Idleness, Placement};
 pub use report::{LatencyReport, Row, Split, Unfinished, text};
 
 use rustc_hash::FxHashMap;
 use sched::kthread::command;
 use sched::state::{Task, Waking};
-use sched::topology::Distance;
 use sched::{
-    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, Kind, Lengths, Load, PerTask, Pid, SchedEvent, SchedState, Span,
-    TaskState, Topology, Ts,
+    Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, Kind, Lengths, Load, Past, PerTask, Pid, SchedEvent, SchedState,
+    Span, TaskState, Topology, Ts,
 };
 use serde::Serialize;
 
@@ -126,68 +129,6 @@ impl Measure {
 
 /// A distribution for each measure.
 pub type Measures = [Lengths; Measure::ALL.len()];
-
-/// Where a woken task was placed, seen from where it slept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Placement {
-    /// On the CPU where it last ran.
-    Previous,
-    /// On another hardware thread of its core.
-    Core,
-    /// On a CPU with the same last-level cache.
-    Llc,
-    /// Elsewhere in the node.
-    Node,
-    /// In another node; where the topology is not known, on any other CPU.
-    Elsewhere,
-    /// Where it had slept is not known.
-    Unknown,
-}
-
-impl Placement {
-    /// All, in the order of their indices.
-    pub const ALL: [Placement; 6] = [
-        Placement::Previous,
-        Placement::Core,
-        Placement::Llc,
-        Placement::Node,
-        Placement::Elsewhere,
-        Placement::Unknown,
-    ];
-
-    fn of(from: Option<Cpu>, to: Cpu, topology: &Topology) -> Placement {
-        match from {
-            None => Placement::Unknown,
-            Some(from) if from == to => Placement::Previous,
-            Some(from) => match topology.distance(from, to) {
-                Some(Distance::Smt) => Placement::Core,
-                Some(Distance::Llc) => Placement::Llc,
-                Some(Distance::Node) => Placement::Node,
-                Some(Distance::Machine) | None => Placement::Elsewhere,
-            },
-        }
-    }
-}
-
-/// The idle CPUs when a woken task was queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Idleness {
-    /// The CPU it was queued on.
-    Target,
-    /// Not that one, but another.
-    Other,
-    /// None.
-    Nobody,
-}
-
-impl Idleness {
-    /// All, in the order of their indices.
-    pub const ALL: [Idleness; 3] = [Idleness::Target, Idleness::Other, Idleness::Nobody];
-}
 
 /// One of the longest waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -598,6 +539,10 @@ impl Analysis for Latency<'_> {
     const COUNTS: bool = true;
     /// A wakeup that began before the window can end in it.
     const LOOKS_BACK: bool = true;
+
+    fn recall(&mut self, past: &Past, state: &SchedState) {
+        noted::take_up(self, past, state);
+    }
 
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {
         self.follow(event, state);

@@ -137,6 +137,16 @@ impl Machine {
         trace.with_extension("machine.json")
     }
 
+    /// The same machine without what names programs or users: the parameters of the kernel, and the names of cgroups.
+    #[must_use]
+    pub fn anonymous(mut self) -> Machine {
+        self.kernel.command_line = None;
+        for (cgroup, number) in self.cgroups.iter_mut().zip(1..) {
+            cgroup.path = format!("/cgroup{number}");
+        }
+        self
+    }
+
     /// The place of each CPU, as the analyses use it.
     pub fn topology(&self) -> Topology {
         self.cpus.topology()

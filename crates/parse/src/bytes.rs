@@ -49,6 +49,15 @@ impl Endian {
         })
     }
 
+    /// Appends the lowest `size` bytes of a number.
+    pub(crate) fn put(self, out: &mut Vec<u8>, value: u64, size: usize) {
+        let size = size.min(8);
+        match self {
+            Endian::Little => out.extend(value.to_le_bytes().into_iter().take(size)),
+            Endian::Big => out.extend(value.to_be_bytes().into_iter().skip(8usize.saturating_sub(size))),
+        }
+    }
+
     /// An unsigned number of 1, 2, 4 or 8 bytes at `at`.
     #[inline]
     pub(crate) fn uint(self, bytes: &[u8], at: usize, size: usize) -> Option<u64> {

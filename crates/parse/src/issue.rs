@@ -87,6 +87,9 @@ sched::diagnostics! {
     /// Recordings of some tasks, not of the machine.
     SomeTasks = 43, "some-tasks", DataLoss,
         "recording of the tasks of a command alone: the other tasks of each CPU, also those that ran in between, are unknown@";
+    /// Parts of longer traces without the state before them.
+    LostPast = 44, "lost-past", DataLoss,
+        "part of a longer trace whose note of what precedes it cannot be used; tasks and CPUs are unknown until their first events@";
     /// Windows that were read without the events long before them.
     FastWindow = 42, "fast-window", DataLoss,
         "window whose past is known from its own events alone@: tasks that waited all the while without an event are missing, and who descends from the traced command is not known";

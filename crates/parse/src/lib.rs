@@ -8,7 +8,7 @@
 //! * [`Trace::records`]: every record of every kind in time order, its fields read on demand.
 //!
 //! The modules stand in rooms, each of which imports only from lower ones: the base (`bytes`, `error`, `issue`,
-//! `limits`, `parallel`), then `text`, `decode`, `file`, `ring`, `merge` and `recover`, and `trace`.
+//! `limits`, `parallel`), then `text`, `decode`, `file`, `ring`, `merge` `recover`, `trace`, and `cut`, which writes.
 //!
 //! Nothing here panics, whatever the bytes. A file without an event to trust is an [`Error`];
 //! everything else is a [`FileIssue`] with a count, and the rest of the file is read.
@@ -35,6 +35,7 @@
 #![cfg_attr(test, allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod bytes;
+mod cut;
 mod decode;
 mod error;
 mod file;
@@ -48,6 +49,7 @@ mod text;
 mod trace;
 
 pub use bytes::Endian;
+pub use cut::{Aliases, CutError, Part};
 pub use decode::clock::{CLOCKS, ClockKind};
 pub use decode::format::{EventFormat, Field, Shape};
 pub use decode::plan::Want;

@@ -27,6 +27,9 @@ pub(crate) const NAME: usize = 255;
 /// Bytes of one print format. The longest of kernels 5.10 to 7.2 has 7,519.
 pub(crate) const PRINT_FORMAT: usize = 256 << 10;
 
+/// Bytes of the note of a part of a trace on the rest of it, decompressed. A task takes some 200.
+pub(crate) const PART_NOTE: u64 = 32 << 20;
+
 /// How deep parentheses, brackets and braces of a print format nest.
 pub(crate) const NESTING: usize = 64;
 

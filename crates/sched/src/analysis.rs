@@ -1,6 +1,7 @@
 //! Analyses, and their composition.
 
 use crate::event::{Dur, Pid, SchedEvent, Ts};
+use crate::past::Past;
 use crate::span::{CpuSpan, Span, TaskState};
 use crate::state::SchedState;
 use std::collections::BTreeMap;
@@ -44,6 +45,10 @@ pub trait Analysis {
         Self::LOOKS_BACK
     }
 
+    /// The events before the window are not in the file, which is a part of a trace; the file has their `past`. Called
+    /// before everything else, and only where [`Analysis::LOOKS_BACK`] asks for it.
+    fn recall(&mut self, past: &Past, state: &SchedState) {}
+
     /// An event before the window was applied.
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {}
 
@@ -78,6 +83,9 @@ macro_rules! tuple {
             }
             fn looks_back(&self) -> bool {
                 $(self.$index.looks_back())||+
+            }
+            fn recall(&mut self, past: &Past, state: &SchedState) {
+                $(self.$index.recall(past, state);)+
             }
             fn early(&mut self, event: &SchedEvent, state: &SchedState) {
                 $(self.$index.early(event, state);)+
@@ -124,6 +132,9 @@ macro_rules! each {
         }
         fn looks_back(&self) -> bool {
             self.iter().any(Analysis::looks_back)
+        }
+        fn recall(&mut self, past: &Past, state: &SchedState) {
+            self.iter_mut().filter(|analysis| analysis.looks_back()).for_each(|analysis| analysis.recall(past, state));
         }
         fn early(&mut self, event: &SchedEvent, state: &SchedState) {
             self.iter_mut().filter(|analysis| analysis.looks_back()).for_each(|analysis| analysis.early(event, state));

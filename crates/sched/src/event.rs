@@ -3,7 +3,7 @@
 pub mod probe;
 
 use probe::Probe;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -11,7 +11,7 @@ use std::fmt;
 ///
 /// Signed, since corrections (`DATE`, `OFFSET`) may bring an instant below zero. The reader keeps
 /// instants within [`Ts::MIN`] and [`Ts::MAX`], so that a difference never overflows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Ts(pub i64);
@@ -65,7 +65,7 @@ impl std::ops::AddAssign for Dur {
 }
 
 /// A CPU (a hardware thread) by its kernel number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Cpu(pub u32);
@@ -88,7 +88,7 @@ impl fmt::Display for Cpu {
 }
 
 /// A thread, by its number in the initial pid namespace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Pid(pub i32);

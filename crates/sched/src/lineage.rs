@@ -4,9 +4,10 @@ use crate::event::{Comm, Kind, Pid, SchedEvent, StateClass, Ts};
 use crate::history::History;
 use crate::kthread::is_kernel_thread;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// The origin of a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kin {
     /// The task that forked it, if that is in the trace.
     pub parent: Option<Pid>,
@@ -50,6 +51,36 @@ impl Lineage {
     /// look ahead has found it.
     pub(crate) fn with_root(root: Option<Pid>) -> Lineage {
         Lineage { root, given: root.is_some(), ..Lineage::default() }
+    }
+
+    /// The lineage that another one has been noted as: the origins of tasks, the traced command's first task and whether
+    /// it has executed the command, and the names of tasks before their latest ones.
+    pub(crate) fn noted(
+        kin: impl Iterator<Item = (Pid, Kin)>,
+        root: Option<Pid>,
+        executed: bool,
+        before: impl Iterator<Item = (Pid, Comm)>,
+    ) -> Lineage {
+        Lineage { kin: kin.collect(), root, given: root.is_some(), executed, before: before.collect() }
+    }
+
+    /// The origins of all tasks, by number.
+    pub(crate) fn origins(&self) -> Vec<(Pid, Kin)> {
+        let mut kin: Vec<(Pid, Kin)> = self.kin.iter().map(|(pid, kin)| (*pid, *kin)).collect();
+        kin.sort_unstable_by_key(|(pid, _)| *pid);
+        kin
+    }
+
+    /// The names of tasks before their latest ones, by number.
+    pub(crate) fn former_names(&self) -> Vec<(Pid, Comm)> {
+        let mut before: Vec<(Pid, Comm)> = self.before.iter().map(|(pid, name)| (*pid, *name)).collect();
+        before.sort_unstable();
+        before
+    }
+
+    /// Whether the root has executed its program.
+    pub(crate) fn has_executed(&self) -> bool {
+        self.executed
     }
 
     /// Whether the events seen so far have shown the traced command, where it was not given.
@@ -121,6 +152,12 @@ pub struct LineageHistory {
 }
 
 impl LineageHistory {
+    /// The history from an instant on at which the lineage is known.
+    pub(crate) fn from(now: Lineage) -> LineageHistory {
+        let changes = now.kin.iter().map(|(pid, kin)| (*pid, History::new(Ts::MIN, *kin))).collect();
+        LineageHistory { now, changes, names: FxHashMap::default() }
+    }
+
     /// Learns from the next event of a trace: forks and execs show it, switches the names. From others it learns
     /// nothing.
     pub fn learn(&mut self, event: &SchedEvent) {

@@ -2,6 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::event::{SchedEvent, Ts};
+use crate::past::Past;
 use crate::span::{CpuSpan, Span};
 use crate::state::SchedState;
 use std::fmt;
@@ -38,6 +39,7 @@ impl<'a, T> Listed<'a, T> {
 trait Any<T> {
     fn counts(&self) -> bool;
     fn looks_back(&self) -> bool;
+    fn recall(&mut self, past: &Past, state: &SchedState);
     fn early(&mut self, event: &SchedEvent, state: &SchedState);
     fn begin(&mut self, start: Ts, state: &SchedState);
     fn before(&mut self, event: &SchedEvent, state: &SchedState);
@@ -55,6 +57,9 @@ macro_rules! forwarded {
         }
         fn looks_back(&self) -> bool {
             self.analysis.looks_back()
+        }
+        fn recall(&mut self, past: &Past, state: &SchedState) {
+            self.analysis.recall(past, state);
         }
         fn early(&mut self, event: &SchedEvent, state: &SchedState) {
             self.analysis.early(event, state);

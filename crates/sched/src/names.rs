@@ -13,6 +13,19 @@ pub struct NameHistory {
 }
 
 impl NameHistory {
+    /// The history from an instant on at which these names are known.
+    pub(crate) fn from(names: impl Iterator<Item = (Pid, Comm)>) -> NameHistory {
+        NameHistory { changes: names.map(|(pid, name)| (pid, History::new(Ts::MIN, name))).collect() }
+    }
+
+    /// The names at `ts`, by number.
+    pub fn at(&self, ts: Ts) -> Vec<(Pid, Comm)> {
+        let called = self.changes.iter().filter_map(|(pid, changes)| Some((*pid, changes.at(ts)?)));
+        let mut names: Vec<(Pid, Comm)> = called.filter(|(_, name)| !name.is_empty()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Learns from the next event of a trace. Other events than those teach nothing.
     pub fn learn(&mut self, event: &SchedEvent) {
         match event.kind {

@@ -3,10 +3,12 @@
 use crate::analysis::Analysis;
 use crate::diag::Diagnostics;
 use crate::event::{Comm, Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
+use crate::past::Past;
 use crate::span::Current;
 use crate::state::{SchedState, Start, Task};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 mod fold;
 
@@ -40,6 +42,9 @@ pub struct Extent {
     pub wakeups: bool,
     /// Whether `sched_waking` was recorded, looked for only where `sched_wakeup` was not: it then places the tasks.
     pub wakings: bool,
+    /// The state before the first event, where the events are those of a part of a longer trace. `start` and `end` are
+    /// then those of the whole.
+    pub past: Option<Arc<Past>>,
 }
 
 /// A receiver of items in batches, until it breaks.
@@ -207,6 +212,19 @@ impl Window {
         let to = self.to.map_or(end, |to| to.clamp(from, end));
         (from, to)
     }
+
+    /// The same window within a part of a trace: what lies outside of the part is not in the file.
+    #[must_use]
+    pub fn in_part(&self, past: &Past) -> Window {
+        let part = Window { from: Some(past.from), to: Some(past.to.max(past.from)) };
+        let (from, to) = self.within(past.from, past.to.max(past.from));
+        match (self.to, past.to >= past.end) {
+            // It goes on to the last event.
+            (None, true) => Window { from: Some(from), to: None },
+            (None, false) => Window { from: Some(from), to: part.to },
+            (Some(_), _) => Window { from: Some(from), to: Some(to) },
+        }
+    }
 }
 
 /// The outcome of a pass.
@@ -316,6 +334,9 @@ impl<S: EventSource> Pass<S> {
     /// Plans after a prologue of at least this number of events.
     fn plan(&mut self, least: usize) -> Result<Plan, S::Error> {
         let extent = self.source.extent()?;
+        if let Some(past) = extent.past {
+            return Ok(Plan::after(past, self.window));
+        }
         let mut start = Start {
             ts: extent.start,
             cpus: extent.firsts.iter().map(|first| (first.cpu, first.current)).collect(),
@@ -326,6 +347,7 @@ impl<S: EventSource> Pass<S> {
             without_wakings: true,
             incomplete: false,
             root: None,
+            past: None,
         };
         start.cpus.sort_unstable_by_key(|(cpu, _)| *cpu);
         let (from, to) = self.window.within(extent.start, extent.end);

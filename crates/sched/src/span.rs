@@ -2,10 +2,10 @@
 
 use crate::event::{Comm, Cpu, Dur, Pid, Ts};
 use crate::task_id::TaskId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The state of a task. See `docs/definitions.md`, section 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum TaskState {
     /// Nothing certain is known.
@@ -21,7 +21,7 @@ pub enum TaskState {
 }
 
 /// The occupant of a CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Current {
     /// Nothing certain is known.

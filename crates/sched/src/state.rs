@@ -43,6 +43,7 @@ use rustc_hash::FxHashMap;
 mod counts;
 mod current;
 mod identity;
+mod noted;
 mod placement;
 mod seen;
 mod silence;

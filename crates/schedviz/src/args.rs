@@ -73,6 +73,11 @@ impl ReadArgs {
 
     /// Opens a trace.
     pub(crate) fn open(&self, path: &Path) -> Result<Trace> {
+        self.open_cpus(path, &[])
+    }
+
+    /// Opens a trace as if these CPUs alone had been recorded; all if there is none.
+    pub(crate) fn open_cpus(&self, path: &Path, cpus: &[Cpu]) -> Result<Trace> {
         if path.as_os_str() == "-" {
             bail!(
                 "a trace is not read from standard input, since its parts are looked up by their places; \
@@ -86,6 +91,7 @@ impl ReadArgs {
             clock: self.clock.clone(),
             clock_hz: self.clock_hz,
             host_time: self.host_time,
+            cpus: cpus.to_vec(),
         };
         let open = |source: Source| match perfdata::is_perf_data(&source) {
             true => perfdata::open(source, options),
@@ -208,15 +214,21 @@ pub(crate) struct Lanes {
 
 /// A list of CPUs, as it was typed and by their numbers.
 #[derive(Clone, Debug)]
-struct CpuList {
+pub(crate) struct CpuList {
     list: String,
     cpus: Vec<Cpu>,
 }
 
 impl CpuList {
-    fn parse(list: &str) -> Result<CpuList, String> {
+    /// Parses a list.
+    pub(crate) fn parse(list: &str) -> Result<CpuList, String> {
         let cpus = parse_cpu_list(list).ok_or("this is not a list of CPUs; write it as 0-15,32")?;
         Ok(CpuList { list: list.to_owned(), cpus })
+    }
+
+    /// The CPUs.
+    pub(crate) fn cpus(&self) -> &[Cpu] {
+        &self.cpus
     }
 }
 
@@ -242,6 +254,11 @@ pub(crate) struct WindowArgs {
 }
 
 impl WindowArgs {
+    /// The arguments that ask for this window.
+    pub(crate) fn between(min: Option<Where>, max: Option<Where>) -> WindowArgs {
+        WindowArgs { min, max, ..WindowArgs::default() }
+    }
+
     /// Whether a part of the time is asked for.
     pub(crate) fn bounds_time(&self) -> bool {
         self.min.is_some() || self.max.is_some()

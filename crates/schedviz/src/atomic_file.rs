@@ -216,6 +216,17 @@ impl Write for AtomicFile {
     }
 }
 
+/// A part of a file that is not whole can be written again; not so what has been given to a pipe.
+impl Seek for AtomicFile {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        if let Place::Final(_) = self.place {
+            let why = "is no file that can be written in parts; choose another output";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{} {why}", self.path.display())));
+        }
+        self.file().seek(to)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! The commands: each has its arguments and its examples, asks an analysis, and gives what that found.
 
 mod compare;
+mod cut;
 mod dat2graph;
 mod events;
 mod export;
@@ -52,6 +53,7 @@ pub(crate) enum Command {
     Compare(Box<compare::CompareArgs>),
     Schedstat(Box<schedstat::SchedstatArgs>),
     Export(Box<export::ExportArgs>),
+    Cut(Box<cut::CutArgs>),
     #[cfg(target_os = "linux")]
     Record(Box<record::RecordArgs>),
     #[cfg(target_os = "linux")]
@@ -85,6 +87,7 @@ impl Command {
             Command::Report(args) => report::run(&args)?,
             Command::Schedstat(args) => schedstat::run(&args)?,
             Command::Export(args) => export::run(&args)?,
+            Command::Cut(args) => cut::run(&args)?,
             Command::Machine(args) => machine::run(&args)?,
             Command::Manual(args) => manual::run(&args)?,
             #[cfg(target_os = "linux")]

@@ -38,7 +38,7 @@ pub(crate) fn asked<'t>(trace: &'t Trace, patterns: &[String]) -> Result<Asked<'
     for pattern in patterns {
         let mut named = formats(trace, std::slice::from_ref(pattern))?;
         if pattern.contains('*') {
-            named.retain(|format| trace.counts().buffers.iter().any(|buffer| buffer.of(format.id) > 0));
+            named.retain(|format| trace.occurs(format.id));
             if named.is_empty() {
                 asked.absent.push(sched::event::escape(pattern.as_bytes()).into_owned());
             }

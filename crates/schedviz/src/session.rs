@@ -9,8 +9,8 @@ use machine::Machine;
 use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
 use sched::{
-    Affinity, Analysis, Chosen, Comm, Cpu, Diagnostics, EventSource, Kind, OfSelection, Outcome, Pass, Pid, SchedEvent,
-    Selected, Selection, Topology, Tracepoint, Ts, Window,
+    Affinity, Analysis, Chosen, Comm, Cpu, Diagnostics, EventSource, Kind, OfSelection, Outcome, Pass, Past, Pid,
+    SchedEvent, Selected, Selection, Topology, Tracepoint, Ts, Window,
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -82,10 +82,15 @@ impl Session {
         Session::of_trace(trace, path, read, window)
     }
 
-    fn of_trace(trace: Trace, path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
+    /// Finds the part that is asked for.
+    pub(crate) fn of_trace(trace: Trace, path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
         let Some((start, end)) = trace.extent() else { bail!("{}: {}", path.display(), trace.no_events()) };
         let asked = window.window(start, end)?;
-        let (from, to) = asked.within(start, end);
+        let inside = match trace.past() {
+            Some(past) => in_part(asked, past, start).map_err(|e| e.context(path.display().to_string()))?,
+            None => asked,
+        };
+        let (from, to) = inside.within(start, end);
         let machine = read.machine(path, &trace);
         let topology = window.topology(machine.as_ref(), &trace)?;
         let observed = trace.observed();
@@ -126,6 +131,11 @@ impl Session {
             attempts: self.has_probe("load_balance", "moved"),
             gate: self.has_probe("newidle_balance_in", "avg_idle") || self.has_probe("idle", "avg_idle"),
         }
+    }
+
+    /// The first and the last instant of the recording, or of the part of a trace that the file is.
+    pub(crate) fn recording(&self) -> Option<(Ts, Ts)> {
+        self.trace.past().map(|past| (past.from, past.to)).or_else(|| self.trace.extent())
     }
 
     /// An error with the file's name in front.
@@ -169,7 +179,9 @@ impl Session {
     /// nothing, and a limit is never exceeded.
     pub(crate) fn needs_task(&self, option: &str, wanted: impl Fn(Pid, Comm) -> bool) -> Result<()> {
         let wanted = |pid: Pid, name: Comm| !pid.is_idle() && wanted(pid, name);
-        let mut found = self.trace.saved_names().iter().any(|(pid, name)| wanted(*pid, *name));
+        let past = self.trace.past().map_or(&[][..], |past| &past.tasks);
+        let mut found = past.iter().any(|task| wanted(task.pid, task.comm));
+        found |= self.trace.saved_names().iter().any(|(pid, name)| wanted(*pid, *name));
         // The recorder saves a few names only; without switches no event has them.
         if !found && self.trace.has(Tracepoint::Switch) {
             let names = |event: &SchedEvent| match event.kind {
@@ -204,7 +216,7 @@ impl Session {
 
     /// The names of the tasks of the window, as far as switches show them.
     pub(crate) fn names(&self) -> Result<NameHistory> {
-        let mut names = NameHistory::default();
+        let mut names = self.trace.past().map(|past| past.called()).unwrap_or_default();
         if self.trace.has(Tracepoint::Switch) {
             let events = self.trace.events_of(Want::Lineage)?;
             let mut events = if self.from > self.start { events.near(self.from) } else { events };
@@ -348,6 +360,20 @@ impl Session {
             coloring,
         }
     }
+}
+
+/// The window within a part of a trace that starts at `start`.
+fn in_part(asked: Window, past: &Past, start: Ts) -> Result<Window> {
+    let (from, to) = (asked.from.unwrap_or(past.from), asked.to.unwrap_or(past.to));
+    if from > past.to || to < past.from {
+        let seconds = |ts: Ts| ts.since(start).seconds();
+        bail!(
+            "the window is outside of this part of a trace, which is from {:.9} s to {:.9} s",
+            seconds(past.from),
+            seconds(past.to)
+        );
+    }
+    Ok(asked.in_part(past))
 }
 
 impl TraceArgs {

@@ -202,7 +202,7 @@ mod tests {
                 content.extend(index.sum(level, 0..index.cpus().len(), tile));
             }
         }
-        let lists = [List::Episodes, List::Waits, List::Missed].map(|list| index.list(list));
+        let lists = [List::Episodes, List::Waits].map(|list| index.list(list));
         let facts = format!("{lists:?} {:?} {:?} {}", index.herds(), index.command(), index.losses());
         content.push(format!("{facts} {:?} {}", index.tasks().list(), index.size()).into_bytes());
         content

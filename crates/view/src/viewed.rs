@@ -110,7 +110,8 @@ pub(crate) struct NotReady(pub(crate) String);
 impl<'t> Viewed<'t> {
     /// A trace with its CPUs that have events, in the order of the lanes. Refused if the trace has no event.
     pub fn new(name: String, trace: &'t Trace, topology: Topology, cpus: Vec<Cpu>) -> Result<Viewed<'t>, Error> {
-        let (start, end) = trace.extent().ok_or_else(|| trace.no_events())?;
+        let part = trace.past().map(|past| (past.from, past.to));
+        let (start, end) = part.or_else(|| trace.extent()).ok_or_else(|| trace.no_events())?;
         let scope = Scope::of_trace(start, end, &cpus, trace.data_size());
         let (coloring, stage) = (OnceLock::new(), Mutex::new(Stage::Reading(None)));
         Ok(Viewed { name, trace, topology, cpus, start, end, scope, coloring, known: None, save: None, stage })

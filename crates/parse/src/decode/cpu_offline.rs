@@ -32,12 +32,19 @@ pub(crate) struct Watch<'p> {
     /// The numbers of scheduler events that are not decoded.
     unwanted: &'p [u16],
     stopper: Option<Stopper>,
+    /// It does not look: what it would conclude is known.
+    is_off: bool,
 }
 
 impl<'p> Watch<'p> {
     /// The scheduler's events with the numbers `unwanted` are not decoded.
     pub(crate) fn new(cpu: Cpu, unwanted: &'p [u16]) -> Watch<'p> {
-        Watch { cpu, unwanted, stopper: None }
+        Watch { cpu, unwanted, stopper: None, is_off: false }
+    }
+
+    /// Does not look, if the times at which the CPU went offline are known.
+    pub(crate) fn unless(self, is_off: bool) -> Watch<'p> {
+        Watch { is_off, ..self }
     }
 
     /// Goes on with events behind others, at the end of which, at `last`, the stopper `pid` was current. Returns
@@ -71,6 +78,7 @@ impl<'p> Watch<'p> {
         }
         if let Some(SchedEvent { ts, kind: Kind::Switch { next, .. }, .. }) = items.last()
             && is_stopper(next.comm, self.cpu)
+            && !self.is_off
         {
             self.stopper = Some(Stopper { pid: next.pid, last: *ts, behind: items.len() });
         }

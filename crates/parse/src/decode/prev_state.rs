@@ -2,6 +2,7 @@
 
 use crate::text::expr;
 use sched::{PrevState, StateClass};
+use serde::{Deserialize, Serialize};
 
 /// The letters and masks of one event format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub(crate) struct States {
 
 /// The meaning of the numbers. The format text does not decide it: the kernels of the last two have the text of
 /// the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Encoding {
     /// A mask, as the text has it: all kernels but those below.
     Mask,
@@ -74,6 +75,16 @@ impl States {
         let report = if mask == -1 { all } else { mask.cast_unsigned() };
         let plus = plus_mask(fmt).unwrap_or(0);
         (!letters.is_empty()).then_some(States { letters, report: report & !plus, plus, encoding: Encoding::Mask })
+    }
+
+    /// The encoding.
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The same states in an encoding that is known.
+    pub(crate) fn encoded(self, encoding: Encoding) -> States {
+        States { encoding, ..self }
     }
 
     /// Settles the encoding by the data, and by the kernel's release where they do not decide.

@@ -16,7 +16,7 @@ use sched::{Cpu, Kind, Pid, SchedEvent, StateClass, Ts};
 use std::ops::ControlFlow;
 
 /// A switch: when, where, away from whom.
-type Switch = (Ts, Cpu, Pid);
+pub(crate) type Switch = (Ts, Cpu, Pid);
 
 /// The switches that began a sleep on a lock.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,17 @@ impl LockSleeps {
     /// this field, and 6.1 has not.
     pub(crate) fn are_possible(switch: &EventFormat) -> bool {
         switch.field("common_migrate_disable").is_some()
+    }
+
+    /// Those that are known, in any order.
+    pub(crate) fn known(mut sleeps: Vec<Switch>) -> LockSleeps {
+        sleeps.sort_unstable();
+        LockSleeps(sleeps)
+    }
+
+    /// Those from `from` to `to`.
+    pub(crate) fn within(&self, from: Ts, to: Ts) -> Vec<Switch> {
+        self.0.iter().copied().filter(|(ts, ..)| (from..=to).contains(ts)).collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -155,6 +155,26 @@ pub(crate) fn decompress(codec: Codec, compressed: &[u8], size: usize, out: &mut
     (out.len() == size).then_some(())
 }
 
+/// Compresses bytes as a recorder does: a zstd frame has no content size.
+pub(crate) fn compress(codec: Codec, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    match codec {
+        Codec::Zstd => {
+            let mut compressor = zstd::bulk::Compressor::new(3)?;
+            compressor.include_contentsize(false)?;
+            compressor.compress(bytes)
+        }
+        Codec::Zlib => {
+            let mut deflate = flate2::Compress::new(flate2::Compression::default(), true);
+            // Incompressible data become larger by some bytes in each block.
+            let mut out = Vec::with_capacity(bytes.len().saturating_add(bytes.len() / 100).saturating_add(1024));
+            match deflate.compress_vec(bytes, &mut out, flate2::FlushCompress::Finish) {
+                Ok(flate2::Status::StreamEnd) => Ok(out),
+                _ => Err(std::io::Error::other("zlib cannot compress a chunk")),
+            }
+        }
+    }
+}
+
 /// A size that so few bytes cannot expand to: zstd makes at most 128 KiB of a few bytes, zlib a
 /// thousandfold. Keeps a small file from asking for gigabytes.
 fn impossible(compressed: usize, size: usize) -> bool {

@@ -101,9 +101,21 @@ impl<'p> UnitBoundary<'p> {
             diagnostics.add_many(FileIssue::TimeBackwards, backwards);
         }
         self.started = true;
+        self.note_offline(last, unit);
         self.frontier = last.max(before);
         self.pending = unit.tail;
         lost
+    }
+
+    /// In a part of a trace: adds the times at which the CPU went offline to a unit that goes on behind them, until `last`.
+    fn note_offline<T: Timed>(&self, last: Ts, unit: &mut Unit<T>) {
+        let noted = self.pages.offline.iter().flatten().filter(|ts| self.frontier <= **ts && **ts < last);
+        for ts in noted {
+            if let Some(item) = T::offline(self.pages.cpu, *ts) {
+                let place = unit.items.partition_point(|item| item.ts() <= *ts);
+                unit.items.insert(place.min(unit.items.len()), item);
+            }
+        }
     }
 
     /// Ends the last unit. Where the data are cut the later state of the CPU is unknown. May yield an item.
@@ -115,6 +127,10 @@ impl<'p> UnitBoundary<'p> {
             return None;
         }
         let lost = self.lose(None);
+        if let Some(offline) = &self.pages.offline {
+            let is_at_end = offline.last().is_some_and(|ts| *ts >= self.frontier);
+            return lost.or_else(|| T::offline(self.pages.cpu, self.frontier).filter(|_| is_at_end));
+        }
         lost.or_else(|| self.stopper.take().and_then(|_| T::offline(self.pages.cpu, self.frontier)))
     }
 

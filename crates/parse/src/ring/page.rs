@@ -61,6 +61,11 @@ impl<'p> Page<'p> {
         Ok(Page { ts, lost, data, endian: layout.endian })
     }
 
+    /// The records, as bytes.
+    pub(crate) fn data(&self) -> &'p [u8] {
+        self.data
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.data.is_empty()
     }
@@ -80,6 +85,28 @@ pub(crate) struct Raw<'p> {
     pub(crate) endian: Endian,
 }
 
+/// Writes a page: its stamp, its records, and the loss before it.
+pub(crate) fn build(layout: &PageLayout, ts: u64, lost: Option<Loss>, data: &[u8]) -> Vec<u8> {
+    let count =
+        lost.and_then(|loss| loss.count).filter(|_| data.len().saturating_add(layout.long) <= layout.capacity());
+    let flags = match (lost, count) {
+        (None, _) => 0,
+        (Some(_), None) => MISSED,
+        (Some(_), Some(_)) => MISSED | MISSED_STORED,
+    };
+    let mut page = Vec::with_capacity(layout.size);
+    layout.endian.put(&mut page, ts, 8);
+    page.resize(layout.commit.max(8), 0);
+    layout.endian.put(&mut page, data.len() as u64 | u64::from(flags), layout.long);
+    page.resize(layout.data.max(page.len()), 0);
+    page.extend_from_slice(data);
+    if let Some(count) = count {
+        layout.endian.put(&mut page, count, layout.long);
+    }
+    page.resize(layout.size, 0);
+    page
+}
+
 /// The records of a page; ends at the first bad one.
 #[derive(Clone, Debug)]
 pub(crate) struct Records<'p> {
@@ -89,6 +116,16 @@ pub(crate) struct Records<'p> {
 }
 
 impl<'p> Records<'p> {
+    /// The number of bytes from the next record on.
+    pub(crate) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The stamp that the next record's delta is added to.
+    pub(crate) fn stamp(&self) -> u64 {
+        self.ts
+    }
+
     /// The next record with a payload.
     pub(crate) fn next(&mut self) -> Result<Option<Raw<'p>>, BadRecord> {
         self.next_as(self.endian)

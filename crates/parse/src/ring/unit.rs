@@ -33,6 +33,9 @@ pub(crate) struct CpuPages {
     pub(crate) recorded: Option<u64>,
     /// How many events the kernel overwrote, by the recorder's statistics.
     pub(crate) overwritten: u64,
+    /// The instants at which the CPU went offline, in a part of a trace: they were concluded from all of its events. Nothing
+    /// where its own events show them.
+    pub(crate) offline: Option<Vec<Ts>>,
 }
 
 /// The losses that a CPU's pages mark.

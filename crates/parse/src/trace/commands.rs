@@ -32,6 +32,9 @@ impl Trace {
     /// Returns the tasks that ran by their names, each with its time in samples that lie at equal distances in the data
     /// of each CPU. The samples of a small trace are all of it.
     pub fn sampled_runs(&self) -> BTreeMap<(Pid, Comm), Dur> {
+        if let Some(note) = self.note() {
+            return note.sampled.iter().map(|sampled| ((sampled.pid, sampled.comm), Dur(sampled.ns))).collect();
+        }
         let mut times: BTreeMap<(Pid, Comm), Dur> = BTreeMap::new();
         for (task, time) in self.samples(SAMPLES, |_, events, _| runs(events)).into_iter().flatten() {
             *times.entry(task).or_default() += time;

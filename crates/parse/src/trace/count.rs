@@ -51,6 +51,10 @@ pub struct BufferCounts {
     pub by_id: Vec<u64>,
     /// By CPU.
     pub cpus: Vec<CpuCounts>,
+    /// By CPU, the losses that the pages mark, without the recorder's statistics.
+    pub(crate) marked: Vec<Marked>,
+    /// By CPU, whether parts of its data could not be read.
+    pub(crate) damaged: Vec<bool>,
 }
 
 impl BufferCounts {
@@ -179,7 +183,8 @@ impl CpuCounts {
                 let mut one = Marked::default();
                 one.note(loss);
                 self.add(one);
-                let from = self.last.unwrap_or_else(|| trace.start().unwrap_or_else(|| ts(first)));
+                let begin = || trace.past().map(|past| past.from).or(trace.start());
+                let from = self.last.or_else(begin).unwrap_or_else(|| ts(first));
                 self.gap_ns += ts(first).since(from);
             }
             self.first.get_or_insert(ts(first));
@@ -249,6 +254,8 @@ impl Trace {
             for (counted, pages) in buffer.cpus.iter_mut().zip(lanes) {
                 let is_damaged = damaged.contains(&(index, pages.cpu));
                 pages.note_unwritten(counted.events, counted.marked(), is_damaged, &mut counts.diagnostics);
+                buffer.marked.push(counted.marked());
+                buffer.damaged.push(is_damaged);
                 if !is_damaged && !pages.is_cut {
                     counted.complete(pages);
                 }

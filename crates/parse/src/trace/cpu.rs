@@ -148,17 +148,23 @@ impl Trace {
         Some(self.ts(pages.cpu, ts))
     }
 
-    /// The CPUs that have events in the buffers that are read.
+    /// The CPUs that have events in the buffers that are read; of a part of a trace, in those of the whole.
     pub fn observed(&self) -> Vec<Cpu> {
+        if let Some(note) = self.note() {
+            return note.observed.clone();
+        }
         let mut cpus: Vec<Cpu> = self.firsts().iter().flatten().map(|first| first.cpu).collect();
         cpus.sort_unstable();
         cpus.dedup();
         cpus
     }
 
-    /// The first and the last instant of the buffers that are read.
+    /// The first and the last instant of the buffers that are read; of a part of a trace, those of the whole.
     pub fn extent(&self) -> Option<(Ts, Ts)> {
         let start = self.start()?;
+        if let Some(past) = self.past() {
+            return Some((start, past.end));
+        }
         Some((start, self.lasts().iter().flatten().max().copied()?.max(start)))
     }
 
@@ -218,6 +224,12 @@ impl CpuReader<'_> {
         from: Option<Ts>,
         sink: &mut dyn FnMut(&SchedEvent) -> ControlFlow<()>,
     ) -> Diagnostics {
+        if let (Some(past), true) = (self.trace.past(), from.is_some())
+            && let Some(occupant) = past.occupant(cpu)
+            && sink(&occupant).is_break()
+        {
+            return Diagnostics::default();
+        }
         let Some(pages) = self.trace.lanes().get(buffer).and_then(|l| l.iter().find(|p| p.cpu == cpu)) else {
             return Diagnostics::default();
         };
@@ -240,10 +252,13 @@ impl CpuReader<'_> {
     pub fn buffers_of(&self, cpu: Cpu) -> Vec<usize> {
         let has = |b: &&usize| self.trace.lanes().get(**b).is_some_and(|l| l.iter().any(|p| p.cpu == cpu));
         let mut buffers: Vec<usize> = self.trace.selected_buffers().iter().filter(has).copied().collect();
+        if buffers.is_empty() && self.trace.past().is_some() {
+            // Its occupant is known all the same.
+            return self.trace.selected_buffers().iter().take(1).copied().collect();
+        }
         if buffers.len() > 1 {
             let switch = self.trace.format_of(Tracepoint::Switch).map_or(0, |f| f.id);
-            let counts = self.trace.counts();
-            buffers.sort_by_key(|b| counts.buffers.get(*b).map_or(0, |c| c.of(switch)) == 0);
+            buffers.sort_by_key(|b| !self.trace.occurs_in(*b, switch));
         }
         buffers
     }

@@ -1,13 +1,14 @@
 //! The scheduler's events: decoding a unit, and the merged stream of them.
 
-use super::{AHEAD, Trace};
+use super::Trace;
+use super::read_ahead::AHEAD;
 use crate::bytes::Endian;
 use crate::decode::clock::Conversion;
 use crate::decode::cpu_offline::{Watch, comes_online, offline};
 use crate::decode::format::EventFormat;
 use crate::decode::plan::{Oddities, Plan, Want};
 use crate::decode::prev_state::{Evidence, States};
-use crate::decode::rt_lock_sleep::{LockSleeps, Search};
+use crate::decode::rt_lock_sleep::{LockSleeps, Search, Switch};
 use crate::error::Error;
 use crate::issue::FileIssue;
 use crate::merge;
@@ -169,6 +170,9 @@ impl Trace {
         self.states.get_or_init(|| {
             let switch = self.format_of(Tracepoint::Switch);
             let mut states = switch.and_then(|f| States::from_print_fmt(&f.print_fmt)).unwrap_or_else(States::modern);
+            if let Some(note) = self.note() {
+                return states.encoded(note.encoding);
+            }
             let plan = Plan::new(&self.formats, self.endian(), states.clone(), Want::Switches);
             let mut evidence = Evidence::default();
             for (_, pages) in self.selected_lanes().iter().take(64) {
@@ -194,8 +198,8 @@ impl Trace {
             skip,
             is_instant: self.stamps_are_instants(),
             cpu: pages.cpu,
-            at_start: unit == 0,
-            watch: Watch::new(pages.cpu, plan.unwanted()),
+            at_start: unit == 0 && self.note().is_none(),
+            watch: Watch::new(pages.cpu, plan.unwanted()).unless(pages.offline.is_some()),
             unit: Unit { items: space, ..Unit::default() },
             last: Ts(i64::MAX),
             odd: Oddities::default(),
@@ -226,6 +230,7 @@ impl Trace {
         self.has_time()?;
         let mut diagnostics = Diagnostics::default();
         let skip = self.duplicates(&mut diagnostics);
+        diagnostics.add_many(FileIssue::LockSleep, self.note().map_or(0, |note| note.all_sleeps));
         Ok(EventStream {
             trace: self,
             plan: self.plan(want),
@@ -234,7 +239,10 @@ impl Trace {
             read: Diagnostics::default(),
             steps_back: false,
             begin: None,
-            sleeps: (!self.looks_ahead(want)).then(LockSleeps::default),
+            sleeps: match self.note() {
+                Some(note) => Some(LockSleeps::known(note.sleeps.clone())),
+                None => (!self.looks_ahead(want)).then(LockSleeps::default),
+            },
         })
     }
 
@@ -247,7 +255,7 @@ impl Trace {
         }
         let counts = self.counts();
         for format in Tracepoint::STATE.into_iter().filter_map(|tracepoint| self.format_of(tracepoint)) {
-            let with_events = |b: &&usize| counts.buffers.get(**b).is_some_and(|c| c.of(format.id) > 0);
+            let with_events = |b: &&usize| self.occurs_in(**b, format.id);
             for buffer in self.selected.iter().filter(with_events).skip(1) {
                 let Some(ids) = skip.get_mut(*buffer) else { continue };
                 ids.resize(ids.len().max(usize::from(format.id).saturating_add(1)), false);
@@ -269,14 +277,13 @@ impl Trace {
 
     /// Names of the state's events that were not recorded at all.
     pub fn missing_events(&self) -> Vec<&'static str> {
-        let occurs = |tracepoint: &Tracepoint| self.format_of(*tracepoint).is_some_and(|format| self.occurs(format));
+        let occurs = |tracepoint: &Tracepoint| self.format_of(*tracepoint).is_some_and(|format| self.is_read(format));
         Tracepoint::STATE.into_iter().filter(|tracepoint| !occurs(tracepoint)).map(Tracepoint::name).collect()
     }
 
     /// Whether any event of this format is in the buffers that are read.
-    fn occurs(&self, format: &EventFormat) -> bool {
-        let counts = self.counts();
-        self.selected.iter().any(|b| counts.buffers.get(*b).is_some_and(|c| c.of(format.id) > 0))
+    fn is_read(&self, format: &EventFormat) -> bool {
+        self.selected.iter().any(|b| self.occurs_in(*b, format.id))
     }
 
     /// Whether events of this tracepoint were recorded. The search is in the first unit of each CPU, and in the whole
@@ -290,7 +297,7 @@ impl Trace {
                 return true;
             }
         }
-        self.occurs(format)
+        self.is_read(format)
     }
 }
 
@@ -376,6 +383,10 @@ impl EventSource for EventStream<'_> {
 
     fn extent(&mut self) -> Result<Extent, Error> {
         let trace = self.trace;
+        if let Some(past) = trace.past() {
+            let (start, end, past) = (past.start, past.end, Some(past.clone()));
+            return Ok(Extent { start, end, past, ..Extent::default() });
+        }
         let evidence = match self.begin {
             Some(begin) => {
                 parallel(trace.pool(), trace.selected_lanes(), |(buffer, pages)| self.evidence_of(buffer, pages, begin))
@@ -390,7 +401,7 @@ impl EventSource for EventStream<'_> {
         };
         let wakeups = trace.has(Tracepoint::Wakeup);
         let wakings = !wakeups && trace.has(Tracepoint::Waking);
-        Ok(Extent { start, end: end.max(start), firsts, wakeups, wakings })
+        Ok(Extent { start, end: end.max(start), firsts, wakeups, wakings, past: None })
     }
 
     fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
@@ -424,11 +435,7 @@ impl EventSource for EventStream<'_> {
         self.look_ahead()?;
         // Where a clock stepped back, the time of a unit does not show what is before it.
         let lanes = if self.steps_back { trace.whole_lanes() } else { trace.lanes_from(from) };
-        let mut late = |events: &[SchedEvent]| match events.partition_point(|event| event.ts < from) {
-            before if before < events.len() => sink(events.get(before..).unwrap_or_default()),
-            _ => ControlFlow::Continue(()),
-        };
-        self.named(&lanes, &mut late, &mut [])
+        self.named(&lanes, &mut later(from, sink), &mut [])
     }
 
     fn diagnostics(&self) -> Diagnostics {
@@ -440,6 +447,17 @@ impl EventSource for EventStream<'_> {
             all.add_at(FileIssue::FastWindow, || format!("read from {:.6} s on", begin.since(start).seconds()));
         }
         all
+    }
+}
+
+/// Passes on to `sink` only the events at `from` and later.
+fn later<'s, S: FnMut(&[SchedEvent]) -> ControlFlow<()> + ?Sized>(
+    from: Ts,
+    sink: &'s mut S,
+) -> impl FnMut(&[SchedEvent]) -> ControlFlow<()> + use<'s, S> {
+    move |events| match events.partition_point(|event| event.ts < from) {
+        before if before < events.len() => sink(events.get(before..).unwrap_or_default()),
+        _ => ControlFlow::Continue(()),
     }
 }
 
@@ -462,6 +480,13 @@ impl<'t> EventStream<'t> {
         };
         self.sleeps = Some(sleeps);
         result
+    }
+
+    /// The number of switches that began a sleep on a lock, and those from `from` to `to`.
+    pub(crate) fn sleeps_within(&mut self, from: Ts, to: Ts) -> Result<(u64, Vec<Switch>), Error> {
+        self.look_ahead()?;
+        let sleeps = self.sleeps.as_ref().map_or_else(Vec::new, |sleeps| sleeps.within(from, to));
+        Ok((self.found.count(FileIssue::LockSleep), sleeps))
     }
 
     /// Looks through all that can be read for sleeps on a lock, once.
@@ -499,7 +524,16 @@ impl<'t> EventStream<'t> {
             }
             trace.decode(task.pages, task.unit, &self.plan, skip_of(&self.skip, task.buffer), task.space)
         };
-        self.read = merge::merge(lanes, start, trace.budget(), trace.pool(), decode, first, others);
+        self.read = match trace.past().map(|past| past.from) {
+            None => merge::merge(lanes, start, trace.budget(), trace.pool(), decode, first, others),
+            Some(from) => {
+                // A loss before the part is in the state before it.
+                let mut others: Vec<_> = others.iter_mut().map(|sink| later(from, *sink)).collect();
+                let mut others: Vec<&mut SendSink<'_>> = others.iter_mut().map(|sink| sink as _).collect();
+                let first = &mut later(from, first);
+                merge::merge(lanes, start, trace.budget(), trace.pool(), decode, first, &mut others)
+            }
+        };
         self.steps_back |= self.read.count(FileIssue::TimeBackwards) > 0;
         Ok(())
     }

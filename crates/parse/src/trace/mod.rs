@@ -20,7 +20,6 @@ use crate::text::symbols::{self, Symbols};
 use rustc_hash::{FxHashMap, FxHashSet};
 use sched::pass::FirstEvent;
 use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Severity, Tracepoint, Ts};
-use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -31,12 +30,15 @@ mod count;
 mod cpu;
 mod events;
 mod graph;
+pub(crate) mod part;
 pub(crate) mod print;
+mod read_ahead;
 mod record;
 mod recording;
 mod records;
 mod window;
 
+use part::Note;
 use print::Form;
 
 pub use count::{BufferCounts, Counts, CpuCounts, EventCount};
@@ -79,6 +81,8 @@ pub struct Options {
     pub clock_hz: Option<u64>,
     /// Gives the times of a guest's file in the host's time, by its TIME_SHIFT.
     pub host_time: bool,
+    /// Only the data of these CPUs, as if they alone had been recorded; of all if there is none.
+    pub cpus: Vec<Cpu>,
 }
 
 /// The content of the file, without reading its events.
@@ -149,6 +153,8 @@ pub struct Trace {
     cmdlines: OnceLock<FxHashMap<Pid, Comm>>,
     origin: Option<Origin>,
     counters: Option<Arc<dyn Counters>>,
+    /// The note of a part of a trace on the rest of it.
+    note: Option<Note>,
 }
 
 impl Trace {
@@ -164,13 +170,16 @@ impl Trace {
 
     /// Takes the bytes of a file, wherever they are.
     pub fn of_source(source: Source, options: Options) -> Result<Trace, Error> {
-        let (header, mut diagnostics) = Header::parse(&source)?;
+        let (mut header, mut diagnostics) = Header::parse(&source)?;
+        let is_wanted = |cpu: u32| options.cpus.is_empty() || options.cpus.contains(&Cpu(cpu));
+        header.options.stats.retain(|stat| is_wanted(stat.cpu));
         let pool = pool(options.threads);
         let mut lanes = Vec::new();
         let recorded = recorded(&header.options.stats);
         let mut expansion = limits::decompressed(source.size());
         for buffer in &header.buffers {
             let mut pages = cpu_pages(&source, &header, buffer, &pool, &mut expansion, &mut diagnostics);
+            pages.retain(|pages| is_wanted(pages.cpu.0));
             for pages in &mut pages {
                 if let Some(stat) = recorded.get(&(buffer.name.as_str(), pages.cpu.0)) {
                     (pages.recorded, pages.overwritten) = (stat.recorded, stat.overrun);
@@ -181,7 +190,10 @@ impl Trace {
         if header.buffers.iter().any(|b| b.untabled.is_some()) && lanes.iter().all(Vec::is_empty) {
             return Err(Error::unfinished());
         }
-        Trace::assemble(source, header, lanes, pool, options, diagnostics)
+        let note = Note::read(&source, &header, &options, &mut diagnostics);
+        let mut trace = Trace::assemble(source, header, lanes, pool, options, diagnostics)?;
+        trace.take_note(note);
+        Ok(trace)
     }
 
     /// A trace of a header and the data of each CPU of each buffer.
@@ -228,6 +240,7 @@ impl Trace {
             cmdlines: OnceLock::new(),
             origin: None,
             counters: None,
+            note: None,
         };
         trace.select()?;
         trace.dropped();
@@ -290,12 +303,14 @@ impl Trace {
     }
 
     /// How many events the recorder counted, dropped and overwritten ones included; none where it did not.
+    /// In a part of a trace it is the number of the whole.
     pub fn recorded(&self) -> u64 {
         let count = |stat: &CpuStat| {
             let lost = stat.overrun.saturating_add(stat.dropped).saturating_add(stat.commit_overrun);
             stat.recorded.unwrap_or(0).saturating_add(lost)
         };
-        self.header.options.stats.iter().map(count).fold(0, u64::saturating_add)
+        let here = self.header.options.stats.iter().map(count).fold(0, u64::saturating_add);
+        self.note.as_ref().map_or(here, |note| note.recorded)
     }
 
     /// The content of the file.
@@ -385,10 +400,11 @@ impl Trace {
         self.format_named(tracepoint.system(), tracepoint.name())
     }
 
-    /// The instant of the earliest event of the buffers that are read.
+    /// The instant of the earliest event of the buffers that are read; of a part of a trace, that of the whole.
     pub fn start(&self) -> Option<Ts> {
         // Each lane's first unit asks for it, and a damaged file can have lanes by the ten thousand.
-        *self.start.get_or_init(|| self.firsts().iter().flatten().map(|first| first.ts).min())
+        let first = || self.firsts().iter().flatten().map(|first| first.ts).min();
+        *self.start.get_or_init(|| self.past().map(|past| past.start).or_else(first))
     }
 
     /// The command name that the recorder saved for a pid; empty if none. It is that of the end of
@@ -422,7 +438,7 @@ impl Trace {
         }
     }
 
-    fn text(&self, part: &crate::file::header::Part) -> Vec<u8> {
+    pub(crate) fn text(&self, part: &crate::file::header::Part) -> Vec<u8> {
         part.text(&self.source, self.endian()).unwrap_or_default()
     }
 
@@ -436,6 +452,24 @@ impl Trace {
 
     pub(crate) fn common(&self) -> &CommonAt {
         &self.common
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The name of a buffer, by its place in the file.
+    pub(crate) fn buffer_name(&self, buffer: usize) -> &str {
+        self.header.buffers.get(buffer).map_or("", |buffer| &buffer.name)
+    }
+
+    /// The recorder's statistics of a CPU: of several the first.
+    pub(crate) fn stat(&self, buffer: &str, cpu: u32) -> Option<&CpuStat> {
+        self.header.options.stats.iter().find(|stat| stat.buffer == buffer && stat.cpu == cpu)
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -467,46 +501,6 @@ impl Trace {
         match &self.conversion {
             Ok(conversion) => conversion.ts(raw),
             Err(_) => Conversion::default().ts(raw),
-        }
-    }
-
-    /// These lanes are going to be merged, each from a unit of it on. Whether any begins in its middle: there the
-    /// kernel reads no further than the program asks for (see [`Trace::reads`]).
-    pub(crate) fn will_read_lanes(&self, lanes: &[(usize, &CpuPages, usize)]) -> bool {
-        let from_middle = lanes.iter().any(|(.., first)| *first > 0);
-        if from_middle {
-            lanes.iter().for_each(|(_, pages, first)| self.will_read_from(pages, *first, AHEAD));
-        }
-        from_middle
-    }
-
-    /// The units from `first` on are going to be read one after the other: asks for the first ones, and for so
-    /// many steps ahead.
-    pub(crate) fn will_read_from(&self, pages: &CpuPages, first: usize, steps: usize) {
-        let step = pages.units_in(STEP);
-        self.will_read(pages, first..first.saturating_add(step.saturating_mul(steps.saturating_add(1))));
-    }
-
-    /// This unit is being read: at the start of a step asks for the one some steps ahead.
-    pub(crate) fn reads(&self, pages: &CpuPages, unit: usize, steps: usize) {
-        let step = pages.units_in(STEP);
-        if unit.checked_rem(step) == Some(0) {
-            let soon = unit.saturating_add(step.saturating_mul(steps));
-            self.will_read(pages, soon..soon.saturating_add(step));
-        }
-    }
-
-    fn will_read(&self, pages: &CpuPages, units: Range<usize>) {
-        let place = pages.places(units);
-        self.source.will_read(place.start, place.end.saturating_sub(place.start));
-    }
-
-    /// A unit has been read.
-    pub(crate) fn count_read(&self, pages: &CpuPages, unit: usize) {
-        // The first of several pieces of a chunk counts.
-        if !pages.is_continued(unit) {
-            let place = pages.place(unit);
-            self.read.fetch_add(place.end.saturating_sub(place.start), Ordering::Relaxed);
         }
     }
 
@@ -543,12 +537,6 @@ impl Trace {
         if self.options.budget > 0 { self.options.budget } else { default }
     }
 }
-
-/// A step: the number of bytes of a CPU that are asked for at once.
-const STEP: u64 = 128 << 10;
-
-/// Number of steps ahead of a CPU's data that are asked for, where lanes are merged.
-const AHEAD: usize = 3;
 
 fn pool(threads: usize) -> Pool {
     let threads = if threads > 0 { threads } else { std::thread::available_parallelism().map_or(1, usize::from) };
@@ -605,7 +593,15 @@ fn cpu_pages(
             }
             None => Store::Plain { at: row.at, size: row.size, unit },
         };
-        lanes.push(CpuPages { cpu: Cpu(row.cpu), layout, store, is_cut, recorded: None, overwritten: 0 });
+        lanes.push(CpuPages {
+            cpu: Cpu(row.cpu),
+            layout,
+            store,
+            is_cut,
+            recorded: None,
+            overwritten: 0,
+            offline: None,
+        });
     }
     page_size::settle(source, &mut lanes, diagnostics);
     cpu_numbers::settle(source, &header.options, &mut lanes, diagnostics);

@@ -1,6 +1,7 @@
 //! Every record of a trace, one after the other, or what all threads make of them.
 
-use super::{AHEAD, Trace};
+use super::Trace;
+use super::read_ahead::AHEAD;
 use crate::merge::unit_boundary::Timed;
 use crate::parallel::parallel;
 use crate::ring::unit::CpuPages;

@@ -1,11 +1,13 @@
 //! The companions of the events of a pass: the state, the analysis, and the window's edges.
 
-use super::{EventSource, Outcome, SendSink};
+use super::{EventSource, Outcome, SendSink, Window};
 use crate::analysis::Analysis;
 use crate::diag::{Diagnostics, EventIssue};
 use crate::event::{Kind, SchedEvent, Ts};
+use crate::past::Past;
 use crate::state::{SchedState, Start};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Takes over the discoveries; whether any of them was new.
 pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl EventSource) -> bool {
@@ -101,13 +103,30 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub(super) fn fold<A: Analysis>(&self, analysis: A) -> Fold<A> {
+    /// The plan for a window of a part of a trace: the state before it is known.
+    pub(super) fn after(past: Arc<Past>, window: Window) -> Plan {
+        let window = window.in_part(&past);
+        let (from, to) = window.within(past.start, past.end.max(past.from));
+        let end = match window.to {
+            None => End::Open,
+            Some(_) if to >= past.end => End::Inclusive,
+            Some(_) => End::Exclusive,
+        };
+        let haste = Haste { left: 0, known: 0, was_wrong: false };
+        let start = Start { past: Some(past), ..Start::default() };
+        Plan { start, from, to, end, haste, late: Diagnostics::default() }
+    }
+
+    pub(super) fn fold<A: Analysis>(&self, mut analysis: A) -> Fold<A> {
         let Plan { from, to, end, haste, .. } = *self;
         let mut state = SchedState::new(&self.start);
         if analysis.counts() {
             state.count();
         }
         let looks_back = analysis.looks_back();
+        if let Some(past) = self.start.past.as_ref().filter(|_| looks_back) {
+            analysis.recall(past, &state);
+        }
         Fold { state, analysis, looks_back, from, to, end, haste, inside: false, lost: 0, offlines: 0 }
     }
 
@@ -115,6 +134,9 @@ impl Plan {
     pub(super) fn was_right<A>(&mut self, fold: &Fold<A>, source: &mut impl EventSource) -> bool {
         let state = &fold.state;
         self.haste = fold.haste;
+        if self.start.past.is_some() {
+            return true;
+        }
         if self.haste.was_wrong {
             return false;
         }

@@ -22,6 +22,18 @@ const OTHER: usize = 6;
 const KINDS: usize = 7;
 
 impl Seen {
+    /// The numbers that were noted.
+    pub(super) fn noted(numbers: &[u64]) -> Seen {
+        let mut seen = Seen::default();
+        seen.0.iter_mut().zip(numbers).for_each(|(to, from)| *to = *from);
+        seen
+    }
+
+    /// The numbers, to be noted.
+    pub(super) fn numbers(&self) -> Vec<u64> {
+        self.0.to_vec()
+    }
+
     #[inline]
     pub(super) fn note(&mut self, kind: &Kind) {
         let place = match kind {

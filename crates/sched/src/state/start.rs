@@ -3,7 +3,9 @@
 use super::{SchedState, Slot};
 use crate::event::{Cpu, Pid, TaskRef, Ts};
 use crate::lineage::Lineage;
+use crate::past::Past;
 use crate::span::{Current, TaskState};
+use std::sync::Arc;
 
 /// The known state of the first instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +31,9 @@ pub struct Start {
     pub incomplete: bool,
     /// The traced command's first task, where its exec is in the trace.
     pub root: Option<Pid>,
+    /// The state before the first event, where that is not the first one of the whole trace; then nothing else here
+    /// counts.
+    pub past: Option<Arc<Past>>,
 }
 
 impl Start {
@@ -43,6 +48,9 @@ impl Start {
 impl SchedState {
     /// The state at the first instant.
     pub fn new(start: &Start) -> SchedState {
+        if let Some(past) = &start.past {
+            return SchedState::after(past);
+        }
         let mut state = SchedState {
             start: start.ts,
             now: start.ts,

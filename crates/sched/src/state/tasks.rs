@@ -195,6 +195,39 @@ impl Tasks {
         std::iter::successors(follow(queue.first), move |task| follow(task.next))
     }
 
+    /// The free slots, the next one last.
+    pub(super) fn free_slots(&self) -> Vec<Slot> {
+        self.free.iter().chain(&self.dying).copied().collect()
+    }
+
+    /// The number of lives so far.
+    pub(super) fn lives(&self) -> u32 {
+        self.lives
+    }
+
+    /// A table without tasks, of this many slots, which are free in an order in which the last is taken next: those
+    /// that tasks are about to be given, and those that stay free.
+    pub(super) fn free_table(free: Vec<Slot>) -> Tasks {
+        let none = TaskRef { pid: Pid::IDLE, prio: Task::NO_PRIO, comm: Comm::EMPTY };
+        let mut tasks = Tasks::default();
+        for _ in &free {
+            tasks.insert(none, Kin::default(), TaskState::Dead, Ts::default());
+        }
+        Tasks { by_pid: FxHashMap::default(), free, lives: 0, ..tasks }
+    }
+
+    /// The next task is this life of all.
+    pub(super) fn count_lives(&mut self, lives: u32) {
+        self.lives = lives;
+    }
+
+    /// The living tasks, in the order of their slots.
+    pub(super) fn living(&self) -> impl Iterator<Item = &Task> {
+        let lives =
+            |task: &&Task| self.find(task.pid).and_then(|slot| self.at(slot)).is_some_and(|at| at.id == task.id);
+        self.slab.iter().filter(lives)
+    }
+
     /// The spans of all living tasks, cut at `end`, by number.
     pub(super) fn open_spans(&self, end: Ts) -> Vec<Span> {
         let mut pids: Vec<(Pid, Slot)> = self.by_pid.iter().map(|(pid, slot)| (*pid, *slot)).collect();

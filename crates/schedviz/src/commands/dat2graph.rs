@@ -1,6 +1,6 @@
 //! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
 
-mod frequencies;
+pub(super) mod frequencies;
 mod overlay;
 mod slices;
 

@@ -269,9 +269,7 @@ fn formats<'s>(args: &EventsArgs, session: &'s Session) -> Result<Vec<&'s EventF
 
 /// The formats of the events that occur.
 fn occurring(session: &Session) -> Vec<&EventFormat> {
-    let counts = session.trace.counts();
-    let occurs = |f: &&EventFormat| counts.buffers.iter().any(|b| b.of(f.id) > 0);
-    session.trace.formats().iter().filter(occurs).collect()
+    session.trace.formats().iter().filter(|format| session.trace.occurs(format.id)).collect()
 }
 
 /// Whether events of a format are the user's choice.

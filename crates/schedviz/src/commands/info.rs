@@ -8,7 +8,7 @@ use crate::{progress, warnings};
 use anyhow::Result;
 use machine::Machine;
 use sched::topology::format_cpu_list;
-use sched::{Cpu, Diagnostic, Diagnostics, EventIssue, Severity, Tracepoint, Ts};
+use sched::{Cpu, Diagnostic, Diagnostics, EventIssue, Past, Severity, Tracepoint, Ts};
 use serde::Serialize;
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -66,6 +66,9 @@ pub(super) struct Report {
     end_ns: Option<Ts>,
     /// The time between both, in nanoseconds.
     span_ns: Option<u64>,
+    /// The longer trace that this is a part of (`schedviz cut`); absent if it is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<PartOf>,
     /// The machine file beside the trace; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<MachineFile>,
@@ -85,6 +88,29 @@ pub(super) struct Report {
     #[serde(serialize_with = "warnings::rows")]
     #[cfg_attr(test, schemars(with = "Vec<warnings::Row<'static>>"))]
     diagnostics: Diagnostics,
+}
+
+/// The place of a part in the whole trace.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PartOf {
+    /// The start of the part, in nanoseconds from the first event of the whole.
+    from_in_trace_ns: u64,
+    /// The end of the part, in nanoseconds from the first event of the whole.
+    to_in_trace_ns: u64,
+    /// The length of the whole, in nanoseconds.
+    trace_ns: u64,
+}
+
+impl PartOf {
+    fn of(past: &Past) -> PartOf {
+        let in_trace = |ts: Ts| ts.since(past.start).0;
+        PartOf {
+            from_in_trace_ns: in_trace(past.from),
+            to_in_trace_ns: in_trace(past.to),
+            trace_ns: in_trace(past.end),
+        }
+    }
 }
 
 /// The file of `schedviz machine` beside the trace.
@@ -243,6 +269,7 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
         start_ns: start,
         end_ns: end,
         span_ns: start.zip(end).map(|(start, end)| end.since(start).0),
+        part: trace.past().map(|past| PartOf::of(past)),
         machine: args.read.machine(&args.trace, trace).map(|machine| MachineFile::of(&args.trace, &machine)),
         cpus: Cpus { recorded: info.cpus, observed: observed.len(), unobserved: format_cpu_list(&silent) },
         total_events: events.iter().map(|e| e.count).sum(),
@@ -414,6 +441,11 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
             )
         };
         line("span", format!("{:.9} s, from {} to {}", span as f64 / 1e9, seconds(start), seconds(end)));
+    }
+    if let Some(part) = &r.part {
+        let seconds = |ns: u64| format!("{:.9}", ns as f64 / 1e9);
+        let (from, to) = (seconds(part.from_in_trace_ns), seconds(part.to_in_trace_ns));
+        line("part", format!("from {from} s to {to} s of a trace of {} s", seconds(part.trace_ns)));
     }
     let silent =
         if r.cpus.unobserved.is_empty() { String::new() } else { format!("; without events: {}", r.cpus.unobserved) };

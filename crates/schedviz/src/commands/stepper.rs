@@ -128,8 +128,13 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
 
 /// Refuses an instant before the trace or behind it.
 fn within(session: &Session, at: Ts) -> Result<(), String> {
-    let Some((start, end)) = session.trace.extent() else { return Ok(()) };
+    let Some((start, end)) = session.recording() else { return Ok(()) };
     if at < start || at > end {
+        if session.trace.past().is_some() {
+            let seconds = |ts: Ts| ts.since(session.start).seconds();
+            let (from, to) = (seconds(start), seconds(end));
+            return Err(format!("outside of this part of a trace, which is from {from:.9} s to {to:.9} s"));
+        }
         let length = end.since(start).seconds();
         return Err(format!("outside of the trace, which is {length:.9} s long"));
     }

@@ -241,7 +241,7 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         let seconds = at.0.saturating_sub(session.start.0) as f64 / 1e9;
         bail!("{}: work conservation is not violated at {seconds:.9} s", session.name());
     }
-    let (drawable, recording) = (session.drawable.clone(), session.trace.extent());
+    let (drawable, recording) = (session.drawable.clone(), session.recording());
     let run = Run { trace: session.name(), group: None, report, trust, drawable, recording };
     Ok((session, run))
 }

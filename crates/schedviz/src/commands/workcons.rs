@@ -313,7 +313,7 @@ impl Run {
         };
         let unknown = report.unknown.clone();
         let trust = Trust { unknown, unobserved, throttled, throttling, run_queue_lengths, diagnostics };
-        let (drawable, recording) = (session.drawable.clone(), session.trace.extent());
+        let (drawable, recording) = (session.drawable.clone(), session.recording());
         Ok(Run { trace: session.name(), group: None, report, trust, drawable, recording })
     }
 

@@ -23,7 +23,9 @@ use sched::Diagnostics;
 use std::ops::Range;
 
 pub(crate) use options::Options;
+pub(crate) use options::{BUFFER, PART};
 pub use options::{BufferInfo, CpuStat};
+pub(crate) use v7::section_place;
 
 /// The version of a file, and how it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +55,7 @@ impl Part {
     }
 
     /// How many bytes it has when it is decompressed.
-    fn size(&self, source: &Source, endian: Endian) -> u64 {
+    pub(crate) fn size(&self, source: &Source, endian: Endian) -> u64 {
         let length = self.range.end.saturating_sub(self.range.start);
         if self.compressed.is_some() {
             let sizes = source.array::<8>(self.range.start).and_then(|sizes| endian.u32(&sizes, 4));
@@ -216,6 +218,8 @@ pub(crate) struct Header {
     pub(crate) cpus: u32,
     pub(crate) options: Options,
     pub(crate) buffers: Vec<BufferHeader>,
+    /// The end of the first header; in version 6 that of all texts but the command names.
+    pub(crate) head_end: u64,
 }
 
 /// The facts of the first bytes.
@@ -230,6 +234,8 @@ struct Initial {
 struct Reader<'f> {
     source: &'f Source,
     endian: Endian,
+    /// How the file is compressed.
+    codec: Option<Codec>,
     diagnostics: Diagnostics,
     /// Bytes of texts and options that may still be read.
     texts_left: u64,
@@ -242,6 +248,7 @@ impl<'f> Reader<'f> {
         Reader {
             source,
             endian,
+            codec: None,
             diagnostics: Diagnostics::default(),
             texts_left: limits::HEADER_TEXTS,
             rows_left: limits::CPU_ROWS,
@@ -286,6 +293,7 @@ impl Header {
         let initial = initial(&mut bytes)?;
         let mut reader = Reader::new(source, initial.version.endian);
         let behind = bytes.at();
+        reader.codec = initial.codec;
         let mut header = match initial.version.number {
             6 => v6::read(&mut reader, behind, initial)?,
             _ => v7::read(&mut reader, behind, initial)?,
@@ -327,6 +335,7 @@ impl Header {
             cpus: 0,
             options: Options::default(),
             buffers: Vec::new(),
+            head_end: 0,
         }
     }
 

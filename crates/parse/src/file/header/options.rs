@@ -1,6 +1,6 @@
 //! The options: small facts with numbers, in both versions (`docs/trace-dat.md`, section 5).
 
-use super::Reader;
+use super::{Part, Reader};
 use crate::bytes::{Bytes, Eof, number, until_nul};
 use crate::decode::clock::TscScale;
 use crate::file::time_shift::TimeShift;
@@ -8,6 +8,13 @@ use crate::issue::FileIssue;
 use crate::limits;
 use sched::event::escape;
 use serde::Serialize;
+
+/// The number of the option BUFFER.
+pub(crate) const BUFFER: u16 = 3;
+
+/// The number of the option, and of the section, with the note of a part of a trace (`schedviz cut`). No
+/// recorder has options with such numbers: its own are counted from 0.
+pub(crate) const PART: u16 = 0x5343;
 
 /// The recorder's own statistics of one CPU, as of the end of the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -76,6 +83,10 @@ pub(crate) struct Options {
     pub(crate) buffers: Vec<BufferOption>,
     /// Offsets of the sections 16 to 21, by number less 16.
     pub(crate) sections: [Option<u64>; 6],
+    /// The note on the trace that the file is a part of.
+    pub(crate) part: Option<Part>,
+    /// All options as they are in the file, but for those with the places of other parts of the file.
+    pub(crate) raw: Vec<(u16, Vec<u8>)>,
     stats_buffer: String,
 }
 
@@ -99,6 +110,9 @@ impl Options {
 
     /// Takes one option in. Payloads may be longer than known, and short ones are ignored.
     pub(super) fn add(&mut self, reader: &mut Reader<'_>, id: u16, payload: Bytes<'_>) {
+        if !matches!(id, BUFFER | 16..=21 | PART) {
+            self.raw.push((id, payload.rest().to_vec()));
+        }
         if self.read(reader, id, payload).is_err() {
             reader.diagnostics.add_at(FileIssue::BadOption, || format!("option {id} at offset {}", payload.at()));
         }
@@ -113,10 +127,10 @@ impl Options {
                 reader.diagnostics.add_at(FileIssue::BeyondLimit, || "the recorder's statistics".to_owned());
             }
             2 => self.add_stat(text),
-            3 if self.buffers.len() >= limits::BUFFERS => {
+            BUFFER if self.buffers.len() >= limits::BUFFERS => {
                 reader.diagnostics.add_at(FileIssue::BeyondLimit, || "buffers".to_owned());
             }
-            3 => {
+            BUFFER => {
                 let buffer = self.read_buffer(reader, payload)?;
                 self.buffers.push(buffer);
             }
@@ -136,6 +150,11 @@ impl Options {
                 if let Some(slot) = self.sections.get_mut(usize::from(id.saturating_sub(16))) {
                     slot.get_or_insert(at);
                 }
+            }
+            PART => {
+                let (at, size, flags) = (payload.u64()?, payload.u64()?, payload.u32()?);
+                let compressed = if flags & 1 != 0 { reader.codec } else { None };
+                self.part = Some(Part { range: at..at.saturating_add(size), compressed, size_field: 0 });
             }
             6 | 10 | 11 | 15 | 22..=25 => {}
             _ => reader

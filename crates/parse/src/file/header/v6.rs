@@ -19,6 +19,7 @@ pub(super) fn read(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Res
     reader.rows_left = reader.rows_left.min(reader.source.size() / 16);
     let mut header = formats(&mut bytes, initial)?;
     let (kallsyms, printk, cmdlines) = texts(reader, &mut bytes)?;
+    header.head_end = cmdlines.range.start.saturating_sub(8);
     (header.kallsyms, header.printk, header.cmdlines) = (kallsyms, printk, cmdlines);
     let at = bytes.at();
     header.cpus = bytes.u32().map_err(damaged("the CPU count", at, "a number"))?;

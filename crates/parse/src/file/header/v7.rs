@@ -1,15 +1,17 @@
 //! Version 7: sections, and a chain of options that point to them (`docs/trace-dat.md`, section 3).
 
+use super::options::BUFFER;
 use super::{BufferHeader, Header, Initial, Part, Reader, Untabled};
 use crate::bytes::{Bytes, Endian};
 use crate::error::Error;
+use crate::file::source::Source;
 use crate::issue::FileIssue;
 use crate::limits;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 const HEADER: u64 = 16;
 const OPTIONS: u16 = 0;
-const BUFFER: u16 = 3;
 
 /// A section: what stands where.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +26,12 @@ struct Section {
 impl Section {
     /// The section whose header stands at `at`.
     fn at(reader: &Reader<'_>, at: u64) -> Option<Section> {
-        let header = reader.source.array::<16>(at)?;
-        let mut bytes = Bytes::new(&header, at, reader.endian);
+        Section::in_file(reader.source, reader.endian, at)
+    }
+
+    fn in_file(source: &Source, endian: Endian, at: u64) -> Option<Section> {
+        let header = source.array::<16>(at)?;
+        let mut bytes = Bytes::new(&header, at, endian);
         let id = bytes.u16().ok()?;
         let flags = bytes.u16().ok()?;
         // The description is an offset into the STRINGS sections. It is cosmetic.
@@ -33,6 +39,13 @@ impl Section {
         let size = bytes.u64().ok()?;
         Some(Section { id, compressed: flags & 1 != 0, body: bytes.at(), size })
     }
+}
+
+/// Where the section with this number stands whose header is at `at`, header and all.
+pub(crate) fn section_place(source: &Source, endian: Endian, at: u64, id: u16) -> Option<Range<u64>> {
+    let section = Section::in_file(source, endian, at).filter(|section| section.id == id)?;
+    let end = section.body.checked_add(section.size).filter(|end| *end <= source.size())?;
+    Some(at..end)
 }
 
 /// All sections in file order, from right behind the first header: the way to what no option
@@ -55,6 +68,7 @@ fn walk(reader: &Reader<'_>, start: u64) -> Vec<Section> {
 pub(super) fn read(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Result<Header, Error> {
     let first_options = initial.first_options;
     let mut header = Header::new(initial);
+    header.head_end = start;
     let complete = chain(reader, &mut header, first_options);
     let mut sections = Vec::new();
     if !complete || header.options.buffers.is_empty() {
@@ -190,6 +204,7 @@ fn salvage(reader: &mut Reader<'_>, header: &mut Header, sections: &[Section]) {
     if header.options.buffers.is_empty() {
         // The parts that the chain did deliver are delivered again; single facts are simply set again.
         header.options.stats.clear();
+        header.options.raw.clear();
         for section in sections.iter().filter(|s| s.id == OPTIONS) {
             let _ = options(reader, header, section);
         }
@@ -272,7 +287,6 @@ fn cursor<'b>(body: &'b [u8], part: &Part, endian: Endian) -> Bytes<'b> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::source::Source;
 
     /// A file of sections that each point to the next.
     fn chained(sections: u64) -> Vec<u8> {

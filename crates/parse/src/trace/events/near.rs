@@ -24,7 +24,8 @@ impl<'t> EventStream<'t> {
     /// reading begins at the start of the trace after all.
     #[must_use]
     pub fn near(mut self, from: Ts) -> EventStream<'t> {
-        self.begin = self.trace.begin_near(from);
+        // The past of a part of a trace is known.
+        self.begin = if self.trace.past().is_some() { None } else { self.trace.begin_near(from) };
         self
     }
 

@@ -123,7 +123,7 @@ pub(crate) fn conclude(session: &Session, reports: Reports, max_loss: f64) -> Me
     ];
     let setting = Setting { facts };
     let no_violation = workcons.unknown.why_untrusted(max_loss).or_else(|| workcons.selection_unknown.clone());
-    let (name, recording) = (session.name(), session.trace.extent());
+    let (name, recording) = (session.name(), session.recording());
     let elapsed = Some(workcons.elapsed_ns);
     Measured {
         name,

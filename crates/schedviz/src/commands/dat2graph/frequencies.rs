@@ -4,17 +4,32 @@ use crate::session::Session;
 use sched::{Cpu, Dur, Kind, SchedEvent, Tracepoint, Ts};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use tracedat::CpuReader;
+use tracedat::{CpuReader, Want};
 
 /// A change of a CPU's frequency, in kHz.
-pub(super) type Change = (Ts, Cpu, u32);
+pub(in crate::commands) type Change = (Ts, Cpu, u32);
 
 /// How far before the window changes are looked for at first; then four times as far, and so on.
 const FIRST_LOOK: Dur = Dur(100_000_000);
 
+/// The last change of each CPU before the window, where changes were recorded.
+pub(in crate::commands) fn in_force(session: &Session) -> Result<Vec<Change>, tracedat::Error> {
+    let format = session.trace.format_of(Tracepoint::Frequency);
+    if !format.is_some_and(|format| session.trace.occurs(format.id)) {
+        return Ok(Vec::new());
+    }
+    let reader = session.trace.cpu_reader(Want::Switches)?;
+    let mut changes = changes(session, &reader);
+    changes.retain(|(ts, ..)| *ts < session.from);
+    Ok(changes)
+}
+
 /// All changes in the window, and the last one of each CPU before it. Any CPU can record the change of another.
 pub(super) fn changes(session: &Session, reader: &CpuReader<'_>) -> Vec<Change> {
-    let (start, from, to) = (session.start, session.from, session.to);
+    let past = session.trace.past();
+    let (from, to) = (session.from, session.to);
+    // A part of a trace begins where its past ends.
+    let start = past.map_or(session.start, |past| past.from);
     let mut changes = between(session, reader, from, to);
     let mut in_force: BTreeMap<Cpu, Change> = BTreeMap::new();
     let (mut until, mut back) = (from, FIRST_LOOK);
@@ -29,6 +44,9 @@ pub(super) fn changes(session: &Session, reader: &CpuReader<'_>) -> Vec<Change> 
             in_force.entry(cpu).or_insert(change);
         }
         (until, back) = (since, Dur(back.0.saturating_mul(4)));
+    }
+    for change in past.iter().flat_map(|past| &past.frequencies) {
+        in_force.entry(change.1).or_insert(*change);
     }
     changes.extend(in_force.into_values());
     changes.sort_unstable();
@@ -62,8 +80,7 @@ fn between(session: &Session, reader: &CpuReader<'_>, from: Ts, to: Ts) -> Vec<C
 /// Why no band is drawn.
 pub(super) fn why_none(session: &Session) -> &'static str {
     let format = session.trace.format_of(Tracepoint::Frequency);
-    let occurs = |id: u16| session.trace.counts().buffers.iter().any(|buffer| buffer.of(id) > 0);
-    if format.is_some_and(|format| occurs(format.id)) {
+    if format.is_some_and(|format| session.trace.occurs(format.id)) {
         "power:cpu_frequency: no change before the end of the window: no band is drawn"
     } else {
         "power:cpu_frequency was not recorded: no band is drawn"

@@ -14,7 +14,13 @@ pub(super) fn catalog(session: &Session) -> Catalog {
     let info = |format: &EventFormat| EventInfo {
         id: format.id,
         name: patterns::full_name(format),
-        count: counts.buffers.iter().map(|buffer| buffer.of(format.id)).sum(),
+        // Some events occur only outside of a part of a trace.
+        count: counts
+            .buffers
+            .iter()
+            .map(|buffer| buffer.of(format.id))
+            .sum::<u64>()
+            .max(session.trace.occurs(format.id).into()),
         fields: format.fields.iter().map(|field| (field.name.clone(), Form::of(format, field).kind())).collect(),
         is_text: is_text(format),
     };

@@ -1,0 +1,153 @@
+//! The waits, runs and sleeps that go on at the start of a part of a trace: noted for the part, and taken up again there.
+
+use crate::{Idleness, Latency, Measure, Options, Phase, Track, Wait};
+use sched::past::exact;
+use sched::{Analysis, Comm, Cpu, Past, Pid, SchedEvent, SchedState, Ts};
+use serde::{Deserialize, Serialize};
+
+/// The name of the notes in [`Past::notes`].
+const NAME: &str = "latency";
+
+/// All that goes on.
+#[derive(Default, Serialize, Deserialize)]
+struct Notes {
+    tracks: Vec<NotedTrack>,
+    waits: Vec<NotedWait>,
+    /// The task that was switched out last.
+    out: Pid,
+    #[serde(with = "exact")]
+    out_comm: Comm,
+}
+
+/// A task's phase.
+#[derive(Serialize, Deserialize)]
+struct NotedTrack {
+    pid: Pid,
+    since: Ts,
+    /// `run`, `wait`, or the CPU on which it sleeps.
+    phase: NotedPhase,
+}
+
+#[derive(Serialize, Deserialize)]
+enum NotedPhase {
+    Run,
+    Sleep(Cpu),
+    Wait,
+}
+
+/// A wait.
+#[derive(Serialize, Deserialize)]
+struct NotedWait {
+    pid: Pid,
+    measure: usize,
+    start: Option<Ts>,
+    waker: Option<Pid>,
+    #[serde(with = "exact")]
+    waker_comm: Comm,
+    slept_on: Option<Cpu>,
+    queued_on: Cpu,
+    idleness: usize,
+    idle_cpus: u32,
+    behind: Pid,
+    #[serde(with = "exact")]
+    behind_comm: Comm,
+}
+
+/// Follows a trace up to the window's start, and gives the name of the notes with the notes. They depend on no option.
+pub struct NoteTaker<'o> {
+    latency: Latency<'o>,
+    notes: Option<String>,
+}
+
+impl<'o> NoteTaker<'o> {
+    /// Begins to follow, with options that do not matter.
+    pub fn new(options: &'o Options<'o>) -> NoteTaker<'o> {
+        NoteTaker { latency: Latency::new(options), notes: None }
+    }
+}
+
+impl Analysis for NoteTaker<'_> {
+    type Output = Option<(String, String)>;
+    const COUNTS: bool = true;
+    const LOOKS_BACK: bool = true;
+
+    fn recall(&mut self, past: &Past, state: &SchedState) {
+        self.latency.recall(past, state);
+    }
+
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.latency.early(event, state);
+    }
+
+    fn begin(&mut self, _: Ts, state: &SchedState) {
+        self.notes = serde_json::to_string(&notes(&self.latency, state)).ok();
+    }
+
+    fn finish(self, _: Ts, _: &SchedState) -> Self::Output {
+        Some((NAME.to_owned(), self.notes?))
+    }
+}
+
+fn notes(latency: &Latency<'_>, state: &SchedState) -> Notes {
+    let pid = |task| state.task(task).map(|task| task.pid);
+    let track = |(task, track): (_, &Track)| {
+        let phase = match track.phase {
+            Phase::Run => NotedPhase::Run,
+            Phase::Sleep(cpu) => NotedPhase::Sleep(cpu),
+            Phase::Wait => NotedPhase::Wait,
+        };
+        Some(NotedTrack { pid: pid(task)?, since: track.since, phase })
+    };
+    let wait = |(task, wait): (_, &Wait)| {
+        Some(NotedWait {
+            pid: pid(task)?,
+            measure: wait.measure as usize,
+            start: wait.start,
+            waker: wait.waker,
+            waker_comm: wait.waker_command,
+            slept_on: wait.slept_on,
+            queued_on: wait.queued_on,
+            idleness: wait.idleness as usize,
+            idle_cpus: wait.idle_cpus,
+            behind: wait.behind.0,
+            behind_comm: wait.behind.1,
+        })
+    };
+    let (out, out_comm) = latency.switched_out;
+    let (tracks, waits) = (latency.tracks.iter(), latency.waits.iter());
+    Notes { tracks: tracks.filter_map(track).collect(), waits: waits.filter_map(wait).collect(), out, out_comm }
+}
+
+/// Takes up the notes of a part, if it has any that can be understood. Tasks that the state does not have are left out.
+pub(crate) fn take_up(latency: &mut Latency<'_>, past: &Past, state: &SchedState) {
+    let notes = past.notes.get(NAME).and_then(|text| serde_json::from_str::<Notes>(text).ok());
+    let Some(notes) = notes else { return };
+    latency.switched_out = (notes.out, notes.out_comm);
+    for NotedTrack { pid, since, phase } in notes.tracks {
+        let phase = match phase {
+            NotedPhase::Run => Phase::Run,
+            NotedPhase::Sleep(cpu) => Phase::Sleep(cpu),
+            NotedPhase::Wait => Phase::Wait,
+        };
+        if let Some(task) = state.task_of(pid) {
+            latency.tracks.insert(task.id(), Track { since: since.min(past.from), phase });
+        }
+    }
+    for noted in notes.waits {
+        let of_kind = Measure::ALL.get(noted.measure).zip(Idleness::ALL.get(noted.idleness));
+        if let (Some(task), Some((measure, idleness))) = (state.task_of(noted.pid), of_kind) {
+            let wait = Wait {
+                measure: *measure,
+                start: noted.start.map(|start| start.min(past.from)),
+                waker: noted.waker,
+                waker_command: noted.waker_comm,
+                slept_on: noted.slept_on,
+                queued_on: noted.queued_on,
+                idleness: *idleness,
+                idle_cpus: noted.idle_cpus,
+                behind: (noted.behind, noted.behind_comm),
+            };
+            latency.waits.insert(task.id(), wait);
+        }
+    }
+}

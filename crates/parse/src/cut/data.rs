@@ -1,0 +1,141 @@
+//! The data of a CPU, written page by page, or in chunks of compressed pages.
+
+use super::page::Window;
+use super::{Output, Rewriter};
+use crate::file::chunk::{self, Codec};
+use crate::ring::unit::{CpuPages, Marked, Store};
+use crate::trace::Trace;
+use sched::{Past, Ts};
+use std::borrow::Cow;
+use std::io::{Result, Seek, Write};
+
+/// The number of pages in a chunk, as in those of recorders.
+const PAGES: usize = 10;
+
+/// The written data of a CPU.
+pub(super) struct Written {
+    pub(super) cpu: u32,
+    /// Where they begin.
+    pub(super) at: u64,
+    /// Their size in the file.
+    pub(super) size: u64,
+    pub(super) events: u64,
+    pub(super) marked: Marked,
+}
+
+/// Writes the pages of a CPU that are in a part.
+pub(super) fn write<W: Write + Seek>(
+    trace: &Trace,
+    pages: &CpuPages,
+    past: &Past,
+    codec: Option<Codec>,
+    rewriter: &mut Option<Rewriter<'_>>,
+    out: &mut Output<W>,
+) -> Result<Written> {
+    out.align(pages.layout.size)?;
+    let at = out.at;
+    if codec.is_some() {
+        out.number(0, 4)?;
+    }
+    let mut chunks = Chunks { codec, pages: Vec::new(), held: 0, count: 0 };
+    let mut window = Window::new(trace, pages, past.from, past.to);
+    // The units before the one with the start have no record of the part, as far as the clock does not step back.
+    let first = trace.unit_before(pages, Ts(past.from.0.saturating_sub(1)));
+    for unit in first..pages.units() {
+        if window.is_over() {
+            break;
+        }
+        pages.with_bytes(trace.source(), unit, |bytes| {
+            let Ok(bytes) = bytes else { return window.missing().map_or(Ok(()), |page| chunks.add(&page, out)) };
+            let taken: Vec<Cow<'_, [u8]>> =
+                bytes.chunks(pages.layout.size.max(1)).map_while(|page| take(&mut window, page)).flatten().collect();
+            chunks.take_unit(trace, pages, unit, bytes, taken, rewriter, out)
+        })?;
+        trace.count_read(pages, unit);
+    }
+    if let Some(page) = window.end() {
+        chunks.add(&page, out)?;
+    }
+    chunks.flush(out)?;
+    if codec.is_some() {
+        out.patch(at, chunks.count, 4)?;
+    }
+    let is_empty = out.at == at || codec.is_some() && chunks.count == 0;
+    let size = if is_empty { 0 } else { out.at.saturating_sub(at) };
+    Ok(Written { cpu: pages.cpu.0, at, size, events: window.events, marked: window.marked })
+}
+
+/// The next page, as far as it is in the window; nothing behind the window.
+fn take<'p>(window: &mut Window<'_>, page: &'p [u8]) -> Option<Option<Cow<'p, [u8]>>> {
+    if window.is_over() { None } else { Some(window.take(page)) }
+}
+
+/// Pages on their way into the file.
+struct Chunks {
+    codec: Option<Codec>,
+    /// Those of the next chunk.
+    pages: Vec<u8>,
+    /// Their number.
+    held: usize,
+    /// The number of chunks written.
+    count: u64,
+}
+
+impl Chunks {
+    /// Writes the pages of a unit. A chunk that is whole is copied without being compressed again.
+    #[expect(clippy::too_many_arguments, reason = "the unit, in the file and in memory")]
+    fn take_unit<W: Write + Seek>(
+        &mut self,
+        trace: &Trace,
+        pages: &CpuPages,
+        unit: usize,
+        bytes: &[u8],
+        mut taken: Vec<Cow<'_, [u8]>>,
+        rewriter: &mut Option<Rewriter<'_>>,
+        out: &mut Output<W>,
+    ) -> Result<()> {
+        let is_whole = taken.iter().all(|page| matches!(page, Cow::Borrowed(_)))
+            && taken.iter().map(|page| page.len()).sum::<usize>() == bytes.len();
+        if let (Store::Chunks { chunks, .. }, Some(_), true, None) = (&pages.store, self.codec, is_whole, &rewriter)
+            && let Some(chunk) = chunks.get(unit).filter(|chunk| chunk.start == 0 && chunk.length == chunk.size)
+            && let Some(compressed) = trace.source().get(&chunk.place())
+        {
+            self.flush(out)?;
+            return self.put(&compressed, bytes.len(), out);
+        }
+        for page in &mut taken {
+            if let Some(rewriter) = rewriter {
+                rewriter.page(page.to_mut(), &pages.layout);
+            }
+            self.add(page, out)?;
+        }
+        Ok(())
+    }
+
+    fn add<W: Write + Seek>(&mut self, page: &[u8], out: &mut Output<W>) -> Result<()> {
+        if self.codec.is_none() {
+            return out.bytes(page);
+        }
+        self.pages.extend_from_slice(page);
+        self.held = self.held.saturating_add(1);
+        if self.held >= PAGES { self.flush(out) } else { Ok(()) }
+    }
+
+    fn flush<W: Write + Seek>(&mut self, out: &mut Output<W>) -> Result<()> {
+        if let Some(codec) = self.codec.filter(|_| !self.pages.is_empty()) {
+            let compressed = chunk::compress(codec, &self.pages)?;
+            self.put(&compressed, self.pages.len(), out)?;
+        }
+        self.pages.clear();
+        self.held = 0;
+        Ok(())
+    }
+
+    fn put<W: Write + Seek>(&mut self, compressed: &[u8], size: usize, out: &mut Output<W>) -> Result<()> {
+        out.number(compressed.len() as u64, 4)?;
+        out.number(size as u64, 4)?;
+        out.bytes(compressed)?;
+        self.count = self.count.saturating_add(1);
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Writes a part of a trace as a file of its own: of the same version, byte order and compression, with the pages of a
+//! window, and with a note of what precedes them (`docs/trace-dat.md`, section 12).
+
+mod anonymous;
+mod data;
+mod header;
+mod page;
+mod stats;
+
+use crate::bytes::Endian;
+use crate::error::Error;
+use crate::file::header::PART;
+use crate::trace::Trace;
+use crate::trace::part::{Note, Reading, Sampled};
+use sched::{Cpu, Past, Ts};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::sync::Arc;
+
+/// The part to be written.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The state before it, its start and its end.
+    pub past: Past,
+    /// The times at which CPUs went offline in it.
+    pub offline: Vec<(Cpu, Ts)>,
+}
+
+/// The names that stand for others in an anonymous part.
+pub use anonymous::Aliases;
+use anonymous::Rewriter;
+
+/// Why a part cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CutError {
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] Error),
+    /// The part cannot be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// It is no trace.dat.
+    #[error("this is a recording in the format {format}; only a trace.dat can be cut")]
+    Format {
+        /// The format.
+        format: &'static str,
+    },
+    /// There are too many tasks.
+    #[error("the state before the part takes {bytes} bytes, more than a part may have: there are too many tasks")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+}
+
+/// The file that is written.
+struct Output<W> {
+    file: W,
+    endian: Endian,
+    /// The number of bytes so far.
+    at: u64,
+}
+
+impl<W: Write + Seek> Output<W> {
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.at = self.at.saturating_add(bytes.len() as u64);
+        Ok(())
+    }
+
+    fn number(&mut self, value: u64, size: usize) -> io::Result<()> {
+        let mut number = Vec::new();
+        self.endian.put(&mut number, value, size);
+        self.bytes(&number)
+    }
+
+    /// Fills up to a multiple of this number of bytes.
+    fn align(&mut self, to: usize) -> io::Result<()> {
+        let aligned = self.at.checked_next_multiple_of(to.max(1) as u64).unwrap_or(self.at);
+        let gap = usize::try_from(aligned.saturating_sub(self.at)).unwrap_or(0);
+        self.bytes(&vec![0; gap])
+    }
+
+    /// Writes a number in the place of zeroes.
+    fn patch(&mut self, at: u64, value: u64, size: usize) -> io::Result<()> {
+        let mut number = Vec::new();
+        self.endian.put(&mut number, value, size);
+        self.patch_bytes(at, &number)
+    }
+
+    /// Writes bytes in the place of zeroes.
+    fn patch_bytes(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(at))?;
+        self.file.write_all(bytes)?;
+        self.file.seek(SeekFrom::Start(self.at)).map(drop)
+    }
+}
+
+impl Trace {
+    /// Writes a part of the trace to `file`, which is empty; with `aliases` in place of all names and texts.
+    pub fn cut<W: Write + Seek>(&self, part: Part, aliases: Option<&mut Aliases>, file: W) -> Result<(), CutError> {
+        if let Some(origin) = self.origin() {
+            return Err(CutError::Format { format: origin.format });
+        }
+        let mut aliases = aliases;
+        let note = self.note_of(part, aliases.as_deref_mut())?;
+        let text = serde_json::to_vec(&note).map_err(io::Error::other)?;
+        if text.len() as u64 > crate::limits::PART_NOTE {
+            return Err(CutError::TooLarge { bytes: text.len() });
+        }
+        let mut out = Output { file, endian: self.endian(), at: 0 };
+        let mut rewriter = aliases.map(|aliases| Rewriter::new(self, aliases));
+        header::write(self, &note.past, &text, &mut rewriter, &mut out)?;
+        Ok(out.file.flush()?)
+    }
+
+    fn note_of(&self, part: Part, mut aliases: Option<&mut Aliases>) -> Result<Note, CutError> {
+        let Part { past, offline } = part;
+        let (all_sleeps, sleeps) = self.events()?.sleeps_within(past.from, past.to)?;
+        let names = (0..self.info().buffers.len()).map(|buffer| {
+            let ids = (0..=u16::MAX).filter(|id| self.occurs_in(buffer, *id)).collect();
+            (self.buffer_name(buffer).to_owned(), ids)
+        });
+        let sampled = self.sampled_runs().into_iter().map(|((pid, comm), time)| {
+            let comm = aliases.as_mut().map_or(comm, |aliases| aliases.of(comm));
+            Sampled { pid, comm, ns: time.0 }
+        });
+        Ok(Note {
+            sampled: sampled.collect(),
+            reading: Reading::of(self.options()),
+            selected: self.selected_buffers().to_vec(),
+            recorded: self.recorded(),
+            observed: self.observed(),
+            occurring: names.collect(),
+            encoding: self.states().encoding(),
+            offline,
+            all_sleeps,
+            sleeps,
+            past: Arc::new(past),
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! A part of a longer trace: what its file notes about the rest, since the records in it do not show it.
+//!
+//! A note holds the state before the part ([`Past`]), and the facts that the reader finds by looking at a whole trace: the
+//! events that occur, the encoding of `prev_state`, the CPUs that are offline, the sleeps on a lock.
+
+use super::{Options, Trace};
+use crate::decode::prev_state::Encoding;
+use crate::file::header::Header;
+use crate::file::source::Source;
+use crate::issue::FileIssue;
+use crate::limits;
+use sched::past::exact;
+use sched::{Comm, Cpu, Diagnostics, Past, Pid, Ts};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The options of reading on which times and events depend.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Reading {
+    buffer: Option<String>,
+    clock: Option<String>,
+    clock_hz: Option<u64>,
+    host_time: bool,
+}
+
+impl Reading {
+    pub(crate) fn of(options: &Options) -> Reading {
+        let Options { buffer, clock, clock_hz, host_time, .. } = options.clone();
+        Reading { buffer, clock, clock_hz, host_time }
+    }
+}
+
+/// The note of a part of a trace on the rest of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Note {
+    /// The options that it was made with; with others it is of no use.
+    pub(crate) reading: Reading,
+    /// The state before the part.
+    #[serde(with = "shared")]
+    pub(crate) past: Arc<Past>,
+    /// The buffers that are read, by their place in the file.
+    pub(crate) selected: Vec<usize>,
+    /// The number of events that the recorder counted in the whole.
+    pub(crate) recorded: u64,
+    /// The CPUs that have events in the whole trace.
+    pub(crate) observed: Vec<Cpu>,
+    /// For each buffer, by name, the numbers of the events that occur in the whole of it.
+    pub(crate) occurring: Vec<(String, Vec<u16>)>,
+    /// The encoding of `prev_state`.
+    pub(crate) encoding: Encoding,
+    /// The times at which CPUs went offline.
+    pub(crate) offline: Vec<(Cpu, Ts)>,
+    /// The number of switches in the whole trace that began a sleep on a lock.
+    pub(crate) all_sleeps: u64,
+    /// Those in the part.
+    pub(crate) sleeps: Vec<(Ts, Cpu, Pid)>,
+    /// The tasks that ran in samples of the whole trace, on which colours depend.
+    pub(crate) sampled: Vec<Sampled>,
+}
+
+/// A state that several hold, written as it is.
+mod shared {
+    use sched::Past;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::sync::Arc;
+
+    pub(super) fn serialize<S: Serializer>(past: &Arc<Past>, s: S) -> Result<S::Ok, S::Error> {
+        past.as_ref().serialize(s)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Arc<Past>, D::Error> {
+        Past::deserialize(d).map(Arc::new)
+    }
+}
+
+/// A task in samples of a trace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Sampled {
+    pub(crate) pid: Pid,
+    #[serde(with = "exact")]
+    pub(crate) comm: Comm,
+    pub(crate) ns: u64,
+}
+
+impl Note {
+    /// The note of a file, if it has one that can be used.
+    pub(super) fn read(
+        source: &Source,
+        header: &Header,
+        options: &Options,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Note> {
+        let part = header.options.part.as_ref()?;
+        let endian = header.version.endian;
+        let text = if part.size(source, endian) <= limits::PART_NOTE { part.text(source, endian) } else { None };
+        let note = text.and_then(|text| serde_json::from_slice::<Note>(&text).ok());
+        let why = match note {
+            Some(note) if !note.is_possible() => "its times contradict each other",
+            Some(note) if note.reading == Reading::of(options) => return Some(note),
+            Some(_) => "it was cut with other options --buffer, --clock, --clock-hz or --host-time",
+            None => "it is damaged",
+        };
+        diagnostics.add_at(FileIssue::LostPast, || why.to_owned());
+        None
+    }
+
+    fn is_possible(&self) -> bool {
+        let Past { start, end, from, to, .. } = *self.past;
+        Ts::MIN <= start && start <= from && from <= to && to <= end && end <= Ts::MAX
+    }
+
+    /// Whether an event of this number occurs in the whole trace, in a buffer of this name.
+    fn occurs_in(&self, buffer: &str, id: u16) -> bool {
+        self.occurring.iter().any(|(name, ids)| name == buffer && ids.binary_search(&id).is_ok())
+    }
+}
+
+impl Trace {
+    /// The state before this trace, and its place in the whole, if it is a part of a longer one (`schedviz cut`).
+    pub fn past(&self) -> Option<&Arc<Past>> {
+        self.note.as_ref().map(|note| &note.past)
+    }
+
+    pub(crate) fn note(&self) -> Option<&Note> {
+        self.note.as_ref()
+    }
+
+    /// Takes from the note of a part the buffers that are read and the facts about each CPU.
+    pub(super) fn take_note(&mut self, note: Option<Note>) {
+        let Some(note) = note else { return };
+        let buffers = 0..self.lanes.len();
+        self.selected = note.selected.iter().copied().filter(|buffer| buffers.contains(buffer)).collect();
+        self.selected.sort_unstable();
+        self.selected.dedup();
+        let mut placed: Vec<Cpu> = Vec::new();
+        for buffer in &self.selected {
+            for pages in self.lanes.get_mut(*buffer).into_iter().flatten() {
+                // The first buffer of each CPU has them.
+                let is_first = !placed.contains(&pages.cpu);
+                let times = note.offline.iter().filter(|(cpu, _)| is_first && *cpu == pages.cpu).map(|(_, ts)| *ts);
+                let mut times: Vec<Ts> = times.collect();
+                times.sort_unstable();
+                pages.offline = Some(times);
+                placed.push(pages.cpu);
+            }
+        }
+        self.note = Some(note);
+    }
+
+    /// Whether an event of this number occurs in a buffer; of a part of a trace: in the whole.
+    pub(crate) fn occurs_in(&self, buffer: usize, id: u16) -> bool {
+        match (&self.note, self.header.buffers.get(buffer)) {
+            (Some(note), Some(header)) => note.occurs_in(&header.name, id),
+            _ => self.counts().buffers.get(buffer).is_some_and(|counts| counts.of(id) > 0),
+        }
+    }
+
+    /// Whether an event of this number occurs in the trace; of a part of a trace: in the whole.
+    pub fn occurs(&self, id: u16) -> bool {
+        (0..self.header.buffers.len()).any(|buffer| self.occurs_in(buffer, id))
+    }
+}

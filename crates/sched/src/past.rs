@@ -1,0 +1,210 @@
+//! The state before a part of a trace, as a file of that part holds it.
+//!
+//! `schedviz cut` writes a part of a trace as a trace of its own. The events before it are not in that file, but what they
+//! left behind is: a [`Past`]. [`crate::Pass`] begins with it instead of the first event, so that every analysis finds
+//! in the part what it finds in the same window of the whole.
+
+use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
+use crate::lineage::{Kin, Lineage, LineageHistory};
+use crate::names::NameHistory;
+use crate::span::{Current, TaskState};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The state of a trace before one of its parts, and the place of the part in the trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Past {
+    /// The first instant of the whole trace: its zero.
+    pub start: Ts,
+    /// The last instant of the whole trace.
+    pub end: Ts,
+    /// The start of the part.
+    pub from: Ts,
+    /// The end of the part. An event at that instant is outside, unless the whole trace ends there.
+    pub to: Ts,
+    /// The CPUs that were observed, or that tasks wait on.
+    pub cpus: Vec<PastCpu>,
+    /// The occupants of CPUs as their own events show them (see [`crate::CpuFold`]).
+    pub occupants: Vec<Occupant>,
+    /// The living tasks; those that wait on a CPU are in the order of its run queue.
+    pub tasks: Vec<PastTask>,
+    /// The free places in the table of tasks, the one that is taken next at the end.
+    pub free: Vec<u32>,
+    /// The number of tasks so far, by which lives are distinguished.
+    pub lives: u32,
+    /// The origins of tasks.
+    pub kin: Vec<(Pid, Kin)>,
+    /// The traced command's first task, where it is known.
+    pub root: Option<Pid>,
+    /// Whether that task has executed the command.
+    pub executed: bool,
+    /// The names of tasks before their latest ones, by which the traced command is found.
+    pub former: Vec<PastName>,
+    /// The names that tasks had shortly before the part, for lists of events.
+    pub names: Vec<PastName>,
+    /// Wakeups were not recorded (see [`crate::Start::without_wakeups`]).
+    pub without_wakeups: bool,
+    /// Wakings were not recorded (see [`crate::Start::without_wakings`]).
+    pub without_wakings: bool,
+    /// Wakings place tasks (see [`crate::Start::by_wakings`]).
+    pub by_wakings: bool,
+    /// Some of the events that wake tasks are missing (see [`crate::Start::incomplete`]).
+    pub incomplete: bool,
+    /// Events were lost before the part.
+    pub any_loss: bool,
+    /// The number of events of each kind that shows where tasks wait.
+    pub seen: Vec<u64>,
+    /// Tasks that came unseen.
+    pub newcomers: u64,
+    /// The repairs of contradictions, by name.
+    pub repairs: BTreeMap<String, u64>,
+    /// The gaps of each CPU: how many, and their length in nanoseconds.
+    pub gaps: Vec<(Cpu, u64, u64)>,
+    /// The frequency of each CPU: the instant of its latest change, the CPU, kHz.
+    pub frequencies: Vec<(Ts, Cpu, u32)>,
+    /// The notes of analyses that look back, each under a name of its own, as JSON.
+    pub notes: BTreeMap<String, String>,
+}
+
+/// A CPU before the part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastCpu {
+    /// Its number.
+    pub cpu: Cpu,
+    /// Whether it had events.
+    pub observed: bool,
+    /// Its occupant.
+    pub current: Current,
+    /// The name of its occupant.
+    #[serde(with = "exact")]
+    pub comm: Comm,
+    /// The instant from which it has this occupant by this name.
+    pub since: Ts,
+    /// Whether it was idle or offline since the start.
+    pub emptied: bool,
+    /// The start of a loss that no event has ended.
+    pub lost_since: Option<Ts>,
+    /// The task that its latest event woke, where wakings place tasks.
+    pub placing: Option<Pid>,
+}
+
+/// The occupant of a CPU before the part, by the events of that CPU alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Occupant {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// Its occupant.
+    pub current: Current,
+    /// The name of its occupant, if its events have shown it.
+    #[serde(with = "exact")]
+    pub comm: Comm,
+}
+
+/// A task before the part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastTask {
+    /// Its place in the table of tasks.
+    pub place: u32,
+    /// The number of its life.
+    pub life: u32,
+    /// Its number.
+    pub pid: Pid,
+    /// Its latest name; empty where none was seen.
+    #[serde(with = "exact")]
+    pub comm: Comm,
+    /// Its latest kernel priority; the smallest number where none was seen.
+    pub prio: i32,
+    /// Its state.
+    pub state: TaskState,
+    /// The instant from which it is in that state.
+    pub since: Ts,
+    /// Whether an event began that.
+    pub begun: bool,
+    /// The instant at which it was seen to begin.
+    pub born: Option<Ts>,
+    /// Its latest `sched_waking`: the waker, the instant, the waker's CPU, the CPU on which the task last was.
+    pub waking: Option<(Pid, Ts, Cpu, Cpu)>,
+    /// Its first event was a migration from this CPU, which was idle before or not.
+    pub undecided: Option<(Cpu, bool)>,
+}
+
+/// The name of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastName {
+    /// Its number.
+    pub pid: Pid,
+    /// Its name.
+    #[serde(with = "exact")]
+    pub name: Comm,
+}
+
+impl Past {
+    /// The lineage before the part.
+    pub(crate) fn lineage(&self) -> Lineage {
+        let former = self.former.iter().map(|former| (former.pid, former.name));
+        Lineage::noted(self.kin.iter().copied(), self.root, self.executed, former)
+    }
+
+    /// The lineage before the part, to be continued through it.
+    pub fn lineages(&self) -> LineageHistory {
+        LineageHistory::from(self.lineage())
+    }
+
+    /// The names of tasks shortly before the part, to be continued through it.
+    pub fn called(&self) -> NameHistory {
+        NameHistory::from(self.names.iter().map(|past| (past.pid, past.name)))
+    }
+
+    /// An event that shows the occupant of a CPU before the part, to a reader of the events of that CPU alone; nothing for
+    /// a CPU that had no events before.
+    pub fn occupant(&self, cpu: Cpu) -> Option<SchedEvent> {
+        let past = self.occupants.iter().find(|past| past.cpu == cpu)?;
+        let idle = TaskRef { pid: Pid::IDLE, prio: 0, comm: Comm::EMPTY };
+        let kind = match past.current {
+            Current::Unknown => Kind::Lost { count: None },
+            Current::Offline => Kind::Offline,
+            Current::Idle => {
+                Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: TaskRef { comm: past.comm, ..idle } }
+            }
+            Current::Task(pid) => {
+                Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: TaskRef { pid, comm: past.comm, ..idle } }
+            }
+        };
+        let ts = Ts(self.from.0.saturating_sub(1));
+        Some(SchedEvent { ts, cpu, pid: Pid::IDLE, flags: 0, kind })
+    }
+}
+
+/// Names with every byte of them: each is the character of its number.
+pub mod exact {
+    use crate::event::Comm;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes a name.
+    pub fn serialize<S: Serializer>(comm: &Comm, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&comm.as_bytes().iter().map(|byte| char::from(*byte)).collect::<String>())
+    }
+
+    /// Reads a name.
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Comm, D::Error> {
+        let text = String::deserialize(d)?;
+        let bytes: Result<Vec<u8>, _> = text.chars().map(|c| u8::try_from(u32::from(c))).collect();
+        bytes.map(|bytes| Comm::new(&bytes)).map_err(|_| D::Error::custom("a name has characters up to \\u{ff}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_every_byte() {
+        for name in [b"hackbench".as_slice(), b"\xff\x01\"\\x", b"", b"0123456789abcdef"] {
+            let name = PastName { pid: Pid(1), name: Comm::new(name) };
+            let text = serde_json::to_string(&name).expect("JSON");
+            assert_eq!(serde_json::from_str::<PastName>(&text).expect("a name"), name, "{text}");
+        }
+        assert!(serde_json::from_str::<PastName>(r#"{"pid":1,"name":"\u0100"}"#).is_err());
+    }
+}

@@ -1,0 +1,150 @@
+//! The state before a part of a trace, noted for the part and taken up again there.
+//!
+//! A note can be of a damaged file: what contradicts itself in it is resolved here, so that the state is one that events
+//! could have led to.
+
+use super::tasks::{Task, Tasks};
+use super::{CpuState, SchedState, Seen, Waking};
+use crate::diag::EventIssue;
+use crate::event::{Comm, Cpu, TaskRef, Ts};
+use crate::past::{Past, PastCpu, PastName, PastTask};
+use crate::span::{Current, TaskState};
+use crate::task_id::TaskId;
+
+impl SchedState {
+    /// Notes the state for a part that begins here.
+    pub fn noted(&self) -> Past {
+        let cpus = (0..).map(Cpu).zip(&self.cpus).filter(|(_, c)| c.is_worth_a_note());
+        let waiting = cpus.clone().flat_map(|(cpu, _)| self.waiting(cpu));
+        let others = self.tasks.living().filter(|task| !matches!(task.state, TaskState::Waiting(_)));
+        let repairs = EventIssue::ALL.iter().map(|issue| (issue.diagnostic().name().to_owned(), self.repaired(*issue)));
+        let former = self.lineage.former_names().into_iter();
+        Past {
+            start: self.start,
+            cpus: cpus.clone().map(|(cpu, c)| c.noted(cpu)).collect(),
+            tasks: waiting.chain(others).map(Task::noted).collect(),
+            free: self.tasks.free_slots(),
+            lives: self.tasks.lives(),
+            kin: self.lineage.origins(),
+            root: self.lineage.root(),
+            executed: self.lineage.has_executed(),
+            former: former.map(|(pid, name)| PastName { pid, name }).collect(),
+            without_wakeups: self.without_wakeups,
+            without_wakings: self.without_wakings,
+            by_wakings: self.by_wakings,
+            incomplete: self.incomplete,
+            any_loss: self.any_loss,
+            seen: self.seen.numbers(),
+            newcomers: self.newcomers,
+            repairs: repairs.filter(|(_, count)| *count > 0).collect(),
+            gaps: self.gaps(),
+            ..Past::default()
+        }
+    }
+
+    /// The state before a part.
+    pub(super) fn after(past: &Past) -> SchedState {
+        let mut state = SchedState {
+            start: past.start,
+            now: past.from,
+            without_wakeups: past.without_wakeups,
+            without_wakings: past.without_wakings,
+            by_wakings: past.by_wakings,
+            incomplete: past.incomplete,
+            any_loss: past.any_loss,
+            lineage: past.lineage(),
+            seen: Seen::noted(&past.seen),
+            newcomers: past.newcomers,
+            gaps: past.gaps.iter().map(|(cpu, times, ns)| (*cpu, (*times, *ns))).collect(),
+            ..SchedState::default()
+        };
+        for issue in EventIssue::ALL {
+            let count = past.repairs.get(issue.diagnostic().name()).copied().unwrap_or(0);
+            state.repairs.add_many(*issue, count);
+        }
+        for cpu in past.cpus.iter().filter(|past| past.cpu.0 < Cpu::LIMIT) {
+            state.take_up_cpu(cpu, past.from);
+        }
+        state.tasks = table(past);
+        for task in &past.tasks {
+            state.take_up_task(task, past.from);
+        }
+        state.tasks.count_lives(past.lives);
+        // A task that is not among the tasks runs nowhere.
+        for c in &mut state.cpus {
+            if c.running.is_none() && c.current.pid().is_some() {
+                (c.current, c.comm) = (Current::Unknown, Comm::EMPTY);
+            }
+        }
+        state.forget_facts();
+        state
+    }
+
+    fn take_up_cpu(&mut self, past: &PastCpu, from: Ts) {
+        let c = self.cpu(past.cpu);
+        (c.observed, c.current, c.comm) = (past.observed, past.current, past.comm);
+        (c.emptied, c.placing) = (past.emptied, past.placing);
+        (c.since, c.lost_since) = (past.since.min(from), past.lost_since.map(|since| since.min(from)));
+    }
+
+    fn take_up_task(&mut self, past: &PastTask, from: Ts) {
+        if past.pid.is_idle() || self.tasks.find(past.pid).is_some() {
+            return;
+        }
+        let is_believable = |cpu: Cpu| cpu.0 < Cpu::LIMIT;
+        let runs = |cpu: Cpu| self.cpus.get(cpu.index()).is_some_and(|c| c.current == Current::Task(past.pid));
+        let state = match past.state {
+            TaskState::Running(cpu) if runs(cpu) => past.state,
+            TaskState::Waiting(cpu) | TaskState::Blocked(cpu) if is_believable(cpu) => past.state,
+            _ => TaskState::Unknown,
+        };
+        let task = TaskRef { pid: past.pid, prio: past.prio, comm: past.comm };
+        self.tasks.count_lives(past.life.wrapping_sub(1));
+        let slot = self.birth(task, state, past.since.min(from));
+        let waking = past.waking.filter(|(_, _, on, previous)| is_believable(*on) && is_believable(*previous));
+        let entry = self.tasks.entry(slot);
+        (entry.begun, entry.born) = (past.begun, past.born);
+        entry.waking = waking.map(|(by, at, on, previous)| Waking { by, at, on, previous });
+        entry.undecided = past.undecided.filter(|(cpu, _)| is_believable(*cpu));
+        match state {
+            TaskState::Running(cpu) => self.cpu(cpu).running = Some(slot),
+            TaskState::Waiting(cpu) => {
+                self.cpu(cpu);
+                self.tasks.join(&mut self.cpus[cpu.index()].queue, slot);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A table in which each task finds its place free when it is taken up: analyses may depend on the order of places. A
+/// table whose places contradict one another is of no use.
+fn table(past: &Past) -> Tasks {
+    let tasks = past.tasks.iter().rev().map(|task| task.place);
+    let places: Vec<u32> = past.free.iter().copied().chain(tasks).collect();
+    let mut sorted = places.clone();
+    sorted.sort_unstable();
+    let is_table = sorted.iter().zip(0..).all(|(place, nth)| *place == nth);
+    if is_table { Tasks::free_table(places) } else { Tasks::default() }
+}
+
+impl CpuState {
+    /// Whether it differs from that of a CPU that no event has shown.
+    fn is_worth_a_note(&self) -> bool {
+        self.observed || self.queue.len > 0 || self.placing.is_some()
+    }
+
+    fn noted(&self, cpu: Cpu) -> PastCpu {
+        let CpuState { observed, current, comm, since, emptied, lost_since, placing, .. } = *self;
+        PastCpu { cpu, observed, current, comm, since, emptied, lost_since, placing }
+    }
+}
+
+impl Task {
+    fn noted(&self) -> PastTask {
+        let TaskId { slot: place, life } = self.id();
+        let Task { pid, comm, prio, state, since, begun, born, undecided, .. } = *self;
+        let waking = self.waking.map(|Waking { by, at, on, previous }| (by, at, on, previous));
+        PastTask { place, life, pid, comm, prio, state, since, begun, born, waking, undecided }
+    }
+}

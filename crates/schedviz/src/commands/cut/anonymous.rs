@@ -1,0 +1,76 @@
+//! The events of a trace with aliases in place of names.
+
+use sched::diag::Diagnostics;
+use sched::pass::{Extent, Sink};
+use sched::{Comm, EventSource, Kind, Pid, SchedEvent, TaskRef};
+use std::cell::RefCell;
+use tracedat::{Aliases, EventStream};
+
+/// Events with aliases in place of names, if there are any.
+pub(super) struct Anonymous<'a, 't> {
+    pub(super) events: EventStream<'t>,
+    pub(super) aliases: &'a RefCell<Option<Aliases>>,
+}
+
+/// The name that stands for `name`.
+pub(super) fn alias(aliases: &RefCell<Option<Aliases>>, name: Comm) -> Comm {
+    aliases.borrow_mut().as_mut().map_or(name, |aliases| aliases.of(name))
+}
+
+impl EventSource for Anonymous<'_, '_> {
+    type Error = tracedat::Error;
+
+    fn extent(&mut self) -> Result<Extent, tracedat::Error> {
+        self.events.extent()
+    }
+
+    fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), tracedat::Error> {
+        let Anonymous { events, aliases } = self;
+        if aliases.borrow().is_none() {
+            return events.events(sink);
+        }
+        let mut renamed: Vec<SchedEvent> = Vec::new();
+        events.events(&mut |events| {
+            renamed.clear();
+            renamed.extend(events.iter().map(|event| SchedEvent { kind: rename(event.kind, aliases), ..*event }));
+            sink(&renamed)
+        })
+    }
+
+    fn births(&mut self) -> bool {
+        self.events.births()
+    }
+
+    fn saved_name(&self, pid: Pid) -> Comm {
+        alias(self.aliases, self.events.saved_name(pid))
+    }
+
+    fn diagnostics(&self) -> Diagnostics {
+        self.events.diagnostics()
+    }
+}
+
+/// The same with aliases.
+fn rename(mut kind: Kind, aliases: &RefCell<Option<Aliases>>) -> Kind {
+    let name = |name: &mut Comm| *name = alias(aliases, *name);
+    let task = |task: &mut TaskRef| task.comm = alias(aliases, task.comm);
+    match &mut kind {
+        Kind::Switch { prev, next, .. } => {
+            task(prev);
+            task(next);
+        }
+        Kind::Waking { task: woken, .. } | Kind::Wakeup { task: woken, .. } | Kind::WakeupNew { task: woken, .. } => {
+            task(woken);
+        }
+        Kind::Migrate { task: moved, .. } => task(moved),
+        Kind::Fork { child_comm, .. } => name(child_comm),
+        Kind::Rename { before, after, .. } => {
+            name(before);
+            name(after);
+        }
+        Kind::Exec { program, .. } => name(program),
+        Kind::Exit { .. } | Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => {}
+        Kind::Interrupt { .. } | Kind::Numa { .. } | Kind::Stack { .. } | Kind::Probe { .. } | Kind::Other { .. } => {}
+    }
+    kind
+}

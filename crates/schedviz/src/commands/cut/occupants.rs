@@ -1,0 +1,71 @@
+//! The occupants of CPUs at the start of a part, as a reader of single CPUs finds them in the whole.
+
+use crate::session::Session;
+use sched::past::Occupant;
+use sched::{Comm, Cpu, CpuFold, CpuSpan, Current, Kind, SchedEvent, Ts};
+use std::ops::ControlFlow;
+use tracedat::Want;
+
+/// The occupants before `from`.
+pub(super) fn at(session: &Session, from: Ts) -> Result<Vec<Occupant>, tracedat::Error> {
+    let reader = session.trace.cpu_reader(Want::Switches)?;
+    let found = session.trace.in_parallel(session.observed.clone(), |cpu| {
+        let mut look = Look { fold: CpuFold::new(cpu, from, session.to), from, to: session.to, found: None };
+        for buffer in reader.buffers_of(cpu).into_iter().take(1) {
+            reader.events(buffer, cpu, Some(from), &mut |event| look.at(cpu, event));
+        }
+        look.found.or_else(|| look.fold.open_span().map(|span| of_span(&span)))
+    });
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// A look for the occupant of one CPU.
+struct Look {
+    fold: CpuFold,
+    from: Ts,
+    to: Ts,
+    found: Option<Occupant>,
+}
+
+impl Look {
+    fn at(&mut self, cpu: Cpu, event: &SchedEvent) -> ControlFlow<()> {
+        if event.ts < self.from {
+            self.fold.apply(event, &mut |_| {});
+            return ControlFlow::Continue(());
+        }
+        let occupant = match (&self.found, self.fold.open_span()) {
+            (Some(found), _) => found.clone(),
+            (None, Some(span)) => of_span(&span),
+            // The first event shows it: if it is in the part, that has it.
+            (None, None) if event.ts <= self.to => return ControlFlow::Break(()),
+            (None, None) => match shown(event) {
+                Some(current) => Occupant { cpu, current, comm: Comm::EMPTY },
+                None => return ControlFlow::Break(()),
+            },
+        };
+        let is_known = !occupant.comm.is_empty() || occupant.current.pid().is_none();
+        // A task is named when it is switched out, which may be the first event behind the part.
+        let comm = match event.kind {
+            Kind::Switch { prev, .. } if Current::of(prev.pid) == occupant.current && event.ts > self.to => prev.comm,
+            _ => Comm::EMPTY,
+        };
+        let comm = if is_known { occupant.comm } else { comm };
+        let switches = matches!(event.kind, Kind::Switch { .. } | Kind::Lost { .. } | Kind::Offline);
+        self.found = Some(Occupant { comm, ..occupant });
+        if is_known || switches || event.ts > self.to { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn of_span(span: &CpuSpan) -> Occupant {
+    Occupant { cpu: span.cpu, current: span.current, comm: span.comm }
+}
+
+/// The occupant of a CPU until an event, if that shows it.
+fn shown(event: &SchedEvent) -> Option<Current> {
+    match event.kind {
+        Kind::Lost { .. } => Some(Current::Unknown),
+        Kind::Offline => Some(Current::Offline),
+        Kind::Stack { .. } => None,
+        _ => Some(Current::of(event.pid)),
+    }
+}
