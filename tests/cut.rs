@@ -128,7 +128,7 @@ fn a_part_gives_what_its_window_of_the_whole_gives() {
             let mut rng = Rng::new(nth as u64);
             let Some((options, ..)) = window(&trace, &mut rng) else { return Vec::new() };
             let part = cut(&folder, &path, &format!("part-{nth}.dat"), &options);
-            // Each command has its turn on a third of the recordings.
+            // Each command has its turn on a quarter of the recordings.
             let turns = COMMANDS.iter().enumerate().filter(|(place, _)| (place + nth).is_multiple_of(4));
             let failed = turns.filter_map(|(_, command)| {
                 let whole = outcome(&folder, &path, command, &options);
