@@ -21,6 +21,7 @@
 
 mod affine;
 mod balancing;
+mod bound;
 mod category;
 mod figure;
 mod grouping;
@@ -39,6 +40,7 @@ mod story_figure;
 mod text;
 
 pub use balancing::Probed;
+pub use bound::{BOUND_FROM, Homes, Stayed};
 pub use category::{By, IdleEnd, IdleOrigin, Left, Placed, WaitEnd, WaitOrigin};
 pub use figure::figure;
 pub use grouping::{GroupRow, Grouping, OnCpu};

@@ -86,6 +86,10 @@ pub struct WhyReport {
     /// asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Vec<GroupRow>>,
+    /// The tasks that are assumed to be bound: they were on one CPU alone, and waited there for at least 100 ms in violation.
+    /// They count in no other number of the report; their shares are those of the waiting with them. Absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed_bound: Option<Vec<GroupRow>>,
     /// An episode step by step; absent unless asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub episode: Option<Story>,
@@ -100,6 +104,7 @@ impl OfSelection for WhyReport {
         (self.violation_ns, self.violation_percent) = (None, None);
         (self.waiting, self.idling, self.missed) = (None, None, None);
         (self.by, self.episode, self.over_time) = (None, None, None);
+        self.assumed_bound = None;
     }
 }
 
@@ -144,6 +149,7 @@ pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport 
         idling: Some(rows(&why.stretches, options.zero)),
         missed: Some(why.missed.report(options.topology.has_groups(Order::Llc))),
         by,
+        assumed_bound: None,
         episode,
         over_time,
     };

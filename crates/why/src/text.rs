@@ -97,7 +97,33 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         trace.draw_any(&mut out);
     }
     missed(&mut out, report);
+    if let Some(rows) = &report.assumed_bound {
+        bound(&mut out, rows, most);
+    }
     out
+}
+
+/// The tasks that are assumed to be bound.
+fn bound(out: &mut String, rows: &[GroupRow], most: usize) {
+    if rows.is_empty() {
+        let _ = writeln!(
+            out,
+            "\nno task is assumed to be bound: none that waited for 100 ms beside idle CPUs stayed on one"
+        );
+        return;
+    }
+    let _ = writeln!(out, "\n{:<36}{:>10}{:>7}{:>7}{:>15}", "assumed to be bound", "time", "share", "number", "to CPU");
+    for row in rows.iter().take(most) {
+        let cpu = row.longest.cpu;
+        let time = seconds(row.total_ns.0);
+        let _ = writeln!(out, "{:<36}{time:>10}{:>6.1}%{:>7}{cpu:>15}", name(row), row.percent, row.number);
+    }
+    if rows.len() > most {
+        let _ = writeln!(out, "  … {} more (--rows, --json)", rows.len() - most);
+    }
+    let note =
+        "(never on another CPU, although they waited there in violation for at least 100 ms; they do not count above)";
+    paragraph(out, 2, 2, note);
 }
 
 fn table(out: &mut String, title: &str, rows: &Rows, most: usize) {
@@ -318,6 +344,14 @@ pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
             let (queued, idle) = (times(&row.queued_on), times(&row.idle_meanwhile));
             let (time, name) = (seconds(row.total_ns.0), name(row));
             let _ = writeln!(out, "| {name} | {time} | {:.1} % | {} | {queued} | {idle} |", row.percent, row.number);
+        }
+    }
+    if let Some(rows) = report.assumed_bound.as_ref().filter(|rows| !rows.is_empty()) {
+        let _ = writeln!(out, "\n| assumed to be bound, and not counted | time | share | number | to CPU |");
+        let _ = writeln!(out, "|---|---:|---:|---:|---:|");
+        for row in rows.iter().take(most) {
+            let (time, name, cpu) = (seconds(row.total_ns.0), name(row), row.longest.cpu);
+            let _ = writeln!(out, "| {name} | {time} | {:.1} % | {} | {cpu} |", row.percent, row.number);
         }
     }
     if let Some(missed) = report.missed.as_ref().filter(|missed| missed.number > 0) {

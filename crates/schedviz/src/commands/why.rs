@@ -11,13 +11,14 @@ use crate::waiters::WaiterArgs;
 use crate::{groups, several, warnings};
 use anyhow::{Result, bail};
 use sched::topology::Order;
-use sched::{Chosen, Diagnostics, Ts};
+use sched::{Chosen, Diagnostics, Pid, SchedState, Task, Ts};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use timeline::{Drawable, Sheet};
 use tracedat::Where;
-use why::{Grouping, Why, WhyReport};
+use why::{GroupRow, Grouping, Homes, Why, WhyReport};
 use workcons::Options;
 
 /// Why tasks waited while CPUs idled, and which CPUs went idle beside waiting tasks
@@ -42,6 +43,10 @@ pub(crate) struct WhyArgs {
     /// Also list the waiting by task, command, CPU or node: where they were queued, and which CPUs idled meanwhile
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<By>,
+    /// List tasks apart that never left one CPU although they waited there for 100 ms beside idle ones: they seem to be bound
+    /// to it, and do not count. A machine file holds the CPUs that tasks may use; this is for traces without one
+    #[arg(long)]
+    assume_bound: bool,
     /// Print one of the longest episodes step by step, 1 for the longest; with -o drawn
     #[arg(long, value_name = "N", conflicts_with_all = ["at", "group"])]
     episode: Option<u32>,
@@ -101,6 +106,7 @@ Examples:
   schedviz why trace.dat                     both tables, and the missed steals
   schedviz why trace.dat -o why.pdf          drawn, with the violation over time
   schedviz why trace.dat --by command        which commands waited, and where
+  schedviz why trace.dat --assume-bound      without tasks that never moved
   schedviz why trace.dat --episode 1         the longest episode, step by step
   schedviz why trace.dat --topology lscpu.json
                                              with distances
@@ -219,7 +225,7 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
     }
     args.tasks.check(&session)?;
     let (application, excluded) = (args.tasks.chooser(), args.tasks.excluder());
-    let options = Options {
+    let mut options = Options {
         cpus: session.shown.chosen.clone(),
         assume_idle: if args.assume_idle { session.silent() } else { Vec::new() },
         zero: session.start,
@@ -233,17 +239,40 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         ..Options::default()
     };
     let by_descent = args.waiters.depend_on_descent(&args.tasks);
+    let bound = match args.assume_bound {
+        true => assumed_bound(&session, &args.begin, &options)?,
+        false => Vec::new(),
+    };
+    let pids: BTreeSet<Pid> = bound.iter().filter_map(|row| row.pid).collect();
+    let besides = options.excluded;
+    let without = |task: &Task, state: &SchedState| {
+        pids.contains(&task.pid) || besides.is_some_and(|excluded| excluded(task, state))
+    };
+    if !pids.is_empty() {
+        options.excluded = Some(&without);
+    }
     let at = episode::instant(args, &session, &options)?;
     let probed = session.probed();
     let analysis = || Why::new(&options).by(args.by.map(Grouping::from)).with_episode_at(at).with_probes(probed);
-    let (report, trust) = session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
+    let (mut report, trust) =
+        session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
     if let (Some(at), None, None) = (at, &report.episode, &report.selection_unknown) {
         let seconds = at.0.saturating_sub(session.start.0) as f64 / 1e9;
         bail!("{}: work conservation is not violated at {seconds:.9} s", session.name());
     }
+    if args.assume_bound && report.selection_unknown.is_none() {
+        report.assumed_bound = Some(bound);
+    }
     let (drawable, recording) = (session.drawable.clone(), session.recording());
     let run = Run { trace: session.name(), group: None, report, trust, drawable, recording };
     Ok((session, run))
+}
+
+/// The tasks that are assumed to be bound, by a pass of their own.
+fn assumed_bound(session: &Session, begin: &BeginArgs, options: &Options<'_>) -> Result<Vec<GroupRow>> {
+    let analysis = || (Why::new(options).by(Some(Grouping::Task)), Homes::default());
+    let (report, stayed) = session.follow(begin, session.window, analysis)?.output;
+    Ok(stayed.bound(report.by.unwrap_or_default()))
 }
 
 fn text(args: &WhyArgs, document: &Document) -> String {

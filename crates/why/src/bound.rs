@@ -1,0 +1,98 @@
+//! Tasks that are assumed to be bound to one CPU: they never left it, although they waited there beside idle CPUs.
+
+use crate::grouping::GroupRow;
+use rustc_hash::FxHashMap;
+use sched::{Analysis, Cpu, Dur, Pid, SchedState, Span, TaskState, Ts};
+
+/// The waiting in violation from which on a task that never left its CPU is assumed to be bound to it: 100 ms.
+pub const BOUND_FROM: Dur = Dur(100_000_000);
+
+/// Follows the CPUs of all tasks in a window.
+#[derive(Clone, Debug, Default)]
+pub struct Homes {
+    /// The CPU of each task, until it is seen on another one.
+    of: FxHashMap<Pid, Option<Cpu>>,
+}
+
+/// The CPUs of the tasks that were on one CPU alone.
+#[derive(Clone, Debug, Default)]
+pub struct Stayed(FxHashMap<Pid, Option<Cpu>>);
+
+impl Stayed {
+    /// The tasks among these rows, one a task, that are assumed to be bound.
+    pub fn bound(&self, by_task: Vec<GroupRow>) -> Vec<GroupRow> {
+        let has_stayed = |row: &GroupRow| row.pid.is_some_and(|pid| self.0.get(&pid).is_some_and(Option::is_some));
+        by_task.into_iter().filter(|row| row.total_ns >= BOUND_FROM && has_stayed(row)).collect()
+    }
+}
+
+impl Analysis for Homes {
+    type Output = Stayed;
+
+    fn span(&mut self, span: &Span, _: &SchedState) {
+        if let TaskState::Running(cpu) | TaskState::Waiting(cpu) | TaskState::Blocked(cpu) = span.state {
+            let home = self.of.entry(span.pid).or_insert(Some(cpu));
+            *home = home.filter(|home| *home == cpu);
+        }
+    }
+
+    fn finish(self, _: Ts, _: &SchedState) -> Stayed {
+        Stayed(self.of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Grouping, Why};
+    use sched::{Comm, Kind, Pass, PrevState, SchedEvent, TaskRef};
+    use workcons::Options;
+
+    const MS: i64 = 1_000_000;
+
+    fn task(pid: i32) -> TaskRef {
+        TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"work") }
+    }
+
+    fn event(ms: i64, cpu: u32, pid: i32, kind: Kind) -> SchedEvent {
+        SchedEvent { ts: Ts(ms * MS), cpu: Cpu(cpu), pid: Pid(pid), flags: 0, kind }
+    }
+
+    fn woken(ms: i64, pid: i32) -> [SchedEvent; 2] {
+        let (task, target) = (task(pid), Cpu(0));
+        [event(ms, 1, 0, Kind::Waking { task, target }), event(ms, 1, 0, Kind::Wakeup { task, target })]
+    }
+
+    /// Task 1 runs on CPU 0 while 2, 3 and 4 wait there and CPU 1 idles; 3 leaves after 150 ms, 4 waits for 50 ms.
+    fn events() -> Vec<SchedEvent> {
+        let idle = task(0);
+        let switch = |prev, next| Kind::Switch { prev, state: PrevState::RUNNABLE, next };
+        let mut events = vec![event(0, 0, 0, switch(idle, task(1)))];
+        events.push(event(0, 1, 9, Kind::Switch { prev: task(9), state: PrevState::blocked(1), next: idle }));
+        events.extend(woken(10, 2));
+        events.extend(woken(11, 3));
+        events.push(event(161, 1, 0, Kind::Migrate { task: task(3), orig: Cpu(0), dest: Cpu(1) }));
+        events.push(event(161, 1, 0, switch(idle, task(3))));
+        events.push(event(165, 1, 3, Kind::Switch { prev: task(3), state: PrevState::blocked(1), next: idle }));
+        events.push(event(210, 0, 1, Kind::Switch { prev: task(1), state: PrevState::blocked(1), next: task(2) }));
+        events.extend(woken(220, 4));
+        events.push(event(270, 0, 2, Kind::Switch { prev: task(2), state: PrevState::blocked(1), next: task(4) }));
+        events.push(event(280, 0, 4, Kind::Switch { prev: task(4), state: PrevState::blocked(1), next: idle }));
+        events
+    }
+
+    #[test]
+    fn who_leaves_or_waits_for_a_moment_is_not_bound() {
+        let (events, options) = (events(), Options::default());
+        let both = || (Why::new(&options).by(Some(Grouping::Task)), Homes::default());
+        let outcome = Pass::over(events.as_slice()).run(both).unwrap_or_else(|never| match never {});
+        let (report, stayed) = outcome.output;
+        let rows = report.by.expect("rows");
+        assert_eq!(rows.iter().filter_map(|row| row.pid).collect::<Vec<_>>(), [Pid(2), Pid(3), Pid(4)]);
+        let bound = stayed.bound(rows);
+        let [row] = bound.as_slice() else { panic!("{bound:?}") };
+        // From 10 to 210 ms, but for the four in which task 3 ran on CPU 1.
+        assert_eq!((row.pid, row.total_ns, row.number), (Some(Pid(2)), Dur(196 * MS as u64), 1));
+        assert_eq!((row.queued_on.len(), row.queued_on[0].cpu), (1, Cpu(0)));
+    }
+}
