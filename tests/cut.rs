@@ -124,7 +124,9 @@ fn a_part_gives_what_its_window_of_the_whole_gives() {
         .into_par_iter()
         .enumerate()
         .flat_map(|(nth, path)| {
-            let trace = Trace::open(&path, Options::default()).expect("a readable recording");
+            // A pool of its own would have this thread begin other recordings while it waits, one above the other.
+            let options = Options { threads: 1, ..Options::default() };
+            let trace = Trace::open(&path, options).expect("a readable recording");
             let mut rng = Rng::new(nth as u64);
             let Some((options, ..)) = window(&trace, &mut rng) else { return Vec::new() };
             let part = cut(&folder, &path, &format!("part-{nth}.dat"), &options);
@@ -173,7 +175,9 @@ fn trace_cmd_reads_a_part() {
         .enumerate()
         .filter(|(nth, path)| path.starts_with(root()) || nth % 4 == 0)
         .map(|(nth, path)| {
-            let trace = Trace::open(&path, Options::default()).expect("a readable recording");
+            // A pool of its own would have this thread begin other recordings while it waits, one above the other.
+            let options = Options { threads: 1, ..Options::default() };
+            let trace = Trace::open(&path, options).expect("a readable recording");
             let Some((options, from, to)) = window(&trace, &mut Rng::new(nth as u64 + 100)) else { return 0 };
             let (whole, _) = reported(&path).expect("trace-cmd");
             if whole.is_empty() {

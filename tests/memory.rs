@@ -25,7 +25,7 @@ fn long(path: &Path, bytes: usize) {
 
 #[test]
 fn no_command_holds_a_trace() {
-    const SIZE: usize = 64 << 20;
+    const SIZE: usize = 80 << 20;
     let folder = scratch("memory");
     long(&folder.join("trace.dat"), SIZE);
     let commands: &[&[&str]] = &[

@@ -37,7 +37,7 @@ pub(crate) fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &Rea
 }
 
 /// Advice that names options, which has its place in the message.
-const ADVICE: [(Diagnostic, &str); 11] = [
+const ADVICE: [(Diagnostic, &str); 12] = [
     (FileIssue::SomeTasks.diagnostic(), ". Record the machine (perf record -a)"),
     (EventIssue::EventsLost.diagnostic(), ". Record with larger buffers (trace-cmd record -b)"),
     (FileIssue::EventsDroppedUnmarked.diagnostic(), " (trace-cmd record -m)"),
@@ -49,6 +49,7 @@ const ADVICE: [(Diagnostic, &str); 11] = [
     (EventIssue::SwitchPrevMismatch.diagnostic(), " (trace-cmd record -f, -F, -P)"),
     (EventIssue::UnseenQueue.diagnostic(), " (trace-cmd record -M)"),
     (FileIssue::FastWindow.diagnostic(), " (--fast-window)"),
+    (FileIssue::LostPast.diagnostic(), ". Cut it again from the whole trace (schedviz cut)"),
 ];
 
 /// The message of a finding, with advice.
