@@ -482,3 +482,19 @@ fn the_machine_file_goes_with_the_part() {
     assert!(copied.contains("schedviz/machine/1") && !copied.contains("secret"), "{copied}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+/// Kinds of events that occur before a part alone are not missing: their effect is in its note.
+#[test]
+fn what_precedes_a_part_is_not_missing() {
+    let (folder, whole) = (scratch("cut-info"), fixture("hackbench.dat"));
+    let part = cut(&folder, &whole, "part.dat", &["--min".to_owned(), "0.6".to_owned()]);
+    let info = |trace: &Path| -> Value {
+        let ran = schedviz_in(&folder, &["info", "--json", "-q", trace.to_str().expect("a path")]).success();
+        serde_json::from_slice(&ran.stdout).expect("JSON")
+    };
+    let (of_whole, of_part) = (info(&whole), info(&part));
+    let kinds = |info: &Value| info["events"].as_array().expect("events").len();
+    assert!(kinds(&of_part) < kinds(&of_whole), "the part has fewer kinds of events");
+    assert_eq!(of_part["missing"], of_whole["missing"]);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

@@ -250,7 +250,7 @@ fn report(args: &InfoArgs, trace: &Trace) -> Report {
     diagnostics.merge(&counts.diagnostics);
     let unknown = events.iter().filter(|e| e.system.is_empty()).map(|e| e.count).sum();
     diagnostics.add_many(FileIssue::UnknownEvent, unknown);
-    let missing = missing(&events);
+    let missing = missing(trace, &events);
     if has_scheduler_events(&events) {
         let of_the_scheduler = missing.iter().filter(|m| m.event != Tracepoint::Frequency.full_name());
         diagnostics.add_many(EventIssue::MissingEvents, of_the_scheduler.count() as u64);
@@ -320,12 +320,15 @@ fn has_scheduler_events(events: &[EventCount]) -> bool {
     events.iter().any(|e| e.system == "sched" && is_followed(e))
 }
 
-fn missing(events: &[EventCount]) -> Vec<Missing> {
+fn missing(trace: &Trace, events: &[EventCount]) -> Vec<Missing> {
     if !has_scheduler_events(events) {
         return vec![NO_SCHEDULER_EVENT];
     }
-    let absent =
-        |tracepoint: Tracepoint| !events.iter().any(|e| e.system == tracepoint.system() && e.name == tracepoint.name());
+    let occurs =
+        |tracepoint: Tracepoint| events.iter().any(|e| e.system == tracepoint.system() && e.name == tracepoint.name());
+    // The note of a part has the state that follows from the events of the whole.
+    let precedes = |tracepoint: Tracepoint| trace.past().is_some() && trace.has(tracepoint);
+    let absent = |tracepoint: Tracepoint| !occurs(tracepoint) && !precedes(tracepoint);
     WANTED
         .into_iter()
         .filter(|(tracepoint, ..)| absent(*tracepoint))

@@ -2,7 +2,7 @@
 
 use crate::session::Session;
 use sched::past::Occupant;
-use sched::{Comm, Cpu, CpuFold, CpuSpan, Current, Kind, SchedEvent, Ts};
+use sched::{Comm, Cpu, CpuFold, CpuSpan, Current, Kind, Pid, SchedEvent, Ts};
 use std::ops::ControlFlow;
 use tracedat::Want;
 
@@ -10,7 +10,8 @@ use tracedat::Want;
 pub(super) fn at(session: &Session, from: Ts) -> Result<Vec<Occupant>, tracedat::Error> {
     let reader = session.trace.cpu_reader(Want::Switches)?;
     let found = session.trace.in_parallel(session.observed.clone(), |cpu| {
-        let mut look = Look { fold: CpuFold::new(cpu, from, session.to), from, to: session.to, found: None };
+        let fold = CpuFold::new(cpu, from, session.to);
+        let mut look = Look { fold, from, to: session.to, nameless: None, found: None };
         for buffer in reader.buffers_of(cpu).into_iter().take(1) {
             reader.events(buffer, cpu, Some(from), &mut |event| look.at(cpu, event));
         }
@@ -24,6 +25,8 @@ struct Look {
     fold: CpuFold,
     from: Ts,
     to: Ts,
+    /// The task that the first event shows, which is in the part, as long as no event in the part has the task's name.
+    nameless: Option<Pid>,
     found: Option<Occupant>,
 }
 
@@ -33,11 +36,18 @@ impl Look {
             self.fold.apply(event, &mut |_| {});
             return ControlFlow::Continue(());
         }
+        let switches = matches!(event.kind, Kind::Switch { .. } | Kind::Lost { .. } | Kind::Offline);
+        if let Some(pid) = self.nameless {
+            return self.at_nameless(cpu, pid, event, switches);
+        }
         let occupant = match (&self.found, self.fold.open_span()) {
             (Some(found), _) => found.clone(),
             (None, Some(span)) => of_span(&span),
-            // The first event shows it: if it is in the part, that has it.
-            (None, None) if event.ts <= self.to => return ControlFlow::Break(()),
+            // The first event shows it: if it is in the part, that has it, but for the name.
+            (None, None) if event.ts <= self.to => {
+                self.nameless = shown(event).and_then(Current::pid).filter(|_| !switches);
+                return if self.nameless.is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+            }
             (None, None) => match shown(event) {
                 Some(current) => Occupant { cpu, current, comm: Comm::EMPTY },
                 None => return ControlFlow::Break(()),
@@ -50,9 +60,21 @@ impl Look {
             _ => Comm::EMPTY,
         };
         let comm = if is_known { occupant.comm } else { comm };
-        let switches = matches!(event.kind, Kind::Switch { .. } | Kind::Lost { .. } | Kind::Offline);
         self.found = Some(Occupant { comm, ..occupant });
         if is_known || switches || event.ts > self.to { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl Look {
+    /// Looks for the name of a task that runs from before the first event to behind the part: the switch away from it has it.
+    fn at_nameless(&mut self, cpu: Cpu, pid: Pid, event: &SchedEvent, switches: bool) -> ControlFlow<()> {
+        if let Kind::Switch { prev, .. } = event.kind
+            && event.ts > self.to
+            && prev.pid == pid
+        {
+            self.found = Some(Occupant { cpu, current: Current::Task(pid), comm: prev.comm });
+        }
+        if switches || event.ts > self.to { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
