@@ -166,8 +166,13 @@ fn in_terminal(columns: Option<usize>, arguments: &[&str]) -> String {
 
 #[test]
 fn texts_fit_a_terminal() {
-    let of_a_trace: [&[&str]; 4] =
-        [&["info"], &["stepper", "--text", "--steps", "3"], &["events", "--format", "txt", "-o", "-"], &["why"]];
+    let of_a_trace: [&[&str]; 5] = [
+        &["why", "--assume-bound"],
+        &["info"],
+        &["stepper", "--text", "--steps", "3"],
+        &["events", "--format", "txt", "-o", "-"],
+        &["why"],
+    ];
     for trace in FIXTURES {
         for command in of_a_trace {
             let text = in_terminal(None, &[command, &["-q", trace]].concat());

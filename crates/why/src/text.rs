@@ -106,9 +106,12 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
 /// The tasks that are assumed to be bound.
 fn bound(out: &mut String, rows: &[GroupRow], most: usize) {
     if rows.is_empty() {
-        let _ = writeln!(
+        out.push('\n');
+        paragraph(
             out,
-            "\nno task is assumed to be bound: none that waited for 100 ms beside idle CPUs stayed on one"
+            0,
+            2,
+            "no task is assumed to be bound: none that waited for 100 ms in violation stayed on one CPU",
         );
         return;
     }
