@@ -13,12 +13,12 @@
 mod tiling;
 
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use testkit::timed;
-use tiling::{Chunks, simulate, write};
+use tiling::{Chunks, Setup, write};
 use tracedat::{Options, Trace};
 
 /// Returns the time that the library takes to decompress all chunks, on as many threads as there are cores.
@@ -44,37 +44,6 @@ fn decompress_alone(file: &[u8], chunks: &Chunks) -> Duration {
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
-}
-
-struct Setup {
-    size: u64,
-    trace: PathBuf,
-    form: String,
-    runs: usize,
-    /// The number of CPUs of a simulated run, if one replaces the recording.
-    simulated: Option<u32>,
-}
-
-fn setup() -> Setup {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut setup = Setup { size: 256, trace: PathBuf::new(), form: "v6".into(), runs: 3, simulated: None };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().expect("a value");
-        match argument.as_str() {
-            "--size" => setup.size = value().parse().expect("megabytes"),
-            "--trace" => setup.trace = value().into(),
-            "--form" => setup.form = value(),
-            "--simulated" => setup.simulated = Some(value().parse().expect("a number of CPUs")),
-            "--runs" => setup.runs = value().parse().expect("a number"),
-            _ => {}
-        }
-    }
-    if setup.trace.as_os_str().is_empty() {
-        let fixture = if setup.form == "v6" { "hackbench-v6.dat" } else { "hackbench.dat" };
-        setup.trace = root.join("tests/fixtures").join(fixture);
-    }
-    setup
 }
 
 /// Measures the time that the stepper takes to go to any step, and one step back.
@@ -178,13 +147,10 @@ fn main() {
     if std::env::args().any(|a| a == "--test") {
         return;
     }
-    let mut setup = setup();
+    let mut setup = Setup::read(|_, _| {});
     let folder = std::env::temp_dir().join(format!("schedviz-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    if let Some(cpus) = setup.simulated {
-        setup.trace = folder.join("simulated.dat");
-        simulate(cpus, &setup.form, &setup.trace);
-    }
+    setup.simulate(&folder);
     let large = folder.join("large.dat");
     let (events, chunks) = write(&setup.trace, &setup.form, setup.size * 1_000_000, &large);
     let (small_events, _) = write(&setup.trace, &setup.form, setup.size * 100_000, &folder.join("small.dat"));

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use testkit::{Rng, timed};
+use tiling::Setup;
 
 /// The part of the tests' support that the browser needs.
 mod support {
@@ -180,47 +181,6 @@ fn pan(view: &View, head: &Value) {
     }
 }
 
-struct Setup {
-    size: u64,
-    trace: PathBuf,
-    form: String,
-    simulated: Option<u32>,
-    runs: u64,
-    programs: Vec<PathBuf>,
-    browser: bool,
-}
-
-fn setup() -> Setup {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut setup = Setup {
-        size: 256,
-        trace: root.join("tests/fixtures/hackbench-v6.dat"),
-        form: "v6".into(),
-        simulated: None,
-        runs: 3,
-        programs: Vec::new(),
-        browser: false,
-    };
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().expect("a value");
-        match argument.as_str() {
-            "--size" => setup.size = value().parse().expect("megabytes"),
-            "--trace" => setup.trace = value().into(),
-            "--form" => setup.form = value(),
-            "--simulated" => setup.simulated = Some(value().parse().expect("a number of CPUs")),
-            "--runs" => setup.runs = value().parse().expect("a number"),
-            "--program" => setup.programs.push(value().into()),
-            "--browser" => setup.browser = true,
-            _ => {}
-        }
-    }
-    if setup.programs.is_empty() {
-        setup.programs.push(env!("CARGO_BIN_EXE_schedviz").into());
-    }
-    setup
-}
-
 /// Measures a program once.
 fn measure(program: &Path, trace: &Path, figure: &Path, run: u64, browser: bool) {
     let (time, _) = timed(Command::new(program).args(["running-waiting", "-q", "-o"]).arg(figure).arg(trace));
@@ -256,19 +216,24 @@ fn main() {
     if std::env::args().any(|a| a == "--test") {
         return;
     }
-    let mut setup = setup();
-    let folder = support::scratch("traces");
-    if let Some(cpus) = setup.simulated {
-        setup.trace = folder.join("simulated.dat");
-        tiling::simulate(cpus, &setup.form, &setup.trace);
+    let (mut programs, mut browser) = (Vec::<PathBuf>::new(), false);
+    let mut setup = Setup::read(|flag, value| match flag {
+        "--program" => programs.push(value().into()),
+        "--browser" => browser = true,
+        _ => {}
+    });
+    if programs.is_empty() {
+        programs.push(env!("CARGO_BIN_EXE_schedviz").into());
     }
+    let folder = support::scratch("traces");
+    setup.simulate(&folder);
     let large = folder.join("large.dat");
     let (events, _) = tiling::write(&setup.trace, &setup.form, setup.size * 1_000_000, &large);
     let size = large.metadata().expect("the trace").len() as f64 / 1e9;
     println!("{} as {}: {size:.2} GB, {:.1} M events", setup.trace.display(), setup.form, events as f64 / 1e6);
     for run in 0..setup.runs {
-        for program in &setup.programs {
-            measure(program, &large, &folder.join("figure.pdf"), run, setup.browser);
+        for program in &programs {
+            measure(program, &large, &folder.join("figure.pdf"), run as u64, browser);
         }
     }
     std::fs::remove_dir_all(&folder).expect("removed");

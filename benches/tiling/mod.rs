@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::ops::{ControlFlow, Range};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use testkit::{Order, Ring, Simulation, TraceBuilder};
 use tracedat::{Options, Trace};
 
@@ -12,6 +12,50 @@ use tracedat::{Options, Trace};
 type Pages = BTreeMap<u32, Vec<Vec<u8>>>;
 /// The places of the chunks of compressed pages in the file, each with its decompressed size in bytes.
 pub(crate) type Chunks = Vec<(Range<usize>, usize)>;
+
+/// The trace to measure on, and how often.
+pub(crate) struct Setup {
+    /// The size of the tiled trace in megabytes.
+    pub(crate) size: u64,
+    /// The recording that is tiled.
+    pub(crate) trace: PathBuf,
+    pub(crate) form: String,
+    /// The number of CPUs of a simulated run, if one replaces the recording.
+    pub(crate) simulated: Option<u32>,
+    pub(crate) runs: usize,
+}
+
+impl Setup {
+    /// Reads the command line; `other` takes the flags that a benchmark has of its own, with a reader of their values.
+    pub(crate) fn read(mut other: impl FnMut(&str, &mut dyn FnMut() -> String)) -> Setup {
+        let mut setup = Setup { size: 256, trace: PathBuf::new(), form: "v6".into(), simulated: None, runs: 3 };
+        let mut arguments = std::env::args().skip(1);
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().expect("a value");
+            match argument.as_str() {
+                "--size" => setup.size = value().parse().expect("megabytes"),
+                "--trace" => setup.trace = value().into(),
+                "--form" => setup.form = value(),
+                "--simulated" => setup.simulated = Some(value().parse().expect("a number of CPUs")),
+                "--runs" => setup.runs = value().parse().expect("a number"),
+                flag => other(flag, &mut value),
+            }
+        }
+        if setup.trace.as_os_str().is_empty() {
+            let fixture = if setup.form == "v6" { "hackbench-v6.dat" } else { "hackbench.dat" };
+            setup.trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(fixture);
+        }
+        setup
+    }
+
+    /// Replaces the recording by a simulated run in a folder, if one is asked for.
+    pub(crate) fn simulate(&mut self, folder: &Path) {
+        if let Some(cpus) = self.simulated {
+            self.trace = folder.join("simulated.dat");
+            simulate(cpus, &self.form, &self.trace);
+        }
+    }
+}
 
 /// Returns the pages of one tile, the time that it covers in nanoseconds, and the number of its events. A recording
 /// is repeated within a tile until most of its pages are full.
@@ -160,7 +204,7 @@ fn write_options(rows: &[(u32, u64, u64)], buffer: u64, out: &mut (impl Write + 
 }
 
 /// Writes the trace of a simulated run.
-pub(crate) fn simulate(cpus: u32, form: &str, path: &Path) {
+fn simulate(cpus: u32, form: &str, path: &Path) {
     let run = Simulation::run(1, cpus, 200 * cpus as usize);
     let version = if form == "v6" { 6 } else { 7 };
     let trace = TraceBuilder { version, ..TraceBuilder::default() }.events(&run.events).build();
