@@ -2,17 +2,9 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::support::{schedviz, schedviz_in, scratch};
+use crate::support::{schedviz, schedviz_in, scratch, stand_in};
 use sched::{Kind, SchedEvent};
-use std::path::Path;
-use std::process::Command;
 use testkit::{PerfBuilder, Simulation, TraceBuilder};
-
-/// Writes a program.
-fn program(path: &Path, script: &str) {
-    std::fs::write(path, format!("#!/bin/sh\n{script}\n")).expect("written");
-    assert!(Command::new("chmod").arg("755").arg(path).status().expect("chmod").success());
-}
 
 /// A perf.data of a simulated run, whose counter counts three cycles a nanosecond.
 fn counted(lost_samples: u64) -> Vec<u8> {
@@ -59,7 +51,7 @@ fn perf_records_the_counters_of_a_command() {
     };
 
     // A machine without the counters is refused before the command runs.
-    program(&folder.join("perf"), "printf 'Error:\\nThe cycles event is not supported.\\n' >&2; exit 255");
+    stand_in(&folder.join("perf"), "printf 'Error:\\nThe cycles event is not supported.\\n' >&2; exit 255");
     let refused = record(&[], "touch ran");
     assert_eq!((refused.code, folder.join("ran").exists()), (Some(1), false), "{}", refused.stderr);
     assert!(refused.stderr.contains("at switches: The cycles event is not supported."), "{}", refused.stderr);
@@ -67,7 +59,7 @@ fn perf_records_the_counters_of_a_command() {
     // The file behind -o, and the command behind --.
     let perf = r#"echo "$*" >> asked; while [ "$1" != -- ]; do [ "$1" = -o ] && out=$2; shift; done; shift
         cp counted.data "$out"; exec "$@""#;
-    program(&folder.join("perf"), perf);
+    stand_in(&folder.join("perf"), perf);
     std::fs::write(folder.join("counted.data"), counted(0)).expect("written");
     let ran = record(&["--irq", "--buffer", "3M"], "exit 7");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -87,7 +79,7 @@ fn perf_records_the_counters_of_a_command() {
     assert!(lossy.stderr.contains("LOST: 31 events; record with --buffer"), "{}", lossy.stderr);
 
     // Nothing is left of a recording that perf did not write.
-    program(&folder.join("perf"), r#"for last; do :; done; [ "$last" = true ] || exit 1"#);
+    stand_in(&folder.join("perf"), r#"for last; do :; done; [ "$last" = true ] || exit 1"#);
     let failed = record(&["-o", "none.data"], "echo never");
     assert_eq!(failed.code, Some(1));
     assert!(failed.stderr.contains("./perf recorded nothing"), "{}", failed.stderr);

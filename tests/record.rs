@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::support::{Ran, fixture, schedviz_in, scratch};
+use crate::support::{Ran, fixture, schedviz_in, scratch, stand_in};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tracedat::{Options, Trace};
@@ -38,9 +38,7 @@ impl Fake {
 
     /// Writes the program that stands in for trace-cmd.
     fn trace_cmd(&self, script: &str) {
-        std::fs::write(self.path("trace-cmd"), format!("#!/bin/sh\n{script}\n")).expect("written");
-        let made = Command::new("chmod").arg("755").arg(self.path("trace-cmd")).status();
-        assert!(made.expect("chmod").success());
+        stand_in(&self.path("trace-cmd"), script);
     }
 
     /// Writes the kernel's counters: the events of each CPU in `hackbench.dat`, on CPU 1 this many more, and as many lost.

@@ -35,6 +35,12 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
     folder
 }
 
+/// Writes a shell script that can be run in the place of a program.
+pub(crate) fn stand_in(path: &Path, script: &str) {
+    std::fs::write(path, format!("#!/bin/sh\n{script}\n")).expect("written");
+    assert!(Command::new("chmod").arg("755").arg(path).status().expect("chmod").success());
+}
+
 /// The outcome of a run of the program.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,

@@ -16,6 +16,7 @@ use crate::signals::{self, Forwarder};
 use crate::warnings::grouped;
 use crate::writer::replace;
 use anyhow::{Context, Result, bail};
+use extract::Extracted;
 use machine::{Machine, Root};
 use record::Plan;
 use record::buffers::{default_size, format_size, parse_size};
@@ -166,7 +167,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
     let usual = if args.counters { "trace.data" } else { "trace.dat" };
     let output = args.output.clone().unwrap_or_else(|| PathBuf::from(usual));
     if args.counters {
-        counted::check(args)?;
+        counted::check_perf(args)?;
     }
     extract::check(args, series.as_ref().map_or(output.as_path(), runs::Series::list))?;
     if !(args.time.is_finite() && args.time > 0.0) {
@@ -248,13 +249,26 @@ impl Recorder<'_> {
                 (extract::extract(self.args, instance, output)?, stats)
             }
         };
-        let machine_file = Machine::path_beside(output);
-        replace(&machine_file, &json(&machine)?)?;
         let verdict = check::Verdict::of(&stats, &extracted.trace);
+        let recorded = format!("{} events on {} CPUs", grouped(verdict.in_file()), verdict.cpus());
+        self.keep(&machine, &recorded, output, &extracted, &ended)?;
+        let complete = verdict.report(self.settings.buffer_kb, self.args.is_coloured());
+        Ok(Recorded { ended, complete })
+    }
+
+    /// Writes the machine beside the recording, and prints the number of events that were recorded, and where they are.
+    fn keep(
+        &self,
+        machine: &Machine,
+        recorded: &str,
+        output: &Path,
+        extracted: &Extracted,
+        ended: &Ended,
+    ) -> Result<()> {
+        let machine_file = Machine::path_beside(output);
+        replace(&machine_file, &json(machine)?)?;
         self.args.note(&format!(
-            "recorded {} events on {} CPUs in {:.3} s: {} ({} kB), {}",
-            grouped(verdict.in_file()),
-            verdict.cpus(),
+            "recorded {recorded} in {:.3} s: {} ({} kB), {}",
             ended.seconds,
             output.display(),
             extracted.bytes.div_ceil(1000),
@@ -263,8 +277,7 @@ impl Recorder<'_> {
         if !ended.status.success() {
             self.args.note(&format!("the command failed: {}", ended.status));
         }
-        let complete = verdict.report(self.settings.buffer_kb, self.args.is_coloured());
-        Ok(Recorded { ended, complete })
+        Ok(())
     }
 
     /// Runs the command once without tracing.

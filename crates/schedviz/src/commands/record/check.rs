@@ -7,6 +7,18 @@ use std::collections::BTreeMap;
 use tracedat::Trace;
 use tracefs::{CpuStats, INSTANCE};
 
+/// The message behind all problems of a recording.
+pub(super) const INCOMPLETE: &str =
+    "the recording cannot be trusted to be complete; schedviz info shows where events are missing";
+
+/// Prints a problem of a recording, its word in red where that can be shown.
+pub(super) fn problem(word: &str, mut text: String, coloured: bool) {
+    let word = if coloured { format!("\x1b[31m{word}\x1b[0m") } else { word.to_owned() };
+    // The word alone carries an escape of the terminal.
+    sched::event::escape_lines(&mut text, 0);
+    eprintln!("schedviz: {word}: {text}");
+}
+
 /// The events of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
@@ -68,14 +80,10 @@ impl Verdict {
     /// Prints each gap; whether there is none.
     pub(crate) fn report(&self, buffer_kb: u64, coloured: bool) -> bool {
         for (word, text) in self.problems(buffer_kb) {
-            let word = if coloured { format!("\x1b[31m{word}\x1b[0m") } else { word.to_owned() };
-            // The word alone carries an escape of the terminal.
-            let mut text = text;
-            sched::event::escape_lines(&mut text, 0);
-            eprintln!("schedviz: {word}: {text}");
+            problem(word, text, coloured);
         }
         if !self.is_complete() {
-            message("the recording cannot be trusted to be complete; schedviz info shows where events are missing");
+            message(INCOMPLETE);
         }
         self.is_complete()
     }

@@ -1,17 +1,14 @@
 //! A recording by perf, which reads counters at each switch. The kernel's tracer cannot, up to 7.2.
 
-use super::{RecordArgs, Recorded, Recorder, extract, find_program, message, named};
-use crate::output::json;
+use super::traced::Traced;
+use super::{RecordArgs, Recorded, Recorder, check, extract, find_program, message, named};
 use crate::warnings::grouped;
-use crate::writer::replace;
 use anyhow::{Context, Result, bail};
 use machine::Machine;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use tracedat::{FileIssue, Trace};
-
-use super::traced::Traced;
 
 /// The counters, by perf's names.
 const COUNTERS: [&str; 2] = ["cycles", "cache-misses"];
@@ -46,7 +43,7 @@ fn options(events: &[String], buffer_kb: u64, output: &Path) -> Vec<OsString> {
 }
 
 /// Checks, before anything is recorded, that perf is there and that this kernel has the counters.
-pub(super) fn check(args: &RecordArgs) -> Result<()> {
+pub(super) fn check_perf(args: &RecordArgs) -> Result<()> {
     if find_program(&args.perf).is_none() {
         bail!(
             "{} is not installed: it records counters at switches (Debian: apt install linux-perf)",
@@ -59,12 +56,11 @@ pub(super) fn check(args: &RecordArgs) -> Result<()> {
     let output = command.output().with_context(|| args.perf.display().to_string())?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "Error:");
-        let reason: Vec<&str> = lines.take(1).collect();
+        let reason = text.lines().map(str::trim).find(|line| !line.is_empty() && *line != "Error:");
         bail!(
             "this kernel cannot count {} at switches: {} (a virtual machine often has no counters). Record without --counters",
             COUNTERS.join(" and "),
-            reason.first().unwrap_or(&"perf gives no reason")
+            reason.unwrap_or("perf gives no reason")
         );
     }
     Ok(())
@@ -74,9 +70,7 @@ pub(super) fn check(args: &RecordArgs) -> Result<()> {
 pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<Recorded> {
     let args = recorder.args;
     let buffer_kb = args.buffer.unwrap_or(recorder.settings.buffer_kb.clamp(BUFFER_KB.0, BUFFER_KB.1));
-    let mut part = output.to_owned().into_os_string();
-    part.push(".part");
-    let part = PathBuf::from(part);
+    let part = extract::part_of(output);
     let mut command = vec![args.perf.clone().into_os_string()];
     command.extend(options(&recorder.settings.events, buffer_kb, &part));
     command.push("--".into());
@@ -91,27 +85,15 @@ pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<Recorded>
     }
     named(std::fs::rename(&part, output), output)?;
     let extracted = extract::opened(output)?;
-    let machine_file = Machine::path_beside(output);
-    replace(&machine_file, &json(&machine)?)?;
     let events: u64 = extracted.trace.counts().buffers.iter().map(tracedat::BufferCounts::total).sum();
-    args.note(&format!(
-        "recorded {} events with {} in {:.3} s: {} ({} kB), {}",
-        grouped(events),
-        COUNTERS.join(" and "),
-        ended.seconds,
-        output.display(),
-        extracted.bytes.div_ceil(1000),
-        machine_file.display()
-    ));
-    if !ended.status.success() {
-        args.note(&format!("the command failed: {}", ended.status));
-    }
+    let recorded = format!("{} events with {}", grouped(events), COUNTERS.join(" and "));
+    recorder.keep(&machine, &recorded, output, &extracted, &ended)?;
     let lost = lost(&extracted.trace);
     if lost > 0 {
-        let word = if args.is_coloured() { "\x1b[31mLOST\x1b[0m" } else { "LOST" };
         let larger = buffer_kb.next_power_of_two().saturating_mul(4) >> 10;
-        eprintln!("schedviz: {word}: {} events; record with --buffer {larger}M", grouped(lost));
-        message("the recording cannot be trusted to be complete; schedviz info shows where events are missing");
+        let text = format!("{} events; record with --buffer {larger}M", grouped(lost));
+        check::problem("LOST", text, args.is_coloured());
+        message(check::INCOMPLETE);
     }
     Ok(Recorded { ended, complete: lost == 0 })
 }

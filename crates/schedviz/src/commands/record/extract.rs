@@ -35,10 +35,7 @@ pub(crate) fn check(args: &RecordArgs, output: &Path) -> Result<()> {
 
 /// Writes the events of the instance to the file, and removes the instance.
 pub(crate) fn extract(args: &RecordArgs, instance: Instance, path: &Path) -> Result<Extracted> {
-    // A file that is not complete never has the name of a recording.
-    let mut part = path.to_owned().into_os_string();
-    part.push(".part");
-    let part = PathBuf::from(part);
+    let part = part_of(path);
     let mut command = Command::new(&args.trace_cmd);
     command.args(["extract", "-B", INSTANCE, "-o"]).arg(&part).stdin(Stdio::null()).stdout(Stdio::null());
     let output = command.stderr(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
@@ -52,6 +49,13 @@ pub(crate) fn extract(args: &RecordArgs, instance: Instance, path: &Path) -> Res
     }
     named(std::fs::rename(&part, path), path)?;
     opened(path)
+}
+
+/// The name of a recording until it is complete: a file that is not never has the name of one.
+pub(super) fn part_of(path: &Path) -> PathBuf {
+    let mut part = path.to_owned().into_os_string();
+    part.push(".part");
+    PathBuf::from(part)
 }
 
 /// A recording that has been written.
