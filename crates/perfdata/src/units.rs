@@ -33,6 +33,7 @@ pub(crate) struct PerfUnits {
     source: Source,
     endian: Endian,
     events: Events,
+    /// In the order of the CPUs.
     lanes: Vec<Lane>,
 }
 
@@ -81,15 +82,13 @@ impl PerfUnits {
 
     /// The runs of the unit of a CPU that covers an instant, and the times of its first and last sample.
     fn runs_at(&self, cpu: u32, time: u64) -> Option<(&[Run], RangeInclusive<u64>)> {
-        let number = self.lanes.iter().position(|lane| lane.cpu == cpu)?;
-        let units = self.count(number);
-        let runs = |unit: usize| self.runs(number, unit).map_or(&[][..], |(_, runs)| runs);
-        let (mut low, mut high) = (0usize, units);
-        while low < high {
-            let middle = low.midpoint(high);
-            if runs(middle).iter().all(|run| run.last < time) { low = middle.saturating_add(1) } else { high = middle }
-        }
-        let runs = runs(low);
+        let number = self.lanes.binary_search_by_key(&cpu, |lane| lane.cpu).ok()?;
+        let lane = self.lanes.get(number)?;
+        let is_before = |unit: &Range<u32>| {
+            let runs = lane.runs.get(unit.start as usize..unit.end as usize).unwrap_or_default();
+            runs.iter().all(|run| run.last < time)
+        };
+        let (_, runs) = self.runs(number, lane.units.partition_point(is_before))?;
         let times = runs.iter().map(|run| run.first).min()?..=runs.iter().map(|run| run.last).max()?;
         times.contains(&time).then_some((runs, times))
     }
