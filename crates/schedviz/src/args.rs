@@ -232,15 +232,22 @@ impl CpuList {
     }
 }
 
-/// Which part to show
+/// Which part of the time
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct WindowArgs {
+pub(crate) struct TimeArgs {
     /// Start here: seconds from the trace's start (1.25), or 150ms, 20us; @ before it: the trace's clock
     #[arg(long, value_name = "TIME", value_parser = Where::parse, allow_hyphen_values = true, help_heading = "Window")]
     min: Option<Where>,
     /// End here
     #[arg(long, value_name = "TIME", value_parser = Where::parse, allow_hyphen_values = true, help_heading = "Window")]
     max: Option<Where>,
+}
+
+/// Which part to show
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct WindowArgs {
+    #[command(flatten)]
+    time: TimeArgs,
     /// Only these CPUs, such as 0-15,32
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse, help_heading = "Window")]
     cpus: Option<CpuList>,
@@ -254,20 +261,20 @@ pub(crate) struct WindowArgs {
 }
 
 impl WindowArgs {
-    /// The arguments that ask for this window.
-    pub(crate) fn between(min: Option<Where>, max: Option<Where>) -> WindowArgs {
-        WindowArgs { min, max, ..WindowArgs::default() }
+    /// The arguments that ask for this part of the time.
+    pub(crate) fn of_time(time: &TimeArgs) -> WindowArgs {
+        WindowArgs { time: time.clone(), ..WindowArgs::default() }
     }
 
     /// Whether a part of the time is asked for.
     pub(crate) fn bounds_time(&self) -> bool {
-        self.min.is_some() || self.max.is_some()
+        self.time.min.is_some() || self.time.max.is_some()
     }
 
     /// The window, in a trace from `start` to `end`.
     pub(crate) fn window(&self, start: Ts, end: Ts) -> Result<Window> {
         let at = |given: Option<Where>| given.map(|at| at.in_trace(start));
-        let window = Window { from: at(self.min), to: at(self.max) };
+        let window = Window { from: at(self.time.min), to: at(self.time.max) };
         let (from, to) = (window.from.unwrap_or(start), window.to.unwrap_or(end));
         let seconds = |ts: Ts| ts.0.saturating_sub(start.0) as f64 / 1e9;
         if window.from.is_some_and(|from| from > end) || to < start {
@@ -556,7 +563,11 @@ mod tests {
             color: clap::ColorChoice::Auto,
             messages: Messages::default(),
         };
-        let window = WindowArgs { order: Some(OrderArg::Llc), min: Some(Where::FromStart(7)), ..WindowArgs::default() };
+        let window = WindowArgs {
+            order: Some(OrderArg::Llc),
+            time: TimeArgs { min: Some(Where::FromStart(7)), max: None },
+            ..WindowArgs::default()
+        };
         let mut drawn = String::new();
         let trace = read.drawable(Path::new("my trace.dat"), &window, Dur(5_000_000_000));
         trace.draw(&mut drawn, 0, 1_000_000_000, Dur(0));

@@ -3,7 +3,7 @@
 mod anonymous;
 mod occupants;
 
-use crate::args::{CpuList, ReadArgs, WindowArgs, named};
+use crate::args::{CpuList, ReadArgs, TimeArgs, WindowArgs, named};
 use crate::atomic_file::AtomicFile;
 use crate::commands::dat2graph::frequencies;
 use crate::progress;
@@ -16,7 +16,7 @@ use sched::{Analysis, Cpu, EventIssue, Kind, NoteTaker, Pass, Past, SchedEvent, 
 use std::cell::RefCell;
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
-use tracedat::{Aliases, Part, Where};
+use tracedat::{Aliases, Part};
 
 /// Write a part of a trace as a trace of its own: a window, some CPUs, without names
 ///
@@ -37,12 +37,8 @@ pub(crate) struct CutArgs {
     /// The name of the host becomes "host"; PIDs, times and the texts of the kernel stay.
     #[arg(long, help_heading = "Output")]
     anonymize: bool,
-    /// Start here: seconds from the trace's start (1.25), or 150ms, 20us; @ before it: the trace's clock
-    #[arg(long, value_name = "TIME", value_parser = Where::parse, allow_hyphen_values = true, help_heading = "Window")]
-    min: Option<Where>,
-    /// End here
-    #[arg(long, value_name = "TIME", value_parser = Where::parse, allow_hyphen_values = true, help_heading = "Window")]
-    max: Option<Where>,
+    #[command(flatten)]
+    time: TimeArgs,
     /// Keep the data of these CPUs alone, such as 0-15,32; all others are then unknown
     #[arg(long, value_name = "LIST", value_parser = CpuList::parse, help_heading = "Window")]
     cpus: Option<CpuList>,
@@ -66,7 +62,7 @@ pub(crate) fn run(args: &CutArgs) -> Result<()> {
     let cpus = args.cpus.as_ref().map_or(&[][..], CpuList::cpus);
     let trace = args.read.open_cpus(&args.trace, cpus)?;
     trace.has_time().map_err(|e| named(&args.trace, e))?;
-    let session = Session::of_trace(trace, &args.trace, &args.read, &WindowArgs::between(args.min, args.max))?;
+    let session = Session::of_trace(trace, &args.trace, &args.read, &WindowArgs::of_time(&args.time))?;
     let aliases = RefCell::new(args.anonymize.then(Aliases::default));
     let part = session_part(&session, &aliases)?;
     let mut file = BufWriter::new(AtomicFile::create(&args.output)?);
