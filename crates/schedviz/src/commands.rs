@@ -29,41 +29,42 @@ mod why;
 mod workcons;
 
 use anyhow::Result;
+use clap::{ArgMatches, Args, FromArgMatches};
+use std::ops::Deref;
 use std::process::ExitCode;
 
 /// Each variant's help is that of its arguments.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    Info(info::InfoArgs),
-    Dat2graph(Box<dat2graph::Dat2graphArgs>),
-    RunningWaiting(Box<running_waiting::RunningWaitingArgs>),
-    Workcons(Box<workcons::WorkconsArgs>),
-    Why(Box<why::WhyArgs>),
-    Path(Box<path::PathArgs>),
-    Stepper(Box<stepper::StepperArgs>),
-    Events(Box<events::EventsArgs>),
-    Migrations(Box<migrations::MigrationsArgs>),
-    View(Box<view::ViewArgs>),
-    List(Box<events::list::ListArgs>),
-    Latency(Box<latency::LatencyArgs>),
-    Utilization(Box<utilization::UtilizationArgs>),
-    Fairness(Box<fairness::FairnessArgs>),
-    Plot(Box<plot::PlotArgs>),
-    Report(report::ReportArgs),
-    Compare(Box<compare::CompareArgs>),
-    Schedstat(Box<schedstat::SchedstatArgs>),
-    Export(Box<export::ExportArgs>),
-    Cut(Box<cut::CutArgs>),
+    Info(Deferred<info::InfoArgs>),
+    Dat2graph(Deferred<dat2graph::Dat2graphArgs>),
+    RunningWaiting(Deferred<running_waiting::RunningWaitingArgs>),
+    Workcons(Deferred<workcons::WorkconsArgs>),
+    Why(Deferred<why::WhyArgs>),
+    Path(Deferred<path::PathArgs>),
+    Stepper(Deferred<stepper::StepperArgs>),
+    Events(Deferred<events::EventsArgs>),
+    Migrations(Deferred<migrations::MigrationsArgs>),
+    View(Deferred<view::ViewArgs>),
+    List(Deferred<events::list::ListArgs>),
+    Latency(Deferred<latency::LatencyArgs>),
+    Utilization(Deferred<utilization::UtilizationArgs>),
+    Fairness(Deferred<fairness::FairnessArgs>),
+    Plot(Deferred<plot::PlotArgs>),
+    Report(Deferred<report::ReportArgs>),
+    Compare(Deferred<compare::CompareArgs>),
+    Schedstat(Deferred<schedstat::SchedstatArgs>),
+    Export(Deferred<export::ExportArgs>),
+    Cut(Deferred<cut::CutArgs>),
     #[cfg(target_os = "linux")]
-    Record(Box<record::RecordArgs>),
+    Record(Deferred<record::RecordArgs>),
     #[cfg(target_os = "linux")]
-    Top(Box<top::TopArgs>),
-    Machine(machine::MachineArgs),
-    /// The process that becomes the traced command
+    Top(Deferred<top::TopArgs>),
+    Machine(Deferred<machine::MachineArgs>),
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
-    RunWhenContinued(record::traced::HelperArgs),
-    Manual(manual::ManualArgs),
+    RunWhenContinued(Deferred<record::traced::HelperArgs>),
+    Manual(Deferred<manual::ManualArgs>),
 }
 
 impl Command {
@@ -101,5 +102,49 @@ impl Command {
             Command::Compare(args) => return compare::run(&args),
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Defines the arguments of every command, for pages that show them all. The commands come first: `help` copies their
+/// descriptions.
+pub(crate) fn define_all(command: &mut clap::Command) {
+    command.get_subcommands_mut().for_each(clap::Command::build);
+    command.build();
+}
+
+/// The arguments of a command, which are defined when the command is used: to define those of all commands takes longer
+/// than to read a small trace.
+#[derive(Debug)]
+pub(crate) struct Deferred<A>(Box<A>);
+
+impl<A> Deref for Deferred<A> {
+    type Target = A;
+
+    fn deref(&self) -> &A {
+        &self.0
+    }
+}
+
+impl<A: Args> Args for Deferred<A> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.defer(A::augment_args)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        command.defer(A::augment_args_for_update)
+    }
+}
+
+impl<A: FromArgMatches> FromArgMatches for Deferred<A> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        A::from_arg_matches(matches).map(|args| Deferred(Box::new(args)))
+    }
+
+    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, clap::Error> {
+        A::from_arg_matches_mut(matches).map(|args| Deferred(Box::new(args)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
     }
 }

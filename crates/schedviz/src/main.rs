@@ -75,6 +75,9 @@ Exit status:
 
 fn main() -> ExitCode {
     let mut command = Cli::command();
+    if !names_a_command(&command) {
+        commands::define_all(&mut command);
+    }
     let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|mut matches| {
         let registered = inputs::register(&command, &matches);
         let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))?;
@@ -102,6 +105,11 @@ fn main() -> ExitCode {
             ExitCode::from(1)
         }
     }
+}
+
+/// Whether the command line begins with a command's name.
+fn names_a_command(command: &clap::Command) -> bool {
+    std::env::args_os().nth(1).is_some_and(|word| command.find_subcommand(word).is_some())
 }
 
 /// Adds a tip to the error of a command line that names a trace without a command.

@@ -20,13 +20,13 @@ pub(crate) fn run(args: &ManualArgs) -> Result<()> {
     std::fs::create_dir_all(&args.folder).with_context(folder)?;
     // There is no page on `help`.
     let mut pages = crate::Cli::command().disable_help_subcommand(true);
-    pages.build();
+    super::define_all(&mut pages);
     let shown = pages.get_subcommands().filter(|command| !command.is_hide_set());
     for command in std::iter::once(&pages).chain(shown) {
         write_page(command, &args.folder).with_context(folder)?;
     }
     let mut command = crate::Cli::command();
-    command.build();
+    super::define_all(&mut command);
     for shell in [clap_complete::Shell::Bash, clap_complete::Shell::Zsh, clap_complete::Shell::Fish] {
         clap_complete::generate_to(shell, &mut command, "schedviz", &args.folder).with_context(folder)?;
     }
