@@ -4,8 +4,10 @@
 /** @typedef {{ cpu: number, node: number | null, llc: number | null, core: number | null }} CpuPlace */
 /** @typedef {{ pid: number, comm: string, run: number, node: number | null, parent: number | null, class: string, place: number,
  *   command: number | null }} Task */
+/** A group of lanes that can be shown as one: its first lane and the one behind its last, the tile of sums that has it, and its place there.
+ * @typedef {{ kind: "node" | "llc" | "core", number: number, lanes: [number, number], tile: number, lane: number }} Fold */
 /** @typedef {{ name: string, kernel: string, clock: string, start: string, span: number, command: number | null, progress: number,
- *   full: boolean, cpus: CpuPlace[], folds: [number, number][], tasks: Task[], causes: string[], losses: number, levels: [number, number], tile: { columns: number, lanes: number } }} Head */
+ *   full: boolean, cpus: CpuPlace[], folds: Fold[], tasks: Task[], causes: string[], losses: number, levels: [number, number], tile: { columns: number, lanes: number } }} Head */
 /** A tile of lanes. The runs of lane `n` are those from `first[n]` up to `first[n + 1]`. A sampled run stands for what was not
  * read yet; its queue is unknown.
  * @typedef {{ columns: number, lanes: number, first: Uint32Array, start: Uint16Array, length: Uint16Array, entry: Uint32Array,
@@ -79,6 +81,9 @@ export const window = (trace, from, to) => json(`t/${trace}/window.json`, { from
 /** @param {number} trace @param {string} kind */
 export const list = (trace, kind) => json(`t/${trace}/list.json`, { kind });
 
+/** The episode of violation from `from` to `to`, step by step. @param {number} trace @param {number} from @param {number} to */
+export const story = (trace, from, to) => json(`t/${trace}/story.json`, { from, to });
+
 /** @param {number} trace @param {string} text */
 export const search = (trace, text) => json(`t/${trace}/search.json`, { q: text });
 
@@ -106,9 +111,10 @@ export async function laneTile(trace, level, group, index) {
   return decodeLanes(await (await get(`t/${trace}/lanes/${level}/${group}/${index}.bin`)).arrayBuffer());
 }
 
-/** The lanes of a collapsed group as one. @param {number} trace @param {number} level @param {number} fold @param {number} index */
-export async function sumTile(trace, level, fold, index) {
-  return decodeLanes(await (await get(`t/${trace}/sums/${level}/${fold}/${index}.bin`)).arrayBuffer());
+/** Groups of lanes, each as one. @param {number} trace @param {number} level @param {number} sums the number of the tile among those of a
+ * level @param {number} index */
+export async function sumTile(trace, level, sums, index) {
+  return decodeLanes(await (await get(`t/${trace}/sums/${level}/${sums}/${index}.bin`)).arrayBuffer());
 }
 
 /** @param {number} trace @param {number} level @param {number} index */

@@ -7,8 +7,8 @@ import { onChange, refresh, state } from "./state.js";
 const REST = 140;
 
 /** The latest answers, by trace where there is one for each.
- * @type {{ window: any[], place: any, list: any[], search: { text: string, answers: any[] } | null, fault: string }} */
-export const details = { window: [], place: null, list: [], search: null, fault: "" };
+ * @type {{ window: any[], place: any, list: any[], story: any, search: { text: string, answers: any[] } | null, fault: string }} */
+export const details = { window: [], place: null, list: [], story: null, search: null, fault: "" };
 
 /** The number of the latest request of each kind: answers to earlier ones are dropped. @type {Record<string, number>} */
 const latest = {};
@@ -99,6 +99,23 @@ export function requestList() {
   });
 }
 
+/** The episode that was requested last. */
+let told = state.story;
+
+function requestStory() {
+  const { story } = state;
+  told = story;
+  details.story = null;
+  if (!story) return;
+  later("story", async () => {
+    const current = stillLatest("story");
+    const trace = state.traces[story.trace];
+    const [from, to] = own(trace, [story.from, story.to]);
+    const answer = await api.story(trace.index, from, to);
+    if (current()) details.story = answer;
+  });
+}
+
 /** Finds tasks as the server does; events are not in an exported folder. @param {import("./state.js").Trace} trace @param {string} text */
 function tasksNamed(trace, text) {
   const sought = text.toLowerCase();
@@ -129,6 +146,7 @@ export function follow() {
     if (moved || changed.has("selection") || changed.has("tab")) if (state.tab === "window" || state.tab === "legend") requestWindow();
     if (moved || changed.has("highlight")) requestTask();
     if (changed.has("place") || changed.has("traces")) requestPlace();
+    if ((changed.has("traces") || changed.has("story")) && told !== state.story) requestStory();
     if ((changed.has("list") || changed.has("tab") || changed.has("traces")) && state.tab === "lists") {
       if (changed.has("list")) details.list = [];
       requestList();

@@ -1,11 +1,15 @@
 // Mouse and keys.
 
 import { IDLE, NO_TASK, OFFLINE, OTHERS, UNKNOWN, WHOLE, at, plotBar } from "./api.js";
-import { advance, leaveSearch } from "./panel.js";
+import { around, keyOf, nameOf } from "./layout.js";
+import { advance } from "./entries.js";
+import { details } from "./details.js";
+import { leaveSearch } from "./panel.js";
+import { leaveStory } from "./story.js";
 import { barText } from "./plots.js";
 import { WAYS } from "./palette.js";
 import { change, extent, named, show, showAll, state, zoom } from "./state.js";
-import { duration, percent, seconds } from "./time.js";
+import { duration, percent, ranges, seconds } from "./time.js";
 
 /** @typedef {import("./pane.js").Pane} Pane */
 /** @typedef {ReturnType<Pane["hit"]>} Hit */
@@ -74,7 +78,7 @@ function scroll(pane, amount, below = false) {
 /** Opens the state at an instant and highlights the task that has most of the column there. @param {Pane} pane @param {Hit} hit */
 export function click(pane, hit) {
   const { trace } = pane;
-  if (hit.gutter && hit.group?.name) return fold(pane, hit.group.group);
+  if (hit.group) return toggle(pane, hit.group.fold);
   if (!hit.row) return change({ selection: null });
   const found = pane.runAt(hit.row, hit.time);
   let id = NO_TASK;
@@ -94,11 +98,19 @@ export function click(pane, hit) {
   });
 }
 
-/** @param {Pane} pane @param {number} group */
-export function fold(pane, group) {
-  const { collapsed } = pane.trace;
-  if (!collapsed.delete(group)) collapsed.add(group);
+/** Collapses a group, or expands it. @param {Pane} pane @param {number} fold its place among the head's groups */
+function toggle(pane, fold) {
+  const { collapsed, head } = pane.trace;
+  const key = keyOf(head.folds[fold]);
+  if (!collapsed.delete(key)) collapsed.add(key);
   change({ traces: state.traces });
+}
+
+/** Returns the text about a group: its name and its CPUs. @param {Pane} pane @param {number} fold */
+function aboutGroup(pane, fold) {
+  const { cpus, folds } = pane.trace.head;
+  const own = cpus.slice(...folds[fold].lanes).map(({ cpu }) => cpu);
+  return `${nameOf(folds[fold])}  ·  ${own.length} CPUs: ${ranges(own)}`;
 }
 
 /** Returns the text about a place: the time, and the shares of its column. @param {Pane} pane @param {Hit} hit */
@@ -108,7 +120,7 @@ export function about(pane, hit) {
   const { node, llc, core } = trace.head.cpus[hit.row.place];
   const parts = [["node", node], ["LLC", llc], ["core", core]].filter(([, number]) => number !== null);
   const where = parts.map(([name, number]) => `${name} ${number}`).join(", ");
-  const lane = hit.row.members ? hit.group?.name ?? "" : `CPU ${hit.row.cpu}${where && `  ·  ${where}`}`;
+  const lane = hit.row.members ? aboutGroup(pane, hit.row.fold) : `CPU ${hit.row.cpu}${where && `  ·  ${where}`}`;
   const lines = [`${lane}  ·  ${seconds(hit.aligned, hit.ns)} s`];
   const found = pane.runAt(hit.row, hit.time);
   if (!found) return lines[0];
@@ -135,13 +147,16 @@ export function about(pane, hit) {
 function hover(pane, event) {
   const hit = pane.hit(event.offsetX, event.offsetY);
   const scale = pane.scale();
+  pane.canvas.classList.toggle("group", hit.group !== null);
   const plotted = hit.gutter ? null : pane.trace.plots.about(event.offsetX * scale.scale, event.offsetY * scale.scale, scale);
-  if (hit.gutter || (!hit.row && !plotted)) return hideTip();
+  if (!hit.group && (hit.gutter || (!hit.row && !plotted))) return hideTip();
   const tip = /** @type {HTMLElement} */ (document.getElementById("tip"));
-  tip.textContent = plotted ? plotted.text : about(pane, hit);
-  tip.hidden = false;
-  if (plotted) askBar(pane, plotted.row);
+  if (hit.group) hideTip();
+  else if (plotted) askBar(pane, plotted.row);
   else ask(pane, hit);
+  const click = hit.group?.collapsed ? "click: show its lanes" : "click: show as one lane";
+  tip.textContent = hit.group ? `${aboutGroup(pane, hit.group.fold)}\n${click}` : plotted ? plotted.text : about(pane, hit);
+  tip.hidden = false;
   const [width, height] = [tip.offsetWidth, tip.offsetHeight];
   const x = event.clientX + 14 + width > innerWidth ? event.clientX - width - 10 : event.clientX + 14;
   const y = event.clientY + 16 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 16;
@@ -217,7 +232,8 @@ export function attachKeys(panes) {
     const typing = target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
     if (event.key === "Escape") {
       if (typing) target.blur();
-      leaveSearch();
+      if (details.search) return leaveSearch();
+      if (state.story && state.tab === "lists") return leaveStory();
       return change({ selection: null, highlight: null, place: null });
     }
     if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
@@ -249,7 +265,8 @@ function key(event, pane, focused) {
     case "z": zoomTo(); return true;
     case "n": advance(1); return true;
     case "p": advance(-1); return true;
-    case "c": foldAtCursor(pane); return true;
+    case "c": foldAtCursor(pane, false); return true;
+    case "e": foldAtCursor(pane, true); return true;
     case "{": setLane(pane, 1 / 1.15); return true;
     case "}": setLane(pane, 1.15); return true;
     case "m": change({ color: WAYS[(WAYS.indexOf(state.color) + 1) % WAYS.length] }); return true;
@@ -312,8 +329,7 @@ function moveCursor(pane, step, selects) {
 function hitOf(pane) {
   const place = placeIn(pane);
   const row = pane.layout.byCpu.get(place.cpu) ?? null;
-  const group = pane.layout.groups.find((group) => group.group === row?.group) ?? null;
-  return { time: place.time + pane.trace.zero, aligned: place.time, row, group, gutter: false, axis: false, below: false, ns: pane.scale().perPixel };
+  return { time: place.time + pane.trace.zero, aligned: place.time, row, group: null, gutter: false, axis: false, below: false, ns: pane.scale().perPixel };
 }
 
 /** @param {Pane} pane */
@@ -328,8 +344,17 @@ function open(pane) {
   announce(pane);
 }
 
-/** @param {Pane} pane */
-function foldAtCursor(pane) {
-  const group = hitOf(pane).group;
-  if (group?.name) fold(pane, group.group);
+/** Collapses the innermost open group of the cursor's lane, so that the next call collapses the one around it; or expands the collapsed one.
+ * @param {Pane} pane @param {boolean} expands */
+function foldAtCursor(pane, expands) {
+  const { head, collapsed } = pane.trace;
+  const row = hitOf(pane).row;
+  if (!row) return;
+  const open = around(pane.trace, row.place).filter((fold) => !collapsed.has(keyOf(head.folds[fold])));
+  const outside = row.members ? open.filter((fold) => head.folds[fold].lanes[1] - head.folds[fold].lanes[0] > (row.members?.length ?? 0)) : open;
+  const fold = expands ? row.fold : outside[outside.length - 1] ?? -1;
+  if (fold < 0) return;
+  toggle(pane, fold);
+  const here = document.getElementById("here");
+  if (here) here.textContent = `${aboutGroup(pane, fold)}, ${expands ? "expanded" : "collapsed"}`;
 }

@@ -2,10 +2,9 @@
 
 import { NO_TASK } from "./api.js";
 import { paint } from "./bitmap.js";
-import { wideHeights } from "./layout.js";
 import { inkOn } from "./palette.js";
 import { named } from "./state.js";
-import { foldGroup, runsWithin } from "./tiles.js";
+import { runsWithin, sumGroup } from "./tiles.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
 /** @typedef {import("./layout.js").Layout} Layout */
@@ -95,12 +94,12 @@ export class Lanes {
     const level = levelFor(scale.perPixel, this.trace.tiles.levels);
     const y = (/** @type {Row} */ row) => top + row.y - this.trace.scroll;
     const blocks = blocksOf(layout, this.trace.head.tile.lanes).filter(({ row, count }) => {
-      return y(row) < bottom && y(row) + (row.members ? layout.wide : count * layout.pitch) > top;
+      return y(row) < bottom && y(row) + count * row.height > top;
     });
     tilesInView(this.trace, scale, level, (index, x, width) => {
       for (const { row, count, lane, group } of blocks) {
         if (row.members) {
-          this.drawFolded(context, layout, row, level, index, x, width, y(row), colors);
+          this.drawFolded(context, row, level, index, x, width, y(row), colors);
           continue;
         }
         const found = this.trace.tiles.get(level, group, index);
@@ -113,37 +112,41 @@ export class Lanes {
     });
   }
 
-  /** Returns the tile of a collapsed group, or a coarser one with the part of it that stands in.
-   * @param {number[]} members @param {number} level @param {number} index */
-  folded(members, level, index) {
-    const fold = this.trace.head.folds.findIndex(([first]) => first === members[0]);
-    return this.trace.tiles.get(level, foldGroup(fold), index);
+  /** Returns the tile of a row, or a coarser one with the part of it that stands in, and the row's place in it.
+   * @param {Row} row @param {number} level @param {number} index */
+  tileOf(row, level, index) {
+    const { folds, tile: { lanes } } = this.trace.head;
+    const [group, lane] = row.members
+      ? [sumGroup(folds[row.fold].tile), folds[row.fold].lane]
+      : [Math.floor(row.place / lanes), row.place % lanes];
+    const found = this.trace.tiles.get(level, group, index);
+    return found && { ...found, tile: /** @type {LaneTile} */ (found.kept.tile), lane };
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Row} row @param {number} level @param {number} index
+  /** @param {CanvasRenderingContext2D} context @param {Row} row @param {number} level @param {number} index
    * @param {number} x @param {number} width @param {number} y @param {Colors} colors */
-  drawFolded(context, layout, row, level, index, x, width, y, colors) {
-    const found = this.folded(row.members ?? [], level, index);
+  drawFolded(context, row, level, index, x, width, y, colors) {
+    const found = this.tileOf(row, level, index);
     if (!found) return;
-    const picture = this.picture(/** @type {LaneTile} */ (found.kept.tile), wideHeights(layout), colors);
-    context.drawImage(picture, found.first, 0, found.columns, layout.wide, x, y, width, layout.wide);
+    const { height, bar, strip } = row;
+    const picture = this.picture(found.tile, { pitch: height, bar, strip }, colors);
+    context.drawImage(picture, found.first, found.lane * height, found.columns, height, x, y, width, height);
   }
 
   /** Returns the run of columns at a place: its tile, its number, and the trace's own times of its edges.
    * @param {Row} row @param {number} time @param {number} perPixel */
   runAt(row, time, perPixel) {
-    const { columns, lanes } = this.trace.head.tile;
+    const { columns } = this.trace.head.tile;
     const level = levelFor(perPixel, this.trace.tiles.levels);
     const index = Math.floor(time / (columns * 2 ** level));
     if (index < 0 || time > this.trace.head.span) return null;
-    const found = row.members ? this.folded(row.members, level, index) : this.trace.tiles.get(level, Math.floor(row.place / lanes), index);
+    const found = this.tileOf(row, level, index);
     if (!found) return null;
-    const tile = /** @type {LaneTile} */ (found.kept.tile);
+    const { tile, lane } = found;
     // A tile that stands in has columns of its own length.
     const length = (columns * 2 ** level) / found.columns;
     const base = index * columns * 2 ** level - found.first * length;
     const column = Math.floor((time - base) / length);
-    const lane = row.members ? 0 : row.place % lanes;
     /** @type {number | null} */
     let at = null;
     runsWithin(tile, lane, column, column + 1, (run) => (at = run));

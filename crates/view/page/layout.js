@@ -1,78 +1,133 @@
-// The places of lanes: CPUs by node, LLC and core, a collapsed node as one lane.
+// The places of lanes: CPUs within nodes, last-level caches and cores, each of which can be shown as one lane.
 
 /** @typedef {import("./state.js").Trace} Trace */
-/** A row of the timeline: a CPU, or a collapsed group. `place` is the CPU's place in the head.
- * @typedef {{ y: number, group: number, place: number, cpu: number, members: number[] | null }} Row */
-/** @typedef {{ group: number, name: string, y: number, height: number, collapsed: boolean }} Group */
-/** @typedef {{ rows: Row[], groups: Group[], pitch: number, bar: number, strip: number, wide: number, height: number,
- *   byCpu: Map<number, Row> }} Layout */
+/** @typedef {import("./api.js").Fold} Fold */
+/** A row of the timeline: a CPU, or a collapsed group. `place` is the place of its first CPU in the head; `members` are the places of a
+ * group's CPUs, `fold` is its place among the head's groups.
+ * @typedef {{ y: number, height: number, bar: number, strip: number, place: number, cpu: number, members: number[] | null, fold: number }} Row */
+/** A group in view: `fold` is its place among the head's groups, `depth` that of its kind.
+ * @typedef {{ fold: number, depth: number, name: string, y: number, height: number, collapsed: boolean }} Group */
+/** @typedef {{ rows: Row[], groups: Group[], pitch: number, bar: number, strip: number, height: number, byCpu: Map<number, Row> }} Layout */
+/** A row before its height is known: the gap above it, and its CPUs. @typedef {{ gap: number, place: number, count: number, fold: number }} Line */
 
-/** Returns the kind of the collapsible groups, and the group of a CPU: its node, or its LLC where there is one node. @param {Trace} trace */
-export function grouping(trace) {
-  const cpus = trace.head.cpus;
-  const kinds = /** @type {["node" | "llc", string][]} */ ([["node", "node"], ["llc", "LLC"]]);
-  for (const [key, name] of kinds) {
-    if (new Set(cpus.map((cpu) => cpu[key])).size > 1) return { key, name };
-  }
-  return { key: kinds[0][0], name: "" };
+/** The kinds of groups with their names, from the outermost on. @type {[Fold["kind"], string][]} */
+export const KINDS = [["node", "node"], ["llc", "LLC"], ["core", "core"]];
+/** The gaps between groups of these kinds, in CSS pixels. */
+const GAPS = { node: 5, llc: 3, core: 1 };
+/** The lowest and the highest lane that fits by itself, in CSS pixels. */
+const [LOWEST, HIGHEST] = [2, 56];
+/** The least heights of collapsed groups that are drawn as one, two and three lanes, in CSS pixels. */
+const LEAST = [0, 12, 24];
+
+/** @param {Fold} fold */
+export const nameOf = (fold) => `${KINDS.find(([kind]) => kind === fold.kind)?.[1]} ${fold.number}`;
+
+/** Returns the text that stands for a group in the address. @param {Fold} fold */
+export const keyOf = (fold) => fold.kind[0] + fold.number;
+
+/** The kinds of groups that a trace has, from the outermost on. @param {Trace} trace */
+export const kindsOf = (trace) => KINDS.map(([kind]) => kind).filter((kind) => trace.head.folds.some((fold) => fold.kind === kind));
+
+/** The groups that hold a lane, from the outermost on, by their places among the head's. @param {Trace} trace @param {number} place */
+export function around(trace, place) {
+  return trace.head.folds.flatMap((fold, at) => (fold.lanes[0] <= place && place < fold.lanes[1] ? [at] : []));
 }
+
+/** Returns the outermost collapsed group of each lane, -1 for none. @param {Trace} trace */
+function collapsedOf(trace) {
+  const found = new Int32Array(trace.head.cpus.length).fill(-1);
+  // The head has the outermost groups first.
+  trace.head.folds.forEach((fold, at) => {
+    if (!trace.collapsed.has(keyOf(fold)) || found[fold.lanes[0]] >= 0) return;
+    found.fill(at, ...fold.lanes);
+  });
+  return found;
+}
+
+/** Returns the rows from above to below, without heights. @param {Trace} trace @param {Int32Array} collapsed @param {number} scale
+ * @returns {Line[]} */
+function linesOf(trace, collapsed, scale) {
+  const cpus = trace.head.cpus;
+  const gap = (/** @type {number} */ place) => {
+    if (place === 0) return 0;
+    const apart = KINDS.find(([kind]) => cpus[place][kind] !== cpus[place - 1][kind])?.[0];
+    // Cores without siblings are not set apart.
+    if (!apart || (apart === "core" && !trace.head.folds.some((fold) => fold.kind === "core"))) return 0;
+    return Math.round((cpus.length > 256 && apart !== "node" ? 1 : GAPS[apart]) * scale);
+  };
+  /** @type {Line[]} */
+  const lines = [];
+  for (let place = 0; place < cpus.length; ) {
+    const fold = collapsed[place];
+    const count = fold < 0 ? 1 : trace.head.folds[fold].lanes[1] - place;
+    lines.push({ gap: gap(place), place, count, fold });
+    place += count;
+  }
+  return lines;
+}
+
+/** The height of a row: a collapsed group has half of its lanes' together, that of one to three lanes.
+ * @param {Line} line @param {number} pitch @param {number} scale */
+function heightFor(line, pitch, scale) {
+  if (line.fold < 0) return pitch;
+  const lanes = Math.min(3, Math.ceil(line.count / 2));
+  return Math.min(line.count * pitch, Math.max(lanes * pitch, Math.round(LEAST[lanes - 1] * scale)));
+}
+
+/** Returns the pitch of the lanes with which all rows fit, if any does. @param {Line[]} lines @param {number} available @param {number} scale */
+function fitting(lines, available, scale) {
+  const whole = (/** @type {number} */ pitch) => lines.reduce((sum, line) => sum + line.gap + heightFor(line, pitch, scale), 0);
+  const lowest = Math.round(LOWEST * scale);
+  let pitch = Math.max(lowest, Math.min(Math.floor(available / Math.max(1, lines.length)), Math.round(HIGHEST * scale)));
+  while (pitch > lowest && whole(pitch) > available) pitch--;
+  return pitch;
+}
+
+/** Returns the parts of a row: its bar, and the strip of the queue below it. @param {number} height */
+function parts(height, /** @type {number} */ scale) {
+  const space = height >= 6 * scale ? Math.max(1, Math.round(height * 0.1)) : height >= 3 ? 1 : 0;
+  const strip = height >= 10 * scale ? Math.round(height * 0.14) : 0;
+  return { bar: Math.max(1, height - space - strip), strip };
+}
+
+/** The layout of each trace, with all that it depends on. @type {WeakMap<Trace, { key: string, layout: Layout }>} */
+const known = new WeakMap();
 
 /** Lays out the lanes of a trace in device pixels. @param {Trace} trace @param {number} available @param {number} wish height of a lane,
  * 0 to fit @param {number} scale device pixels per CSS pixel @returns {Layout} */
 export function layOut(trace, available, wish, scale) {
-  const { key, name } = grouping(trace);
-  const cpus = trace.head.cpus;
-  const groupOf = (/** @type {number} */ place) => cpus[place][key] ?? -1;
-  const starts = cpus.map((_, place) => place === 0 || groupOf(place) !== groupOf(place - 1));
-  const isOpen = (/** @type {number} */ place) => !trace.collapsed.has(groupOf(place));
-  const shown = cpus.filter((_, place) => isOpen(place)).length;
-  const folded = starts.filter((start, place) => start && !isOpen(place)).length;
-  const gap = Math.round((name ? 5 : 0) * scale);
-  // The caches of a node are apart by less than nodes are.
-  const slit = Math.round((cpus.length <= 256 ? 3 : 1) * scale);
-  const splits = cpus.map((cpu, place) => !starts[place] && isOpen(place) && cpu.llc !== cpus[place - 1].llc);
-  const gaps = gap * Math.max(0, starts.filter(Boolean).length - 1) + slit * splits.filter(Boolean).length;
-  // A collapsed group is as high as three lanes.
-  const fit = Math.floor((available - gaps) / Math.max(1, shown + 3 * folded));
-  const [lowest, highest] = [Math.round(2 * scale), Math.round(56 * scale)];
-  const pitch = wish > 0 ? Math.max(1, Math.round(wish * scale)) : Math.min(Math.max(fit, lowest), highest);
-  const space = pitch >= 6 * scale ? Math.max(1, Math.round(pitch * 0.1)) : pitch >= 3 ? 1 : 0;
-  const strip = pitch >= 10 * scale ? Math.round(pitch * 0.14) : 0;
-  const wide = Math.max(3 * pitch, Math.round(24 * scale));
+  const key = [available, wish, scale, trace.head.cpus.length, ...trace.collapsed].join(" ");
+  const last = known.get(trace);
+  if (last?.key === key) return last.layout;
+  const lines = linesOf(trace, collapsedOf(trace), scale);
+  const pitch = wish > 0 ? Math.max(1, Math.round(wish * scale)) : fitting(lines, available, scale);
   /** @type {Row[]} */
   const rows = [];
-  /** @type {Group[]} */
-  const groups = [];
   const byCpu = new Map();
   let y = 0;
-  cpus.forEach((cpu, place) => {
-    const group = groupOf(place);
-    if (starts[place]) {
-      if (place > 0) y += gap;
-      groups.push({ group, name: name && group >= 0 ? `${name} ${group}` : "", y, height: 0, collapsed: !isOpen(place) });
-    }
-    const current = groups[groups.length - 1];
-    if (isOpen(place)) {
-      if (splits[place]) y += slit;
-      rows.push({ y, group, place, cpu: cpu.cpu, members: null });
-      y += pitch;
-    } else if (starts[place]) {
-      rows.push({ y, group, place, cpu: -1, members: [place] });
-      y += wide;
-    } else {
-      rows[rows.length - 1].members?.push(place);
-    }
-    current.height = y - current.y;
-    byCpu.set(cpu.cpu, rows[rows.length - 1]);
-  });
-  return { rows, groups, pitch, bar: Math.max(1, pitch - space - strip), strip, wide, height: y, byCpu };
+  for (const { gap, place, count, fold } of lines) {
+    y += gap;
+    const height = heightFor({ gap, place, count, fold }, pitch, scale);
+    const members = fold < 0 ? null : Array.from({ length: count }, (_, n) => place + n);
+    const row = { y, height, ...parts(height, scale), place, cpu: members ? -1 : trace.head.cpus[place].cpu, members, fold };
+    rows.push(row);
+    for (let n = 0; n < count; n++) byCpu.set(trace.head.cpus[place + n].cpu, row);
+    y += height;
+  }
+  const layout = { rows, groups: groupsOf(trace, byCpu), pitch, ...parts(pitch, scale), height: y, byCpu };
+  known.set(trace, { key, layout });
+  return layout;
 }
 
-/** Returns the heights of a collapsed group's lane. @param {Layout} layout */
-export function wideHeights(layout) {
-  const strip = Math.round(layout.wide * 0.12);
-  const space = Math.max(1, Math.round(layout.wide * 0.06));
-  return { pitch: layout.wide, bar: layout.wide - strip - space, strip };
+/** Returns the groups in view: all but those within a collapsed one. @param {Trace} trace @param {Map<number, Row>} byCpu @returns {Group[]} */
+function groupsOf(trace, byCpu) {
+  const kinds = kindsOf(trace);
+  return trace.head.folds.flatMap((fold, at) => {
+    const [first, last] = [fold.lanes[0], fold.lanes[1] - 1].map((place) => /** @type {Row} */ (byCpu.get(trace.head.cpus[place].cpu)));
+    // A collapsed group that holds all of it hides it.
+    if (first.fold >= 0 && first.fold !== at && trace.head.folds[first.fold].lanes[1] >= fold.lanes[1]) return [];
+    return [{ fold: at, depth: kinds.indexOf(fold.kind), name: nameOf(fold), y: first.y, height: last.y + last.height - first.y, collapsed: first.fold === at }];
+  });
 }
 
 /** Returns the row at this height, or null. @param {Layout} layout @param {number} y */
@@ -82,11 +137,8 @@ export function rowAt(layout, y) {
     const middle = (low + high) >> 1;
     const row = layout.rows[middle];
     if (y < row.y) high = middle - 1;
-    else if (y >= row.y + heightOf(layout, row)) low = middle + 1;
+    else if (y >= row.y + row.height) low = middle + 1;
     else return row;
   }
   return null;
 }
-
-/** @param {Layout} layout @param {Row} row */
-export const heightOf = (layout, row) => (row.members ? layout.wide : layout.pitch);

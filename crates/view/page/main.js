@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { asked, follow, own, requestSearch, requestList } from "./details.js";
 import { attach, attachKeys } from "./input.js";
+import { keyOf, kindsOf } from "./layout.js";
 import { Minimap } from "./minimap.js";
 import { theme } from "./palette.js";
 import { Pane } from "./pane.js";
@@ -115,6 +116,7 @@ function changed(changes) {
     document.documentElement.classList.toggle("dark", wanted === "dark");
     colors = theme();
   }
+  if (changes.has("traces")) showLanesChoice();
   if (changes.has("color")) /** @type {HTMLSelectElement} */ (byId("color")).value = state.color;
   const filter = /** @type {HTMLInputElement} */ (byId("filter"));
   if (changes.has("filter") && filter.value !== state.filter) filter.value = state.filter;
@@ -162,7 +164,28 @@ function options() {
   return { trace, query };
 }
 
+/** Shows in the menu which groups are collapsed: none, all of a kind, or some. */
+function showLanesChoice() {
+  const choice = /** @type {HTMLSelectElement} */ (byId("lanes"));
+  const kinds = new Set(state.traces.flatMap(kindsOf));
+  byId("lanes-field").hidden = kinds.size === 0;
+  for (const option of choice.options) option.hidden = !(option.value === "" || kinds.has(/** @type {any} */ (option.value)));
+  const isShown = (/** @type {string} */ kind) => state.traces.every(({ head, collapsed }) => {
+    const keys = head.folds.filter((fold) => fold.kind === kind).map(keyOf);
+    return keys.length === collapsed.size && keys.every((key) => collapsed.has(key));
+  });
+  choice.value = ["", ...kinds].find(isShown) ?? "some";
+}
+
 function controls() {
+  byId("lanes").addEventListener("change", (event) => {
+    const kind = /** @type {HTMLSelectElement} */ (event.target).value;
+    for (const { head, collapsed } of state.traces) {
+      collapsed.clear();
+      head.folds.filter((fold) => fold.kind === kind).forEach((fold) => collapsed.add(keyOf(fold)));
+    }
+    change({ traces: state.traces });
+  });
   byId("in").addEventListener("click", () => zoom(1 / 1.6));
   byId("out").addEventListener("click", () => zoom(1.6));
   byId("all").addEventListener("click", showAll);

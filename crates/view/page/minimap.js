@@ -2,7 +2,7 @@
 
 import { columnsInView } from "./machine.js";
 import { change, extent, show, state } from "./state.js";
-import { GUTTER } from "./pane.js";
+import { gutterWidth } from "./gutter.js";
 
 /** @typedef {ReturnType<typeof import("./palette.js").theme>} Theme */
 
@@ -31,7 +31,7 @@ export class Minimap {
   scale() {
     const s = globalThis.devicePixelRatio || 1;
     const all = extent();
-    const [left, right] = [Math.round(GUTTER * s), this.canvas.width - Math.round(10 * s)];
+    const [left, right] = [Math.round(gutterWidth() * s), this.canvas.width - Math.round(10 * s)];
     return { left, right, from: all.from, perPixel: (all.to - all.from) / (right - left), scale: s };
   }
 

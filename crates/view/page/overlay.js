@@ -1,6 +1,5 @@
 // Marks over the lanes: a highlighted task with its waits, wakeups and migrations, the selection, the cursor.
 
-import { heightOf } from "./layout.js";
 import { xOf } from "./lanes.js";
 import { causeColor, css } from "./palette.js";
 import { state } from "./state.js";
@@ -23,13 +22,13 @@ export function drawTask(context, trace, layout, scale, top, theme) {
   const s = scale.scale;
   const middle = (/** @type {number} */ cpu) => {
     const row = layout.byCpu.get(cpu);
-    return row ? top + row.y - trace.scroll + (row.members ? heightOf(layout, row) / 2 : layout.bar / 2) : null;
+    return row ? top + row.y - trace.scroll + row.bar / 2 : null;
   };
   const box = (/** @type {[number, number, number]} */ [from, to, cpu]) => {
     const row = layout.byCpu.get(cpu);
     const [x, right] = [Math.max(scale.left, xOf(scale, from)), Math.min(scale.right, xOf(scale, to))];
     if (!row || right < scale.left || x > scale.right) return null;
-    return { x, width: right - x, y: top + row.y - trace.scroll, height: row.members ? heightOf(layout, row) : layout.bar };
+    return { x, width: right - x, y: top + row.y - trace.scroll, height: row.bar };
   };
   // A wait narrower than a pixel is as pale as its share of the pixel.
   for (const wait of task.waits) {
@@ -158,7 +157,7 @@ export function drawMarks(context, trace, layout, scale, place, theme) {
       context.beginPath();
       context.rect(0, place.lanes, scale.right, place.bottom - place.lanes);
       context.clip();
-      context.strokeRect(scale.left - 0.5, Math.round(y) - 0.5, scale.right - scale.left, heightOf(layout, row) + 0.5);
+      context.strokeRect(scale.left - 0.5, Math.round(y) - 0.5, scale.right - scale.left, row.height + 0.5);
       context.restore();
     }
   }

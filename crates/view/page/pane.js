@@ -1,7 +1,8 @@
 // The pane of a trace: its axis, the rows of the machine, the lanes, and what lies over them.
 
 import { Lanes, xOf } from "./lanes.js";
-import { heightOf, layOut, rowAt } from "./layout.js";
+import { drawGutter, groupAt, gutterWidth } from "./gutter.js";
+import { layOut, rowAt } from "./layout.js";
 import { HEIGHT, drawMachine } from "./machine.js";
 import { drawMarks, drawTask } from "./overlay.js";
 import { mixed, taskColor } from "./palette.js";
@@ -12,10 +13,8 @@ import { seconds, tickStep } from "./time.js";
 /** @typedef {ReturnType<typeof import("./palette.js").theme>} Theme */
 /** @typedef {import("./layout.js").Row} Row */
 
-/** The widths of the margins and the height of the axis in CSS pixels. */
-export const GUTTER = 76;
-const RIGHT = 10;
-const AXIS = 20;
+/** The width of the right margin and the height of the axis in CSS pixels. */
+const [RIGHT, AXIS] = [10, 20];
 
 export class Pane {
   /** @param {Trace} trace @param {HTMLElement} parent */
@@ -56,7 +55,7 @@ export class Pane {
   /** The horizontal scale, in the trace's own time. @returns {import("./lanes.js").Scale} */
   scale() {
     const scale = globalThis.devicePixelRatio || 1;
-    const [left, right] = [Math.round(GUTTER * scale), this.canvas.width - Math.round(RIGHT * scale)];
+    const [left, right] = [Math.round(gutterWidth() * scale), this.canvas.width - Math.round(RIGHT * scale)];
     return { left, right, from: state.from + this.trace.zero, perPixel: state.span / (right - left), scale };
   }
 
@@ -109,7 +108,7 @@ export class Pane {
       trace.plots.drawOver(context, this.layout, scale, places.lanes, places.bottom, theme);
       if (state.highlight?.trace === trace.index) drawTask(context, trace, this.layout, scale, places.lanes, theme);
     });
-    this.drawLabels(scale, places, theme);
+    drawGutter(context, trace, this.layout, scale.left, places, scale.scale, theme);
     if (places.end > places.bottom) this.clipped(0, places.bottom, scale.right, places.end, () => trace.plots.drawBelow(context, scale, places.bottom, places.end, theme));
     this.clipped(0, places.top, scale.right, places.lanes, () => drawMachine(context, trace, scale, places.top, theme));
     drawMarks(context, trace, this.layout, scale, places, theme);
@@ -161,55 +160,14 @@ export class Pane {
     this.context.fillStyle = theme.lane;
     for (const row of this.layout.rows) {
       const y = top + row.y - this.trace.scroll;
-      const height = row.members ? heightOf(this.layout, row) - 2 : this.layout.bar;
-      if (y < this.canvas.height && y + height > top) this.context.fillRect(x, y, right - x, height);
+      if (y < this.canvas.height && y + row.bar > top) this.context.fillRect(x, y, right - x, row.bar);
     }
     if (this.layout.pitch < 5 * scale.scale) return;
     this.context.fillStyle = theme.rule;
     for (const row of this.layout.rows) {
-      const y = top + row.y - this.trace.scroll + (row.members ? heightOf(this.layout, row) - 1 : this.layout.pitch - 1);
+      const y = top + row.y - this.trace.scroll + row.height - 1;
       if (y < this.canvas.height && y > top) this.context.fillRect(x, y, right - x, 1);
     }
-  }
-
-  /** Draws the names of CPUs and groups. @param {import("./lanes.js").Scale} scale @param {{ lanes: number, bottom: number }} places
-   * @param {Theme} theme */
-  drawLabels(scale, places, theme) {
-    const { context, layout, trace } = this;
-    const s = scale.scale;
-    const size = Math.min(11, Math.max(8, layout.pitch / s * 0.8)) * s;
-    const every = 2 ** Math.max(0, Math.ceil(Math.log2((size * 1.15) / layout.pitch)));
-    context.save();
-    context.beginPath();
-    context.rect(0, places.lanes, scale.left, places.bottom - places.lanes);
-    context.clip();
-    context.font = `${size}px system-ui, "DejaVu Sans", sans-serif`;
-    context.textBaseline = "middle";
-    context.textAlign = "right";
-    context.fillStyle = theme.ink;
-    let [group, within] = [NaN, 0];
-    for (const row of layout.rows) {
-      [group, within] = row.group === group ? [group, within + 1] : [row.group, 0];
-      if (row.members || within % every !== 0) continue;
-      const middle = places.lanes + row.y - trace.scroll + layout.bar / 2 + 1;
-      // The first name stays whole above the lanes of a low group.
-      context.fillText(String(row.cpu), scale.left - 6 * s, trace.scroll === 0 ? Math.max(middle, places.lanes + size / 2) : middle);
-    }
-    context.textAlign = "left";
-    context.font = `${10.5 * s}px system-ui, "DejaVu Sans", sans-serif`;
-    context.fillStyle = theme.faint;
-    layout.groups.forEach((group, n) => {
-      const y = places.lanes + group.y - trace.scroll;
-      if (group.name) {
-        const middle = Math.min(y + group.height / 2, Math.max(y + 8 * s, places.lanes + 10 * s));
-        context.fillText(`${group.collapsed ? "▸" : "▾"} ${group.name}`, 8 * s, middle);
-      }
-      if (n === 0) return;
-      context.fillStyle = theme.rule;
-      context.fillRect(8 * s, Math.round(y - 3 * s), scale.left, 1);
-      context.fillStyle = theme.faint;
-    });
-    context.restore();
   }
 
   /** Shows which part of the lanes is in view. @param {{ lanes: number, bottom: number }} places @param {Theme} theme */
@@ -233,8 +191,9 @@ export class Pane {
     const down = y * s - places.lanes + this.trace.scroll;
     const inLanes = y * s >= places.lanes && y * s < places.bottom;
     const row = inLanes ? rowAt(this.layout, down) : null;
-    const group = inLanes ? this.layout.groups.find((g) => down >= g.y && down < g.y + g.height) ?? null : null;
-    return { time, aligned: time - this.trace.zero, row, group, gutter: x < GUTTER, axis: y * s < places.lanes, below: y * s >= places.bottom, ns: scale.perPixel };
+    const gutter = x * s < scale.left;
+    const group = inLanes && gutter ? groupAt(this.layout, x, down) : null;
+    return { time, aligned: time - this.trace.zero, row, group, gutter, axis: y * s < places.lanes, below: y * s >= places.bottom, ns: scale.perPixel };
   }
 
   /** Returns the columns at a row and the trace's own time. @param {Row} row @param {number} time */
@@ -249,6 +208,6 @@ export class Pane {
     if (!row) return;
     const room = places.bottom - places.lanes;
     if (row.y < this.trace.scroll) this.trace.scroll = row.y;
-    else if (row.y + this.layout.pitch > this.trace.scroll + room) this.trace.scroll = row.y + this.layout.pitch - room;
+    else if (row.y + row.height > this.trace.scroll + room) this.trace.scroll = row.y + row.height - room;
   }
 }

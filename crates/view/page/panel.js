@@ -2,33 +2,23 @@
 
 import { details, asked, own, onDetails } from "./details.js";
 import { el, link, pairs, swatch } from "./dom.js";
+import { clear, entries, go } from "./entries.js";
 import { legend } from "./legend.js";
+import { found, lists } from "./lists.js";
 import { plotPanel } from "./plotpanel.js";
+import { story } from "./story.js";
 import { CLASSES, causeColor, css, taskColor, theme } from "./palette.js";
-import { LISTS, TABS, change, named, onChange, show, state, taskOf } from "./state.js";
+import { TABS, change, named, onChange, state, taskOf } from "./state.js";
 import { duration, percent, seconds } from "./time.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
 
 /** @type {Record<string, string>} */
 const TITLES = {
-  here: "Instant", task: "Task", window: "Window", lists: "Lists", legend: "Legend", plots: "Plots", episodes: "Violation", waits: "Longest waits", herds: "Herds",
-  missed: "Missed steals",
-};
-/** The contents of the lists. @type {Record<string, string>} */
-const ABOUT = {
-  episodes: "Times in which a CPU idled while a task waited on another, the longest first.",
-  waits: "The longest waits for a CPU.",
-  herds: "Several tasks that moved to one CPU at once.",
-  missed: "Switches to idle while a task waited on another CPU, as schedviz why counts them, the longest idle stretch first.",
+  here: "Instant", task: "Task", window: "Window", lists: "Lists", legend: "Legend", plots: "Plots",
 };
 /** The number of rows of a table. */
 const ROWS = 200;
-
-/** The entry of the list that N and P move from. */
-let current = -1;
-/** The entries of the list or search on the panel. @type {{ trace: Trace, from: number, to: number, cpu: number | null, pid: number | null }[]} */
-let entries = [];
 
 /** Builds the tabs and keeps the panel up to date. */
 export function build() {
@@ -48,7 +38,7 @@ export function build() {
   onDetails(draw);
   addEventListener("plots", () => state.tab === "plots" && draw());
   onChange((changed) => {
-    const parts = ["tab", "list", "highlight", "place", "selection", "traces", "color", "filter", "theme", "hidden"];
+    const parts = ["tab", "list", "highlight", "place", "selection", "traces", "color", "filter", "theme", "hidden", "story"];
     if (parts.some((part) => changed.has(part))) draw();
   });
 }
@@ -69,19 +59,20 @@ function draw() {
 /** @returns {Node[]} */
 function content() {
   const fault = details.fault ? [el("p", { class: "fault", role: "alert" }, details.fault)] : [];
-  if (details.search) return [...fault, ...found()];
+  if (details.search) return [...fault, ...found(draw, choose)];
   if (state.tab === "plots") return [...fault, ...plotPanel(draw)];
   if (state.static && state.tab !== "legend") return [el("p", {}, "This copy has no server: it shows the timeline alone.")];
   if (state.tab === "here") return [...fault, ...instant()];
   if (state.tab === "task") return [...fault, ...task()];
   if (state.tab === "window") return [...fault, ...windows()];
-  if (state.tab === "lists") return [...fault, ...lists()];
+  if (state.tab === "lists") return [...fault, ...(state.story ? story() : lists(draw))];
   return [...fault, ...legend(taskRow)];
 }
 
 /** Leaves the search. */
 export function leaveSearch() {
   details.search = null;
+  draw();
   /** @type {HTMLInputElement} */ (document.getElementById("search")).value = "";
 }
 
@@ -152,7 +143,8 @@ function task() {
   nodes.push(pairs(rows));
   if (known) nodes.push(el("h3", {}, "Task"), pairs([["class", (CLASSES[known.class] ?? [known.class])[0]], ["parent", known.parent === null ? "unknown" : String(known.parent)], ["first node", known.node === null ? "unknown" : String(known.node)], ["running in the whole trace", duration(known.run)]]));
   if (answer.truncated) nodes.push(el("p", {}, "The window holds more than is drawn; zoom in to see all of it."));
-  entries = answer.runs.map((/** @type {number[]} */ run) => ({ trace, from: run[0], to: run[1], cpu: run[2], pid: null }));
+  clear();
+  for (const [from, to, cpu] of answer.runs) entries.push({ trace, from, to, cpu, pid: null });
   const waits = [...answer.waits].sort((a, b) => b[1] - b[0] - (a[1] - a[0])).slice(0, 12);
   if (waits.length) {
     const table = el("table");
@@ -205,113 +197,4 @@ function windows() {
     }
   });
   return nodes;
-}
-
-/** @returns {Node[]} */
-function lists() {
-  const choice = el("div", { class: "choice", role: "group", "aria-label": "List" });
-  for (const kind of LISTS) {
-    const button = el("button", { type: "button", "aria-pressed": String(kind === state.list) }, TITLES[kind]);
-    button.addEventListener("click", () => change({ list: kind }));
-    choice.append(button);
-  }
-  /** @type {Node[]} */
-  const nodes = [choice, el("p", {}, ABOUT[state.list])];
-  entries = [];
-  state.traces.forEach((trace, n) => {
-    const answer = details.list[n];
-    if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
-    if (!answer) return void nodes.push(el("p", {}, state.list === "missed" ? "The trace is read for this list …" : "…"));
-    if (answer.rows.length === 0) nodes.push(el("p", {}, "none"));
-    if (state.list === "missed") nodes.push(...distances(answer));
-    const table = el("table");
-    for (const row of answer.rows.slice(0, ROWS)) {
-      const [place, entry] = [entries.length, { trace, ...row }];
-      entries.push(entry);
-      const line = el("tr", {}, el("td", { class: "number" }, seconds(row.from - trace.zero, 1000)), el("td", { class: "number" }, duration(row.to - row.from)), el("td", { title: row.text }, labelOf(trace, row)));
-      if (place === current) line.className = "current";
-      table.append(link(line, () => go(entry, place)));
-    }
-    nodes.push(table);
-    if (answer.truncated || answer.rows.length > ROWS) nodes.push(el("p", {}, "The list is longer; its largest entries are shown."));
-  });
-  return nodes;
-}
-
-/** The missed steals by distance. @param {any} answer */
-function distances(answer) {
-  const table = el("table", {}, el("tr", {}, el("th", {}, "a task waited"), el("th", { class: "number" }, "number"), el("th", { class: "number" }, "in violation")));
-  for (const { nearest, number, violated } of answer.by_distance) {
-    table.append(el("tr", {}, el("td", {}, nearest), el("td", { class: "number" }, number.toLocaleString("en")), el("td", { class: "number" }, duration(violated))));
-  }
-  const [missed, all] = [answer.number, answer.idle_entries];
-  const share = all > 0 ? ` (${percent(missed / all)})` : "";
-  return [el("p", {}, `${missed.toLocaleString("en")} of ${all.toLocaleString("en")} switches to idle${share}`), table, el("h3", {}, "The longest")];
-}
-
-/** Returns the text of an entry, without the length that its own column shows. @param {Trace} trace
- * @param {{ cpu: number | null, pid: number | null, text: string, nearest?: string }} row */
-function labelOf(trace, row) {
-  const cpu = row.cpu === null ? "" : `CPU ${row.cpu}`;
-  if (state.list === "waits" && row.pid !== null) return `${named(taskOf(trace, row.pid) ?? { pid: row.pid, comm: "" })}, ${cpu}`;
-  if (state.list === "missed") return `${cpu}, ${row.nearest}`;
-  return state.list === "herds" ? row.text : cpu;
-}
-
-/** @returns {Node[]} */
-function found() {
-  const search = details.search;
-  if (!search) return [];
-  /** @type {Node[]} */
-  const nodes = [el("h2", {}, `Found for “${search.text.trim()}”`)];
-  entries = [];
-  state.traces.forEach((trace, n) => {
-    const answer = search.answers[n];
-    if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
-    const tasks = el("table");
-    for (const pid of answer.tasks.slice(0, ROWS)) {
-      const who = taskOf(trace, pid) ?? { pid, comm: "", run: 0 };
-      tasks.append(taskRow(trace, who, duration(who.run)));
-    }
-    nodes.push(el("h3", {}, `Tasks: ${answer.tasks.length}`), tasks);
-    const events = el("table");
-    for (const event of answer.events.slice(0, ROWS)) {
-      const entry = { trace, from: event.at, to: event.at, cpu: event.cpu, pid: null };
-      entries.push(entry);
-      events.append(link(el("tr", {}, el("td", { class: "number" }, seconds(event.at - trace.zero, 1000)), el("td", {}, `CPU ${event.cpu}`), el("td", {}, `${event.name} ${event.text}`)), () => go(entry)));
-    }
-    if (answer.events.length) nodes.push(el("h3", {}, `Events: ${answer.events.length}`), events);
-  });
-  return nodes;
-}
-
-/** Shows an entry of a list: its window with a margin, its CPU, its task. @param {(typeof entries)[number]} entry @param {number} [place] */
-function go(entry, place = -1) {
-  const [from, to] = [entry.from - entry.trace.zero, entry.to - entry.trace.zero];
-  const length = Math.max(to - from, 1000);
-  current = place;
-  if (length > state.span * 0.8 || length < state.span * 0.12) show(from - length * 0.6, length * 2.2);
-  else show((from + to - state.span) / 2, state.span);
-  change({
-    selection: to > from ? [from, to] : null,
-    place: entry.cpu === null ? state.place : { trace: entry.trace.index, cpu: entry.cpu, time: from },
-    highlight: entry.pid === null ? state.highlight : { trace: entry.trace.index, pid: entry.pid },
-  });
-}
-
-/** Moves to the next or the previous entry in the order of time from the middle of the window. @param {1 | -1} step */
-export function advance(step) {
-  if (entries.length === 0) return;
-  if (state.tab === "task" && !details.search) {
-    const now = state.place?.time ?? state.from + state.span / 2;
-    const times = entries.map((entry) => entry.from - entry.trace.zero);
-    const next = step > 0 ? times.findIndex((time) => time > now + 0.5) : times.findLastIndex((time) => time < now - 0.5);
-    if (next < 0) return;
-    const entry = entries[next];
-    change({ place: { trace: entry.trace.index, cpu: entry.cpu ?? 0, time: times[next] } });
-    if (times[next] < state.from || times[next] > state.from + state.span) show(times[next] - state.span / 2, state.span);
-    return;
-  }
-  current = Math.min(Math.max(current + step, 0), entries.length - 1);
-  go(entries[current], current);
 }

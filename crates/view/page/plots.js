@@ -3,10 +3,10 @@
 
 import * as api from "./api.js";
 import { xOf } from "./lanes.js";
-import { heightOf } from "./layout.js";
 import { PALETTE, css, dark, inkOn, lifted } from "./palette.js";
+import { addSums, drawSums } from "./plotsums.js";
 import { refresh, state } from "./state.js";
-import { duration, seconds } from "./time.js";
+import { duration, percent, seconds } from "./time.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
 /** @typedef {import("./lanes.js").Scale} Scale */
@@ -16,7 +16,9 @@ import { duration, seconds } from "./time.js";
 /** A piece of a row: its start and end in ns from the block's start, and its class, or classes with their times. @typedef {[number, number, number | [number, number][]]} Piece */
 /** @typedef {{ from: number, to: number, rows: { lane: number, depth: number, pieces: Piece[], labels: [number, number, number, string][] }[],
  *   points: [number, number, number, number, string | null][][], series: { by: string | null, columns: (number | null)[] }[][] }} Block */
-/** A row that was drawn: its figure, lane and depth, and its place in device pixels. @typedef {{ plot: number, lane: number, depth: number, y: number, height: number }} Drawn */
+/** A row that was drawn: its figure, lane and depth, and its place in device pixels; `depths` has the lanes of a collapsed group, which stand
+ * together on its lane, with their numbers of rows.
+ * @typedef {{ plot: number, lane: number, depth: number, y: number, height: number, depths: Map<number, number> | null }} Drawn */
 
 /** The number of blocks kept. */
 const ROOM = 200;
@@ -155,17 +157,38 @@ export class Plots {
     [this.drawn, this.marks] = [[], []];
     for (const [plot, head] of this.shown()) {
       if (head.by !== "cpu") continue;
-      /** @type {Map<number, { y: number, height: number }>} */
-      const places = new Map();
+      /** @type {Map<number, { y: number, height: number }>[]} */
+      const [places, together] = [new Map(), new Map()];
+      /** @type {Map<import("./layout.js").Row, Drawn>} */
+      const groups = new Map();
       for (const lane of /** @type {Lane[]} */ (head.lanes)) {
         const row = layout.byCpu.get(Number(lane.key));
-        if (!row || row.members) continue;
-        const [y, height] = [top + row.y - this.trace.scroll, Math.max(1, layout.bar * OVER)];
-        if (y + heightOf(layout, row) < top || y > bottom) continue;
-        places.set(lane.place, { y: y + layout.bar - height, height });
+        if (!row) continue;
+        const [y, height] = [top + row.y - this.trace.scroll, Math.max(1, row.bar * OVER)];
+        if (y + row.height < top || y > bottom) continue;
+        const place = { y: y + row.bar - height, height };
+        if (!row.members) {
+          places.set(lane.place, place);
+          continue;
+        }
+        together.set(lane.place, place);
+        const group = groups.get(row) ?? { plot, lane: -1, depth: 0, ...place, depths: new Map() };
+        groups.set(row, group);
+        group.depths?.set(lane.place, Math.max(1, lane.depth));
       }
       this.drawFigure(context, plot, head, scale, places, theme);
+      for (const group of groups.values()) this.drawGroup(context, head, group, scale, theme);
+      for (const { block, from, to } of this.inView(plot, head, scale)) this.drawPoints(context, plot, block, from, to, scale, together, theme);
     }
+  }
+
+  /** Draws the bars of a collapsed group's CPUs together. @param {CanvasRenderingContext2D} context @param {any} head @param {Drawn} group
+   * @param {Scale} scale @param {Theme} theme */
+  drawGroup(context, head, group, scale, theme) {
+    this.drawn.push(group);
+    const sums = new Map();
+    for (const { block, from, to } of this.inView(group.plot, head, scale)) addSums(sums, block, group.depths ?? new Map(), scale, [from, to]);
+    drawSums(context, sums, scale, group, (kind) => this.color(group.plot, kind, theme));
   }
 
   /** Draws rows and lines below the lanes. @param {CanvasRenderingContext2D} context @param {Scale} scale @param {number} top
@@ -229,7 +252,7 @@ export class Plots {
     const depths = new Map(head.lanes.map((/** @type {Lane} */ lane) => [lane.place, Math.max(1, lane.depth)]));
     for (const [place, { y, height }] of places) {
       const each = height / (depths.get(place) ?? 1);
-      for (let depth = 0; depth < (depths.get(place) ?? 1); depth++) this.drawn.push({ plot, lane: place, depth, y: y + depth * each, height: each });
+      for (let depth = 0; depth < (depths.get(place) ?? 1); depth++) this.drawn.push({ plot, lane: place, depth, y: y + depth * each, height: each, depths: null });
     }
     const blocks = this.inView(plot, head, scale);
     for (const { block, from, to } of blocks) {
@@ -362,6 +385,11 @@ export class Plots {
     for (const row of [...this.drawn].reverse()) {
       if (y < row.y || y >= row.y + row.height) continue;
       const head = this.heads[row.plot];
+      if (row.depths) {
+        const text = this.aboutGroup(row, head, time, scale);
+        if (text) return { text, row: null };
+        continue;
+      }
       for (const { block, from, to } of this.inView(row.plot, head, scale)) {
         if (time < from || time >= to) continue;
         const pieces = block.rows.find((other) => other.lane === row.lane && other.depth === row.depth)?.pieces ?? [];
@@ -372,12 +400,26 @@ export class Plots {
     return null;
   }
 
+  /** Returns the shares of a collapsed group's time at an instant, as text. @param {Drawn} group @param {any} head @param {number} time
+   * @param {Scale} scale */
+  aboutGroup(group, head, time, scale) {
+    const sums = new Map();
+    // Two pixels, since a bar that is narrower than one has as little of its column.
+    const around = { ...scale, left: 0, right: 1, from: time - scale.perPixel, perPixel: 2 * scale.perPixel };
+    for (const { block, from, to } of this.inView(group.plot, head, scale)) addSums(sums, block, group.depths ?? new Map(), around, [from, to]);
+    const lines = [...sums].map(([kind, [share]]) => `${this.nameOf(group.plot, kind)}  ·  ${percent(share)} of the time of ${group.depths?.size} CPUs`);
+    return lines.join("\n");
+  }
+
+  /** @param {number} plot @param {number} kind a class */
+  nameOf(plot, kind) {
+    const look = this.looks.get(plot)?.get(kind);
+    return kind === UNKNOWN ? "end unknown: events were lost" : [look?.item, look?.value].filter((part) => part !== null && part !== undefined).join(": ");
+  }
+
   /** @param {number} plot @param {Block} block @param {Piece} piece */
   words(plot, block, [start, end, kind]) {
-    const name = (/** @type {number} */ of) => {
-      const look = this.looks.get(plot)?.get(of);
-      return of === UNKNOWN ? "end unknown: events were lost" : [look?.item, look?.value].filter((part) => part !== null && part !== undefined).join(": ");
-    };
+    const name = (/** @type {number} */ of) => this.nameOf(plot, of);
     if (typeof kind === "number") {
       const [from, to] = [block.from + start - this.trace.zero, block.from + end - this.trace.zero];
       return `${name(kind)}\n${seconds(from, 1)} s to ${seconds(to, 1)} s  ·  ${duration(end - start)}`;

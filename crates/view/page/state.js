@@ -3,10 +3,11 @@
 /** @typedef {import("./api.js").Head} Head */
 /** @typedef {import("./palette.js").ColorBy} ColorBy */
 /** A trace of the page. `zero` is the instant at which its aligned time is 0, in ns since its start.
- * @typedef {{ index: number, head: Head, tiles: import("./tiles.js").Tiles, zero: number, collapsed: Set<number>, scroll: number,
+ * @typedef {{ index: number, head: Head, tiles: import("./tiles.js").Tiles, zero: number, collapsed: Set<string>, scroll: number,
  *   task: any, plots: import("./plots.js").Plots }} Trace */
 /** A place: a CPU of a trace and an aligned instant. @typedef {{ trace: number, cpu: number, time: number }} Place */
 
+import { keyOf } from "./layout.js";
 import { WAYS } from "./palette.js";
 
 export const TABS = ["here", "task", "window", "lists", "legend"];
@@ -36,6 +37,8 @@ export const state = {
   selection: null,
   /** @type {Place | null} */
   place: null,
+  /** The episode whose steps are shown in place of the list, in aligned time. @type {{ trace: number, from: number, to: number } | null} */
+  story: null,
   tab: "window",
   list: "episodes",
   /** The height of a lane in CSS pixels; 0 fits all lanes. */
@@ -108,6 +111,7 @@ export function written() {
   if (state.place) parts.set("p", `${state.place.trace},${state.place.cpu},${Math.round(state.place.time)}`);
   if (state.tab !== "window") parts.set("t", state.tab);
   if (state.list !== "episodes") parts.set("l", state.list);
+  if (state.story) parts.set("e", `${state.story.trace},${Math.round(state.story.from)},${Math.round(state.story.to)}`);
   if (state.lane) parts.set("z", String(state.lane));
   if (state.theme) parts.set("d", state.theme);
   if (state.hidden.size) parts.set("o", [...state.hidden].sort().join());
@@ -125,12 +129,16 @@ export function read(text) {
   };
   const hidden = (parts.get("o") ?? "").split(",").filter(Boolean).map(Number).filter((plot) => plot in state.plots);
   const [color, tab, list, theme] = [parts.get("c"), parts.get("t"), parts.get("l"), parts.get("d")];
-  const [highlight, selection, place, lane] = [numbers("h", 2), numbers("s", 2), numbers("p", 3), numbers("z", 1)];
+  const [highlight, selection, place, lane, story] = [numbers("h", 2), numbers("s", 2), numbers("p", 3), numbers("z", 1), numbers("e", 3)];
   const known = (/** @type {number} */ trace) => trace in state.traces;
   for (const trace of state.traces) trace.collapsed.clear();
   for (const item of (parts.get("x") ?? "").split(",")) {
-    const [trace, group] = item.split(":").map(Number);
-    if (known(trace) && Number.isFinite(group)) state.traces[trace].collapsed.add(group);
+    const [trace, group] = item.split(":");
+    if (!known(Number(trace)) || !group) continue;
+    const { collapsed, head } = state.traces[Number(trace)];
+    // A bare number is that of an outermost group, as older addresses have it.
+    const key = /^[0-9]+$/.test(group) ? `${head.folds[0]?.kind[0]}${group}` : group;
+    if (head.folds.some((fold) => keyOf(fold) === key)) collapsed.add(key);
   }
   change({
     color: WAYS.find((way) => way === color) ?? "task",
@@ -141,6 +149,7 @@ export function read(text) {
     // A page without a server has no numbers.
     tab: tab && TABS.includes(tab) ? tab : state.static ? "legend" : "window",
     list: list && LISTS.includes(list) ? list : "episodes",
+    story: story && known(story[0]) && story[1] < story[2] ? { trace: story[0], from: story[1], to: story[2] } : null,
     lane: lane ? Math.min(Math.max(lane[0], 0), 80) : 0,
     hidden: new Set(hidden),
     theme: theme === "dark" || theme === "light" ? theme : "",

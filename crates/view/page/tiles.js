@@ -14,8 +14,8 @@ const AT_ONCE = 6;
 const COARSER = 10;
 /** The group of the machine's own tiles. */
 export const MACHINE = -1;
-/** The group of the tiles of a collapsed group as one lane; the same function leads back. @param {number} fold its place among the head's */
-export const foldGroup = (fold) => MACHINE - 1 - fold;
+/** The group of a tile of sums; the same function leads back. @param {number} sums the number of the tile among those of a level */
+export const sumGroup = (sums) => MACHINE - 1 - sums;
 
 export class Tiles {
   /** @param {number} trace @param {() => void} arrived */
@@ -90,7 +90,7 @@ export class Tiles {
   /** @param {number} level @param {number} group @param {number} index @returns {Promise<LaneTile | MachineTile>} */
   request(level, group, index) {
     if (group === MACHINE) return api.machineTile(this.trace, level, index);
-    return group < MACHINE ? api.sumTile(this.trace, level, foldGroup(group), index) : api.laneTile(this.trace, level, group, index);
+    return group < MACHINE ? api.sumTile(this.trace, level, sumGroup(group), index) : api.laneTile(this.trace, level, group, index);
   }
 
   /** @param {Kept} kept */

@@ -24,6 +24,18 @@ export function seconds(ns, step = 1) {
 /** @param {number} share between 0 and 1 */
 export const percent = (share) => (Number.isFinite(share) ? `${(100 * share).toFixed(share < 0.1 && share > 0 ? 2 : 1)} %` : "–");
 
+/** Returns ascending numbers as ranges: `0-3, 8`. @param {number[]} numbers */
+export function ranges(numbers) {
+  /** @type {[number, number][]} */
+  const found = [];
+  for (const number of numbers) {
+    const last = found[found.length - 1];
+    if (last && last[1] + 1 === number) last[1] = number;
+    else found.push([number, number]);
+  }
+  return found.map(([from, to]) => (from === to ? String(from) : `${from}-${to}`)).join(", ");
+}
+
 /** Returns the step of an axis that has a tick at least every `ns`: 1, 2 or 5 times a power of ten. @param {number} ns */
 export function tickStep(ns) {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, ns)));

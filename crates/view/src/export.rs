@@ -107,7 +107,8 @@ fn tiles(
     let (base, top) = store.index().levels();
     let span = trace.span();
     let shape = trace.shape();
-    let (groups, folds) = (shape.groups(store.index().cpus().len()), trace.folds().count());
+    let groups = shape.groups(store.index().cpus().len());
+    let sums = trace.folds().last().map_or(0, |fold| fold.tile + 1);
     for level in finest..=top {
         let (from, to) = window.filter(|_| level < base).map_or((0, span), |(from, to)| (from, to.min(span)));
         let shift = level + shape.shift();
@@ -117,10 +118,9 @@ fn tiles(
                     each(&format!("lanes/{level}/{group}/{index}.bin"), &tile)?;
                 }
             }
-            // A page without groups shows none as one lane.
-            for fold in 0..if folds > 1 { folds } else { 0 } {
-                if let Some(tile) = trace.sum(level, fold, index).map_err(failed)? {
-                    each(&format!("sums/{level}/{fold}/{index}.bin"), &tile)?;
+            for sum in 0..sums {
+                if let Some(tile) = trace.sums(level, sum, index).map_err(failed)? {
+                    each(&format!("sums/{level}/{sum}/{index}.bin"), &tile)?;
                 }
             }
             if let Some(tile) = trace.machine(level, index).map_err(failed)? {

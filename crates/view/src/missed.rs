@@ -56,7 +56,10 @@ impl MissedSteals {
             let violated = sched::Dur(violated_ns).human();
             let text = format!("CPU {cpu} idled {}, {violated} of it in violation", to.since(from).human());
             let (from, to) = (from.since(zero).0, to.since(zero).0);
-            json!({ "from": from, "to": to, "cpu": cpu, "pid": null, "text": text, "nearest": nearest })
+            json!({
+                "from": from, "to": to, "cpu": cpu, "pid": null, "text": text,
+                "nearest": nearest, "violated": violated_ns,
+            })
         };
         let distance =
             |at: &MissedAt| json!({ "nearest": at.nearest, "number": at.number, "violated": at.violated_ns });

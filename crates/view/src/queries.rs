@@ -212,7 +212,10 @@ fn herds(index: &Index, zero: Ts) -> Value {
     let row = |herd: &sched::causes::Herd| {
         let text = format!("{} tasks from CPU {} to CPU {}", herd.tasks, herd.orig, herd.dest);
         let (from, to) = (herd.start.since(zero).0, herd.end.since(zero).0);
-        json!({ "from": from, "to": to, "cpu": herd.dest, "pid": null, "text": text })
+        json!({
+            "from": from, "to": to, "cpu": herd.dest, "pid": null, "text": text,
+            "origin": herd.orig, "tasks": herd.tasks,
+        })
     };
     json!({ "rows": herds.iter().map(row).collect::<Vec<_>>(), "truncated": *dropped > 0 })
 }

@@ -8,6 +8,7 @@ use crate::page;
 use crate::plots::{self, Plotted};
 use crate::queries::{self, Fault};
 use crate::server::Server;
+use crate::story;
 use crate::viewed::{NotReady, Viewed};
 use serde_json::Value;
 use std::io;
@@ -59,6 +60,7 @@ impl<'t> Site<'t> {
             let trace = self.traces.get(number)?;
             let missed = || self.missed(number);
             let kept = self.kept(number, rest, request).or_else(|| self.plotted(number, trace, rest, request));
+            let kept = kept.or_else(|| (rest == "story.json").then(|| answered(self.story(number, trace, request))));
             kept.or_else(|| of_trace(trace, rest, request, &missed))
         });
         found.unwrap_or_else(|| Answer::refused(404, "there is no such page"))
@@ -96,6 +98,14 @@ impl<'t> Site<'t> {
             Some(Err(why)) => Err(NotReady(why.clone())),
             None => Err(NotReady("there is no such trace".to_owned())),
         }
+    }
+
+    /// The episode that holds the instant `from`, and ends at `to`.
+    fn story(&self, number: usize, trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault> {
+        let window = queries::window(trace, request)?;
+        let follow = |why: why::Why<'_>| story::follow(trace, window, why);
+        let told = self.commands.story(number, window.0, &follow).map_err(NotReady)?;
+        Ok(told.answer(trace.extent().0))
     }
 
     /// The figure of a specification; the first request reads the trace for it, and others wait for that.
@@ -174,7 +184,7 @@ fn of_trace(
         ["head.json"] => trace.head(0).map(|head| Some(Answer::of(JSON, head))),
         [kind @ ("lanes" | "sums"), level, group, index] => {
             let (level, group) = (number(level)?.try_into().ok()?, number(group)?.try_into().ok()?);
-            let of = if *kind == "lanes" { Viewed::lanes } else { Viewed::sum };
+            let of = if *kind == "lanes" { Viewed::lanes } else { Viewed::sums };
             let tile = of(trace, level, group, name(index)?);
             tile.map(|tile| tile.map(|tile| Answer::of(BINARY, tile)))
         }

@@ -1,5 +1,6 @@
 //! A trace as the page shows it: its index as far as that is made, and the facts about the trace.
 
+use crate::folds::{CpuPlace, Fold, folds};
 use crate::index::Index;
 use crate::sample;
 use crate::scope::Scope;
@@ -25,6 +26,8 @@ pub struct Viewed<'t> {
     topology: Topology,
     /// The CPUs with events, in the order of the lanes.
     cpus: Vec<Cpu>,
+    /// The groups of lanes that can be shown as one.
+    folds: Vec<Fold>,
     start: Ts,
     end: Ts,
     scope: Scope,
@@ -62,8 +65,7 @@ struct Head<'h> {
     levels: (u32, u32),
     index: IndexSize,
     cpus: Vec<CpuPlace>,
-    /// The lanes of each collapsible group: its first one, and the one behind its last.
-    folds: Vec<(usize, usize)>,
+    folds: &'h [Fold],
     tasks: Vec<TaskFacts>,
     causes: Vec<&'static str>,
     losses: u64,
@@ -80,14 +82,6 @@ struct IndexSize {
 struct TileSize {
     columns: u64,
     lanes: usize,
-}
-
-#[derive(Serialize)]
-struct CpuPlace {
-    cpu: Cpu,
-    node: Option<u32>,
-    llc: Option<u32>,
-    core: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -113,8 +107,10 @@ impl<'t> Viewed<'t> {
         let part = trace.past().map(|past| (past.from, past.to));
         let (start, end) = part.or_else(|| trace.extent()).ok_or_else(|| trace.no_events())?;
         let scope = Scope::of_trace(start, end, &cpus, trace.data_size());
+        let places: Vec<CpuPlace> = cpus.iter().map(|cpu| CpuPlace::of(*cpu, &topology)).collect();
+        let folds = folds(&places, scope.shape().lanes);
         let (coloring, stage) = (OnceLock::new(), Mutex::new(Stage::Reading(None)));
-        Ok(Viewed { name, trace, topology, cpus, start, end, scope, coloring, known: None, save: None, stage })
+        Ok(Viewed { name, trace, topology, cpus, folds, start, end, scope, coloring, known: None, save: None, stage })
     }
 
     /// Takes the index from a file that [`Index::write`] wrote for this key.
@@ -201,28 +197,22 @@ impl<'t> Viewed<'t> {
         self.tile(level, index, |store| store.lanes(level, group, index), |coarse| coarse.lanes(level, group, index))
     }
 
-    /// A tile of a collapsible group as one lane; nothing if there is none.
-    pub(crate) fn sum(&self, level: u32, group: usize, index: u64) -> Result<Option<Vec<u8>>, NotReady> {
-        let Some(lanes) = self.folds().nth(group) else { return Ok(None) };
-        let of_coarse = |coarse: &Index| coarse.sum(level, lanes.clone(), index);
-        self.tile(level, index, |store| store.sum(level, lanes.clone(), index), of_coarse)
+    /// The tile of these groups, each as one lane; nothing if there is none.
+    pub(crate) fn sums(&self, level: u32, tile: usize, index: u64) -> Result<Option<Vec<u8>>, NotReady> {
+        let mut all: Option<Vec<u8>> = None;
+        for fold in self.folds.iter().filter(|fold| fold.tile == tile) {
+            let of_coarse = |coarse: &Index| coarse.sum(level, fold.range(), index);
+            match self.tile(level, index, |store| store.sum(level, fold.range(), index), of_coarse)? {
+                None => return Ok(None),
+                Some(one) => append_lane(&mut all, one),
+            }
+        }
+        Ok(all)
     }
 
-    /// The lanes of each collapsible group: those of a node, or of a last-level cache where there is one node.
-    pub(crate) fn folds(&self) -> impl Iterator<Item = Range<usize>> {
-        let places: Vec<CpuPlace> = self.cpus.iter().map(|cpu| self.place(*cpu)).collect();
-        let kinds: [fn(&CpuPlace) -> Option<u32>; 2] = [|place| place.node, |place| place.llc];
-        let several = |kind: &fn(&CpuPlace) -> Option<u32>| places.iter().any(|place| kind(place) != kind(&places[0]));
-        let kind = kinds.into_iter().find(several).unwrap_or(kinds[0]);
-        let ends: Vec<usize> = places
-            .chunk_by(|a, b| kind(a) == kind(b))
-            .scan(0, |end, group| {
-                *end += group.len();
-                Some(*end)
-            })
-            .collect();
-        let mut start = 0;
-        ends.into_iter().map(move |end| std::mem::replace(&mut start, end)..end)
+    /// The groups of lanes that can be shown as one.
+    pub(crate) fn folds(&self) -> &[Fold] {
+        &self.folds
     }
 
     /// A tile of the machine; nothing if there is none.
@@ -274,24 +264,14 @@ impl<'t> Viewed<'t> {
             full,
             levels,
             index: IndexSize { level: index.map_or(top, |i| i.levels().0), bytes: index.map_or(0, Index::size) },
-            cpus: self.cpus.iter().map(|cpu| self.place(*cpu)).collect(),
-            folds: self.folds().map(|lanes| (lanes.start, lanes.end)).collect(),
+            cpus: self.cpus.iter().map(|cpu| CpuPlace::of(*cpu, &self.topology)).collect(),
+            folds: &self.folds,
             tasks: index.map_or(Vec::new(), |index| index.tasks().list().iter().map(|task| self.facts(task)).collect()),
             causes: Cause::ALL.iter().map(|cause| cause.name()).collect(),
             losses: index.map_or(0, Index::losses) + self.trace.diagnostics().count(EventIssue::EventsLost),
             tile: TileSize { columns: self.shape().columns, lanes: self.shape().lanes },
         };
         serde_json::to_vec(&head).map_err(|e| NotReady(e.to_string()))
-    }
-
-    fn place(&self, cpu: Cpu) -> CpuPlace {
-        let place = self.topology.place(cpu);
-        CpuPlace {
-            cpu,
-            node: self.topology.group(cpu, Order::Node),
-            llc: place.and_then(|place| place.llc),
-            core: place.and_then(|place| place.core),
-        }
     }
 
     /// The colours by task and by command, as the figures have them.
@@ -321,4 +301,19 @@ impl<'t> Viewed<'t> {
             by_parent: task.parent.map(by_parent),
         }
     }
+}
+
+/// The bytes of a tile of lanes with their number.
+const LANES: Range<usize> = 6..8;
+
+/// Appends a tile of one lane to a tile of several: both begin with the same head but for the number of lanes.
+fn append_lane(all: &mut Option<Vec<u8>>, one: Vec<u8>) {
+    let Some(all) = all else { return *all = Some(one) };
+    let lanes =
+        |tile: &[u8]| tile.get(LANES).map_or(0, |at| at.iter().rev().fold(0, |sum, byte| sum << 8 | u16::from(*byte)));
+    let number = lanes(all) + lanes(&one);
+    if let Some(at) = all.get_mut(LANES) {
+        at.copy_from_slice(&number.to_le_bytes());
+    }
+    all.extend(one.get(LANES.end..).unwrap_or_default());
 }

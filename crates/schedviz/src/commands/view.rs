@@ -4,6 +4,7 @@ mod drawn;
 mod index_file;
 mod missed;
 mod other;
+mod story;
 
 use crate::args::{ReadArgs, WindowArgs};
 use crate::commands::plot;

@@ -1,12 +1,12 @@
 //! The results of other commands that the page shows.
 
-use super::missed;
+use super::{missed, story};
 use crate::commands::plot;
 use crate::session::Session;
 use ::plot::PlotReport;
 use anyhow::{Context, Result};
 use sched::Ts;
-use view::{Commands, Drawing, Format, MissedSteals, Plotted};
+use view::{Commands, Drawing, Follow, Format, MissedSteals, Plotted, Told};
 
 /// The traces that are shown, with the specifications of `--plot`.
 pub(super) struct Sessions<'s> {
@@ -40,6 +40,10 @@ impl Commands for Sessions<'_> {
 
     fn missed_steals(&self, trace: usize) -> Result<MissedSteals, String> {
         answered(self.of(trace).and_then(missed::of))
+    }
+
+    fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<Told, String> {
+        answered(self.of(trace).and_then(|session| story::of(session, at, follow)))
     }
 
     fn plots(&self) -> Vec<String> {
