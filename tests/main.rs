@@ -56,6 +56,8 @@ mod throttled;
 mod utilization;
 mod view;
 mod view_browser;
+mod view_lanes;
+mod view_lists;
 mod view_page;
 mod view_plot;
 mod webdriver;

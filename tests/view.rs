@@ -383,6 +383,16 @@ fn lists_searches_and_figures() {
     let _ = std::fs::remove_dir_all(folder);
 }
 
+/// The tiles of a pack with their names.
+fn packed(pack: &[u8]) -> Vec<(String, Vec<u8>)> {
+    assert_eq!(&pack[..4], b"SVP1");
+    let begin = 8 + u32::from_le_bytes(pack[4..8].try_into().expect("four bytes")) as usize;
+    let directory: serde_json::Map<String, Value> = serde_json::from_slice(&pack[8..begin]).expect("JSON");
+    let number = |value: &Value| value.as_u64().expect("a number") as usize;
+    let tile = |(name, at): (String, Value)| (name, pack[begin + number(&at[0])..][..number(&at[1])].to_vec());
+    directory.into_iter().map(tile).collect()
+}
+
 #[test]
 fn an_exported_folder_has_the_tiles_of_the_server() {
     let path = fixture("hackbench.dat");
@@ -393,6 +403,7 @@ fn an_exported_folder_has_the_tiles_of_the_server() {
     let ran = schedviz(&["view", name, "--export", page_name, "--min", "0.2", "--max", "0.2001"]).success();
     let mut files: Vec<std::path::PathBuf> = vec![page.clone()];
     let (mut number, mut bytes) = (0, 0);
+    let mut names = Vec::new();
     let view = View::of(&[&path]);
     let head = view.head(0);
     while let Some(path) = files.pop() {
@@ -403,10 +414,16 @@ fn an_exported_folder_has_the_tiles_of_the_server() {
         let content = std::fs::read(&path).expect("a file");
         (number, bytes) = (number + 1, bytes + content.len());
         let place = path.strip_prefix(&page).expect("inside").to_str().expect("a name").to_owned();
-        if !place.ends_with(".json") {
+        if place.ends_with(".bin") {
+            for (name, tile) in packed(&content) {
+                assert!(view.get(&format!("t/0/{name}")).body == tile, "{name} in {place}");
+                names.push(name);
+            }
+        } else if !place.ends_with(".json") {
             assert!(view.get(&place).body == content, "{place}");
         }
     }
+    assert!(names.len() > 40 * number / 10, "{} tiles in {number} files", names.len());
     let size = format!("{number} files, {:.1} MB", bytes as f64 / 1e6);
     assert!(number > 20 && ran.stderr.contains(&size), "{size} in {}", ran.stderr);
     let json = |name: &str| -> Value {
@@ -417,7 +434,16 @@ fn an_exported_folder_has_the_tiles_of_the_server() {
     assert_eq!((&exported["tasks"], &exported["span"]), (&head["tasks"], &head["span"]));
     let finest = exported["levels"][0].as_u64().expect("a level");
     let columns = exported["tile"]["columns"].as_u64().expect("columns");
-    assert!(page.join(format!("t/0/machine/{finest}/{}.bin", (200_000_000u64 >> finest) / columns)).exists());
+    let index = (200_000_000u64 >> finest) / columns;
+    assert!(names.contains(&format!("machine/{finest}/{index}.bin")));
+    // The index leads to the pack of each tile.
+    let packs = json("t/0/packs.json");
+    let firsts = packs["tiles"][&finest.to_string()].as_array().expect("packs");
+    let pack = firsts.iter().rfind(|first| first[0].as_u64() <= Some(index)).expect("a pack");
+    let pack = std::fs::read(page.join(format!("t/0/packs/{}.bin", pack[1]))).expect("a pack");
+    assert!(
+        pack.len() < 400_000 && packed(&pack).iter().any(|(name, _)| *name == format!("machine/{finest}/{index}.bin"))
+    );
     let again = schedviz(&["view", name, "--export", page_name]);
     assert!(again.code == Some(1) && again.stderr.contains("choose another name"), "{}", again.stderr);
     let _ = std::fs::remove_dir_all(folder);

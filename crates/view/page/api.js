@@ -1,5 +1,7 @@
 // The server's answers: addresses, types and the layout of tiles. No other module holds an address or an offset.
-// All addresses are relative, so that an exported folder serves the same page.
+// All addresses are relative, so that an exported folder serves the same page; its tiles are in packs.
+
+import { Packs } from "./packs.js";
 
 /** @typedef {{ cpu: number, node: number | null, llc: number | null, core: number | null }} CpuPlace */
 /** @typedef {{ pid: number, comm: string, run: number, node: number | null, parent: number | null, class: string, place: number,
@@ -63,8 +65,24 @@ function address(path, query) {
   return query ? `${path}?${text}` : path;
 }
 
+/** The packs of each trace, where the page is served from a folder. @type {Packs[]} */
+let packs = [];
+
 /** @returns {Promise<{ traces: string[], static: boolean, plots: string[] }>} */
-export const traces = () => json("traces.json");
+export async function traces() {
+  const opened = await json("traces.json");
+  packs = opened.static ? opened.traces.map((/** @type {string} */ _, /** @type {number} */ trace) => new Packs((name) => get(`t/${trace}/${name}`))) : [];
+  return opened;
+}
+
+/** Returns the content of a tile of a series. @param {number} trace @param {string} series @param {number} level @param {number} place
+ * @param {string} name @returns {Promise<ArrayBuffer>} */
+async function content(trace, series, level, place, name) {
+  if (packs.length === 0) return (await get(`t/${trace}/${name}`)).arrayBuffer();
+  const found = await packs[trace].tile(series, level, place, name);
+  if (!found) throw new Refused(404, "not in this folder");
+  return found;
+}
 
 /** @param {number} trace @returns {Promise<Head>} */
 export const head = (trace) => json(`t/${trace}/head.json`);
@@ -94,7 +112,10 @@ export const command = (trace, query) => json(`t/${trace}/command.json`, query);
 export const plot = (trace, plot) => json(`t/${trace}/plot/${plot}.json`);
 
 /** @param {number} trace @param {number} plot @param {number} level @param {number} index @returns {Promise<import("./plots.js").Block>} */
-export const plotBlock = (trace, plot, level, index) => json(`t/${trace}/plot/${plot}/${level}/${index}.json`);
+export async function plotBlock(trace, plot, level, index) {
+  const block = await content(trace, `plot/${plot}`, level, index, `plot/${plot}/${level}/${index}.json`);
+  return JSON.parse(new TextDecoder().decode(block));
+}
 
 /** @param {number} trace @param {number} plot @param {number} lane @param {number} depth @param {number} at */
 export const plotBar = (trace, plot, lane, depth, at) => json(`t/${trace}/plot/${plot}/bar.json`, { lane, depth, at });
@@ -108,18 +129,18 @@ export const figure = (trace, format, query) => address(`t/${trace}/figure.${for
 
 /** @param {number} trace @param {number} level @param {number} group @param {number} index */
 export async function laneTile(trace, level, group, index) {
-  return decodeLanes(await (await get(`t/${trace}/lanes/${level}/${group}/${index}.bin`)).arrayBuffer());
+  return decodeLanes(await content(trace, "tiles", level, index, `lanes/${level}/${group}/${index}.bin`));
 }
 
 /** Groups of lanes, each as one. @param {number} trace @param {number} level @param {number} sums the number of the tile among those of a
  * level @param {number} index */
 export async function sumTile(trace, level, sums, index) {
-  return decodeLanes(await (await get(`t/${trace}/sums/${level}/${sums}/${index}.bin`)).arrayBuffer());
+  return decodeLanes(await content(trace, "tiles", level, index, `sums/${level}/${sums}/${index}.bin`));
 }
 
 /** @param {number} trace @param {number} level @param {number} index */
 export async function machineTile(trace, level, index) {
-  return decodeMachine(await (await get(`t/${trace}/machine/${level}/${index}.bin`)).arrayBuffer());
+  return decodeMachine(await content(trace, "tiles", level, index, `machine/${level}/${index}.bin`));
 }
 
 /** Reads numbers of a tile one after another. */

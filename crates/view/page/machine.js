@@ -1,129 +1,133 @@
 // The rows of the whole machine: running and waiting tasks, violation of work conservation, migrations by cause.
 
-import { tilesInView, levelFor, xOf } from "./lanes.js";
-import { causeColor, css } from "./palette.js";
+import { levelFor, tilesInView, xOf } from "./lanes.js";
+import { causeColor, rgbOf } from "./palette.js";
+import { Raster } from "./raster.js";
 import { MACHINE } from "./tiles.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
 /** @typedef {import("./lanes.js").Scale} Scale */
 /** @typedef {import("./api.js").MachineTile} MachineTile */
 /** @typedef {ReturnType<typeof import("./palette.js").theme>} Theme */
-/** A column in view: its edges in device pixels and its values.
- * @typedef {{ x: number, right: number, running: number, waiting: number, most: number, violation: number, tile: MachineTile,
- *   column: number }} Column */
+/** The machine by pixels from the left edge on: mean numbers of running and waiting tasks, the most waiting ones, the share of time in
+ * violation. Where nothing is known, `running` is NaN.
+ * @typedef {{ running: Float32Array, waiting: Float32Array, most: Float32Array, violation: Float32Array }} Profile */
 
-/** Returns the columns in view, from left to right. @param {Trace} trace @param {Scale} scale @returns {Column[]} */
-export function columnsInView(trace, scale) {
+/** Calls `each` for the columns in view with their edges in device pixels. @param {Trace} trace @param {Scale} scale
+ * @param {(tile: MachineTile, column: number, x: number, right: number) => void} each */
+function columnsInView(trace, scale, each) {
   const level = levelFor(scale.perPixel, trace.tiles.levels);
-  /** @type {Column[]} */
-  const columns = [];
+  const limit = xOf(scale, trace.head.span);
   tilesInView(trace, scale, level, (index, x, width) => {
     const found = trace.tiles.get(level, MACHINE, index);
     if (!found) return;
     const tile = /** @type {MachineTile} */ (found.kept.tile);
     const end = Math.min(tile.columns, Math.ceil(found.first + found.columns));
-    const limit = xOf(scale, trace.head.span);
     for (let column = Math.floor(found.first); column < end; column++) {
       const left = x + ((column - found.first) * width) / found.columns;
-      const right = left + width / found.columns;
-      const outside = right < scale.left || left > scale.right || left >= limit;
-      if (outside || Number.isNaN(tile.running[column])) continue;
-      columns.push({
-        x: left, right: Math.min(right, limit), running: tile.running[column], waiting: tile.waiting[column],
-        most: tile.waitingMax[column], violation: tile.violation[column], tile, column,
-      });
+      const right = Math.min(left + width / found.columns, limit);
+      if (right >= scale.left && left <= scale.right && left < limit && !Number.isNaN(tile.running[column])) each(tile, column, left, right);
     }
   });
-  return columns.sort((a, b) => a.x - b.x);
+}
+
+/** @param {Trace} trace @param {Scale} scale @returns {Profile} */
+export function profileOf(trace, scale) {
+  const width = scale.right - scale.left;
+  const [running, waiting, most, violation] = [0, 1, 2, 3].map(() => new Float32Array(width));
+  running.fill(NaN);
+  columnsInView(trace, scale, (tile, column, x, right) => {
+    const [from, to] = [Math.max(0, Math.round(x) - scale.left), Math.round(right) - scale.left];
+    running.fill(tile.running[column], from, to);
+    waiting.fill(tile.waiting[column], from, to);
+    most.fill(tile.waitingMax[column], from, to);
+    violation.fill(tile.violation[column], from, to);
+  });
+  return { running, waiting, most, violation };
 }
 
 /** The heights of the machine's rows in CSS pixels. */
 export const ROWS = { lines: 58, violation: 9, migrations: 16, gap: 4 };
 export const HEIGHT = ROWS.lines + ROWS.violation + ROWS.migrations + 3 * ROWS.gap;
 
+/** @type {WeakMap<Trace, Raster>} */
+const rasters = new WeakMap();
+
 /** Draws the rows from `top` on. @param {CanvasRenderingContext2D} context @param {Trace} trace @param {Scale} scale @param {number} top
  * @param {Theme} theme */
 export function drawMachine(context, trace, scale, top, theme) {
-  const columns = columnsInView(trace, scale);
+  const profile = profileOf(trace, scale);
   const s = scale.scale;
-  const [lines, violation] = [ROWS.lines * s, top + (ROWS.lines + ROWS.gap) * s];
+  const raster = rasters.get(trace) ?? new Raster();
+  rasters.set(trace, raster);
+  raster.begin(scale.right - scale.left, HEIGHT * s);
+  const [lines, violation] = [ROWS.lines * s, (ROWS.lines + ROWS.gap) * s];
   const cpus = trace.head.cpus.length;
-  const most = columns.reduce((most, column) => Math.max(most, column.running + column.most), cpus) * 1.04;
-  drawLines(context, columns, cpus, most, scale, top, lines, theme);
-  drawViolation(context, columns, violation, ROWS.violation * s, theme);
-  drawMigrations(context, columns, trace, violation + (ROWS.violation + ROWS.gap) * s, ROWS.migrations * s);
+  const most = 1.04 * profile.running.reduce((most, running, n) => (running + profile.most[n] > most ? running + profile.most[n] : most), cpus);
+  drawLines(raster, profile, most, lines, s, theme);
+  drawViolation(raster, profile, violation, ROWS.violation * s, theme);
+  drawMigrations(raster, trace, scale, violation + (ROWS.violation + ROWS.gap) * s, ROWS.migrations * s);
+  raster.draw(context, scale.left, top);
+  context.fillStyle = theme.rule;
+  context.fillRect(scale.left, Math.round(top + violation + ROWS.violation * s), scale.right - scale.left, 1);
+  drawLimit(context, scale, Math.round(top + lines - (cpus / most) * lines) + 0.5, theme);
   drawNames(context, scale, top, most, theme);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Column[]} columns @param {number} cpus @param {number} most @param {Scale} scale
- * @param {number} top @param {number} height @param {Theme} theme */
-function drawLines(context, columns, cpus, most, scale, top, height, theme) {
-  const y = (/** @type {number} */ value) => top + height - (value / most) * height;
-  const area = (/** @type {string} */ fill, /** @type {(c: Column) => [number, number]} */ range) => {
-    context.fillStyle = fill;
-    context.beginPath();
-    for (const column of columns) {
-      const [low, high] = range(column);
-      if (high > low) context.rect(column.x, y(high), column.right - column.x, y(low) - y(high));
+/** The areas of running and waiting tasks, with their edges as lines. @param {Raster} raster @param {Profile} profile @param {number} most
+ * @param {number} height @param {number} s @param {Theme} theme */
+function drawLines(raster, profile, most, height, s, theme) {
+  const [runningBand, waitingBand, runningLine, waitingLine] = [theme.runningBand, theme.waitingBand, theme.running, theme.waiting].map(rgbOf);
+  const y = (/** @type {number} */ value) => height - (value / most) * height;
+  const edge = Math.max(1, s) / 2;
+  const line = (/** @type {number} */ x, /** @type {number} */ now, /** @type {number} */ before, /** @type {number} */ rgb) => {
+    const from = Number.isNaN(before) ? now : before;
+    raster.fill(x, x + 1, Math.min(now, from) - edge, Math.max(now, from) + edge, rgb);
+  };
+  let [lastRunning, lastAll] = [NaN, NaN];
+  profile.running.forEach((running, x) => {
+    const [middle, above, peak] = [y(running), y(running + profile.waiting[x]), y(running + profile.most[x])];
+    if (!Number.isNaN(running)) {
+      raster.fill(x, x + 1, peak, above, waitingBand, 0.45);
+      raster.fill(x, x + 1, above, middle, waitingBand);
+      raster.fill(x, x + 1, middle, height, runningBand);
+      line(x, above, lastAll, waitingLine);
+      line(x, middle, lastRunning, runningLine);
     }
-    context.fill();
-  };
-  area(theme.runningBand, (column) => [0, column.running]);
-  area(theme.waitingBand, (column) => [column.running, column.running + column.waiting]);
-  context.globalAlpha = 0.45;
-  area(theme.waitingBand, (column) => [column.running + column.waiting, column.running + column.most]);
-  context.globalAlpha = 1;
-  const line = (/** @type {string} */ stroke, /** @type {(c: Column) => number} */ value) => {
-    context.strokeStyle = stroke;
-    context.lineWidth = Math.max(1, scale.scale);
-    context.beginPath();
-    columns.forEach((column, n) => {
-      if (n === 0 || column.x > columns[n - 1].right + 0.5) context.moveTo(column.x, y(value(column)));
-      else context.lineTo(column.x, y(value(column)));
-      context.lineTo(column.right, y(value(column)));
-    });
-    context.stroke();
-  };
-  line(theme.waiting, (column) => column.running + column.waiting);
-  line(theme.running, (column) => column.running);
+    [lastRunning, lastAll] = [middle, above];
+  });
+}
+
+/** A dashed line at the number of CPUs. @param {CanvasRenderingContext2D} context @param {Scale} scale @param {number} y @param {Theme} theme */
+function drawLimit(context, scale, y, theme) {
   context.strokeStyle = theme.faint;
+  context.lineWidth = 1;
   context.setLineDash([2 * scale.scale, 3 * scale.scale]);
   context.beginPath();
-  context.moveTo(scale.left, Math.round(y(cpus)) + 0.5);
-  context.lineTo(scale.right, Math.round(y(cpus)) + 0.5);
+  context.moveTo(scale.left, y);
+  context.lineTo(scale.right, y);
   context.stroke();
   context.setLineDash([]);
 }
 
-/** A column's height is the share of its time in violation. @param {CanvasRenderingContext2D} context @param {Column[]} columns
- * @param {number} top @param {number} height @param {Theme} theme */
-function drawViolation(context, columns, top, height, theme) {
-  context.fillStyle = theme.violation;
-  context.beginPath();
-  for (const column of columns) {
-    const part = column.violation * height;
-    if (part > 0) context.rect(column.x, top + height - part, column.right - column.x, part);
-  }
-  context.fill();
-  context.strokeStyle = theme.rule;
-  context.lineWidth = 1;
-  context.beginPath();
-  if (columns.length) {
-    context.moveTo(columns[0].x, Math.round(top + height) + 0.5);
-    context.lineTo(columns[columns.length - 1].right, Math.round(top + height) + 0.5);
-  }
-  context.stroke();
+/** A column's height is the share of its time in violation. @param {Raster} raster @param {Profile} profile @param {number} top
+ * @param {number} height @param {Theme} theme */
+function drawViolation(raster, profile, top, height, theme) {
+  const rgb = rgbOf(theme.violation);
+  profile.violation.forEach((share, x) => share > 0 && raster.fill(x, x + 1, top + height * (1 - share), top + height, rgb));
 }
 
 /** Migrations of a few pixels together, stacked by cause; the scale is the square root of their number.
- * @param {CanvasRenderingContext2D} context @param {Column[]} columns @param {Trace} trace @param {number} top @param {number} height */
-function drawMigrations(context, columns, trace, top, height) {
+ * @param {Raster} raster @param {Trace} trace @param {Scale} scale @param {number} top @param {number} height */
+function drawMigrations(raster, trace, scale, top, height) {
   const causes = trace.head.causes;
-  const width = Math.max(2, Math.round(2 * (globalThis.devicePixelRatio || 1)));
+  const width = Math.max(2, Math.round(2 * scale.scale));
+  // Counted from the start of the trace, so that the columns of a bin stay the same while the window moves.
+  const phase = Math.round(scale.from / scale.perPixel);
   /** @type {Map<number, Float64Array>} */
   const bins = new Map();
-  for (const { x, tile, column } of columns) {
-    const bin = Math.floor(x / width);
+  columnsInView(trace, scale, (tile, column, x) => {
+    const bin = Math.floor((Math.round(x) - scale.left + phase) / width);
     for (let cause = 0; cause < Math.min(tile.causes, causes.length); cause++) {
       const count = tile.migrations[column * tile.causes + cause];
       if (count === 0) continue;
@@ -131,7 +135,7 @@ function drawMigrations(context, columns, trace, top, height) {
       counts[cause] += count;
       bins.set(bin, counts);
     }
-  }
+  });
   const total = (/** @type {Float64Array} */ counts) => counts.reduce((sum, count) => sum + count, 0);
   const most = [...bins.values()].reduce((most, counts) => Math.max(most, total(counts)), 1);
   for (const [bin, counts] of bins) {
@@ -141,8 +145,7 @@ function drawMigrations(context, columns, trace, top, height) {
     counts.forEach((count, cause) => {
       if (count === 0) return;
       const part = (count / all) * whole;
-      context.fillStyle = css(causeColor(causes[cause]));
-      context.fillRect(bin * width, y - part, width, part);
+      raster.fill(bin * width - phase, bin * width - phase + width, y - part, y, causeColor(causes[cause]));
       y -= part;
     });
   }

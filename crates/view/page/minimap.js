@@ -1,6 +1,8 @@
 // The overview of the whole extent: running tasks, violation, and the window in view.
 
-import { columnsInView } from "./machine.js";
+import { profileOf } from "./machine.js";
+import { rgbOf } from "./palette.js";
+import { Raster } from "./raster.js";
 import { change, extent, show, state } from "./state.js";
 import { gutterWidth } from "./gutter.js";
 
@@ -11,6 +13,7 @@ export class Minimap {
   constructor(canvas) {
     this.canvas = canvas;
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
+    this.raster = new Raster();
     let held = false;
     const move = (/** @type {PointerEvent} */ event) => {
       const { from, perPixel, left } = this.scale();
@@ -47,17 +50,16 @@ export class Minimap {
     const each = height / Math.max(1, state.traces.length);
     state.traces.forEach((trace, n) => {
       const own = { ...scale, from: scale.from + trace.zero };
-      const columns = columnsInView(trace, own);
+      const profile = profileOf(trace, own);
       const cpus = Math.max(1, trace.head.cpus.length);
       const [top, bar] = [n * each + 3 * s, each - 8 * s];
-      const area = (/** @type {string} */ fill, /** @type {number} */ bottom, /** @type {(c: typeof columns[0]) => number} */ part) => {
-        context.fillStyle = fill;
-        context.beginPath();
-        for (const column of columns) context.rect(column.x, bottom - part(column), column.right - column.x, part(column));
-        context.fill();
-      };
-      area(theme.runningBand, top + bar, (column) => Math.min(1, column.running / cpus) * bar);
-      area(theme.violation, top + bar + 4 * s, (column) => column.violation * 4 * s);
+      const [running, violation] = [rgbOf(theme.runningBand), rgbOf(theme.violation)];
+      this.raster.begin(scale.right - scale.left, bar + 4 * s);
+      profile.running.forEach((mean, x) => {
+        if (mean > 0) this.raster.fill(x, x + 1, bar * (1 - Math.min(1, mean / cpus)), bar, running);
+        if (profile.violation[x] > 0) this.raster.fill(x, x + 1, bar + 4 * s * (1 - profile.violation[x]), bar + 4 * s, violation);
+      });
+      this.raster.draw(context, scale.left, top);
     });
     const x = (/** @type {number} */ time) => scale.left + (time - scale.from) / scale.perPixel;
     const [from, to] = [x(state.from), x(state.from + state.span)];

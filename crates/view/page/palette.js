@@ -74,6 +74,9 @@ export function mixed(a, b, part) {
 /** @param {number} rgb */
 export const css = (rgb) => "#" + rgb.toString(16).padStart(6, "0");
 
+/** Returns the number of a colour of the theme. @param {string} text such as #a0b0c8 */
+export const rgbOf = (text) => parseInt(text.slice(1), 16);
+
 /** Returns a pixel of an ImageData on a little-endian machine. @param {number} rgb */
 export const pixel = (rgb) => (0xff000000 | ((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
 

@@ -1,12 +1,14 @@
 //! A folder with the page and tiles, for any server of static files.
 
+use crate::pack::Packer;
 use crate::page;
-use crate::plots;
+use crate::plots::{self, Plotted};
 use crate::site::Site;
 use crate::viewed::{NotReady, Viewed};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The content of a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +35,7 @@ impl Site<'_> {
         Ok(exported)
     }
 
-    /// Writes the page and the tiles into a folder: of each trace all levels of its index, and of a window, in
+    /// Writes the page and packs of tiles into a folder: of each trace all levels of its index, and of a window, in
     /// nanoseconds from the start of the trace, finer ones. [`Site::size_of_export`] comes first.
     pub fn export(&self, folder: &Path, window: Option<(u64, u64)>) -> io::Result<()> {
         self.each_file(window, &mut |name, bytes| {
@@ -57,31 +59,42 @@ impl Site<'_> {
             let failed = |NotReady(why)| io::Error::other(format!("{}: {why}", trace.name()));
             let finest = finest(trace, window).map_err(failed)?;
             each(&format!("t/{number}/head.json"), &trace.head(finest).map_err(failed)?)?;
-            tiles(trace, window, finest, &mut |name, tile| each(&format!("t/{number}/{name}"), tile))?;
-            self.plots(number, trace, window, &mut |name, block| each(&format!("t/{number}/plot/{name}"), block))?;
+            let packs = {
+                let mut put = |pack: u32, bytes: &[u8]| each(&format!("t/{number}/packs/{pack}.bin"), bytes);
+                let mut packer = Packer::new(&mut put);
+                tiles(trace, window, finest, &mut packer)?;
+                self.blocks(number, trace, window, &mut packer)?;
+                packer.finish()?
+            };
+            each(&format!("t/{number}/packs.json"), &packs)?;
+            for place in 0..self.specifications() {
+                let levels = (plots::exported(trace, window).0, plots::levels(trace).1);
+                let head = self.figure(number, place)?.head(levels).to_string();
+                each(&format!("t/{number}/plot/{place}.json"), head.as_bytes())?;
+            }
         }
         Ok(())
     }
-}
 
-impl Site<'_> {
-    /// Calls `each` with the name and the content of each file of the figures of a trace.
-    fn plots(
+    /// The figure of a specification.
+    fn figure(&self, number: usize, place: usize) -> io::Result<Arc<Plotted>> {
+        self.plot(number, place).map_err(|NotReady(why)| io::Error::other(why))
+    }
+
+    /// Packs the blocks of the figures of a trace.
+    fn blocks(
         &self,
         number: usize,
         trace: &Viewed<'_>,
         window: Option<(u64, u64)>,
-        each: &mut dyn FnMut(&str, &[u8]) -> io::Result<()>,
+        packer: &mut Packer<'_>,
     ) -> io::Result<()> {
-        let (finest, blocks) = plots::exported(trace, window);
         for place in 0..self.specifications() {
-            let plotted = self.plot(number, place).map_err(|NotReady(why)| io::Error::other(why))?;
-            let levels = (finest, plots::levels(trace).1);
-            each(&format!("{place}.json"), plotted.head(levels).to_string().as_bytes())?;
-            for (level, index) in &blocks {
-                if let Some(block) = plotted.block(trace.extent(), *level, *index) {
-                    each(&format!("{place}/{level}/{index}.json"), block.to_string().as_bytes())?;
-                }
+            let plotted = self.figure(number, place)?;
+            for (level, index) in plots::exported(trace, window).1 {
+                let block = plotted.block(trace.extent(), level, index).map(|block| block.to_string().into_bytes());
+                let named = block.map(|block| (format!("plot/{place}/{level}/{index}.json"), block));
+                packer.add(&format!("plot/{place}"), (level, index), named.as_slice())?;
             }
         }
         Ok(())
@@ -95,38 +108,34 @@ fn finest(trace: &Viewed<'_>, window: Option<(u64, u64)>) -> Result<u32, NotRead
     Ok(base.min((shape.covering(to - from) + shape.shift()).saturating_sub(DEPTH)))
 }
 
-/// Calls `each` with the name and the content of each tile.
-fn tiles(
-    trace: &Viewed<'_>,
-    window: Option<(u64, u64)>,
-    finest: u32,
-    each: &mut dyn FnMut(&str, &[u8]) -> io::Result<()>,
-) -> io::Result<()> {
+/// Packs all tiles, the coarsest first.
+fn tiles(trace: &Viewed<'_>, window: Option<(u64, u64)>, finest: u32, packer: &mut Packer<'_>) -> io::Result<()> {
     let failed = |NotReady(why)| io::Error::other(why);
-    let store = trace.store().map_err(failed)?;
-    let (base, top) = store.index().levels();
-    let span = trace.span();
-    let shape = trace.shape();
-    let groups = shape.groups(store.index().cpus().len());
-    let sums = trace.folds().last().map_or(0, |fold| fold.tile + 1);
-    for level in finest..=top {
-        let (from, to) = window.filter(|_| level < base).map_or((0, span), |(from, to)| (from, to.min(span)));
-        let shift = level + shape.shift();
-        for index in from >> shift..=to >> shift {
-            for group in 0..groups {
-                if let Some(tile) = trace.lanes(level, group, index).map_err(failed)? {
-                    each(&format!("lanes/{level}/{group}/{index}.bin"), &tile)?;
-                }
-            }
-            for sum in 0..sums {
-                if let Some(tile) = trace.sums(level, sum, index).map_err(failed)? {
-                    each(&format!("sums/{level}/{sum}/{index}.bin"), &tile)?;
-                }
-            }
-            if let Some(tile) = trace.machine(level, index).map_err(failed)? {
-                each(&format!("machine/{level}/{index}.bin"), &tile)?;
-            }
+    let (base, top) = trace.store().map_err(failed)?.index().levels();
+    for level in (finest..=top).rev() {
+        let (from, to) = window.filter(|_| level < base).unwrap_or((0, trace.span()));
+        let shift = level + trace.shape().shift();
+        for index in from >> shift..=to.min(trace.span()) >> shift {
+            packer.add("tiles", (level, index), &tiles_at(trace, level, index).map_err(failed)?)?;
         }
     }
     Ok(())
+}
+
+/// The tiles at one level and place, with their names.
+fn tiles_at(trace: &Viewed<'_>, level: u32, index: u64) -> Result<Vec<(String, Vec<u8>)>, NotReady> {
+    let mut tiles = Vec::new();
+    let groups = trace.shape().groups(trace.cpus().len());
+    let sums = trace.folds().last().map_or(0, |fold| fold.tile + 1);
+    for group in 0..groups {
+        let tile = trace.lanes(level, group, index)?;
+        tiles.extend(tile.map(|tile| (format!("lanes/{level}/{group}/{index}.bin"), tile)));
+    }
+    for sum in 0..sums {
+        let tile = trace.sums(level, sum, index)?;
+        tiles.extend(tile.map(|tile| (format!("sums/{level}/{sum}/{index}.bin"), tile)));
+    }
+    let machine = trace.machine(level, index)?;
+    tiles.extend(machine.map(|tile| (format!("machine/{level}/{index}.bin"), tile)));
+    Ok(tiles)
 }

@@ -31,6 +31,7 @@ mod longest;
 mod machine;
 mod missed;
 mod moves;
+mod pack;
 mod page;
 mod plots;
 mod queries;
