@@ -82,10 +82,10 @@ fn lists_have_heads_with_units_and_sort_by_them() {
         format!("[...document.querySelectorAll('#panel tbody tr')].map(row => Number(row.cells[{n}].textContent))")
     };
     let ordered = |n: u32, order: &str| {
+        let values = column(n);
         browser.wait_for(&format!(
-            "{}.length > 10 && {0}.every((v, n, all) => n === 0 || all[n - 1] {order} v)",
-            column(n)
-        ))
+            "{values}.length > 10 && {values}.every((v, n, all) => n === 0 || all[n - 1] {order} v)"
+        ));
     };
     ordered(1, ">=");
     let click = |n: u32| browser.run(&format!("document.querySelectorAll('#panel thead button')[{n}].click()"));
@@ -107,7 +107,7 @@ fn lists_have_heads_with_units_and_sort_by_them() {
     let first = &view.json("t/0/list.json?kind=episodes")["rows"][0];
     let length = (first["to"].as_f64().expect("an end") - first["from"].as_f64().expect("a start")) / 1e6;
     assert!((number(&browser, &format!("{}[0]", column(1))) - length).abs() < 0.001);
-    // A list without entries says so.
+    // A list without entries has a sentence in its place.
     let empty = Server::start(&[&fixture("balance.dat")]);
     open(&browser, &empty, "t=lists&l=herds");
     browser.wait_for(&format!("{PANEL}.querySelector('.empty')?.textContent.startsWith('No CPU sent several tasks')"));

@@ -100,11 +100,11 @@ export function requestList() {
 }
 
 /** The episode that was requested last. */
-let told = state.story;
+let requested = state.story;
 
 function requestStory() {
   const { story } = state;
-  told = story;
+  requested = story;
   details.story = null;
   if (!story) return;
   later("story", async () => {
@@ -146,7 +146,7 @@ export function follow() {
     if (moved || changed.has("selection") || changed.has("tab")) if (state.tab === "window" || state.tab === "legend") requestWindow();
     if (moved || changed.has("highlight")) requestTask();
     if (changed.has("place") || changed.has("traces")) requestPlace();
-    if ((changed.has("traces") || changed.has("story")) && told !== state.story) requestStory();
+    if ((changed.has("traces") || changed.has("story")) && requested !== state.story) requestStory();
     if ((changed.has("list") || changed.has("tab") || changed.has("traces")) && state.tab === "lists") {
       if (changed.has("list")) details.list = [];
       requestList();

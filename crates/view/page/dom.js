@@ -27,16 +27,18 @@ export function pairs(rows) {
   return table;
 }
 
-/** Makes a row of a table that a click or the Enter key chooses. @param {HTMLTableRowElement} row @param {() => void} choose */
+/** Makes a row of a table that a click or the Enter key chooses. Arrows move from row to row. @param {HTMLTableRowElement} row @param {() => void} choose */
 export function link(row, choose) {
   row.classList.add("link");
   row.tabIndex = 0;
   row.addEventListener("click", choose);
   row.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" && event.key !== " ") return;
+    const next = event.key === "ArrowDown" ? row.nextElementSibling : event.key === "ArrowUp" ? row.previousElementSibling : null;
+    if (!next && !["Enter", " ", "ArrowDown", "ArrowUp"].includes(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
-    choose();
+    if (next instanceof HTMLElement && next.classList.contains("link")) next.focus();
+    else if (event.key === "Enter" || event.key === " ") choose();
   });
   return row;
 }

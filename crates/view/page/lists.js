@@ -5,7 +5,7 @@ import { el, swatch } from "./dom.js";
 import { clear, entries, go, isCurrent } from "./entries.js";
 import { css, taskColor, theme } from "./palette.js";
 import { inOrder, sortedTable } from "./sorted.js";
-import { tell } from "./story.js";
+import { openStory } from "./story.js";
 import { LISTS, change, named, state, taskOf } from "./state.js";
 import { percent } from "./time.js";
 
@@ -86,7 +86,7 @@ export function lists(changed) {
       choose: (row) => {
         const place = places.get(row) ?? -1;
         go(entries[place], place);
-        if (state.list === "episodes") tell(entries[place], place);
+        if (state.list === "episodes") openStory(entries[place], place);
       },
     }));
     if (answer.truncated || answer.rows.length > ROWS) nodes.push(el("p", {}, `The list is longer; its ${Math.min(ROWS, answer.rows.length)} largest entries are shown.`));

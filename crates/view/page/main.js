@@ -35,6 +35,7 @@ async function start() {
   state.traces = heads.map((head, index) => {
     const tiles = new Tiles(index, refresh);
     tiles.levels = head.levels;
+    tiles.exists = (level, index) => index >= 0 && index * head.tile.columns * 2 ** level < head.span;
     return /** @type {import("./state.js").Trace} */ (/** @type {unknown} */ ({ index, head, tiles, zero: 0, collapsed: new Set(), scroll: 0, task: null }));
   });
   for (const trace of state.traces) trace.plots = new Plots(trace);
@@ -49,7 +50,8 @@ async function start() {
   panes.forEach(attach);
   const observer = new ResizeObserver(() => {
     panes.forEach((pane) => pane.resize());
-    refresh();
+    // Drawn before the browser shows the new size: a canvas is blank once it has another size.
+    draw();
   });
   panes.forEach((pane) => observer.observe(/** @type {HTMLElement} */ (pane.canvas.parentElement)));
   read(location.hash.slice(1));
@@ -149,8 +151,10 @@ function draw() {
     if (pane.facts.textContent !== text) pane.facts.textContent = text;
   });
   const column = state.span / Math.max(1, panes[0]?.canvas.width ?? 1);
-  byId("status").textContent = `${seconds(state.from, column)} s to ${seconds(state.from + state.span, column)} s  ·  ${duration(state.span)}  ·  ${duration(column)} per pixel`;
-  document.documentElement.dataset.complete = String(state.traces.every((trace) => trace.tiles.complete() && trace.plots.complete()));
+  const text = `${seconds(state.from, column)} s to ${seconds(state.from + state.span, column)} s  ·  ${duration(state.span)}  ·  ${duration(column)} per pixel`;
+  if (byId("status").textContent !== text) byId("status").textContent = text;
+  const complete = String(state.traces.every((trace) => trace.tiles.complete() && trace.plots.complete()));
+  if (document.documentElement.dataset.complete !== complete) document.documentElement.dataset.complete = complete;
 }
 
 /** The options of the figure that shows the same window. */
@@ -178,6 +182,11 @@ function showLanesChoice() {
 }
 
 function controls() {
+  byId("skip").addEventListener("click", (event) => {
+    // The address holds the view, not a place of the page.
+    event.preventDefault();
+    panes[0]?.canvas.focus();
+  });
   byId("lanes").addEventListener("change", (event) => {
     const kind = /** @type {HTMLSelectElement} */ (event.target).value;
     for (const { head, collapsed } of state.traces) {

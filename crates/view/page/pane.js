@@ -39,6 +39,8 @@ export class Pane {
     /** @type {import("./bitmap.js").Colors | null} */
     this.colors = null;
     this.layout = layOut(trace, 100, 0, 1);
+    /** The window of the latest frame. */
+    this.last = { from: 0, span: 0 };
   }
 
   resize() {
@@ -113,6 +115,9 @@ export class Pane {
     this.clipped(0, places.top, scale.right, places.lanes, () => drawMachine(context, trace, scale, places.top, theme));
     drawMarks(context, trace, this.layout, scale, places, theme);
     this.drawScroll(places, theme);
+    // The window moves: what comes into view next is requested behind what is in view.
+    if (this.last.span === state.span && this.last.from !== state.from) trace.tiles.ahead(state.from > this.last.from ? 1 : -1);
+    this.last = { from: state.from, span: state.span };
     trace.tiles.pump();
   }
 

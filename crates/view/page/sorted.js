@@ -80,6 +80,10 @@ export function sortedTable({ name, label, columns, rows, isCurrent, choose, cha
       line.setAttribute("aria-current", "true");
     }
     body.append(link(line, () => choose(row)));
+    // One stop of the Tab key in a long list: its current row, or its first one.
+    line.tabIndex = -1;
   }
+  const stop = /** @type {HTMLElement | null} */ (body.querySelector(".current") ?? body.querySelector("tr"));
+  if (stop) stop.tabIndex = 0;
   return el("div", { class: "sorted" }, el("table", { "aria-label": label }, el("thead", {}, el("tr", {}, ...heads)), body));
 }

@@ -14,7 +14,7 @@ import { duration, seconds } from "./time.js";
 let chosen = -1;
 
 /** Opens the story of an episode. @param {import("./entries.js").Entry} entry @param {number} place its place in the list */
-export function tell({ trace, from, to }, place) {
+export function openStory({ trace, from, to }, place) {
   chosen = place;
   setCurrent(-1);
   change({ story: { trace: trace.index, from: from - trace.zero, to: to - trace.zero } });

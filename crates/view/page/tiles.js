@@ -30,6 +30,10 @@ export class Tiles {
     /** @type {Map<string, [number, number, number]>} */
     this.wanted = new Map();
     this.clock = 0;
+    /** The lowest and highest index that a frame asked for, by level and group. @type {Map<string, [number, number, number, number]>} */
+    this.asked = new Map();
+    /** Whether a tile is within the trace. */
+    this.exists = (/** @type {number} */ _level, /** @type {number} */ index) => index >= 0;
     /** The finest and the coarsest level that exist. */
     this.levels = [0, 62];
   }
@@ -37,6 +41,7 @@ export class Tiles {
   /** Begins a frame: what is wanted from now on is what is in view. */
   begin() {
     this.wanted.clear();
+    this.asked.clear();
     this.clock++;
   }
 
@@ -50,9 +55,10 @@ export class Tiles {
    * @param {number} level @param {number} group @param {number} index
    * @returns {{ kept: Kept, first: number, columns: number } | null} */
   get(level, group, index) {
-    const key = `${level}/${group}/${index}`;
-    const kept = this.kept.get(key);
-    if ((!kept || kept.stale) && this.failed.get(key) !== Infinity) this.wanted.set(key, [level, group, index]);
+    const asked = this.asked.get(`${level}/${group}`);
+    if (asked) [asked[2], asked[3]] = [Math.min(asked[2], index), Math.max(asked[3], index)];
+    else this.asked.set(`${level}/${group}`, [level, group, index, index]);
+    this.want(level, group, index);
     for (let up = 0; up <= COARSER; up++) {
       const parent = Math.floor(index / 2 ** up);
       const found = this.kept.get(`${level + up}/${group}/${parent}`);
@@ -67,6 +73,21 @@ export class Tiles {
   /** Whether everything in view is there. */
   complete() {
     return this.wanted.size === 0 && this.under_way.size === 0;
+  }
+
+  /** Asks for the tiles that a move of the window brings into view next. @param {number} way 1 to the right, -1 to the left */
+  ahead(way) {
+    for (const [level, group, first, last] of this.asked.values()) {
+      const index = way > 0 ? last + 1 : first - 1;
+      if (this.exists(level, index)) this.want(level, group, index);
+    }
+  }
+
+  /** Notes a tile as wanted, unless it is there. @param {number} level @param {number} group @param {number} index */
+  want(level, group, index) {
+    const key = `${level}/${group}/${index}`;
+    const kept = this.kept.get(key);
+    if ((!kept || kept.stale) && this.failed.get(key) !== Infinity) this.wanted.set(key, [level, group, index]);
   }
 
   /** Ends a frame: requests what is wanted, in the order of the wishes. */

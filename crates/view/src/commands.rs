@@ -3,7 +3,7 @@
 use crate::drawing::{Drawing, Format};
 use crate::missed::MissedSteals;
 use crate::plots::Plotted;
-use crate::story::{Follow, Told};
+use crate::story::{EpisodeStory, Follow};
 use plot::PlotReport;
 use sched::Ts;
 
@@ -19,7 +19,7 @@ pub trait Commands: Sync {
     fn missed_steals(&self, trace: usize) -> Result<MissedSteals, String>;
 
     /// The episode of violation at an instant, step by step as `why` prints it. `follow` follows the trace around it.
-    fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<Told, String>;
+    fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory, String>;
 
     /// The names of the specifications whose figures are shown over and under the lanes.
     fn plots(&self) -> Vec<String>;

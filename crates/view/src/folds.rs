@@ -6,7 +6,7 @@ use sched::topology::Order;
 use serde::Serialize;
 use std::ops::Range;
 
-/// The place of a CPU in the machine; what the topology does not say is unknown.
+/// The place of a CPU in the machine; what the topology lacks is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct CpuPlace {
     pub(crate) cpu: Cpu,

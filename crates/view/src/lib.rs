@@ -64,7 +64,7 @@ pub use server::Server;
 pub use shape::Shape;
 pub use site::Site;
 pub use store::Store;
-pub use story::{Follow, Told};
+pub use story::{EpisodeStory, Follow};
 pub use tasks::{TaskEntry, Tasks};
 pub use viewed::Viewed;
 

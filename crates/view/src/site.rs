@@ -104,8 +104,8 @@ impl<'t> Site<'t> {
     fn story(&self, number: usize, trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault> {
         let window = queries::window(trace, request)?;
         let follow = |why: why::Why<'_>| story::follow(trace, window, why);
-        let told = self.commands.story(number, window.0, &follow).map_err(NotReady)?;
-        Ok(told.answer(trace.extent().0))
+        let episode = self.commands.story(number, window.0, &follow).map_err(NotReady)?;
+        Ok(episode.answer(trace.extent().0))
     }
 
     /// The figure of a specification; the first request reads the trace for it, and others wait for that.

@@ -7,7 +7,7 @@ use why::{Story, Why, WhyReport};
 
 /// An episode, and the command line that prints it.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct EpisodeStory {
     /// The episode.
     pub story: Story,
     /// The command line.
@@ -44,10 +44,10 @@ fn earliest(state: &SchedState, cpus: &[Cpu]) -> Option<Ts> {
     cpus.iter().filter_map(since).min()
 }
 
-impl Told {
+impl EpisodeStory {
     /// The answer to the page, with times from `zero`.
     pub(crate) fn answer(&self, zero: Ts) -> Value {
-        let Told { story, command } = self;
+        let EpisodeStory { story, command } = self;
         let time = |ts: Ts| ts.since(zero).0;
         let step = |step: &why::StoryStep| {
             json!({

@@ -6,7 +6,7 @@ use crate::session::Session;
 use ::plot::PlotReport;
 use anyhow::{Context, Result};
 use sched::Ts;
-use view::{Commands, Drawing, Follow, Format, MissedSteals, Plotted, Told};
+use view::{Commands, Drawing, EpisodeStory, Follow, Format, MissedSteals, Plotted};
 
 /// The traces that are shown, with the specifications of `--plot`.
 pub(super) struct Sessions<'s> {
@@ -42,7 +42,7 @@ impl Commands for Sessions<'_> {
         answered(self.of(trace).and_then(missed::of))
     }
 
-    fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<Told, String> {
+    fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory, String> {
         answered(self.of(trace).and_then(|session| story::of(session, at, follow)))
     }
 

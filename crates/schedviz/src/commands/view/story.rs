@@ -5,17 +5,17 @@ use crate::commands::workcons::plain;
 use crate::session::Session;
 use anyhow::{Result, anyhow, bail};
 use sched::Ts;
-use view::{Follow, Told};
+use view::{EpisodeStory, Follow};
 use why::Why;
 use workcons::{Options, Waiters};
 
 /// The episode at an instant. Every waiting task counts, as in the page's list of episodes.
-pub(super) fn of(session: &Session, at: Ts, follow: &Follow<'_>) -> Result<Told> {
+pub(super) fn of(session: &Session, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory> {
     let options = Options { strips: None, waiters: Waiters::All, ..plain(session) };
     let why = Why::new(&options).with_episode_at(Some(at)).with_probes(session.probed());
     let report = follow(why).map_err(|why| anyhow!(why))?;
     let Some(story) = report.episode else { bail!("work conservation is not violated at this time") };
     let at = format!("--at {}ns", story.start_in_trace_ns);
     let command = one_line(session, "why", &["--waiters all".to_owned(), at]);
-    Ok(Told { story, command })
+    Ok(EpisodeStory { story, command })
 }
