@@ -87,10 +87,23 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether a value of a series holds until the next one, so that events before a window matter in it.
-    pub fn holds(&self) -> bool {
-        let series = self.spec.series.iter().zip(&self.has_series);
-        series.into_iter().any(|(of, has)| *has && matches!(of.quantity, Quantity::Value { hold: true, .. }))
+    /// Whether events before a window matter in it: they can begin intervals, and set values that hold.
+    pub fn looks_back(&self) -> bool {
+        self.actions.iter().flatten().any(|action| self.carries(&action.part))
+    }
+
+    /// Whether an event of this part, before a window, can matter in it.
+    pub(crate) fn carries(&self, part: &Part) -> bool {
+        match part {
+            Part::Begin(_) | Part::End(_) => true,
+            Part::Sample(place) => matches!(self.spec.series[*place].quantity, Quantity::Value { hold: true, .. }),
+            Part::Lone(_) | Part::Point(_) => false,
+        }
+    }
+
+    /// The action of an event of this number in this part.
+    pub(crate) fn action(&self, id: u16, part: &Part) -> Option<&Action> {
+        self.actions(id).iter().find(|action| action.part == *part)
     }
 
     /// The parts of the event of this number.

@@ -162,8 +162,8 @@ impl Samples {
         if self.kind == Kind::Held {
             for line in 0..self.lines.len() {
                 let last = before.iter().rev().find(|sample| sample.line == line);
-                if let Some(value) = last.and_then(|sample| sample.value) {
-                    series.add_early(by(line), value);
+                if let Some(last) = last {
+                    series.add_early(by(line), last.value);
                 }
             }
         }

@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+mod before;
 mod catalog;
 pub(crate) mod color;
 mod compile;
@@ -34,17 +35,20 @@ mod measure;
 mod pairing;
 mod report;
 mod rows;
+mod seen;
 mod series;
 mod spec;
 mod views;
 
+pub use before::{Before, Carried, CarriedPart};
 pub use catalog::{Catalog, EventInfo};
 pub use compile::Plan;
 pub use drawn::{Bar, Drawn, MIXED, Mark, Room, RowDrawn, WindowDrawn};
 pub use explain::explain;
 pub use figure::{Options, figure};
-pub use measure::{Event, Found, Plot, Window};
+pub use measure::{Found, Plot, Window};
 pub use report::{IntervalReport, LaneOf, LookOf, PlotReport, PointReport, SeriesReport, ValueReport, text};
+pub use seen::Event;
 pub use series::LineReport;
 pub use spec::*;
 pub use views::{VIEWS, View};

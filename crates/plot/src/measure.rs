@@ -1,80 +1,20 @@
 //! One pass over the events of a window.
 
+use crate::before::{Carried, CarriedPart};
 use crate::compile::{Action, Part, Plan};
 use crate::drawn::{Bar, Drawn, Mark};
 use crate::expr::{Value, Values};
 use crate::look::Looks;
 use crate::marks::{MARKERS, Marks};
-use crate::pairing::{Key, Open, Pairs};
+use crate::pairing::{Open, Pairs};
 use crate::report::{IntervalReport, PlotReport, PointReport, SeriesReport, ValueReport};
 use crate::rows::{Lane, Lanes};
+use crate::seen::{Event, Picker, Seen};
 use crate::series::{Kind, Series};
-use crate::spec::{Condition, IntervalSource, LaneKind, Order, Placed, Quantity};
+use crate::spec::{IntervalSource, LaneKind, Order, Quantity, SeriesSpec};
 use sched::{Cpu, Dur, Lengths, Pid, Ts};
-use timeline::Rows;
 use timeline::columns::Class;
 use timeline::strips::UNKNOWN;
-
-/// One event, as a reader has it.
-pub trait Event {
-    /// The time.
-    fn ts(&self) -> Ts;
-    /// The CPU that recorded it.
-    fn cpu(&self) -> Cpu;
-    /// The running task.
-    fn pid(&self) -> Pid;
-    /// The event's number in the trace.
-    fn id(&self) -> u16;
-    /// The name of the event without its system.
-    fn name(&self) -> &str;
-    /// The name of the running task.
-    fn command(&self) -> String;
-    /// The value of a field, or of `name=value` in the text of the user's events.
-    fn field(&self, name: &str) -> Option<Value>;
-    /// The printed text.
-    fn text(&self) -> String;
-    /// Events of this CPU were lost before it.
-    fn is_after_loss(&self) -> bool;
-}
-
-/// The values of an event in an item: its own, and those that the item's condition captures.
-struct Seen<'e, E> {
-    event: &'e E,
-    any: Option<&'e str>,
-    groups: Vec<(String, Value)>,
-}
-
-impl<'e, E: Event> Seen<'e, E> {
-    /// The event, if the condition of the item holds.
-    fn of(event: &'e E, action: &'e Action, condition: Option<&Condition>) -> Option<Seen<'e, E>> {
-        let mut seen = Seen { event, any: action.any.as_deref(), groups: Vec::new() };
-        if let Some(condition) = condition {
-            seen.groups = condition.expr.captures(&seen)?;
-        }
-        Some(seen)
-    }
-
-    /// The text of a value.
-    fn text(&self, name: Option<&Placed>) -> Option<String> {
-        self.value(&name?.text).map(|value| value.to_string())
-    }
-}
-
-impl<E: Event> Values for Seen<'_, E> {
-    fn value(&self, name: &str) -> Option<Value> {
-        if let Some((_, value)) = self.groups.iter().find(|(group, _)| group == name) {
-            return Some(value.clone());
-        }
-        match name {
-            "$cpu" => Some(Value::Number(self.event.cpu().0.into())),
-            "$pid" => Some(Value::Number(self.event.pid().0.into())),
-            "$command" => Some(Value::Text(self.event.command())),
-            "$event" => Some(Value::Text(self.event.name().to_owned())),
-            "$any" => Some(Value::Text(self.any.unwrap_or_default().to_owned())),
-            _ => self.event.field(name).or_else(|| (name == "text").then(|| Value::Text(self.event.text()))),
-        }
-    }
-}
 
 /// A complete interval, for tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +48,8 @@ struct Begun {
 #[derive(Clone, Debug, Default)]
 struct Counts {
     lengths: Lengths,
+    /// The parts of them in the window together.
+    within_ns: u64,
     by: Vec<(Class, Lengths)>,
     unended: u64,
     unended_ns: u64,
@@ -118,8 +60,9 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, class: Class, length: Dur) {
+    fn add(&mut self, class: Class, length: Dur, within: Dur) {
         self.lengths.add(length);
+        self.within_ns = self.within_ns.saturating_add(within.0);
         let place = match self.by.iter().position(|(c, _)| *c == class) {
             Some(place) => place,
             None => {
@@ -145,9 +88,8 @@ pub struct Window {
 /// Gathers what a specification draws.
 #[derive(Debug)]
 pub struct Plot<'p> {
-    plan: &'p Plan,
+    picker: Picker<'p>,
     window: Window,
-    shown: Rows,
     looks: Looks,
     pairs: Vec<Pairs<Begun>>,
     counts: Vec<Counts>,
@@ -159,13 +101,23 @@ pub struct Plot<'p> {
 }
 
 impl<'p> Plot<'p> {
-    /// Draws a plan over a window.
-    pub fn new(plan: &'p Plan, window: Window) -> Plot<'p> {
+    /// Draws a plan over a window, behind what the events before it left.
+    pub fn new<E: Event>(plan: &'p Plan, window: Window, carried: &[Carried<E>]) -> Plot<'p> {
+        let mut plot = Plot::empty(plan, window);
+        plot.carry(carried);
+        plot
+    }
+
+    /// The same, and everything that is drawn is kept, so that windows of it can be drawn.
+    pub fn keeping<E: Event>(plan: &'p Plan, window: Window, carried: &[Carried<E>]) -> Plot<'p> {
+        let mut plot = Plot::empty(plan, window);
+        plot.kept = Some(Box::new(Drawn::new(plan.spec.points.len(), plot.series.iter().map(Series::kind))));
+        plot.carry(carried);
+        plot
+    }
+
+    fn empty(plan: &'p Plan, window: Window) -> Plot<'p> {
         let (spec, from, to) = (&plan.spec, window.from, window.to);
-        let is_by_cpu = |source: &IntervalSource| match source {
-            IntervalSource::Pair { keys, .. } => keys.iter().any(|key| key.text == "$cpu"),
-            IntervalSource::Lone { .. } => true,
-        };
         let kind = |quantity: &Quantity| match quantity {
             Quantity::Value { hold: true, .. } | Quantity::Open { .. } => Kind::Held,
             Quantity::Value { .. } => Kind::Samples,
@@ -178,18 +130,12 @@ impl<'p> Plot<'p> {
                 let _ = lanes.place(Value::Number(cpu.0.into()));
             }
         }
-        let mut series: Vec<Series> =
+        let series: Vec<Series> =
             spec.series.iter().map(|series| Series::new(kind(&series.quantity), from, to)).collect();
-        for (series, of) in series.iter_mut().zip(&spec.series) {
-            if matches!(of.quantity, Quantity::Open { .. }) {
-                series.add(from, None, 0.0);
-            }
-        }
         Plot {
-            plan,
-            shown: Rows::new(&window.cpus),
+            picker: Picker::new(plan, &window.cpus),
             looks: Looks::new(spec),
-            pairs: spec.intervals.iter().map(|interval| Pairs::new(is_by_cpu(&interval.source))).collect(),
+            pairs: spec.intervals.iter().map(|interval| Pairs::new(interval.source.is_by_cpu())).collect(),
             counts: vec![Counts::default(); spec.intervals.len()],
             marks: vec![Marks::default(); spec.points.len()],
             series,
@@ -204,25 +150,12 @@ impl<'p> Plot<'p> {
         &self.window
     }
 
-    /// Keeps everything that is drawn, so that windows of it can be drawn.
-    #[must_use]
-    pub fn keeping(mut self) -> Plot<'p> {
-        let mut drawn = Drawn::new(self.plan.spec.points.len(), self.series.iter().map(Series::kind));
-        for (place, of) in self.plan.spec.series.iter().enumerate() {
-            if matches!(of.quantity, Quantity::Open { .. }) {
-                drawn.sample(place, 0, None, self.window.from, Some(0.0));
-            }
-        }
-        self.kept = Some(Box::new(drawn));
-        self
-    }
-
     /// Takes an event of the window, in the order of time. Each complete interval is passed to `found`.
     pub fn event<E: Event>(&mut self, event: &E, found: &mut dyn FnMut(&Found<'_>)) {
         if event.is_after_loss() {
             self.lost(event.cpu(), event.ts());
         }
-        let plan = self.plan;
+        let plan = self.picker.plan;
         for action in plan.actions(event.id()) {
             match action.part {
                 Part::Begin(place) => self.begin(event, action, place),
@@ -234,45 +167,47 @@ impl<'p> Plot<'p> {
         }
     }
 
-    /// Takes an event before the window, in the order of time: a value that holds until the next one can be in force when
-    /// the window begins. Needed only where [`Plan::holds`].
-    pub fn early<E: Event>(&mut self, event: &E) {
-        if event.is_after_loss() {
-            let from = self.window.from;
-            self.series.iter_mut().for_each(|series| series.lost(from));
+    /// Takes what the events before the window left behind.
+    fn carry<E: Event>(&mut self, carried: &[Carried<E>]) {
+        let (plan, from) = (self.picker.plan, self.window.from);
+        for Carried { part, event } in carried {
+            match part {
+                CarriedPart::Interval(place) => {
+                    if let Some(action) = plan.action(event.id(), &Part::Begin(*place)) {
+                        let _ = self.open(event, action, *place);
+                    }
+                }
+                CarriedPart::Value { series, is_known } => {
+                    if let Some(action) = plan.action(event.id(), &Part::Sample(*series))
+                        && let Some((by, value)) = self.picker.value(event, action, *series)
+                    {
+                        self.series[*series].add_early(by, is_known.then_some(value));
+                    }
+                }
+            }
         }
-        let plan = self.plan;
-        for action in plan.actions(event.id()) {
-            let Part::Sample(place) = action.part else { continue };
-            if matches!(plan.spec.series[place].quantity, Quantity::Value { hold: true, .. })
-                && let Some((by, value)) = self.value(event, action, place)
-            {
-                self.series[place].add_early(by, value);
+        let opens = |of: &SeriesSpec| plan.spec.intervals.iter().position(|interval| of.follows(&interval.name));
+        for (place, of) in plan.spec.series.iter().enumerate() {
+            if let Some(interval) = opens(of) {
+                let count = self.pairs[interval].count() as f64;
+                self.series[place].add(from, None, count);
+                if let Some(kept) = &mut self.kept {
+                    kept.sample(place, 0, None, from, Some(count));
+                }
             }
         }
     }
 
-    fn is_shown(&self, cpu: Cpu) -> bool {
-        self.shown.of(cpu).is_some()
-    }
-
-    /// The key of an interval's beginning or end; nothing if the event lacks one of its values.
-    fn key(keys: &[Placed], any: Option<&String>, seen: &impl Values) -> Option<Key> {
-        let mut key: Key = keys.iter().map(|key| seen.value(&key.text)).collect::<Option<_>>()?;
-        key.extend(any.map(|any| Value::Text(any.clone())));
-        Some(key)
-    }
-
     fn begin<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
-        let interval = &self.plan.spec.intervals[place];
-        let IntervalSource::Pair { end, keys, .. } = &interval.source else { return };
-        let Some(seen) = Seen::of(event, action, interval.condition.as_ref()) else { return };
-        // An event that has a part twice begins the interval that it has just ended.
-        let any = action.any.as_ref().filter(|_| end.text.contains('*'));
-        let Some(key) = Self::key(keys, any, &seen) else { return };
-        if !self.is_wanted(&seen) {
-            return;
+        if self.open(event, action, place) {
+            self.note_open(place, event.ts());
         }
+    }
+
+    /// Opens the interval that an event begins. Returns whether it begins one.
+    fn open<E: Event>(&mut self, event: &E, action: &Action, place: usize) -> bool {
+        let Some((key, seen)) = self.picker.begin(event, action, place) else { return false };
+        let interval = &self.picker.plan.spec.intervals[place];
         let class = self.looks.of_interval(place, |name| seen.value(name));
         let label = seen.text(interval.label.as_ref());
         let lane = self.lane(event, &seen).and_then(|lane| Some((lane, self.lanes.all[lane].begin()?)));
@@ -290,21 +225,19 @@ impl<'p> Plot<'p> {
                 self.draw(place, &refused, UNKNOWN, ts);
             }
         }
-        self.note_open(place, ts);
+        true
     }
 
     fn end<E: Event>(&mut self, event: &E, action: &Action, place: usize, found: &mut dyn FnMut(&Found<'_>)) {
-        let interval = &self.plan.spec.intervals[place];
-        let IntervalSource::Pair { keys, end_condition, .. } = &interval.source else { return };
-        let Some(seen) = Seen::of(event, action, end_condition.as_ref()) else { return };
-        let Some(key) = Self::key(keys, action.any.as_ref(), &seen) else { return };
+        let interval = &self.picker.plan.spec.intervals[place];
+        let Some(key) = self.picker.end(event, action, place) else { return };
         let Some(open) = self.pairs[place].end(&key) else {
-            self.counts[place].unbegun += u64::from(self.is_shown(event.cpu()));
+            self.counts[place].unbegun += u64::from(self.picker.is_shown(event.cpu()));
             return;
         };
         let (start, end) = (open.since, event.ts());
         let length = end.since(start);
-        self.counts[place].add(open.of.class, length);
+        self.counts[place].add(open.of.class, length, end.since(start.max(self.window.from)));
         let value = self.looks.value(open.of.class);
         let label = open.of.label.as_deref();
         found(&Found { name: &interval.name, start, length, cpu: open.cpu, pid: open.of.pid, value, label });
@@ -313,10 +246,10 @@ impl<'p> Plot<'p> {
     }
 
     fn lone<E: Event>(&mut self, event: &E, action: &Action, place: usize, found: &mut dyn FnMut(&Found<'_>)) {
-        let interval = &self.plan.spec.intervals[place];
+        let interval = &self.picker.plan.spec.intervals[place];
         let IntervalSource::Lone { duration, unit, .. } = &interval.source else { return };
         let Some(seen) = Seen::of(event, action, interval.condition.as_ref()) else { return };
-        if !self.is_wanted(&seen) {
+        if !self.picker.is_wanted(&seen) {
             return;
         }
         let Some(Value::Number(n)) = seen.value(&duration.text) else {
@@ -328,7 +261,7 @@ impl<'p> Plot<'p> {
         let start = Ts(end.0.saturating_sub_unsigned(length.0));
         let class = self.looks.of_interval(place, |name| seen.value(name));
         let label = seen.text(interval.label.as_ref());
-        self.counts[place].add(class, length);
+        self.counts[place].add(class, length, end.since(start.max(self.window.from)));
         let value = self.looks.value(class);
         let (cpu, pid) = (event.cpu(), event.pid());
         found(&Found { name: &interval.name, start, length, cpu, pid, value, label: label.as_deref() });
@@ -346,9 +279,9 @@ impl<'p> Plot<'p> {
     }
 
     fn point<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
-        let point = &self.plan.spec.points[place];
+        let point = &self.picker.plan.spec.points[place];
         let Some(seen) = Seen::of(event, action, point.condition.as_ref()) else { return };
-        if !self.is_wanted(&seen) {
+        if !self.picker.is_wanted(&seen) {
             return;
         }
         let class = self.looks.of_point(place, |name| seen.value(name));
@@ -375,7 +308,7 @@ impl<'p> Plot<'p> {
     }
 
     fn sample<E: Event>(&mut self, event: &E, action: &Action, place: usize) {
-        if let Some((by, value)) = self.value(event, action, place) {
+        if let Some((by, value)) = self.picker.value(event, action, place) {
             let line = self.series[place].add(event.ts(), by.clone(), value);
             if let (Some(line), Some(kept)) = (line, &mut self.kept) {
                 kept.sample(place, line, by.as_ref(), event.ts(), Some(value));
@@ -383,37 +316,9 @@ impl<'p> Plot<'p> {
         }
     }
 
-    /// The value of an event in a series, and the line that it belongs to.
-    fn value<E: Event>(&self, event: &E, action: &Action, place: usize) -> Option<(Option<Value>, f64)> {
-        let series = &self.plan.spec.series[place];
-        let seen = Seen::of(event, action, series.condition.as_ref())?;
-        if !self.is_shown(event.cpu()) {
-            return None;
-        }
-        let value = match &series.quantity {
-            Quantity::Value { value, .. } => match seen.value(&value.text) {
-                Some(Value::Number(n)) => n as f64,
-                // `name=1.5` in a text of the user's.
-                Some(Value::Text(text)) => match text.parse::<f64>() {
-                    Ok(value) if value.is_finite() => value,
-                    _ => return None,
-                },
-                None => return None,
-            },
-            Quantity::Rate { .. } | Quantity::Open { .. } => 1.0,
-        };
-        let by = series.by.as_ref().map(|by| seen.value(&by.text).unwrap_or_else(|| Value::Text("none".to_owned())));
-        Some((by, value))
-    }
-
-    /// Whether the event has a place in the figure.
-    fn is_wanted<E: Event>(&self, seen: &Seen<'_, E>) -> bool {
-        self.is_shown(seen.event.cpu()) && self.plan.spec.lanes.only.as_ref().is_none_or(|only| only.expr.holds(seen))
-    }
-
     /// The lane of an event, if it has one.
     fn lane<E: Event>(&mut self, event: &E, seen: &Seen<'_, E>) -> Option<usize> {
-        match &self.plan.spec.lanes.by {
+        match &self.picker.plan.spec.lanes.by {
             LaneKind::Cpu => self.lanes.place(Value::Number(event.cpu().0.into())),
             LaneKind::Task => {
                 let lane = self.lanes.place(Value::Number(event.pid().0.into()))?;
@@ -431,13 +336,15 @@ impl<'p> Plot<'p> {
         let Some((lane, row)) = open.of.lane else { return };
         if let Some(kept) = &mut self.kept {
             let label = kept.intern(open.of.label.as_deref());
-            let Open { since: start, cpu, of: Begun { pid, .. } } = *open;
+            let Open { since, cpu, of: Begun { pid, .. } } = *open;
+            let start = since.max(self.window.from);
             kept.bar(lane, row, Bar { start, end, class, interval, cpu, pid, label });
         }
         let lane = &mut self.lanes.all[lane];
         let label = open.of.label.clone().filter(|_| class != UNKNOWN);
         if class != UNKNOWN {
-            lane.total_ns = lane.total_ns.saturating_add(end.since(open.since).0);
+            let start = open.since.max(self.window.from);
+            lane.total_ns = lane.total_ns.saturating_add(end.since(start).0);
         }
         lane.end(row, class, open.since, end, label);
     }
@@ -445,10 +352,9 @@ impl<'p> Plot<'p> {
     /// The number of open intervals changed, which a series may follow.
     fn note_open(&mut self, interval: usize, ts: Ts) {
         let count = self.pairs[interval].count() as f64;
-        let series = self.series.iter_mut().zip(&self.plan.spec.series).enumerate();
+        let series = self.series.iter_mut().zip(&self.picker.plan.spec.series).enumerate();
         for (place, (series, of)) in series {
-            if matches!(&of.quantity, Quantity::Open { interval: name } if name.text == self.plan.spec.intervals[interval].name)
-            {
+            if of.follows(&self.picker.plan.spec.intervals[interval].name) {
                 series.add(ts, None, count);
                 if let Some(kept) = &mut self.kept {
                     kept.sample(place, 0, None, ts, Some(count));
@@ -467,7 +373,7 @@ impl<'p> Plot<'p> {
                 self.note_open(place, ts);
             }
         }
-        for (place, (series, of)) in self.series.iter_mut().zip(&self.plan.spec.series).enumerate() {
+        for (place, (series, of)) in self.series.iter_mut().zip(&self.picker.plan.spec.series).enumerate() {
             if !matches!(of.quantity, Quantity::Open { .. }) {
                 series.lost(ts);
                 if let Some(kept) = &mut self.kept {
@@ -499,16 +405,16 @@ impl<'p> Plot<'p> {
             time.map(|(_, lengths)| lengths.total().0).sum::<u64>() + points.map(|(_, n)| n).sum::<u64>()
         });
         let window = to.since(self.window.from).0;
-        let is_of_cpus = self.plan.spec.lanes.by == LaneKind::Cpu;
+        let is_of_cpus = self.picker.plan.spec.lanes.by == LaneKind::Cpu;
         let base_ns = window.saturating_mul(if is_of_cpus { self.window.cpus.len() as u64 } else { 1 });
-        let spec = &self.plan.spec;
+        let spec = &self.picker.plan.spec;
         let all_points: u64 = self.marks.iter().map(|marks| marks.count).sum();
-        let intervals = (0..spec.intervals.len()).filter(|place| self.plan.has_interval[*place]);
+        let intervals = (0..spec.intervals.len()).filter(|place| self.picker.plan.has_interval[*place]);
         let intervals: Vec<IntervalReport> = intervals.map(|place| self.interval_report(place, base_ns)).collect();
-        let points = (0..spec.points.len()).filter(|place| self.plan.has_point[*place]);
+        let points = (0..spec.points.len()).filter(|place| self.picker.plan.has_point[*place]);
         let points: Vec<PointReport> = points.map(|place| self.point_report(place, all_points)).collect();
         let series = spec.series.iter().zip(std::mem::take(&mut self.series)).enumerate();
-        let series = series.filter(|(place, _)| self.plan.has_series[*place]).map(|(_, (of, series))| {
+        let series = series.filter(|(place, _)| self.picker.plan.has_series[*place]).map(|(_, (of, series))| {
             let (name, unit, others) = (of.name.clone(), of.unit.clone(), series.others);
             SeriesReport { name, unit, others, lines: series.finish() }
         });
@@ -522,11 +428,11 @@ impl<'p> Plot<'p> {
             intervals,
             points,
             series,
-            notes: self.plan.notes.clone(),
+            notes: self.picker.plan.notes.clone(),
             lanes_left_out: self.lanes.left_out,
-            interval_of: numbered(&self.plan.has_interval),
-            point_of: numbered(&self.plan.has_point),
-            series_of: numbered(&self.plan.has_series),
+            interval_of: numbered(&self.picker.plan.has_interval),
+            point_of: numbered(&self.picker.plan.has_point),
+            series_of: numbered(&self.picker.plan.has_series),
             lanes: ordered(self.lanes.all, spec.lanes.order),
             marks: self.marks,
             looks: self.looks,
@@ -535,7 +441,7 @@ impl<'p> Plot<'p> {
     }
 
     fn interval_report(&self, place: usize, base_ns: u64) -> IntervalReport {
-        let Counts { lengths, by, unended, unended_ns, unbegun, lost, beyond, undrawn } = &self.counts[place];
+        let Counts { lengths, within_ns, by, unended, unended_ns, unbegun, lost, beyond, undrawn } = &self.counts[place];
         let by = by.iter().filter_map(|(class, lengths)| {
             let value = self.looks.value(*class)?.to_owned();
             Some(ValueReport { value, count: lengths.count(), total_ns: Some(lengths.total()) })
@@ -543,10 +449,10 @@ impl<'p> Plot<'p> {
         let mut by: Vec<ValueReport> = by.collect();
         by.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.value.cmp(&b.value)));
         IntervalReport {
-            name: self.plan.spec.intervals[place].name.clone(),
+            name: self.picker.plan.spec.intervals[place].name.clone(),
             count: lengths.count(),
             total_ns: lengths.total(),
-            share_percent: 100.0 * lengths.total().0 as f64 / (base_ns as f64).max(1.0),
+            share_percent: 100.0 * *within_ns as f64 / (base_ns as f64).max(1.0),
             median_ns: lengths.rank(1, 2),
             p99_ns: lengths.rank(99, 100),
             max_ns: lengths.max(),
@@ -568,7 +474,7 @@ impl<'p> Plot<'p> {
         let mut by: Vec<ValueReport> = by.collect();
         by.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.value.cmp(&b.value)));
         let percent = 100.0 * *count as f64 / (all as f64).max(1.0);
-        PointReport { name: self.plan.spec.points[place].name.clone(), count: *count, percent, by }
+        PointReport { name: self.picker.plan.spec.points[place].name.clone(), count: *count, percent, by }
     }
 }
 

@@ -99,10 +99,10 @@ impl Series {
         Some(place)
     }
 
-    /// The value of the line of `by` that was in force when the window began, or a later one before it.
-    pub(crate) fn add_early(&mut self, by: Option<Value>, value: f64) {
+    /// The value of the line of `by` that was in force when the window began, if it is known.
+    pub(crate) fn add_early(&mut self, by: Option<Value>, value: Option<f64>) {
         if let Some(place) = self.place(by) {
-            self.lines[place].held = Some((self.from, value));
+            self.lines[place].held = value.map(|value| (self.from, value));
         }
     }
 
@@ -219,17 +219,17 @@ mod tests {
     fn a_value_in_force_at_the_start_counts_until_the_next() {
         let mut series = Series::new(Kind::Held, Ts(100), Ts(500));
         let by = |n| Some(Value::Number(n));
-        series.add_early(by(1), 9.0);
-        series.add_early(by(1), 2.0);
+        series.add_early(by(1), Some(9.0));
+        series.add_early(by(1), Some(2.0));
         series.add(Ts(200), by(1), 4.0);
-        series.add_early(by(2), 7.0);
+        series.add_early(by(2), Some(7.0));
         let [changed, same] = series.clone().finish().try_into().expect("two lines");
         assert_eq!((changed.count, changed.min, changed.max, changed.mean), (1, Some(2.0), Some(4.0), Some(3.5)));
         assert_eq!((same.count, same.min, same.max, same.mean), (0, Some(7.0), Some(7.0), Some(7.0)));
         assert_eq!([changed.columns[99], changed.columns[100], same.columns[399]], [Some(2.0), Some(4.0), Some(7.0)]);
         // Lost before the window, it is unknown in it.
         let mut series = Series::new(Kind::Held, Ts(100), Ts(500));
-        series.add_early(by(2), 7.0);
+        series.add_early(by(2), Some(7.0));
         series.lost(Ts(100));
         assert!(series.finish().is_empty());
     }

@@ -184,6 +184,16 @@ pub enum IntervalSource {
     },
 }
 
+impl IntervalSource {
+    /// Whether an interval ends on the CPU on which it began.
+    pub(crate) fn is_by_cpu(&self) -> bool {
+        match self {
+            IntervalSource::Pair { keys, .. } => keys.iter().any(|key| key.text == "$cpu"),
+            IntervalSource::Lone { .. } => true,
+        }
+    }
+}
+
 /// Markers.
 #[derive(Clone, Debug)]
 pub struct PointSpec {
@@ -244,6 +254,13 @@ pub struct SeriesSpec {
     pub optional: bool,
     /// Place of the table in the source.
     pub span: Range<usize>,
+}
+
+impl SeriesSpec {
+    /// Whether it is the number of open intervals of this name.
+    pub(crate) fn follows(&self, interval: &str) -> bool {
+        matches!(&self.quantity, Quantity::Open { interval: name } if name.text == interval)
+    }
 }
 
 /// The rows of a figure.

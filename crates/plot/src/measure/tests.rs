@@ -1,7 +1,9 @@
 use super::*;
+use crate::before::Before;
 use crate::catalog::{Catalog, EventInfo};
 use crate::expr::Type;
 use crate::spec::Spec;
+use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 struct Made {
@@ -68,11 +70,26 @@ fn at(ts: i64, cpu: u32, pid: i32, id: u16, fields: &[(&'static str, i128)]) -> 
 type Row = (i64, u64, i32, Option<String>);
 
 fn run(source: &str, events: &[Made]) -> (PlotReport, Vec<Row>) {
+    run_from(source, events, &[0])
+}
+
+/// The same over a window from the last of these instants on, with what goes on at each of them carried over it.
+fn run_from(source: &str, events: &[Made], instants: &[i64]) -> (PlotReport, Vec<Row>) {
     let plan = Plan::new(&Spec::parse(source).expect("a specification"), &catalog()).expect("a plan");
-    let window = Window { from: Ts(0), to: Ts(1000), cpus: vec![(Cpu(0), None), (Cpu(1), None)] };
-    let mut plot = Plot::new(&plan, window);
+    let cpus = vec![(Cpu(0), None), (Cpu(1), None)];
+    let mut carried: Vec<Carried<Made>> = Vec::new();
+    let (mut rest, mut from) = (events, 0);
+    for instant in instants {
+        let mut before = Before::new(&plan, &cpus);
+        carried.into_iter().for_each(|c| before.resume(c.part, &c.event.clone(), c.event));
+        let (early, later) = rest.split_at(rest.partition_point(|event| event.ts < *instant));
+        early.iter().for_each(|event| before.event(event, || event.clone()));
+        carried = before.finish();
+        (rest, from) = (later, *instant);
+    }
+    let mut plot = Plot::new(&plan, Window { from: Ts(from), to: Ts(1000), cpus }, &carried);
     let mut rows = Vec::new();
-    for event in events {
+    for event in rest {
         plot.event(event, &mut |found| {
             rows.push((found.start.0, found.length.0, found.pid.0, found.value.map(str::to_owned)));
         });
@@ -178,7 +195,7 @@ fn a_million_intervals_make_a_small_page() {
     let plan = Plan::new(&spec, &catalog()).expect("a plan");
     let cpus: Vec<(Cpu, Option<u32>)> = (0..8).map(|cpu| (Cpu(cpu), None)).collect();
     let (from, to) = (Ts(0), Ts(1_000_000_000));
-    let mut plot = Plot::new(&plan, Window { from, to, cpus: cpus.clone() });
+    let mut plot = Plot::new::<Made>(&plan, Window { from, to, cpus: cpus.clone() }, &[]);
     let mut event = at(0, 0, 7, 1, &[("id", 1), ("vec", 0)]);
     for n in 0..125_000_i64 {
         for cpu in 0..8 {
@@ -198,4 +215,66 @@ fn a_million_intervals_make_a_small_page() {
     let figure = crate::figure(&report, &spec, &options, &timeline::page::Heading::default(), None);
     let bytes = draw::pdf(&[figure]).len();
     assert!(bytes < 70_000, "{bytes} bytes");
+}
+
+#[test]
+fn what_goes_on_when_a_window_begins_is_in_it() {
+    let events = [
+        at(10, 0, 7, 1, &[("id", 1), ("vec", 3)]),
+        at(20, 1, 8, 1, &[("id", 2), ("vec", 4)]),
+        at(30, 1, 8, 2, &[("id", 2)]),
+        at(40, 0, 7, 4, &[("hz", 9), ("of", 1)]),
+        at(700, 0, 7, 2, &[("id", 1)]),
+        at(800, 0, 7, 4, &[("hz", 3), ("of", 1)]),
+    ];
+    let series = "[[series]]\nopen = 'x'\n[[series]]\nname = 'f'\nevent = 'a:freq'\nvalue = 'hz'\nby = 'of'\nhold = true\n";
+    let (report, rows) = run_from(&format!("[lanes]\nby = 'task'\n{PAIR}color_by = 'vec'\n{series}"), &events, &[500]);
+    assert_eq!(rows, [(10, 690, 7, Some("3".to_owned()))]);
+    let x = &report.intervals[0];
+    assert_eq!((x.count, x.total_ns, x.unbegun, x.undrawn), (1, Dur(690), 0, 0));
+    // A length counts where it ends; the share is that of the window, 200 of 500.
+    assert!((x.share_percent - 40.0).abs() < 1e-9, "{}", x.share_percent);
+    let lanes: Vec<_> = report.lanes.iter().map(|(_, lane)| (lane.name.as_str(), lane.total_ns)).collect();
+    assert_eq!(lanes, [("task7", 200)], "a task whose intervals have ended has no lane");
+    let open = &report.series[0].lines[0];
+    assert_eq!((open.count, open.min, open.max), (2, Some(0.0), Some(1.0)));
+    assert!((open.mean.expect("known") - 0.4).abs() < 1e-9);
+    let held = &report.series[1].lines[0];
+    assert!((held.mean.expect("known") - (9.0 * 300.0 + 3.0 * 200.0) / 500.0).abs() < 1e-9);
+}
+
+fn made() -> impl Strategy<Value = Vec<Made>> {
+    let event = (0..1000_i64, 0..3_u32, 1..5_u16, 0..3_i128, 0..12_u8);
+    proptest::collection::vec(event, 0..80).prop_map(|mut events| {
+        events.sort_by_key(|event| event.0);
+        let made = |(ts, cpu, id, value, loss): (i64, u32, u16, i128, u8)| Made {
+            is_after_loss: loss == 0,
+            ..at(ts, cpu, 7, id, &[("id", value), ("vec", value), ("took", value), ("hz", value), ("of", value)])
+        };
+        events.into_iter().map(made).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_window_has_the_intervals_of_the_whole_that_end_in_it(
+        events in made(),
+        mut instants in proptest::collection::vec(0..1000_i64, 1..4),
+        keys in prop_oneof![Just("'$cpu', 'id'"), Just("'id'")],
+    ) {
+        instants.sort_unstable();
+        let from = *instants.last().expect("one");
+        let source = format!(
+            "[[interval]]\nname = 'x'\nbegin = 'a:begin'\nend = 'a:end'\nmatch = [{keys}]\n\
+             [[series]]\nopen = 'x'\n[[series]]\nname = 'f'\nevent = 'a:freq'\nvalue = 'hz'\nby = 'of'\nhold = true\n"
+        );
+        let (_, whole) = run(&source, &events);
+        let (report, rows) = run_from(&source, &events, &instants);
+        let expected: Vec<Row> = whole.into_iter().filter(|row| row.0 + row.1 as i64 >= from).collect();
+        prop_assert_eq!(&rows, &expected);
+        // However often the state is handed on.
+        let (at_once, _) = run_from(&source, &events, &[from]);
+        prop_assert_eq!(&report.series, &at_once.series);
+        prop_assert_eq!(report.intervals[0].lost, at_once.intervals[0].lost);
+    }
 }

@@ -1,0 +1,146 @@
+//! Events as the items of a specification see them.
+
+use crate::compile::{Action, Plan};
+use crate::expr::{Value, Values};
+use crate::pairing::Key;
+use crate::spec::{Condition, IntervalSource, Placed, Quantity};
+use sched::{Cpu, Pid, Ts};
+use timeline::Rows;
+
+/// One event, as a reader has it.
+pub trait Event {
+    /// The time.
+    fn ts(&self) -> Ts;
+    /// The CPU that recorded it.
+    fn cpu(&self) -> Cpu;
+    /// The running task.
+    fn pid(&self) -> Pid;
+    /// The event's number in the trace.
+    fn id(&self) -> u16;
+    /// The name of the event without its system.
+    fn name(&self) -> &str;
+    /// The name of the running task.
+    fn command(&self) -> String;
+    /// The value of a field, or of `name=value` in the text of the user's events.
+    fn field(&self, name: &str) -> Option<Value>;
+    /// The printed text.
+    fn text(&self) -> String;
+    /// Events of this CPU were lost before it.
+    fn is_after_loss(&self) -> bool;
+}
+
+/// The values of an event in an item: its own, and those that the item's condition captures.
+pub(crate) struct Seen<'e, E> {
+    event: &'e E,
+    any: Option<&'e str>,
+    groups: Vec<(String, Value)>,
+}
+
+impl<'e, E: Event> Seen<'e, E> {
+    /// The event, if the condition of the item holds.
+    pub(crate) fn of(event: &'e E, action: &'e Action, condition: Option<&Condition>) -> Option<Seen<'e, E>> {
+        let mut seen = Seen { event, any: action.any.as_deref(), groups: Vec::new() };
+        if let Some(condition) = condition {
+            seen.groups = condition.expr.captures(&seen)?;
+        }
+        Some(seen)
+    }
+
+    /// The text of a value.
+    pub(crate) fn text(&self, name: Option<&Placed>) -> Option<String> {
+        self.value(&name?.text).map(|value| value.to_string())
+    }
+}
+
+impl<E: Event> Values for Seen<'_, E> {
+    fn value(&self, name: &str) -> Option<Value> {
+        if let Some((_, value)) = self.groups.iter().find(|(group, _)| group == name) {
+            return Some(value.clone());
+        }
+        match name {
+            "$cpu" => Some(Value::Number(self.event.cpu().0.into())),
+            "$pid" => Some(Value::Number(self.event.pid().0.into())),
+            "$command" => Some(Value::Text(self.event.command())),
+            "$event" => Some(Value::Text(self.event.name().to_owned())),
+            "$any" => Some(Value::Text(self.any.unwrap_or_default().to_owned())),
+            _ => self.event.field(name).or_else(|| (name == "text").then(|| Value::Text(self.event.text()))),
+        }
+    }
+}
+
+/// The events that a plan draws on the CPUs of a window.
+#[derive(Clone, Debug)]
+pub(crate) struct Picker<'p> {
+    pub(crate) plan: &'p Plan,
+    shown: Rows,
+}
+
+impl<'p> Picker<'p> {
+    pub(crate) fn new(plan: &'p Plan, cpus: &[(Cpu, Option<u32>)]) -> Picker<'p> {
+        Picker { plan, shown: Rows::new(cpus) }
+    }
+
+    pub(crate) fn is_shown(&self, cpu: Cpu) -> bool {
+        self.shown.of(cpu).is_some()
+    }
+
+    /// Whether the event has a place in the figure.
+    pub(crate) fn is_wanted<E: Event>(&self, seen: &Seen<'_, E>) -> bool {
+        self.is_shown(seen.event.cpu()) && self.plan.spec.lanes.only.as_ref().is_none_or(|only| only.expr.holds(seen))
+    }
+
+    /// The key of an interval that begins; nothing if the event begins none that is drawn.
+    pub(crate) fn begin<'e, E: Event>(
+        &self,
+        event: &'e E,
+        action: &'e Action,
+        place: usize,
+    ) -> Option<(Key, Seen<'e, E>)> {
+        let interval = self.plan.spec.intervals.get(place)?;
+        let IntervalSource::Pair { end, keys, .. } = &interval.source else { return None };
+        let seen = Seen::of(event, action, interval.condition.as_ref())?;
+        // An event that has a part twice begins the interval that it has just ended.
+        let any = action.any.as_ref().filter(|_| end.text.contains('*'));
+        let key = key(keys, any, &seen)?;
+        self.is_wanted(&seen).then_some((key, seen))
+    }
+
+    /// The key of an interval that ends; nothing if the event ends none.
+    pub(crate) fn end<E: Event>(&self, event: &E, action: &Action, place: usize) -> Option<Key> {
+        let IntervalSource::Pair { keys, end_condition, .. } = &self.plan.spec.intervals.get(place)?.source else {
+            return None;
+        };
+        let seen = Seen::of(event, action, end_condition.as_ref())?;
+        key(keys, action.any.as_ref(), &seen)
+    }
+
+    /// The value of an event in a series, and the line that it belongs to.
+    pub(crate) fn value<E: Event>(&self, event: &E, action: &Action, place: usize) -> Option<(Option<Value>, f64)> {
+        let series = self.plan.spec.series.get(place)?;
+        let seen = Seen::of(event, action, series.condition.as_ref())?;
+        if !self.is_shown(event.cpu()) {
+            return None;
+        }
+        let value = match &series.quantity {
+            Quantity::Value { value, .. } => match seen.value(&value.text) {
+                Some(Value::Number(n)) => n as f64,
+                // `name=1.5` in a text of the user's.
+                Some(Value::Text(text)) => match text.parse::<f64>() {
+                    Ok(value) if value.is_finite() => value,
+                    _ => return None,
+                },
+                None => return None,
+            },
+            Quantity::Rate { .. } | Quantity::Open { .. } => 1.0,
+        };
+        let by = series.by.as_ref().map(|by| seen.value(&by.text).unwrap_or_else(|| Value::Text("none".to_owned())));
+        Some((by, value))
+    }
+}
+
+/// The key of an interval's beginning or end; nothing if the event lacks one of its values.
+fn key(keys: &[Placed], any: Option<&String>, seen: &impl Values) -> Option<Key> {
+    let mut key: Key = keys.iter().map(|key| seen.value(&key.text)).collect::<Option<_>>()?;
+    key.extend(any.map(|any| Value::Text(any.clone())));
+    Some(key)
+}
