@@ -119,6 +119,12 @@ pub(crate) fn collect(trace: &Trace, task: Task<'_, Item>) -> Unit<Item> {
 pub struct Kept(Item);
 
 impl Kept {
+    /// A record of these bytes, alone.
+    pub fn of(ts: Ts, cpu: Cpu, buffer: usize, payload: &[u8]) -> Kept {
+        let unit = Arc::from(payload);
+        Kept(Item { ts, cpu, buffer, lost: None, unit, payload: 0..payload.len() })
+    }
+
     /// The record, of this trace.
     pub fn record<'t>(&'t self, trace: &'t Trace) -> Record<'t> {
         Record::new(trace, &self.0)
@@ -174,6 +180,11 @@ impl<'t> Record<'t> {
     /// Keeps it, and with it the memory of some hundreds of its neighbours.
     pub fn keep(&self) -> Kept {
         Kept(self.item.clone())
+    }
+
+    /// Keeps it alone, without the note of a loss before it.
+    pub fn keep_alone(&self) -> Kept {
+        Kept::of(self.ts, self.cpu, self.buffer, self.payload)
     }
 
     /// The event's number in this file.

@@ -1,5 +1,6 @@
 //! `schedviz plot`: a figure of any events, by a specification.
 
+mod before;
 mod record;
 
 use crate::args::{ReadArgs, WindowArgs, read_text};
@@ -151,8 +152,8 @@ fn gather(
     plan: &Plan,
     found: &mut dyn FnMut(&Found<'_>),
 ) -> Result<(PlotReport, Diagnostics)> {
-    let plot = Plot::new(plan, window(session, session.from, session.to));
-    let (plot, diagnostics) = shown(session, spec, plan, plot, found)?;
+    let window = window(session, session.from, session.to);
+    let (plot, diagnostics) = shown(session, spec, plan, window, Keeps::Nothing, found)?;
     Ok((plot.finish(), diagnostics))
 }
 
@@ -176,8 +177,8 @@ pub(crate) fn check(session: &Session, named: &str) -> Result<()> {
 /// All that a specification draws in a trace, for the page of `view`.
 pub(crate) fn kept(session: &Session, named: &str) -> Result<Plotted> {
     let (spec, plan) = fitting(session, named)?;
-    let plot = Plot::new(&plan, window(session, session.start, session.to)).keeping();
-    let (plot, _) = shown(session, &spec, &plan, plot, &mut |_| {})?;
+    let window = window(session, session.start, session.to);
+    let (plot, _) = shown(session, &spec, &plan, window, Keeps::Everything, &mut |_| {})?;
     let (report, drawn) = plot.finish_kept();
     let drawn = *drawn.context("nothing was kept")?;
     let by = match &spec.lanes.by {
@@ -192,36 +193,44 @@ pub(crate) fn kept(session: &Session, named: &str) -> Result<Plotted> {
 /// The numbers of a specification in a window.
 pub(crate) fn numbers(session: &Session, named: &str, from: Ts, to: Ts) -> Result<PlotReport> {
     let (spec, plan) = fitting(session, named)?;
-    let plot = Plot::new(&plan, window(session, from, to));
-    Ok(shown(session, &spec, &plan, plot, &mut |_| {})?.0.finish())
+    let window = window(session, from, to);
+    Ok(shown(session, &spec, &plan, window, Keeps::Nothing, &mut |_| {})?.0.finish())
 }
 
-/// Shows a plot the events of its window.
+/// Whether everything that is drawn is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeps {
+    Nothing,
+    Everything,
+}
+
+/// A plot that was shown the events of its window, behind what the events before it left.
 fn shown<'p>(
     session: &Session,
     spec: &Spec,
-    plan: &Plan,
-    mut plot: Plot<'p>,
+    plan: &'p Plan,
+    window: plot::Window,
+    keeps: Keeps,
     found: &mut dyn FnMut(&Found<'_>),
 ) -> Result<(Plot<'p>, Diagnostics)> {
     let called = if spec.uses_commands() { Some(session.names()?) } else { None };
-    let plot::Window { from, to, .. } = *plot.window();
-    let diagnostics = progress::watched(&session.trace, session.read.quiet, || {
-        let first = if plan.holds() { session.start } else { from };
-        let read = session.trace.records_from(first, &mut |record| {
-            let event = Recorded { record, called: called.as_ref() };
-            if record.ts < from {
-                plot.early(&event);
-                return ControlFlow::Continue(());
-            } else if record.ts > to {
+    let (from, to) = (window.from, window.to);
+    Ok(progress::watched(&session.trace, session.read.quiet, || {
+        let before = before::of_window(session, plan, &window, called.as_ref());
+        let carried = before::events(&session.trace, &before);
+        let mut plot = match keeps {
+            Keeps::Nothing => Plot::new(plan, window, &carried),
+            Keeps::Everything => Plot::keeping(plan, window, &carried),
+        };
+        let read = session.trace.records_from(from, &mut |record| {
+            if record.ts > to {
                 return ControlFlow::Break(());
             }
-            plot.event(&event, found);
+            plot.event(&Recorded::new(record, called.as_ref()), found);
             ControlFlow::Continue(())
         });
-        with_those_of(session, &read)
-    });
-    Ok((plot, diagnostics))
+        (plot, with_those_of(session, &read))
+    }))
 }
 
 /// All intervals as a table.

@@ -5,7 +5,7 @@ use crate::session::Session;
 use plot::expr::{Type, Value, word_in};
 use plot::{Catalog, Event, EventInfo};
 use sched::names::NameHistory;
-use sched::{Cpu, Pid, Ts};
+use sched::{Comm, Cpu, Pid, Ts};
 use tracedat::{EventFormat, Field, Record};
 
 /// The events of a trace, with their fields and counts.
@@ -63,8 +63,36 @@ impl Form {
 
 /// A record, with the names of tasks at its time.
 pub(super) struct Recorded<'r> {
-    pub(super) record: &'r Record<'r>,
-    pub(super) called: Option<&'r NameHistory>,
+    pub(super) record: Record<'r>,
+    pub(super) called: Called<'r>,
+}
+
+/// The source of the name of a record's task.
+#[derive(Clone, Copy)]
+pub(super) enum Called<'r> {
+    /// The names that the recorder saved.
+    Saved,
+    /// The names of all tasks over time.
+    History(&'r NameHistory),
+    /// The name itself.
+    Name(Comm),
+}
+
+impl<'r> Recorded<'r> {
+    /// A record, with the names of tasks if a specification uses them.
+    pub(super) fn new(record: &Record<'r>, called: Option<&'r NameHistory>) -> Recorded<'r> {
+        Recorded { record: *record, called: called.map_or(Called::Saved, Called::History) }
+    }
+
+    /// The name of its task.
+    pub(super) fn comm(&self) -> Comm {
+        let saved = || self.record.command();
+        match self.called {
+            Called::Saved => saved(),
+            Called::History(names) => names.of(self.record.pid(), self.record.ts).unwrap_or_else(saved),
+            Called::Name(comm) => comm,
+        }
+    }
 }
 
 impl Event for Recorded<'_> {
@@ -89,9 +117,7 @@ impl Event for Recorded<'_> {
     }
 
     fn command(&self) -> String {
-        let pid = self.record.pid();
-        let known = self.called.and_then(|called| called.of(pid, self.record.ts));
-        known.unwrap_or_else(|| self.record.command()).to_string()
+        self.comm().to_string()
     }
 
     fn field(&self, name: &str) -> Option<Value> {
