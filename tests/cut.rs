@@ -51,15 +51,13 @@ fn comparable(mut document: Value) -> Value {
 }
 
 /// Runs a command on a trace: its document, or its message without the name of the trace.
-fn outcome(folder: &Path, trace: &Path, command: &[&str], window: &[String]) -> Result<Value, String> {
+pub(crate) fn outcome(folder: &Path, trace: &Path, command: &[&str], window: &[String]) -> Result<Value, String> {
     let file = trace.to_str().expect("a name");
     let window = window.iter().map(String::as_str);
-    let arguments: Vec<&str> = [command[0], file]
-        .into_iter()
-        .chain(command[1..].iter().copied())
-        .chain(window)
-        .chain(["--json", "-q"])
-        .collect();
+    // The specification of `plot` comes first.
+    let (first, rest) = command.split_at(if command[0] == "plot" { 2 } else { 1 });
+    let arguments: Vec<&str> =
+        first.iter().copied().chain([file]).chain(rest.iter().copied()).chain(window).chain(["--json", "-q"]).collect();
     let ran = schedviz_in(folder, &arguments);
     let name = trace.file_name().expect("a name").to_str().expect("text");
     let message = ran.stderr.replace(file, "TRACE").replace(name, "TRACE");
@@ -67,7 +65,7 @@ fn outcome(folder: &Path, trace: &Path, command: &[&str], window: &[String]) -> 
 }
 
 /// The first place at which two documents differ.
-fn difference(path: &str, a: &Value, b: &Value) -> Option<String> {
+pub(crate) fn difference(path: &str, a: &Value, b: &Value) -> Option<String> {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
             let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
@@ -109,7 +107,7 @@ fn window(trace: &Trace, rng: &mut Rng) -> Option<(Vec<String>, Ts, Ts)> {
 }
 
 /// Cuts a window out of a trace.
-fn cut(folder: &Path, trace: &Path, part: &str, more: &[String]) -> PathBuf {
+pub(crate) fn cut(folder: &Path, trace: &Path, part: &str, more: &[String]) -> PathBuf {
     let more = more.iter().map(String::as_str);
     let arguments: Vec<&str> =
         ["cut", trace.to_str().expect("a name"), "-o", part, "-q"].into_iter().chain(more).collect();

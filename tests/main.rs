@@ -10,6 +10,7 @@ mod compare;
 mod conforms;
 mod counters;
 mod cut;
+mod cut_plot;
 mod damage;
 mod differential;
 mod events;

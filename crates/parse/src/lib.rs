@@ -49,7 +49,7 @@ mod text;
 mod trace;
 
 pub use bytes::Endian;
-pub use cut::{Aliases, CutError, Part};
+pub use cut::{Aliases, CutError, Part, Rewriter};
 pub use decode::clock::{CLOCKS, ClockKind};
 pub use decode::format::{EventFormat, Field, Shape};
 pub use decode::plan::Want;

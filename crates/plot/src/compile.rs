@@ -87,6 +87,11 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The text of the specification.
+    pub fn source(&self) -> &str {
+        &self.spec.source
+    }
+
     /// Whether events before a window matter in it: they can begin intervals, and set values that hold.
     pub fn looks_back(&self) -> bool {
         self.actions.iter().flatten().any(|action| self.carries(&action.part))

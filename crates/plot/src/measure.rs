@@ -96,6 +96,7 @@ pub struct Plot<'p> {
     marks: Vec<Marks>,
     series: Vec<Series>,
     lanes: Lanes,
+    notes: Vec<String>,
     /// Everything that is drawn, for windows of the figure.
     kept: Option<Box<Drawn>>,
 }
@@ -141,6 +142,7 @@ impl<'p> Plot<'p> {
             series,
             lanes,
             window,
+            notes: plan.notes.clone(),
             kept: None,
         }
     }
@@ -148,6 +150,11 @@ impl<'p> Plot<'p> {
     /// The window that it draws.
     pub fn window(&self) -> &Window {
         &self.window
+    }
+
+    /// Adds a line to the notes of the report.
+    pub fn note(&mut self, line: &str) {
+        self.notes.push(line.to_owned());
     }
 
     /// Takes an event of the window, in the order of time. Each complete interval is passed to `found`.
@@ -394,7 +401,7 @@ impl<'p> Plot<'p> {
         for place in 0..self.pairs.len() {
             let unended = self.pairs[place].finish();
             self.counts[place].unended = unended.len() as u64;
-            let open = unended.iter().map(|open| to.since(open.since).0);
+            let open = unended.iter().map(|open| to.since(open.since.max(self.window.from)).0);
             self.counts[place].unended_ns = open.fold(0, u64::saturating_add);
             unended.iter().for_each(|open| self.draw(place, open, open.of.class, to));
         }
@@ -428,7 +435,7 @@ impl<'p> Plot<'p> {
             intervals,
             points,
             series,
-            notes: self.picker.plan.notes.clone(),
+            notes: self.notes,
             lanes_left_out: self.lanes.left_out,
             interval_of: numbered(&self.picker.plan.has_interval),
             point_of: numbered(&self.picker.plan.has_point),
@@ -441,7 +448,8 @@ impl<'p> Plot<'p> {
     }
 
     fn interval_report(&self, place: usize, base_ns: u64) -> IntervalReport {
-        let Counts { lengths, within_ns, by, unended, unended_ns, unbegun, lost, beyond, undrawn } = &self.counts[place];
+        let Counts { lengths, within_ns, by, unended, unended_ns, unbegun, lost, beyond, undrawn } =
+            &self.counts[place];
         let by = by.iter().filter_map(|(class, lengths)| {
             let value = self.looks.value(*class)?.to_owned();
             Some(ValueReport { value, count: lengths.count(), total_ns: Some(lengths.total()) })

@@ -119,11 +119,12 @@ impl PlotReport {
 pub struct IntervalReport {
     /// The interval's name.
     pub name: String,
-    /// Intervals with both ends in the window.
+    /// Intervals that end in the window.
     pub count: u64,
-    /// Their total length in nanoseconds; overlapping ones count each for itself.
+    /// Their total length in nanoseconds, from their beginnings, which may be before the window; overlapping ones count each for
+    /// itself.
     pub total_ns: Dur,
-    /// The total length in percent of the base that `share_of` names; above 100 if intervals overlap.
+    /// The length of their parts in the window in percent of the base that `share_of` names; above 100 if intervals overlap.
     pub share_percent: f64,
     /// Their median length in nanoseconds, at most 0.8 % above the true one.
     pub median_ns: Option<Dur>,
@@ -131,11 +132,11 @@ pub struct IntervalReport {
     pub p99_ns: Option<Dur>,
     /// The longest length in nanoseconds.
     pub max_ns: Option<Dur>,
-    /// Beginnings without an end in the window.
+    /// Intervals that go on at the window's end.
     pub unended: u64,
-    /// The time from these beginnings to the window's end in nanoseconds, which `total_ns` does not include.
+    /// The time in the window from these beginnings to the window's end in nanoseconds, which `total_ns` does not include.
     pub unended_ns: Dur,
-    /// Ends without a beginning in the window.
+    /// Ends in the window without a beginning.
     pub unbegun: u64,
     /// Beginnings whose ends may be among lost events, or that too many others followed.
     pub lost: u64,
@@ -239,7 +240,7 @@ fn put_intervals(report: &PlotReport, out: &mut String) {
         put_more(interval.by.len(), out);
         let parts = [
             (interval.unended, "without an end in the window"),
-            (interval.unbegun, "without a beginning in it"),
+            (interval.unbegun, "without a beginning"),
             (interval.lost, "lost sight of where events are missing"),
             (interval.beyond_limit, "beyond the limit of open intervals"),
             (interval.undrawn, "without room in the figure"),

@@ -8,7 +8,7 @@ use crate::bytes::Endian;
 use crate::decode::format::{EventFormat, Field, Shape, place};
 use crate::file::page_layout::PageLayout;
 use crate::ring::page::Page;
-use crate::trace::Trace;
+use crate::trace::{Kept, Record, Trace};
 use rustc_hash::{FxHashMap, FxHashSet};
 use sched::kthread::is_kernel_thread;
 use sched::{Comm, Tracepoint};
@@ -110,8 +110,9 @@ impl Fields {
     }
 }
 
-/// Rewrites the pages, the options and the saved names of a trace.
-pub(super) struct Rewriter<'r> {
+/// Rewrites the pages, the options, the saved names and single records of a trace.
+#[derive(Debug)]
+pub struct Rewriter<'r> {
     trace: &'r Trace,
     aliases: &'r mut Aliases,
     /// By event number.
@@ -119,8 +120,20 @@ pub(super) struct Rewriter<'r> {
 }
 
 impl<'r> Rewriter<'r> {
-    pub(super) fn new(trace: &'r Trace, aliases: &'r mut Aliases) -> Rewriter<'r> {
+    /// Rewrites a trace with these aliases.
+    pub fn new(trace: &'r Trace, aliases: &'r mut Aliases) -> Rewriter<'r> {
         Rewriter { trace, aliases, fields: FxHashMap::default() }
+    }
+
+    /// Keeps a record as an anonymous part has it.
+    pub fn keep(&mut self, record: &Record<'_>) -> Kept {
+        let payload = self.payload(record.payload(), record.endian());
+        record.keep_with(&payload)
+    }
+
+    /// The name that stands for `name`.
+    pub fn name(&mut self, name: Comm) -> Comm {
+        self.aliases.of(name)
     }
 
     /// An option, if an anonymous part has it.

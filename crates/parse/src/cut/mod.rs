@@ -26,8 +26,7 @@ pub struct Part {
 }
 
 /// The names that stand for others in an anonymous part.
-pub use anonymous::Aliases;
-use anonymous::Rewriter;
+pub use anonymous::{Aliases, Rewriter};
 
 /// Why a part cannot be written.
 #[derive(Debug, thiserror::Error)]

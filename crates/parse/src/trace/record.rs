@@ -119,7 +119,7 @@ pub(crate) fn collect(trace: &Trace, task: Task<'_, Item>) -> Unit<Item> {
 pub struct Kept(Item);
 
 impl Kept {
-    /// A record of these bytes, alone.
+    /// A record of these bytes, before which no events were lost.
     pub fn of(ts: Ts, cpu: Cpu, buffer: usize, payload: &[u8]) -> Kept {
         let unit = Arc::from(payload);
         Kept(Item { ts, cpu, buffer, lost: None, unit, payload: 0..payload.len() })
@@ -182,9 +182,15 @@ impl<'t> Record<'t> {
         Kept(self.item.clone())
     }
 
-    /// Keeps it alone, without the note of a loss before it.
+    /// Keeps it alone.
     pub fn keep_alone(&self) -> Kept {
-        Kept::of(self.ts, self.cpu, self.buffer, self.payload)
+        self.keep_with(self.payload)
+    }
+
+    /// Keeps it with other bytes in place of its own.
+    pub(crate) fn keep_with(&self, payload: &[u8]) -> Kept {
+        let item = self.item.clone();
+        Kept(Item { unit: Arc::from(payload), payload: 0..payload.len(), ..item })
     }
 
     /// The event's number in this file.

@@ -227,7 +227,8 @@ fn what_goes_on_when_a_window_begins_is_in_it() {
         at(700, 0, 7, 2, &[("id", 1)]),
         at(800, 0, 7, 4, &[("hz", 3), ("of", 1)]),
     ];
-    let series = "[[series]]\nopen = 'x'\n[[series]]\nname = 'f'\nevent = 'a:freq'\nvalue = 'hz'\nby = 'of'\nhold = true\n";
+    let series =
+        "[[series]]\nopen = 'x'\n[[series]]\nname = 'f'\nevent = 'a:freq'\nvalue = 'hz'\nby = 'of'\nhold = true\n";
     let (report, rows) = run_from(&format!("[lanes]\nby = 'task'\n{PAIR}color_by = 'vec'\n{series}"), &events, &[500]);
     assert_eq!(rows, [(10, 690, 7, Some("3".to_owned()))]);
     let x = &report.intervals[0];

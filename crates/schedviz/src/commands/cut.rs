@@ -5,7 +5,7 @@ mod occupants;
 
 use crate::args::{CpuList, ReadArgs, TimeArgs, WindowArgs, named};
 use crate::atomic_file::AtomicFile;
-use crate::commands::dat2graph::frequencies;
+use crate::commands::{dat2graph::frequencies, plot};
 use crate::progress;
 use crate::session::Session;
 use anonymous::{Anonymous, alias};
@@ -37,6 +37,11 @@ pub(crate) struct CutArgs {
     /// The name of the host becomes "host"; PIDs, times and the texts of the kernel stay.
     #[arg(long, help_heading = "Output")]
     anonymize: bool,
+    /// A specification whose intervals and values go on over the start of the part; may be given several times
+    ///
+    /// Those that come with the program do so anyway (see `schedviz plot --list`).
+    #[arg(long, value_name = "SPEC", help_heading = "Output")]
+    plot: Vec<String>,
     #[command(flatten)]
     time: TimeArgs,
     /// Keep the data of these CPUs alone, such as 0-15,32; all others are then unknown
@@ -64,7 +69,7 @@ pub(crate) fn run(args: &CutArgs) -> Result<()> {
     trace.has_time().map_err(|e| named(&args.trace, e))?;
     let session = Session::of_trace(trace, &args.trace, &args.read, &WindowArgs::of_time(&args.time))?;
     let aliases = RefCell::new(args.anonymize.then(Aliases::default));
-    let part = session_part(&session, &aliases)?;
+    let part = session_part(&session, &args.plot, &aliases)?;
     let mut file = BufWriter::new(AtomicFile::create(&args.output)?);
     // A pipe is refused before anything is written to it.
     file.rewind()?;
@@ -103,7 +108,7 @@ impl Analysis for Offline {
 }
 
 /// Follows the trace up to the end of the window, and notes the state at its start.
-fn session_part(session: &Session, aliases: &RefCell<Option<Aliases>>) -> Result<Part> {
+fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Aliases>>) -> Result<Part> {
     let options = latency::Options::default();
     let analyses = || (NoteTaker::default(), latency::NoteTaker::new(&options), Offline::default());
     let outcome = session.watched(|| {
@@ -120,6 +125,7 @@ fn session_part(session: &Session, aliases: &RefCell<Option<Aliases>>) -> Result
         past.repairs.insert(EventIssue::LateStart.diagnostic().name().to_owned(), late);
     }
     past.notes.extend(notes);
+    past.notes.extend([plot::note(session, past.from, specs, &mut aliases.borrow_mut())?]);
     let before = Ts(past.from.0.saturating_sub(1));
     let names = session.names()?.at(before).into_iter();
     past.occupants = occupants::at(session, past.from).map_err(|e| session.named(e))?;

@@ -14,6 +14,7 @@ use crate::session::Session;
 use crate::writer::print;
 use ::plot::{Background, Found, LaneKind, Plan, Plot, PlotReport, Spec, VIEWS};
 use anyhow::{Context, Result, anyhow, bail};
+pub(crate) use before::note;
 use dat2graph::Coloring;
 use draw::Figure;
 use record::{Recorded, catalog};
@@ -216,12 +217,15 @@ fn shown<'p>(
     let called = if spec.uses_commands() { Some(session.names()?) } else { None };
     let (from, to) = (window.from, window.to);
     Ok(progress::watched(&session.trace, session.read.quiet, || {
-        let before = before::of_window(session, plan, &window, called.as_ref());
+        let (before, is_known) = before::of_window(session, plan, &window, called.as_ref());
         let carried = before::events(&session.trace, &before);
         let mut plot = match keeps {
             Keeps::Nothing => Plot::new(plan, window, &carried),
             Keeps::Everything => Plot::keeping(plan, window, &carried),
         };
+        if !is_known {
+            plot.note(before::UNKNOWN);
+        }
         let read = session.trace.records_from(from, &mut |record| {
             if record.ts > to {
                 return ControlFlow::Break(());
