@@ -1,11 +1,11 @@
 //! The data of a CPU, written page by page, or in chunks of compressed pages.
 
+use super::Output;
 use super::page::Window;
-use super::{Output, Rewriter};
+use super::writer::Writer;
 use crate::file::chunk::{self, Codec};
 use crate::ring::unit::{CpuPages, Marked, Store};
-use crate::trace::Trace;
-use sched::{Past, Ts};
+use sched::Ts;
 use std::borrow::Cow;
 use std::io::{Result, Seek, Write};
 
@@ -23,51 +23,67 @@ pub(super) struct Written {
     pub(super) marked: Marked,
 }
 
-/// Writes the pages of a CPU that are in a part.
-pub(super) fn write<W: Write + Seek>(
-    trace: &Trace,
-    pages: &CpuPages,
-    past: &Past,
-    codec: Option<Codec>,
-    rewriter: &mut Option<Rewriter<'_>>,
-    out: &mut Output<W>,
-) -> Result<Written> {
-    out.align(pages.layout.size)?;
-    let at = out.at;
-    if codec.is_some() {
-        out.number(0, 4)?;
+impl<W: Write + Seek> Writer<'_, W> {
+    /// The data of each CPU of the buffers that are read. Others have another clock: no window is theirs.
+    pub(super) fn buffer(&mut self, buffer: usize, codec: Option<Codec>) -> Result<Vec<Written>> {
+        let is_read = self.trace.selected_buffers().contains(&buffer);
+        let lanes = self.trace.lanes().get(buffer).filter(|_| is_read);
+        lanes.into_iter().flatten().map(|pages| self.data(pages, codec)).collect()
     }
-    let mut chunks = Chunks { codec, pages: Vec::new(), held: 0, count: 0 };
-    let mut window = Window::new(trace, pages, past.from, past.to);
-    // The units before the one with the start have no record of the part, as far as the clock does not step back.
-    let first = trace.unit_before(pages, Ts(past.from.0.saturating_sub(1)));
-    for unit in first..pages.units() {
-        if window.is_over() {
-            break;
+
+    /// Writes the pages of a CPU that are in a part.
+    pub(super) fn data(&mut self, pages: &CpuPages, codec: Option<Codec>) -> Result<Written> {
+        let (trace, past) = (self.trace, self.past);
+        self.out.align(pages.layout.size)?;
+        let at = self.out.at;
+        if codec.is_some() {
+            self.out.number(0, 4)?;
         }
-        pages.with_bytes(trace.source(), unit, |bytes| {
-            let Ok(bytes) = bytes else { return window.missing().map_or(Ok(()), |page| chunks.add(&page, out)) };
-            let taken: Vec<Cow<'_, [u8]>> =
-                bytes.chunks(pages.layout.size.max(1)).map_while(|page| take(&mut window, page)).flatten().collect();
-            chunks.take_unit(trace, pages, unit, bytes, taken, rewriter, out)
-        })?;
-        trace.count_read(pages, unit);
+        let mut chunks = Chunks { codec, pages: Vec::new(), held: 0, count: 0 };
+        let mut window = Window::new(trace, pages, past.from, past.to);
+        // The units before the one with the start have no record of the part, as far as the clock does not step back.
+        let first = trace.unit_before(pages, Ts(past.from.0.saturating_sub(1)));
+        for unit in first..pages.units() {
+            if window.is_over() {
+                break;
+            }
+            pages.with_bytes(trace.source(), unit, |bytes| {
+                let Ok(bytes) = bytes else {
+                    return window.missing().map_or(Ok(()), |page| chunks.add(&page, &mut self.out));
+                };
+                let taken: Vec<Cow<'_, [u8]>> = bytes
+                    .chunks(pages.layout.size.max(1))
+                    .map_while(|page| take(&mut window, page))
+                    .flatten()
+                    .collect();
+                chunks.take_unit(UnitPages { pages, unit, bytes }, taken, self)
+            })?;
+            trace.count_read(pages, unit);
+        }
+        if let Some(page) = window.end() {
+            chunks.add(&page, &mut self.out)?;
+        }
+        chunks.flush(&mut self.out)?;
+        if codec.is_some() {
+            self.out.patch(at, chunks.count, 4)?;
+        }
+        let is_empty = self.out.at == at || codec.is_some() && chunks.count == 0;
+        let size = if is_empty { 0 } else { self.out.at.saturating_sub(at) };
+        Ok(Written { cpu: pages.cpu.0, at, size, events: window.events, marked: window.marked })
     }
-    if let Some(page) = window.end() {
-        chunks.add(&page, out)?;
-    }
-    chunks.flush(out)?;
-    if codec.is_some() {
-        out.patch(at, chunks.count, 4)?;
-    }
-    let is_empty = out.at == at || codec.is_some() && chunks.count == 0;
-    let size = if is_empty { 0 } else { out.at.saturating_sub(at) };
-    Ok(Written { cpu: pages.cpu.0, at, size, events: window.events, marked: window.marked })
 }
 
 /// The next page, as far as it is in the window; nothing behind the window.
 fn take<'p>(window: &mut Window<'_>, page: &'p [u8]) -> Option<Option<Cow<'p, [u8]>>> {
     if window.is_over() { None } else { Some(window.take(page)) }
+}
+
+/// A unit of a CPU, in the file and in memory.
+#[derive(Clone, Copy)]
+struct UnitPages<'u> {
+    pages: &'u CpuPages,
+    unit: usize,
+    bytes: &'u [u8],
 }
 
 /// Pages on their way into the file.
@@ -83,17 +99,14 @@ struct Chunks {
 
 impl Chunks {
     /// Writes the pages of a unit. A chunk that is whole is copied without being compressed again.
-    #[expect(clippy::too_many_arguments, reason = "the unit, in the file and in memory")]
     fn take_unit<W: Write + Seek>(
         &mut self,
-        trace: &Trace,
-        pages: &CpuPages,
-        unit: usize,
-        bytes: &[u8],
+        unit: UnitPages<'_>,
         mut taken: Vec<Cow<'_, [u8]>>,
-        rewriter: &mut Option<Rewriter<'_>>,
-        out: &mut Output<W>,
+        writer: &mut Writer<'_, W>,
     ) -> Result<()> {
+        let UnitPages { pages, unit, bytes } = unit;
+        let Writer { trace, rewriter, out, .. } = writer;
         let is_whole = taken.iter().all(|page| matches!(page, Cow::Borrowed(_)))
             && taken.iter().map(|page| page.len()).sum::<usize>() == bytes.len();
         if let (Store::Chunks { chunks, .. }, Some(_), true, None) = (&pages.store, self.codec, is_whole, &rewriter)

@@ -3,9 +3,11 @@
 
 mod anonymous;
 mod data;
-mod header;
 mod page;
 mod stats;
+mod version_6;
+mod version_7;
+mod writer;
 
 use crate::bytes::Endian;
 use crate::error::Error;
@@ -15,6 +17,7 @@ use crate::trace::part::{Note, Reading, Sampled};
 use sched::{Cpu, Past, Ts};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::Arc;
+use writer::Writer;
 
 /// The part to be written.
 #[derive(Clone, Debug)]
@@ -107,10 +110,14 @@ impl Trace {
         if text.len() as u64 > crate::limits::PART_NOTE {
             return Err(CutError::TooLarge { bytes: text.len() });
         }
-        let mut out = Output { file, endian: self.endian(), at: 0 };
-        let mut rewriter = aliases.map(|aliases| Rewriter::new(self, aliases));
-        header::write(self, &note.past, &text, &mut rewriter, &mut out)?;
-        Ok(out.file.flush()?)
+        let out = Output { file, endian: self.endian(), at: 0 };
+        let rewriter = aliases.map(|aliases| Rewriter::new(self, aliases));
+        let mut writer = Writer { trace: self, past: &note.past, note: &text, rewriter, out };
+        match self.header().version.number {
+            6 => writer.version_6()?,
+            _ => writer.version_7()?,
+        }
+        Ok(writer.out.file.flush()?)
     }
 
     fn note_of(&self, part: Part, mut aliases: Option<&mut Aliases>) -> Result<Note, CutError> {

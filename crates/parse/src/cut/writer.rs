@@ -1,0 +1,104 @@
+//! All that the file of a part consists of in both versions: pieces of the whole, options, names, data and the note.
+
+use super::{Output, PART, Rewriter};
+use crate::file::chunk::{self, Codec};
+use crate::trace::Trace;
+use sched::Past;
+use std::io::{Result, Seek, Write};
+use std::ops::Range;
+
+pub(super) const CPU_STATISTICS: u16 = 2;
+/// Text of a latency tracer, and notes on an earlier boot: neither has a window.
+const OUTSIDE: [u16; 2] = [22, 24];
+/// Options that are the offset of a section.
+pub(super) const BTF: u16 = 23;
+pub(super) const MODULES: u16 = 25;
+
+/// The bytes of the header of a section.
+pub(super) const SECTION_HEADER: u64 = 16;
+
+/// Writes a part.
+pub(super) struct Writer<'w, W> {
+    pub(super) trace: &'w Trace,
+    pub(super) past: &'w Past,
+    /// The note, as text.
+    pub(super) note: &'w [u8],
+    /// Replaces the names, if any.
+    pub(super) rewriter: Option<Rewriter<'w>>,
+    pub(super) out: Output<W>,
+}
+
+impl<W: Write + Seek> Writer<'_, W> {
+    /// Copies a piece of the whole trace.
+    pub(super) fn copy(&mut self, mut place: Range<u64>) -> Result<()> {
+        const PIECE: u64 = 1 << 20;
+        while place.start < place.end {
+            let end = place.end.min(place.start.saturating_add(PIECE));
+            let bytes = self.trace.source().get(&(place.start..end));
+            let bytes = bytes.ok_or_else(|| std::io::Error::other("the trace became shorter while it was read"))?;
+            self.out.bytes(&bytes)?;
+            place.start = end;
+        }
+        Ok(())
+    }
+
+    /// The payload of an option as a part has it; nothing where a part has none. Statistics and the number of CPUs are
+    /// written elsewhere.
+    pub(super) fn copied(&self, id: u16, payload: &[u8]) -> Option<Vec<u8>> {
+        match &self.rewriter {
+            _ if OUTSIDE.contains(&id) || [0, BTF, MODULES].contains(&id) => None,
+            Some(rewriter) => rewriter.option(id, payload),
+            None => Some(payload.to_vec()),
+        }
+    }
+
+    /// The saved command names.
+    pub(super) fn names(&mut self) -> Vec<u8> {
+        let text = self.trace.text(&self.trace.header().cmdlines);
+        match &mut self.rewriter {
+            Some(rewriter) => rewriter.saved_names(&text),
+            None => text,
+        }
+    }
+}
+
+impl<W: Write + Seek> Output<W> {
+    /// Writes an option.
+    pub(super) fn option(&mut self, id: u16, payload: &[u8]) -> Result<()> {
+        self.number(id.into(), 2)?;
+        self.number(payload.len() as u64, 4)?;
+        self.bytes(payload)
+    }
+
+    /// Writes the option that leads to the note; its numbers are to be patched at the place that is returned.
+    pub(super) fn note_option(&mut self, is_compressed: bool) -> Result<u64> {
+        self.number(PART.into(), 2)?;
+        self.number(20, 4)?;
+        let place = self.at;
+        self.bytes(&[0; 16])?;
+        self.number(is_compressed.into(), 4)?;
+        Ok(place)
+    }
+
+    /// Writes a section, of which the body is compressed or not; returns the place of its header.
+    pub(super) fn section(&mut self, id: u16, body: &[u8], codec: Option<Codec>) -> Result<u64> {
+        let at = self.at;
+        let compressed = codec.map(|codec| chunk::compress(codec, body)).transpose()?;
+        let size = compressed.as_ref().map_or(body.len(), |block| block.len().saturating_add(8));
+        self.section_header(id, compressed.is_some(), size as u64)?;
+        if let Some(block) = &compressed {
+            self.number(block.len() as u64, 4)?;
+            self.number(body.len() as u64, 4)?;
+        }
+        self.bytes(compressed.as_deref().unwrap_or(body))?;
+        Ok(at)
+    }
+
+    /// Writes the header of a section without a description.
+    pub(super) fn section_header(&mut self, id: u16, is_compressed: bool, size: u64) -> Result<()> {
+        self.number(id.into(), 2)?;
+        self.number(is_compressed.into(), 2)?;
+        self.number(u32::MAX.into(), 4)?;
+        self.number(size, 8)
+    }
+}
