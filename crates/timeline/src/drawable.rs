@@ -60,6 +60,13 @@ impl Drawable {
         out.extend([&*line, "\n"]);
     }
 
+    /// The command line of a command on the trace in one line, as it is copied.
+    pub fn one_line(&self, command: &str, more: &[String]) -> String {
+        let mut line = String::new();
+        self.command(&mut line, 0, command, more);
+        line.split(" \\\n").map(str::trim).collect::<Vec<_>>().join(" ")
+    }
+
     /// Adds the command that draws a case.
     pub fn draw(&self, out: &mut String, indent: usize, start_ns: u64, length: Dur) {
         self.command(out, indent, "dat2graph", &self.window(start_ns, length));

@@ -75,12 +75,5 @@ fn line(session: &Session, drawing: &Drawing) -> String {
         more.push(format!("--cpus {}", format_cpu_list(&drawing.cpus)));
     }
     more.extend(drawing.color_by.as_ref().map(|by| format!("--color-by {by}")));
-    one_line(session, "dat2graph", &more)
-}
-
-/// The command line of a command on the trace in one line, as it is copied.
-pub(super) fn one_line(session: &Session, command: &str, more: &[String]) -> String {
-    let mut line = String::new();
-    session.drawable.command(&mut line, 0, command, more);
-    line.split(" \\\n").map(str::trim).collect::<Vec<_>>().join(" ")
+    session.drawable.one_line("dat2graph", &more)
 }

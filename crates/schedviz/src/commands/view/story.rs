@@ -1,6 +1,5 @@
 //! An episode of violation step by step, by the definition of `why`.
 
-use super::drawn::one_line;
 use crate::commands::workcons::plain;
 use crate::session::Session;
 use anyhow::{Result, anyhow, bail};
@@ -16,6 +15,6 @@ pub(super) fn of(session: &Session, at: Ts, follow: &Follow<'_>) -> Result<Episo
     let report = follow(why).map_err(|why| anyhow!(why))?;
     let Some(story) = report.episode else { bail!("work conservation is not violated at this time") };
     let at = format!("--at {}ns", story.start_in_trace_ns);
-    let command = one_line(session, "why", &["--waiters all".to_owned(), at]);
+    let command = session.drawable.one_line("why", &["--waiters all".to_owned(), at]);
     Ok(EpisodeStory { story, command })
 }
