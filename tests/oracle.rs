@@ -3,6 +3,7 @@
 
 use crate::support::{events, recordings};
 use fairness::Fairness;
+use sched::probe::{CgroupId, Probe, Throttle};
 use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, SchedEvent, StateClass, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::Simulation;
@@ -17,6 +18,8 @@ pub(crate) const OFFLINE: i32 = -2;
 pub(crate) struct Slow {
     pub(crate) current: BTreeMap<u32, Option<i32>>,
     pub(crate) waiting: BTreeMap<i32, u32>,
+    /// Of the tasks that are queued, those that do not wait.
+    bandwidth: Bandwidth,
     /// The traced command's first task, where the trace shows it,
     root: Option<i32>,
     /// and what descends from it, itself included from its exec on.
@@ -74,6 +77,7 @@ impl Slow {
         let mut slow = Slow {
             current: BTreeMap::new(),
             waiting,
+            bandwidth: Bandwidth::at_start(events),
             root: Slow::root(events),
             traced: BTreeSet::new(),
             queued_unseen: false,
@@ -87,6 +91,7 @@ impl Slow {
         let (mut figures, mut last) = (SlowFigures::default(), start);
         let (offline_at_start, offline_behind) = Slow::offline(events);
         offline_at_start.into_iter().for_each(|cpu| slow.go_offline(cpu));
+        slow.set_throttled_aside();
         let mut came: BTreeMap<(i32, u32), sched::Ts> = BTreeMap::new();
         each(&slow, None);
         // Conclusions of the reader are drawn anew.
@@ -100,7 +105,10 @@ impl Slow {
             for there in unseen(&slow) {
                 came.entry(there).or_insert(last);
             }
+            slow.queue_throttled(event);
             slow.apply(event);
+            slow.bandwidth.apply(event);
+            slow.set_throttled_aside();
             let now = unseen(&slow);
             came.retain(|there, since| {
                 let stays = now.contains(there);
@@ -293,6 +301,24 @@ impl Slow {
         figures.waiting += ns * self.waiting.values().filter(|c| self.current.contains_key(c)).count() as u64;
     }
 
+    /// Tasks that were throttled are queued like others while an event is applied.
+    fn queue_throttled(&mut self, event: &SchedEvent) {
+        if let Kind::Switch { next, .. } = event.kind
+            && self.bandwidth.throttled.get(&next.pid.0) == Some(&event.cpu.0)
+        {
+            self.bandwidth.end(next.pid.0, event.cpu.0);
+        }
+        self.waiting.extend(&self.bandwidth.throttled);
+    }
+
+    /// Of the queued tasks, those whose cgroup is throttled on that CPU do not wait.
+    fn set_throttled_aside(&mut self) {
+        let is_throttled = |pid: i32, cpu: u32| self.bandwidth.is_throttled(pid, cpu);
+        let all = std::mem::take(&mut self.waiting).into_iter();
+        let (throttled, waiting) = all.partition(|(pid, cpu)| is_throttled(*pid, *cpu));
+        (self.bandwidth.throttled, self.waiting) = (throttled, waiting);
+    }
+
     fn running_on(&self, pid: i32) -> Option<u32> {
         self.current.iter().find(|(_, p)| **p == Some(pid)).map(|(cpu, _)| *cpu)
     }
@@ -326,7 +352,7 @@ impl Slow {
                     self.waiting.insert(prev.pid.0, cpu);
                 } else if self.incomplete && next.pid.0 == 0 {
                     // A task that waits there would run.
-                    self.waiting.retain(|_, on| *on != cpu);
+                    self.waiting.retain(|pid, on| *on != cpu || self.bandwidth.throttled.contains_key(pid));
                 }
                 self.current.insert(cpu, Some(0));
                 self.run(cpu, next.pid.0);
@@ -365,6 +391,88 @@ impl Slow {
                 }
                 if self.root == Some(pid.0) {
                     self.traced.insert(pid.0);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Bandwidth control, as its records show it, of kernels that throttle the queue of a cgroup.
+#[derive(Default)]
+struct Bandwidth {
+    limits: BTreeMap<(CgroupId, u32), u32>,
+    groups: BTreeMap<i32, CgroupId>,
+    prios: BTreeMap<i32, i32>,
+    throttled: BTreeMap<i32, u32>,
+    records_forks: bool,
+}
+
+impl Bandwidth {
+    /// Ends without a beginning before them, and before any loss, are those of throttling since the start.
+    fn at_start(events: &[SchedEvent]) -> Bandwidth {
+        let (mut bandwidth, mut begun) = (Bandwidth::default(), BTreeSet::new());
+        for event in events.iter().take_while(|event| !matches!(event.kind, Kind::Lost { .. })) {
+            match event.kind {
+                Kind::Probe {
+                    probe: Probe::Throttles(Throttle { cpu: Some(cpu), cgroup: Some(group), .. }), ..
+                } => {
+                    begun.insert((group, cpu.0));
+                }
+                Kind::Probe {
+                    probe: Probe::Unthrottles(Throttle { cpu: Some(cpu), cgroup: Some(group), .. }), ..
+                } if !begun.contains(&(group, cpu.0)) => {
+                    *bandwidth.limits.entry((group, cpu.0)).or_default() += 1;
+                }
+                _ => {}
+            }
+        }
+        bandwidth
+    }
+
+    fn is_throttled(&self, pid: i32, cpu: u32) -> bool {
+        let limits = self.groups.get(&pid).and_then(|group| self.limits.get(&(*group, cpu)));
+        limits.is_some_and(|limits| *limits > 0) && self.prios.get(&pid).is_none_or(|prio| *prio >= 100)
+    }
+
+    /// A task runs although its cgroup seems to be throttled.
+    fn end(&mut self, pid: i32, cpu: u32) {
+        if let Some(group) = self.groups.get(&pid) {
+            self.limits.remove(&(*group, cpu));
+        }
+    }
+
+    fn apply(&mut self, event: &SchedEvent) {
+        match event.kind {
+            Kind::Switch { prev, next, state } => {
+                self.prios.extend([(prev.pid.0, prev.prio), (next.pid.0, next.prio)]);
+                if state.class == StateClass::Dead {
+                    self.groups.remove(&prev.pid.0);
+                }
+            }
+            Kind::Waking { task, .. } | Kind::Wakeup { task, .. } | Kind::WakeupNew { task, .. } => {
+                self.prios.insert(task.pid.0, task.prio);
+            }
+            Kind::Migrate { task, .. } => drop(self.prios.insert(task.pid.0, task.prio)),
+            Kind::Fork { parent, child, .. } if !self.records_forks => match self.groups.get(&parent.0).copied() {
+                Some(group) => drop(self.groups.insert(child.0, group)),
+                None => drop(self.groups.remove(&child.0)),
+            },
+            Kind::Lost { .. } => self.limits.clear(),
+            Kind::Probe { probe: Probe::Joins { pid, cgroup, forked }, .. } => {
+                self.records_forks |= forked;
+                self.groups.insert(pid.0, cgroup);
+            }
+            Kind::Probe {
+                probe: Probe::Throttles(Throttle { cpu: Some(cpu), cgroup: Some(group), takes_queue }),
+                ..
+            } => {
+                assert!(takes_queue, "a later kernel");
+                *self.limits.entry((group, cpu.0)).or_default() += 1;
+            }
+            Kind::Probe { probe: Probe::Unthrottles(Throttle { cpu: Some(cpu), cgroup: Some(group), .. }), .. } => {
+                if let Some(limits) = self.limits.get_mut(&(group, cpu.0)) {
+                    *limits = limits.saturating_sub(1);
                 }
             }
             _ => {}

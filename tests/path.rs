@@ -118,6 +118,7 @@ impl Everything {
             match span.state {
                 TaskState::Running(cpu) => put(Kind::Running, span.pid, Some(cpu), start, at),
                 TaskState::Waiting(cpu) => put(Kind::Queued, span.pid, Some(cpu), start, at),
+                TaskState::Throttled(cpu) => put(Kind::Throttled, span.pid, Some(cpu), start, at),
                 TaskState::Blocked(_) if span.end == at && matches!(span.next, TaskState::Waiting(_)) => {
                     match self.wakings.get(&(task, at)) {
                         None => put(Kind::Unknown, span.pid, None, start, at),

@@ -5,6 +5,7 @@ use crate::conforms::conforms;
 use crate::oracle::{OFFLINE, Slow};
 use crate::support::{events, fixture, recordings, root, schedviz};
 use sched::kthread::{is_any_stopper, is_stopper};
+use sched::probe::Probe;
 use sched::topology::{Distance, Place};
 use sched::{
     Analysis, Cause, Causes, Cpu, Kind, Pass, Pid, SchedEvent, SchedState, StateClass, Topology, Tracepoint, Ts, Window,
@@ -168,6 +169,7 @@ impl<'s> SlowWhy<'s> {
                 next if sched::kthread::is_kernel_thread(next.comm) => "preempted-by-kernel-thread".into(),
                 _ => "preempted-by-other".into(),
             },
+            Kind::Probe { probe: Probe::Unthrottles(_), .. } => "unthrottled".into(),
             _ => "unknown".into(),
         }
     }
@@ -178,6 +180,7 @@ impl<'s> SlowWhy<'s> {
             Kind::Migrate { task, dest, .. } if task.pid.0 == pid && new.waiting.contains_key(&pid) => {
                 self.moved((pid, event.ts, dest))
             }
+            Kind::Probe { probe: Probe::Throttles(_), .. } => "throttled".into(),
             _ => "unknown".into(),
         }
     }
@@ -222,7 +225,7 @@ impl<'s> SlowWhy<'s> {
                         Some("woken") => "woken".into(),
                         Some("forked") => "forked".into(),
                         Some("moved") => origin.clone(),
-                        Some("preempted" | "held" | "queued") => "released".into(),
+                        Some("preempted" | "held" | "queued" | "unthrottled") => "released".into(),
                         _ => "unknown".into(),
                     },
                     _ => "unknown".to_owned(),
@@ -254,6 +257,8 @@ impl<'s> SlowWhy<'s> {
         let origin = match self.left(event) {
             _ if !switched => "unknown".into(),
             _ if new.queued(cpu) > 0 => "held-back".into(),
+            // A runnable task that is not queued is throttled.
+            "preemption" => "throttled".into(),
             "sleep" => "slept".into(),
             "exit" => "exited".into(),
             "move" => self.stopped.get(&cpu).map_or("unknown".into(), |moved| self.moved(*moved)),

@@ -106,8 +106,8 @@ impl Analysis for Wakeups<'_> {
                         self.open.insert(span.task, wakeup);
                     }
                 }
-                (TaskState::Waiting(_), TaskState::Waiting(_)) => {}
-                (TaskState::Waiting(_), next) => {
+                (TaskState::Waiting(_) | TaskState::Throttled(_), TaskState::Waiting(_) | TaskState::Throttled(_)) => {}
+                (TaskState::Waiting(_) | TaskState::Throttled(_), next) => {
                     if let Some(wakeup) = self.open.take(span.task) {
                         let ran = if let TaskState::Running(cpu) = next { Some((event.ts, cpu)) } else { None };
                         self.take(Wakeup { ran, ..wakeup });

@@ -213,7 +213,7 @@ impl<'o> Tables<'o> {
                 listed.ran.into(),
                 known(case.duration_ns).into(),
                 until_queued.and_then(known).into(),
-                queued.map(|queued| listed.ran.since(queued)).into(),
+                queued.map(|queued| Dur(listed.ran.since(queued).0.saturating_sub(case.throttled_ns.0))).into(),
                 case.pid.into(),
                 Value::command(&case.command),
                 case.waker.into(),

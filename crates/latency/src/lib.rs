@@ -17,7 +17,8 @@
 //! without a `sched_waking` although they were recorded: it began before the trace, or in a loss, and only its second
 //! part counts. In a trace without any `sched_wakeup` the time from the waking to the wakeup is unknown: the wakeup
 //! latency alone counts. Where events were lost, what the loss cut is not counted; nor is a wait some of which was on a CPU
-//! without events, where the task may have run. An interval counts by the name that the task had when it ended.
+//! without events, where the task may have run. The time for which a task is throttled by `cpu.max` is not in the length of
+//! its wait; it is reported apart. An interval counts by the name that the task had when it ended.
 //!
 //! ```
 //! use latency::{Latency, Measure, Options};
@@ -140,8 +141,11 @@ pub struct Case {
     pub start_ns: Ts,
     /// The start, from that of the trace.
     pub start_in_trace_ns: u64,
-    /// How long it lasted.
+    /// The length of the wait, without the time that the task was throttled meanwhile.
     pub duration_ns: Dur,
+    /// The time that the task was throttled by `cpu.max` meanwhile, in nanoseconds; absent if it was not.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub throttled_ns: Dur,
     /// The task that waited.
     pub pid: Pid,
     /// The name of the task that waited.
@@ -166,6 +170,17 @@ pub struct Case {
     pub after_command: Comm,
     /// CPUs that idled with an empty run queue when it was queued.
     pub idle_cpus: u32,
+}
+
+fn is_zero(length: &Dur) -> bool {
+    length.0 == 0
+}
+
+impl Case {
+    /// The time from the start of the wait to the run.
+    pub fn until_run(&self) -> Dur {
+        Dur(self.duration_ns.0.saturating_add(self.throttled_ns.0))
+    }
 }
 
 /// A wait that has ended, as it is listed.
@@ -201,6 +216,15 @@ struct Wait {
     idleness: Idleness,
     idle_cpus: u32,
     behind: (Pid, Comm),
+    /// The time that the task was throttled so far.
+    throttled: Dur,
+}
+
+impl Wait {
+    /// Its length if it begins at `from` and ends at `to`, without the time throttled.
+    fn length(&self, from: Ts, to: Ts) -> Dur {
+        Dur(to.since(from).0.saturating_sub(self.throttled.0))
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -255,6 +279,8 @@ pub struct Latency<'o> {
     least: [Option<Dur>; Measure::ALL.len()],
     without_waking: u64,
     gaps: u64,
+    /// The time throttled of the waits that were.
+    throttled: Lengths,
     /// The task that was switched out last.
     switched_out: (Pid, Comm),
 }
@@ -277,6 +303,7 @@ impl<'o> Latency<'o> {
             least: [(options.worst == 0).then_some(Dur(u64::MAX)); Measure::ALL.len()],
             without_waking: 0,
             gaps: 0,
+            throttled: Lengths::default(),
             switched_out: (Pid::IDLE, Comm::EMPTY),
         }
     }
@@ -298,11 +325,17 @@ impl<'o> Latency<'o> {
 
     /// A task goes from one state to another.
     fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
-        use TaskState::{Blocked, Dead, Running, Waiting};
+        use TaskState::{Blocked, Dead, Running, Throttled, Waiting};
         // A migration, or another number: it goes on.
         match (span.state, span.next) {
             (Waiting(_), Waiting(cpu)) if state.has_placed() => return self.place(task, cpu, state),
-            (Waiting(_), Waiting(_)) if span.ended => return,
+            (Waiting(_), Waiting(_) | Throttled(_)) | (Throttled(_), Throttled(_)) if span.ended => return,
+            (Throttled(_), Waiting(_)) if span.ended => {
+                if let Some(wait) = self.waits.get_mut(task.id()) {
+                    wait.throttled += span.duration();
+                }
+                return;
+            }
             (Blocked(_), Blocked(_)) => return,
             (Running(old), Running(new)) if old == new => return,
             _ => {}
@@ -330,7 +363,7 @@ impl<'o> Latency<'o> {
                 self.waits.insert(task.id(), wait);
                 Phase::Wait
             }
-            (_, Blocked(_) | Dead | TaskState::Unknown) => return,
+            (_, Blocked(_) | Dead | Throttled(_) | TaskState::Unknown) => return,
         };
         self.tracks.insert(task.id(), Track { since: now, phase });
     }
@@ -404,6 +437,7 @@ impl<'o> Latency<'o> {
             },
             idle_cpus,
             behind: state.running(cpu).map_or((Pid::IDLE, Comm::EMPTY), |t| (t.pid, t.comm)),
+            throttled: Dur(0),
         }
     }
 
@@ -442,12 +476,15 @@ impl<'o> Latency<'o> {
         if let Some(take) = self.listing {
             self.list(take, task, wait, has_parts.then_some(queued), cpu, now);
         }
+        if wait.throttled.0 > 0 {
+            self.throttled.add(wait.throttled);
+        }
         let measures = &mut self.row(task).measures;
         if has_parts {
-            measures[Measure::UntilRun as usize].add(now.since(queued));
+            measures[Measure::UntilRun as usize].add(wait.length(queued, now));
         }
         let Some(start) = wait.start else { return };
-        let length = now.since(start);
+        let length = wait.length(start, now);
         measures[wait.measure as usize].add(length);
         if has_parts && wait.waker.is_some() {
             measures[Measure::UntilQueued as usize].add(queued.since(start));
@@ -489,7 +526,7 @@ impl<'o> Latency<'o> {
         let is_wakeup = wait.measure == Measure::Wakeup;
         let topology = &self.options.topology;
         take(&Listed {
-            case: self.case(task, wait, start, now.since(start), cpu),
+            case: self.case(task, wait, start, wait.length(start, now), cpu),
             start_is_known: wait.start.is_some(),
             queued,
             ran: now,
@@ -504,6 +541,7 @@ impl<'o> Latency<'o> {
             start_ns: start,
             start_in_trace_ns: start.since(self.options.zero).0,
             duration_ns: length,
+            throttled_ns: wait.throttled,
             pid: task.pid,
             command: task.comm,
             waker: wait.waker,

@@ -2,7 +2,7 @@
 
 use crate::{Idleness, Latency, Measure, Options, Phase, Track, Wait};
 use sched::past::exact;
-use sched::{Analysis, Comm, Cpu, Past, Pid, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Comm, Cpu, Dur, Past, Pid, SchedEvent, SchedState, Ts};
 use serde::{Deserialize, Serialize};
 
 /// The name of the notes in [`Past::notes`].
@@ -51,6 +51,9 @@ struct NotedWait {
     behind: Pid,
     #[serde(with = "exact")]
     behind_comm: Comm,
+    /// The time that the task was throttled so far.
+    #[serde(default)]
+    throttled: u64,
 }
 
 /// Follows a trace up to the window's start, and gives the name of the notes with the notes. They depend on no option.
@@ -111,6 +114,7 @@ fn notes(latency: &Latency<'_>, state: &SchedState) -> Notes {
             idle_cpus: wait.idle_cpus,
             behind: wait.behind.0,
             behind_comm: wait.behind.1,
+            throttled: wait.throttled.0,
         })
     };
     let (out, out_comm) = latency.switched_out;
@@ -146,6 +150,7 @@ pub(crate) fn take_up(latency: &mut Latency<'_>, past: &Past, state: &SchedState
                 idleness: *idleness,
                 idle_cpus: noted.idle_cpus,
                 behind: (noted.behind, noted.behind_comm),
+                throttled: Dur(noted.throttled),
             };
             latency.waits.insert(task.id(), wait);
         }

@@ -84,6 +84,10 @@ pub struct LatencyReport {
     /// The longest wait under way at the end of the window; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_still_waiting: Option<Unfinished>,
+    /// The time that tasks were throttled by `cpu.max` while they waited to run, of each wait that was: it is not in the
+    /// lengths of the waits. Absent if the recording shows none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<Summary>,
     /// The number of places where events were lost; intervals that these cut are not counted.
     pub gaps: u64,
     /// The distributions, for a figure.
@@ -130,6 +134,7 @@ impl OfSelection for LatencyReport {
             without_waking: None,
             still_waiting: None,
             longest_still_waiting: None,
+            throttled: None,
             gaps,
             lengths: Measures::default(),
             with_distances,
@@ -162,14 +167,16 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
     let unfinished = |(id, track): (TaskId, &Track)| {
         let task = state.task(id).filter(|_| matches!(track.phase, Phase::Wait))?;
         let TaskState::Waiting(cpu) = task.state else { return None };
-        let (start_in_trace_ns, duration_ns) = (track.since.since(latency.options.zero).0, end.since(track.since));
+        let throttled = latency.waits.get(id).map_or(Dur(0), |wait| wait.throttled);
+        let start_in_trace_ns = track.since.since(latency.options.zero).0;
+        let duration_ns = Dur(end.since(track.since).0.saturating_sub(throttled.0));
         let wait = Unfinished { start_in_trace_ns, duration_ns, pid: task.pid, command: task.comm, cpu };
         // Elsewhere it may have run.
         (state.is_observed(cpu) && latency.measures(task, cpu, state)).then_some(wait)
     };
     let unfinished: Vec<Unfinished> = latency.tracks.iter().filter_map(unfinished).collect();
     let longest_still_waiting = unfinished.iter().copied().max_by_key(|wait| (wait.duration_ns, Reverse(wait.pid)));
-    let Latency { options, start, rows, woken, worst, without_waking, gaps, .. } = latency;
+    let Latency { options, start, rows, woken, worst, without_waking, gaps, throttled, .. } = latency;
     let mut all = Measures::default();
     for row in &rows {
         all.iter_mut().zip(&row.measures).for_each(|(sum, lengths)| sum.merge(lengths));
@@ -200,6 +207,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         without_waking: Some(without_waking),
         still_waiting: Some(unfinished.len() as u64),
         longest_still_waiting,
+        throttled: (throttled.count() > 0).then(|| throttled.summary()),
         gaps,
         lengths: all,
         with_distances: options.topology.has_groups(Order::Node),
@@ -282,10 +290,21 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, detail: Detai
         out.push('\n');
         paragraph(&mut out, 0, 2, &format!("{which} from queued to run alone"));
     }
+    if let Some(throttled) = &report.throttled {
+        let which = match throttled.count {
+            1 => "1 wait was".to_owned(),
+            n => format!("{n} waits were"),
+        };
+        let (total, most) = (throttled.total_ns.human(), human(throttled.max_ns));
+        out.push('\n');
+        let text =
+            format!("{which} throttled by cpu.max, for {total} in all, at most {most}: not in the lengths above");
+        paragraph(&mut out, 0, 2, &text);
+    }
     let longest = report.worst.iter().find(|case| case.measure == Measure::Wakeup).or(report.worst.first());
     if let Some(case) = longest {
         let commands = [Next::Draw, Next::Queues, Next::Migrations];
-        trace.next(&mut out, "the longest wait", case.start_in_trace_ns, case.duration_ns, &commands);
+        trace.next(&mut out, "the longest wait", case.start_in_trace_ns, case.until_run(), &commands);
     }
     out
 }
@@ -418,7 +437,7 @@ fn worst(out: &mut String, report: &LatencyReport, trace: &Drawable) {
                 task_name(c.after, c.after_command)
             );
             paragraph(out, 0, CASE, &line);
-            trace.draw(out, CASE, start, c.duration_ns);
+            trace.draw(out, CASE, start, c.until_run());
         }
     }
 }

@@ -22,11 +22,14 @@ pub enum Kind {
     Sleeping,
     /// The trace does not determine it.
     Unknown,
+    /// The task is runnable, and bandwidth control (`cpu.max`) keeps it from running.
+    Throttled,
 }
 
 impl Kind {
     /// All of them, in the order of their indices.
-    pub const ALL: [Kind; 5] = [Kind::Running, Kind::Queued, Kind::Waking, Kind::Sleeping, Kind::Unknown];
+    pub const ALL: [Kind; 6] =
+        [Kind::Running, Kind::Queued, Kind::Waking, Kind::Sleeping, Kind::Unknown, Kind::Throttled];
 }
 
 /// A segment of the path.

@@ -23,6 +23,7 @@ const QUEUED: Class = FIRST + 1;
 const BESIDE_IDLE: Class = FIRST + 2;
 const WAKING: Class = FIRST + 3;
 const SLEEPING: Class = FIRST + 4;
+const THROTTLED: Class = FIRST + 5;
 
 fn class(segment: &Segment) -> Class {
     let length = segment.end_ns.since(segment.start_ns).0;
@@ -33,6 +34,7 @@ fn class(segment: &Segment) -> Class {
         Kind::Waking => WAKING,
         Kind::Sleeping => SLEEPING,
         Kind::Unknown => UNKNOWN,
+        Kind::Throttled => THROTTLED,
     }
 }
 
@@ -42,6 +44,7 @@ fn color(class: Class) -> Color {
         QUEUED => Color::rgb(0xd0, 0x80, 0x10),
         BESIDE_IDLE => Color::rgb(0xc0, 0x10, 0x20),
         WAKING => Color::rgb(0xb0, 0x60, 0xe0),
+        THROTTLED => Color::rgb(0x30, 0xa0, 0x90),
         _ => Color::grey(0x70),
     }
 }
@@ -176,6 +179,7 @@ pub fn legend(path: &Path) -> Vec<LegendEntry> {
         (WAKING, "wakeup in progress", times.waking_ns),
         (SLEEPING, "sleeping until an interrupt", times.sleeping_ns),
         (UNKNOWN, "unknown", times.unknown_ns),
+        (THROTTLED, "throttled by cpu.max", times.throttled_ns),
     ];
     let mut legend: Vec<LegendEntry> =
         entries.into_iter().filter(|(_, _, ns)| *ns > 0).map(|(class, words, ns)| entry(class, words, ns)).collect();

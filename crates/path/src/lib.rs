@@ -106,6 +106,7 @@ impl CriticalPath {
         let (kind, cpu) = match state {
             TaskState::Running(cpu) => (Kind::Running, Some(cpu)),
             TaskState::Waiting(cpu) => (Kind::Queued, Some(cpu)),
+            TaskState::Throttled(cpu) => (Kind::Throttled, Some(cpu)),
             TaskState::Blocked(_) => (Kind::Sleeping, None),
             TaskState::Unknown | TaskState::Dead => (Kind::Unknown, None),
         };

@@ -23,6 +23,14 @@ pub struct Times {
     pub sleeping_ns: u64,
     /// Unknown.
     pub unknown_ns: u64,
+    /// Throttled by `cpu.max`; absent if it is zero.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub throttled_ns: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's form
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 impl Times {
@@ -34,6 +42,7 @@ impl Times {
             Kind::Waking => &mut self.waking_ns,
             Kind::Sleeping => &mut self.sleeping_ns,
             Kind::Unknown => &mut self.unknown_ns,
+            Kind::Throttled => &mut self.throttled_ns,
         };
         *sum = sum.saturating_add(ns);
         self.queued_beside_idle_ns = self.queued_beside_idle_ns.saturating_add(segment.beside_idle_ns);
@@ -41,8 +50,9 @@ impl Times {
 
     /// All times together, in nanoseconds.
     pub fn total(&self) -> u64 {
-        let Times { running_ns, queued_ns, waking_ns, sleeping_ns, unknown_ns, .. } = *self;
-        [running_ns, queued_ns, waking_ns, sleeping_ns, unknown_ns].into_iter().fold(0, u64::saturating_add)
+        let Times { running_ns, queued_ns, waking_ns, sleeping_ns, unknown_ns, throttled_ns, .. } = *self;
+        let all = [running_ns, queued_ns, waking_ns, sleeping_ns, unknown_ns, throttled_ns];
+        all.into_iter().fold(0, u64::saturating_add)
     }
 }
 

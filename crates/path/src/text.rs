@@ -32,6 +32,7 @@ pub fn segments_text(path: &Path, zero: Ts, most: usize) -> String {
             Kind::Waking => "waking",
             Kind::Sleeping => "sleeping",
             Kind::Unknown => "unknown",
+            Kind::Throttled => "throttled",
         };
         let name = |pid: Pid| pid.named(path.commands.get(&pid).copied().unwrap_or_default());
         let place = segment.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
@@ -82,7 +83,11 @@ pub fn text(path: &Path, trace: &Drawable, most: usize) -> String {
         ("wakeup in progress", times.waking_ns),
         ("sleeping until interrupt", times.sleeping_ns),
         ("unknown", times.unknown_ns),
+        ("throttled by cpu.max", times.throttled_ns),
     ] {
+        if name.starts_with("throttled") && ns == 0 {
+            continue;
+        }
         let _ = writeln!(out, "  {name:<24}{:>11}{:>8.1}%", seconds(ns), percent(ns));
     }
     let heads = ["running", "queued", "waking", "sleeping"];

@@ -506,7 +506,8 @@ impl Causes {
             self.minds.get(&task.pid).and_then(|mind| mind.waking).is_some_and(|waking| waking.on == on)
         };
         // A waking alone may have queued it already, in the state.
-        let queued = matches!(before, Some(TaskState::Waiting(_))) && !(is_placement && state.places_by_wakings());
+        let is_queued = matches!(before, Some(TaskState::Waiting(_) | TaskState::Throttled(_)));
+        let queued = is_queued && !(is_placement && state.places_by_wakings());
         // A task that is first seen now slept unless it is switched in next.
         let asleep = matches!(before, None | Some(TaskState::Blocked(_))) && !is_placement;
         let reason = self.reasons.remove(&task.pid).filter(|reason| reason.fits(event.ts, orig, dest));

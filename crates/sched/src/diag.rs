@@ -177,6 +177,9 @@ diagnostics! {
     /// Tasks that left the queue of a CPU without an event.
     UnseenDeparture = 38, "unseen-departure", Repaired,
         "{task|tasks} that waited on a CPU that became idle all the same, where events are missing: {it had left unseen, and is unknown until its|they had left unseen, and are unknown until their} next event";
+    /// Throttled tasks that ran without an end of throttling.
+    UnseenUnthrottle = 38, "unseen-unthrottle", Repaired,
+        "{task|tasks} that ran while bandwidth control was thought to throttle {it|them}; the end of throttling was not seen";
     /// Wakeups of tasks that still ran.
     EarlyWakeup = 39, "early-wakeup", Note,
         "{wakeup|wakeups} of a task that still ran; normal, nothing was counted";

@@ -2,6 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::diag::Diagnostics;
+use crate::event::probe::CgroupId;
 use crate::event::{Comm, Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
 use crate::past::Past;
 use crate::span::Current;
@@ -42,6 +43,9 @@ pub struct Extent {
     pub wakeups: bool,
     /// Whether `sched_waking` was recorded, looked for only where `sched_wakeup` was not: it then places the tasks.
     pub wakings: bool,
+    /// The cgroups of tasks at the start, as far as a machine file lists them; empty where the trace has no records of
+    /// throttling.
+    pub groups: Arc<[(Pid, CgroupId)]>,
     /// The state before the first event, where the events are those of a part of a longer trace. `start` and `end` are
     /// then those of the whole.
     pub past: Option<Arc<Past>>,
@@ -342,6 +346,8 @@ impl<S: EventSource> Pass<S> {
             cpus: extent.firsts.iter().map(|first| (first.cpu, first.current)).collect(),
             named: Vec::new(),
             waiting: Vec::new(),
+            groups: extent.groups,
+            throttled: Vec::new(),
             without_wakeups: !extent.wakeups,
             by_wakings: !extent.wakeups && extent.wakings,
             without_wakings: true,

@@ -62,6 +62,9 @@ pub struct Past {
     pub gaps: Vec<(Cpu, u64, u64)>,
     /// The frequency of each CPU: the instant of its latest change, the CPU, kHz.
     pub frequencies: Vec<(Ts, Cpu, u32)>,
+    /// The throttling of cgroups, where the trace has records of it.
+    #[serde(default)]
+    pub throttling: Option<PastThrottling>,
     /// The notes of analyses that look back, each under a name of its own, as JSON.
     pub notes: BTreeMap<String, String>,
 }
@@ -126,6 +129,22 @@ pub struct PastTask {
     pub waking: Option<(Pid, Ts, Cpu, Cpu)>,
     /// Its first event was a migration from this CPU, which was idle before or not.
     pub undecided: Option<(Cpu, bool)>,
+}
+
+/// The throttling of cgroups before the part. A cgroup is here by its number.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastThrottling {
+    /// The cgroups with records of throttling on a CPU: the number of limits that throttle the cgroup there, and whether a
+    /// record has shown a beginning.
+    pub limits: Vec<(u64, Cpu, u32, bool)>,
+    /// The cgroups of tasks.
+    pub groups: Vec<(Pid, u64)>,
+    /// The running tasks that are about to be throttled, and the time of the record.
+    pub about: Vec<(Cpu, Pid, Ts)>,
+    /// Tasks are throttled one by one, as kernels from 6.18 on do.
+    pub by_task: bool,
+    /// The cgroup of a child has a record of its own.
+    pub records_forks: bool,
 }
 
 /// The name of a task.

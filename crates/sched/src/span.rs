@@ -14,6 +14,8 @@ pub enum TaskState {
     Running(Cpu),
     /// It is runnable and waits on the run queue of this CPU.
     Waiting(Cpu),
+    /// It is runnable on this CPU, and bandwidth control (`cpu.max`) keeps its cgroup from running there.
+    Throttled(Cpu),
     /// It sleeps; this is the last CPU it was on.
     Blocked(Cpu),
     /// It will not run again.

@@ -9,7 +9,8 @@
 //! | `sched_migrate_task` p, orig, dest | `Waiting` → `Waiting(dest)`. `Running` → a contradiction, nothing else. Otherwise only its last CPU changes. |
 //! | `sched_process_fork`, `_exit` | lineage only. `_exec`: the program's name from then on; a thread that is not the leader takes the leader's number. |
 //! | `task_rename` | another name from then on, if the task runs on e or nowhere |
-//! | loss on e | current of e and the tasks `Running(e)` or `Waiting(e)` → `Unknown` |
+//! | `throttle`, `unthrottle` of a cgroup on CPU c (probes) | its tasks `Waiting(c)` → `Throttled(c)`, and back; a task that joins the queue of c meanwhile is `Throttled(c)` |
+//! | loss on e | current of e and the tasks `Running(e)` or `Waiting(e)`, and all `Throttled` ones → `Unknown` |
 //! | offline e | current of e becomes `Offline`; its stopper is `Blocked(e)`, a task `Waiting(e)` becomes `Unknown` |
 //! | any event on e but a stack | its `common_pid` settles an `Unknown` or `Offline` current |
 //!
@@ -19,7 +20,8 @@
 //! * switch-in of a task that is `Waiting` elsewhere: it moves at the switch;
 //! * switch-in of a task that is `Blocked`: it was woken unseen;
 //! * switch-in of a task that is `Running` elsewhere: that CPU's current → `Unknown`;
-//! * switch to the idle task while tasks wait there, where events are missing: these had left → `Unknown`.
+//! * switch to the idle task while tasks wait there, where events are missing: these had left → `Unknown`;
+//! * switch-in of a task that is `Throttled` there with its queue: the end of throttling was not seen.
 //!
 //! *On a CPU without events* a task that waits may have run unseen: no event counts as the end of that
 //! wait ([`Span::ended`]), nor as the beginning of one that it goes on with elsewhere.
@@ -49,6 +51,7 @@ mod seen;
 mod silence;
 mod start;
 mod tasks;
+mod throttling;
 
 pub use counts::{Counts, Load, PartCounts};
 pub use current::CpuFold;
@@ -58,6 +61,7 @@ pub use tasks::{Task, Waking};
 use counts::Tally;
 use seen::Seen;
 use tasks::{Queue, Slot, Tasks};
+use throttling::Throttling;
 
 #[derive(Clone, Debug, Default)]
 struct CpuState {
@@ -102,6 +106,8 @@ pub struct SchedState {
     cpu_spans: Vec<CpuSpan>,
     /// The CPUs whose current or queue the last event changed.
     touched: Vec<Cpu>,
+    /// The throttled tasks, where the trace has records of throttling.
+    throttling: Option<Box<Throttling>>,
     /// Where the CPUs are counted from event to event.
     tally: Option<Box<Tally>>,
 }
@@ -244,6 +250,9 @@ impl SchedState {
             Kind::Migrate { task, orig, dest } => self.migrate(task, orig, dest),
             Kind::Fork { parent, child, .. } => {
                 self.lineage.fork(parent, child);
+                if let Some(throttling) = &mut self.throttling {
+                    throttling.fork(parent, child);
+                }
                 self.relate(child);
             }
             Kind::Rename { pid, before, after } => {
@@ -257,7 +266,8 @@ impl SchedState {
             }
             Kind::Exit { .. } | Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => {}
             Kind::Interrupt { .. } | Kind::Numa { .. } | Kind::Stack { .. } => {}
-            Kind::Probe { .. } | Kind::Other { .. } => {}
+            Kind::Probe { probe, .. } => self.follow_throttling(&probe, event),
+            Kind::Other { .. } => {}
         }
     }
 
@@ -378,8 +388,9 @@ impl SchedState {
             self.repair(EventIssue::RunningElsewhere);
             self.set_current(other, Current::Unknown, None, Comm::EMPTY, ts);
         }
-        // A sleeping task must have been woken unseen; a task running elsewhere must have left this CPU.
-        let ended = seen && !matches!(state, TaskState::Blocked(_) | TaskState::Running(_));
+        // A sleeping task must have been woken unseen, and a throttled one released; a task running elsewhere must have left
+        // this CPU.
+        let ended = seen && !matches!(state, TaskState::Blocked(_) | TaskState::Running(_) | TaskState::Throttled(_));
         self.change(slot, TaskState::Running(cpu), ts, ended, seen);
         self.set_current(cpu, Current::Task(pid), Some(slot), comm, ts);
     }
@@ -406,12 +417,14 @@ impl SchedState {
             self.tasks.leave(&mut c.queue, slot);
             self.touch(cpu);
             if !observed {
-                let moves = matches!(state, TaskState::Waiting(_));
+                let moves = matches!(state, TaskState::Waiting(_) | TaskState::Throttled(_));
                 let waited = ts.since(self.tasks.entry(slot).since);
                 self.leave_unseen(waited, moves);
                 ended = false;
                 begins &= !moves;
             }
+        } else if let TaskState::Throttled(cpu) = self.tasks.entry(slot).state {
+            self.leave_throttled(slot, cpu, state);
         }
         let task = self.tasks.entry(slot);
         let old = std::mem::replace(&mut task.state, state);
@@ -425,6 +438,12 @@ impl SchedState {
             self.cpu(cpu);
             self.tasks.join(&mut self.cpus[cpu.index()].queue, slot);
             self.touch(cpu);
+            if self.throttling.is_some() {
+                self.hold_back(slot, cpu, old, start);
+            }
+        }
+        if let TaskState::Throttled(cpu) = state {
+            self.join_throttled(slot, cpu);
         }
         if state == TaskState::Dead {
             self.tasks.die(slot);
@@ -505,6 +524,9 @@ impl SchedState {
         }
         if state.class == StateClass::Dead {
             self.lineage.forget(prev.pid);
+            if let Some(throttling) = &mut self.throttling {
+                throttling.forget(prev.pid);
+            }
         }
         if next.pid.is_idle() {
             self.become_idle(cpu, state);
@@ -541,7 +563,9 @@ impl SchedState {
         self.rename(slot, next);
         let Task { state, undecided, .. } = *self.tasks.entry(slot);
         match (state, undecided) {
-            (TaskState::Waiting(other), _) if other != cpu => self.repair(EventIssue::UnseenMigration),
+            (TaskState::Waiting(other) | TaskState::Throttled(other), _) if other != cpu => {
+                self.repair(EventIssue::UnseenMigration);
+            }
             (TaskState::Blocked(_) | TaskState::Unknown, Some((orig, emptied))) => self.come(next, orig, emptied),
             (TaskState::Blocked(_), None) if self.by_wakings => self.place_late(slot, cpu),
             (TaskState::Blocked(_), None) if !self.without_wakeups => self.repair(EventIssue::UnseenWakeup),
@@ -570,7 +594,7 @@ impl SchedState {
         let entry = self.tasks.entry(slot);
         let undecided = entry.undecided;
         match entry.state {
-            TaskState::Waiting(cpu) => {
+            TaskState::Waiting(cpu) | TaskState::Throttled(cpu) => {
                 if cpu != orig {
                     self.repair(EventIssue::MigrateOrigMismatch);
                 }

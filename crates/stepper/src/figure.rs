@@ -14,6 +14,7 @@ const FOOT: Unit = 22 * PT;
 
 const CONCERNED: Color = Color::rgb(0xff, 0xef, 0xb8);
 const MOVES: Color = Color::rgb(0xc0, 0x10, 0x20);
+const THROTTLED: Color = Color::rgb(0xd8, 0xe4, 0xe0);
 
 /// A size of paper: the width of the page, the height for the cores, and the greatest number of columns.
 #[derive(Clone, Copy)]
@@ -151,6 +152,10 @@ fn legend(step: &Step) -> Vec<LegendEntry> {
             label: "left of the bar: running; right of it: waiting, who came first stands first".into(),
         },
     ];
+    if step.cores.iter().any(|c| !c.throttled.is_empty()) {
+        let label = "throttled by cpu.max, behind the waiting tasks".into();
+        legend.push(LegendEntry { swatch: Swatch::Area(Paint::Solid(THROTTLED)), label });
+    }
     if step.cores.iter().any(|c| matches!(c.load, Load::Unknown | Load::Unobserved)) {
         legend.push(LegendEntry { swatch: Swatch::Area(Paint::Hatch), label: "unknown".into() });
     }
@@ -202,18 +207,23 @@ fn draw_core(figure: &mut Figure, step: &Step, index: usize, at: Point, layout: 
 
 fn draw_queue(figure: &mut Figure, step: &Step, index: usize, area: Rect, baseline: Unit, layout: &Layout) {
     let size = layout.size();
-    let waiting = &step.cores[index].waiting;
+    let core = &step.cores[index];
+    let queued = core.waiting.len() + core.throttled.len();
     let (mut x, right) = (area.x, area.x + area.w);
-    for (i, who) in waiting.iter().enumerate() {
+    for (i, who) in core.waiting.iter().chain(&core.throttled).enumerate() {
         let width = text::width(&label(who), size) + 7 * PT;
-        let left = waiting.len() - i;
+        let left = queued - i;
         // The last one needs no room for a number behind it.
         let more = if left > 1 { text::width(&format!("+{left}"), size) + 3 * PT } else { 0 };
         if x + width + more > right {
             figure.text(Point { x, y: baseline }, size, Anchor::Start, INK, &format!("+{left}"));
             return;
         }
-        draw_task(figure, who, step, Rect { x, w: width - 2 * PT, ..area }, baseline, layout);
+        let place = Rect { x, w: width - 2 * PT, ..area };
+        if i >= core.waiting.len() {
+            figure.push(Item::Rects { fill: Paint::Solid(THROTTLED), rects: vec![place] });
+        }
+        draw_task(figure, who, step, place, baseline, layout);
         x += width;
     }
 }

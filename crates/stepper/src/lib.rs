@@ -81,6 +81,9 @@ pub struct Core {
     pub running: Option<Who>,
     /// The waiting tasks, in the order of their arrival.
     pub waiting: Vec<Who>,
+    /// The tasks that bandwidth control (`cpu.max`) keeps from running; absent if there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub throttled: Vec<Who>,
 }
 
 /// The machine at an instant, and what comes next.
@@ -124,6 +127,7 @@ impl Step {
             load: state.load(*cpu),
             running: state.running(*cpu).map(Who::of),
             waiting: state.waiting(*cpu).map(Who::of).collect(),
+            throttled: state.throttled(*cpu).map(Who::of).collect(),
         };
         let ts_ns = event.map_or(state.now(), |event| event.ts);
         let cores: Vec<Core> = options.cpus.iter().map(core).collect();
@@ -146,11 +150,13 @@ impl Step {
         let offline = count(|l| l == Load::Offline);
         let unknown = self.cores.len() - busy - idle - offline;
         let waiting: usize = self.cores.iter().map(|c| c.waiting.len()).sum();
+        let throttled: usize = self.cores.iter().map(|c| c.throttled.len()).sum();
         let some = |n: usize, what: &str| if n == 0 { String::new() } else { format!(", {n} {what}") };
         let (unknown, offline) = (some(unknown, "unknown"), some(offline, "offline"));
         let violated = if self.violated { "; work conservation is violated" } else { "" };
         let wait = if waiting == 1 { "1 task waits".to_owned() } else { format!("{waiting} tasks wait") };
-        format!("{} cores: {busy} busy, {idle} idle{unknown}{offline}; {wait}{violated}", self.cores.len())
+        let throttled = some(throttled, "throttled");
+        format!("{} cores: {busy} busy, {idle} idle{unknown}{offline}; {wait}{throttled}{violated}", self.cores.len())
     }
 
     /// Its place in the trace, exactly.

@@ -30,7 +30,8 @@ pub fn text(step: &Step, options: &Options, width: usize) -> String {
 pub(crate) fn row(core: &Core, step: &Step, who: usize, width: usize) -> String {
     let marked = step.event.as_ref().is_some_and(|e| e.concerns(core.cpu));
     let running = core.running.as_ref().map_or_else(|| at_rest(core.load).to_owned(), |task| fitted(task, who));
-    let waiting: Vec<String> = core.waiting.iter().map(name).collect();
+    let throttled = core.throttled.iter().map(|who| format!("{} (throttled)", name(who)));
+    let waiting: Vec<String> = core.waiting.iter().map(name).chain(throttled).collect();
     let mark = if marked { '*' } else { ' ' };
     let mut row = format!("{mark} {:>3}  {:who$} | ", core.cpu, cut(&running, who));
     row.push_str(&enumerated(&waiting, width.saturating_sub(row.chars().count())));

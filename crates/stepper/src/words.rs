@@ -81,7 +81,7 @@ fn deed(event: &SchedEvent, state: &SchedState, names: &dyn Names) -> String {
         Kind::WakeupNew { task, target } => format!("{} is new and waits on CPU {target}", task.pid.named(task.comm)),
         Kind::Migrate { task, orig, dest } => {
             let how = match state.task_of(task.pid).map(|t| t.state) {
-                Some(TaskState::Waiting(_)) => "moves",
+                Some(TaskState::Waiting(_) | TaskState::Throttled(_)) => "moves",
                 Some(TaskState::Blocked(_)) => "sleeps and moves",
                 _ => "moves (unknown whether it waits)",
             };

@@ -38,6 +38,8 @@ pub struct LawReport {
     pub running: Dur,
     /// The time that tasks waited.
     pub waiting: Dur,
+    /// The time that tasks were throttled.
+    pub throttled: Dur,
     /// The number of times that a task turned out to have left a state without an event.
     pub unseen: u64,
     /// The length of the window.
@@ -73,6 +75,7 @@ impl Analysis for Laws {
             TaskState::Running(_) => self.report.running += span.duration(),
             TaskState::Waiting(_) => self.report.waiting += span.duration(),
             TaskState::Dead => panic!("a span of the dead: {span:?}"),
+            TaskState::Throttled(_) => self.report.throttled += span.duration(),
             TaskState::Blocked(_) | TaskState::Unknown => {}
         }
     }
@@ -132,6 +135,7 @@ fn recount(state: &SchedState) -> Counts {
         let waiting = state.waiting(cpu).count() as u32;
         assert_eq!(waiting, state.queue_length(cpu));
         assert!(state.waiting(cpu).all(|t| t.state == TaskState::Waiting(cpu)));
+        assert!(state.throttled(cpu).all(|t| t.state == TaskState::Throttled(cpu)));
         counts.waiting += waiting;
         match state.load(cpu) {
             Load::Unobserved => {}

@@ -107,6 +107,8 @@ impl Analysis for TaskFollower {
                 detail.sums.runs += 1;
                 add(&mut detail.runs, &mut detail.truncated, (from, to, cpu));
             }
+            // It joined the queue of a cgroup that was throttled.
+            TaskState::Waiting(_) if from == to && matches!(span.next, TaskState::Throttled(_)) => {}
             TaskState::Waiting(cpu) => {
                 detail.sums.wait += ns;
                 detail.sums.waits += 1;
@@ -115,6 +117,7 @@ impl Analysis for TaskFollower {
                     TaskState::Running(other) if other == cpu => "it ran".to_owned(),
                     TaskState::Running(other) => format!("it ran on CPU {other}"),
                     TaskState::Waiting(other) => format!("moved to CPU {other}"),
+                    TaskState::Throttled(_) => "throttled by cpu.max".to_owned(),
                     TaskState::Blocked(_) => "it slept".to_owned(),
                     TaskState::Dead => "it ended".to_owned(),
                     TaskState::Unknown => "unknown".to_owned(),
@@ -123,7 +126,7 @@ impl Analysis for TaskFollower {
                 add(&mut detail.waits, &mut detail.truncated, (from, to, cpu, began, end));
             }
             TaskState::Blocked(_) => detail.sums.sleep += ns,
-            TaskState::Unknown | TaskState::Dead => {}
+            TaskState::Throttled(_) | TaskState::Unknown | TaskState::Dead => {}
         }
         if let TaskState::Waiting(_) = span.next {
             self.began = match span.state {
@@ -133,6 +136,7 @@ impl Analysis for TaskFollower {
                     Some(waking) if !waking.by.is_idle() => format!("woken by task {}", waking.by),
                     _ => "woken".to_owned(),
                 },
+                TaskState::Throttled(_) => "throttled until then".to_owned(),
                 TaskState::Unknown | TaskState::Dead => "new, or seen for the first time".to_owned(),
             };
         }

@@ -40,6 +40,8 @@ pub enum WaitOrigin {
     Preempted(By),
     /// The task ran there and stayed runnable while the CPU went idle.
     HeldBack,
+    /// Bandwidth control (`cpu.max`) had throttled the task there, and no longer did.
+    Unthrottled,
     /// The task waited elsewhere and was moved there.
     Moved(Cause),
     /// A wakeup or a fork placed the task on an idle CPU, which then ran another task.
@@ -72,6 +74,8 @@ pub enum WaitEnd {
     Ran(Left),
     /// The task was moved away.
     Moved(Cause),
+    /// Bandwidth control (`cpu.max`) throttled the task.
+    Throttled,
     /// The task was blocked again.
     Blocked,
     /// The task died.
@@ -91,6 +95,8 @@ pub enum IdleOrigin {
     Exited,
     /// The stopper ran last and moved a task away.
     Moved(Cause),
+    /// Bandwidth control (`cpu.max`) throttled the last task.
+    Throttled,
     /// Tasks were queued on the CPU and did not run: they were throttled or held back.
     HeldBack,
     /// The CPU idled when the window began.
@@ -161,6 +167,7 @@ impl Category for WaitOrigin {
             WaitOrigin::Preempted(By::RealTime) => "preempted-by-real-time",
             WaitOrigin::Preempted(By::Kernel) => "preempted-by-kernel-thread",
             WaitOrigin::HeldBack => "held-back",
+            WaitOrigin::Unthrottled => "unthrottled",
             WaitOrigin::Moved(_) => "moved",
             WaitOrigin::Overtaken => "queued-on-idle-cpu",
             WaitOrigin::AtStart => "at-start",
@@ -211,6 +218,7 @@ impl Category for WaitOrigin {
             WaitOrigin::Preempted(By::RealTime) => "preempted by a real-time task".into(),
             WaitOrigin::Preempted(By::Kernel) => "preempted by a kernel thread".into(),
             WaitOrigin::HeldBack => "held back while the CPU idled".into(),
+            WaitOrigin::Unthrottled => "throttled by cpu.max before".into(),
             WaitOrigin::Moved(cause) => format!("moved there: {}", short(cause)),
             WaitOrigin::Overtaken => "queued on idle CPU, other task ran".into(),
             WaitOrigin::AtStart => "already waiting at the start".into(),
@@ -228,6 +236,7 @@ impl Category for WaitEnd {
             WaitEnd::Ran(Left::Preempted) => "ran-by-preemption",
             WaitEnd::Ran(Left::Idle) => "ran-after-idle",
             WaitEnd::Moved(_) => "moved",
+            WaitEnd::Throttled => "throttled",
             WaitEnd::Blocked => "blocked",
             WaitEnd::Died => "died",
             WaitEnd::Unknown => "unknown",
@@ -251,6 +260,7 @@ impl Category for WaitEnd {
             WaitEnd::Ran(Left::Preempted) => "ran: it preempted".into(),
             WaitEnd::Ran(Left::Idle) => "ran: the CPU had gone idle".into(),
             WaitEnd::Moved(cause) => format!("moved: {}", short(cause)),
+            WaitEnd::Throttled => "throttled by cpu.max".into(),
             WaitEnd::Blocked => "blocked again".into(),
             WaitEnd::Died => "died".into(),
             WaitEnd::Unknown => "unknown".into(),
@@ -265,6 +275,7 @@ impl Category for IdleOrigin {
             IdleOrigin::Slept => "slept",
             IdleOrigin::Exited => "exited",
             IdleOrigin::Moved(_) => "moved",
+            IdleOrigin::Throttled => "throttled",
             IdleOrigin::HeldBack => "held-back",
             IdleOrigin::AtStart => "at-start",
             IdleOrigin::Unknown => "unknown",
@@ -284,6 +295,7 @@ impl Category for IdleOrigin {
             IdleOrigin::Slept => "the last task slept".into(),
             IdleOrigin::Exited => "the last task exited".into(),
             IdleOrigin::Moved(cause) => format!("a task was moved: {}", short(cause)),
+            IdleOrigin::Throttled => "the last task was throttled".into(),
             IdleOrigin::HeldBack => "queued tasks were held back".into(),
             IdleOrigin::AtStart => "already idle at the start".into(),
             IdleOrigin::Unknown => "unknown".into(),

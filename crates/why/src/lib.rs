@@ -360,6 +360,7 @@ impl<'o> Why<'o> {
             (TaskState::Waiting(_), Kind::Migrate { task, dest, .. }) if task.pid == span.pid => {
                 return (WaitEnd::Moved(Cause::Unknown), Some((span.pid, event.ts, dest)));
             }
+            (TaskState::Throttled(_), _) => WaitEnd::Throttled,
             (TaskState::Blocked(_), _) => WaitEnd::Blocked,
             (TaskState::Dead, _) => WaitEnd::Died,
             _ => WaitEnd::Unknown,
@@ -396,6 +397,7 @@ impl<'o> Why<'o> {
         let switched = matches!(event.kind, Kind::Switch { .. }) && event.cpu == cpu;
         let origin = match (switched, self.left(event)) {
             (true, _) if state.queue_length(cpu) > 0 => (IdleOrigin::HeldBack, None),
+            (true, Left::Preempted) if state.throttled(cpu).next().is_some() => (IdleOrigin::Throttled, None),
             (true, Left::Slept) => (IdleOrigin::Slept, None),
             (true, Left::Exited) => (IdleOrigin::Exited, None),
             (true, Left::Moved) => match self.cpu(cpu).stopped {
@@ -487,6 +489,7 @@ fn idle_end(
             WaitOrigin::Forked => IdleEnd::Forked,
             WaitOrigin::Moved(cause) => return (IdleEnd::Moved(cause), key),
             WaitOrigin::Preempted(_) | WaitOrigin::HeldBack | WaitOrigin::Overtaken => IdleEnd::Released,
+            WaitOrigin::Unthrottled => IdleEnd::Released,
             WaitOrigin::AtStart | WaitOrigin::Unknown => IdleEnd::Unknown,
         },
         _ => IdleEnd::Unknown,

@@ -35,6 +35,7 @@ impl Why<'_> {
                     false => WaitOrigin::Preempted(self.preempter(next.pid, state)),
                 }
             }
+            _ if matches!(span.state, TaskState::Throttled(_)) => WaitOrigin::Unthrottled,
             _ => WaitOrigin::Unknown,
         };
         (origin, None)

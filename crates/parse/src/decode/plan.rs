@@ -3,7 +3,6 @@
 use crate::bytes::{Endian, sign_extend};
 use crate::decode::format::{self, EventFormat, Field, Shape};
 use crate::decode::prev_state::States;
-use sched::probe::Balancing;
 use sched::{Comm, Cpu, Kind, Pid, PrevState, StateClass, TaskRef, Tracepoint};
 use std::ops::Range;
 
@@ -11,7 +10,7 @@ mod fast_path;
 mod probe;
 
 use fast_path::FastPath;
-use probe::ProbeAt;
+use probe::{Era, ProbeAt};
 
 /// A number at a fixed place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -335,12 +334,12 @@ impl Plan {
         want: Want,
         release: Option<(u32, u32)>,
     ) -> Plan {
-        let before_6_10 = Balancing::has_old_numbers(release);
+        let era = Era::of(formats, release);
         let (small_states, common) = (states.table(), CommonAt::of(formats.first()));
         let (entries, usual, unwanted) = Default::default();
         let mut plan = Plan { endian, entries, usual, states, small_states, common, want, unwanted };
         for format in formats {
-            let probe = || ProbeAt::of(format, before_6_10).map(Decode::Probe);
+            let probe = || ProbeAt::of(format, era).map(Decode::Probe);
             let Some(decode) = Decode::of(format).or_else(probe) else { continue };
             if !plan.wants(&decode) {
                 if Tracepoint::STATE.iter().any(|tracepoint| tracepoint.name() == format.name) {

@@ -1,6 +1,7 @@
 //! Counting every event of a trace without decoding any: the walk over the pages, and no more.
 
 use crate::decode::plan::CommonAt;
+use crate::file::header::CpuStat;
 use crate::issue::FileIssue;
 use crate::parallel::parallel;
 use crate::ring::page::{Loss, Raw};
@@ -203,6 +204,17 @@ impl CpuCounts {
 const STRETCH: u64 = 2 << 20;
 
 impl Trace {
+    /// How many events the recorder counted, dropped and overwritten ones included; none where it did not.
+    /// In a part of a trace it is the number of the whole.
+    pub fn recorded(&self) -> u64 {
+        let count = |stat: &CpuStat| {
+            let lost = stat.overrun.saturating_add(stat.dropped).saturating_add(stat.commit_overrun);
+            stat.recorded.unwrap_or(0).saturating_add(lost)
+        };
+        let here = self.header.options.stats.iter().map(count).fold(0, u64::saturating_add);
+        self.note.as_ref().map_or(here, |note| note.recorded)
+    }
+
     pub(crate) fn count_all(&self) -> Counts {
         let mut tasks = Vec::new();
         for (buffer, lanes) in self.lanes().iter().enumerate() {

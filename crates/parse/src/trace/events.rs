@@ -401,7 +401,8 @@ impl EventSource for EventStream<'_> {
         };
         let wakeups = trace.has(Tracepoint::Wakeup);
         let wakings = !wakeups && trace.has(Tracepoint::Waking);
-        Ok(Extent { start, end: end.max(start), firsts, wakeups, wakings, past: None })
+        let groups = trace.groups.clone();
+        Ok(Extent { start, end: end.max(start), firsts, wakeups, wakings, groups, past: None })
     }
 
     fn events(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {

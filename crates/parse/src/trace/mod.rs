@@ -19,6 +19,7 @@ use crate::ring::unit::{self, CpuPages, Store};
 use crate::text::symbols::{self, Symbols};
 use rustc_hash::{FxHashMap, FxHashSet};
 use sched::pass::FirstEvent;
+use sched::probe::CgroupId;
 use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Severity, Tracepoint, Ts};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +31,7 @@ mod count;
 mod cpu;
 mod events;
 mod graph;
+mod groups;
 pub(crate) mod part;
 pub(crate) mod print;
 mod read_ahead;
@@ -153,6 +155,8 @@ pub struct Trace {
     cmdlines: OnceLock<FxHashMap<Pid, Comm>>,
     origin: Option<Origin>,
     counters: Option<Arc<dyn Counters>>,
+    /// The cgroups of tasks at the start.
+    groups: Arc<[(Pid, CgroupId)]>,
     /// The note of a part of a trace on the rest of it.
     note: Option<Note>,
 }
@@ -240,6 +244,7 @@ impl Trace {
             cmdlines: OnceLock::new(),
             origin: None,
             counters: None,
+            groups: Arc::default(),
             note: None,
         };
         trace.select()?;
@@ -300,17 +305,6 @@ impl Trace {
                 unit::note_unwritten(stat.cpu, events, &mut self.diagnostics);
             }
         }
-    }
-
-    /// How many events the recorder counted, dropped and overwritten ones included; none where it did not.
-    /// In a part of a trace it is the number of the whole.
-    pub fn recorded(&self) -> u64 {
-        let count = |stat: &CpuStat| {
-            let lost = stat.overrun.saturating_add(stat.dropped).saturating_add(stat.commit_overrun);
-            stat.recorded.unwrap_or(0).saturating_add(lost)
-        };
-        let here = self.header.options.stats.iter().map(count).fold(0, u64::saturating_add);
-        self.note.as_ref().map_or(here, |note| note.recorded)
     }
 
     /// The content of the file.

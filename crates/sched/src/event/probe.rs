@@ -78,6 +78,35 @@ impl AtMost4s {
     }
 }
 
+/// A cgroup, by the number that the kernel has for its folder. Two words, so that an event is aligned to four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CgroupId([u32; 2]);
+
+impl CgroupId {
+    /// The cgroup of this number.
+    pub fn new(number: u64) -> CgroupId {
+        CgroupId([(number >> 32) as u32, number as u32])
+    }
+
+    /// The number.
+    pub fn number(self) -> u64 {
+        u64::from(self.0[0]) << 32 | u64::from(self.0[1])
+    }
+}
+
+/// The beginning or the end of throttling, of the tasks of one cgroup on one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttle {
+    /// The CPU; absent where the record does not show it, so that it is that of the event.
+    pub cpu: Option<Cpu>,
+    /// The cgroup that is throttled by its own limit or by that of an ancestor. Absent in recordings by probes on
+    /// `throttle_cfs_rq`, which may be of a run queue that is not throttled after all.
+    pub cgroup: Option<CgroupId>,
+    /// Whether queued tasks are throttled at once. Otherwise (6.18 and later) they are taken from the queue one by one, as they
+    /// return to user mode, each with a record of its own.
+    pub takes_queue: bool,
+}
+
 /// The record of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
@@ -143,6 +172,21 @@ pub enum Probe {
     NumaLooked(Pid, Option<Cpu>),
     /// `fallback`: no CPU that a task may use is online.
     FallsBack(Pid),
+    /// `throttle`: tasks of a cgroup are throttled on a CPU.
+    Throttles(Throttle),
+    /// `unthrottle`: they are no longer, unless the cgroup is throttled there by another limit.
+    Unthrottles(Throttle),
+    /// `throttle_task`: the running task is about to be taken from the queue, since its cgroup is throttled there.
+    ThrottlesTask(Pid, CgroupId),
+    /// `group`: a task was moved to a cgroup. `group_fork`: it begins there.
+    Joins {
+        /// The task.
+        pid: Pid,
+        /// The cgroup.
+        cgroup: CgroupId,
+        /// Whether the task begins there.
+        forked: bool,
+    },
     /// `nr_running`: the length of a CPU's run queue, with the running task, after a change.
     Length {
         /// The CPU.

@@ -26,7 +26,9 @@ pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl Eve
             start.waiting.push((*task, *cpu));
         }
     }
-    learns_of_wakings || learns_of_root || start.waiting.len() > known
+    let throttled = state.discovered_throttling();
+    start.throttled.extend(throttled);
+    learns_of_wakings || learns_of_root || start.waiting.len() > known || !throttled.is_empty()
 }
 
 /// Analyses, or groups of them, that can follow a pass side by side: tuples, of which all but the first can be

@@ -90,7 +90,11 @@ impl SchedState {
 
     /// About how many bytes such a copy takes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<SchedState>() + self.cpus.len() * size_of::<CpuState>() + self.tasks.bytes() + self.lineage.bytes()
+        size_of::<SchedState>()
+            + self.cpus.len() * size_of::<CpuState>()
+            + self.tasks.bytes()
+            + self.lineage.bytes()
+            + self.throttling.as_ref().map_or(0, |throttling| throttling.bytes())
     }
 
     /// How many CPUs are what; known only once [`SchedState::count`] was called. [`Counts::of`] counts anew.

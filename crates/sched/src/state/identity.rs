@@ -65,6 +65,9 @@ impl SchedState {
             let Task { state, begun, .. } = *self.tasks.entry(slot);
             self.change(slot, state, self.now, begun, begun);
             self.tasks.renumber(slot, pid);
+            if let Some(throttling) = &mut self.throttling {
+                throttling.hand_over(old_pid, pid);
+            }
         }
     }
 

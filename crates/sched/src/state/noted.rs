@@ -4,7 +4,7 @@
 //! could have led to.
 
 use super::tasks::{Task, Tasks};
-use super::{CpuState, SchedState, Seen, Waking};
+use super::{CpuState, SchedState, Seen, Throttling, Waking};
 use crate::diag::EventIssue;
 use crate::event::{Comm, Cpu, TaskRef, Ts};
 use crate::past::{Past, PastCpu, PastName, PastTask};
@@ -15,14 +15,16 @@ impl SchedState {
     /// Notes the state for a part that begins here.
     pub fn noted(&self) -> Past {
         let cpus = (0..).map(Cpu).zip(&self.cpus).filter(|(_, c)| c.is_worth_a_note());
-        let waiting = cpus.clone().flat_map(|(cpu, _)| self.waiting(cpu));
-        let others = self.tasks.living().filter(|task| !matches!(task.state, TaskState::Waiting(_)));
+        let throttled = (0..self.cpus.len() as u32).flat_map(|cpu| self.throttled(Cpu(cpu)));
+        let queued = cpus.clone().flat_map(|(cpu, _)| self.waiting(cpu)).chain(throttled);
+        let is_queued = |task: &&Task| matches!(task.state, TaskState::Waiting(_) | TaskState::Throttled(_));
+        let others = self.tasks.living().filter(|task| !is_queued(task));
         let repairs = EventIssue::ALL.iter().map(|issue| (issue.diagnostic().name().to_owned(), self.repaired(*issue)));
         let former = self.lineage.former_names().into_iter();
         Past {
             start: self.start,
             cpus: cpus.clone().map(|(cpu, c)| c.noted(cpu)).collect(),
-            tasks: waiting.chain(others).map(Task::noted).collect(),
+            tasks: queued.chain(others).map(Task::noted).collect(),
             free: self.tasks.free_slots(),
             lives: self.tasks.lives(),
             kin: self.lineage.origins(),
@@ -38,6 +40,7 @@ impl SchedState {
             newcomers: self.newcomers,
             repairs: repairs.filter(|(_, count)| *count > 0).collect(),
             gaps: self.gaps(),
+            throttling: self.throttling.as_ref().map(|throttling| throttling.noted()),
             ..Past::default()
         }
     }
@@ -56,6 +59,7 @@ impl SchedState {
             seen: Seen::noted(&past.seen),
             newcomers: past.newcomers,
             gaps: past.gaps.iter().map(|(cpu, times, ns)| (*cpu, (*times, *ns))).collect(),
+            throttling: past.throttling.as_ref().map(|past| Box::new(Throttling::after(past))),
             ..SchedState::default()
         };
         for issue in EventIssue::ALL {
@@ -95,7 +99,9 @@ impl SchedState {
         let runs = |cpu: Cpu| self.cpus.get(cpu.index()).is_some_and(|c| c.current == Current::Task(past.pid));
         let state = match past.state {
             TaskState::Running(cpu) if runs(cpu) => past.state,
-            TaskState::Waiting(cpu) | TaskState::Blocked(cpu) if is_believable(cpu) => past.state,
+            TaskState::Waiting(cpu) | TaskState::Throttled(cpu) | TaskState::Blocked(cpu) if is_believable(cpu) => {
+                past.state
+            }
             _ => TaskState::Unknown,
         };
         let task = TaskRef { pid: past.pid, prio: past.prio, comm: past.comm };
@@ -112,6 +118,7 @@ impl SchedState {
                 self.cpu(cpu);
                 self.tasks.join(&mut self.cpus[cpu.index()].queue, slot);
             }
+            TaskState::Throttled(cpu) => self.join_throttled(slot, cpu),
             _ => {}
         }
     }

@@ -45,8 +45,8 @@ impl SchedState {
     #[inline(always)]
     fn queue(&mut self, slot: Slot, target: Cpu) {
         match self.tasks.entry(slot).state {
-            TaskState::Waiting(cpu) if cpu == target => {}
-            TaskState::Waiting(_) => {
+            TaskState::Waiting(cpu) | TaskState::Throttled(cpu) if cpu == target => {}
+            TaskState::Waiting(_) | TaskState::Throttled(_) => {
                 // It has slept meanwhile, or this would be where it waits.
                 self.repair(EventIssue::WakeupTargetCorrected);
                 self.change(slot, TaskState::Waiting(target), self.now, false, true);

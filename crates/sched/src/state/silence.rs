@@ -17,6 +17,7 @@ impl SchedState {
         c.lost_since.get_or_insert(ts);
         self.gaps.entry(cpu).or_default().0 += 1;
         self.forget_queue(cpu, ts);
+        self.lose_throttling(ts);
         if let Some(slot) = self.cpus[cpu.index()].running {
             self.turn_out(slot, TaskState::Unknown, ts);
         }
@@ -29,6 +30,7 @@ impl SchedState {
         let c = self.cpu(cpu);
         (c.observed, c.emptied) = (true, true);
         self.forget_queue(cpu, ts);
+        self.forget_throttled(cpu, ts);
         if let Some(stopper) = self.cpus[cpu.index()].running {
             self.turn_out(stopper, TaskState::Blocked(cpu), ts);
         }

@@ -1,6 +1,7 @@
 //! The first instant: its known state, and later findings on it.
 
-use super::{SchedState, Slot};
+use super::{SchedState, Slot, Throttling};
+use crate::event::probe::CgroupId;
 use crate::event::{Cpu, Pid, TaskRef, Ts};
 use crate::lineage::Lineage;
 use crate::past::Past;
@@ -19,6 +20,10 @@ pub struct Start {
     pub named: Vec<TaskRef>,
     /// Tasks known to wait from the first instant, and where.
     pub waiting: Vec<(TaskRef, Cpu)>,
+    /// The cgroups of tasks at the first instant; empty where the trace has no records of throttling.
+    pub groups: Arc<[(Pid, CgroupId)]>,
+    /// Throttling that lasts since before the first instant: a cgroup and a CPU, once for each limit.
+    pub throttled: Vec<(CgroupId, Cpu)>,
     /// Wakeups are not in the trace: a task first seen being switched in may have slept until then.
     pub without_wakeups: bool,
     /// `sched_waking` was recorded and `sched_wakeup` was not: a waking places its task, on `target_cpu` unless the
@@ -61,6 +66,9 @@ impl SchedState {
             lineage: Lineage::with_root(start.root),
             ..SchedState::default()
         };
+        if !(start.groups.is_empty() && start.throttled.is_empty()) {
+            state.throttling = Some(Box::new(Throttling::at_start(&start.groups, &start.throttled)));
+        }
         for (cpu, current) in &start.cpus {
             state.cpu(*cpu).observed = true;
             match current {
@@ -102,7 +110,13 @@ impl SchedState {
         let wakings = self.without_wakings && self.has_wakings();
         let gaps = !self.incomplete && self.shows_gaps();
         let root = self.lineage.has_found_root();
-        self.discovered.len() + self.named.len() + usize::from(wakings) + usize::from(gaps) + usize::from(root)
+        let throttled = self.discovered_throttling().len();
+        self.discovered.len()
+            + throttled
+            + self.named.len()
+            + usize::from(wakings)
+            + usize::from(gaps)
+            + usize::from(root)
     }
 
     /// A task that ran at first and has no name yet has one once it was switched out, or executed a program.

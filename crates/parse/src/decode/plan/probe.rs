@@ -3,7 +3,7 @@
 use super::{At, CommAt};
 use crate::bytes::{Endian, sign_extend};
 use crate::decode::format::EventFormat;
-use sched::probe::{AtMost4s, Balancing, Examined, Probe, RunQueue};
+use sched::probe::{AtMost4s, Balancing, CgroupId, Examined, Probe, RunQueue, Throttle};
 use sched::{Comm, Pid};
 
 /// The places of what a run queue shows when it is about to be empty.
@@ -29,6 +29,31 @@ struct AttemptAt {
     domain: CommAt,
 }
 
+/// The places of what throttling shows, and whether it takes the tasks that are queued.
+#[derive(Clone, Copy, Debug)]
+struct ThrottleAt {
+    cpu: Option<At>,
+    cgroup: Option<At>,
+    takes_queue: bool,
+}
+
+/// The facts about a trace on which the meaning of its probes depends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Era {
+    /// The kernel has the kinds of balance with the numbers from before 6.10.
+    before_6_10: bool,
+    /// Tasks are throttled one by one (6.18 and later), each with a record.
+    throttles_tasks: bool,
+}
+
+impl Era {
+    /// That of a trace with these formats, of a kernel of this release.
+    pub(super) fn of(formats: &[EventFormat], release: Option<(u32, u32)>) -> Era {
+        let throttles_tasks = formats.iter().any(|format| format.system == "lb" && format.name == "throttle_task");
+        Era { before_6_10: Balancing::has_old_numbers(release), throttles_tasks }
+    }
+}
+
 /// How to decode a probe.
 #[derive(Clone, Copy, Debug)]
 enum Fields {
@@ -50,19 +75,22 @@ enum Fields {
     NumaLooked { pid: Option<At>, best: Option<At> },
     FallsBack { pid: At },
     Length { cpu: At, nr: At, change: At },
+    Throttles(ThrottleAt),
+    Unthrottles(ThrottleAt),
+    ThrottlesTask { pid: At, cgroup: At },
+    Joins { pid: At, cgroup: At, forked: bool },
 }
 
 /// How to decode the records of one probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProbeAt {
     fields: Fields,
-    /// The kernel has the kinds of balance with the numbers from before 6.10.
     before_6_10: bool,
 }
 
 impl ProbeAt {
     /// The decoding for a format, if it is one of the probes and has the fields that it needs.
-    pub(super) fn of(format: &EventFormat, before_6_10: bool) -> Option<ProbeAt> {
+    pub(super) fn of(format: &EventFormat, era: Era) -> Option<ProbeAt> {
         if format.system != "lb" {
             return None;
         }
@@ -74,6 +102,8 @@ impl ProbeAt {
             cost: at("cost"),
         };
         let task = || ExaminedAt { on_cpu: at("on_cpu"), allowed: at("allowed") };
+        let throttle = || ThrottleAt { cpu: at("cpu"), cgroup: at("cgroup"), takes_queue: !era.throttles_tasks };
+        let joins = |forked| Some(Fields::Joins { pid: at("pid")?, cgroup: at("cgroup")?, forked });
         let attempt = || AttemptAt { idle: at("idle"), domain: CommAt::of(format, "name") };
         let fields = match format.name.as_str() {
             "newidle_balance_in" => Fields::NewIdleBegins(queue()),
@@ -96,9 +126,14 @@ impl ProbeAt {
             "numa_find" => Fields::NumaLooked { pid: at("pid"), best: at("best") },
             "fallback" => Fields::FallsBack { pid: at("pid")? },
             "nr_running" => Fields::Length { cpu: at("cpu")?, nr: at("nr")?, change: at("change")? },
+            "throttle" => Fields::Throttles(throttle()),
+            "unthrottle" => Fields::Unthrottles(throttle()),
+            "throttle_task" => Fields::ThrottlesTask { pid: at("pid")?, cgroup: at("cgroup")? },
+            "group" => joins(false)?,
+            "group_fork" => joins(true)?,
             _ => return None,
         };
-        Some(ProbeAt { fields, before_6_10 })
+        Some(ProbeAt { fields, before_6_10: era.before_6_10 })
     }
 
     /// The record; nothing if it is too short, or names a CPU that no machine has.
@@ -144,6 +179,12 @@ impl ProbeAt {
             Fields::Length { cpu, nr, change } => {
                 Probe::Length { cpu: cpu.cpu(p, e)?, nr: u32::try_from(nr.int(p, e)?).ok()?, change: change.int(p, e)? }
             }
+            Fields::Throttles(at) => Probe::Throttles(read.throttle(at)?),
+            Fields::Unthrottles(at) => Probe::Unthrottles(read.throttle(at)?),
+            Fields::ThrottlesTask { pid, cgroup } => Probe::ThrottlesTask(Pid(pid.int(p, e)?), read.cgroup(*cgroup)?),
+            Fields::Joins { pid, cgroup, forked } => {
+                Probe::Joins { pid: Pid(pid.int(p, e)?), cgroup: read.cgroup(*cgroup)?, forked: *forked }
+            }
         })
     }
 }
@@ -183,6 +224,17 @@ impl Read<'_> {
             avg_idle: self.ns(at.avg_idle),
             cost: self.ns(at.cost),
         }
+    }
+
+    fn cgroup(&self, at: At) -> Option<CgroupId> {
+        at.uint(self.p, self.e).map(CgroupId::new)
+    }
+
+    /// Nothing if one of the fields that there are cannot be read.
+    fn throttle(&self, at: &ThrottleAt) -> Option<Throttle> {
+        let (cpu, cgroup) = (at.cpu.map(|at| at.cpu(self.p, self.e)), at.cgroup.map(|at| self.cgroup(at)));
+        let is_whole = cpu != Some(None) && cgroup != Some(None);
+        is_whole.then_some(Throttle { cpu: cpu.flatten(), cgroup: cgroup.flatten(), takes_queue: at.takes_queue })
     }
 
     fn task(&self, at: &ExaminedAt) -> Examined {

@@ -1,0 +1,337 @@
+//! Tasks that bandwidth control (`cpu.max`) keeps from running.
+//!
+//! The kernel throttles the tasks of a cgroup on one CPU. The probes `throttle` and `unthrottle` are on functions that it
+//! calls for the cgroup whose limit is reached and for every cgroup below it, each with a CPU, and only if the throttling takes
+//! place. A cgroup is throttled on a CPU while more records began this than ended it: its own limit and those of its ancestors
+//! can hold at the same time.
+//!
+//! Until 6.17 throttling takes the run queue of the cgroup from the CPU's, with all tasks on it. Later kernels throttle a
+//! task when it returns to user mode (`throttle_task`); tasks that are queued in a throttled cgroup still run until then.
+//!
+//! A task's cgroup follows from the machine file at the start, and then from records of moves and forks. Only tasks of the
+//! fair class are throttled.
+
+use super::tasks::Queue;
+use super::{SchedState, Slot};
+use crate::diag::EventIssue;
+use crate::event::probe::{CgroupId, Probe, Throttle};
+use crate::event::{Cpu, Pid, SchedEvent, Ts};
+use crate::past::PastThrottling;
+use crate::span::TaskState;
+use crate::state::Task;
+use rustc_hash::FxHashMap;
+
+/// Priorities below this one are those of real-time and deadline tasks.
+const FAIR: i32 = 100;
+
+/// The throttled cgroups and tasks. There is one only where the trace has records of throttling.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Throttling {
+    /// The limits that throttle a cgroup on a CPU.
+    limits: FxHashMap<(CgroupId, Cpu), Limits>,
+    /// The cgroup of each task.
+    groups: FxHashMap<Pid, CgroupId>,
+    /// The throttled tasks of each CPU.
+    queues: Vec<Queue>,
+    /// The running task of each CPU that is about to be throttled, and the time of the record.
+    about: Vec<Option<(Pid, Ts)>>,
+    /// Queued tasks are not throttled with their cgroup.
+    by_task: bool,
+    /// Forks have records of their own: `sched_process_fork` adds nothing.
+    records_forks: bool,
+    /// Throttling that turned out to last since the start.
+    pub(super) discovered: Vec<(CgroupId, Cpu)>,
+}
+
+/// The limits that throttle a cgroup on a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct Limits {
+    count: u32,
+    /// A record has shown the beginning of throttling: an end without one is not that of throttling since the start.
+    is_known: bool,
+}
+
+impl Throttling {
+    /// The state at the start: the cgroups of tasks, and the throttling that is known to last since then.
+    pub(super) fn at_start(groups: &[(Pid, CgroupId)], throttled: &[(CgroupId, Cpu)]) -> Throttling {
+        let mut throttling = Throttling { groups: groups.iter().copied().collect(), ..Throttling::default() };
+        throttled.iter().for_each(|(group, cpu)| throttling.limits(*group, *cpu).count += 1);
+        throttling
+    }
+
+    /// About how many bytes a copy takes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Throttling>()
+            + self.limits.len() * size_of::<((CgroupId, Cpu), Limits)>()
+            + self.groups.len() * size_of::<(Pid, CgroupId)>()
+            + self.queues.len() * size_of::<(Queue, Option<(Pid, Ts)>)>()
+    }
+
+    fn limits(&mut self, group: CgroupId, cpu: Cpu) -> &mut Limits {
+        self.limits.entry((group, cpu)).or_default()
+    }
+
+    fn is_throttled(&self, group: CgroupId, cpu: Cpu) -> bool {
+        self.limits.get(&(group, cpu)).is_some_and(|limits| limits.count > 0)
+    }
+
+    /// The cgroup of a task, if it is throttled on this CPU and the task is of the fair class.
+    fn throttled_group(&self, task: &Task, cpu: Cpu) -> Option<CgroupId> {
+        let group = self.groups.get(&task.pid).copied()?;
+        let is_fair = task.known_prio().is_none_or(|prio| prio >= FAIR);
+        (is_fair && self.is_throttled(group, cpu)).then_some(group)
+    }
+
+    pub(super) fn queue(&mut self, cpu: Cpu) -> &mut Queue {
+        if cpu.index() >= self.queues.len() {
+            self.queues.resize(cpu.index() + 1, Queue::default());
+        }
+        &mut self.queues[cpu.index()]
+    }
+
+    fn queued(&self, cpu: Cpu) -> Queue {
+        self.queues.get(cpu.index()).copied().unwrap_or_default()
+    }
+
+    fn set_about(&mut self, cpu: Cpu, task: Option<(Pid, Ts)>) {
+        if cpu.index() >= self.about.len() && task.is_some() {
+            self.about.resize(cpu.index() + 1, None);
+        }
+        if let Some(about) = self.about.get_mut(cpu.index()) {
+            *about = task;
+        }
+    }
+
+    /// A child begins in the cgroup of its parent.
+    pub(super) fn fork(&mut self, parent: Pid, child: Pid) {
+        if !self.records_forks {
+            self.hand_over(parent, child);
+        }
+    }
+
+    /// A task has the cgroup of another.
+    pub(super) fn hand_over(&mut self, from: Pid, to: Pid) {
+        match self.groups.get(&from).copied() {
+            Some(group) => drop(self.groups.insert(to, group)),
+            None => drop(self.groups.remove(&to)),
+        }
+    }
+
+    /// A task has died.
+    pub(super) fn forget(&mut self, pid: Pid) {
+        self.groups.remove(&pid);
+    }
+
+    pub(super) fn noted(&self) -> PastThrottling {
+        let mut limits: Vec<_> = self
+            .limits
+            .iter()
+            .map(|((group, cpu), limits)| (group.number(), *cpu, limits.count, limits.is_known))
+            .collect();
+        let mut groups: Vec<_> = self.groups.iter().map(|(pid, group)| (*pid, group.number())).collect();
+        limits.sort_unstable();
+        groups.sort_unstable();
+        let about = (0..).map(Cpu).zip(&self.about).filter_map(|(cpu, about)| about.map(|(pid, ts)| (cpu, pid, ts)));
+        let (by_task, records_forks) = (self.by_task, self.records_forks);
+        PastThrottling { limits, groups, about: about.collect(), by_task, records_forks }
+    }
+
+    pub(super) fn after(past: &PastThrottling) -> Throttling {
+        let mut throttling = Throttling {
+            groups: past.groups.iter().map(|(pid, group)| (*pid, CgroupId::new(*group))).collect(),
+            by_task: past.by_task,
+            records_forks: past.records_forks,
+            ..Throttling::default()
+        };
+        let is_believable = |cpu: Cpu| cpu.0 < Cpu::LIMIT;
+        for (group, cpu, count, is_known) in past.limits.iter().filter(|(_, cpu, ..)| is_believable(*cpu)) {
+            *throttling.limits(CgroupId::new(*group), *cpu) = Limits { count: *count, is_known: *is_known };
+        }
+        for (cpu, pid, ts) in past.about.iter().filter(|(cpu, ..)| is_believable(*cpu)) {
+            throttling.set_about(*cpu, Some((*pid, *ts)));
+        }
+        throttling
+    }
+}
+
+impl SchedState {
+    /// The throttled tasks of `cpu`, in the order in which they were throttled.
+    pub fn throttled(&self, cpu: Cpu) -> impl Iterator<Item = &Task> {
+        let queue = self.throttling.as_ref().map_or(Queue::default(), |throttling| throttling.queued(cpu));
+        self.tasks.queued(queue)
+    }
+
+    /// The cgroup of a task, as far as it is known: it is followed only where the trace has records of throttling.
+    pub fn cgroup(&self, pid: Pid) -> Option<CgroupId> {
+        self.throttling.as_ref()?.groups.get(&pid).copied()
+    }
+
+    /// The throttling of cgroups that turned out, too late, to last since the start.
+    pub(crate) fn discovered_throttling(&self) -> &[(CgroupId, Cpu)] {
+        self.throttling.as_ref().map_or(&[], |throttling| &throttling.discovered)
+    }
+
+    /// Follows the records that concern throttling.
+    #[inline(never)]
+    pub(super) fn follow_throttling(&mut self, probe: &Probe, event: &SchedEvent) {
+        match *probe {
+            Probe::Throttles(Throttle { cpu: Some(cpu), cgroup: Some(group), takes_queue }) => {
+                self.throttling().by_task = !takes_queue;
+                self.throttle(group, cpu);
+            }
+            Probe::Unthrottles(Throttle { cpu: Some(cpu), cgroup: Some(group), .. }) => self.unthrottle(group, cpu),
+            Probe::ThrottlesTask(pid, group) => {
+                let throttling = self.throttling();
+                throttling.groups.insert(pid, group);
+                throttling.set_about(event.cpu, Some((pid, event.ts)));
+            }
+            Probe::Joins { pid, cgroup, forked } => {
+                let throttling = self.throttling();
+                throttling.records_forks |= forked;
+                throttling.groups.insert(pid, cgroup);
+                if !forked {
+                    self.settle_throttling(pid);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn throttling(&mut self) -> &mut Throttling {
+        self.throttling.get_or_insert_default()
+    }
+
+    /// A cgroup is throttled on `cpu`, and the tasks that are queued there with it.
+    fn throttle(&mut self, group: CgroupId, cpu: Cpu) {
+        let limits = self.throttling().limits(group, cpu);
+        limits.count = limits.count.saturating_add(1);
+        limits.is_known = true;
+        if limits.count > 1 || self.throttling().by_task {
+            return;
+        }
+        let Some(throttling) = &self.throttling else { return };
+        let is_of_group = |task: &&Task| throttling.throttled_group(task, cpu) == Some(group);
+        let waiting: Vec<Slot> = self.waiting(cpu).filter(is_of_group).map(|task| task.id().slot).collect();
+        for slot in waiting {
+            self.enter(slot, TaskState::Throttled(cpu), self.now);
+        }
+    }
+
+    /// A limit of a cgroup no longer throttles it on `cpu`.
+    fn unthrottle(&mut self, group: CgroupId, cpu: Cpu) {
+        let is_from_start = !self.any_loss;
+        let throttling = self.throttling();
+        let limits = throttling.limits(group, cpu);
+        if limits.count == 0 {
+            // It had lasted since the start. After a loss the beginning can be among the missing events.
+            if is_from_start && !limits.is_known {
+                throttling.discovered.push((group, cpu));
+            }
+            return;
+        }
+        limits.count -= 1;
+        if limits.count == 0 {
+            throttling.set_about(cpu, None);
+            self.release(group, cpu, true);
+        }
+    }
+
+    /// The tasks of a cgroup that is not throttled on `cpu` wait there again. `seen`: a record shows the end.
+    fn release(&mut self, group: CgroupId, cpu: Cpu, seen: bool) {
+        let Some(throttling) = &self.throttling else { return };
+        let is_of_group = |task: &&Task| throttling.groups.get(&task.pid) == Some(&group);
+        let throttled: Vec<Slot> = self.throttled(cpu).filter(is_of_group).map(|task| task.id().slot).collect();
+        for slot in throttled {
+            self.change(slot, TaskState::Waiting(cpu), self.now, seen, seen);
+        }
+    }
+
+    /// A task that does not run is in another cgroup now.
+    fn settle_throttling(&mut self, pid: Pid) {
+        let Some(slot) = self.tasks.find(pid) else { return };
+        let (Some(task), Some(throttling)) = (self.tasks.at(slot), &self.throttling) else { return };
+        match task.state {
+            TaskState::Waiting(cpu) if !throttling.by_task && throttling.throttled_group(task, cpu).is_some() => {
+                self.enter(slot, TaskState::Throttled(cpu), self.now);
+            }
+            TaskState::Throttled(cpu) if throttling.throttled_group(task, cpu).is_none() => {
+                self.enter(slot, TaskState::Waiting(cpu), self.now);
+            }
+            _ => {}
+        }
+    }
+
+    /// The task in `slot` has joined the queue of `cpu`, after `before` since `since`: it is throttled if its cgroup is
+    /// throttled there.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn hold_back(&mut self, slot: Slot, cpu: Cpu, before: TaskState, since: Ts) {
+        let (Some(task), Some(throttling)) = (self.tasks.at(slot), &self.throttling) else { return };
+        if throttling.throttled_group(task, cpu).is_none() {
+            return;
+        }
+        let is_taken = match before {
+            _ if !throttling.by_task => true,
+            // The record is of the run that ends here.
+            TaskState::Running(on) => {
+                let about = throttling.about.get(on.index()).copied().flatten();
+                about.is_some_and(|(pid, at)| pid == task.pid && at >= since)
+            }
+            TaskState::Throttled(_) => true,
+            // At the start it is not known whether the task has returned to user mode since: most have.
+            TaskState::Unknown => self.now == self.start,
+            _ => false,
+        };
+        if is_taken {
+            let begins = task.begun;
+            self.change(slot, TaskState::Throttled(cpu), self.now, begins, begins);
+        }
+    }
+
+    /// The task in `slot` stops being throttled on `cpu`, since it is in another state from now on.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn leave_throttled(&mut self, slot: Slot, cpu: Cpu, state: TaskState) {
+        let Some(throttling) = self.throttling.as_mut() else { return };
+        self.tasks.leave(throttling.queue(cpu), slot);
+        let TaskState::Running(on) = state else { return };
+        let Some(task) = self.tasks.at(slot) else { return };
+        // A task that is taken from the queue one by one can still be on its way out of the kernel.
+        let Some(group) = throttling.throttled_group(task, cpu).filter(|_| on == cpu && !throttling.by_task) else {
+            return;
+        };
+        // It runs all the same: the end of throttling was not seen.
+        throttling.limits(group, cpu).count = 0;
+        self.repair(EventIssue::UnseenUnthrottle);
+        self.release(group, cpu, false);
+    }
+
+    /// The task in `slot` is throttled on `cpu` from now on.
+    pub(super) fn join_throttled(&mut self, slot: Slot, cpu: Cpu) {
+        self.cpu(cpu);
+        let queue = self.throttling.get_or_insert_default().queue(cpu);
+        self.tasks.join(queue, slot);
+    }
+
+    /// Events of some CPU are missing: any CPU can have thrown the switch for another. Nothing is known of throttling until
+    /// it next begins.
+    pub(super) fn lose_throttling(&mut self, ts: Ts) {
+        let Some(throttling) = self.throttling.as_mut() else { return };
+        throttling.limits.values_mut().for_each(|limits| limits.count = 0);
+        throttling.about.clear();
+        for cpu in (0..throttling.queues.len() as u32).map(Cpu) {
+            self.forget_throttled(cpu, ts);
+        }
+    }
+
+    /// The tasks that are throttled on `cpu` may be anywhere.
+    pub(super) fn forget_throttled(&mut self, cpu: Cpu, ts: Ts) {
+        let head = |state: &SchedState| state.throttling.as_ref().and_then(|throttling| throttling.queued(cpu).head());
+        while let Some(slot) = head(self) {
+            self.turn_out(slot, TaskState::Unknown, ts);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
