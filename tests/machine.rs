@@ -2,6 +2,7 @@
 
 use crate::conforms::conforms;
 use crate::support::{fixture, golden, root, schedviz, schedviz_in, scratch};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Four CPUs in two nodes with two threads per core, as the files of the kernel show them.
@@ -50,7 +51,13 @@ fn fake_root(folder: &Path) {
             "sys/fs/cgroup/limited/cpu.stat",
             "usage_usec 7000\nnr_periods 12\nnr_throttled 5\nthrottled_usec 12345".to_owned(),
         ),
+        ("sys/fs/cgroup/limited/cgroup.threads", "20\n0".to_owned()),
+        // Below a limit, and below that a cgroup without the controller.
+        ("sys/fs/cgroup/limited/inner/cpu.max", "max 100000".to_owned()),
+        ("sys/fs/cgroup/limited/inner/cgroup.threads", "21".to_owned()),
+        ("sys/fs/cgroup/limited/inner/leaf/cgroup.threads", "12\n1".to_owned()),
         ("sys/fs/cgroup/home-alice.mount/cpu.max", "max 100000".to_owned()),
+        ("sys/fs/cgroup/home-alice.mount/cgroup.threads", "20".to_owned()),
         ("proc/cmdline", "BOOT_IMAGE=/boot/vmlinuz root=/dev/disk/by-label/alices-box isolcpus=3 quiet".to_owned()),
         ("proc/cpuinfo", "processor\t: 0\nmodel name\t: Model T\nflags\t\t: fpu hypervisor\n".to_owned()),
         ("proc/sys/kernel/osrelease", "6.12.107+deb13-amd64".to_owned()),
@@ -77,6 +84,14 @@ fn a_machine_file_has_every_fact_and_nothing_personal() {
     let folder = scratch("machine-file");
     fake_root(&folder);
     let ran = schedviz(&["machine", "--root", folder.to_str().expect("a name"), "--json"]).success().text();
+    // The kernel's numbers of cgroups are the inode numbers of their folders.
+    let number = |name: &str| std::fs::metadata(folder.join("sys/fs/cgroup").join(name)).expect("a folder").ino();
+    let numbers = [("limited", "1001"), ("limited/inner", "1002")];
+    let ran = numbers.into_iter().fold(ran, |text, (name, fixed)| {
+        let line = format!("\"id\": {},", number(name));
+        assert!(text.contains(&line), "{text}");
+        text.replace(&line, &format!("\"id\": {fixed},"))
+    });
     golden("machine.json", &ran);
     assert!(!ran.contains("alice"), "{ran}");
     let schema = std::fs::read_to_string(root().join("docs/schemas/machine-1.json")).expect("a schema");

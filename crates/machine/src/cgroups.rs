@@ -1,15 +1,18 @@
-//! Cgroups that limit CPU time or CPUs.
+//! Cgroups that limit CPU time or CPUs, and the tasks that a limit of CPU time concerns.
 
 use crate::Root;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A cgroup that limits CPU time or CPUs.
+/// A cgroup that limits CPU time or CPUs, or lies below one that limits CPU time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cgroup {
     /// The path below the root of the hierarchy.
     pub path: String,
+    /// The inode number of its folder, by which the kernel names the cgroup in records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
     /// `cpu.max`: quota and period in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_max: Option<String>,
@@ -28,6 +31,10 @@ pub struct Cgroup {
     /// `cpuset.cpus.partition`, if it is not `member`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<String>,
+    /// The numbers of the threads whose CPU time it controls, ascending, if its `cpu.max` or that of a cgroup above it is set.
+    /// They include those of cgroups below it without the controller `cpu`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<i32>,
     /// The counters of `cpu.stat`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stat: BTreeMap<String, u64>,
@@ -37,8 +44,8 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Reads one; nothing if it limits nothing.
-    fn read(root: &Root, folder: &str, path: &str) -> Option<Cgroup> {
+    /// Reads one; nothing if it limits nothing, and is not `below` a limit of CPU time.
+    fn read(root: &Root, folder: &str, path: &str, below: bool) -> Option<Cgroup> {
         let text = |name: &str| root.text(format!("{folder}/{name}"));
         let cgroup = Cgroup {
             path: path.to_owned(),
@@ -49,7 +56,8 @@ impl Cgroup {
             partition: text("cpuset.cpus.partition").filter(|partition| partition != "member"),
             ..Cgroup::default()
         };
-        if cgroup == (Cgroup { path: path.to_owned(), ..Cgroup::default() }) {
+        let has_no_limit = cgroup == (Cgroup { path: path.to_owned(), ..Cgroup::default() });
+        if has_no_limit && !(below && text("cpu.max").is_some()) {
             return None;
         }
         let counters = text("cpu.stat").unwrap_or_default();
@@ -58,8 +66,23 @@ impl Cgroup {
             Some((name.to_owned(), value.trim().parse().ok()?))
         };
         let stat = counters.lines().filter_map(counter).collect();
-        Some(Cgroup { cpus_effective: text("cpuset.cpus.effective"), stat, ..cgroup })
+        Some(Cgroup { id: root.inode(folder), cpus_effective: text("cpuset.cpus.effective"), stat, ..cgroup })
     }
+}
+
+/// A folder that is still to be looked at.
+struct Folder {
+    path: String,
+    depth: usize,
+    /// The cgroup above it whose CPU time is limited and that has the controller `cpu`, by its place in the list.
+    limited: Option<usize>,
+}
+
+/// The threads in a cgroup.
+fn threads(root: &Root, folder: &str) -> Vec<i32> {
+    let threads = root.text(format!("{folder}/cgroup.threads")).unwrap_or_default();
+    // A thread outside of the reader's PID namespace has the number 0.
+    threads.lines().filter_map(|line| line.trim().parse().ok()).filter(|pid| *pid > 0).collect()
 }
 
 /// Levels of the hierarchy that are read.
@@ -68,29 +91,38 @@ const DEPTH: usize = 16;
 /// The number of cgroups that are looked at.
 const MOST: usize = 65_536;
 
-/// The cgroups of the unified hierarchy that limit something, by path.
+/// The cgroups of the unified hierarchy that limit something, and those below a limit of CPU time, by path.
 pub(crate) fn read(root: &Root) -> Vec<Cgroup> {
     // With a hybrid hierarchy the controllers of the unified one are elsewhere.
     let base = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
     let Some(base) = base.into_iter().find(|base| root.join(base).join("cgroup.controllers").is_file()) else {
         return Vec::new();
     };
-    let mut found = Vec::new();
-    let mut folders = vec![(String::new(), 0)];
+    let mut found: Vec<Cgroup> = Vec::new();
+    let mut folders = vec![Folder { path: String::new(), depth: 0, limited: None }];
     let mut seen = 0;
-    while let Some((path, depth)) = folders.pop() {
+    while let Some(Folder { path, depth, mut limited }) = folders.pop() {
         seen += 1;
         let folder = format!("{base}{path}");
         // The root of the hierarchy has no limits.
         if depth > 0 {
-            found.extend(Cgroup::read(root, &folder, &path));
+            let cgroup = Cgroup::read(root, &folder, &path, limited.is_some());
+            let is_limited = cgroup.as_ref().is_some_and(|cgroup| cgroup.cpu_max.is_some() || limited.is_some());
+            if is_limited && root.text(format!("{folder}/cpu.max")).is_some() {
+                limited = Some(found.len());
+            }
+            found.extend(cgroup);
+        }
+        if let Some(cgroup) = limited.and_then(|at| found.get_mut(at)) {
+            cgroup.tasks.extend(threads(root, &folder));
         }
         if depth < DEPTH && seen < MOST {
             let names = root.names(&folder).into_iter();
             let below = names.filter(|name| root.join(&folder).join(name).is_dir());
-            folders.extend(below.map(|name| (format!("{path}/{name}"), depth + 1)));
+            folders.extend(below.map(|name| Folder { path: format!("{path}/{name}"), depth: depth + 1, limited }));
         }
     }
+    found.iter_mut().for_each(|cgroup| cgroup.tasks.sort_unstable());
     found.sort_by(|a, b| a.path.cmp(&b.path));
     found
 }

@@ -28,6 +28,7 @@ pub use kernel::Kernel;
 pub use root::Root;
 pub use scheduler::{Domain, Scheduler};
 
+use sched::probe::CgroupId;
 use sched::topology::parse_cpu_list;
 use sched::{Cpu, Pid, Topology};
 use serde::{Deserialize, Serialize};
@@ -57,7 +58,7 @@ pub struct Machine {
     pub cpus: Cpus,
     /// The scheduler's settings.
     pub scheduler: Scheduler,
-    /// The cgroups that limit CPU time or CPUs.
+    /// The cgroups that limit CPU time or CPUs, and those below a limit of CPU time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cgroups: Vec<Cgroup>,
     /// The CPUs that tasks may use, at the start of the recording and, if it was taken, at its end.
@@ -150,6 +151,18 @@ impl Machine {
     /// The place of each CPU, as the analyses use it.
     pub fn topology(&self) -> Topology {
         self.cpus.topology()
+    }
+
+    /// The tasks whose CPU time a `cpu.max` limits, each with its cgroup, at the start of the recording.
+    pub fn groups(&self) -> impl Iterator<Item = (Pid, CgroupId)> {
+        let with_id = self.cgroups.iter().filter_map(|cgroup| Some((CgroupId::new(cgroup.id?), &cgroup.tasks)));
+        with_id.flat_map(|(id, tasks)| tasks.iter().map(move |pid| (Pid(*pid), id)))
+    }
+
+    /// The path of a cgroup, if the file has it.
+    pub fn cgroup_path(&self, id: CgroupId) -> Option<&str> {
+        let cgroup = self.cgroups.iter().find(|cgroup| cgroup.id == Some(id.number()))?;
+        Some(&cgroup.path)
     }
 
     /// The CPUs that tasks may use, of those of the trace; nothing if no list restricts a task.

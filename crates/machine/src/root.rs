@@ -3,6 +3,7 @@
 use sched::Cpu;
 use sched::topology::parse_cpu_list;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The greatest number of bytes that is read of one file of the kernel.
@@ -42,6 +43,11 @@ impl Root {
         std::fs::File::open(self.join(file)).ok()?.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes).trim().to_owned();
         (!text.is_empty()).then_some(text)
+    }
+
+    /// The inode number of a folder; nothing if it cannot be read.
+    pub(crate) fn inode(&self, folder: impl AsRef<Path>) -> Option<u64> {
+        Some(std::fs::metadata(self.join(folder)).ok()?.ino())
     }
 
     /// A file that holds one number.

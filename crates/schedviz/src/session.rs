@@ -83,7 +83,7 @@ impl Session {
     }
 
     /// Finds the part that is asked for.
-    pub(crate) fn of_trace(trace: Trace, path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
+    pub(crate) fn of_trace(mut trace: Trace, path: &Path, read: &ReadArgs, window: &WindowArgs) -> Result<Session> {
         let Some((start, end)) = trace.extent() else { bail!("{}: {}", path.display(), trace.no_events()) };
         let asked = window.window(start, end)?;
         let inside = match trace.past() {
@@ -92,6 +92,7 @@ impl Session {
         };
         let (from, to) = inside.within(start, end);
         let machine = read.machine(path, &trace);
+        trace.set_groups(machine.iter().flat_map(Machine::groups));
         let topology = window.topology(machine.as_ref(), &trace)?;
         let observed = trace.observed();
         let affinity = machine
@@ -123,6 +124,11 @@ impl Session {
     /// Whether the trace has a probe on the balancer with this field.
     pub(crate) fn has_probe(&self, probe: &str, field: &str) -> bool {
         self.trace.format_named("lb", probe).is_some_and(|format| format.field(field).is_some())
+    }
+
+    /// Whether the trace has records of the beginning and the end of throttling.
+    pub(crate) fn records_throttling(&self) -> bool {
+        ["throttle", "unthrottle"].iter().all(|probe| self.trace.format_named("lb", probe).is_some())
     }
 
     /// The probes on the balancer that show the outcome of new-idle balancing.

@@ -72,9 +72,10 @@ fn text(machine: &Machine) -> String {
     }
     for cgroup in &machine.cgroups {
         let limits = [("cpu.max", &cgroup.cpu_max), ("cpuset.cpus", &cgroup.cpus), ("partition", &cgroup.partition)];
-        let limits: Vec<String> =
-            limits.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?))).collect();
-        line("cgroup", &format!("{} {}", cgroup.path, limits.join(", ")));
+        let limits = limits.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
+        let tasks = Some(cgroup.tasks.len()).filter(|tasks| *tasks > 0).map(|tasks| format!("{tasks} of the tasks"));
+        let words: Vec<String> = limits.chain(tasks).collect();
+        line("cgroup", format!("{} {}", cgroup.path, words.join(", ")).trim_end());
     }
     for affinity in &machine.affinity {
         for (cpus, tasks) in &affinity.tasks {
