@@ -37,6 +37,7 @@ mod report;
 mod run_figure;
 mod sets;
 mod strips;
+mod throttling;
 mod unknown;
 mod ways;
 
@@ -49,6 +50,7 @@ pub use reactions::{Held, LONG_REACTION, Reaction};
 pub use report::{ByLength, EpisodeReport, NO_ELAPSED, Report, Violation, next, table, text};
 pub use run_figure::{Look, run_figure};
 pub use strips::Strip;
+pub use throttling::{ThrottledCgroup, ThrottledCpu, ThrottledTask, Throttling};
 pub use unknown::{Gaps, Unknown};
 
 use confined::Confined;
@@ -118,6 +120,8 @@ pub struct Options<'o> {
     pub without_descent: bool,
     /// Over this window strips are to be drawn.
     pub strips: Option<(Ts, Ts)>,
+    /// The trace has records of throttling, which are to be reported.
+    pub throttling: bool,
 }
 
 impl Options<'_> {
@@ -208,6 +212,7 @@ pub struct WorkConservation<'o> {
     strips: Option<strips::Gatherer>,
     /// Signs of affinity, where nothing is known of it.
     confined: Option<Confined>,
+    throttling: Option<Throttling>,
 }
 
 /// ∫ of the counts of the state.
@@ -238,6 +243,7 @@ impl<'o> WorkConservation<'o> {
             integrals: Integrals::default(),
             traced: None,
             confined: options.affinity.is_none().then(Confined::new),
+            throttling: options.throttling.then(Throttling::default),
         }
     }
 
@@ -278,6 +284,7 @@ impl<'o> WorkConservation<'o> {
             flags(options, task, cpu, state)
         };
         self.queues.follow(state, count, change);
+        self.throttling.iter_mut().for_each(|throttling| throttling.take_spans(state));
         if let (Some(reach), Some(affinity)) = (&mut self.sets.reach, options.affinity) {
             reach.follow(state, affinity, |task, cpu| flags(options, task, cpu, state));
         }
@@ -444,6 +451,7 @@ impl Analysis for WorkConservation<'_> {
             }
             self.settle(cpu, start, state);
         }
+        self.throttling.iter_mut().for_each(|throttling| throttling.begin(start, state));
         self.judge(start);
     }
 
@@ -465,6 +473,9 @@ impl Analysis for WorkConservation<'_> {
                 if let Some((_, end @ None)) = &mut self.traced {
                     *end = Some(event.ts);
                 }
+            }
+            Kind::Probe { .. } | Kind::Lost { .. } => {
+                self.throttling.iter_mut().for_each(|throttling| throttling.record(event));
             }
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 use crate::count::{Count, Counts};
 use crate::strips::Strip;
+use crate::throttling::Throttling;
 use crate::unknown::{Gaps, Unknown};
 use crate::{Options, Reaction, RigorousBounds, Scene, Waiters, WorkConservation};
 use sched::episodes::Totals;
@@ -160,6 +161,9 @@ pub struct Report {
     /// Violation over time, if it was asked for.
     #[serde(skip)]
     pub strips: Vec<Strip>,
+    /// The throttling, if it was asked for; in the trust block of the JSON.
+    #[serde(skip)]
+    pub throttling: Option<Throttling>,
 }
 
 /// A share of the violated time, in percent, beyond which waiters that were never on an idle CPU are worth a warning.
@@ -209,8 +213,10 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         traced,
         strips,
         confined,
+        mut throttling,
         ..
     } = analysis;
+    throttling.iter_mut().for_each(|throttling| throttling.take_spans(state));
     let window = end.since(start);
     let whole = Whole { window: window.0, cpu_time: window.0.saturating_mul(observed as u64) };
     let totals_of = |count: &Count| {
@@ -277,6 +283,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
             unwritten_percent: 0.0,
         },
         strips: strips.map_or_else(Vec::new, crate::strips::Gatherer::finish),
+        throttling,
     };
     if let Some(why) = options.why_application_is_unknown(state) {
         report.withhold(why);

@@ -4,7 +4,7 @@ use sched::{Cpu, Tracepoint};
 use serde::Serialize;
 
 /// How far the figures can be trusted, by the evidence of the analysis.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unknown {
     /// CPU time of which nothing is known, in percent of all.

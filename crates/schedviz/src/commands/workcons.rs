@@ -1,7 +1,6 @@
 //! `schedviz workcons`: one number for a run, a table for several, a verdict for a regression job.
 
 mod run_figure;
-mod throttled;
 
 use crate::args::{BeginArgs, DetailArgs, ReadArgs, TaskArgs, WindowArgs, length, repeatable, typed};
 use crate::groups::GroupArg;
@@ -12,16 +11,19 @@ use crate::waiters::WaiterArgs;
 use crate::{groups, several, verdict, warnings};
 use anyhow::Result;
 use compare::Spread;
+use sched::probe::CgroupId;
 use sched::{Chosen, Cpu, Diagnostics, Dur, Ts, Verdict};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use throttled::Throttling;
 use timeline::text::{Detail, paragraph};
 use timeline::{Drawable, Sheet};
 use tracedat::FileIssue;
-use workcons::{Bounds, KernelLengths, LengthCheck, Limits, Options, Report, Violation, WorkConservation};
+use workcons::{
+    Bounds, KernelLengths, LengthCheck, Limits, Options, Report, ThrottledCgroup, ThrottledCpu, ThrottledTask,
+    Throttling, Violation, WorkConservation,
+};
 
 /// How much of the time CPUs idle while tasks wait elsewhere
 ///
@@ -140,7 +142,7 @@ pub(crate) struct Run {
     recording: Option<(Ts, Ts)>,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Trust {
     #[serde(flatten)]
@@ -149,15 +151,36 @@ struct Trust {
     unobserved: Vec<Cpu>,
     /// The times at which bandwidth control throttled CPUs; absent without probes on it, or if it throttled none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    throttled: Vec<throttled::Throttled>,
+    throttled: Vec<ThrottledCpu>,
+    /// The throttled time of all tasks in nanoseconds; absent if the records do not show the cgroups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    throttled_task_ns: Option<u64>,
+    /// The tasks that were throttled longest, ten at most.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    throttled_tasks: Vec<ThrottledTask>,
+    /// The cgroups whose tasks were throttled longest, ten at most.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    throttled_cgroups: Vec<NamedCgroup>,
+    /// The line on throttling; none if no CPU was throttled.
     #[serde(skip)]
-    throttling: Option<Throttling>,
+    throttling: Option<String>,
     /// The kernel's lengths of run queues against those by the events; absent without the probe `nr_running`.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_queue_lengths: Option<KernelLengths>,
     #[serde(serialize_with = "warnings::rows")]
     #[cfg_attr(test, schemars(with = "Vec<warnings::Row<'static>>"))]
     diagnostics: Diagnostics,
+}
+
+/// A cgroup whose tasks were throttled.
+#[derive(Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct NamedCgroup {
+    /// The path of the cgroup; absent if no machine file has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(flatten)]
+    throttled: ThrottledCgroup,
 }
 
 /// The medians and the spread of a group's runs.
@@ -278,6 +301,7 @@ fn measure(
         application: args.tasks.chooses().then_some(&application),
         excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         strips: strips.then_some((session.from, session.to)),
+        throttling: session.records_throttling(),
         without_descent: args.begin.fast_window,
     };
     let by_descent = args.waiters.depend_on_descent(&args.tasks);
@@ -286,6 +310,24 @@ fn measure(
         session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
     let run = Run { group, ..Run::of(&session, &args.begin, &options, report, diagnostics)? };
     Ok((session, run))
+}
+
+impl Trust {
+    /// The throttling of a run alone.
+    fn of(session: &Session, report: &Report) -> Trust {
+        let path = |id: CgroupId| session.machine.as_ref()?.cgroup_path(id).map(str::to_owned);
+        let throttling = report.throttling.as_ref();
+        let cgroup = |throttled: ThrottledCgroup| NamedCgroup { path: path(CgroupId::new(throttled.id)), throttled };
+        let cgroups = throttling.map(Throttling::by_cgroup).unwrap_or_default().into_iter();
+        Trust {
+            throttled: throttling.map(Throttling::by_cpu).unwrap_or_default(),
+            throttled_task_ns: throttling.and_then(Throttling::task_ns),
+            throttled_tasks: throttling.map(Throttling::by_task).unwrap_or_default(),
+            throttled_cgroups: cgroups.map(cgroup).collect(),
+            throttling: throttling.and_then(|throttling| throttling.text(&report.reactions, path)),
+            ..Trust::default()
+        }
+    }
 }
 
 impl Run {
@@ -305,14 +347,12 @@ impl Run {
         report.unknown.clocks_apart = diagnostics.count(FileIssue::ClocksApart);
         let unobserved = session.silent();
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
-        let throttling = Throttling::of(session);
-        let throttled = throttling.as_ref().map(Throttling::by_cpu).unwrap_or_default();
         let run_queue_lengths = match session.has_probe("nr_running", "change") {
             true => Some(session.follow(begin, session.window, LengthCheck::default)?.output),
             false => None,
         };
         let unknown = report.unknown.clone();
-        let trust = Trust { unknown, unobserved, throttled, throttling, run_queue_lengths, diagnostics };
+        let trust = Trust { unknown, unobserved, run_queue_lengths, diagnostics, ..Trust::of(session, &report) };
         let (drawable, recording) = (session.drawable.clone(), session.recording());
         Ok(Run { trace: session.name(), group: None, report, trust, drawable, recording })
     }
@@ -442,7 +482,7 @@ fn trust_text(out: &mut String, run: &Run) {
         ));
     }
     run.trust.run_queue_lengths.iter().for_each(|lengths| line(&lengths.text()));
-    run.trust.throttling.iter().filter_map(|throttling| throttling.text(&r.reactions)).for_each(|text| line(&text));
+    run.trust.throttling.iter().for_each(|throttling| line(throttling));
     if !run.trust.unobserved.is_empty() {
         let list = sched::topology::format_cpu_list(&run.trust.unobserved);
         line(&format!(
@@ -463,6 +503,7 @@ pub(crate) fn plain(session: &Session) -> Options<'_> {
         topology: session.topology.clone(),
         affinity: session.affinity.as_ref(),
         strips: Some((session.from, session.to)),
+        throttling: session.records_throttling(),
         ..Default::default()
     }
 }

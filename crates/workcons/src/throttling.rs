@@ -1,0 +1,326 @@
+//! The times at which bandwidth control (`cpu.max`) keeps tasks from running: by CPU from the records of it, by task and
+//! cgroup from the state.
+//!
+//! Probes on `throttle_cfs_rq`, as older recordings have them, show neither the cgroup nor its tasks. Then the time is known
+//! by CPU alone, from one beginning to the next end, and throttled tasks count as waiting.
+
+use crate::{KEPT, Reaction};
+use rustc_hash::FxHashMap;
+use sched::probe::{CgroupId, Probe, Throttle};
+use sched::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, SchedState, Span, TaskId, TaskState, Ts};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The throttling of a CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThrottledCpu {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// The number of times at which throttling began and ended within the window.
+    pub times: u64,
+    /// Their length together in nanoseconds.
+    pub ns: u64,
+    /// The number of times without an end within the window; their length is not in `ns`.
+    pub without_end: u64,
+}
+
+/// The throttled time of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThrottledTask {
+    /// Its number.
+    pub pid: Pid,
+    /// Its most recent name.
+    pub command: Comm,
+    /// The number of times at which it was throttled within the window.
+    pub times: u64,
+    /// Their length together in nanoseconds, as far as it is within the window.
+    pub ns: u64,
+}
+
+/// The throttled time of the tasks of a cgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThrottledCgroup {
+    /// The number that the kernel has for the cgroup: the inode number of its folder.
+    pub id: u64,
+    /// The number of times at which a task of it was throttled within the window.
+    pub times: u64,
+    /// Their length together in nanoseconds, over all tasks.
+    pub ns: u64,
+}
+
+/// The throttling within a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Throttling {
+    cpus: BTreeMap<Cpu, OfCpu>,
+    /// Whether the records show the cgroups.
+    has_cgroups: bool,
+    tasks: FxHashMap<Pid, (Comm, Sum)>,
+    cgroups: BTreeMap<CgroupId, Sum>,
+    /// The cgroups of the tasks that are throttled.
+    open: FxHashMap<TaskId, CgroupId>,
+    start: Ts,
+}
+
+/// A number of times, and their length together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sum {
+    times: u64,
+    ns: u64,
+}
+
+impl Sum {
+    fn add(&mut self, length: Dur) {
+        self.times += 1;
+        self.ns = self.ns.saturating_add(length.0);
+    }
+}
+
+/// The throttling of one CPU.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct OfCpu {
+    /// The number of limits that hold for each cgroup; without a cgroup at most one.
+    limits: BTreeMap<Option<CgroupId>, u32>,
+    since: Option<Ts>,
+    ended: Vec<(Ts, Ts)>,
+    /// The number of times whose end can be among lost events.
+    cut: u64,
+}
+
+impl OfCpu {
+    fn begin(&mut self, cgroup: Option<CgroupId>, ts: Ts) {
+        let limits = self.limits.entry(cgroup).or_default();
+        // Records without a cgroup can be of several: one more changes nothing.
+        *limits = if cgroup.is_some() { limits.saturating_add(1) } else { 1 };
+        self.since.get_or_insert(ts);
+    }
+
+    /// An end without a beginning belongs to a time before the window.
+    fn end(&mut self, cgroup: Option<CgroupId>, ts: Ts) {
+        let Some(limits) = self.limits.get_mut(&cgroup) else { return };
+        *limits -= 1;
+        if *limits == 0 {
+            self.limits.remove(&cgroup);
+        }
+        if self.limits.is_empty()
+            && let Some(since) = self.since.take()
+        {
+            self.ended.push((since, ts));
+        }
+    }
+
+    /// Events are missing, among which the end can be.
+    fn lose(&mut self) {
+        self.limits.retain(|cgroup, _| cgroup.is_none());
+        if self.limits.is_empty() && self.since.take().is_some() {
+            self.cut += 1;
+        }
+    }
+
+    fn report(&self, cpu: Cpu) -> ThrottledCpu {
+        let ns = self.ended.iter().map(|(from, to)| to.since(*from).0).fold(0, u64::saturating_add);
+        let without_end = self.cut + u64::from(self.since.is_some());
+        ThrottledCpu { cpu, times: self.ended.len() as u64, ns, without_end }
+    }
+}
+
+impl Throttling {
+    pub(crate) fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.start = start;
+        for task in state.observed().flat_map(|cpu| state.throttled(cpu)) {
+            self.open.extend(state.cgroup(task.pid).map(|cgroup| (task.id(), cgroup)));
+        }
+    }
+
+    /// Takes a record of throttling, or a loss.
+    #[inline(never)]
+    pub(crate) fn record(&mut self, event: &SchedEvent) {
+        match event.kind {
+            Kind::Probe { probe: Probe::Throttles(Throttle { cpu, cgroup, .. }), .. } => {
+                self.has_cgroups |= cgroup.is_some();
+                self.cpus.entry(cpu.unwrap_or(event.cpu)).or_default().begin(cgroup, event.ts);
+            }
+            Kind::Probe { probe: Probe::Unthrottles(Throttle { cpu, cgroup, .. }), .. } => {
+                self.has_cgroups |= cgroup.is_some();
+                self.cpus.entry(cpu.unwrap_or(event.cpu)).or_default().end(cgroup, event.ts);
+            }
+            Kind::Lost { .. } => self.cpus.values_mut().for_each(OfCpu::lose),
+            _ => {}
+        }
+    }
+
+    /// The spans that have ended, or that the end of the window cuts.
+    pub(crate) fn take_spans(&mut self, state: &SchedState) {
+        for span in state.spans() {
+            if let TaskState::Throttled(_) = span.state {
+                self.take(span, state);
+            }
+            if let (TaskState::Throttled(_), Some(cgroup)) = (span.next, state.cgroup(span.pid)) {
+                self.open.insert(span.task, cgroup);
+            }
+        }
+    }
+
+    fn take(&mut self, span: &Span, state: &SchedState) {
+        let length = span.end.since(span.start.max(self.start));
+        let (comm, sum) = self.tasks.entry(span.pid).or_default();
+        sum.add(length);
+        if let Some(task) = state.task(span.task) {
+            *comm = task.comm;
+        }
+        if let Some(cgroup) = self.open.remove(&span.task) {
+            self.cgroups.entry(cgroup).or_default().add(length);
+        }
+    }
+
+    /// By CPU; only CPUs that were throttled.
+    pub fn by_cpu(&self) -> Vec<ThrottledCpu> {
+        let all = self.cpus.iter().map(|(cpu, of_cpu)| of_cpu.report(*cpu));
+        all.filter(|throttled| throttled.times + throttled.without_end > 0).collect()
+    }
+
+    /// The tasks that were throttled longest, ten at most.
+    pub fn by_task(&self) -> Vec<ThrottledTask> {
+        let task = |(pid, (command, sum)): (&Pid, &(Comm, Sum))| ThrottledTask {
+            pid: *pid,
+            command: *command,
+            times: sum.times,
+            ns: sum.ns,
+        };
+        let mut all: Vec<ThrottledTask> = self.tasks.iter().map(task).collect();
+        all.sort_unstable_by_key(|task| (Reverse(task.ns), task.pid));
+        all.truncate(KEPT);
+        all
+    }
+
+    /// The cgroups whose tasks were throttled longest, ten at most.
+    pub fn by_cgroup(&self) -> Vec<ThrottledCgroup> {
+        let cgroup = |(id, sum): (&CgroupId, &Sum)| ThrottledCgroup { id: id.number(), times: sum.times, ns: sum.ns };
+        let mut all: Vec<ThrottledCgroup> = self.cgroups.iter().map(cgroup).collect();
+        all.sort_unstable_by_key(|cgroup| (Reverse(cgroup.ns), cgroup.id));
+        all.truncate(KEPT);
+        all
+    }
+
+    /// The throttled time of all tasks, in nanoseconds; nothing if the records show no cgroup, so that throttled tasks
+    /// count as waiting.
+    pub fn task_ns(&self) -> Option<u64> {
+        let all = self.tasks.values().map(|(_, sum)| sum.ns).fold(0, u64::saturating_add);
+        self.has_cgroups.then_some(all)
+    }
+
+    /// Whether a CPU was throttled for more than half of a reaction.
+    fn explains(&self, reaction: &Reaction) -> bool {
+        let (from, to) = (reaction.start_ns, reaction.start_ns.after(reaction.duration_ns));
+        let Some(of_cpu) = self.cpus.get(&reaction.cpu) else { return false };
+        let open = of_cpu.since.map(|since| (since, to.max(since)));
+        let within = |(start, end): (Ts, Ts)| end.min(to).since(start.max(from).min(end.min(to))).0;
+        2 * of_cpu.ended.iter().copied().chain(open).map(within).sum::<u64>() > reaction.duration_ns.0
+    }
+
+    /// The line for people; nothing if no CPU was throttled. `path` has the names of cgroups.
+    pub fn text(&self, reactions: &[Reaction], path: impl Fn(CgroupId) -> Option<String>) -> Option<String> {
+        let all = self.by_cpu();
+        if all.is_empty() {
+            return None;
+        }
+        let cpus: Vec<Cpu> = all.iter().map(|throttled| throttled.cpu).collect();
+        let (times, ns): (u64, u64) = all.iter().fold((0, 0), |(times, ns), one| (times + one.times, ns + one.ns));
+        let explained = reactions.iter().filter(|reaction| self.explains(reaction)).count();
+        let of_reactions = match reactions.len() {
+            0 => String::new(),
+            n => format!(
+                "; {explained} of the {n} listed times that a CPU idled beside a task of its own lie within that"
+            ),
+        };
+        let tasks = match self.task_ns() {
+            None => "The probes do not show which tasks: throttled tasks count as waiting".to_owned(),
+            Some(0) => "No throttled task is known: tasks whose cgroup is unknown count as waiting".to_owned(),
+            Some(ns) => self.tasks_text(ns, path),
+        };
+        Some(format!(
+            "bandwidth control (cpu.max) throttled CPUs {} {times} times, for {} in all{of_reactions}. {tasks}",
+            sched::topology::format_cpu_list(&cpus),
+            Dur(ns).human()
+        ))
+    }
+
+    fn tasks_text(&self, ns: u64, path: impl Fn(CgroupId) -> Option<String>) -> String {
+        const NAMED: usize = 3;
+        let tasks = self.by_task();
+        let names =
+            tasks.iter().take(NAMED).map(|task| format!("{} {}", task.pid.named(task.command), Dur(task.ns).human()));
+        let cgroups = self.by_cgroup();
+        let cgroups = cgroups.iter().take(NAMED).map(|cgroup| {
+            let name = path(CgroupId::new(cgroup.id)).unwrap_or_else(|| format!("number {}", cgroup.id));
+            format!("{name} {}", Dur(cgroup.ns).human())
+        });
+        let (names, cgroups): (Vec<_>, Vec<_>) = (names.collect(), cgroups.collect());
+        let more = if self.tasks.len() > NAMED { ", …" } else { "" };
+        format!(
+            "{} of throttled tasks do not count as waiting ({}{more}); by cgroup: {}",
+            Dur(ns).human(),
+            names.join(", "),
+            cgroups.join(", ")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_without_a_cgroup_are_paired_by_cpu() {
+        let mut throttling = Throttling::default();
+        let mut cpu = |cpu: u32, begins: bool, ts: i64| {
+            let of_cpu = throttling.cpus.entry(Cpu(cpu)).or_default();
+            if begins { of_cpu.begin(None, Ts(ts)) } else { of_cpu.end(None, Ts(ts)) }
+        };
+        cpu(0, false, 5);
+        cpu(0, true, 10);
+        // Another cgroup on the same CPU.
+        cpu(0, true, 12);
+        cpu(0, false, 30);
+        cpu(2, true, 40);
+        assert_eq!(
+            throttling.by_cpu(),
+            [
+                ThrottledCpu { cpu: Cpu(0), times: 1, ns: 20, without_end: 0 },
+                ThrottledCpu { cpu: Cpu(2), times: 0, ns: 0, without_end: 1 }
+            ]
+        );
+        let reaction = |cpu: u32, from: i64, ns: u64| Reaction {
+            cpu: Cpu(cpu),
+            start_ns: Ts(from),
+            start_in_trace_ns: 0,
+            duration_ns: Dur(ns),
+            waiting: Vec::new(),
+        };
+        assert!(throttling.explains(&reaction(0, 10, 20)) && throttling.explains(&reaction(0, 0, 35)));
+        assert!(!throttling.explains(&reaction(0, 25, 20)) && !throttling.explains(&reaction(1, 10, 20)));
+        assert!(throttling.explains(&reaction(2, 41, 9)) && !throttling.explains(&reaction(2, 0, 50)));
+    }
+
+    #[test]
+    fn a_cpu_is_throttled_while_a_limit_of_any_cgroup_holds() {
+        let (one, other) = (Some(CgroupId::new(1)), Some(CgroupId::new(2)));
+        let mut cpu = OfCpu::default();
+        cpu.begin(one, Ts(10));
+        cpu.begin(other, Ts(12));
+        cpu.begin(other, Ts(13));
+        cpu.end(one, Ts(20));
+        cpu.end(other, Ts(25));
+        assert!(cpu.ended.is_empty());
+        cpu.end(other, Ts(30));
+        cpu.end(other, Ts(31));
+        cpu.begin(one, Ts(40));
+        // The end can be among the lost events.
+        cpu.lose();
+        cpu.end(one, Ts(50));
+        assert_eq!(cpu.report(Cpu(3)), ThrottledCpu { cpu: Cpu(3), times: 1, ns: 20, without_end: 1 });
+    }
+}
