@@ -32,6 +32,7 @@ const RQ: Base = Base { argument: "$arg1", structure: "rq" };
 const TASK: Base = Base { argument: "$arg1", structure: "task_struct" };
 const DOMAIN: Base = Base { argument: "$arg3", structure: "sched_domain" };
 const ENV: Base = Base { argument: "$arg1", structure: "lb_env" };
+const GROUP: Base = Base { argument: "$arg1", structure: "task_group" };
 
 /// A field of a probe: its name, the ways to reach it (the first that exists counts), and its type if that does not
 /// follow from the kernel's.
@@ -265,26 +266,52 @@ impl<'b> Kernel<'b> {
     }
 
     /// CPU bandwidth control.
+    ///
+    /// `throttle_cfs_rq` can find that throttling is not needed after all, and `unthrottle_cfs_rq` (6.18 and later) that it
+    /// must go on. Both call a function for the cgroup and each one below it if they do what they are called for. Where the
+    /// kernel has no such functions, the probes show CPUs alone.
     fn bandwidth(&self) -> Vec<Probe> {
-        let group = Base { argument: "$arg1", structure: "cfs_rq" };
-        let cpu: Field = ("cpu", &["rq->cpu"], None);
-        let queued: Field = ("nr", &["h_nr_running", "h_nr_runnable", "h_nr_queued"], None);
+        let cgroup = self.fields(GROUP, &[("cgroup", &["css.cgroup->kn->id"], None)]);
+        let cpu = self.fields(Base { argument: "$arg2", ..RQ }, &[CPU]);
+        let of_group = join(&[&cgroup, &cpu]);
+        let whole = self.function(&["tg_throttle_down"]).zip(self.function(&["tg_unthrottle_up"]));
+        let mut by_group = whole
+            .filter(|_| of_group.contains("cgroup=") && of_group.contains("cpu="))
+            .map(|(down, up)| vec![entry_line("throttle", down, &of_group), entry_line("unthrottle", up, &of_group)]);
+        if let (Some(lines), Some(work)) = (&mut by_group, self.function(&["throttle_cfs_rq_work"])) {
+            // Tasks are throttled one by one: without their records those of the cgroup would be misunderstood.
+            match self.throttled_task(work) {
+                Some(line) => lines.push(line),
+                None => by_group = None,
+            }
+        }
+        let queue = Base { argument: "$arg1", structure: "cfs_rq" };
+        let queue = self.fields(queue, &[("cpu", &["rq->cpu"], None)]);
+        let whole = self.function(&["throttle_cfs_rq"]).zip(self.function(&["unthrottle_cfs_rq"]));
+        let by_cpu =
+            whole.map(|(down, up)| vec![entry_line("throttle", down, &queue), entry_line("unthrottle", up, &queue)]);
+        let throttle = Probe {
+            name: "throttle",
+            purpose: "throttling by cpu.max, by cgroup and CPU",
+            cost: "throttled tasks count as waiting",
+            alternatives: by_group.into_iter().chain(by_cpu).collect(),
+        };
+        let member = self.fields(TASK, &[PID, ("cgroup", &["sched_task_group->css.cgroup->kn->id"], None)]);
+        let cost = "throttled tasks count as waiting if they come to their cgroup within the recording";
         vec![
-            self.entry(
-                "throttle",
-                &["throttle_cfs_rq"],
-                &self.fields(group, &[cpu, queued]),
-                "throttling by cpu.max",
-                "throttled tasks count as waiting",
-            ),
-            self.entry(
-                "unthrottle",
-                &["unthrottle_cfs_rq"],
-                &self.fields(group, &[cpu]),
-                "the end of throttling",
-                "throttled tasks count as waiting",
-            ),
+            throttle,
+            self.entry("group", &["task_change_group_fair"], &member, "moves of tasks to other cgroups", cost),
+            self.entry("group_fork", &["task_fork_fair"], &member, "the cgroups of new tasks", cost),
         ]
+    }
+
+    /// The probe on a task that returns to user mode and is throttled there (6.18 and later). Its argument is the member
+    /// of the task's structure that queued the work.
+    fn throttled_task(&self, function: &str) -> Option<String> {
+        let work = self.offset("task_struct", "sched_throttle_work")?;
+        let of_task = |path: &str| self.value_at(TASK, -i64::from(work), path, None);
+        let (pid, cgroup) = (of_task("pid")?, of_task("sched_task_group->css.cgroup->kn->id")?);
+        Some(entry_line("throttle_task", function, &format!("pid={pid} cgroup={cgroup}")))
     }
 
     /// A probe on the entry of a function.
@@ -320,24 +347,29 @@ impl<'b> Kernel<'b> {
 
     /// The way to a value: `sd->level` of `lb_env` is `+64(+0($arg1)):s32`.
     fn value(&self, base: Base, path: &str, form: Option<&str>) -> Option<String> {
+        self.value_at(base, 0, path, form)
+    }
+
+    /// The same of a structure that begins at this distance from the argument's target.
+    fn value_at(&self, base: Base, start: i64, path: &str, form: Option<&str>) -> Option<String> {
         let mut structure = self.btf.structure(base.structure)?;
-        let (mut pointer, mut offset) = (base.argument.to_owned(), 0_u32);
+        let (mut pointer, mut offset) = (base.argument.to_owned(), start);
         let mut rest = path;
         loop {
             let end = rest.find(['-', '.']).unwrap_or(rest.len());
             let member = self.btf.member(structure, rest.get(..end)?)?;
-            offset = offset.checked_add(member.offset)?;
+            offset = offset.checked_add(member.offset.into())?;
             rest = rest.get(end..)?;
             if let Some(next) = rest.strip_prefix("->") {
-                pointer = format!("+{offset}({pointer})");
+                pointer = format!("{offset:+}({pointer})");
                 (offset, structure, rest) = (0, self.btf.pointed(member)?, next);
             } else if let Some(next) = rest.strip_prefix('.') {
                 (structure, rest) = (self.btf.inner(member)?, next);
             } else {
                 return match form {
-                    Some("string*") => Some(format!("+0(+{offset}({pointer})):string")),
-                    Some(form) => Some(format!("+{offset}({pointer}):{form}")),
-                    None => Some(format!("+{offset}({pointer}):{}", of_form(self.btf.form(member))?)),
+                    Some("string*") => Some(format!("+0({offset:+}({pointer})):string")),
+                    Some(form) => Some(format!("{offset:+}({pointer}):{form}")),
+                    None => Some(format!("{offset:+}({pointer}):{}", of_form(self.btf.form(member))?)),
                 };
             }
         }
@@ -394,18 +426,8 @@ mod tests {
     ];
 
     /// Probes of those files that no analysis reads.
-    const UNUSED: [&str; 10] = [
-        "trigger",
-        "wakelist",
-        "blocked",
-        "select",
-        "select_in",
-        "pull_rt",
-        "push_rt",
-        "nohz_idle",
-        "throttle",
-        "nr_running",
-    ];
+    const UNUSED: [&str; 9] =
+        ["trigger", "wakelist", "blocked", "select", "select_in", "pull_rt", "push_rt", "nohz_idle", "nr_running"];
 
     fn name(line: &str) -> &str {
         line.split_whitespace().next().and_then(|word| word.split_once('/')).map_or("", |(_, name)| name)
@@ -421,29 +443,30 @@ mod tests {
         for (kernel, choice) in [(0, 1), (1, 0), (2, 0)] {
             let mut lines: Vec<String> = Vec::new();
             for probe in probes(kernel) {
-                lines.extend(
-                    probe.alternatives.get(choice).or(probe.alternatives.first()).into_iter().flatten().cloned(),
-                );
+                let reads_arguments_late = |lines: &Vec<String>| lines[0].starts_with("r:");
+                let choice = if probe.alternatives.first().is_some_and(reads_arguments_late) { choice } else { 0 };
+                lines.extend(probe.alternatives.get(choice).into_iter().flatten().cloned());
             }
             lines.retain(|line| !UNUSED.contains(&name(line)));
             lines.sort();
             let mut expected: Vec<&str> =
                 ACCEPTED[kernel].lines().filter(|line| !UNUSED.contains(&name(line))).collect();
             expected.sort_unstable();
-            assert_eq!(expected.len(), [21, 16, 14][kernel]);
+            assert_eq!(expected.len(), [24, 19, 18][kernel]);
             assert_eq!(lines, expected);
         }
     }
 
     #[test]
-    fn throttled_tasks_are_counted_by_the_name_that_the_kernel_has() {
-        let throttle = |kernel: usize| {
-            let found = probes(kernel).into_iter().find(|probe| probe.name == "throttle").unwrap();
-            found.alternatives[0][0].clone()
-        };
-        assert_eq!(throttle(0), "p:lb/throttle throttle_cfs_rq cpu=+2672(+304($arg1)):s32 nr=+20($arg1):u32");
-        assert!(throttle(1).starts_with("p:lb/throttle throttle_cfs_rq cpu=+2920(+312($arg1)):s32 nr=+"));
-        assert_eq!(throttle(2), "p:lb/throttle throttle_cfs_rq cpu=+3880(+312($arg1)):s32 nr=+24($arg1):u32");
+    fn throttling_is_recorded_by_cgroup_and_cpu_or_else_by_cpu() {
+        let throttle = |kernel: usize| probes(kernel).into_iter().find(|probe| probe.name == "throttle").unwrap();
+        let names = |lines: &[String]| lines.iter().map(|line| name(line).to_owned()).collect::<Vec<_>>();
+        for (kernel, whole) in [2, 2, 3].into_iter().enumerate() {
+            let [by_group, by_cpu] = &throttle(kernel).alternatives[..] else { panic!("two ways of {kernel}") };
+            assert_eq!(names(by_group), ["throttle", "unthrottle", "throttle_task"][..whole]);
+            assert_eq!(names(by_cpu), ["throttle", "unthrottle"]);
+        }
+        assert_eq!(throttle(0).alternatives[1][0], "p:lb/throttle throttle_cfs_rq cpu=+2672(+304($arg1)):s32");
     }
 
     #[test]
