@@ -1,6 +1,11 @@
 //! Bandwidth control, as the probes on it show it.
 
 use crate::support::{fixture, schedviz, unwrapped};
+use machine::Machine;
+use sched::probe::{CgroupId, Probe, Throttle};
+use sched::{Analysis, Comm, Cpu, Current, Kind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts};
+use std::collections::BTreeMap;
+use tracedat::{Options, Trace};
 
 #[test]
 fn throttled_time_is_that_of_the_kernel_by_cpu() {
@@ -21,4 +26,148 @@ fn throttled_time_is_that_of_the_kernel_by_cpu() {
     );
     let without = schedviz(&["workcons", fixture("hackbench.dat").to_str().expect("UTF-8"), "--json"]).success().text();
     assert!(!without.contains("\"throttled\""));
+}
+
+/// The time that each CPU has a throttled task, and the time in violation if throttled tasks count as waiting and if not.
+#[derive(Default)]
+struct Measured {
+    throttled: BTreeMap<Cpu, u64>,
+    if_waiting: u64,
+    violated: u64,
+    /// The time of tasks that wait on overloaded CPUs in violation.
+    waiting: u64,
+    last: Ts,
+    /// What holds until the next event.
+    now: (Vec<Cpu>, bool, bool, u64),
+}
+
+impl Measured {
+    fn pass(&mut self, ts: Ts) {
+        let ns = ts.since(self.last).0;
+        self.last = ts;
+        let (throttled, if_waiting, violated, waiting) = &self.now;
+        throttled.iter().for_each(|cpu| *self.throttled.entry(*cpu).or_default() += ns);
+        self.if_waiting += ns * u64::from(*if_waiting);
+        self.violated += ns * u64::from(*violated);
+        self.waiting += ns * waiting * u64::from(*violated);
+    }
+}
+
+impl Analysis for Measured {
+    type Output = Measured;
+
+    fn begin(&mut self, start: Ts, _: &SchedState) {
+        self.last = start;
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.pass(event.ts);
+        let violated = |queued: &dyn Fn(Cpu) -> usize| {
+            let is = |current: fn(Current) -> bool, waits: bool| {
+                state.observed().any(|cpu| current(state.current(cpu)) && (queued(cpu) > 0) == waits)
+            };
+            is(|current| current == Current::Idle, false) && is(|current| matches!(current, Current::Task(_)), true)
+        };
+        let throttled = |cpu: Cpu| state.throttled(cpu).count();
+        let waiting = |cpu: Cpu| state.waiting(cpu).count();
+        self.now = (
+            state.observed().filter(|cpu| throttled(*cpu) > 0).collect(),
+            violated(&|cpu| waiting(cpu) + throttled(cpu)),
+            violated(&waiting),
+            state.observed().filter(|cpu| state.running(*cpu).is_some()).map(|cpu| waiting(cpu) as u64).sum(),
+        );
+    }
+
+    fn finish(mut self, end: Ts, _: &SchedState) -> Measured {
+        self.pass(end);
+        self
+    }
+}
+
+/// The cgroups of the tasks that the machine file lists.
+fn groups() -> Vec<(Pid, CgroupId)> {
+    let machine = Machine::open(&fixture("throttled-6.12.machine.json")).expect("a machine file");
+    machine.groups().collect()
+}
+
+/// Measures the recording with these cgroups of tasks at the start.
+fn measured(groups: Vec<(Pid, CgroupId)>) -> Measured {
+    let options = Options { threads: 1, ..Options::default() };
+    let mut trace = Trace::open(&fixture("throttled-6.12.dat"), options).expect("a trace");
+    trace.set_groups(groups);
+    Pass::over(trace.events().expect("a clock")).run(Measured::default).expect("events").output
+}
+
+#[test]
+fn throttled_tasks_do_not_wait() {
+    let path = fixture("throttled-6.12.dat");
+    let Measured { throttled, if_waiting, violated, .. } = measured(groups());
+    let json = schedviz(&["workcons", path.to_str().expect("UTF-8"), "--waiters", "all", "--json"]).success().text();
+    let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let run = &document["runs"][0];
+    assert_eq!(run["violation"]["ns"], violated);
+    assert!(if_waiting > 2 * violated, "{if_waiting} and {violated} ns");
+    // The cgroup's cpu.stat counts the time from throttling with a task in the queue to the end. The recording begins and ends within
+    // the time between its two readings.
+    let by_kernel = 1000 * (21_496_664_u64 - 6_147_707);
+    let by_state: u64 = throttled.values().sum();
+    assert!((0.95..1.05).contains(&(by_state as f64 / by_kernel as f64)), "{by_state} of {by_kernel} ns");
+    let trust = &run["trust"];
+    let cgroup = &trust["throttled_cgroups"][0];
+    assert_eq!((&cgroup["path"], &cgroup["id"]), (&"/limited/inner".into(), &51.into()));
+    assert_eq!(cgroup["ns"], trust["throttled_task_ns"]);
+    // The kernel takes throttled tasks from its run queues: the lengths agree, and no task ran while it was throttled.
+    assert_eq!((&trust["run_queue_lengths"]["shorter"], &trust["run_queue_lengths"]["longer"]), (&0.into(), &0.into()));
+    assert!(!json.contains("unseen-unthrottle"));
+}
+
+#[test]
+fn a_task_whose_cgroup_is_unknown_waits() {
+    // 176 runs on CPU 1 from before the recording; the others come to their cgroup within it.
+    let (with, without) = (measured(groups()).throttled, measured(Vec::new()).throttled);
+    assert_eq!(groups(), [(Pid(176), CgroupId::new(51))]);
+    assert!(with[&Cpu(1)] > 1_000_000_000 && without.get(&Cpu(1)).is_none_or(|ns| *ns < with[&Cpu(1)] / 2));
+    assert_eq!(with[&Cpu(0)], without[&Cpu(0)]);
+}
+
+#[test]
+fn why_has_all_of_the_violation() {
+    let path = fixture("throttled-6.12.dat");
+    let path = path.to_str().expect("UTF-8");
+    let json = schedviz(&["why", path, "--waiters", "all", "--json"]).success().text();
+    let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let why = &document["runs"][0];
+    let Measured { violated, waiting, .. } = measured(groups());
+    assert_eq!((&why["violation_ns"], &why["waiting"]["total_ns"]), (&violated.into(), &waiting.into()));
+    let rows = why["waiting"]["rows"].as_array().expect("rows");
+    assert_eq!(rows.iter().map(|row| row["total_ns"].as_u64().expect("a number")).sum::<u64>(), waiting);
+    let keys = why.to_string();
+    for key in ["\"unthrottled\"", "\"throttled\""] {
+        assert!(keys.contains(key), "{key}");
+    }
+    let text = schedviz(&["latency", path]).success().text();
+    assert!(unwrapped(&text).contains(" waits were throttled by cpu.max, for "), "{text}");
+}
+
+#[test]
+fn throttling_since_the_start_is_found_by_its_end() {
+    let at = |ts, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+    let probe = |ts, probe| at(ts, 0, Kind::Probe { id: 1, probe });
+    let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
+    let cgroup = CgroupId::new(28);
+    let end = Probe::Unthrottles(Throttle { cpu: Some(Cpu(0)), cgroup: Some(cgroup), takes_queue: true });
+    let events = [
+        at(0, 0, Kind::Other { id: 2 }),
+        // The record shows the cgroup of 7, which is throttled on CPU 0 from before.
+        probe(1, Probe::Joins { pid: Pid(7), cgroup, forked: false }),
+        at(2, 0, Kind::Wakeup { task: task(7), target: Cpu(0) }),
+        probe(10, end),
+        at(11, 0, Kind::Switch { prev: task(0), state: PrevState::RUNNABLE, next: task(7) }),
+        at(20, 7, Kind::Switch { prev: task(7), state: PrevState::blocked(1), next: task(0) }),
+    ];
+    for prologue in [0, 3, 100] {
+        let pass = Pass::over(&events[..]).prologue(prologue).hasty(prologue);
+        let measured = pass.run(Measured::default).unwrap_or_else(|never| match never {}).output;
+        assert_eq!(measured.throttled, BTreeMap::from([(Cpu(0), 8)]), "{prologue}");
+    }
 }

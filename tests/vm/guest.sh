@@ -72,6 +72,39 @@ check "a dry run" record 0 --dry-run --time 60 -- sh -c "$LOAD; $LOAD; $LOAD"
 check "runs" record 0 --runs 2 --variant a= --variant b= --untraced 1 -o runs -- sh -c 'sleep 0.1'
 check "runs are listed" [ "$(grep -c '"variant"' runs/runs.json)" = 6 ]
 
+# Bandwidth control: three soakers in a cgroup below one that may use 20 of every 50 ms. One of them runs before the recording,
+# the others are forked in the cgroup meanwhile; a soaker outside shares CPU 0 with one of them.
+G=/sys/fs/cgroup/limited
+mkdir -p /sys/fs/cgroup; mount -t cgroup2 c /sys/fs/cgroup
+echo +cpu >/sys/fs/cgroup/cgroup.subtree_control; mkdir $G
+echo +cpu >$G/cgroup.subtree_control; mkdir $G/inner; echo 20000 50000 >$G/cpu.max
+echo 'while :; do :; done' >soak.sh
+echo 'echo $$ >/sys/fs/cgroup/limited/inner/cgroup.procs
+taskset $1 sh soak.sh & trap "kill $!; exit" TERM; wait' >inside.sh
+echo 'taskset 1 sh soak.sh & a=$!
+sh inside.sh 1 & b=$!
+sh inside.sh 4 & c=$!
+sleep 2; kill $a $b $c; sleep 0.2' >throttled.sh
+sh inside.sh 2 & early=$!
+sleep 1
+check "throttling" record 0 --why -o throttled.dat -- sh throttled.sh
+check "the kernel takes the probes on it" printed "probe throttle .*throttling by cpu.max"
+check "the same without probes" record 0 -o waiting.dat -- sh throttled.sh
+kill $early
+schedviz workcons throttled.dat --waiters all --json >throttled.json 2>run.log
+schedviz workcons waiting.dat --waiters all --json >waiting.json 2>run.log
+schedviz workcons throttled.dat --waiters all >run.log 2>&1
+# The violation in percent of the time; the throttled time of tasks; that of the cgroup by the kernel, in ns.
+violation() { awk -F': ' '/"violation": [{]/ { found = 1 } found && /"percent"/ { print $2 + 0; exit }' "$1"; }
+by_state=$(awk -F': ' '/"throttled_task_ns"/ { print $2 + 0 }' throttled.json)
+by_kernel=$(awk -F': ' '/"throttled_usec"/ { at[++n] = $2 + 0 } END { printf "%.0f", 1000 * (at[2] - at[1]) }' throttled.machine.json)
+echo "  throttled: $by_state ns by the state, $by_kernel ns by the kernel; violation $(violation throttled.json) %, $(violation waiting.json) % if throttled tasks count as waiting"
+near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(b > 0 && a > 0.8 * b && a < 1.5 * b) }'; }
+less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b / 2) }'; }
+check "the throttled time is that of cpu.stat" near "$by_state" "$by_kernel"
+check "throttled tasks do not wait" less "$(violation throttled.json)" "$(violation waiting.json)"
+check "no throttled task ran" sh -c '! grep -q unseen-unthrottle throttled.json'
+
 schedviz record --why -o term.dat -- sleep 100 >run.log 2>&1 & pid=$!
 await_recording
 kill -TERM $pid; wait $pid; status=$?
