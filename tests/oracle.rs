@@ -18,7 +18,7 @@ pub(crate) const OFFLINE: i32 = -2;
 pub(crate) struct Slow {
     pub(crate) current: BTreeMap<u32, Option<i32>>,
     pub(crate) waiting: BTreeMap<i32, u32>,
-    /// Of the tasks that are queued, those that do not wait.
+    /// The queued tasks that do not wait.
     bandwidth: Bandwidth,
     /// The traced command's first task, where the trace shows it,
     root: Option<i32>,
@@ -311,7 +311,7 @@ impl Slow {
         self.waiting.extend(&self.bandwidth.throttled);
     }
 
-    /// Of the queued tasks, those whose cgroup is throttled on that CPU do not wait.
+    /// Queued tasks whose cgroup is throttled on that CPU do not wait.
     fn set_throttled_aside(&mut self) {
         let is_throttled = |pid: i32, cpu: u32| self.bandwidth.is_throttled(pid, cpu);
         let all = std::mem::take(&mut self.waiting).into_iter();
@@ -458,6 +458,10 @@ impl Bandwidth {
                 Some(group) => drop(self.groups.insert(child.0, group)),
                 None => drop(self.groups.remove(&child.0)),
             },
+            Kind::Exec { pid, old_pid, .. } if pid != old_pid => match self.groups.get(&old_pid.0).copied() {
+                Some(group) => drop(self.groups.insert(pid.0, group)),
+                None => drop(self.groups.remove(&pid.0)),
+            },
             Kind::Lost { .. } => self.limits.clear(),
             Kind::Probe { probe: Probe::Joins { pid, cgroup, forked }, .. } => {
                 self.records_forks |= forked;
@@ -513,7 +517,7 @@ fn of_wakings(events: &[SchedEvent]) -> Option<Vec<SchedEvent>> {
     of_kind(events, |kind| matches!(kind, Kind::Waking { .. })).then_some(all)
 }
 
-fn compare(name: &str, events: &[SchedEvent]) {
+pub(crate) fn compare(name: &str, events: &[SchedEvent]) {
     let slow = match (of_kind(events, |kind| matches!(kind, Kind::Wakeup { .. })), of_wakings(events)) {
         (false, Some(events)) => Slow::measure(&events, true),
         (wakeups, _) => Slow::measure(events, wakeups),

@@ -37,7 +37,7 @@ struct Measured {
     /// The time of tasks that wait on overloaded CPUs in violation.
     waiting: u64,
     last: Ts,
-    /// What holds until the next event.
+    /// The state until the next event.
     now: (Vec<Cpu>, bool, bool, u64),
 }
 
