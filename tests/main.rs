@@ -57,6 +57,7 @@ mod throttled;
 mod utilization;
 mod view;
 mod view_browser;
+mod view_keyboard;
 mod view_lanes;
 mod view_lists;
 mod view_page;

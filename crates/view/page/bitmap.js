@@ -1,11 +1,11 @@
 // Tiles of lanes as pictures, one pixel wide per column: a share of time is a share of the height.
 
 import { IDLE, NO_TASK, OFFLINE, UNKNOWN, WHOLE } from "./api.js";
-import { BANDS, BAND_ENDS, mixed, pixel } from "./palette.js";
+import { BAND_ENDS, mixed, pixel } from "./palette.js";
 
 /** @typedef {import("./api.js").LaneTile} LaneTile */
 /** The colours of a picture: those of tasks by id as RGB numbers, and the others; the PID of the highlighted task.
- * @typedef {{ key: string, highlight: number | null, tasks: Uint32Array, other: number, mixedRgb: number, offline: number, hatch: number, ground: number }} Colors */
+ * @typedef {{ key: string, highlight: number | null, tasks: Uint32Array, other: number, mixedRgb: number, offline: number, hatch: number, ground: number, bands: number[] }} Colors */
 /** The heights of a lane in device pixels: from lane to lane, of the bar, of the strip of the queue's length.
  * @typedef {{ pitch: number, bar: number, strip: number }} Heights */
 
@@ -87,7 +87,7 @@ function paintRun(pixels, width, tile, run, top, from, to, heights, colors) {
   }
   if (strip > 0 && tile.queueMax[run] > 0) {
     const length = tile.queueMean[run];
-    const color = BANDS[BAND_ENDS.findIndex((end) => length <= end)];
+    const color = colors.bands[BAND_ENDS.findIndex((end) => length <= end)];
     // A queue that is shorter than one task on average is drawn as its share.
     const value = pixel(length >= 1 ? color : mixed(colors.ground, color, Math.max(0.25, length)));
     for (let y = top + bar; y < top + bar + strip; y++) fill(y, value);

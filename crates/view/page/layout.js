@@ -14,6 +14,8 @@
 export const KINDS = [["node", "node"], ["llc", "LLC"], ["core", "core"]];
 /** The gaps between groups of these kinds, in CSS pixels. */
 const GAPS = { node: 5, llc: 3, core: 1 };
+/** The number of CPUs from which cores are not set apart. */
+const MANY = 64;
 /** The lowest and the highest lane that fits by itself, in CSS pixels. */
 const [LOWEST, HIGHEST] = [2, 56];
 /** The least heights of collapsed groups that are drawn as one, two and three lanes, in CSS pixels. */
@@ -51,8 +53,8 @@ function linesOf(trace, collapsed, scale) {
   const gap = (/** @type {number} */ place) => {
     if (place === 0) return 0;
     const apart = KINDS.find(([kind]) => cpus[place][kind] !== cpus[place - 1][kind])?.[0];
-    // Cores without siblings are not set apart.
-    if (!apart || (apart === "core" && !trace.head.folds.some((fold) => fold.kind === "core"))) return 0;
+    // Cores without siblings are not set apart, nor those of many CPUs: the gaps would take the room of a third of the lanes.
+    if (!apart || (apart === "core" && (cpus.length > MANY || !trace.head.folds.some((fold) => fold.kind === "core")))) return 0;
     return Math.round((cpus.length > 256 && apart !== "node" ? 1 : GAPS[apart]) * scale);
   };
   /** @type {Line[]} */

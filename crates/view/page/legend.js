@@ -2,7 +2,7 @@
 
 import { details } from "./details.js";
 import { el, swatch } from "./dom.js";
-import { BANDS, CLASSES, PALETTE, causeColor, css, passes, taskColor, theme } from "./palette.js";
+import { CLASSES, PALETTE, bands, causeColor, css, passes, taskColor, theme } from "./palette.js";
 import { named, state, taskOf } from "./state.js";
 import { duration } from "./time.js";
 
@@ -83,7 +83,7 @@ export function legend(taskRow) {
     [[css(colors.offline)], "offline (a line along the lane)"],
   ]));
   nodes.push(el("h3", {}, "Waiting tasks, in the strip below a lane"));
-  nodes.push(table(["up to 1", "up to 2", "up to 4", "up to 8", "up to 16", "more"].map((name, n) => [[css(BANDS[n])], name])));
+  nodes.push(table(["up to 1", "up to 2", "up to 4", "up to 8", "up to 16", "more"].map((name, n) => [[css(bands()[n])], name])));
   nodes.push(el("h3", {}, "Machine"));
   nodes.push(table([[[colors.running], "running tasks"], [[colors.waiting], "running and waiting tasks; pale: the most within a column"], [[colors.violation], "share of time in violation of work conservation"]]));
   nodes.push(el("h3", {}, "Migrations by cause"));

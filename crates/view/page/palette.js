@@ -21,6 +21,9 @@ export const CLASSES = {
 
 /** Run-queue lengths from short to long. */
 export const BANDS = [0xfde7c8, 0xfbc18a, 0xf48f5a, 0xdb574a, 0xa42a5b, 0x581257];
+/** The colours of run-queue lengths on the page: a long queue stands out from a light ground by being dark, and from a dark one by being light. */
+export const bands = () => (dark() ? [...BANDS].reverse() : BANDS);
+
 /** The upper bounds of the bands. */
 export const BAND_ENDS = [1, 2, 4, 8, 16, Infinity];
 

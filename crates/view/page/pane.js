@@ -5,7 +5,7 @@ import { drawGutter, groupAt, gutterWidth } from "./gutter.js";
 import { layOut, rowAt } from "./layout.js";
 import { HEIGHT, drawMachine } from "./machine.js";
 import { drawMarks, drawTask } from "./overlay.js";
-import { mixed, taskColor } from "./palette.js";
+import { bands, mixed, taskColor } from "./palette.js";
 import { state } from "./state.js";
 import { seconds, tickStep } from "./time.js";
 
@@ -87,7 +87,7 @@ export class Pane {
     const faint = (/** @type {number} */ rgb) => (pid === null ? rgb : mixed(rgb, theme.laneRgb, 0.6));
     this.colors = {
       key, highlight: pid, tasks: colors, other: faint(theme.other), mixedRgb: faint(theme.mixedRgb), offline: theme.offline, hatch: theme.hatch,
-      ground: theme.laneRgb,
+      ground: theme.laneRgb, bands: bands(),
     };
     return this.colors;
   }

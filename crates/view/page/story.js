@@ -37,6 +37,8 @@ export function goToStep(trace, steps, n, length) {
   setCurrent(n);
   show(at - trace.zero - span / 2, span);
   change({
+    // The episode is longer than the window: its selection would tint all of it.
+    selection: null,
     place: { trace: trace.index, cpu, time: at - trace.zero },
     highlight: pid === null ? state.highlight : { trace: trace.index, pid },
     story: state.story,
