@@ -434,6 +434,9 @@ fn an_exported_folder_has_the_tiles_of_the_server() {
     assert_eq!((&exported["tasks"], &exported["span"]), (&head["tasks"], &head["span"]));
     let finest = exported["levels"][0].as_u64().expect("a level");
     let columns = exported["tile"]["columns"].as_u64().expect("columns");
+    for kind in ["episodes", "waits", "herds", "missed"] {
+        assert_eq!(json(&format!("t/0/list/{kind}.json")), view.json(&format!("t/0/list.json?kind={kind}")));
+    }
     let index = (200_000_000u64 >> finest) / columns;
     assert!(names.contains(&format!("machine/{finest}/{index}.bin")));
     // The index leads to the pack of each tile.

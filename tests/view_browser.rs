@@ -356,3 +356,19 @@ fn the_window_is_saved_as_a_figure_and_as_a_command() {
     assert_eq!(drawn, figure, "{shown}");
     std::fs::remove_dir_all(scratch("view-saved")).expect("removed");
 }
+
+#[test]
+fn a_tile_whose_request_fails_is_asked_for_again() {
+    let Some(browser) = Browser::start("again") else { return };
+    let server = Server::start(&[&fixture("hackbench.dat")]);
+    open(&browser, &server, "t=legend");
+    browser.run(
+        "const real = globalThis.fetch; globalThis.failures = 0;
+         globalThis.fetch = (...asked) => String(asked[0]).includes('/lanes/') && failures < 3
+           ? (failures++, Promise.reject(new Error('the line is down'))) : real(...asked);
+         schedviz.show(100e6, 20e6)",
+    );
+    browser.wait_for("failures === 3 && document.documentElement.dataset.complete === 'false'");
+    browser.wait_for(COMPLETE);
+    assert_clean(&browser, &server);
+}

@@ -82,7 +82,7 @@ fn no_frame_is_blank_while_the_room_changes() {
     let Some(browser) = Browser::start("resize") else { return };
     let server = Server::start(&[&fixture("hackbench.dat")]);
     open(&browser, &server, "d=light");
-    // Each frame is looked at before the page draws its own: what is on the canvas then is what the last one showed.
+    // Each frame is looked at before the page draws its own: the canvas still holds the last one.
     browser.run(
         "globalThis.colors = []; globalThis.widths = new Set(); let n = 0;
          const frame = () => {

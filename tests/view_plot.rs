@@ -343,6 +343,14 @@ fn an_exported_folder_is_shown_by_a_server_of_static_files() {
     // Tasks are found by name, without the program.
     browser.run("const box = document.getElementById('search'); box.value = 'kworker'; box.dispatchEvent(new Event('input', { bubbles: true }))");
     browser.wait_for(&format!("{panel}.includes('Found for') && {panel}.includes('kworker')"));
+    // The lists are in the folder; an entry leads to its place.
+    browser.keys("\u{e00c}");
+    browser.run("document.getElementById('tab-lists').click()");
+    let rows = "document.querySelectorAll('#panel tbody tr')";
+    browser.wait_for(&format!("{rows}.length > 3"));
+    browser.run(&format!("{rows}[1].click()"));
+    browser.wait_for("schedviz.state.selection !== null && schedviz.state.story === null");
+    browser.wait_for(COMPLETE);
     let mut console = browser.console();
     // Tiles outside of the window are not in the folder, which the page sees in the index of the packs.
     console.retain(|message| !message.contains("willReadFrequently"));

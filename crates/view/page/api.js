@@ -97,7 +97,7 @@ export const task = (trace, pid, from, to) => json(`t/${trace}/task.json`, { pid
 export const window = (trace, from, to) => json(`t/${trace}/window.json`, { from, to });
 
 /** @param {number} trace @param {string} kind */
-export const list = (trace, kind) => json(`t/${trace}/list.json`, { kind });
+export const list = (trace, kind) => (packs.length ? json(`t/${trace}/list/${kind}.json`) : json(`t/${trace}/list.json`, { kind }));
 
 /** The episode of violation from `from` to `to`, step by step. @param {number} trace @param {number} from @param {number} to */
 export const story = (trace, from, to) => json(`t/${trace}/story.json`, { from, to });

@@ -141,15 +141,16 @@ export function requestSearch(text) {
 export function follow() {
   onChange((changed) => {
     // The numbers of a window need the whole index; its completion changes the traces.
-    if (state.static || state.traces.some((trace) => !trace.head.full)) return;
+    if (state.traces.some((trace) => !trace.head.full)) return;
+    if ((changed.has("list") || changed.has("tab") || changed.has("traces")) && state.tab === "lists") {
+      if (changed.has("list")) details.list = [];
+      requestList();
+    }
+    if (state.static) return;
     const moved = changed.has("from") || changed.has("span") || changed.has("traces");
     if (moved || changed.has("selection") || changed.has("tab")) if (state.tab === "window" || state.tab === "legend") requestWindow();
     if (moved || changed.has("highlight")) requestTask();
     if (changed.has("place") || changed.has("traces")) requestPlace();
     if ((changed.has("traces") || changed.has("story")) && requested !== state.story) requestStory();
-    if ((changed.has("list") || changed.has("tab") || changed.has("traces")) && state.tab === "lists") {
-      if (changed.has("list")) details.list = [];
-      requestList();
-    }
   });
 }

@@ -16,7 +16,7 @@ import { percent } from "./time.js";
  * @type {Record<string, { title: string, about: string, none: string }>} */
 const KINDS = {
   episodes: {
-    title: "Violation", about: "Times in which a CPU idled while a task waited on another. Choose one to follow it step by step.",
+    title: "Violation", about: "Times in which a CPU idled while a task waited on another.",
     none: "No CPU idled while a task waited on another: work conservation was never violated.",
   },
   waits: { title: "Longest waits", about: "The longest waits of tasks for a CPU.", none: "No task waited for a CPU." },
@@ -68,8 +68,9 @@ export function lists(changed) {
     choice.append(button);
   }
   const { title, about, none } = KINDS[state.list];
+  const more = state.list === "episodes" && !state.static ? " Choose one to follow it step by step." : "";
   /** @type {Node[]} */
-  const nodes = [choice, el("p", {}, about)];
+  const nodes = [choice, el("p", {}, about + more)];
   clear();
   state.traces.forEach((trace, n) => {
     const answer = details.list[n];
@@ -86,7 +87,7 @@ export function lists(changed) {
       choose: (row) => {
         const place = places.get(row) ?? -1;
         go(entries[place], place);
-        if (state.list === "episodes") openStory(entries[place], place);
+        if (state.list === "episodes" && !state.static) openStory(entries[place], place);
       },
     }));
     if (answer.truncated || answer.rows.length > ROWS) nodes.push(el("p", {}, `The list is longer; its ${Math.min(ROWS, answer.rows.length)} largest entries are shown.`));

@@ -61,11 +61,11 @@ function content() {
   const fault = details.fault ? [el("p", { class: "fault", role: "alert" }, details.fault)] : [];
   if (details.search) return [...fault, ...found(draw, choose)];
   if (state.tab === "plots") return [...fault, ...plotPanel(draw)];
-  if (state.static && state.tab !== "legend") return [el("p", {}, "This copy has no server: it shows the timeline alone.")];
+  if (state.static && state.tab !== "legend" && state.tab !== "lists") return [el("p", {}, "This copy has no server: it shows the timeline and the lists.")];
   if (state.tab === "here") return [...fault, ...instant()];
   if (state.tab === "task") return [...fault, ...task()];
   if (state.tab === "window") return [...fault, ...windows()];
-  if (state.tab === "lists") return [...fault, ...(state.story ? story() : lists(draw))];
+  if (state.tab === "lists") return [...fault, ...(state.story && !state.static ? story() : lists(draw))];
   return [...fault, ...legend(taskRow)];
 }
 

@@ -10,6 +10,8 @@ import * as api from "./api.js";
 const ROOM = 6000;
 /** The number of requests under way at once. */
 const AT_ONCE = 6;
+/** The time after which a request that failed is made again, in ms. */
+const AGAIN = 2000;
 /** The levels that stand in for a missing tile. */
 const COARSER = 10;
 /** The group of the machine's own tiles. */
@@ -100,12 +102,18 @@ export class Tiles {
       this.request(level, group, index).then(
         (tile) => this.keep({ key, level, group, index, tile, stale: false, used: this.clock }),
         // A tile that does not exist never will: an exported folder holds fine ones of a window alone.
-        (error) => this.failed.set(key, error instanceof api.Refused && error.status === 404 ? Infinity : performance.now() + 2000),
+        (error) => this.fail(key, error instanceof api.Refused && error.status === 404),
       ).finally(() => {
         this.under_way.delete(key);
         this.arrived();
       });
     }
+  }
+
+  /** Notes that a request failed; unless that is for ever, a frame asks again after some time. @param {string} key @param {boolean} forever */
+  fail(key, forever) {
+    this.failed.set(key, forever ? Infinity : performance.now() + AGAIN);
+    if (!forever) setTimeout(this.arrived, AGAIN + 1);
   }
 
   /** @param {number} level @param {number} group @param {number} index @returns {Promise<LaneTile | MachineTile>} */

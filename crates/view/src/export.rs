@@ -3,6 +3,7 @@
 use crate::pack::Packer;
 use crate::page;
 use crate::plots::{self, Plotted};
+use crate::queries::{LISTS, list_of};
 use crate::site::Site;
 use crate::viewed::{NotReady, Viewed};
 use std::fs;
@@ -67,6 +68,10 @@ impl Site<'_> {
                 packer.finish()?
             };
             each(&format!("t/{number}/packs.json"), &packs)?;
+            for kind in LISTS {
+                let list = list_of(trace, kind, &|| self.missed(number)).map_err(failed)?;
+                each(&format!("t/{number}/list/{kind}.json"), list.to_string().as_bytes())?;
+            }
             for place in 0..self.specifications() {
                 let levels = (plots::exported(trace, window).0, plots::levels(trace).1);
                 let head = self.figure(number, place)?.head(levels).to_string();

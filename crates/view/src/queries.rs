@@ -175,12 +175,26 @@ pub(crate) fn sums(trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault
     Ok(serde_json::to_value(detail).unwrap_or_default())
 }
 
-/// A list of intervals, the longest or largest first. `missed` makes that of the missed steals.
+/// The kinds of lists.
+pub(crate) const LISTS: [&str; 4] = ["episodes", "waits", "herds", "missed"];
+
+/// The list of a request.
 pub(crate) fn list(
     trace: &Viewed<'_>,
     request: &Request,
     missed: &dyn Fn() -> Result<Value, NotReady>,
 ) -> Result<Value, Fault> {
+    let kind = request.get("kind").filter(|kind| LISTS.contains(kind));
+    let kind = kind.ok_or(Fault::Bad("kind is episodes, waits, missed or herds"))?;
+    Ok(list_of(trace, kind, missed)?)
+}
+
+/// A list of intervals, the longest or largest first. `missed` makes that of the missed steals.
+pub(crate) fn list_of(
+    trace: &Viewed<'_>,
+    kind: &str,
+    missed: &dyn Fn() -> Result<Value, NotReady>,
+) -> Result<Value, NotReady> {
     let store = trace.store()?;
     let (index, zero) = (store.index(), trace.extent().0);
     let rows = |list: List, text: fn(&Interval) -> String| {
@@ -192,18 +206,17 @@ pub(crate) fn list(
         };
         json!({ "rows": intervals.iter().map(row).collect::<Vec<_>>(), "truncated": dropped > 0 })
     };
-    match request.get("kind") {
-        Some("episodes") => {
+    match kind {
+        "episodes" => {
             Ok(rows(List::Episodes, |episode| format!("{} in violation", episode.to.since(episode.from).human())))
         }
-        Some("waits") => Ok(rows(List::Waits, |wait| {
+        "waits" => Ok(rows(List::Waits, |wait| {
             let task = wait.task.map_or_else(String::new, |(pid, comm)| pid.named(comm));
             let on = wait.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
             format!("{task} waited {}{on}", wait.to.since(wait.from).human())
         })),
-        Some("herds") => Ok(herds(index, zero)),
-        Some("missed") => Ok(missed()?),
-        _ => Err(Fault::Bad("kind is episodes, waits, missed or herds")),
+        "herds" => Ok(herds(index, zero)),
+        _ => missed(),
     }
 }
 

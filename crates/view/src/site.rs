@@ -90,7 +90,7 @@ impl<'t> Site<'t> {
     }
 
     /// The missed steals of a trace; the first request reads the trace for them, and others wait for it.
-    fn missed(&self, number: usize) -> Result<Value, NotReady> {
+    pub(crate) fn missed(&self, number: usize) -> Result<Value, NotReady> {
         let zero = self.traces.get(number).map(|trace| trace.extent().0).unwrap_or_default();
         let found = self.missed.get(number).map(|missed| missed.get_or_init(|| self.commands.missed_steals(number)));
         match found {
