@@ -122,10 +122,10 @@ impl Plan {
     pub(super) fn fold<A: Analysis>(&self, mut analysis: A) -> Fold<A> {
         let Plan { from, to, end, haste, .. } = *self;
         let mut state = SchedState::new(&self.start);
-        if analysis.counts() {
+        let looks_back = analysis.looks_back();
+        if looks_back && analysis.counts() {
             state.count();
         }
-        let looks_back = analysis.looks_back();
         if let Some(past) = self.start.past.as_ref().filter(|_| looks_back) {
             analysis.recall(past, &state);
         }
@@ -203,10 +203,10 @@ pub(crate) struct Part<A>(Fold<A>);
 impl<A: Analysis> Part<A> {
     /// From `from` to `to`, which is inside if the trace ends there; `state` is the one before the first event.
     pub(crate) fn new(mut state: SchedState, analysis: A, from: Ts, to: Ts, is_last: bool) -> Part<A> {
-        if analysis.counts() {
+        let looks_back = analysis.looks_back();
+        if looks_back && analysis.counts() {
             state.count();
         }
-        let looks_back = analysis.looks_back();
         let end = if is_last { End::Inclusive } else { End::Exclusive };
         let haste = Haste { left: 0, known: 0, was_wrong: false };
         Part(Fold { state, analysis, looks_back, from, to, end, haste, inside: false, lost: 0, offlines: 0 })
@@ -271,6 +271,10 @@ impl<A: Analysis> Fold<A> {
     fn enter(&mut self) {
         if !self.inside {
             self.inside = true;
+            // Most analyses look at the counts within the window alone.
+            if !self.looks_back && self.analysis.counts() {
+                self.state.count();
+            }
             self.analysis.begin(self.from, &self.state);
         }
     }
