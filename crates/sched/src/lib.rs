@@ -21,6 +21,7 @@
 
 pub mod affinity;
 pub mod analysis;
+mod ascending;
 pub mod balancer;
 pub mod causes;
 pub mod chosen;

@@ -6,6 +6,7 @@
 //! its reading: in 80 million events some 300,000, a tenth of a second.
 
 use crate::analysis::Analysis;
+use crate::ascending::Ascending;
 use crate::chosen_cpus::ChosenCpus;
 use crate::diag::Diagnostics;
 use crate::event::{SchedEvent, Ts};
@@ -29,7 +30,7 @@ pub struct Replay<S> {
     source: S,
     checkpoints: Arc<[Checkpoint]>,
     /// The steps at which work conservation begins to be violated.
-    violations: Arc<[u64]>,
+    violations: Arc<Ascending>,
     total: u64,
     /// The last instant of the trace.
     end: Ts,
@@ -53,7 +54,7 @@ struct Recorder {
     last: Ts,
     count: u64,
     checkpoints: Vec<Checkpoint>,
-    violations: Vec<u64>,
+    violations: Ascending,
     violated: bool,
     /// Only among these.
     cpus: ChosenCpus,
@@ -141,14 +142,14 @@ impl<S: EventSource> Replay<S> {
         Replay::build(source, &ChosenCpus::default(), every, most, Self::ROOM)
     }
 
-    /// Reads the source once, keeps at most this number of checkpoints, and makes an analysis of the whole trace
-    /// meanwhile. `analysis` is called once, or once more for each repetition of the pass.
+    /// Reads the source once, keeps at most this number of checkpoints in this number of bytes, and makes an analysis of
+    /// the whole trace meanwhile. `analysis` is called once, or once more for each repetition of the pass.
     pub fn beside<A: Analysis>(
         source: S,
-        most: usize,
+        (most, room): (usize, usize),
         analysis: impl Fn() -> A,
     ) -> Result<(Replay<S>, A::Output), S::Error> {
-        Replay::build_beside(source, &ChosenCpus::default(), Self::EVERY, most, Self::ROOM, analysis)
+        Replay::build_beside(source, &ChosenCpus::default(), Self::EVERY, most, room, analysis)
     }
 
     /// Makes an analysis of a part of the trace, from the checkpoint before it on: from `from` up to `to`, which is
@@ -201,18 +202,19 @@ impl<S: EventSource> Replay<S> {
             last: Ts::MIN,
             count: 0,
             checkpoints: Vec::new(),
-            violations: Vec::new(),
+            violations: Ascending::default(),
             violated: false,
             cpus: cpus.clone(),
             part: None,
         };
         let outcome = Pass::over(&mut source).run(|| (recorder(), analysis()))?;
-        let (Recorder { checkpoints, violations, count, .. }, output) = outcome.output;
+        let (Recorder { checkpoints, mut violations, count, .. }, output) = outcome.output;
+        violations.shrink();
         let state = checkpoints.first().map_or_else(SchedState::default, |c| c.state.clone());
         let replay = Replay {
             source,
             checkpoints: checkpoints.into(),
-            violations: violations.into(),
+            violations: Arc::new(violations),
             total: count,
             end: outcome.to,
             segment: None,
@@ -376,13 +378,12 @@ impl<S: EventSource> Replay<S> {
 
     /// The step at which the next violation of work conservation begins.
     pub fn next_violation(&self) -> Option<u64> {
-        self.violations.get(self.violations.partition_point(|step| *step <= self.at)).copied()
+        self.violations.above(self.at)
     }
 
     /// The step at which the last violation before this one began.
     pub fn previous_violation(&self) -> Option<u64> {
-        let before = self.violations.partition_point(|step| *step < self.at);
-        self.violations.get(before.checked_sub(1)?).copied()
+        self.violations.below(self.at)
     }
 }
 

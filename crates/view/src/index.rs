@@ -1,15 +1,16 @@
 //! The index: columns of all CPUs and of the machine, made in one pass.
 
 use crate::Shape;
-use crate::lane::{self, Id, LaneColumn, LaneNow, SumColumn, UNKNOWN};
-use crate::longest::{Interval, LISTED, Longest};
-use crate::machine::{self, MachineColumn, MachineNow};
+use crate::indexer::Indexer;
+use crate::lane::{self, Id, LaneColumn, SumColumn};
+use crate::longest::{Interval, Longest};
+use crate::machine::{self, MachineColumn};
 use crate::moves::{CAUSES, Moves};
 use crate::scope::Scope;
 use crate::tasks::Tasks;
 use crate::tree::Tree;
-use sched::causes::{Herd, Herds};
-use sched::{Analysis, Causes, Comm, Cpu, CpuSpan, Current, Kind, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::causes::Herd;
+use sched::{Cpu, Ts};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ const LANE_TILE: &[u8; 4] = b"SVT2";
 const MACHINE_TILE: &[u8; 4] = b"SVM1";
 
 impl Index {
-    fn new(scope: &Scope, tasks: Arc<Tasks>) -> Index {
+    pub(crate) fn new(scope: &Scope, tasks: Arc<Tasks>) -> Index {
         let (base, top) = scope.levels;
         Index {
             scope: scope.clone(),
@@ -159,7 +160,7 @@ impl Index {
 
     /// An analysis that makes the columns of one tile, finer than those of the index.
     pub fn finer(&self, level: u32, index: u64) -> Indexer<'_> {
-        Indexer::of_part(&self.scope.of_tile(level, index), &self.tasks)
+        Indexer::of_part(&self.scope.of_tile(level, index), &self.tasks, level < self.moves.level())
     }
 
     /// The tile `index` of the lanes of a group; nothing if these columns are not in the index.
@@ -247,23 +248,21 @@ impl Index {
     }
 
     /// A copy with the coarse levels alone, of the part that was read.
-    fn coarse(&self) -> Index {
+    pub(crate) fn coarse(&self) -> Index {
         let (from, top) = self.scope.coarse_levels();
-        let mut moves = self.moves.clone();
-        moves.sum();
         Index {
             scope: Scope { levels: (from, top), ..self.scope.clone() },
             sampled: self.sampled.clone(),
             lanes: self.lanes.iter().map(|tree| tree.coarse(from)).collect(),
             machine: self.machine.coarse(from),
-            moves,
+            moves: self.moves.coarse(from),
             tasks: Arc::clone(&self.tasks),
             notes: self.notes.clone(),
         }
     }
 
     /// Drops the finest level, where the columns take more than their room.
-    fn fit(&mut self) {
+    pub(crate) fn fit(&mut self) {
         while self.size() > self.scope.room && self.scope.levels.0 < self.scope.levels.1 {
             self.lanes.iter_mut().for_each(Tree::coarsen);
             self.machine.coarsen();
@@ -271,7 +270,7 @@ impl Index {
         }
     }
 
-    fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.lanes.iter_mut().for_each(Tree::finish);
         self.machine.finish();
         self.moves.sum();
@@ -296,223 +295,4 @@ fn machine_tile(tree: &Tree<MachineColumn>, level: u32, index: u64, moves: &[[u3
         moves.iter().for_each(|count| tile.extend(count.to_le_bytes()));
     }
     tile
-}
-
-/// Receives the coarse levels of the part that is indexed so far.
-pub type Publish<'p> = dyn Fn(Index) + Sync + 'p;
-
-/// The analysis that makes the index.
-pub struct Indexer<'p> {
-    index: Index,
-    /// By CPU: the place of its lane, and its state, which has held since the lane's tree ends.
-    lanes: Vec<Option<(usize, LaneNow)>>,
-    now: MachineNow,
-    causes: Causes,
-    herds: Herds,
-    /// The start of the episode of violation that lasts.
-    violated: Option<Ts>,
-    /// Tasks get places; else they have them all.
-    learns: bool,
-    publish: Option<&'p Publish<'p>>,
-    events: u64,
-    published: std::time::Instant,
-}
-
-/// The largest herds, and the number of the others.
-fn largest(herds: Herds) -> (Vec<Herd>, u64) {
-    let mut herds = herds.into_found();
-    herds.sort_by_key(|herd| (std::cmp::Reverse(herd.tasks), herd.start));
-    let dropped = herds.len().saturating_sub(LISTED);
-    herds.truncate(LISTED);
-    (herds, dropped as u64)
-}
-
-/// The number of events between two looks at the size and at the clock.
-const ROUND: u64 = 1 << 15;
-/// The time between two publications.
-const PAUSE: std::time::Duration = std::time::Duration::from_millis(300);
-
-impl<'p> Indexer<'p> {
-    /// An empty index of this scope.
-    pub fn new(scope: &Scope) -> Indexer<'p> {
-        Indexer::with(Index::new(scope, Arc::default()), true)
-    }
-
-    fn of_part(scope: &Scope, tasks: &Arc<Tasks>) -> Indexer<'p> {
-        Indexer::with(Index::new(scope, Arc::clone(tasks)), false)
-    }
-
-    fn with(index: Index, learns: bool) -> Indexer<'p> {
-        let size = index.scope.cpus.iter().map(|cpu| cpu.index() + 1).max().unwrap_or(0);
-        let mut lanes = vec![None; size];
-        for (place, cpu) in index.scope.cpus.iter().enumerate() {
-            if let Some(lane) = lanes.get_mut(cpu.index()) {
-                *lane = Some((place, LaneNow { occupant: UNKNOWN, queue: 0 }));
-            }
-        }
-        Indexer {
-            index,
-            lanes,
-            now: MachineNow::default(),
-            causes: Causes::default(),
-            herds: Herds::default(),
-            violated: None,
-            learns,
-            publish: None,
-            events: 0,
-            published: std::time::Instant::now(),
-        }
-    }
-
-    /// Shows these columns by samples where no others are yet. Their tasks keep their places.
-    #[must_use]
-    pub fn over(mut self, sampled: Option<Arc<Index>>) -> Indexer<'p> {
-        if let Some(sampled) = &sampled {
-            self.index.tasks = Arc::clone(&sampled.tasks);
-        }
-        self.index.sampled = sampled;
-        self
-    }
-
-    /// Publishes the coarse levels from time to time.
-    #[must_use]
-    pub fn publishing(self, publish: &'p Publish<'p>) -> Indexer<'p> {
-        Indexer { publish: Some(publish), ..self }
-    }
-
-    /// The state of a CPU, for its lane.
-    fn look(&mut self, cpu: Cpu, state: &SchedState) -> LaneNow {
-        let occupant = match state.current(cpu) {
-            Current::Task(pid) if self.learns => Arc::make_mut(&mut self.index.tasks).place_of_new(pid, state),
-            Current::Task(pid) => self.index.tasks.place(pid),
-            none => lane::of_no_task(none),
-        };
-        LaneNow { occupant, queue: state.queue_length(cpu) }
-    }
-
-    fn turn(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
-        let new = self.look(cpu, state);
-        let at = self.index.scope.time(ts);
-        let Some(Some((place, now))) = self.lanes.get_mut(cpu.index()) else { return };
-        if *now != new
-            && let Some(tree) = self.index.lanes.get_mut(*place)
-        {
-            tree.pass(now, at);
-            *now = new;
-        }
-    }
-
-    fn turn_machine(&mut self, ts: Ts, state: &SchedState) {
-        let new = MachineNow::of(state.counts());
-        if new != self.now {
-            let at = self.index.scope.time(ts);
-            self.index.machine.pass(&self.now, at);
-            self.now = new;
-            match (new.is_violated(), self.violated) {
-                (true, None) => self.violated = Some(ts),
-                (false, Some(_)) => self.episode_ends(ts),
-                _ => {}
-            }
-        }
-    }
-
-    fn episode_ends(&mut self, ts: Ts) {
-        if let Some(from) = self.violated.take() {
-            self.index.notes.episodes.add(Interval { from, to: ts, cpu: None, task: None });
-        }
-    }
-
-    /// Notes the event of a trace that is read as a whole.
-    fn note(&mut self, event: &SchedEvent, state: &SchedState) {
-        let (notes, start) = (&mut self.index.notes, self.index.scope.start);
-        match event.kind {
-            Kind::Lost { .. } => notes.losses += 1,
-            Kind::Exec { pid, .. } if notes.command.is_none() && state.root() == Some(pid) => {
-                notes.command = Some(event.ts.since(start).0);
-            }
-            _ => {}
-        }
-    }
-
-    /// Time passes up to `ts` on all lanes.
-    fn reach(&mut self, ts: Ts) {
-        let at = self.index.scope.time(ts);
-        for (place, now) in self.lanes.iter().flatten() {
-            if let Some(tree) = self.index.lanes.get_mut(*place) {
-                tree.pass(now, at);
-            }
-        }
-        self.index.machine.pass(&self.now, at);
-    }
-
-    #[cold]
-    fn round(&mut self, ts: Ts) {
-        self.index.fit();
-        if let Some(publish) = self.publish.filter(|_| self.published.elapsed() >= PAUSE) {
-            self.reach(ts);
-            publish(self.index.coarse());
-            self.published = std::time::Instant::now();
-        }
-    }
-}
-
-impl Analysis for Indexer<'_> {
-    type Output = Index;
-    const COUNTS: bool = true;
-
-    fn begin(&mut self, start: Ts, state: &SchedState) {
-        let cpus = self.index.scope.cpus.clone();
-        cpus.iter().for_each(|cpu| self.turn(*cpu, start, state));
-        self.turn_machine(start, state);
-    }
-
-    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        if let (true, Kind::Migrate { task, orig, dest }) = (self.learns, event.kind)
-            && state.task_of(task.pid).is_some_and(|task| matches!(task.state, TaskState::Waiting(_)))
-        {
-            self.herds.migrate(event.ts, orig, dest);
-        }
-        let Index { scope, moves, .. } = &mut self.index;
-        self.causes.event(event, state, |m| moves.add(scope.time(m.ts), m.cause));
-    }
-
-    fn span(&mut self, span: &Span, state: &SchedState) {
-        if let (true, TaskState::Waiting(cpu)) = (self.learns, span.state) {
-            let comm = state.task(span.task).map_or(Comm::EMPTY, |task| task.comm);
-            let (from, to) = (span.start, span.end);
-            let task = Some((span.pid, comm));
-            self.index.notes.waits.add(Interval { from, to, cpu: Some(cpu), task });
-        }
-    }
-
-    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
-        if self.learns {
-            Arc::make_mut(&mut self.index.tasks).ran(span, state);
-        }
-    }
-
-    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        let touched = state.touched();
-        if !touched.is_empty() {
-            touched.iter().for_each(|cpu| self.turn(*cpu, event.ts, state));
-            self.turn_machine(event.ts, state);
-        }
-        if self.learns {
-            self.note(event, state);
-        }
-        self.events += 1;
-        if self.events.is_multiple_of(ROUND) {
-            self.round(event.ts);
-        }
-    }
-
-    fn finish(mut self, end: Ts, _: &SchedState) -> Index {
-        self.reach(end);
-        self.episode_ends(end);
-        self.index.notes.herds = largest(std::mem::take(&mut self.herds));
-        let Index { scope, moves, .. } = &mut self.index;
-        std::mem::take(&mut self.causes).finish(|m| moves.add(scope.time(m.ts), m.cause));
-        self.index.finish();
-        self.index
-    }
 }

@@ -209,6 +209,26 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_do_not_depend_on_a_thread_for_the_columns() {
+        // Enough for several looks at the size.
+        let events = Simulation::run(5, 6, 150_000).events;
+        let cpus: Vec<Cpu> = (0..6).map(Cpu).collect();
+        let scope = Scope::of_trace(events[0].ts, events[events.len() - 1].ts, &cpus, 0).with_room(400_000);
+        let with = |threads| {
+            let pass = Pass::over(events.as_slice()).run(|| Indexer::publishing(&scope, None, None, threads));
+            file(&pass.unwrap_or_else(|never| match never {}).output)
+        };
+        let alone = with(None);
+        assert!(alone.len() > 100_000, "{} bytes", alone.len());
+        let publish = |index: Index| assert!(index.size() > 0);
+        std::thread::scope(|threads| {
+            let indexer = || Indexer::publishing(&scope, None, Some(&publish), Some(threads));
+            let pass = Pass::over(events.as_slice()).run(indexer).unwrap_or_else(|never| match never {});
+            assert!(file(&pass.output) == alone);
+        });
+    }
+
+    #[test]
     fn an_index_is_read_as_it_was_written() {
         for (seed, cpus) in [(1, 4), (2, 70)] {
             let (index, scope) = simulated(seed, cpus);

@@ -69,9 +69,9 @@ impl LaneColumn {
         }
     }
 
-    /// Sums the entries of each occupant.
+    /// Sums the entries of each occupant. As long as all are searched for an occupant, each has one.
     fn sum(&mut self) {
-        if self.times.len() > 1 {
+        if self.times.len() > NEAR {
             self.times = summed(std::mem::take(&mut self.times));
         }
     }
@@ -138,7 +138,11 @@ impl Summary for LaneColumn {
 
     fn encode(&mut self, out: &mut Vec<u8>) {
         self.sum();
-        let mean = (u128::from(self.queued) * 256 / u128::from(self.ns.max(1))) as u64;
+        let ns = self.ns.max(1);
+        let mean = match self.queued.checked_mul(256) {
+            Some(product) => product / ns,
+            None => (u128::from(self.queued) * 256 / u128::from(ns)) as u64,
+        };
         let queue = Queue { shortest: self.shortest.into(), longest: self.longest.into(), mean };
         put_column(out, &self.times, self.ns, queue, self.is_sampled);
     }
@@ -172,13 +176,14 @@ struct Queue {
 /// least and greatest length, and its mean in parts of 256. The entries: each an occupant and, but for the first, its
 /// share; the first has the rest. Lengths and occupants are numbers of few bytes, a share has two.
 fn put_column(out: &mut Vec<u8>, times: &[(Id, u64)], ns: u64, queue: Queue, is_sampled: bool) {
-    let shares = shares(times, ns, queue.longest);
+    let (shares, count) = shares(times, ns, queue.longest);
+    let shares = &shares[..count];
     let bit = |holds, bit| if holds { bit } else { 0 };
     out.push(shares.len() as u8 | bit(queue.longest > 0, QUEUE) | bit(is_sampled, SAMPLED));
     if queue.longest > 0 {
         [queue.shortest, queue.longest, queue.mean].iter().for_each(|number| put_number(out, *number));
     }
-    for (nth, (id, share)) in shares.into_iter().enumerate() {
+    for (nth, (id, share)) in shares.iter().enumerate() {
         put_number(out, id.wrapping_sub(OTHERS).into());
         if nth > 0 {
             out.extend(share.to_le_bytes());
@@ -204,31 +209,79 @@ pub(crate) fn most_named(others: usize, longest: u64) -> usize {
     if longest < LONG { room } else { room.saturating_sub(2) }
 }
 
-/// The shares of the occupants of a column, each with its sum of time, the largest first: those of the tasks that ran longest, of all other tasks
-/// together, and of idle, unknown and offline time. They sum to the whole, and none is zero.
-fn shares(times: &[(Id, u64)], ns: u64, longest: u64) -> Vec<(Id, u16)> {
-    let by_time = |a: &(Id, u64), b: &(Id, u64)| b.1.cmp(&a.1).then(a.0.cmp(&b.0));
-    let (mut tasks, mut kept): (Vec<_>, Vec<_>) = times.iter().copied().partition(|(id, _)| *id < OTHERS);
-    tasks.sort_unstable_by(by_time);
-    let named = most_named(kept.iter().filter(|(id, _)| *id != OTHERS).count(), longest);
-    let rest: u64 = tasks.iter().skip(named).map(|(_, ns)| *ns).sum();
-    tasks.truncate(named);
-    if rest > 0 {
-        match kept.iter_mut().find(|(id, _)| *id == OTHERS) {
-            Some((_, ns)) => *ns += rest,
-            None => kept.push((OTHERS, rest)),
+/// The times of a column that are not those of tasks with a place of their own: of all other tasks, and of no task.
+const BESIDE: usize = 4;
+
+/// The longest times, the longest first; of equal ones that of the lesser occupant.
+#[derive(Clone, Copy, Debug)]
+struct Longest<const N: usize> {
+    entries: [(Id, u64); N],
+    len: usize,
+}
+
+impl<const N: usize> Longest<N> {
+    const EMPTY: Longest<N> = Longest { entries: [(0, 0); N], len: 0 };
+
+    /// Adds an entry. The last one gives way if there are too many.
+    fn add(&mut self, entry: (Id, u64)) {
+        let is_behind = |other: &(Id, u64)| (other.1, entry.0) > (entry.1, other.0);
+        let entries = &self.entries[..self.len];
+        let place = entries.iter().rposition(is_behind).map_or(0, |before| before + 1);
+        if place < N {
+            self.len = (self.len + 1).min(N);
+            self.entries[place..self.len].rotate_right(1);
+            self.entries[place] = entry;
         }
     }
-    tasks.append(&mut kept);
-    tasks.sort_unstable_by(by_time);
-    let share = |ns_of: u64| ((u128::from(ns_of) * u128::from(WHOLE) / u128::from(ns.max(1))) as u64).max(1);
-    let mut shares: Vec<(Id, u64)> = tasks.into_iter().map(|(id, ns)| (id, share(ns))).collect();
-    let sum: u64 = shares.iter().map(|(_, share)| *share).sum();
-    if let Some((_, first)) = shares.first_mut() {
-        // Rounding takes less from the others than the largest has.
-        *first = (*first + WHOLE).saturating_sub(sum);
+
+    fn as_slice(&self) -> &[(Id, u64)] {
+        &self.entries[..self.len]
     }
-    shares.into_iter().map(|(id, share)| (id, share as u16)).collect()
+}
+
+/// The shares of the occupants of a column, each with its sum of time, the largest first: those of the tasks that ran longest, of all other tasks
+/// together, and of idle, unknown and offline time. They sum to the whole, and none is zero.
+fn shares(times: &[(Id, u64)], ns: u64, longest: u64) -> ([(Id, u16); ENTRIES], usize) {
+    let mut tasks: Longest<TASKS_IN_COLUMN> = Longest::EMPTY;
+    let (mut of_tasks, mut beside) = (0, [None; BESIDE]);
+    for (id, ns) in times {
+        match id.checked_sub(OTHERS).and_then(|place| beside.get_mut(place as usize)) {
+            Some(sum) => *sum = Some(*ns),
+            None => {
+                of_tasks += ns;
+                tasks.add((*id, *ns));
+            }
+        }
+    }
+    let [others, no_tasks @ ..] = beside;
+    let named = most_named(no_tasks.iter().flatten().count(), longest).min(tasks.len);
+    let rest = of_tasks - tasks.as_slice().iter().take(named).map(|(_, ns)| ns).sum::<u64>();
+    let others = if rest > 0 { Some(others.unwrap_or(0) + rest) } else { others };
+    let mut all: Longest<ENTRIES> = Longest::EMPTY;
+    tasks.as_slice().iter().take(named).for_each(|entry| all.add(*entry));
+    for (id, sum) in (OTHERS..=IDLE).zip([others].into_iter().chain(no_tasks)) {
+        sum.into_iter().for_each(|ns| all.add((id, ns)));
+    }
+    let (mut shares, mut sum) = ([(0, 0); ENTRIES], 0);
+    for (share, (id, part)) in shares.iter_mut().zip(all.as_slice()) {
+        *share = (*id, share_of(*part, ns));
+        sum += u64::from(share.1);
+    }
+    // Rounding takes less from the others than the largest has.
+    shares[0].1 = (u64::from(shares[0].1) + WHOLE).saturating_sub(sum) as u16;
+    (shares, all.len)
+}
+
+/// The share of a part of the time, at least the smallest that there is.
+#[inline]
+fn share_of(part: u64, ns: u64) -> u16 {
+    let ns = ns.max(1);
+    // Division by 64 bits takes a quarter of the time, and nearly all columns are shorter than three days.
+    let share = match part.checked_mul(WHOLE) {
+        Some(product) => product / ns,
+        None => (u128::from(part) * u128::from(WHOLE) / u128::from(ns)) as u64,
+    };
+    share.max(1) as u16
 }
 
 /// Appends a run of at most 256 equal columns to a tile: the number of its columns less one, and their form.
@@ -298,13 +351,17 @@ mod tests {
     fn shares_are_the_largest_and_sum_to_the_whole() {
         let times: Vec<(Id, u64)> = (0..10).map(|id| (id, 10 + u64::from(id))).chain([(IDLE, 1), (3, 20)]).collect();
         let all = times.iter().map(|(_, ns)| ns).sum();
-        let shares = shares(&summed(times.clone()), all, 0);
-        assert_eq!(shares.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [OTHERS, 3, 9, 8, 7, IDLE]);
-        assert_eq!(shares.iter().map(|(_, share)| u64::from(*share)).sum::<u64>(), WHOLE);
-        assert_eq!(shares[1].1, (33 * WHOLE / 166) as u16);
-        let least = super::shares(&[(7, 1), (IDLE, u64::MAX / 2)], u64::MAX / 2 + 1, 0)[1];
+        let shares = |times: &[(Id, u64)], ns, longest| {
+            let (shares, count) = shares(times, ns, longest);
+            shares[..count].to_vec()
+        };
+        let given = shares(&summed(times.clone()), all, 0);
+        assert_eq!(given.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [OTHERS, 3, 9, 8, 7, IDLE]);
+        assert_eq!(given.iter().map(|(_, share)| u64::from(*share)).sum::<u64>(), WHOLE);
+        assert_eq!(given[1].1, (33 * WHOLE / 166) as u16);
+        let least = shares(&[(7, 1), (IDLE, u64::MAX / 2)], u64::MAX / 2 + 1, 0)[1];
         assert_eq!(least, (7, 1), "the least is not lost");
-        assert_eq!(super::shares(&[(7, 5)], 5, 0), [(7, u16::MAX)]);
+        assert_eq!(shares(&[(7, 5)], 5, 0), [(7, u16::MAX)]);
     }
 
     /// A column with as much in it as there can be, whose queue has this length.

@@ -18,6 +18,7 @@
 //! assert_eq!(&tile[..8], b"SVT2\x40\0\x02\0", "64 columns, two lanes");
 //! ```
 
+mod builder;
 mod coding;
 mod commands;
 mod drawing;
@@ -26,6 +27,7 @@ mod folds;
 mod http;
 mod index;
 mod index_file;
+mod indexer;
 mod lane;
 mod longest;
 mod machine;
@@ -51,11 +53,13 @@ mod window_detail;
 #[cfg(test)]
 mod tests;
 
+pub use builder::Publish;
 pub use coding::{Digest, Unusable};
 pub use commands::Commands;
 pub use drawing::{Drawing, Format};
 pub use export::Exported;
-pub use index::{Index, Indexer, List, Publish};
+pub use index::{Index, List};
+pub use indexer::Indexer;
 pub use longest::Interval;
 pub use missed::{MissedAt, MissedSteal, MissedSteals};
 pub use plots::Plotted;

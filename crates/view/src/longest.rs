@@ -48,13 +48,17 @@ impl Longest {
 }
 
 impl<T: Copy + Ord> Longest<T> {
+    /// Whether an item of this length, in nanoseconds, may be among the greatest; one that is not is counted.
+    #[inline]
+    pub(crate) fn takes(&mut self, length: u64) -> bool {
+        let is_short = self.kept.len() == LISTED && self.kept.peek().is_some_and(|Reverse((least, _))| length < *least);
+        self.dropped += u64::from(is_short && length > 0);
+        !is_short && length > 0
+    }
+
     /// Adds an item of this length, in nanoseconds; one without a length is left out.
     pub(crate) fn put(&mut self, length: u64, item: T) {
-        if length == 0 {
-            return;
-        }
-        if self.kept.len() == LISTED && self.kept.peek().is_some_and(|Reverse((least, _))| length < *least) {
-            self.dropped += 1;
+        if !self.takes(length) {
             return;
         }
         self.kept.push(Reverse((length, Reverse(item))));

@@ -44,7 +44,11 @@ impl Moves {
     /// Sums equal entries.
     pub(crate) fn sum(&mut self) {
         if self.sorted < self.counts.len() {
-            self.counts.sort_unstable_by_key(|(key, _)| *key);
+            // Most of the new ones are behind the others.
+            let first = self.counts.get(self.sorted..).into_iter().flatten().map(|(key, _)| *key).min().unwrap_or(0);
+            let sorted = self.counts.get(..self.sorted).unwrap_or_default();
+            let from = sorted.partition_point(|(key, _)| *key < first);
+            self.counts.get_mut(from..).unwrap_or_default().sort_unstable_by_key(|(key, _)| *key);
             self.counts.dedup_by(|later, first| {
                 let same = later.0 == first.0;
                 if same {
@@ -56,6 +60,22 @@ impl Moves {
         }
     }
 
+    /// The same in columns of this level, of which there are few; finer than that only if these are longer already.
+    pub(crate) fn coarse(&self, level: u32) -> Moves {
+        let coarser = level.saturating_sub(self.level);
+        let mut sums: Vec<u32> = Vec::new();
+        for (key, number) in &self.counts {
+            let (column, cause) = (key / CAUSES as u64, key % CAUSES as u64);
+            let place = ((column >> coarser) * CAUSES as u64 + cause) as usize;
+            if place >= sums.len() {
+                sums.resize(place + 1, 0);
+            }
+            sums[place] = sums[place].saturating_add(*number);
+        }
+        let counts: Vec<(u64, u32)> = (0..).zip(sums).filter(|(_, number)| *number > 0).collect();
+        Moves { level: self.level + coarser, sorted: counts.len(), most: counts.len(), counts }
+    }
+
     /// Columns are twice as long from now on.
     fn coarsen(&mut self) {
         for (key, _) in &mut self.counts {
@@ -63,6 +83,7 @@ impl Moves {
             *key = column / 2 * CAUSES as u64 + cause;
         }
         self.level += 1;
+        // Two columns become one, whose causes are not in order.
         self.sorted = 0;
         self.sum();
     }

@@ -98,7 +98,7 @@ mod tests {
         assert!(index(&trace, &scope).is_none(), "it is small");
         for (samples, most) in [(1 << 20, 0.02), (64, 0.1)] {
             let sampled = Arc::new(sampled(&trace, &scope, samples));
-            let indexer = || Indexer::new(&scope).over(Some(Arc::clone(&sampled)));
+            let indexer = || Indexer::publishing(&scope, Some(Arc::clone(&sampled)), None, None);
             let events = simulation.events.as_slice();
             let truth = Pass::over(events).run(indexer).unwrap_or_else(|never| match never {}).output;
             for lane in 0..cpus.len() {

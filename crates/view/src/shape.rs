@@ -6,7 +6,7 @@ const CELLS: usize = 1024;
 /// The number of columns and of lanes of each tile of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// The number of columns, a power of two from 16 to 64.
+    /// The number of columns, a power of two: 16 or 64.
     pub columns: u64,
     /// The maximum number of lanes.
     pub lanes: usize,
@@ -21,7 +21,6 @@ impl Shape {
     pub(crate) fn of(cpus: usize) -> Shape {
         let columns = match cpus {
             0..=64 => Shape::MOST_COLUMNS,
-            65..=256 => 32,
             _ => 16,
         };
         Shape { columns, lanes: CELLS / columns as usize }

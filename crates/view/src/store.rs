@@ -1,6 +1,8 @@
 //! The index of a trace with its events behind it: tiles at any zoom.
 
-use crate::index::{Index, Indexer, Publish};
+use crate::builder::Publish;
+use crate::index::Index;
+use crate::indexer::Indexer;
 use crate::scope::Scope;
 use sched::{Analysis, EventSource, Replay, Ts};
 use std::collections::VecDeque;
@@ -18,8 +20,9 @@ pub struct Store<S> {
     parts: Mutex<Parts>,
 }
 
-/// The maximum number of checkpoints: in 10 GB one every 180,000 events, which a few milliseconds replay.
-const CHECKPOINTS: usize = 1024;
+/// The maximum number of checkpoints, and their bytes: in 10 GB of a small machine one every 80,000 events, which a few
+/// milliseconds replay.
+const CHECKPOINTS: (usize, usize) = (4096, 80 << 20);
 /// The number of parts that are computed at the same time.
 const TILES_AT_ONCE: usize = 2;
 /// The maximum number of bytes of the parts that are kept.
@@ -76,9 +79,13 @@ impl<S: EventSource + Clone> Store<S> {
         sampled: Option<&Arc<Index>>,
         publish: &Publish<'_>,
     ) -> Result<Store<S>, S::Error> {
-        let indexer = || Indexer::new(scope).over(sampled.cloned()).publishing(publish);
-        let (replay, index) = Replay::beside(source, CHECKPOINTS, indexer)?;
-        Ok(Store::new(Arc::new(index), replay))
+        let is_alone = source.threads() < 2;
+        std::thread::scope(|threads| {
+            let threads = (!is_alone).then_some(threads);
+            let indexer = || Indexer::publishing(scope, sampled.cloned(), Some(publish), threads);
+            let (replay, index) = Replay::beside(source, CHECKPOINTS, indexer)?;
+            Ok(Store::new(Arc::new(index), replay))
+        })
     }
 
     /// Reads a trace once whose index is known.

@@ -2,7 +2,7 @@
 
 use crate::lane::{Id, OTHERS};
 use rustc_hash::FxHashMap;
-use sched::{Comm, Cpu, CpuSpan, Current, Pid, SchedState};
+use sched::{Comm, Cpu, CpuSpan, Pid, SchedState};
 
 /// A task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,10 +78,8 @@ impl Tasks {
         place
     }
 
-    /// A CPU's span has ended.
-    pub(crate) fn ran(&mut self, span: &CpuSpan, state: &SchedState) {
-        let Current::Task(pid) = span.current else { return };
-        let place = self.place_of_new(pid, state);
+    /// A CPU's span has ended in which the task of this place ran.
+    pub(crate) fn ran(&mut self, place: Id, pid: Pid, span: &CpuSpan, state: &SchedState) {
         let Some(entry) = self.list.get_mut(place as usize) else { return };
         entry.run_ns += span.duration().0;
         let is_first = entry.home.is_none();

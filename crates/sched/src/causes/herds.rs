@@ -10,7 +10,7 @@ pub const HERD: usize = 4;
 pub const HERD_TIME: Dur = Dur(1_000_000);
 
 /// Queued tasks that left one CPU for one other within a millisecond.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Herd {
     /// When the first one left.
@@ -67,6 +67,24 @@ impl Herds {
         Some(place)
     }
 
+    /// Removes those that cannot grow any more at `now`, in the order in which they became herds. Places of the others
+    /// change.
+    pub fn settled(&mut self, now: Ts) -> Vec<Herd> {
+        let is_open = |herd: &Herd| now.since(herd.end) <= HERD_TIME;
+        let mut places = Vec::with_capacity(self.found.len());
+        let mut open = 0;
+        for herd in &self.found {
+            places.push(is_open(herd).then_some(open));
+            open += usize::from(is_open(herd));
+        }
+        for leaving in self.leaving.values_mut() {
+            leaving.herd = leaving.herd.and_then(|place| places.get(place).copied().flatten());
+        }
+        let (open, settled) = self.found.drain(..).partition(is_open);
+        self.found = open;
+        settled
+    }
+
     /// Those found so far, in the order in which they became herds; the latest may still grow.
     pub fn found(&self) -> &[Herd] {
         &self.found
@@ -91,6 +109,16 @@ mod tests {
         }
         assert_eq!(made, [None, None, None, None, Some(0), Some(0), None, None]);
         let herd = Herd { start: Ts(0), end: Ts(900_000), orig: Cpu(0), dest: Cpu(1), tasks: 5 };
-        assert_eq!(herds.into_found(), [herd]);
+        assert_eq!(herds.found(), [herd]);
+        // One is settled; another one grows on.
+        for ts in 1_800_000..1_800_004 {
+            herds.migrate(Ts(ts), Cpu(3), Cpu(1));
+        }
+        assert_eq!(herds.settled(Ts(1_900_001)), [herd]);
+        assert_eq!(herds.migrate(Ts(1_900_002), Cpu(3), Cpu(1)), Some(0));
+        assert_eq!(
+            herds.into_found().iter().map(|herd| (herd.start, herd.tasks)).collect::<Vec<_>>(),
+            [(Ts(1_800_000), 5)]
+        );
     }
 }

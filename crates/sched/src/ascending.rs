@@ -1,0 +1,95 @@
+//! Ascending numbers in few bytes.
+
+/// The number of differences behind a number that stands as it is.
+const BLOCK: usize = 64;
+
+/// Ascending numbers. Each is stored as the difference to the one before, in seven bits a byte, and found by the ones that
+/// begin a block: two bytes a number instead of eight where hundreds of events lie between two of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ascending {
+    /// The first number of each block, and the place of the differences behind it.
+    blocks: Vec<(u64, usize)>,
+    differences: Vec<u8>,
+    last: u64,
+    /// The length of the last block.
+    open: usize,
+}
+
+impl Ascending {
+    /// Adds a number that is not below the last one.
+    pub(crate) fn push(&mut self, number: u64) {
+        if self.blocks.is_empty() || self.open > BLOCK {
+            self.blocks.push((number, self.differences.len()));
+            self.open = 1;
+        } else {
+            let mut rest = number.saturating_sub(self.last);
+            while rest >= 0x80 {
+                self.differences.push(rest as u8 | 0x80);
+                rest >>= 7;
+            }
+            self.differences.push(rest as u8);
+            self.open += 1;
+        }
+        self.last = number;
+    }
+
+    /// Gives back the memory for further numbers.
+    pub(crate) fn shrink(&mut self) {
+        self.blocks.shrink_to_fit();
+        self.differences.shrink_to_fit();
+    }
+
+    /// The numbers of a block; none if there is no such block.
+    fn block(&self, nth: usize) -> impl Iterator<Item = u64> {
+        let end = self.blocks.get(nth + 1).map_or(self.differences.len(), |(_, next)| *next);
+        let (first, bytes) = match self.blocks.get(nth) {
+            Some((first, start)) => (Some(*first), self.differences.get(*start..end).unwrap_or_default()),
+            None => (None, &[][..]),
+        };
+        let (mut number, mut difference, mut shift) = (first.unwrap_or(0), 0u64, 0);
+        let behind = bytes.iter().filter_map(move |byte| {
+            difference |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            (byte & 0x80 == 0).then(|| {
+                number += difference;
+                (difference, shift) = (0, 0);
+                number
+            })
+        });
+        first.into_iter().chain(behind)
+    }
+
+    /// The first number above this one.
+    pub(crate) fn above(&self, number: u64) -> Option<u64> {
+        let next = self.blocks.partition_point(|(first, _)| *first <= number);
+        let within = next.checked_sub(1).and_then(|nth| self.block(nth).find(|other| *other > number));
+        within.or_else(|| Some(self.blocks.get(next)?.0))
+    }
+
+    /// The last number below this one.
+    pub(crate) fn below(&self, number: u64) -> Option<u64> {
+        let next = self.blocks.partition_point(|(first, _)| *first < number);
+        self.block(next.checked_sub(1)?).take_while(|other| *other < number).last()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_found_at_any_distance() {
+        let mut numbers = vec![3u64];
+        for n in 1..1_000u64 {
+            numbers.push(numbers[numbers.len() - 1] + [1, 2, 127, 128, 70_000, 1 << 40][(n * n % 6) as usize]);
+        }
+        let mut stored = Ascending::default();
+        numbers.iter().for_each(|number| stored.push(*number));
+        stored.shrink();
+        for number in numbers.iter().flat_map(|n| [n - 1, *n, n + 1]).chain([0, u64::MAX]) {
+            assert_eq!(stored.above(number), numbers.iter().copied().find(|other| *other > number));
+            assert_eq!(stored.below(number), numbers.iter().copied().rfind(|other| *other < number));
+        }
+        assert_eq!((Ascending::default().above(0), Ascending::default().below(9)), (None, None));
+    }
+}

@@ -1,0 +1,268 @@
+//! The analysis that makes the index: changes of the state, for the columns, and the lists.
+
+use crate::builder::{BATCH, Batch, Builder, Growth, LaneTurn, Publish};
+use crate::index::{Index, Notes};
+use crate::lane::{self, Id, LaneNow, OTHERS, UNKNOWN};
+use crate::longest::{Interval, Longest};
+use crate::machine::MachineNow;
+use crate::scope::Scope;
+use crate::tasks::Tasks;
+use sched::causes::{Herd, Herds};
+use sched::{Analysis, Causes, Comm, Cpu, CpuSpan, Current, Kind, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
+use std::sync::Arc;
+use std::thread::Scope as Threads;
+use std::time::{Duration, Instant};
+
+/// The analysis that makes the index.
+pub struct Indexer<'p> {
+    scope: Scope,
+    growth: Growth<'p>,
+    batch: Batch,
+    /// By CPU; nothing for one without a lane.
+    lanes: Vec<Option<Lane>>,
+    now: MachineNow,
+    tasks: Places,
+    notes: Notes,
+    /// Nothing where the causes of the migrations are known already.
+    causes: Option<Causes>,
+    herds: Herds,
+    largest: Longest<Herd>,
+    /// The start of the episode of violation that lasts.
+    violated: Option<Ts>,
+    publishes: bool,
+    published: Instant,
+}
+
+/// The lane of a CPU, and its latest state.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    place: u32,
+    current: Current,
+    now: LaneNow,
+}
+
+/// The places of the tasks.
+enum Places {
+    /// A trace that is read as a whole: tasks get places.
+    Learned(Tasks),
+    /// A part of a trace: the tasks have their places.
+    Known(Arc<Tasks>),
+}
+
+impl Places {
+    #[inline]
+    fn of(&mut self, pid: Pid, state: &SchedState) -> Id {
+        match self {
+            Places::Learned(tasks) => tasks.place_of_new(pid, state),
+            Places::Known(tasks) => tasks.place(pid),
+        }
+    }
+}
+
+/// The time between two publications.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// The number of herds that are held until it is known that they do not grow any more.
+const HERDS: usize = 1024;
+
+impl<'p> Indexer<'p> {
+    /// An empty index of this scope.
+    pub fn new(scope: &Scope) -> Indexer<'p> {
+        Indexer::publishing(scope, None, None, None)
+    }
+
+    /// The same, which publishes the coarse levels from time to time. Columns by samples are shown where no others are
+    /// yet; their tasks keep their places. The columns grow on another of these threads, if there are any.
+    pub fn publishing(
+        scope: &Scope,
+        sampled: Option<Arc<Index>>,
+        publish: Option<&'p Publish<'p>>,
+        threads: Option<&'p Threads<'p, '_>>,
+    ) -> Indexer<'p> {
+        let tasks = sampled.as_ref().map_or_else(Tasks::default, |sampled| Tasks::clone(&sampled.tasks));
+        let builder = Builder::new(scope, sampled, publish);
+        let growth = match threads {
+            Some(threads) => Growth::beside(builder, threads),
+            None => Growth::Here(Box::new(builder)),
+        };
+        Indexer { publishes: publish.is_some(), ..Indexer::with(scope, growth, Places::Learned(tasks)) }
+    }
+
+    /// A part of a trace whose tasks have their places; `counts_moves`: with the migrations in it.
+    pub(crate) fn of_part(scope: &Scope, tasks: &Arc<Tasks>, counts_moves: bool) -> Indexer<'p> {
+        let growth = Growth::Here(Box::new(Builder::new(scope, None, None)));
+        let causes = counts_moves.then(Causes::default);
+        Indexer { causes, ..Indexer::with(scope, growth, Places::Known(Arc::clone(tasks))) }
+    }
+
+    fn with(scope: &Scope, growth: Growth<'p>, tasks: Places) -> Indexer<'p> {
+        let size = scope.cpus.iter().map(|cpu| cpu.index() + 1).max().unwrap_or(0);
+        let mut lanes = vec![None; size];
+        for (place, cpu) in (0..).zip(&scope.cpus) {
+            if let Some(lane) = lanes.get_mut(cpu.index()) {
+                let now = LaneNow { occupant: UNKNOWN, queue: 0 };
+                *lane = Some(Lane { place, current: Current::Unknown, now });
+            }
+        }
+        Indexer {
+            scope: scope.clone(),
+            growth,
+            batch: Batch::default(),
+            lanes,
+            now: MachineNow::default(),
+            tasks,
+            notes: Notes::default(),
+            causes: Some(Causes::default()),
+            herds: Herds::default(),
+            largest: Longest::default(),
+            violated: None,
+            publishes: false,
+            published: Instant::now(),
+        }
+    }
+
+    fn learns(&self) -> bool {
+        matches!(self.tasks, Places::Learned(_))
+    }
+
+    /// Looks at a CPU whose state may have changed.
+    fn turn(&mut self, cpu: Cpu, at: u64, state: &SchedState) {
+        let Some(Some(lane)) = self.lanes.get_mut(cpu.index()) else { return };
+        let (current, queue) = (state.current(cpu), state.queue_length(cpu));
+        let occupant = match current {
+            same if same == lane.current => lane.now.occupant,
+            Current::Task(pid) => self.tasks.of(pid, state),
+            none => lane::of_no_task(none),
+        };
+        let now = LaneNow { occupant, queue };
+        lane.current = current;
+        if lane.now != now {
+            lane.now = now;
+            self.batch.lanes.push(LaneTurn { at, lane: lane.place, now });
+        }
+    }
+
+    fn turn_machine(&mut self, ts: Ts, state: &SchedState) {
+        let new = MachineNow::of(state.counts());
+        if new != self.now {
+            self.batch.machine.push((self.scope.time(ts), new));
+            self.now = new;
+            match (new.is_violated(), self.violated) {
+                (true, None) => self.violated = Some(ts),
+                (false, Some(_)) => self.episode_ends(ts),
+                _ => {}
+            }
+        }
+    }
+
+    fn episode_ends(&mut self, ts: Ts) {
+        if let Some(from) = self.violated.take() {
+            self.notes.episodes.add(Interval { from, to: ts, cpu: None, task: None });
+        }
+    }
+
+    /// Notes the event of a trace that is read as a whole.
+    fn note(&mut self, event: &SchedEvent, state: &SchedState) {
+        match event.kind {
+            Kind::Lost { .. } => self.notes.losses += 1,
+            Kind::Exec { pid, .. } if self.notes.command.is_none() && state.root() == Some(pid) => {
+                self.notes.command = Some(event.ts.since(self.scope.start).0);
+            }
+            _ => {}
+        }
+    }
+
+    /// Hands the changes so far to the columns.
+    #[cold]
+    #[inline(never)]
+    fn hand_over(&mut self, ts: Ts) {
+        if let (true, Places::Learned(tasks)) = (self.publishes && self.published.elapsed() >= PAUSE, &self.tasks) {
+            self.batch.publish = Some((self.scope.time(ts), Arc::new(tasks.clone()), self.notes.clone()));
+            self.published = Instant::now();
+        }
+        self.growth.take(&mut self.batch);
+        if self.herds.found().len() >= HERDS {
+            let settled = self.herds.settled(ts);
+            settled.into_iter().for_each(|herd| self.largest.put(herd.tasks.into(), herd));
+        }
+    }
+}
+
+impl Analysis for Indexer<'_> {
+    type Output = Index;
+    const COUNTS: bool = true;
+
+    fn begin(&mut self, start: Ts, state: &SchedState) {
+        let at = self.scope.time(start);
+        let cpus = self.scope.cpus.clone();
+        cpus.iter().for_each(|cpu| self.turn(*cpu, at, state));
+        self.turn_machine(start, state);
+    }
+
+    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+        if let Kind::Migrate { task, orig, dest } = event.kind
+            && self.learns()
+            && state.task_of(task.pid).is_some_and(|task| matches!(task.state, TaskState::Waiting(_)))
+        {
+            self.herds.migrate(event.ts, orig, dest);
+        }
+        let Indexer { scope, batch, causes, .. } = self;
+        if let Some(causes) = causes {
+            causes.event(event, state, |m| batch.moves.push((scope.time(m.ts), m.cause)));
+        }
+    }
+
+    fn span(&mut self, span: &Span, state: &SchedState) {
+        if let TaskState::Waiting(cpu) = span.state
+            && self.learns()
+        {
+            let (from, to) = (span.start, span.end);
+            if self.notes.waits.takes(to.since(from).0) {
+                let comm = state.task(span.task).map_or(Comm::EMPTY, |task| task.comm);
+                self.notes.waits.add(Interval { from, to, cpu: Some(cpu), task: Some((span.pid, comm)) });
+            }
+        }
+    }
+
+    fn cpu_span(&mut self, span: &CpuSpan, state: &SchedState) {
+        if let (Places::Learned(tasks), Current::Task(pid)) = (&mut self.tasks, span.current) {
+            let lane = self.lanes.get(span.cpu.index()).copied().flatten();
+            let known = lane.filter(|lane| lane.current == span.current && lane.now.occupant != OTHERS);
+            let place = known.map_or_else(|| tasks.place_of_new(pid, state), |lane| lane.now.occupant);
+            tasks.ran(place, pid, span, state);
+        }
+    }
+
+    fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        let touched = state.touched();
+        if !touched.is_empty() {
+            let at = self.scope.time(event.ts);
+            touched.iter().for_each(|cpu| self.turn(*cpu, at, state));
+            self.turn_machine(event.ts, state);
+        }
+        if self.learns() {
+            self.note(event, state);
+        }
+        if self.batch.len() >= BATCH {
+            self.hand_over(event.ts);
+        }
+    }
+
+    fn finish(mut self, end: Ts, _: &SchedState) -> Index {
+        self.episode_ends(end);
+        let Indexer { scope, batch, causes, .. } = &mut self;
+        if let Some(causes) = causes.take() {
+            causes.finish(|m| batch.moves.push((scope.time(m.ts), m.cause)));
+        }
+        self.growth.take(&mut self.batch);
+        let mut index = self.growth.finish(self.scope.time(end));
+        self.herds.into_found().into_iter().for_each(|herd| self.largest.put(herd.tasks.into(), herd));
+        self.notes.herds = self.largest.list();
+        index.notes = self.notes;
+        index.tasks = match self.tasks {
+            Places::Learned(tasks) => Arc::new(tasks),
+            Places::Known(tasks) => tasks,
+        };
+        index
+    }
+}
