@@ -1,12 +1,13 @@
 //! `schedviz view` on a recording tiled to any size: seconds to the first picture and to the index, against
-//! `running-waiting` in the same run; times and sizes of tiles; memory; frames per second in a browser.
+//! `running-waiting` in the same run; times and sizes of tiles; memory; the index file; frames per second in a browser.
 //!
 //! ```text
 //! cargo bench -p schedviz --bench view -- [--size MB] [--trace FILE] [--form v6|v7|zstd] [--simulated CPUS] [--runs N]
-//!     [--program FILE]... [--browser]
+//!     [--kept FILE] [--program FILE]... [--browser]
 //! ```
 //!
-//! Several programs, such as those of two commits, take turns in each run.
+//! Several programs, such as those of two commits, take turns in each run. On a busy machine the CPU times are more
+//! reliable than the elapsed ones.
 
 mod tiling;
 #[allow(dead_code)]
@@ -14,6 +15,7 @@ mod tiling;
 mod webdriver;
 
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -43,10 +45,11 @@ struct View {
 }
 
 impl View {
-    fn start(program: &Path, trace: &Path) -> View {
+    fn start(program: &Path, trace: &Path, index: Option<&Path>) -> View {
         let begun = Instant::now();
         let mut child = Command::new(program)
             .args(["view", "--no-open", "-q"])
+            .args(index.map(|index| [OsStr::new("--index"), index.as_os_str()]).into_iter().flatten())
             .arg(trace)
             .stdout(Stdio::piped())
             .spawn()
@@ -181,24 +184,55 @@ fn pan(view: &View, head: &Value) {
     }
 }
 
+/// The CPU time in seconds of a process, or of all that this one has waited for.
+fn cpu_time(process: Option<u32>) -> f64 {
+    let path = process.map_or("/proc/self/stat".to_owned(), |id| format!("/proc/{id}/stat"));
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    // Of the process itself, or behind that of its children; `/proc` counts hundredths of a second.
+    let first = if process.is_some() { 11 } else { 13 };
+    let ticks = fields.iter().skip(first).take(2).filter_map(|field| field.parse::<f64>().ok());
+    ticks.sum::<f64>() / 100.0
+}
+
+/// The times of one program in one run, in seconds.
+struct Run {
+    /// The elapsed time and the CPU time of `running-waiting`.
+    figure: (f64, f64),
+    first_picture: f64,
+    /// The elapsed time and the CPU time up to the index.
+    index: (f64, f64),
+}
+
 /// Measures a program once.
-fn measure(program: &Path, trace: &Path, figure: &Path, run: u64, browser: bool) {
+fn measure(program: &Path, trace: &Path, folder: &Path, run: u64, browser: bool) -> Run {
+    let before = cpu_time(None);
+    let figure = folder.join("figure.pdf");
     let (time, _) = timed(Command::new(program).args(["running-waiting", "-q", "-o"]).arg(figure).arg(trace));
-    let mut view = View::start(program, trace);
-    let (first, full, head) = view.follow();
+    let figure = (time.as_secs_f64(), cpu_time(None) - before);
+    let mut view = View::start(program, trace, None);
+    let (first_picture, full, head) = view.follow();
+    let index = (full, cpu_time(Some(view.child.id())));
     println!(
-        "{}: running-waiting {:.2} s; first picture {first:.2} s, index {full:.2} s, {:.2} times that",
+        "{}: running-waiting {:.2} s (CPU {:.2}); first picture {first_picture:.2} s, index {:.2} s (CPU {:.2}), {:.2} \
+         times that (CPU {:.2})",
         program.display(),
-        time.as_secs_f64(),
-        full / time.as_secs_f64()
+        figure.0,
+        figure.1,
+        index.0,
+        index.1,
+        index.0 / figure.0,
+        index.1 / figure.1
     );
     let base = head["index"]["level"].as_u64().expect("a level");
     let top = head["levels"][1].as_u64().expect("a level");
     let (peak, now) = view.memory();
     let bytes = head["index"]["bytes"].as_f64().expect("a number");
+    let size = trace.metadata().expect("the trace").len() as f64;
     println!(
-        "  index {:.1} MB, columns of {:.6} s and longer; memory {now} MB, at most {peak}",
+        "  index {:.1} MB, {:.2} % of the trace, columns of {:.6} s and longer; memory {now} MB, at most {peak}",
         bytes / 1e6,
+        bytes / size * 100.0,
         (1u64 << base) as f64 / 1e9
     );
     let mut rng = Rng::new(run + 1);
@@ -209,6 +243,42 @@ fn measure(program: &Path, trace: &Path, figure: &Path, run: u64, browser: bool)
     if browser {
         pan(&view, &head);
     }
+    Run { figure, first_picture, index }
+}
+
+/// Writes an index file and opens the trace with it.
+fn keep_index(program: &Path, trace: &Path, folder: &Path) {
+    let file = folder.join("kept.index");
+    let _ = std::fs::remove_file(&file);
+    let mut view = View::start(program, trace, Some(&file));
+    let (_, full, _) = view.follow();
+    drop(view);
+    let bytes = file.metadata().expect("an index file").len() as f64;
+    let mut view = View::start(program, trace, Some(&file));
+    let (first, again, _) = view.follow();
+    println!(
+        "{}: index file {:.1} MB, {:.2} % of the trace, after {full:.2} s; opened again: picture {first:.2} s, finer columns \
+         {again:.2} s; memory at most {} MB",
+        program.display(),
+        bytes / 1e6,
+        bytes / trace.metadata().expect("the trace").len() as f64 * 100.0,
+        view.memory().0
+    );
+}
+
+/// Prints the medians and the ranges of all runs of a program.
+fn summary(program: &Path, runs: &[Run]) {
+    let line = |name: &str, of: &dyn Fn(&Run) -> f64| {
+        let mut all: Vec<f64> = runs.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        println!("  {name}: {:.2} ({:.2} to {:.2})", all[all.len() / 2], all[0], all[all.len() - 1]);
+    };
+    println!("{}, medians of {} runs", program.display(), runs.len());
+    line("running-waiting, s", &|run| run.figure.0);
+    line("first picture, s", &|run| run.first_picture);
+    line("index, s", &|run| run.index.0);
+    line("index / running-waiting", &|run| run.index.0 / run.figure.0);
+    line("the same in CPU time", &|run| run.index.1 / run.figure.1);
 }
 
 fn main() {
@@ -226,15 +296,15 @@ fn main() {
         programs.push(env!("CARGO_BIN_EXE_schedviz").into());
     }
     let folder = support::scratch("traces");
-    setup.simulate(&folder);
-    let large = folder.join("large.dat");
-    let (events, _) = tiling::write(&setup.trace, &setup.form, setup.size * 1_000_000, &large);
-    let size = large.metadata().expect("the trace").len() as f64 / 1e9;
-    println!("{} as {}: {size:.2} GB, {:.1} M events", setup.trace.display(), setup.form, events as f64 / 1e6);
+    let large = setup.large(&folder);
+    println!("{}: {:.2} GB", large.display(), large.metadata().expect("the trace").len() as f64 / 1e9);
+    let mut runs: Vec<Vec<Run>> = programs.iter().map(|_| Vec::new()).collect();
     for run in 0..setup.runs {
-        for program in &programs {
-            measure(program, &large, &folder.join("figure.pdf"), run as u64, browser);
+        for (program, runs) in programs.iter().zip(&mut runs) {
+            runs.push(measure(program, &large, &folder, run as u64, browser));
         }
     }
+    programs.iter().zip(&runs).for_each(|(program, runs)| summary(program, runs));
+    programs.iter().for_each(|program| keep_index(program, &large, &folder));
     std::fs::remove_dir_all(&folder).expect("removed");
 }
