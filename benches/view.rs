@@ -189,7 +189,7 @@ fn cpu_time(process: Option<u32>) -> f64 {
     let path = process.map_or("/proc/self/stat".to_owned(), |id| format!("/proc/{id}/stat"));
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    // Of the process itself, or behind that of its children; `/proc` counts hundredths of a second.
+    // The time of the children stands behind that of the process; `/proc` counts hundredths of a second.
     let first = if process.is_some() { 11 } else { 13 };
     let ticks = fields.iter().skip(first).take(2).filter_map(|field| field.parse::<f64>().ok());
     ticks.sum::<f64>() / 100.0
