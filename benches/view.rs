@@ -286,17 +286,24 @@ fn main() {
     if std::env::args().any(|a| a == "--test") {
         return;
     }
-    let (mut programs, mut browser) = (Vec::<PathBuf>::new(), false);
+    let (mut programs, mut browser, mut kept) = (Vec::<PathBuf>::new(), false, None);
     let mut setup = Setup::read(|flag, value| match flag {
         "--program" => programs.push(value().into()),
         "--browser" => browser = true,
+        "--kept" => kept = Some(PathBuf::from(value())),
         _ => {}
     });
     if programs.is_empty() {
         programs.push(env!("CARGO_BIN_EXE_schedviz").into());
     }
     let folder = support::scratch("traces");
-    let large = setup.large(&folder);
+    let large = kept.unwrap_or_else(|| folder.join("large.dat"));
+    // A trace that an earlier run has kept is used again.
+    if !large.exists() {
+        setup.simulate(&folder);
+        let (events, _) = tiling::write(&setup.trace, &setup.form, setup.size * 1_000_000, &large);
+        println!("{} as {}, {:.1} M events", setup.trace.display(), setup.form, events as f64 / 1e6);
+    }
     println!("{}: {:.2} GB", large.display(), large.metadata().expect("the trace").len() as f64 / 1e9);
     let mut runs: Vec<Vec<Run>> = programs.iter().map(|_| Vec::new()).collect();
     for run in 0..setup.runs {

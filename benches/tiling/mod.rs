@@ -23,15 +23,12 @@ pub(crate) struct Setup {
     /// The number of CPUs of a simulated run, if one replaces the recording.
     pub(crate) simulated: Option<u32>,
     pub(crate) runs: usize,
-    /// The tiled trace, which is kept and used again; none for one that is removed in the end.
-    pub(crate) kept: Option<PathBuf>,
 }
 
 impl Setup {
     /// Reads the command line; `other` takes the flags that a benchmark has of its own, with a reader of their values.
     pub(crate) fn read(mut other: impl FnMut(&str, &mut dyn FnMut() -> String)) -> Setup {
-        let mut setup =
-            Setup { size: 256, trace: PathBuf::new(), form: "v6".into(), simulated: None, runs: 3, kept: None };
+        let mut setup = Setup { size: 256, trace: PathBuf::new(), form: "v6".into(), simulated: None, runs: 3 };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().expect("a value");
@@ -41,7 +38,6 @@ impl Setup {
                 "--form" => setup.form = value(),
                 "--simulated" => setup.simulated = Some(value().parse().expect("a number of CPUs")),
                 "--runs" => setup.runs = value().parse().expect("a number"),
-                "--kept" => setup.kept = Some(value().into()),
                 flag => other(flag, &mut value),
             }
         }
@@ -50,17 +46,6 @@ impl Setup {
             setup.trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(fixture);
         }
         setup
-    }
-
-    /// Writes the tiled trace into a folder, unless an earlier run has kept it. Returns its path.
-    pub(crate) fn large(&mut self, folder: &Path) -> PathBuf {
-        let path = self.kept.clone().unwrap_or_else(|| folder.join("large.dat"));
-        if !path.exists() {
-            self.simulate(folder);
-            let (events, _) = write(&self.trace, &self.form, self.size * 1_000_000, &path);
-            println!("{} as {}, {:.1} M events", self.trace.display(), self.form, events as f64 / 1e6);
-        }
-        path
     }
 
     /// Replaces the recording by a simulated run in a folder, if one is asked for.
