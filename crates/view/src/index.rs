@@ -1,7 +1,6 @@
 //! The index: columns of all CPUs and of the machine, made in one pass.
 
 use crate::Shape;
-use crate::indexer::Indexer;
 use crate::lane::{self, Id, LaneColumn, SumColumn};
 use crate::longest::{Interval, Longest};
 use crate::machine::{self, MachineColumn};
@@ -62,7 +61,7 @@ impl Index {
             scope: scope.clone(),
             lanes: scope.cpus.iter().map(|_| Tree::new(base, top)).collect(),
             machine: Tree::new(base, top),
-            moves: Moves::new(scope.span, scope.room / 4),
+            moves: Moves::new(scope.span, scope.room / 4, scope.coarse_levels().0),
             tasks,
             notes: Notes::default(),
             sampled: None,
@@ -158,11 +157,6 @@ impl Index {
         (tile.start, Ts(tile.start.0 + tile.span as i64))
     }
 
-    /// An analysis that makes the columns of one tile, finer than those of the index.
-    pub fn finer(&self, level: u32, index: u64) -> Indexer<'_> {
-        Indexer::of_part(&self.scope.of_tile(level, index), &self.tasks, level < self.moves.level())
-    }
-
     /// The tile `index` of the lanes of a group; nothing if these columns are not in the index.
     pub fn lanes(&self, level: u32, group: usize, index: u64) -> Option<Vec<u8>> {
         let (columns, most) = (self.scope.shape.columns, self.scope.shape.lanes);
@@ -230,7 +224,7 @@ impl Index {
         Some(machine_tile(&self.machine, level, index, &moves))
     }
 
-    /// The tile `index` of the machine, whose columns are those of `part`, which [`Index::finer`] made.
+    /// The tile `index` of the machine, whose columns are those of `part`, which [`Indexer::finer`](crate::Indexer::finer) made.
     pub fn machine_of(&self, part: &Index, level: u32, index: u64) -> Vec<u8> {
         // The causes of migrations depend on what happened before a part, and after it.
         let columns = self.scope.shape.columns;
@@ -255,7 +249,7 @@ impl Index {
             sampled: self.sampled.clone(),
             lanes: self.lanes.iter().map(|tree| tree.coarse(from)).collect(),
             machine: self.machine.coarse(from),
-            moves: self.moves.coarse(from),
+            moves: self.moves.coarse(),
             tasks: Arc::clone(&self.tasks),
             notes: self.notes.clone(),
         }

@@ -88,11 +88,13 @@ impl<'p> Indexer<'p> {
         Indexer { publishes: publish.is_some(), ..Indexer::with(scope, growth, Places::Learned(tasks)) }
     }
 
-    /// A part of a trace whose tasks have their places; `counts_moves`: with the migrations in it.
-    pub(crate) fn of_part(scope: &Scope, tasks: &Arc<Tasks>, counts_moves: bool) -> Indexer<'p> {
-        let growth = Growth::Here(Box::new(Builder::new(scope, None, None)));
-        let causes = counts_moves.then(Causes::default);
-        Indexer { causes, ..Indexer::with(scope, growth, Places::Known(Arc::clone(tasks))) }
+    /// The columns of one tile, finer than those of an index, whose tasks keep their places. Migrations are counted where
+    /// the index has them in longer columns.
+    pub fn finer(index: &Index, level: u32, tile: u64) -> Indexer<'p> {
+        let scope = index.scope.of_tile(level, tile);
+        let growth = Growth::Here(Box::new(Builder::new(&scope, None, None)));
+        let causes = (level < index.moves.level()).then(Causes::default);
+        Indexer { causes, ..Indexer::with(&scope, growth, Places::Known(Arc::clone(&index.tasks))) }
     }
 
     fn with(scope: &Scope, growth: Growth<'p>, tasks: Places) -> Indexer<'p> {

@@ -16,14 +16,19 @@ pub(crate) struct Moves {
     sorted: usize,
     /// The maximum number of counts.
     most: usize,
+    /// The number of migrations by column of a coarse level and cause, for publications: summed anew, millions of counts
+    /// would take milliseconds each time.
+    coarse: Vec<u32>,
+    coarse_level: u32,
 }
 
 impl Moves {
-    /// For a trace of this length, in this number of bytes.
-    pub(crate) fn new(span: u64, room: usize) -> Moves {
+    /// For a trace of this length, in this number of bytes. The trace has few columns of the coarse level.
+    pub(crate) fn new(span: u64, room: usize, coarse_level: u32) -> Moves {
         // A column and a cause are one number of 64 bits.
         let level = (64 - span.leading_zeros()).saturating_sub(58);
-        Moves { level, counts: Vec::new(), sorted: 0, most: (room / size_of::<(u64, u32)>()).max(1024) }
+        let most = (room / size_of::<(u64, u32)>()).max(1024);
+        Moves { level, counts: Vec::new(), sorted: 0, most, coarse: Vec::new(), coarse_level }
     }
 
     /// The level of its columns.
@@ -33,6 +38,11 @@ impl Moves {
 
     pub(crate) fn add(&mut self, ns: u64, cause: Cause) {
         self.counts.push(((ns >> self.level) * CAUSES as u64 + cause as u64, 1));
+        let place = (ns >> self.coarse_level) as usize * CAUSES + cause as usize;
+        if place >= self.coarse.len() {
+            self.coarse.resize(place + 1, 0);
+        }
+        self.coarse[place] = self.coarse[place].saturating_add(1);
         if self.counts.len() > self.most.min(4096.max(2 * self.sorted)) {
             self.sum();
             while self.counts.len() > self.most / 2 && self.level < 62 {
@@ -60,20 +70,12 @@ impl Moves {
         }
     }
 
-    /// The same in columns of this level, of which there are few; finer than that only if these are longer already.
-    pub(crate) fn coarse(&self, level: u32) -> Moves {
-        let coarser = level.saturating_sub(self.level);
-        let mut sums: Vec<u32> = Vec::new();
-        for (key, number) in &self.counts {
-            let (column, cause) = (key / CAUSES as u64, key % CAUSES as u64);
-            let place = ((column >> coarser) * CAUSES as u64 + cause) as usize;
-            if place >= sums.len() {
-                sums.resize(place + 1, 0);
-            }
-            sums[place] = sums[place].saturating_add(*number);
-        }
-        let counts: Vec<(u64, u32)> = (0..).zip(sums).filter(|(_, number)| *number > 0).collect();
-        Moves { level: self.level + coarser, sorted: counts.len(), most: counts.len(), counts }
+    /// The same in its coarse columns, which are few.
+    pub(crate) fn coarse(&self) -> Moves {
+        let counts = (0..).zip(&self.coarse).filter(|(_, number)| **number > 0);
+        let counts: Vec<(u64, u32)> = counts.map(|(key, number)| (key, *number)).collect();
+        let (sorted, most) = (counts.len(), counts.len());
+        Moves { level: self.coarse_level, counts, sorted, most, coarse: Vec::new(), coarse_level: self.coarse_level }
     }
 
     /// Columns are twice as long from now on.
@@ -116,7 +118,7 @@ impl Moves {
         }
         let (sorted, most) = (counts.len(), counts.len());
         counts.shrink_to_fit();
-        Ok(Moves { level, counts, sorted, most })
+        Ok(Moves { level, counts, sorted, most, coarse: Vec::new(), coarse_level: level })
     }
 
     /// The number of migrations by cause in columns of a level, from the column `first` on. The level is not below that
@@ -141,7 +143,7 @@ mod tests {
 
     #[test]
     fn counts_are_kept_where_the_time_is_not() {
-        let (mut free, mut tight) = (Moves::new(1 << 20, 1 << 24), Moves::new(1 << 20, 0));
+        let (mut free, mut tight) = (Moves::new(1 << 20, 1 << 24, 16), Moves::new(1 << 20, 0, 16));
         for ns in 0..10_000u64 {
             // Not in the order of time.
             let ns = ns.wrapping_mul(7_919) % 10_000;
@@ -156,13 +158,14 @@ mod tests {
         assert_eq!(free.columns(0, 900, 200)[100][1], 1, "the migration at 1,000 ns is the tenth, of the second cause");
         assert_eq!(free.columns(0, 900, 200).iter().flatten().sum::<u32>(), 2);
         assert_eq!(free.columns(16, 0, 16), tight.columns(16, 0, 16));
+        assert_eq!(free.coarse().columns(16, 0, 16), tight.columns(16, 0, 16));
         assert_eq!(free.columns(16, 0, 16).iter().flatten().sum::<u32>(), 10_000);
         assert_eq!(free.columns(16, 3, 1)[0], free.columns(16, 0, 16)[3]);
     }
 
     #[test]
     fn a_trace_of_a_century_is_counted() {
-        let mut moves = Moves::new(1 << 62, 1 << 20);
+        let mut moves = Moves::new(1 << 62, 1 << 20, 56);
         moves.add((1 << 62) - 1, Cause::Exec);
         moves.sum();
         assert_eq!(moves.columns(60, 0, 4)[3][Cause::Exec as usize], 1);

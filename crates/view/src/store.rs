@@ -148,7 +148,7 @@ impl<S: EventSource + Clone> Store<S> {
         let free = self.for_tiles.iter().find_map(|replay| replay.try_lock().ok());
         // Requests that find none free are spread by the tiles' places.
         let mut replay = free.unwrap_or_else(|| lock(&self.for_tiles[index as usize % TILES_AT_ONCE]));
-        let made = Arc::new(replay.window(from, to, self.index.finer(level, index))?);
+        let made = Arc::new(replay.window(from, to, Indexer::finer(&self.index, level, index))?);
         *part = Some(Arc::clone(&made));
         Ok(made)
     }
