@@ -75,7 +75,7 @@ fn migrations_are_listed_with_cause_distance_and_time_until_they_ran() {
     let csv = std::fs::read_to_string(csv).expect("a table");
     let mut rows = csv.lines();
     let head = rows.next().expect("a head");
-    assert_eq!(head, "ts_ns,cpu,pid,command,from_cpu,to_cpu,cause,queued,distance,until_run_ns");
+    assert_eq!(head, "ts_ns,cpu,pid,command,from_cpu,to_cpu,cause,queued,distance,until_run_ns,recorded");
     for (row, m) in rows.by_ref().zip(listed) {
         let fields: Vec<&str> = row.split(',').collect();
         for (key, field) in head.split(',').zip(fields) {

@@ -81,14 +81,15 @@ pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
 
 /// The migrations one by one as a table, with the words of the JSON document.
 fn migrations(report: &BalanceReport, out: &mut dyn io::Write) -> Result<()> {
-    writeln!(out, "ts_ns,cpu,pid,command,from_cpu,to_cpu,cause,queued,distance,until_run_ns")?;
+    writeln!(out, "ts_ns,cpu,pid,command,from_cpu,to_cpu,cause,queued,distance,until_run_ns,recorded")?;
     for m in report.migrations.iter().flatten() {
         let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         let (cause, distance) = (word(serde_json::to_value(m.cause)?), word(serde_json::to_value(m.distance)?));
         let command = quoted(&m.command.to_string());
         let until_run = m.until_run_ns.map_or_else(String::new, |until| until.0.to_string());
         let (ts, cpu, pid, from, to) = (m.ts_ns.0, m.cpu, m.pid, m.from_cpu, m.to_cpu);
-        writeln!(out, "{ts},{cpu},{pid},{command},{from},{to},{cause},{},{distance},{until_run}", m.queued)?;
+        let (queued, recorded) = (m.queued, m.recorded);
+        writeln!(out, "{ts},{cpu},{pid},{command},{from},{to},{cause},{queued},{distance},{until_run},{recorded}")?;
     }
     Ok(())
 }
