@@ -93,6 +93,13 @@ pub trait OfSelection {
     fn withhold(&mut self, why: String);
 }
 
+/// The report, beside findings that no selection concerns.
+impl<R: OfSelection, F> OfSelection for (R, F) {
+    fn withhold(&mut self, why: String) {
+        self.0.withhold(why);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

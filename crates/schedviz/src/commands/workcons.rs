@@ -305,11 +305,16 @@ fn measure(
         without_descent: args.begin.fast_window,
     };
     let by_descent = args.waiters.depend_on_descent(&args.tasks);
-    let analysis = || WorkConservation::new(&options);
-    let (report, diagnostics) =
+    let analysis = || (WorkConservation::new(&options), length_check(&session));
+    let (found, diagnostics) =
         session.measured(&args.begin, session.window, options.application, by_descent, analysis)?;
-    let run = Run { group, ..Run::of(&session, &args.begin, &options, report, diagnostics)? };
+    let run = Run { group, ..Run::of(&session, &args.begin, &options, found, diagnostics)? };
     Ok((session, run))
+}
+
+/// The comparison with the kernel's lengths of run queues, where the trace has them.
+fn length_check(session: &Session) -> Option<LengthCheck> {
+    session.has_probe("nr_running", "change").then(LengthCheck::default)
 }
 
 impl Trust {
@@ -331,13 +336,13 @@ impl Trust {
 }
 
 impl Run {
-    /// The findings of the analysis with these options, and those about the trace. Where events were lost, it is
+    /// The findings of the analyses with these options, and those about the trace. Where events were lost, it is
     /// read once more for what they could have been.
     pub(crate) fn of(
         session: &Session,
         begin: &BeginArgs,
         options: &Options<'_>,
-        mut report: Report,
+        (mut report, run_queue_lengths): (Report, Option<KernelLengths>),
         diagnostics: Diagnostics,
     ) -> Result<Run> {
         if let Some(violation) = report.violation.as_mut().filter(|_| !report.unknown.gaps.is_empty()) {
@@ -347,10 +352,6 @@ impl Run {
         report.unknown.clocks_apart = diagnostics.count(FileIssue::ClocksApart);
         let unobserved = session.silent();
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
-        let run_queue_lengths = match session.has_probe("nr_running", "change") {
-            true => Some(session.follow(begin, session.window, LengthCheck::default)?.output),
-            false => None,
-        };
         let unknown = report.unknown.clone();
         let trust = Trust { unknown, unobserved, run_queue_lengths, diagnostics, ..Trust::of(session, &report) };
         let (drawable, recording) = (session.drawable.clone(), session.recording());
@@ -511,9 +512,10 @@ pub(crate) fn plain(session: &Session) -> Options<'_> {
 /// Its section in a report.
 pub(crate) fn section(session: &Session) -> Asked<'_> {
     Ok(Some(part(plain(session), |options| {
-        listed(WorkConservation::new(options), move |report, page| {
+        let analysis = (WorkConservation::new(options), length_check(session));
+        listed(analysis, move |found, page| {
             let Page { session, diagnostics, .. } = *page;
-            let run = Run::of(session, &BeginArgs::default(), options, report, diagnostics.clone())?;
+            let run = Run::of(session, &BeginArgs::default(), options, found, diagnostics.clone())?;
             Ok(Section {
                 title: "Work conservation".to_owned(),
                 figures: vec![run.run_figure(session, page.sheet)?],
