@@ -1,10 +1,12 @@
-//! Waiters that may not use the idle CPUs: against a second implementation of the rule, and on recordings whose tasks
-//! were bound to CPUs.
+//! Waiters that may not use the idle CPUs: against a second implementation of the rule, with lists and with records of
+//! changes, and on recordings whose tasks were bound to CPUs.
 
 use crate::conforms::conforms;
 use crate::oracle::{OFFLINE, Slow};
 use crate::support::{csv, events, fixture, recordings, root, schedviz, scratch, unwrapped};
-use sched::{Affinity, Cpu, CpuSet, Kind, Pass, Pid, SchedEvent, SchedState, StateClass, Task};
+use sched::affinity::Records;
+use sched::probe::Probe;
+use sched::{Affinity, Cpu, CpuMask, CpuSet, Kind, Pass, Pid, SchedEvent, SchedState, StateClass, Task};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use testkit::Simulation;
@@ -15,20 +17,34 @@ use workcons::{Options, Waiters, WorkConservation};
 /// The lists of each task, as sets of the standard library.
 type Lists = BTreeMap<i32, Vec<BTreeSet<u32>>>;
 
-/// The parents and the application, as the rule for tasks without a list needs them.
+/// The parents and the application, as the rule for tasks without a list needs them, and the sets by records.
 #[derive(Default)]
 struct Family {
     parents: BTreeMap<i32, i32>,
     root: Option<i32>,
+    recorded: BTreeMap<i32, BTreeSet<u32>>,
+    /// The trace has records, and nothing is lost: the first list of a task holds until its first record.
+    has_records: bool,
 }
 
 impl Family {
     fn learn(&mut self, slow: &Slow, event: &SchedEvent) {
         match event.kind {
-            Kind::Fork { parent, child, .. } => drop(self.parents.insert(child.0, parent.0)),
+            Kind::Probe { probe: Probe::Allows(pid, mask), .. } => {
+                let mask = mask.expect("a set that fits");
+                self.recorded.insert(pid.0, mask.cpus().map(|cpu| cpu.0).collect());
+            }
+            Kind::Fork { parent, child, .. } => {
+                self.parents.insert(child.0, parent.0);
+                self.recorded.remove(&child.0);
+                self.recorded.extend(self.recorded.get(&parent.0).cloned().map(|set| (child.0, set)));
+            }
             Kind::Exec { pid, old_pid, .. } => {
                 if pid != old_pid {
                     self.parents.remove(&old_pid.0);
+                    let taken = self.recorded.remove(&old_pid.0);
+                    self.recorded.remove(&pid.0);
+                    self.recorded.extend(taken.map(|set| (pid.0, set)));
                 }
                 if slow.is_application(pid.0) && self.root.is_none() {
                     self.root = Some(pid.0);
@@ -36,6 +52,7 @@ impl Family {
             }
             Kind::Switch { prev, state, .. } if state.class == StateClass::Dead => {
                 self.parents.remove(&prev.pid.0);
+                self.recorded.remove(&prev.pid.0);
             }
             _ => {}
         }
@@ -44,10 +61,25 @@ impl Family {
     /// The CPUs that `pid` may use while it waits on `cpu`; nothing if no list counts.
     fn allowed(&self, lists: &Lists, slow: &Slow, pid: i32, cpu: u32) -> Option<BTreeSet<u32>> {
         let line = std::iter::successors(Some(pid), |pid| self.parents.get(pid).copied()).take(64);
+        let first = line.clone().find_map(|pid| lists.get(&pid)?.first()).filter(|list| list.contains(&cpu));
+        match self.recorded.get(&pid) {
+            _ if !self.has_records => {}
+            Some(set) => return Some(set.clone()),
+            None if first.is_some() => return first.cloned(),
+            None => {}
+        }
         let root = self.root.filter(|_| slow.is_application(pid));
         let listed = line.chain(root).find(|pid| lists.contains_key(pid))?;
         let with: Vec<_> = lists[&listed].iter().filter(|list| list.contains(&cpu)).collect();
         (!with.is_empty()).then(|| with.into_iter().flatten().copied().collect())
+    }
+}
+
+/// The task whose CPUs a record shows.
+fn record_of(event: &SchedEvent) -> Option<Pid> {
+    match event.kind {
+        Kind::Probe { probe: Probe::Allows(pid, _), .. } => Some(pid),
+        _ => None,
     }
 }
 
@@ -60,7 +92,8 @@ fn slowly(events: &[SchedEvent], lists: &Lists) -> (u64, u64, u64) {
 /// The same, and the waiting and the idling in violation.
 fn slow_sums(events: &[SchedEvent], lists: &Lists) -> ((u64, u64, u64), (u64, u64)) {
     let (mut sums, mut parts, mut last, mut amount) = ((0, 0, 0), (0, 0), events[0].ts, (0, 0, 0, 0));
-    let (mut family, mut limits) = (Family::default(), BTreeMap::new());
+    let has_records = events.iter().any(|event| record_of(event).is_some());
+    let (mut family, mut limits) = (Family { has_records, ..Family::default() }, BTreeMap::new());
     Slow::walk(events, &mut |slow, event| {
         if let Some(event) = event {
             let ns = event.ts.since(last).0;
@@ -74,7 +107,8 @@ fn slow_sums(events: &[SchedEvent], lists: &Lists) -> ((u64, u64, u64), (u64, u6
                 family.learn(slow, event);
             }
         }
-        limits.retain(|(pid, cpu), _| slow.waiting.get(pid) == Some(cpu));
+        let renewed = event.and_then(record_of).map(|pid| pid.0);
+        limits.retain(|(pid, cpu), _| slow.waiting.get(pid) == Some(cpu) && renewed != Some(*pid));
         for (pid, cpu) in &slow.waiting {
             limits.entry((*pid, *cpu)).or_insert_with(|| family.allowed(lists, slow, *pid, *cpu));
         }
@@ -100,17 +134,54 @@ fn slow_sums(events: &[SchedEvent], lists: &Lists) -> ((u64, u64, u64), (u64, u6
     (sums, parts)
 }
 
-/// Lists of some of the tasks, by chance: none, one or two.
-fn any_lists(events: &[SchedEvent], seed: u64) -> Lists {
-    let pids: BTreeSet<i32> = events.iter().map(|event| event.pid.0).filter(|pid| *pid > 0).collect();
-    let cpus: BTreeSet<u32> = events.iter().map(|event| event.cpu.0).collect();
+/// Numbers by chance, each below the one that is asked with.
+fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut chance = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut draw = |n: u64| {
+    move |n| {
         chance ^= chance << 13;
         chance ^= chance >> 7;
         chance ^= chance << 17;
         chance % n
-    };
+    }
+}
+
+/// The numbers of the tasks and of the CPUs of a trace.
+fn tasks_and_cpus(events: &[SchedEvent]) -> (BTreeSet<i32>, BTreeSet<u32>) {
+    let pids = events.iter().map(|event| event.pid.0).filter(|pid| *pid > 0).collect();
+    (pids, events.iter().map(|event| event.cpu.0).collect())
+}
+
+/// The same events with records of the CPUs that living tasks may use, by chance: about one in eight events.
+fn with_any_records(events: &[SchedEvent], seed: u64) -> Vec<SchedEvent> {
+    let ((_, cpus), mut draw) = (tasks_and_cpus(events), draws(seed));
+    let (mut all, mut living, mut begun) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    for event in events {
+        living.extend(Some(event.pid).filter(|pid| !pid.is_idle()));
+        let chosen = living.iter().nth(draw(1 + living.len() as u64) as usize).copied();
+        // The first event of a CPU shows whether it was offline.
+        let is_event = !matches!(event.kind, Kind::Lost { .. } | Kind::Offline);
+        let takes_records = is_event && !begun.insert(event.cpu);
+        if let Some(pid) = chosen.filter(|_| takes_records && draw(8) == 0) {
+            let chosen: Vec<Cpu> = cpus.iter().copied().filter(|_| draw(2) == 0).map(Cpu).collect();
+            if !chosen.is_empty() {
+                let probe = Probe::Allows(pid, CpuMask::of(chosen));
+                all.push(SchedEvent { kind: Kind::Probe { id: 997, probe }, ..*event });
+            }
+        }
+        match event.kind {
+            Kind::Switch { prev, state, .. } if state.class == StateClass::Dead => drop(living.remove(&prev.pid)),
+            Kind::Exec { pid, old_pid, .. } if pid != old_pid => drop(living.remove(&old_pid)),
+            _ => {}
+        }
+        all.push(*event);
+    }
+    all
+}
+
+/// Lists of some of the tasks, by chance: none, one or two.
+fn any_lists(events: &[SchedEvent], seed: u64) -> Lists {
+    let (pids, cpus) = tasks_and_cpus(events);
+    let mut draw = draws(seed);
     let mut lists = Lists::new();
     for pid in pids {
         for _ in 0..draw(3) {
@@ -126,11 +197,13 @@ fn any_lists(events: &[SchedEvent], seed: u64) -> Lists {
 fn affinity(events: &[SchedEvent], lists: &Lists) -> Affinity {
     let mut affinity = Affinity::new(events.iter().map(|event| event.cpu));
     for (pid, lists) in lists {
-        for list in lists {
-            affinity.add(Pid(*pid), &list.iter().map(|cpu| Cpu(*cpu)).collect::<CpuSet>());
+        for (list, nth) in lists.iter().zip(0..) {
+            let list = list.iter().map(|cpu| Cpu(*cpu)).collect::<CpuSet>();
+            if nth == 0 { affinity.add_first(Pid(*pid), &list) } else { affinity.add(Pid(*pid), &list) }
         }
     }
-    affinity
+    let has_records = events.iter().any(|event| record_of(event).is_some());
+    if has_records { affinity.with_records(Records::Changes(events[0].ts)) } else { affinity }
 }
 
 /// The figures of the waiters that may use an idle CPU, whatever they are called.
@@ -176,6 +249,19 @@ fn a_second_implementation_agrees_on_simulated_runs() {
         restricted += u32::from(figures.0 < quickly(&sim.events, None).0);
     }
     assert!(restricted > 30, "{restricted}");
+}
+
+#[test]
+fn a_second_implementation_agrees_where_changes_are_recorded() {
+    let (mut followed, mut overtaken) = (0, 0);
+    for seed in 0..120 {
+        let sim = Simulation::any(seed, 2 + (seed % 6) as u32, 400);
+        let (events, lists) = (with_any_records(&sim.events, seed), any_lists(&sim.events, seed));
+        let figures = compare(&format!("seed {seed}"), &events, &lists);
+        followed += u32::from(figures != compare(&format!("seed {seed}, lists"), &sim.events, &lists));
+        overtaken += u32::from(figures != compare(&format!("seed {seed}, records"), &events, &Lists::new()));
+    }
+    assert!(followed > 30 && overtaken > 10, "{followed} {overtaken}");
 }
 
 #[test]
@@ -314,6 +400,43 @@ fn tasks_that_were_bound_to_cpus_come_out_right() {
             close(measured(&path, lists), expected);
         }
     }
+}
+
+/// Three tasks that taskset bound to CPU 1, to CPUs 2 and 3 a second later, and to none of four after another one.
+#[test]
+fn tasks_that_are_bound_while_they_wait_are_followed() {
+    let folder = scratch("affinity-rebound");
+    let trace = folder.join("rebound.dat");
+    std::fs::copy(fixture("rebound-6.12.dat"), &trace).expect("copied");
+    let events = events(&Trace::open(&trace, tracedat::Options::default()).expect("a recording"));
+    let mut sets: BTreeMap<i32, Vec<Vec<u32>>> = BTreeMap::new();
+    for event in &events {
+        if let Kind::Probe { probe: Probe::Allows(pid, mask), .. } = event.kind {
+            let cpus = mask.expect("a set").cpus().map(|cpu| cpu.0).collect();
+            sets.entry(pid.0).or_default().push(cpus);
+        }
+    }
+    let bound = [vec![1], vec![2, 3], vec![0, 1, 2, 3]];
+    assert_eq!(sets.values().collect::<Vec<_>>(), [&bound; 3]);
+    let percent = |kind: &str| {
+        let out = schedviz(&["workcons", trace.to_str().expect("UTF-8"), "--json"]).success().text();
+        let document: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        conforms(&document, &schema(), "workcons");
+        assert!(document["runs"][0]["movable"]["ns"].as_u64() > Some(0));
+        document["runs"][0][kind]["percent"].as_f64().expect("a number")
+    };
+    let slow = |lists: &Lists| {
+        let (time, ..) = slowly(&events, lists);
+        100.0 * time as f64 / events[events.len() - 1].ts.since(events[0].ts).0 as f64
+    };
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
+    // The records alone, and with the lists of the start and the end: all CPUs for each task but kernel threads.
+    let tasks = tasks(&events);
+    near(percent("movable"), slow(&lists_of(r#"{"affinity":[]}"#, &tasks)));
+    let file = std::fs::read_to_string(fixture("rebound-6.12.machine.json")).expect("a machine file");
+    std::fs::write(folder.join("rebound.machine.json"), &file).expect("written");
+    near(percent("movable"), slow(&lists_of(&file, &tasks)));
+    assert!((percent("movable") - 4.23).abs() < 0.01 && (percent("all") - 87.55).abs() < 0.01);
 }
 
 #[test]

@@ -240,6 +240,7 @@ fn the_tests_of_limits_exist() {
     let sources = [
         "tests/limits.rs",
         "crates/parse/src",
+        "crates/sched/src",
         "crates/path/src",
         "crates/perfdata/src",
         "crates/machine/src",

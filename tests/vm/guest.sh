@@ -49,6 +49,32 @@ check "the machine is beside it" grep -q '"nodes"' why.machine.json
 schedviz workcons why.dat --forked >workcons.log 2>&1
 check "the traced command is found" grep -q 'waiting tasks of the application' workcons.log
 check "nothing is left" untouched
+
+# Three tasks that are bound to CPU 1, to CPUs 2 and 3 a second later, and to none after another one.
+cat >rebound.sh <<'SCRIPT'
+pids=
+for i in 1 2 3; do taskset 2 sh -c 'while :; do :; done' & pids="$pids $!"; done
+sleep 1; for pid in $pids; do taskset -p c $pid; done
+sleep 1; for pid in $pids; do taskset -p f $pid; done
+sleep 0.2; kill $pids; echo $pids >pids
+SCRIPT
+# masks PID: the first bytes of the sets of CPUs that the records of a task show, in order of time. The report of trace-cmd 3.1.6
+# prints elements of arrays as zero, but for -R.
+masks() { trace-cmd report -R rebound.dat 2>/dev/null | sed -n "s/.* set_affinity: .* pid=$1 .*mask=ARRAY\[\([0-9a-f]*\)[],].*/\1/p" | tr '\n' ' '; }
+bound_and_rebound() {
+  for pid in $(cat pids); do
+    echo "$pid: $(masks $pid)"
+    [ "$(masks $pid)" = "02 0c 0f " ] || return 1
+  done
+}
+# violated LIMIT WAITERS: whether the violation by these waiters is above a percentage.
+violated() { schedviz workcons rebound.dat --max-violation $1 --waiters $2; [ $? = 2 ]; }
+check "a load that is bound meanwhile" record 0 --why -o rebound.dat -- sh rebound.sh
+check "each change of the CPUs is recorded" bound_and_rebound
+check "tasks wait while CPUs idle" violated 40 all
+check "these tasks may not use the idle CPUs" sh -c "schedviz workcons rebound.dat --max-violation 30 --waiters movable"
+rm rebound.machine.json
+check "the records alone show that" sh -c "schedviz workcons rebound.dat --max-violation 30 --waiters movable"
 check "a pinned load" record 0 -o pinned.dat -- taskset 1 sh -c "$LOAD"
 check "interrupts and clocks" record 0 --irq --frequency -C mono -o irq.dat -- sh -c 'exit 7'
 check "the command's status" printed "exit status: 7"

@@ -17,6 +17,9 @@ pub struct Affinity {
 }
 
 impl Affinity {
+    /// The moment of the lists at the start of a recording.
+    pub const START: &str = "start";
+
     /// Reads the list of every thread; nothing if there is none.
     pub(crate) fn read(root: &Root, at: &str) -> Option<Affinity> {
         let mut tasks: BTreeMap<String, Vec<i32>> = BTreeMap::new();

@@ -30,7 +30,7 @@ pub use scheduler::{Domain, Scheduler};
 
 use sched::probe::CgroupId;
 use sched::topology::parse_cpu_list;
-use sched::{Cpu, Pid, Topology};
+use sched::{Pid, Topology};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -99,7 +99,7 @@ impl Machine {
             hypervisor,
             scheduler: Scheduler::read(root),
             cgroups: cgroups::read(root),
-            affinity: Affinity::read(root, "start").into_iter().collect(),
+            affinity: Affinity::read(root, Affinity::START).into_iter().collect(),
             cpus,
         }
     }
@@ -165,15 +165,20 @@ impl Machine {
         Some(&cgroup.path)
     }
 
-    /// The CPUs that tasks may use, of those of the trace; nothing if no list restricts a task.
-    pub fn affinity(&self, cpus: impl IntoIterator<Item = Cpu>) -> Option<sched::Affinity> {
-        let mut all = sched::Affinity::new(cpus);
-        for (list, pids) in self.affinity.iter().flat_map(|taken| &taken.tasks) {
-            let Some(list) = parse_cpu_list(list) else { continue };
-            let list = list.into_iter().collect();
-            pids.iter().for_each(|pid| all.add(Pid(*pid), &list));
+    /// Adds the lists of the CPUs that tasks may use.
+    pub fn add_lists(&self, affinity: &mut sched::Affinity) {
+        for taken in &self.affinity {
+            for (list, pids) in &taken.tasks {
+                let Some(list) = parse_cpu_list(list) else { continue };
+                let list = list.into_iter().collect();
+                for pid in pids {
+                    match taken.at == Affinity::START {
+                        true => affinity.add_first(Pid(*pid), &list),
+                        false => affinity.add(Pid(*pid), &list),
+                    }
+                }
+            }
         }
-        all.restricts().then_some(all)
     }
 }
 

@@ -31,6 +31,13 @@ impl Root {
         self.cpu_list("sys/devices/system/cpu/online").map_or(1, |cpus| cpus.len().max(1))
     }
 
+    /// One more than the largest number that a CPU can have, whether it is there or not; 0 if it is unknown.
+    pub fn possible(&self) -> u32 {
+        self.cpu_list("sys/devices/system/cpu/possible")
+            .and_then(|cpus| cpus.last().copied())
+            .map_or(0, |last| last.0 + 1)
+    }
+
     /// The path of a file below the root.
     pub fn join(&self, file: impl AsRef<Path>) -> PathBuf {
         self.path.join(file)

@@ -225,6 +225,13 @@ impl Btf {
         self.resolved(pointer.size_or_type)
     }
 
+    /// The form of an element of a member that is an array.
+    pub fn element(&self, member: Member) -> Form {
+        let array = self.resolved(member.type_id).and_then(|number| self.get(number));
+        let element = array.filter(|t| t.kind == kind::ARRAY).and_then(|array| self.word(array.at));
+        element.map_or(Form::Other, |type_id| self.form(Member { offset: 0, type_id }))
+    }
+
     /// The form of a member's value.
     pub fn form(&self, member: Member) -> Form {
         let Some(found) = self.resolved(member.type_id).and_then(|number| self.get(number)) else { return Form::Other };

@@ -93,12 +93,20 @@ impl Tracepoint {
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel<'b> {
     btf: &'b Btf,
+    /// One more than the largest number that a CPU can have; 0 if it is unknown.
+    cpus: u32,
 }
 
 impl<'b> Kernel<'b> {
     /// The kernel with this type information.
     pub fn new(btf: &'b Btf) -> Kernel<'b> {
-        Kernel { btf }
+        Kernel { btf, cpus: 0 }
+    }
+
+    /// The same on a machine with this many possible CPUs; without it sets of CPUs are not recorded.
+    #[must_use]
+    pub fn with_cpus(self, cpus: u32) -> Kernel<'b> {
+        Kernel { cpus, ..self }
     }
 
     /// The probes, in the order in which they are added.
@@ -106,6 +114,7 @@ impl<'b> Kernel<'b> {
         let mut probes = self.balance();
         probes.extend(self.tasks());
         probes.extend(self.idle());
+        probes.push(self.affinity());
         probes.extend(self.bandwidth());
         probes.push(LENGTHS.probe());
         probes
@@ -263,6 +272,38 @@ impl<'b> Kernel<'b> {
                 "moves by affinity follow from the stopper alone",
             ),
         ]
+    }
+
+    /// Changes of the CPUs that a task may use. All of them, by a system call, a cpuset or the kernel itself, come to this
+    /// function once they are checked and decided.
+    fn affinity(&self) -> Probe {
+        const FUNCTION: &str = "set_cpus_allowed_common";
+        const FLAGS: Field = ("flags", &["flags"], Some("x32"));
+        // Until 6.1 the arguments are the set and the flags, from 6.2 on a structure of both.
+        let context = Base { argument: "$arg2", structure: "affinity_context" };
+        let (flags, set) = match self.offset(context.structure, "new_mask") {
+            Some(offset) => (self.fields(context, &[FLAGS]), format!("+{offset}($arg2)")),
+            None => ("flags=$arg3:x32".to_owned(), "$arg2".to_owned()),
+        };
+        let line = |words: String| {
+            let fields = join(&[&self.fields(TASK, &[PID]), &flags, &format!("mask=+0({set}):{words}")]);
+            entry_line("set_affinity", self.function(&[FUNCTION])?, &fields).into()
+        };
+        Probe {
+            name: "set_affinity",
+            purpose: "the CPUs that tasks may use, when they change",
+            cost: "the CPUs that tasks may use are known from the start and the end of the recording alone",
+            alternatives: self.words().and_then(line).map(|line: String| vec![line]).into_iter().collect(),
+        }
+    }
+
+    /// The type of the words that have a bit for each CPU, as an array. The kernel refuses one of more than 64 words: a part of
+    /// a set would be another set.
+    fn words(&self) -> Option<String> {
+        let bits = self.btf.member(self.btf.structure("cpumask")?, "bits")?;
+        let Form::Unsigned(size) = self.btf.element(bits) else { return None };
+        let words = self.cpus.div_ceil(size.checked_mul(8)?);
+        (words > 0).then(|| format!("x{}[{words}]", size * 8))
     }
 
     /// CPU bandwidth control.
@@ -434,7 +475,7 @@ mod tests {
     }
 
     fn probes(kernel: usize) -> Vec<Probe> {
-        Kernel::new(&Btf::parse(BTF[kernel].to_vec()).unwrap()).probes()
+        Kernel::new(&Btf::parse(BTF[kernel].to_vec()).unwrap()).with_cpus(8).probes()
     }
 
     #[test]
@@ -452,7 +493,7 @@ mod tests {
             let mut expected: Vec<&str> =
                 ACCEPTED[kernel].lines().filter(|line| !UNUSED.contains(&name(line))).collect();
             expected.sort_unstable();
-            assert_eq!(expected.len(), [24, 19, 18][kernel]);
+            assert_eq!(expected.len(), [25, 20, 19][kernel]);
             assert_eq!(lines, expected);
         }
     }
@@ -467,6 +508,25 @@ mod tests {
             assert_eq!(names(by_cpu), ["throttle", "unthrottle"]);
         }
         assert_eq!(throttle(0).alternatives[1][0], "p:lb/throttle throttle_cfs_rq cpu=+2672(+304($arg1)):s32");
+    }
+
+    #[test]
+    fn sets_of_cpus_are_read_in_words_for_all_cpus() {
+        let line = |kernel: usize, cpus: u32| {
+            let btf = Btf::parse(BTF[kernel].to_vec()).unwrap();
+            let found = Kernel::new(&btf).with_cpus(cpus).probes();
+            found.into_iter().find(|probe| probe.name == "set_affinity").unwrap().alternatives.pop()
+        };
+        let context = "flags=+16($arg2):x32 mask=+0(+0($arg2))";
+        let (old, new) = ("flags=$arg3:x32 mask=+0($arg2)", context);
+        for (kernel, pid, set) in [(0, 2416, old), (1, 2432, new), (2, 2808, new)] {
+            for (cpus, words) in [(4, 1), (64, 1), (65, 2), (4096, 64)] {
+                let expected =
+                    format!("p:lb/set_affinity set_cpus_allowed_common pid=+{pid}($arg1):s32 {set}:x64[{words}]");
+                assert_eq!(line(kernel, cpus), Some(vec![expected]));
+            }
+            assert_eq!(line(kernel, 0), None);
+        }
     }
 
     #[test]

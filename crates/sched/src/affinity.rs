@@ -1,108 +1,20 @@
-//! The CPUs that tasks may use, as far as lists beside the trace show it: affinity is not in the trace itself.
+//! The CPUs that tasks may use, as far as records of probes in the trace and lists beside it show them.
+//!
+//! A record of the probe `set_affinity` (`record --why`) shows the CPUs that a task may use from then on
+//! ([`SchedState::shown`]), and so does one of `allowed` for a task that is woken. The latest record of a task counts alone.
 //!
 //! A list has the CPUs that a task was allowed at one moment, and the moments are few. A list therefore counts for a wait
 //! only if it has the CPU that the task waits on; the task may use the CPUs of all such lists. A task without
 //! a list has those of the task that forked it, as the kernel has it, and a task of the application without a known
-//! parent those of the traced command. A task for whose wait no list counts is not restricted.
+//! parent those of the traced command. A task for whose wait no list counts is not restricted. Where each change is recorded, the
+//! list of the start holds until the first one.
 
-use crate::event::{Cpu, Pid};
-use crate::state::{SchedState, Task};
+use crate::cpu_set::CpuSet;
+use crate::event::{Cpu, Pid, Ts};
+use crate::state::{SchedState, ShownId, Task};
 use rustc_hash::FxHashMap;
 
-/// A set of CPUs: a bit for each.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct CpuSet {
-    /// The last word is not zero, so that equal sets are equal.
-    words: Vec<u64>,
-}
-
-impl CpuSet {
-    /// Whether the CPU is in the set.
-    pub fn has(&self, cpu: Cpu) -> bool {
-        self.words.get(cpu.index() / 64).is_some_and(|word| word >> (cpu.index() % 64) & 1 == 1)
-    }
-
-    /// Adds or removes a CPU.
-    pub fn set(&mut self, cpu: Cpu, is_in: bool) {
-        let (at, bit) = (cpu.index() / 64, 1 << (cpu.index() % 64));
-        match (self.words.get_mut(at), is_in) {
-            (Some(word), true) => *word |= bit,
-            (Some(word), false) => {
-                *word &= !bit;
-                self.trim();
-            }
-            (None, true) => {
-                self.words.resize(at + 1, 0);
-                self.words[at] = bit;
-            }
-            (None, false) => {}
-        }
-    }
-
-    fn trim(&mut self) {
-        let used = self.words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-        self.words.truncate(used);
-    }
-
-    /// Whether the set is empty.
-    pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
-    }
-
-    /// The number of CPUs.
-    pub fn len(&self) -> u32 {
-        self.words.iter().map(|word| word.count_ones()).sum()
-    }
-
-    /// Adds the CPUs of another set.
-    pub fn add(&mut self, other: &CpuSet) {
-        if self.words.len() < other.words.len() {
-            self.words.resize(other.words.len(), 0);
-        }
-        self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
-    }
-
-    /// The CPUs that are in both sets.
-    #[must_use]
-    pub fn and(&self, other: &CpuSet) -> CpuSet {
-        let mut both = CpuSet { words: self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect() };
-        both.trim();
-        both
-    }
-
-    /// Whether a CPU is in both sets.
-    pub fn meets(&self, other: &CpuSet) -> bool {
-        self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
-    }
-
-    /// Whether every CPU of another set is in this one.
-    pub fn contains(&self, other: &CpuSet) -> bool {
-        other.words.len() <= self.words.len() && other.words.iter().zip(&self.words).all(|(a, b)| a & !b == 0)
-    }
-
-    /// The CPUs, ascending.
-    pub fn cpus(&self) -> impl Iterator<Item = Cpu> {
-        let bits = |(at, word): (usize, &u64)| {
-            let mut rest = *word;
-            std::iter::from_fn(move || {
-                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
-                rest &= rest - 1;
-                Some(Cpu(at as u32 * 64 + bit))
-            })
-        };
-        self.words.iter().enumerate().flat_map(bits)
-    }
-}
-
-impl FromIterator<Cpu> for CpuSet {
-    fn from_iter<I: IntoIterator<Item = Cpu>>(cpus: I) -> CpuSet {
-        let mut set = CpuSet::default();
-        cpus.into_iter().for_each(|cpu| set.set(cpu, true));
-        set
-    }
-}
-
-/// One of the sets that an [`Affinity`] has.
+/// One of the sets of an [`Affinity`]: that of a list, or one that records have shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SetId(u32);
 
@@ -120,22 +32,49 @@ const MAX_LISTS: usize = 3;
 /// Ancestors that are asked for a list before the search is given up.
 const MAX_ANCESTORS: usize = 64;
 
+/// The records of sets that a trace has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    /// Some sets, such as those of tasks that are woken.
+    Some,
+    /// Each change since this instant, the first of the trace.
+    Changes(Ts),
+}
+
 /// The sets of CPUs that tasks may use.
 #[derive(Clone, Debug, Default)]
 pub struct Affinity {
     /// The CPUs of the machine: a set with all of them restricts nothing.
     machine: CpuSet,
+    /// The sets of the lists, and the unions of them.
     sets: Vec<CpuSet>,
     ids: FxHashMap<CpuSet, SetId>,
     /// The lists of each task, and every union of them.
     lists: FxHashMap<Pid, Vec<SetId>>,
+    /// The list of each task at the start of the recording.
+    first: FxHashMap<Pid, SetId>,
     restricts: bool,
+    records: Option<Records>,
 }
 
 impl Affinity {
     /// No lists, for a machine with these CPUs.
     pub fn new(machine: impl IntoIterator<Item = Cpu>) -> Affinity {
         Affinity { machine: machine.into_iter().collect(), ..Affinity::default() }
+    }
+
+    /// The trace has records of the sets of tasks.
+    #[must_use]
+    pub fn with_records(self, records: Records) -> Affinity {
+        Affinity { records: Some(records), ..self }
+    }
+
+    /// Adds the list of a task at the start of the recording.
+    pub fn add_first(&mut self, pid: Pid, cpus: &CpuSet) {
+        self.add(pid, cpus);
+        if let Some(id) = self.ids.get(cpus) {
+            self.first.entry(pid).or_insert(*id);
+        }
     }
 
     /// Adds a list of a task.
@@ -169,30 +108,57 @@ impl Affinity {
         id
     }
 
-    /// Whether any list restricts a task.
+    /// Whether a list restricts a task, or a record can.
     pub fn restricts(&self) -> bool {
-        self.restricts
+        self.restricts || self.records.is_some()
     }
 
-    /// The sets, by [`SetId::index`].
-    pub fn sets(&self) -> &[CpuSet] {
-        &self.sets
+    /// Whether there is a list of any task.
+    pub fn has_lists(&self) -> bool {
+        !self.lists.is_empty()
+    }
+
+    /// A set; those that records have shown are kept by the state.
+    pub fn set<'s>(&'s self, id: SetId, state: &'s SchedState) -> Option<&'s CpuSet> {
+        let shown = || state.shown_set(ShownId::from_index(id.index().checked_sub(self.sets.len())?)?);
+        self.sets.get(id.index()).or_else(shown)
     }
 
     /// The CPUs that a task may use that waits on `cpu`; nothing if it is not known to be restricted.
     pub fn of(&self, task: &Task, cpu: Cpu, state: &SchedState) -> Option<SetId> {
-        if !self.restricts {
+        if !self.restricts() {
             return None;
         }
-        self.of_pid(self.listed(task, state)?, cpu)
+        let id = match self.recorded(task.pid, cpu, state) {
+            Some(recorded) => recorded?,
+            None => self.unchanged(task.pid, cpu, state).or_else(|| self.of_pid(self.listed(task, state)?, cpu))?,
+        };
+        self.set(id, state).is_some_and(|set| !set.contains(&self.machine)).then_some(id)
+    }
+
+    /// The set by the latest record of a task, if that counts; nothing in it if the record does not show all of the set.
+    /// Behind a loss the task can have been given another one, so that the record counts as a list does.
+    fn recorded(&self, pid: Pid, cpu: Cpu, state: &SchedState) -> Option<Option<SetId>> {
+        self.records?;
+        let shown = state.shown(pid)?;
+        let id = shown.set.map(|id| SetId((self.sets.len() + id.index()) as u32));
+        let counts = shown.is_current || shown.set.and_then(|id| state.shown_set(id)).is_some_and(|set| set.has(cpu));
+        counts.then_some(id)
+    }
+
+    /// The list of the start of a task that no record is about, where each change since is recorded: the list of its own, or
+    /// of the nearest ancestor that has one, since a child of a task with a record has one as well.
+    fn unchanged(&self, pid: Pid, cpu: Cpu, state: &SchedState) -> Option<SetId> {
+        let are_all_known = self.records == Some(Records::Changes(state.start())) && !state.has_lost();
+        let id = ancestry(pid, state).filter(|_| are_all_known).find_map(|pid| self.first.get(&pid))?;
+        // A list that lacks the CPU was overtaken by a change before the trace.
+        self.sets.get(id.index()).is_some_and(|set| set.has(cpu)).then_some(*id)
     }
 
     /// The task itself or the nearest ancestor that has a list.
     fn listed(&self, task: &Task, state: &SchedState) -> Option<Pid> {
-        let parent = |pid: &Pid| state.kin(*pid).parent;
-        let mut line = std::iter::successors(Some(task.pid), parent).take(MAX_ANCESTORS);
         let root = || state.root().filter(|root| task.kin.descends && self.lists.contains_key(root));
-        line.find(|pid| self.lists.contains_key(pid)).or_else(root)
+        ancestry(task.pid, state).find(|pid| self.lists.contains_key(pid)).or_else(root)
     }
 
     /// The CPUs of all lists of `pid` that have `cpu`; nothing if that restricts nothing.
@@ -212,6 +178,11 @@ impl Affinity {
     }
 }
 
+/// A task and its ancestors, the nearest first.
+fn ancestry(pid: Pid, state: &SchedState) -> impl Iterator<Item = Pid> {
+    std::iter::successors(Some(pid), |pid| state.kin(*pid).parent).take(MAX_ANCESTORS)
+}
+
 /// The unions of two or more of at most [`MAX_LISTS`] sets.
 fn unions(sets: &[CpuSet]) -> Vec<CpuSet> {
     let chosen = |mask: usize| sets.iter().enumerate().filter(move |(at, _)| mask >> at & 1 == 1).map(|(_, set)| set);
@@ -227,32 +198,11 @@ fn unions(sets: &[CpuSet]) -> Vec<CpuSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
+    use crate::event::probe::Probe;
+    use crate::event::{Comm, CpuMask, Kind, SchedEvent, TaskRef};
 
     fn set(cpus: &[u32]) -> CpuSet {
         cpus.iter().map(|cpu| Cpu(*cpu)).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn sets_are_those_of_the_standard_library(
-            a in prop::collection::btree_set(0_u32..200, 0..20), b in prop::collection::btree_set(0_u32..200, 0..20)
-        ) {
-            let of = |set: &BTreeSet<u32>| set.iter().map(|cpu| Cpu(*cpu)).collect::<CpuSet>();
-            let plain = |set: &CpuSet| set.cpus().map(|cpu| cpu.0).collect::<BTreeSet<u32>>();
-            let (x, y) = (of(&a), of(&b));
-            prop_assert_eq!(plain(&x), a.clone());
-            prop_assert_eq!(x.len() as usize, a.len());
-            prop_assert_eq!(x.and(&y), of(&(&a & &b)));
-            prop_assert_eq!(x.meets(&y), !a.is_disjoint(&b));
-            prop_assert_eq!(x.contains(&y), a.is_superset(&b));
-            let (mut sum, mut less) = (x.clone(), x);
-            sum.add(&y);
-            b.iter().for_each(|cpu| less.set(Cpu(*cpu), false));
-            prop_assert_eq!(sum, of(&(&a | &b)));
-            prop_assert_eq!(less, of(&(&a - &b)));
-        }
     }
 
     #[test]
@@ -264,7 +214,7 @@ mod tests {
         affinity.add(Pid(8), &set(&[3]));
         let cpus = |pid: i32, cpu: u32| {
             let id = affinity.of_pid(Pid(pid), Cpu(cpu))?;
-            Some(affinity.sets()[id.index()].cpus().map(|cpu| cpu.0).collect::<Vec<_>>())
+            Some(affinity.sets[id.index()].cpus().map(|cpu| cpu.0).collect::<Vec<_>>())
         };
         assert_eq!(
             [cpus(7, 0), cpus(7, 1), cpus(7, 2), cpus(7, 3)],
@@ -281,5 +231,90 @@ mod tests {
         let mut affinity = Affinity::new((0..4).map(Cpu));
         affinity.add(Pid(7), &set(&[0, 1, 2, 3, 4, 5, 6, 7]));
         assert!(!affinity.restricts());
+    }
+
+    /// Applies a record of the set of a task.
+    fn allow(state: &mut SchedState, pid: i32, cpus: &[u32]) {
+        let probe = Probe::Allows(Pid(pid), CpuMask::of(cpus.iter().map(|cpu| Cpu(*cpu))));
+        apply(state, Kind::Probe { id: 1, probe });
+    }
+
+    fn apply(state: &mut SchedState, kind: Kind) {
+        state.apply(&SchedEvent { ts: Ts(0), cpu: Cpu(0), pid: Pid::IDLE, flags: 0, kind });
+    }
+
+    /// The CPUs that a task may use that begins to wait on a CPU.
+    fn cpus_of(affinity: &Affinity, state: &mut SchedState, pid: i32, cpu: u32) -> Option<Vec<u32>> {
+        let task = TaskRef { pid: Pid(pid), prio: 120, comm: Comm::EMPTY };
+        apply(state, Kind::Wakeup { task, target: Cpu(cpu) });
+        let id = affinity.of(state.task_of(Pid(pid))?, Cpu(cpu), state)?;
+        Some(affinity.set(id, state)?.cpus().map(|cpu| cpu.0).collect())
+    }
+
+    /// Task 7 could run anywhere at the start, and on CPU 3 at the end; task 8 on CPU 1, and anywhere.
+    fn of_two_tasks() -> Affinity {
+        let mut affinity = Affinity::new((0..4).map(Cpu));
+        for (pid, first, last) in [(7, [0, 1, 2, 3].as_slice(), [3].as_slice()), (8, &[1], &[0, 1, 2, 3])] {
+            affinity.add_first(Pid(pid), &set(first));
+            affinity.add(Pid(pid), &set(last));
+        }
+        affinity
+    }
+
+    #[test]
+    fn records_count_from_their_instant_on() {
+        let affinity = of_two_tasks().with_records(Records::Changes(Ts(0)));
+        let mut state = SchedState::default();
+        // Until a record, the lists of the start.
+        assert_eq!(cpus_of(&affinity, &mut state, 7, 3), None);
+        assert_eq!(cpus_of(&affinity, &mut state, 8, 1), Some(vec![1]));
+        // A list that lacks the CPU was of an earlier time.
+        assert_eq!(cpus_of(&affinity, &mut state, 8, 2), None);
+        allow(&mut state, 8, &[2, 3]);
+        assert_eq!(cpus_of(&affinity, &mut state, 8, 2), Some(vec![2, 3]));
+        // It is about to be moved.
+        assert_eq!(cpus_of(&affinity, &mut state, 8, 0), Some(vec![2, 3]));
+        allow(&mut state, 8, &[0, 1, 2, 3]);
+        assert_eq!(cpus_of(&affinity, &mut state, 8, 1), None);
+        allow(&mut state, 7, &[3]);
+        let fork = |parent, child| Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
+        apply(&mut state, fork(7, 9));
+        allow(&mut state, 7, &[1]);
+        assert_eq!([7, 9].map(|pid| cpus_of(&affinity, &mut state, pid, 3)), [Some(vec![1]), Some(vec![3])]);
+        // A record that does not show all of a set restricts nothing.
+        allow(&mut state, 7, &[]);
+        assert_eq!(cpus_of(&affinity, &mut state, 7, 1), None);
+    }
+
+    #[test]
+    fn a_child_without_a_record_has_the_first_list_of_its_ancestors() {
+        let affinity = of_two_tasks().with_records(Records::Changes(Ts(0)));
+        let mut state = SchedState::default();
+        let fork = |parent, child| Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY };
+        apply(&mut state, fork(8, 9));
+        apply(&mut state, fork(9, 10));
+        allow(&mut state, 8, &[2]);
+        assert_eq!(
+            [8, 9, 10].map(|pid| cpus_of(&affinity, &mut state, pid, 1)),
+            [Some(vec![2]), Some(vec![1]), Some(vec![1])]
+        );
+    }
+
+    #[test]
+    fn behind_a_loss_and_without_records_of_changes_lists_count_as_ever() {
+        let loss = Kind::Lost { count: None };
+        let mut state = SchedState::default();
+        let (some, all) = (Records::Some, Records::Changes(Ts(0)));
+        assert_eq!(cpus_of(&of_two_tasks().with_records(some), &mut state, 8, 1), None);
+        // A window that begins before the state does: changes before are not known.
+        assert_eq!(cpus_of(&of_two_tasks().with_records(Records::Changes(Ts(-1))), &mut state, 8, 1), None);
+        let affinity = of_two_tasks().with_records(all);
+        allow(&mut state, 7, &[1, 2]);
+        apply(&mut state, loss);
+        assert_eq!(cpus_of(&affinity, &mut state, 8, 1), None);
+        assert_eq!(cpus_of(&affinity, &mut state, 7, 2), Some(vec![1, 2]));
+        assert_eq!(cpus_of(&affinity, &mut state, 7, 3), None);
+        // Records that no one has announced count for nothing.
+        assert_eq!(cpus_of(&of_two_tasks(), &mut state, 7, 2), None);
     }
 }

@@ -30,6 +30,15 @@ impl CountedQueues {
         }
     }
 
+    /// Clears a flag of one task that waits. `change` receives the waiter as it was (-1) and as it is (1).
+    pub fn doubt(&mut self, task: TaskId, flag: Flags, mut change: impl FnMut(Cpu, Flags, i32)) {
+        if let Some((cpu, flags)) = self.waiting.get_mut(task.index()).and_then(Option::as_mut) {
+            change(*cpu, *flags, -1);
+            *flags &= !flag;
+            change(*cpu, *flags, 1);
+        }
+    }
+
     /// Begins with the queues of `cpu` as they are. `change` receives each waiter.
     pub fn begin(
         &mut self,

@@ -1,7 +1,9 @@
 //! Time, CPUs, tasks and the scheduler's events.
 
+mod cpu_mask;
 pub mod probe;
 
+pub use cpu_mask::CpuMask;
 use probe::Probe;
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;

@@ -34,6 +34,9 @@ pub struct Past {
     pub lives: u32,
     /// The origins of tasks.
     pub kin: Vec<(Pid, Kin)>,
+    /// The CPUs that tasks may use, as records of probes have shown them.
+    #[serde(default)]
+    pub allowed: Vec<PastAllowed>,
     /// The traced command's first task, where it is known.
     pub root: Option<Pid>,
     /// Whether that task has executed the command.
@@ -145,6 +148,17 @@ pub struct PastThrottling {
     pub by_task: bool,
     /// The cgroup of a child has a record of its own.
     pub records_forks: bool,
+}
+
+/// The CPUs that a task may use, as the latest record of a probe has shown them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastAllowed {
+    /// Its number.
+    pub pid: Pid,
+    /// The list of the CPUs, such as `0-3,8`; nothing if the record did not show all of them.
+    pub cpus: Option<String>,
+    /// Whether no event was lost since.
+    pub is_current: bool,
 }
 
 /// The name of a task.

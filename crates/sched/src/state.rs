@@ -9,6 +9,7 @@
 //! | `sched_migrate_task` p, orig, dest | `Waiting` → `Waiting(dest)`. `Running` → a contradiction, nothing else. Otherwise only its last CPU changes. |
 //! | `sched_process_fork`, `_exit` | lineage only. `_exec`: the program's name from then on; a thread that is not the leader takes the leader's number. |
 //! | `task_rename` | another name from then on, if the task runs on e or nowhere |
+//! | probes `set_affinity`, `allowed` p | p may use these CPUs; its children inherit that ([`SchedState::shown`]) |
 //! | `throttle`, `unthrottle` of a cgroup on CPU c (probes) | its tasks `Waiting(c)` → `Throttled(c)`, and back; a task that joins the queue of c meanwhile is `Throttled(c)` |
 //! | loss on e | current of e and the tasks `Running(e)` or `Waiting(e)`, and all `Throttled` ones → `Unknown` |
 //! | offline e | current of e becomes `Offline`; its stopper is `Blocked(e)`, a task `Waiting(e)` becomes `Unknown` |
@@ -42,6 +43,7 @@ use crate::span::{CpuSpan, Current, Span, TaskState};
 use crate::task_id::TaskId;
 use rustc_hash::FxHashMap;
 
+mod allowed;
 mod counts;
 mod current;
 mod identity;
@@ -53,11 +55,13 @@ mod start;
 mod tasks;
 mod throttling;
 
+pub use allowed::{Shown, ShownId};
 pub use counts::{Counts, Load, PartCounts};
 pub use current::CpuFold;
 pub use start::Start;
 pub use tasks::{Task, Waking};
 
+use allowed::AllowedSets;
 use counts::Tally;
 use seen::Seen;
 use tasks::{Queue, Slot, Tasks};
@@ -94,6 +98,7 @@ pub struct SchedState {
     cpus: Vec<CpuState>,
     tasks: Tasks,
     lineage: Lineage,
+    allowed: AllowedSets,
     seen: Seen,
     repairs: Diagnostics,
     gaps: FxHashMap<Cpu, (u64, u64)>,
@@ -250,9 +255,7 @@ impl SchedState {
             Kind::Migrate { task, orig, dest } => self.migrate(task, orig, dest),
             Kind::Fork { parent, child, .. } => {
                 self.lineage.fork(parent, child);
-                if let Some(throttling) = &mut self.throttling {
-                    throttling.fork(parent, child);
-                }
+                self.inherit(parent, child);
                 self.relate(child);
             }
             Kind::Rename { pid, before, after } => {
@@ -266,7 +269,7 @@ impl SchedState {
             }
             Kind::Exit { .. } | Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => {}
             Kind::Interrupt { .. } | Kind::Numa { .. } | Kind::Stack { .. } => {}
-            Kind::Probe { probe, .. } => self.follow_throttling(&probe, event),
+            Kind::Probe { probe, .. } => self.follow_probe(&probe, event),
             Kind::Other { .. } => {}
         }
     }
@@ -524,9 +527,7 @@ impl SchedState {
         }
         if state.class == StateClass::Dead {
             self.lineage.forget(prev.pid);
-            if let Some(throttling) = &mut self.throttling {
-                throttling.forget(prev.pid);
-            }
+            self.forget_records(prev.pid);
         }
         if next.pid.is_idle() {
             self.become_idle(cpu, state);

@@ -6,6 +6,7 @@ use crate::progress;
 use anyhow::{Result, bail};
 use dat2graph::{Coloring, Lane, learn, read_lanes};
 use machine::Machine;
+use sched::affinity::Records;
 use sched::names::NameHistory;
 use sched::topology::format_cpu_list;
 use sched::{
@@ -38,7 +39,7 @@ pub(crate) struct Session {
     pub(crate) topology: Topology,
     /// The machine, where a file beside the trace describes it.
     pub(crate) machine: Option<Machine>,
-    /// The CPUs that tasks may use, where a machine file has lists of them that restrict any.
+    /// The CPUs that tasks may use, where a machine file has lists of them that restrict any, or the trace has records of them.
     pub(crate) affinity: Option<Affinity>,
     /// The CPUs with events.
     pub(crate) observed: Vec<Cpu>,
@@ -95,9 +96,7 @@ impl Session {
         trace.set_groups(machine.iter().flat_map(Machine::groups));
         let topology = window.topology(machine.as_ref(), &trace)?;
         let observed = trace.observed();
-        let affinity = machine
-            .as_ref()
-            .and_then(|machine| machine.affinity(observed.iter().copied().chain(trace.info().silent(&observed))));
+        let affinity = affinity_of(&trace, machine.as_ref(), &observed, start);
         let shown = window.cpus(&observed, &trace.info().silent(&observed), &topology)?;
         let (path, drawable, read) = (path.to_owned(), read.drawable(path, window, end.since(start)), read.clone());
         let session = Session {
@@ -123,7 +122,7 @@ impl Session {
 
     /// Whether the trace has a probe on the balancer with this field.
     pub(crate) fn has_probe(&self, probe: &str, field: &str) -> bool {
-        self.trace.format_named("lb", probe).is_some_and(|format| format.field(field).is_some())
+        has_probe(&self.trace, probe, field)
     }
 
     /// Whether the trace has records of the beginning and the end of throttling.
@@ -366,6 +365,24 @@ impl Session {
             coloring,
         }
     }
+}
+
+/// Whether a trace has a probe on the balancer with this field.
+fn has_probe(trace: &Trace, probe: &str, field: &str) -> bool {
+    trace.format_named("lb", probe).is_some_and(|format| format.field(field).is_some())
+}
+
+/// The CPUs that tasks may use, where a list of the machine restricts any, or the trace, which starts at `start`, has records
+/// of them.
+fn affinity_of(trace: &Trace, machine: Option<&Machine>, observed: &[Cpu], start: Ts) -> Option<Affinity> {
+    let mut affinity = Affinity::new(observed.iter().copied().chain(trace.info().silent(observed)));
+    machine.into_iter().for_each(|machine| machine.add_lists(&mut affinity));
+    if has_probe(trace, "set_affinity", "mask") {
+        affinity = affinity.with_records(Records::Changes(start));
+    } else if has_probe(trace, "allowed", "mask") {
+        affinity = affinity.with_records(Records::Some);
+    }
+    affinity.restricts().then_some(affinity)
 }
 
 /// The window within a part of a trace that starts at `start`.

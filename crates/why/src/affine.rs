@@ -6,9 +6,8 @@
 
 use crate::nearest::Nearest;
 use rustc_hash::FxHashMap;
-use sched::affinity::{Affinity, CpuSet};
 use sched::topology::Distance;
-use sched::{Cpu, Load, SchedState, Task, TaskId, Topology};
+use sched::{Affinity, Cpu, CpuSet, Load, SchedState, Task, TaskId, Topology};
 use workcons::Reach;
 
 /// A CPU, and the class of tasks that wait on it.
@@ -39,9 +38,9 @@ pub(crate) struct Affine {
 
 impl Affine {
     /// For waiters that are counted in one way.
-    pub(crate) fn new(affinity: &Affinity, topology: &Topology, way: usize) -> Affine {
+    pub(crate) fn new(topology: &Topology, way: usize) -> Affine {
         Affine {
-            reach: Reach::new(affinity, topology),
+            reach: Reach::new(topology),
             way,
             sums: FxHashMap::default(),
             violating: Vec::new(),
@@ -54,6 +53,12 @@ impl Affine {
     /// A counted task begins to wait on a CPU; returns its class.
     pub(crate) fn join(&mut self, task: &Task, cpu: Cpu, affinity: &Affinity, state: &SchedState) -> usize {
         self.reach.join(task, cpu, 1 << self.way, affinity, state)
+    }
+
+    /// A record shows the CPUs that a task may use; returns its class, if it is a counted one that waits and the class is
+    /// another one now.
+    pub(crate) fn renew(&mut self, task: &Task, affinity: &Affinity, state: &SchedState) -> Option<usize> {
+        self.reach.renew(task, affinity, state)
     }
 
     /// A counted task no longer waits where it did.
@@ -98,7 +103,7 @@ impl Affine {
 
     /// The nearest idle CPU that a task may use, seen from the CPU on which it is placed.
     pub(crate) fn nearest_idle(&self, task: &Task, cpu: Cpu, affinity: &Affinity, state: &SchedState) -> Nearest {
-        self.nearest(cpu, &self.reach.usable(Reach::class(task, cpu, affinity, state)))
+        self.nearest(cpu, &self.reach.usable(task, cpu, affinity, state))
     }
 
     /// The nearest overloaded CPU with a counted waiter that may use `cpu`.

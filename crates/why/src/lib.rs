@@ -38,6 +38,7 @@ mod sets;
 mod story;
 mod story_figure;
 mod text;
+mod wait;
 
 pub use balancing::Probed;
 pub use bound::{BOUND_FROM, Homes, Stayed};
@@ -62,30 +63,15 @@ use missed::MissedSteals;
 use over_time::Recorder;
 use sched::balancer::NewIdle;
 use sched::kthread::is_stopper;
+use sched::probe::Probe;
 use sched::{
     Analysis, Cause, Causes, Comm, Cpu, Current, Kind, Load, Migration, PerTask, Pid, SchedEvent, SchedState, Span,
     StateClass, Task, TaskId, TaskState, Ts,
 };
 use sets::{Role, Sets};
 use story::{Change, Chronicle, Who};
+use wait::Wait;
 use workcons::{Options, Waiters};
-
-/// A wait that has not ended.
-#[derive(Clone, Copy, Debug)]
-struct Wait {
-    cpu: Cpu,
-    start: Ts,
-    /// The reading of the violated time of its CPU when it began.
-    reading: u64,
-    /// The same at the end of the latest column of a figure.
-    noted: u64,
-    origin: (WaitOrigin, Option<MoveKey>),
-    counted: bool,
-    /// The class of CPUs that it may use; 0 if it is not restricted, or none are known.
-    class: usize,
-    /// Its CPU idled when it began.
-    on_idle: bool,
-}
 
 /// The track of a living task.
 #[derive(Clone, Copy, Debug, Default)]
@@ -145,8 +131,7 @@ impl<'o> Why<'o> {
         let mut sets = Sets::new(&options.topology);
         // Where every waiter counts, they count wherever they may run.
         let affinity = options.affinity.filter(|_| options.waiters != Waiters::All);
-        sets.affine =
-            affinity.map(|affinity| Box::new(Affine::new(affinity, &options.topology, options.waiters as usize)));
+        sets.affine = affinity.map(|_| Box::new(Affine::new(&options.topology, options.waiters as usize)));
         Why {
             options,
             start: Ts(0),
@@ -289,7 +274,7 @@ impl<'o> Why<'o> {
         };
         let reading = self.sets.wait_reading(cpu, class, now);
         let on_idle = state.current(cpu) == Current::Idle;
-        let wait = Wait { cpu, start: now, reading, noted: reading, origin, counted, class, on_idle };
+        let wait = Wait { cpu, start: now, reading, noted: reading, before: 0, origin, counted, class, on_idle };
         self.track(task.id(), |track| track.wait = Some(wait));
         if counted {
             if let Some(groups) = &mut self.groups {
@@ -338,7 +323,7 @@ impl<'o> Why<'o> {
         if let Some(affine) = &mut self.sets.affine {
             affine.leave(id);
         }
-        let violated = reading.saturating_sub(wait.reading);
+        let violated = wait.violated(reading);
         let case = Case { violated, start, end: now, cpu, pid, command, counted: true, missed: None };
         if let Some(over_time) = &mut self.over_time {
             over_time.note_wait(id, reading.saturating_sub(wait.noted));
@@ -550,14 +535,13 @@ impl Analysis for Why<'_> {
             let was = self.sets.are_violated();
             self.follow(event, state);
             self.list();
-            if let Some(mut chronicle) = self.chronicle.take() {
-                chronicle.after(event.ts, was, self.sets.are_violated(), || self.present(state));
-                self.chronicle = Some(chronicle);
-            }
+            self.chronicle_after(event.ts, was, state);
         }
-        if let Kind::Switch { .. } = event.kind {
+        match event.kind {
             // Nothing of it belongs to the next switch.
-            self.newidle(event.cpu);
+            Kind::Switch { .. } => drop(self.newidle(event.cpu)),
+            Kind::Probe { probe: Probe::Allows(pid, mask), .. } => self.renew(event, pid, mask, state),
+            _ => {}
         }
         if let Kind::Migrate { task, orig, dest } = event.kind
             && orig == event.cpu

@@ -28,6 +28,14 @@ impl<'o> Why<'o> {
         }
     }
 
+    /// The steps of an event at `now` were added; work conservation was violated before it or not.
+    pub(crate) fn chronicle_after(&mut self, now: Ts, was: bool, state: &SchedState) {
+        if let Some(mut chronicle) = self.chronicle.take() {
+            chronicle.after(now, was, self.sets.are_violated(), || self.present(state));
+            self.chronicle = Some(chronicle);
+        }
+    }
+
     /// The counted waiting tasks and the idle CPUs.
     pub(crate) fn present(&self, state: &SchedState) -> Vec<Present> {
         let mut waiting: Vec<(Cpu, Ts, Who)> = (self.tasks.iter())

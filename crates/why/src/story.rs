@@ -7,7 +7,8 @@ use crate::category::{Category, IdleOrigin, WaitEnd, WaitOrigin, short};
 use crate::ledger::MoveKey;
 use crate::nearest::Nearest;
 use sched::balancer::{Attempt, AttemptOutcome, NewIdleOutcome, Verdicts};
-use sched::{Cause, Comm, Cpu, Dur, Pid, Ts};
+use sched::topology::shorten_cpu_list;
+use sched::{Cause, Comm, Cpu, CpuMask, Dur, Pid, Ts};
 use serde::Serialize;
 
 /// The maximum number of steps of a story.
@@ -31,6 +32,8 @@ pub(crate) enum Change {
     Idles(IdleOrigin, Option<MoveKey>, Option<Nearest>, Option<NewIdleOutcome>),
     /// The CPU attempted to balance a domain.
     Balances(Attempt),
+    /// A counted task that waits on a CPU may use these CPUs from now on; unknown ones if the record lacks some.
+    MayUse(Who, Option<CpuMask>),
     /// A CPU runs a task after it has idled for this time.
     Runs(Option<Who>, Dur),
 }
@@ -176,7 +179,7 @@ impl Present {
 impl Step {
     fn who(&self) -> Option<Who> {
         match self.change {
-            Change::Waits(who, ..) | Change::Leaves(who, ..) => Some(who),
+            Change::Waits(who, ..) | Change::Leaves(who, ..) | Change::MayUse(who, _) => Some(who),
             Change::Runs(who, _) => who,
             Change::Idles(..) | Change::Balances(_) => None,
         }
@@ -218,6 +221,11 @@ impl Step {
                 let known = outcome.filter(|outcome| *outcome != NewIdleOutcome::Unknown);
                 let balance = known.map_or(String::new(), |known| format!("; new-idle balance: {}", known.words()));
                 format!("CPU {cpu} goes idle: {}{missed}{balance}", origin.words())
+            }
+            Change::MayUse(who, None) => format!("CPU {cpu}: {} may use other CPUs from now on", name(who)),
+            Change::MayUse(who, Some(mask)) => {
+                let cpus = shorten_cpu_list(&mask.cpus().collect::<Vec<_>>(), 8);
+                format!("CPU {cpu}: {} may use CPUs {cpus} from now on", name(who))
             }
             Change::Runs(Some(who), idled) => format!("CPU {cpu} runs {} after {} idle", name(who), idled.human()),
             Change::Runs(None, idled) => format!("CPU {cpu} no longer idles, after {}", idled.human()),

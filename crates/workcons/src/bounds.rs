@@ -19,7 +19,8 @@
 
 use crate::{Options, flags};
 use sched::counted::{CountedQueues, Flags};
-use sched::{Analysis, Cpu, Kind, Load, SchedEvent, SchedState, TaskState, Ts};
+use sched::probe::Probe;
+use sched::{Analysis, Cpu, Kind, Load, Pid, SchedEvent, SchedState, Task, TaskState, Ts};
 use serde::Serialize;
 
 /// At least, and at most.
@@ -129,6 +130,17 @@ impl Places<'_> {
         &mut self.all[cpu.index()].0
     }
 
+    /// A waiter with these flags, of which `bit` makes it count, joins (1) or leaves (-1).
+    fn waiter(&mut self, cpu: Cpu, flags: Flags, bit: Flags, by: i32) {
+        let place = self.touch(cpu);
+        if flags & bit != 0 {
+            place.waiters = place.waiters.saturating_add_signed(by);
+            if flags & CERTAIN != 0 {
+                place.certain = place.certain.saturating_add_signed(by);
+            }
+        }
+    }
+
     /// Brings the touched CPUs up to date with the state.
     fn commit(&mut self, state: &SchedState) {
         for i in 0..self.touched.len() {
@@ -184,6 +196,22 @@ impl<'o> Bounds<'o> {
         }
     }
 
+    /// The flag of the waiters that count.
+    fn bit(&self) -> Flags {
+        1 << self.options.waiters as u8
+    }
+
+    /// A record shows the CPUs that a task may use. One that waits, and may not use every CPU, is not certain any more.
+    fn renew(&mut self, pid: Pid, state: &SchedState) {
+        if let Some(task) = state.task_of(pid)
+            && let TaskState::Waiting(cpu) = task.state
+            && is_restricted(self.options, task, cpu, state)
+        {
+            let (bit, places) = (self.bit(), &mut self.places);
+            self.queues.doubt(task.id(), CERTAIN, |cpu, flags, by| places.waiter(cpu, flags, bit, by));
+        }
+    }
+
     /// An event on `cpu` ends its gap.
     fn notice(&mut self, cpu: Cpu) {
         if std::mem::take(&mut self.places.touch(cpu).lost) {
@@ -204,6 +232,11 @@ impl<'o> Bounds<'o> {
     }
 }
 
+/// Whether a task that waits on a CPU is known not to be allowed on every CPU.
+fn is_restricted(options: &Options<'_>, task: &Task, cpu: Cpu, state: &SchedState) -> bool {
+    options.affinity.is_some_and(|affinity| affinity.of(task, cpu, state).is_some())
+}
+
 /// The bit of a flag that marks a certain waiter.
 const CERTAIN: Flags = 1 << 7;
 
@@ -213,18 +246,13 @@ impl Analysis for Bounds<'_> {
     fn begin(&mut self, start: Ts, state: &SchedState) {
         (self.start, self.last) = (start, start);
         let cpus: Vec<Cpu> = state.observed().collect();
-        let bit = 1 << self.options.waiters as u8;
+        let bit = self.bit();
         for cpu in cpus {
             let (places, options) = (&mut self.places, self.options);
             // The tasks that waited at the very start were found before any loss. If the window begins
             // later, there may have been one.
-            let count = |task: &sched::Task, cpu| flags(options, task, cpu, state);
-            self.queues.begin(cpu, state, count, |cpu, flags, by| {
-                let place = places.touch(cpu);
-                if flags & bit != 0 {
-                    place.waiters = place.waiters.saturating_add_signed(by);
-                }
-            });
+            let count = |task: &Task, cpu| flags(options, task, cpu, state);
+            self.queues.begin(cpu, state, count, |cpu, flags, by| places.waiter(cpu, flags, bit, by));
             self.places.touch(cpu);
         }
         self.places.commit(state);
@@ -241,22 +269,17 @@ impl Analysis for Bounds<'_> {
             _ => self.notice(event.cpu),
         }
         let sure = if self.open == 0 { CERTAIN } else { 0 };
-        let bit = 1 << self.options.waiters as u8;
+        let bit = self.bit();
         let (places, options) = (&mut self.places, self.options);
-        let count = |task: &sched::Task, cpu| {
+        let count = |task: &Task, cpu| {
             // A task that may not use every CPU is no certain violation beside an idle one.
-            let restricted = options.affinity.is_some_and(|affinity| affinity.of(task, cpu, state).is_some());
+            let restricted = is_restricted(options, task, cpu, state);
             flags(options, task, cpu, state) | if restricted { 0 } else { sure }
         };
-        self.queues.follow(state, count, |cpu, flags, by| {
-            let place = places.touch(cpu);
-            if flags & bit != 0 {
-                place.waiters = place.waiters.saturating_add_signed(by);
-                if flags & CERTAIN != 0 {
-                    place.certain = place.certain.saturating_add_signed(by);
-                }
-            }
-        });
+        self.queues.follow(state, count, |cpu, flags, by| places.waiter(cpu, flags, bit, by));
+        if let Kind::Probe { probe: Probe::Allows(pid, _), .. } = event.kind {
+            self.renew(pid, state);
+        }
         if let Kind::Switch { next, .. } = event.kind
             && next.pid.is_idle()
             && self.open == 0

@@ -60,6 +60,7 @@ use sched::affinity::Affinity;
 use sched::counted::{CountedQueues, Flags};
 use sched::episodes::Ended;
 use sched::kthread::is_bound;
+use sched::probe::Probe;
 use sched::topology::Distance;
 use sched::{
     Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, Kind, Load, Pid, SchedEvent, SchedState, Task, Topology, Ts,
@@ -76,7 +77,7 @@ pub enum Waiters {
     /// Every waiting task
     All,
     /// Not the kernel threads that are bound to the CPU they wait on (kworker/3:1 on CPU 3), nor tasks that may use no
-    /// idle CPU, as far as a machine file beside the trace lists their CPUs
+    /// idle CPU, as far as a machine file beside the trace or the probe set_affinity shows their CPUs
     #[default]
     Movable,
     /// Only tasks of the traced command, or those that --tasks, --pid and --forked choose; not those that may use no
@@ -110,7 +111,7 @@ pub struct Options<'o> {
     pub min_episode: Dur,
     /// Where CPUs sit.
     pub topology: Topology,
-    /// The CPUs that tasks may use, where lists of them restrict any.
+    /// The CPUs that tasks may use, where lists restrict any, or records can.
     pub affinity: Option<&'o Affinity>,
     /// Tasks that are the application; without it those that descend from the traced command.
     pub application: Option<&'o Chosen<'o>>,
@@ -242,7 +243,7 @@ impl<'o> WorkConservation<'o> {
             sampled: Ts(0),
             integrals: Integrals::default(),
             traced: None,
-            confined: options.affinity.is_none().then(Confined::new),
+            confined: options.affinity.is_none_or(|affinity| !affinity.has_lists()).then(Confined::new),
             throttling: options.throttling.then(Throttling::default),
         }
     }
@@ -275,6 +276,10 @@ impl<'o> WorkConservation<'o> {
     /// Brings queues and sets up to date with an event that changed something.
     #[inline(never)]
     fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        if self.sets.reach.is_some() {
+            // The waiters by the CPUs that they may use change at once, unlike the sums.
+            self.account(event.ts);
+        }
         let (sets, options, confined) = (&mut self.sets, self.options, &mut self.confined);
         let change = |cpu, flags, by| sets.waiter(cpu, flags, by);
         let count = |task: &Task, cpu| {
@@ -294,6 +299,19 @@ impl<'o> WorkConservation<'o> {
         }
         if changed {
             self.judge(event.ts);
+        }
+    }
+
+    /// A record shows the CPUs that a task may use, which can be in the middle of its wait.
+    #[cold]
+    #[inline(never)]
+    fn renew(&mut self, ts: Ts, pid: Pid, state: &SchedState) {
+        self.account(ts);
+        if let (Some(reach), Some(affinity), Some(task)) =
+            (&mut self.sets.reach, self.options.affinity, state.task_of(pid))
+            && reach.renew(task, affinity, state).is_some()
+        {
+            self.judge(ts);
         }
     }
 
@@ -469,6 +487,7 @@ impl Analysis for WorkConservation<'_> {
         }
         match event.kind {
             Kind::Exec { pid, .. } => self.execute(event.ts, pid, state),
+            Kind::Probe { probe: Probe::Allows(pid, _), .. } => self.renew(event.ts, pid, state),
             Kind::Exit { pid } if state.root() == Some(pid) => {
                 if let Some((_, end @ None)) = &mut self.traced {
                     *end = Some(event.ts);

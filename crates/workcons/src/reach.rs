@@ -2,14 +2,13 @@
 //! an idle CPU that no waiter may use is none of I.
 //!
 //! Waiters are grouped by the CPUs that they may use. There are few such classes, so that sets of CPUs as bits answer for
-//! all waiters of a class at once. Nothing of this is kept where no list of CPUs restricts a task.
+//! all waiters of a class at once. Nothing of this is kept where no list of CPUs restricts a task, and no record can.
 
 use crate::ways::{ALL, WAYS};
-use sched::affinity::{Affinity, CpuSet};
 use sched::counted::Flags;
 use sched::episodes::Amount;
 use sched::topology::{Distance, Place};
-use sched::{Cpu, Load, SchedState, Task, TaskId, TaskState, Topology};
+use sched::{Affinity, Cpu, CpuSet, Load, SchedState, Task, TaskId, TaskState, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The waiters that may use the same CPUs.
@@ -90,7 +89,7 @@ pub struct Reach {
     idle: CpuSet,
     /// The CPUs that run a task.
     busy: CpuSet,
-    /// The class without a restriction first, then one for each set of the affinity.
+    /// The class without a restriction first, then one for each set of the affinity, as far as tasks waited with it.
     classes: Vec<Class>,
     /// The classes that have waiters.
     present: BTreeSet<usize>,
@@ -102,15 +101,14 @@ pub struct Reach {
 
 impl Reach {
     /// No waiters, and no CPU with a known load.
-    pub fn new(affinity: &Affinity, topology: &Topology) -> Reach {
-        let restricted = affinity.sets().iter().map(|set| Class { allowed: Some(set.clone()), ..Class::default() });
+    pub fn new(topology: &Topology) -> Reach {
         let groups = |name| Groups::new(topology, name);
         let levels =
             [groups(|place| place.core), groups(|place| place.llc), groups(|place| place.node.or(place.socket))];
         Reach {
             idle: CpuSet::default(),
             busy: CpuSet::default(),
-            classes: std::iter::once(Class::default()).chain(restricted).collect(),
+            classes: vec![Class::default()],
             present: BTreeSet::new(),
             waits: Vec::new(),
             levels: (!topology.is_empty()).then_some(levels),
@@ -123,14 +121,9 @@ impl Reach {
         self.busy.set(cpu, matches!(load, Load::Busy | Load::Overloaded));
     }
 
-    /// The class of a task that waits on a CPU: 0 if it is not restricted.
-    pub fn class(task: &Task, cpu: Cpu, affinity: &Affinity, state: &SchedState) -> usize {
-        affinity.of(task, cpu, state).map_or(0, |set| 1 + set.index())
-    }
-
     /// A task begins to wait on a CPU; returns its class.
     pub fn join(&mut self, task: &Task, cpu: Cpu, ways: Flags, affinity: &Affinity, state: &SchedState) -> usize {
-        let class = Reach::class(task, cpu, affinity, state);
+        let class = self.class(task, cpu, affinity, state);
         let index = task.id().index();
         if index >= self.waits.len() {
             self.waits.resize(index + 1, None);
@@ -139,6 +132,27 @@ impl Reach {
         self.waits[index] = Some((cpu, class, ways));
         self.change(class, cpu, ways, 1);
         class
+    }
+
+    /// The class of a task that waits on a CPU: 0 if it is not restricted.
+    fn class(&mut self, task: &Task, cpu: Cpu, affinity: &Affinity, state: &SchedState) -> usize {
+        let Some(id) = affinity.of(task, cpu, state) else { return 0 };
+        let class = 1 + id.index();
+        if class >= self.classes.len() {
+            self.classes.resize_with(class + 1, Class::default);
+        }
+        let allowed = &mut self.classes[class].allowed;
+        if allowed.is_none() {
+            *allowed = affinity.set(id, state).cloned();
+        }
+        class
+    }
+
+    /// A record shows the CPUs that a task may use; returns its class, if it waits and its class is another one by now.
+    pub fn renew(&mut self, task: &Task, affinity: &Affinity, state: &SchedState) -> Option<usize> {
+        let (cpu, class, ways) = self.waits.get(task.id().index()).copied().flatten()?;
+        let is_other = self.class(task, cpu, affinity, state) != class;
+        is_other.then(|| self.join(task, cpu, ways, affinity, state))
     }
 
     /// A task no longer waits where it did.
@@ -208,9 +222,10 @@ impl Reach {
         all
     }
 
-    /// The idle CPUs that the tasks of a class may use.
-    pub fn usable(&self, class: usize) -> CpuSet {
-        self.classes.get(class).map_or_else(CpuSet::default, |class| class.usable(&self.idle))
+    /// The idle CPUs that a task may use that is about to wait on a CPU.
+    pub fn usable(&self, task: &Task, cpu: Cpu, affinity: &Affinity, state: &SchedState) -> CpuSet {
+        let allowed = affinity.of(task, cpu, state).and_then(|id| affinity.set(id, state));
+        allowed.map_or_else(|| self.idle.clone(), |allowed| self.idle.and(allowed))
     }
 
     /// The CPUs that run a task while a waiter is there that may use `cpu`.

@@ -202,7 +202,7 @@ impl Sets {
         let level = |f: fn(&sched::topology::Place) -> Option<u32>| Level::new(topology, f);
         let levels =
             (!topology.is_empty()).then(|| [level(|p| p.core), level(|p| p.llc), level(|p| p.node.or(p.socket))]);
-        let reach = affinity.map(|affinity| Box::new(Reach::new(affinity, topology)));
+        let reach = affinity.map(|_| Box::new(Reach::new(topology)));
         let bare = levels.is_none() && reach.is_none();
         Sets { places: Vec::new(), sums: Sums::default(), levels, reach, bare }
     }

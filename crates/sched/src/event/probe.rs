@@ -3,7 +3,7 @@
 //! A probe records what the kernel decides; it changes no task's state. The fields of a probe differ between kernels, so
 //! those that can be absent are optional here.
 
-use super::{Comm, Cpu, Dur, Pid};
+use super::{Comm, Cpu, CpuMask, Dur, Pid};
 use serde::Serialize;
 
 /// The kind of a balance, by the state of the CPU for which it pulls.
@@ -187,6 +187,11 @@ pub enum Probe {
         /// Whether the task begins there.
         forked: bool,
     },
+    /// `set_affinity`, `allowed`: from then on, or already, a task may use these CPUs; nothing if the record does not show
+    /// all of them.
+    Allows(Pid, Option<CpuMask>),
+    /// `set_affinity` of a task that disables or enables its migration: the CPUs that it may use otherwise stay as they are.
+    HoldsMigration(Pid),
     /// `nr_running`: the length of a CPU's run queue, with the running task, after a change.
     Length {
         /// The CPU.

@@ -95,6 +95,7 @@ impl SchedState {
             + self.tasks.bytes()
             + self.lineage.bytes()
             + self.throttling.as_ref().map_or(0, |throttling| throttling.bytes())
+            + self.allowed.bytes()
     }
 
     /// How many CPUs are what; known only once [`SchedState::count`] was called. [`Counts::of`] counts anew.

@@ -3,6 +3,7 @@
 //! A note can be of a damaged file: what contradicts itself in it is resolved here, so that the state is one that events
 //! could have led to.
 
+use super::allowed::AllowedSets;
 use super::tasks::{Task, Tasks};
 use super::{CpuState, SchedState, Seen, Throttling, Waking};
 use crate::diag::EventIssue;
@@ -30,6 +31,7 @@ impl SchedState {
             kin: self.lineage.origins(),
             root: self.lineage.root(),
             executed: self.lineage.has_executed(),
+            allowed: self.allowed.noted(),
             former: former.map(|(pid, name)| PastName { pid, name }).collect(),
             without_wakeups: self.without_wakeups,
             without_wakings: self.without_wakings,
@@ -56,6 +58,7 @@ impl SchedState {
             incomplete: past.incomplete,
             any_loss: past.any_loss,
             lineage: past.lineage(),
+            allowed: AllowedSets::after(&past.allowed),
             seen: Seen::noted(&past.seen),
             newcomers: past.newcomers,
             gaps: past.gaps.iter().map(|(cpu, times, ns)| (*cpu, (*times, *ns))).collect(),

@@ -12,6 +12,7 @@ impl SchedState {
     /// Events of `cpu` are missing from now on.
     pub(super) fn lose(&mut self, cpu: Cpu, ts: Ts) {
         self.any_loss = true;
+        self.allowed.lose();
         let c = self.cpu(cpu);
         c.observed = true;
         c.lost_since.get_or_insert(ts);

@@ -162,7 +162,8 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
     }
     let needs: &[Need] = if args.why { &[Need::Instance, Need::Probes] } else { &[Need::Instance] };
     tracefs.check(needs)?;
-    let wished = if args.why { probes::of_kernel(&args.btf)? } else { Vec::new() };
+    let root = Root::running();
+    let wished = if args.why { probes::of_kernel(&args.btf, root.possible())? } else { Vec::new() };
     let series = args.runs.map(|runs| runs::Series::of(args, runs)).transpose()?;
     let usual = if args.counters { "trace.data" } else { "trace.dat" };
     let output = args.output.clone().unwrap_or_else(|| PathBuf::from(usual));
@@ -178,7 +179,6 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
     for (event, cost) in &plan.missing {
         args.note(&format!("{event} does not exist on this kernel: {cost}"));
     }
-    let root = Root::running();
     let signals = Forwarder::install()?;
     // Instances use the probes: they go first, here and where an error ends this.
     let probes = probes::add(args, &tracefs, &wished)?;

@@ -28,8 +28,9 @@ use workcons::{
 /// How much of the time CPUs idle while tasks wait elsewhere
 ///
 /// Work conservation is violated while some CPU idles, with no task waiting for it, and on another
-/// CPU that is busy a task waits. Affinity is not in a trace: a task that may not run elsewhere
-/// counts as well, unless --exclude-tasks leaves it out.
+/// CPU that is busy a task waits. Affinity is in a trace only if record --why recorded its
+/// changes: otherwise a task that may not run elsewhere counts as well, unless a machine file
+/// beside the trace lists its CPUs or --exclude-tasks leaves it out.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct WorkconsArgs {

@@ -1,10 +1,10 @@
 //! Records of probes on the balancer: the group `lb`, with the names and the fields that `schedviz record --why` gives them.
 
-use super::{At, CommAt};
+use super::{At, CommAt, Shape};
 use crate::bytes::{Endian, sign_extend};
 use crate::decode::format::EventFormat;
 use sched::probe::{AtMost4s, Balancing, CgroupId, Examined, Probe, RunQueue, Throttle};
-use sched::{Comm, Pid};
+use sched::{Comm, Cpu, CpuMask, Pid};
 
 /// The places of what a run queue shows when it is about to be empty.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +54,49 @@ impl Era {
     }
 }
 
+/// `SCA_MIGRATE_DISABLE` and `SCA_MIGRATE_ENABLE`: the kernel sets the one CPU that a task may not leave for the moment, and
+/// takes that back.
+const HOLDS_MIGRATION: i64 = 0x02 | 0x04;
+
+/// The place of a set of CPUs: a bit for each, in words.
+#[derive(Clone, Copy, Debug)]
+struct MaskAt {
+    offset: usize,
+    words: usize,
+    /// The size of a word.
+    word: usize,
+}
+
+impl MaskAt {
+    fn of(format: &EventFormat) -> Option<MaskAt> {
+        let field = format.field("mask")?;
+        let word = match field.shape {
+            Shape::Scalar | Shape::Pointer => field.size,
+            Shape::Array { element } => element,
+            _ => return None,
+        };
+        let words = field.size.checked_div(word)?;
+        matches!(word, 4 | 8).then_some(MaskAt { offset: field.offset, words, word })
+    }
+
+    /// The set, if the record has it and it fits into an event. `count` is the number of its CPUs, where the record has that:
+    /// with another number the mask is a part of the set.
+    fn mask(self, payload: &[u8], endian: Endian, count: Option<i64>) -> Option<CpuMask> {
+        let bits = self.word.checked_mul(8)?;
+        let mut cpus = Vec::new();
+        for nth in 0..self.words {
+            let word = endian.uint(payload, self.offset.checked_add(nth.checked_mul(self.word)?)?, self.word)?;
+            let first = nth.checked_mul(bits)?;
+            let set = (0..bits).filter(|bit| word >> bit & 1 == 1).map(|bit| first.saturating_add(bit));
+            for cpu in set {
+                cpus.push(Cpu(u32::try_from(cpu).ok().filter(|cpu| *cpu < Cpu::LIMIT)?));
+            }
+        }
+        let is_whole = count.is_none_or(|count| usize::try_from(count) == Ok(cpus.len()));
+        CpuMask::of(cpus).filter(|_| is_whole)
+    }
+}
+
 /// How to decode a probe.
 #[derive(Clone, Copy, Debug)]
 enum Fields {
@@ -79,6 +122,7 @@ enum Fields {
     Unthrottles(ThrottleAt),
     ThrottlesTask { pid: At, cgroup: At },
     Joins { pid: At, cgroup: At, forked: bool },
+    Allows { pid: At, flags: Option<At>, count: Option<At>, mask: MaskAt },
 }
 
 /// How to decode the records of one probe.
@@ -125,6 +169,14 @@ impl ProbeAt {
             "domains" => Fields::Periodic { idle: at("idle") },
             "numa_find" => Fields::NumaLooked { pid: at("pid"), best: at("best") },
             "fallback" => Fields::FallsBack { pid: at("pid")? },
+            "set_affinity" => {
+                Fields::Allows { pid: at("pid")?, flags: at("flags"), count: None, mask: MaskAt::of(format)? }
+            }
+            // The first word of the CPUs of a task that is woken, with the number of all of them.
+            "allowed" => {
+                let count = Some(at("allowed")?);
+                Fields::Allows { pid: at("pid")?, flags: None, count, mask: MaskAt::of(format)? }
+            }
             "nr_running" => Fields::Length { cpu: at("cpu")?, nr: at("nr")?, change: at("change")? },
             "throttle" => Fields::Throttles(throttle()),
             "unthrottle" => Fields::Unthrottles(throttle()),
@@ -176,6 +228,13 @@ impl ProbeAt {
                 best.and_then(|at| at.cpu(p, e)),
             ),
             Fields::FallsBack { pid } => Probe::FallsBack(Pid(pid.int(p, e)?)),
+            Fields::Allows { pid, flags, count, mask } => {
+                let pid = Pid(pid.int(p, e)?);
+                match flags.and_then(|at| read.int(at)) {
+                    Some(flags) if flags & HOLDS_MIGRATION != 0 => Probe::HoldsMigration(pid),
+                    _ => Probe::Allows(pid, mask.mask(p, e, count.and_then(|at| read.int(at)))),
+                }
+            }
             Fields::Length { cpu, nr, change } => {
                 Probe::Length { cpu: cpu.cpu(p, e)?, nr: u32::try_from(nr.int(p, e)?).ok()?, change: change.int(p, e)? }
             }
@@ -239,5 +298,67 @@ impl Read<'_> {
 
     fn task(&self, at: &ExaminedAt) -> Examined {
         Examined { on_cpu: self.flag(at.on_cpu), bound: at.allowed.and_then(|at| Some(self.int(at)? == 1)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The record of a probe with these fields, each with its place, its size and the bytes.
+    fn record(name: &str, fields: &[(&str, usize, &[u8])]) -> (ProbeAt, Vec<u8>) {
+        let (mut text, mut payload) = (format!("name: {name}\nID: 9\nformat:\n"), vec![0; 8]);
+        for (field, size, bytes) in fields {
+            let offset = payload.len();
+            text.push_str(&format!("\tfield:{field};\toffset:{offset};\tsize:{size};\tsigned:0;\n"));
+            payload.extend(*bytes);
+        }
+        let format = EventFormat::parse("lb", &text).unwrap();
+        (ProbeAt::of(&format, Era::default()).unwrap(), payload)
+    }
+
+    fn set_affinity(flags: u8, mask: &str, words: &[u8]) -> Option<Probe> {
+        let fields = [("s32 pid", 4, [7, 0, 0, 0].as_slice()), ("u32 flags", 4, &[flags, 0, 0, 0])];
+        let (at, payload) = record("set_affinity", &[fields[0], fields[1], (mask, words.len(), words)]);
+        at.probe(&payload, Endian::Little)
+    }
+
+    fn allows(cpus: &[u32]) -> Option<Probe> {
+        Some(Probe::Allows(Pid(7), CpuMask::of(cpus.iter().map(|cpu| Cpu(*cpu)))))
+    }
+
+    #[test]
+    fn sets_of_cpus_are_words_of_bits() {
+        let word = |low: u8| [low, 0, 0, 0, 0, 0, 0, 0x80];
+        assert_eq!(set_affinity(9, "u64 mask[1]", &word(5)), allows(&[0, 2, 63]));
+        assert_eq!(set_affinity(0, "u64 mask[2]", &[word(1), word(2)].concat()), allows(&[0, 63, 65, 127]));
+        assert_eq!(set_affinity(0, "u32 mask[2]", &[1, 0, 0, 0, 2, 0, 0, 0]), allows(&[0, 33]));
+        // Disabled and enabled migration.
+        assert_eq!(
+            [2, 4].map(|flags| set_affinity(flags, "u64 mask[1]", &word(1))),
+            [Some(Probe::HoldsMigration(Pid(7))); 2]
+        );
+        // CPUs that no machine has; a record that is cut.
+        let many = [0xff; 8 * 1025];
+        assert_eq!(set_affinity(0, "u64 mask[1025]", &many), Some(Probe::Allows(Pid(7), None)));
+        let (at, payload) = record("set_affinity", &[("s32 pid", 4, &[7, 0, 0, 0]), ("u64 mask[2]", 16, &word(1))]);
+        assert_eq!(at.probe(&payload, Endian::Little), Some(Probe::Allows(Pid(7), None)));
+        let bytes = EventFormat::parse(
+            "lb",
+            "name: set_affinity\nID: 9\nformat:\n\tfield:s32 pid;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:char mask[8];\toffset:12;\tsize:8;\tsigned:0;\n",
+        );
+        assert!(ProbeAt::of(&bytes.unwrap(), Era::default()).is_none());
+    }
+
+    #[test]
+    fn a_mask_with_another_number_of_cpus_than_the_task_has_is_a_part() {
+        let allowed = |count: u8| {
+            let fields = [("s32 pid", 4, [7, 0, 0, 0].as_slice()), ("s32 allowed", 4, &[count, 0, 0, 0])];
+            let (at, payload) =
+                record("allowed", &[fields[0], fields[1], ("u64 mask", 8, &[0x0f, 0, 0, 0, 0, 0, 0, 0])]);
+            at.probe(&payload, Endian::Little)
+        };
+        assert_eq!(allowed(4), allows(&[0, 1, 2, 3]));
+        assert_eq!(allowed(68), Some(Probe::Allows(Pid(7), None)));
     }
 }

@@ -7,13 +7,13 @@ use record::probes::{Kernel, Probe};
 use std::path::Path;
 use tracefs::{Probes, Tracefs};
 
-/// The probes for the kernel with this type information.
-pub(crate) fn of_kernel(path: &Path) -> Result<Vec<Probe>> {
+/// The probes for the kernel with this type information, on a machine with this many possible CPUs.
+pub(crate) fn of_kernel(path: &Path, cpus: u32) -> Result<Vec<Probe>> {
     let bytes = std::fs::read(path).with_context(|| {
         format!("--why needs the kernel's type information (CONFIG_DEBUG_INFO_BTF): {}", path.display())
     })?;
     let btf = Btf::parse(bytes).with_context(|| path.display().to_string())?;
-    Ok(Kernel::new(&btf).probes())
+    Ok(Kernel::new(&btf).with_cpus(cpus).probes())
 }
 
 /// Adds them, and prints which the kernel takes and the cost of each that it does not.

@@ -1,0 +1,287 @@
+//! The CPUs that tasks may use, as records of probes show them.
+//!
+//! The probe `set_affinity` records each change of such a set, whatever made it: a system call, a cpuset, the kernel for
+//! its own threads. `allowed` records the set of a task that is woken. A child has the set that its parent has at the fork.
+//! Behind a loss a set can have changed unseen.
+
+use super::SchedState;
+use crate::cpu_set::CpuSet;
+use crate::event::probe::Probe;
+use crate::event::{CpuMask, Pid, SchedEvent};
+use crate::past::PastAllowed;
+use crate::topology::{format_cpu_list, parse_cpu_list};
+use rustc_hash::FxHashMap;
+
+/// The maximum number of different sets. A task with a further one counts as a task whose set is unknown.
+const MAX_SETS: usize = 4096;
+
+/// One of the sets that records have shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShownId(u32);
+
+impl ShownId {
+    /// An index for tables by set, below 4,096.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The set with this index.
+    pub(crate) fn from_index(index: usize) -> Option<ShownId> {
+        u32::try_from(index).ok().map(ShownId)
+    }
+}
+
+/// The CPUs that a task may use, by the latest record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The set; nothing if the record does not show all of it.
+    pub set: Option<ShownId>,
+    /// No event was lost since, so the set is that of now.
+    pub is_current: bool,
+}
+
+/// The latest record of a task.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    set: Option<ShownId>,
+    /// The number of losses before it.
+    losses: u64,
+    /// No event has shown the task before. A cpuset can set the affinity of a child before its fork is recorded
+    /// (`CLONE_INTO_CGROUP`); the child does not have its parent's set then.
+    is_first: bool,
+}
+
+/// The sets of all tasks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AllowedSets {
+    sets: Vec<CpuSet>,
+    ids: FxHashMap<CpuSet, ShownId>,
+    tasks: FxHashMap<Pid, Record>,
+    losses: u64,
+}
+
+impl AllowedSets {
+    /// The sets before a part of a trace.
+    pub(super) fn after(past: &[PastAllowed]) -> AllowedSets {
+        let mut allowed = AllowedSets { losses: 1, ..AllowedSets::default() };
+        for PastAllowed { pid, cpus, is_current } in past {
+            let cpus = cpus.as_ref().and_then(|cpus| parse_cpu_list(cpus));
+            let set = cpus.and_then(|cpus| allowed.id(cpus.into_iter().collect()));
+            let record = Record { set, losses: u64::from(*is_current), is_first: false };
+            allowed.tasks.insert(*pid, record);
+        }
+        allowed
+    }
+
+    /// The sets for a part that begins now, by the number of the task.
+    pub(super) fn noted(&self) -> Vec<PastAllowed> {
+        let mut pids: Vec<Pid> = self.tasks.keys().copied().collect();
+        pids.sort_unstable();
+        let noted = |pid: Pid| {
+            let Shown { set, is_current } = self.of(pid)?;
+            let cpus = set.and_then(|id| self.sets.get(id.index()));
+            let cpus = cpus.map(|set| format_cpu_list(&set.cpus().collect::<Vec<_>>()));
+            Some(PastAllowed { pid, cpus, is_current })
+        };
+        pids.into_iter().filter_map(noted).collect()
+    }
+
+    /// The set of a task, if a record has shown one.
+    fn of(&self, pid: Pid) -> Option<Shown> {
+        let record = self.tasks.get(&pid)?;
+        Some(Shown { set: record.set, is_current: record.losses == self.losses })
+    }
+
+    /// The number of a set, new or old; nothing for an empty set, which no task has, and for a new set beyond the maximum.
+    fn id(&mut self, set: CpuSet) -> Option<ShownId> {
+        if let Some(id) = self.ids.get(&set) {
+            return Some(*id);
+        }
+        if set.is_empty() || self.sets.len() >= MAX_SETS {
+            return None;
+        }
+        let id = ShownId(self.sets.len() as u32);
+        self.sets.push(set.clone());
+        self.ids.insert(set, id);
+        Some(id)
+    }
+
+    /// A record shows the set of a task.
+    fn show(&mut self, pid: Pid, mask: Option<CpuMask>, is_first: bool) {
+        let set = mask.and_then(|mask| self.id(mask.into()));
+        self.tasks.insert(pid, Record { set, losses: self.losses, is_first });
+    }
+
+    /// A task is forked.
+    pub(super) fn fork(&mut self, parent: Pid, child: Pid) {
+        if self.tasks.is_empty() {
+            return;
+        }
+        if let Some(record) = self.tasks.get_mut(&child)
+            && std::mem::take(&mut record.is_first)
+        {
+            return;
+        }
+        match self.tasks.get(&parent).copied() {
+            Some(record) => drop(self.tasks.insert(child, Record { is_first: false, ..record })),
+            None => self.forget(child),
+        }
+    }
+
+    /// A thread takes the number of its leader.
+    pub(super) fn hand_over(&mut self, old_pid: Pid, pid: Pid) {
+        match self.tasks.remove(&old_pid) {
+            Some(record) => drop(self.tasks.insert(pid, record)),
+            None => self.forget(pid),
+        }
+    }
+
+    /// A task is dead, and its number free.
+    pub(super) fn forget(&mut self, pid: Pid) {
+        self.tasks.remove(&pid);
+    }
+
+    /// Events are missing from now on.
+    pub(super) fn lose(&mut self) {
+        self.losses += 1;
+    }
+
+    /// About how many bytes a copy takes.
+    pub(super) fn bytes(&self) -> usize {
+        let words = self.sets.iter().map(|set| set.len() as usize / 8).sum::<usize>();
+        self.tasks.len() * size_of::<(Pid, Record)>() + 2 * (words + self.sets.len() * size_of::<CpuSet>())
+    }
+}
+
+impl SchedState {
+    /// The CPUs that a task may use, by the latest record of a probe; nothing where none has shown them.
+    pub fn shown(&self, pid: Pid) -> Option<Shown> {
+        self.allowed.of(pid)
+    }
+
+    /// A set that records have shown.
+    pub fn shown_set(&self, id: ShownId) -> Option<&CpuSet> {
+        self.allowed.sets.get(id.index())
+    }
+
+    /// Whether events were lost so far.
+    pub fn has_lost(&self) -> bool {
+        self.any_loss
+    }
+
+    /// A child is forked, with the CPUs that its parent may use and in its cgroup.
+    pub(super) fn inherit(&mut self, parent: Pid, child: Pid) {
+        if let Some(throttling) = &mut self.throttling {
+            throttling.fork(parent, child);
+        }
+        self.allowed.fork(parent, child);
+    }
+
+    /// A task is dead, and its number free.
+    pub(super) fn forget_records(&mut self, pid: Pid) {
+        if let Some(throttling) = &mut self.throttling {
+            throttling.forget(pid);
+        }
+        self.allowed.forget(pid);
+    }
+
+    /// A record of a probe can show throttling, or the CPUs that a task may use.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn follow_probe(&mut self, probe: &Probe, event: &SchedEvent) {
+        match *probe {
+            Probe::Allows(pid, _) if pid.is_idle() => {}
+            Probe::Allows(pid, mask) => {
+                let is_first = self.tasks.find(pid).is_none() && self.allowed.of(pid).is_none();
+                self.allowed.show(pid, mask, is_first);
+            }
+            _ => self.follow_throttling(probe, event),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Comm, Cpu, Kind, PrevState, TaskRef, Ts};
+
+    fn apply(state: &mut SchedState, kind: Kind) {
+        state.apply(&SchedEvent { ts: Ts(0), cpu: Cpu(0), pid: Pid(1), flags: 0, kind });
+    }
+
+    fn allow(state: &mut SchedState, pid: i32, cpus: &[u32]) {
+        let probe = Probe::Allows(Pid(pid), CpuMask::of(cpus.iter().map(|cpu| Cpu(*cpu))));
+        apply(state, Kind::Probe { id: 1, probe });
+    }
+
+    fn fork(state: &mut SchedState, parent: i32, child: i32) {
+        apply(state, Kind::Fork { parent: Pid(parent), child: Pid(child), child_comm: Comm::EMPTY });
+    }
+
+    /// The CPUs of a task, and whether they are those of now.
+    fn cpus(state: &SchedState, pid: i32) -> Option<(Option<Vec<u32>>, bool)> {
+        let shown = state.shown(Pid(pid))?;
+        let set = shown.set.map(|id| state.shown_set(id).unwrap().cpus().map(|cpu| cpu.0).collect());
+        Some((set, shown.is_current))
+    }
+
+    #[test]
+    fn a_child_has_the_set_of_its_parent_at_the_fork() {
+        let mut state = SchedState::default();
+        fork(&mut state, 5, 6);
+        allow(&mut state, 5, &[1, 2]);
+        fork(&mut state, 5, 7);
+        allow(&mut state, 5, &[3]);
+        assert_eq!(cpus(&state, 6), None);
+        assert_eq!(cpus(&state, 7), Some((Some(vec![1, 2]), true)));
+        assert_eq!(cpus(&state, 5), Some((Some(vec![3]), true)));
+        // A number that is used again: the parent of the new task has no record.
+        fork(&mut state, 6, 7);
+        assert_eq!(cpus(&state, 7), None);
+        // The set of a child by its cpuset, before its fork.
+        allow(&mut state, 8, &[0]);
+        fork(&mut state, 5, 8);
+        assert_eq!(cpus(&state, 8), Some((Some(vec![0]), true)));
+    }
+
+    #[test]
+    fn a_dead_task_has_no_set_and_a_thread_takes_its_own_along() {
+        let mut state = SchedState::default();
+        allow(&mut state, 5, &[1]);
+        allow(&mut state, 6, &[2]);
+        apply(&mut state, Kind::Exec { pid: Pid(5), old_pid: Pid(6), program: Comm::EMPTY });
+        assert_eq!((cpus(&state, 5), cpus(&state, 6)), (Some((Some(vec![2]), true)), None));
+        let task = |pid| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::EMPTY };
+        apply(&mut state, Kind::Switch { prev: task(5), state: PrevState::DEAD, next: task(9) });
+        assert_eq!(cpus(&state, 5), None);
+    }
+
+    #[test]
+    fn behind_a_loss_a_set_is_not_that_of_now() {
+        let mut state = SchedState::default();
+        allow(&mut state, 5, &[1]);
+        apply(&mut state, Kind::Lost { count: None });
+        allow(&mut state, 6, &[1]);
+        assert_eq!((cpus(&state, 5), cpus(&state, 6)), (Some((Some(vec![1]), false)), Some((Some(vec![1]), true))));
+        // A part of the trace begins with both as they are.
+        let part = AllowedSets::after(&state.allowed.noted());
+        assert_eq!(part.noted(), state.allowed.noted());
+        assert_eq!(part.noted()[0], PastAllowed { pid: Pid(5), cpus: Some("1".to_owned()), is_current: false });
+    }
+
+    #[test]
+    fn the_number_of_sets_has_a_limit() {
+        let mut state = SchedState::default();
+        for cpu in 0..=MAX_SETS as u32 {
+            allow(&mut state, 1 + cpu as i32, &[cpu]);
+        }
+        assert_eq!(cpus(&state, MAX_SETS as i32), Some((Some(vec![MAX_SETS as u32 - 1]), true)));
+        assert_eq!(cpus(&state, MAX_SETS as i32 + 1), Some((None, true)));
+        // An old set has its number.
+        allow(&mut state, 7, &[0]);
+        assert_eq!(cpus(&state, 7), Some((Some(vec![0]), true)));
+        // A set that no task can have is unknown.
+        allow(&mut state, 7, &[]);
+        assert_eq!(cpus(&state, 7), Some((None, true)));
+    }
+}
