@@ -169,6 +169,7 @@ impl Slow {
     fn go_offline(&mut self, cpu: u32) {
         self.current.insert(cpu, Some(OFFLINE));
         self.waiting.retain(|_, on| *on != cpu);
+        self.bandwidth.throttled.retain(|_, on| *on != cpu);
     }
 
     /// Those whose first event is a switch-in, or a migration followed by one, before any loss; but for those who would
@@ -307,6 +308,9 @@ impl Slow {
             && self.bandwidth.throttled.get(&next.pid.0) == Some(&event.cpu.0)
         {
             self.bandwidth.end(next.pid.0, event.cpu.0);
+        }
+        if let Kind::Lost { .. } = event.kind {
+            self.bandwidth.throttled.clear();
         }
         self.waiting.extend(&self.bandwidth.throttled);
     }

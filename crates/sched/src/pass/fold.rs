@@ -3,9 +3,11 @@
 use super::{EventSource, Outcome, SendSink, Window};
 use crate::analysis::Analysis;
 use crate::diag::{Diagnostics, EventIssue};
-use crate::event::{Kind, SchedEvent, Ts};
+use crate::event::probe::CgroupId;
+use crate::event::{Cpu, Kind, SchedEvent, Ts};
 use crate::past::Past;
 use crate::state::{SchedState, Start};
+use rustc_hash::FxHashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -27,8 +29,11 @@ pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl Eve
         }
     }
     let throttled = state.discovered_throttling();
-    start.throttled.extend(throttled);
-    learns_of_wakings || learns_of_root || start.waiting.len() > known || !throttled.is_empty()
+    let before = start.throttled.len();
+    let learned: FxHashSet<(CgroupId, Cpu)> = start.throttled.iter().copied().collect();
+    start.throttled.extend(throttled.iter().filter(|found| !learned.contains(*found)));
+    let learns_of_throttling = start.throttled.len() > before;
+    learns_of_wakings || learns_of_root || start.waiting.len() > known || learns_of_throttling
 }
 
 /// Analyses, or groups of them, that can follow a pass side by side: tuples, of which all but the first can be

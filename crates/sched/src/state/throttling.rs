@@ -301,7 +301,8 @@ impl SchedState {
             return;
         };
         // It runs all the same: the end of throttling was not seen.
-        throttling.limits(group, cpu).count = 0;
+        // Ends that follow are no discovery: the pass would be made again for them, and end here once more.
+        *throttling.limits(group, cpu) = Limits { count: 0, is_known: true };
         self.repair(EventIssue::UnseenUnthrottle);
         self.release(group, cpu, false);
     }

@@ -203,6 +203,16 @@ fn a_throttled_task_that_runs_shows_that_an_end_was_not_seen() {
     assert_eq!(state.repaired(EventIssue::UnseenUnthrottle), 1);
     let is_known = |span: &Span| span.ended;
     assert!(!state.spans().iter().any(|span| span.state == Throttled(Cpu(0)) && is_known(span)));
+    // An end that follows is not one of throttling since the start, of which a pass would learn again and again.
+    let start = Start {
+        groups: Arc::new([(Pid(7), CgroupId::new(OUTER))]),
+        throttled: vec![(CgroupId::new(OUTER), Cpu(0))],
+        ..Start::default()
+    };
+    let events = [wakeup(1, 7, 0), switch(2, 0, 0, R, 7), unthrottle(3, OUTER, 0)];
+    let again = after(SchedState::new(&start), &events);
+    assert_eq!(again.repaired(EventIssue::UnseenUnthrottle), 1);
+    assert!(again.discovered_throttling().is_empty());
     // The next beginning counts, and so does its end.
     state.apply(&throttle(30, OUTER, 0));
     assert_eq!(states(&state, [8]), [Some(Throttled(Cpu(0)))]);
