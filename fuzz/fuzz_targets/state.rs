@@ -1,8 +1,8 @@
 //! The state and all analyses behind it, with any sequence of events, however contradictory.
 #![no_main]
 
-use sched::probe::{Balancing, Probe, RunQueue};
-use sched::{ChosenCpus, Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
+use sched::probe::{Balancing, CgroupId, Probe, RunQueue, Throttle};
+use sched::{ChosenCpus, Comm, Cpu, CpuMask, Dur, Kind, Pass, Pid, PrevState, Replay, SchedEvent, StateClass, TaskRef, Topology, Ts};
 use timeline::Drawable;
 use timeline::text::Detail;
 
@@ -49,7 +49,9 @@ impl Input<'_> {
             _ => Balancing::Unknown,
         };
         let queue = RunQueue { overloaded: Some(self.byte() > 99), pending: Some(self.byte() > 200), ..RunQueue::default() };
-        match self.byte() % 10 {
+        let cgroup = CgroupId::new(u64::from(self.byte() % 3));
+        let throttle = Throttle { cpu: Some(self.cpu()), cgroup: Some(cgroup), takes_queue: self.byte() > 40 };
+        match self.byte() % 16 {
             0 => Probe::NewIdleBegins(queue),
             1 => Probe::GoesIdle(queue),
             2 => Probe::AttemptBegins(balancing, Comm::new(b"MC")),
@@ -59,6 +61,12 @@ impl Input<'_> {
             6 => Probe::ActiveBalances(self.cpu(), self.cpu()),
             7 => Probe::MovesQueued(self.pid(), self.cpu()),
             8 => Probe::Swaps { one: (self.pid(), self.cpu()), other: (self.pid(), self.cpu()) },
+            9 => Probe::Throttles(throttle),
+            10 => Probe::Unthrottles(throttle),
+            11 => Probe::ThrottlesTask(self.pid(), cgroup),
+            12 => Probe::Joins { pid: self.pid(), cgroup, forked: self.byte() > 200 },
+            13 => Probe::Allows(self.pid(), CpuMask::of([self.cpu()])),
+            14 => Probe::HoldsMigration(self.pid()),
             _ => Probe::Length { cpu: self.cpu(), nr: self.byte().into(), change: i32::MIN },
         }
     }
