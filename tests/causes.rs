@@ -272,6 +272,8 @@ fn probes_on_the_balancer_decide_the_causes() {
     differ.remove(&(Cause::Periodic, Cause::Idle)).into_iter().for_each(|n| assert_eq!(n, 4));
     // The last task of a CPU was throttled: it is switched out as one that goes on.
     differ.remove(&(Cause::NewIdle, Cause::Unknown)).into_iter().for_each(|n| assert_eq!(n, 1));
+    // taskset moved a queued task to its own CPU, for which it needs no stopper.
+    differ.remove(&(Cause::Affinity, Cause::Unknown)).into_iter().for_each(|n| assert_eq!(n, 1));
     assert!(differ.is_empty(), "{differ:?}");
 }
 

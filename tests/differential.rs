@@ -185,13 +185,15 @@ fn without_state(text: &str) -> String {
 }
 
 /// The events that trace-cmd 3.1.6 prints in another form than their print formats: by plugins, or since it does not
-/// evaluate them fully (it prints the first name if no bit is set, and an address for the name of a kernel function).
-const OTHERWISE: [&str; 12] = [
+/// evaluate them fully (it prints the first name if no bit is set, an address for the name of a kernel function, and 0 for
+/// the elements of a probe's array).
+const OTHERWISE: [&str; 13] = [
     "hrtimer_expire_entry",
     "hrtimer_start",
     "ma_op",
     "ma_read",
     "ma_write",
+    "set_affinity",
     "sys_enter_futex",
     "sys_enter_write",
     "timer_start",
