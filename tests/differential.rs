@@ -300,7 +300,11 @@ fn with_libtraceevent_lists_are_the_report() {
             support::schedviz(&["events", "--list", "-q", "--latency-format=never", path.to_str().expect("a path")])
                 .success()
                 .text();
-        let (mut ours, mut theirs) = (list.lines(), text.lines().filter(|l| !l.starts_with("cpus=")));
+        // trace-cmd has the name of an instance in each line, the list where several are read.
+        let buffer = trace.selected_buffers().first().and_then(|nth| trace.info().buffers.into_iter().nth(*nth));
+        let instance = buffer.map_or(String::new(), |buffer| format!("{}: ", buffer.name));
+        let lines = text.lines().filter(|l| !l.starts_with("cpus="));
+        let (mut ours, mut theirs) = (list.lines(), lines.map(|line| line.strip_prefix(&*instance).unwrap_or(line)));
         loop {
             let (a, b) = (ours.next(), theirs.next());
             // A switch or a fork can give the name that the recorder did not save.
