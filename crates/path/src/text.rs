@@ -76,18 +76,16 @@ pub fn text(path: &Path, trace: &Drawable, most: usize) -> String {
         let _ = writeln!(out, "  (the beginning of the path was dropped: it has too many segments)");
     }
     let _ = writeln!(out, "\n{:<26}{:>11}{:>9}", "on the path", "time", "share");
-    for (name, ns) in [
+    let rows = [
         ("running", times.running_ns),
         ("queued", times.queued_ns),
         ("  while a CPU idled", times.queued_beside_idle_ns),
         ("wakeup in progress", times.waking_ns),
         ("sleeping until interrupt", times.sleeping_ns),
         ("unknown", times.unknown_ns),
-        ("throttled by cpu.max", times.throttled_ns),
-    ] {
-        if name.starts_with("throttled") && ns == 0 {
-            continue;
-        }
+    ];
+    let throttled = Some(("throttled by cpu.max", times.throttled_ns)).filter(|(_, ns)| *ns > 0);
+    for (name, ns) in rows.into_iter().chain(throttled) {
         let _ = writeln!(out, "  {name:<24}{:>11}{:>8.1}%", seconds(ns), percent(ns));
     }
     let heads = ["running", "queued", "waking", "sleeping"];

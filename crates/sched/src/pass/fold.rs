@@ -124,17 +124,13 @@ impl Plan {
         Plan { start, from, to, end, haste, late: Diagnostics::default() }
     }
 
-    pub(super) fn fold<A: Analysis>(&self, mut analysis: A) -> Fold<A> {
+    pub(super) fn fold<A: Analysis>(&self, analysis: A) -> Fold<A> {
         let Plan { from, to, end, haste, .. } = *self;
-        let mut state = SchedState::new(&self.start);
-        let looks_back = analysis.looks_back();
-        if looks_back && analysis.counts() {
-            state.count();
+        let mut fold = Fold::new(SchedState::new(&self.start), analysis, (from, to), end, haste);
+        if let Some(past) = self.start.past.as_ref().filter(|_| fold.looks_back) {
+            fold.analysis.recall(past, &fold.state);
         }
-        if let Some(past) = self.start.past.as_ref().filter(|_| looks_back) {
-            analysis.recall(past, &state);
-        }
-        Fold { state, analysis, looks_back, from, to, end, haste, inside: false, lost: 0, offlines: 0 }
+        fold
     }
 
     /// Whether the start was known, as it turns out; if not, it is now, and all is to be read again.
@@ -207,14 +203,10 @@ pub(crate) struct Part<A>(Fold<A>);
 
 impl<A: Analysis> Part<A> {
     /// From `from` to `to`, which is inside if the trace ends there; `state` is the one before the first event.
-    pub(crate) fn new(mut state: SchedState, analysis: A, from: Ts, to: Ts, is_last: bool) -> Part<A> {
-        let looks_back = analysis.looks_back();
-        if looks_back && analysis.counts() {
-            state.count();
-        }
+    pub(crate) fn new(state: SchedState, analysis: A, from: Ts, to: Ts, is_last: bool) -> Part<A> {
         let end = if is_last { End::Inclusive } else { End::Exclusive };
         let haste = Haste { left: 0, known: 0, was_wrong: false };
-        Part(Fold { state, analysis, looks_back, from, to, end, haste, inside: false, lost: 0, offlines: 0 })
+        Part(Fold::new(state, analysis, (from, to), end, haste))
     }
 
     pub(crate) fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
@@ -227,6 +219,15 @@ impl<A: Analysis> Part<A> {
 }
 
 impl<A: Analysis> Fold<A> {
+    /// Follows a state over a window with an analysis.
+    fn new(mut state: SchedState, analysis: A, (from, to): (Ts, Ts), end: End, haste: Haste) -> Fold<A> {
+        let looks_back = analysis.looks_back();
+        if looks_back && analysis.counts() {
+            state.count();
+        }
+        Fold { state, analysis, looks_back, from, to, end, haste, inside: false, lost: 0, offlines: 0 }
+    }
+
     pub(super) fn outcome<S: EventSource>(self, plan: &Plan, source: &S) -> Outcome<A::Output> {
         let mut diagnostics = self.state.diagnostics();
         diagnostics.merge(&source.diagnostics());
