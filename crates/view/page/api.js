@@ -30,6 +30,9 @@ export const WHOLE = 65535;
 const LANES_MAGIC = 0x32545653;
 const MACHINE_MAGIC = 0x314d5653;
 
+/** The time after which a request that failed is made again, in ms. */
+export const AGAIN = 2000;
+
 /** An answer other than success. */
 export class Refused extends Error {
   /** @param {number} status @param {string} text */

@@ -20,8 +20,6 @@ import { duration, percent, seconds } from "./time.js";
  * together on its lane, with their numbers of rows.
  * @typedef {{ plot: number, lane: number, depth: number, y: number, height: number, depths: Map<number, number> | null }} Drawn */
 
-/** The time after which a request that failed is made again, in ms. */
-const AGAIN = 2000;
 /** The number of blocks kept. */
 const ROOM = 200;
 /** The number of levels that a coarser block may stand in for. */
@@ -128,7 +126,7 @@ export class Plots {
       async (error) => {
         if (error instanceof api.Refused && error.status === 404) return this.keep(key, null);
         // It is under way until the next attempt.
-        await new Promise((resolve) => setTimeout(resolve, AGAIN));
+        await new Promise((resolve) => setTimeout(resolve, api.AGAIN));
       },
     ).finally(() => {
       this.underWay.delete(key);

@@ -10,8 +10,6 @@ import * as api from "./api.js";
 const ROOM = 6000;
 /** The number of requests under way at once. */
 const AT_ONCE = 6;
-/** The time after which a request that failed is made again, in ms. */
-const AGAIN = 2000;
 /** The levels that stand in for a missing tile. */
 const COARSER = 10;
 /** The group of the machine's own tiles. */
@@ -112,8 +110,8 @@ export class Tiles {
 
   /** Notes that a request failed; unless that is for ever, a frame asks again after some time. @param {string} key @param {boolean} forever */
   fail(key, forever) {
-    this.failed.set(key, forever ? Infinity : performance.now() + AGAIN);
-    if (!forever) setTimeout(this.arrived, AGAIN + 1);
+    this.failed.set(key, forever ? Infinity : performance.now() + api.AGAIN);
+    if (!forever) setTimeout(this.arrived, api.AGAIN + 1);
   }
 
   /** @param {number} level @param {number} group @param {number} index @returns {Promise<LaneTile | MachineTile>} */
