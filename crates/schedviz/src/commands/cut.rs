@@ -37,9 +37,9 @@ pub(crate) struct CutArgs {
     /// The name of the host becomes "host"; PIDs, times and the texts of the kernel stay.
     #[arg(long, help_heading = "Output")]
     anonymize: bool,
-    /// A specification whose intervals and values go on over the start of the part; may be given several times
+    /// Note what goes on in the figure of this specification when the part begins; may be given several times
     ///
-    /// Those that come with the program do so anyway (see `schedviz plot --list`).
+    /// The specifications that come with the program are noted anyway (see `schedviz plot --list`).
     #[arg(long, value_name = "SPEC", help_heading = "Output")]
     plot: Vec<String>,
     #[command(flatten)]
@@ -125,9 +125,10 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
         past.repairs.insert(EventIssue::LateStart.diagnostic().name().to_owned(), late);
     }
     past.notes.extend(notes);
-    past.notes.extend([plot::note(session, past.from, specs, &mut aliases.borrow_mut())?]);
+    let called = session.names()?;
+    past.notes.extend([plot::note(session, past.from, specs, &called, &mut aliases.borrow_mut())?]);
     let before = Ts(past.from.0.saturating_sub(1));
-    let names = session.names()?.at(before).into_iter();
+    let names = called.at(before).into_iter();
     past.occupants = occupants::at(session, past.from).map_err(|e| session.named(e))?;
     past.occupants.iter_mut().for_each(|occupant| occupant.comm = alias(aliases, occupant.comm));
     past.frequencies = frequencies::in_force(session).map_err(|e| session.named(e))?;

@@ -69,6 +69,9 @@ pub(super) fn of_window(
 
 /// All records before an instant.
 fn records_until(session: &Session, from: Ts, take: &mut dyn FnMut(&Record<'_>)) {
+    if from <= session.start {
+        return;
+    }
     session.trace.records_from(session.start, &mut |record| {
         if record.ts >= from {
             return ControlFlow::Break(());
@@ -123,15 +126,15 @@ fn resume(session: &Session, plan: &Plan, before: &mut Before<'_, Early>) -> boo
 }
 
 /// The note for a part that begins at `from`, with its name: on the specifications that come with the program, those that
-/// an earlier part was noted for, and the given ones, as far as they fit the trace.
+/// an earlier part was noted for, and the given ones, as far as they fit the trace. `called` has the names of tasks.
 pub(crate) fn note(
     session: &Session,
     from: Ts,
     given: &[String],
+    called: &NameHistory,
     aliases: &mut Option<Aliases>,
 ) -> Result<(String, String)> {
     let plans = plans(session, given)?;
-    let called = if plans.is_empty() { None } else { Some(session.names()?) };
     let cpus = &session.shown.cpus;
     let mut all: Vec<Before<'_, Early>> = plans.iter().map(|plan| Before::new(plan, cpus)).collect();
     let known: Vec<bool> = plans.iter().zip(&mut all).map(|(plan, before)| resume(session, plan, before)).collect();
@@ -142,7 +145,7 @@ pub(crate) fn note(
             if !all.iter().any(is_wanted) {
                 return;
             }
-            let event = Recorded::new(record, called.as_ref());
+            let event = Recorded::new(record, Some(called));
             let early = match &mut rewriter {
                 Some(rewriter) => Early { record: rewriter.keep(record), comm: rewriter.name(event.comm()) },
                 None => Early::of(&event),
