@@ -121,6 +121,22 @@ fn names_of_events_stand_in_one_table() {
     assert!(elsewhere.is_empty(), "{elsewhere:#?}");
 }
 
+/// Keys of a hash table come from a file, which can choose those of one chain where the hash has no seed: tables are
+/// `sched::seeded`'s, or the standard library's, which have one.
+#[test]
+fn hash_tables_have_a_seed() {
+    for source in tracked(&["crates/*.rs", "crates/*/Cargo.toml", "Cargo.toml"]) {
+        let text = std::fs::read_to_string(root().join(&source)).unwrap_or_else(|e| panic!("{source}: {e}"));
+        for unseeded in ["rustc_hash", "rustc-hash", "fxhash", "FixedState", "BuildHasherDefault", "impl Hasher for"] {
+            assert!(!text.contains(unseeded), "{source}: {unseeded}");
+        }
+        let names_foldhash = text.contains("foldhash");
+        let is_place =
+            ["crates/sched/src/seeded.rs", "crates/sched/Cargo.toml", "Cargo.toml"].contains(&source.as_str());
+        assert!(!names_foldhash || is_place, "{source}: sched::seeded is the one place of this hash");
+    }
+}
+
 /// The README of each library shows the example of its front page, which runs as a test.
 #[test]
 fn every_library_has_a_front_page() {

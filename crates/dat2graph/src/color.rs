@@ -5,10 +5,10 @@
 
 use crate::tasks::TaskTime;
 use draw::Color;
-use rustc_hash::FxHashMap;
 use sched::chosen::is_called;
 use sched::kthread::{command, is_any_stopper};
 use sched::lineage::LineageHistory;
+use sched::seeded::SeededMap;
 use sched::{Comm, CpuSpan, Current, Dur, Pid, TaskFilter, Ts};
 use std::collections::BTreeMap;
 use timeline::Class;
@@ -86,11 +86,11 @@ pub struct Coloring {
     /// The colours of tasks.
     pub task_colors: TaskColors,
     /// The index into the palette of each command that ran.
-    pub commands: FxHashMap<Comm, usize>,
+    pub commands: SeededMap<Comm, usize>,
     /// The parents of tasks.
     pub lineage: LineageHistory,
     /// The NUMA node on which each task first ran.
-    pub homes: FxHashMap<Pid, u32>,
+    pub homes: SeededMap<Pid, u32>,
 }
 
 impl Coloring {
@@ -203,7 +203,7 @@ impl Coloring {
             };
             shown.chunk_by(|a, b| a.pid == b.pid).filter_map(entry).collect()
         } else {
-            let mut sums: FxHashMap<(Comm, Option<i64>), Entry> = FxHashMap::default();
+            let mut sums: SeededMap<(Comm, Option<i64>), Entry> = SeededMap::default();
             for task in &shown {
                 let (comm, number) = self.group(task);
                 let sum = sums.entry((comm, number)).or_insert(Entry { comm, number, class: task.class, ns: 0 });

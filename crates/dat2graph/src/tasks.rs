@@ -3,7 +3,7 @@
 //! A long trace can have millions of short-lived tasks. Tasks beyond the most recent ones are moved from the table to
 //! a list, which has no free slots and so takes less memory.
 
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Comm, CpuSpan, Part, Pid, Summed, Ts};
 use std::cmp::Ordering;
 use timeline::Class;
@@ -30,7 +30,7 @@ const AT_HAND: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct TaskTimes {
     /// The table of the tasks that ran recently, by their current names.
-    at_hand: FxHashMap<Pid, TaskTime>,
+    at_hand: SeededMap<Pid, TaskTime>,
     /// The list of run times by earlier names, and of other tasks.
     aside: Summed<TaskTime>,
 }

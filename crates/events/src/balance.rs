@@ -3,8 +3,8 @@
 use crate::Density;
 use crate::figure::{Options, WIDTH, behind, draw_bars, fullest, lanes_height, scale_of_bars};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
-use rustc_hash::FxHashMap;
 use sched::causes::{Herd, Herds};
+use sched::seeded::SeededMap;
 use sched::topology::Distance;
 use sched::{
     Analysis, Cause, Causes, ChosenCpus, Comm, Cpu, Dur, Kind, Lengths, Migration, Pid, SchedEvent, SchedState,
@@ -112,7 +112,7 @@ pub struct BalanceReport {
     pub(crate) arrowed: Vec<Cause>,
     /// By cause and by the CPU that they went to.
     #[serde(skip)]
-    pub(crate) densities: FxHashMap<(Cause, Cpu), Density>,
+    pub(crate) densities: SeededMap<(Cause, Cpu), Density>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -147,7 +147,7 @@ pub struct Balance<'o> {
     sums: Vec<Sums>,
     each: Option<&'o TakesMigration<'o>>,
     listed: Option<Vec<Listed>>,
-    densities: FxHashMap<(Cause, Cpu), Density>,
+    densities: SeededMap<(Cause, Cpu), Density>,
 }
 
 impl<'o> Balance<'o> {
@@ -165,7 +165,7 @@ impl<'o> Balance<'o> {
             sums: vec![Sums::default(); Cause::ALL.len()],
             each: None,
             listed: None,
-            densities: FxHashMap::default(),
+            densities: SeededMap::default(),
         }
     }
 }

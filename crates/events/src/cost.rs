@@ -1,7 +1,7 @@
 //! The cost of a migration: bursts after it against bursts without one (`docs/definitions.md`, section 9).
 
-use rustc_hash::FxHashMap;
 use sched::counters::{PerCounter, Readings};
+use sched::seeded::SeededMap;
 use sched::topology::Distance;
 use sched::{
     Analysis, Comm, Counters, Cpu, Dur, PerTask, Pid, SchedState, Span, TaskId, TaskState, Topology, Ts, kthread,
@@ -140,14 +140,14 @@ pub struct Cost<'t> {
     /// Only these tasks.
     wanted: Option<&'t (dyn Fn(Pid, Comm) -> bool + Sync)>,
     tracks: PerTask<Track>,
-    commands: FxHashMap<Comm, BTreeMap<Place, Measured>>,
+    commands: SeededMap<Comm, BTreeMap<Place, Measured>>,
     readings: Option<Readings<'t>>,
 }
 
 impl<'t> Cost<'t> {
     /// With distances by this topology.
     pub fn new(topology: &'t Topology) -> Cost<'t> {
-        Cost { topology, wanted: None, tracks: PerTask::default(), commands: FxHashMap::default(), readings: None }
+        Cost { topology, wanted: None, tracks: PerTask::default(), commands: SeededMap::default(), readings: None }
     }
 
     /// With the counts of these counters by burst.

@@ -2,7 +2,7 @@
 
 use crate::{COLUMNS, Density, KindReport, Report, Shown, SpanReport};
 use draw::{Anchor, Color, Figure, Item, PT, Paint, Point, Rect, Shape, Unit};
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Cpu, Dur, Ts};
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{PALETTE, ink_on, marker};
@@ -143,7 +143,7 @@ fn span_color(kind: usize) -> Color {
 
 /// Spans on their cores in rows, with their names where there is room.
 fn draw_spans(figure: &mut Figure, report: &Report, options: &Options, scale: &TimeScale, layout: &LaneLayout) {
-    let places: FxHashMap<Cpu, usize> = options.cpus.iter().enumerate().map(|(i, (cpu, _))| (*cpu, i)).collect();
+    let places: SeededMap<Cpu, usize> = options.cpus.iter().enumerate().map(|(i, (cpu, _))| (*cpu, i)).collect();
     let shown = || report.pieces.iter().filter_map(|piece| Some((piece, *places.get(&piece.cpu)?)));
     let deepest = shown().map(|(piece, _)| piece.row + 1).max().unwrap_or(1);
     let rows = deepest.min((layout.bar() / (2 * PT)).max(1) as usize);

@@ -37,7 +37,7 @@ pub use spans::{Edge, SpanReport, Spans};
 pub use values::Summary;
 pub use wakeups::{Wakeup, WakeupReport, Wakeups, draw_wakeups, wakeups_caption, wakeups_legend};
 
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Cpu, Ts};
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -145,9 +145,9 @@ pub struct Gather {
     to: Ts,
     rates: bool,
     total: u64,
-    places: FxHashMap<String, usize>,
+    places: SeededMap<String, usize>,
     kinds: Vec<Kind>,
-    densities: FxHashMap<Cpu, Density>,
+    densities: SeededMap<Cpu, Density>,
 }
 
 #[derive(Debug, Default)]
@@ -166,7 +166,7 @@ struct Kind {
 impl Gather {
     /// Over a window; `rates`: over time as well, by kind.
     pub fn new(from: Ts, to: Ts, rates: bool) -> Gather {
-        let (places, densities) = (FxHashMap::default(), FxHashMap::default());
+        let (places, densities) = (SeededMap::default(), SeededMap::default());
         Gather { from, to, rates, total: 0, places, kinds: Vec::new(), densities }
     }
 

@@ -13,7 +13,7 @@
 
 use crate::kinds::shortened;
 use crate::{COLUMNS, KINDS};
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Cpu, Dur, Lengths, Pid, Ts};
 use serde::Serialize;
 
@@ -132,9 +132,9 @@ pub struct Spans {
     from: Ts,
     to: Ts,
     kinds: Vec<Kind>,
-    places: FxHashMap<String, usize>,
-    threads: FxHashMap<Thread, Vec<Open>>,
-    rows: FxHashMap<Cpu, Vec<Row>>,
+    places: SeededMap<String, usize>,
+    threads: SeededMap<Thread, Vec<Open>>,
+    rows: SeededMap<Cpu, Vec<Row>>,
     pieces: Vec<Piece>,
 }
 

@@ -3,7 +3,7 @@
 use crate::Density;
 use crate::figure::{draw_bars, fullest, scale_of_bars};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Shape, Unit};
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Analysis, ChosenCpus, Comm, Cpu, Dur, PerTask, Pid, SchedEvent, SchedState, TaskState, Ts};
 use timeline::page::{LegendEntry, Swatch};
 use timeline::palette::BESIDE_TASKS;
@@ -38,7 +38,7 @@ pub struct WakeupReport {
     pub total: u64,
     /// The wakeups in the order of their ends; empty where they are too many to be drawn one by one.
     pub wakeups: Vec<Wakeup>,
-    densities: FxHashMap<Cpu, Density>,
+    densities: SeededMap<Cpu, Density>,
     window: Dur,
 }
 
@@ -48,7 +48,7 @@ pub struct Wakeups<'o> {
     wanted: Option<&'o (dyn Fn(Pid, Comm) -> bool + Sync)>,
     window: (Ts, Ts),
     open: PerTask<Wakeup>,
-    interrupts: FxHashMap<Pid, Ts>,
+    interrupts: SeededMap<Pid, Ts>,
     report: WakeupReport,
 }
 
@@ -60,7 +60,7 @@ impl<'o> Wakeups<'o> {
             wanted: None,
             window: (from, to),
             open: PerTask::default(),
-            interrupts: FxHashMap::default(),
+            interrupts: SeededMap::default(),
             report: WakeupReport { window: to.since(from), ..WakeupReport::default() },
         }
     }

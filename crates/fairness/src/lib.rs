@@ -39,9 +39,9 @@ pub use report::{FairnessReport, IntervalReport, Member, text};
 pub use waits::{QueueTime, Starved};
 
 use idling::IdleTimes;
-use rustc_hash::FxHashMap;
 use sched::event::escape;
 use sched::kthread::command;
+use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
     Analysis, Chosen, Comm, CpuSpan, Dur, Kind, Lengths, Part, PerTask, Pid, SchedEvent, SchedState, Span, Summed,
@@ -146,7 +146,7 @@ impl Part for InInterval {
 /// The analysis.
 pub struct Fairness<'o> {
     options: &'o Options<'o>,
-    keys: FxHashMap<Key, usize>,
+    keys: SeededMap<Key, usize>,
     members: Vec<(Key, Sums)>,
     /// The member of each task, and what makes it one of it.
     homes: PerTask<(Traits, usize)>,
@@ -154,7 +154,7 @@ pub struct Fairness<'o> {
     /// Runs in which a task took another name: until then they are accounted for, by the name of before.
     renamed: Vec<(TaskId, Ts)>,
     /// The part of a name that the expression matches.
-    caught: FxHashMap<Comm, Option<String>>,
+    caught: SeededMap<Comm, Option<String>>,
     waits: Waits,
     idle: IdleTimes,
 }
@@ -176,12 +176,12 @@ impl<'o> Fairness<'o> {
     pub fn new(options: &'o Options<'o>) -> Fairness<'o> {
         Fairness {
             options,
-            keys: FxHashMap::default(),
+            keys: SeededMap::default(),
             members: Vec::new(),
             homes: PerTask::default(),
             intervals: Division::of_width(options.from, options.to, options.interval.0),
             renamed: Vec::new(),
-            caught: FxHashMap::default(),
+            caught: SeededMap::default(),
             waits: Waits::new(options.zero, options.worst),
             idle: IdleTimes::default(),
         }

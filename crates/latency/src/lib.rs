@@ -43,8 +43,8 @@ pub use noted::NoteTaker;
 pub use placement::{Idleness, Placement};
 pub use report::{LatencyReport, Row, Split, Unfinished, text};
 
-use rustc_hash::FxHashMap;
 use sched::kthread::command;
+use sched::seeded::SeededMap;
 use sched::state::{Task, Waking};
 use sched::{
     Analysis, Chosen, ChosenCpus, Comm, Cpu, Dur, Kind, Lengths, Load, Past, PerTask, Pid, SchedEvent, SchedState,
@@ -269,7 +269,7 @@ pub struct Latency<'o> {
     /// The records of tasks that wait.
     waits: PerTask<Wait>,
     rows: Vec<Named>,
-    places: FxHashMap<Key, usize>,
+    places: SeededMap<Key, usize>,
     /// The row of each task, and the number and the name that it has that row for.
     homes: PerTask<((Pid, Comm), usize)>,
     /// Wakeup latencies by where the task was placed, and what idled then.
@@ -295,7 +295,7 @@ impl<'o> Latency<'o> {
             tracks: PerTask::default(),
             waits: PerTask::default(),
             rows: Vec::new(),
-            places: FxHashMap::default(),
+            places: SeededMap::default(),
             homes: PerTask::default(),
             woken: Default::default(),
             worst: Vec::new(),

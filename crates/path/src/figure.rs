@@ -3,7 +3,7 @@
 use crate::chain::{Kind, Segment};
 use crate::report::Path;
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Shape, Unit, text};
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Cpu, Dur, Pid, Ts};
 use std::collections::BTreeMap;
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
@@ -149,7 +149,7 @@ fn draw_names(
     if size < 4 * PT {
         return;
     }
-    let names: FxHashMap<Pid, String> =
+    let names: SeededMap<Pid, String> =
         path.tasks.iter().map(|share| (share.of.pid, share.of.pid.named(share.of.command))).collect();
     let placed: Vec<(&Segment, Option<usize>)> = path.path.iter().zip(rows.iter().copied()).collect();
     let stays = placed.chunk_by(|(a, row), (b, next)| a.pid == b.pid && row == next);

@@ -27,7 +27,7 @@ pub use report::{OfCpu, OfTask, Path, Queued, Share, Times};
 pub use text::{segments_text, text};
 
 use chain::{Chain, Link, MOST, NOTHING};
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Analysis, Comm, Cpu, Kind as EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts};
 
 /// The path whose task is sought.
@@ -68,7 +68,7 @@ pub struct CriticalPath {
     chain: Chain,
     tracks: PerTask<Track>,
     /// The paths of parents to the fork of a child that has not been queued yet.
-    forks: FxHashMap<Pid, Until>,
+    forks: SeededMap<Pid, Until>,
     /// The time during which some CPU idled with an empty run queue, until `last`.
     beside_idle: u64,
     last: Ts,
@@ -77,7 +77,7 @@ pub struct CriticalPath {
     /// That path ends with an exit.
     exited: bool,
     /// The most recent names.
-    names: FxHashMap<Pid, Comm>,
+    names: SeededMap<Pid, Comm>,
 }
 
 impl CriticalPath {
@@ -88,12 +88,12 @@ impl CriticalPath {
             start: Ts(0),
             chain: Chain::new(MOST),
             tracks: PerTask::default(),
-            forks: FxHashMap::default(),
+            forks: SeededMap::default(),
             beside_idle: 0,
             last: Ts(0),
             found: None,
             exited: false,
-            names: FxHashMap::default(),
+            names: SeededMap::default(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The values of counters that `perf record -e '{sched:sched_switch,cycles,cache-misses}:S'` stores with each switch.
 
 use crate::units::PerfUnits;
-use rustc_hash::FxHashMap;
 use sched::counters::Stretch;
+use sched::seeded::SeededMap;
 use sched::{Counters, Cpu, Ts};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub(crate) struct PerfCounters {
     pub(crate) units: Arc<PerfUnits>,
     pub(crate) names: Vec<String>,
     /// The numbers of the counters' events, each with the place of the counter.
-    pub(crate) places: FxHashMap<u64, usize>,
+    pub(crate) places: SeededMap<u64, usize>,
 }
 
 impl Counters for PerfCounters {

@@ -3,8 +3,8 @@
 use crate::bytes::Bytes;
 use crate::limits;
 use crate::record::Layout;
-use rustc_hash::FxHashMap;
 use sched::counters::COUNTERS;
+use sched::seeded::SeededMap;
 use tracedat::Endian;
 
 /// `PERF_TYPE_TRACEPOINT`.
@@ -28,7 +28,7 @@ struct Attr {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
     attrs: Vec<Attr>,
-    by_id: FxHashMap<u64, u32>,
+    by_id: SeededMap<u64, u32>,
     /// Samples of tracepoints differ in their layouts, or some are repeated: each needs its event.
     differ: bool,
     beyond: u64,
@@ -94,8 +94,8 @@ impl Events {
     }
 
     /// The numbers of the counters' events, each with the place of the counter among their names.
-    pub(crate) fn counter_places(&self) -> FxHashMap<u64, usize> {
-        let of_event: FxHashMap<u32, usize> =
+    pub(crate) fn counter_places(&self) -> SeededMap<u64, usize> {
+        let of_event: SeededMap<u32, usize> =
             self.counters().take(COUNTERS).enumerate().map(|(place, (event, _))| (event as u32, place)).collect();
         self.by_id.iter().filter_map(|(id, event)| Some((*id, *of_event.get(event)?))).collect()
     }

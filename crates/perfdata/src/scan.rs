@@ -13,7 +13,7 @@ use crate::machine::feature;
 use crate::record::{Head, kind};
 use crate::records::{End, Records, Whole, whole_records};
 use crate::sorted::Sorted;
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Diagnostics, Pid};
 use std::collections::BTreeMap;
 use tracedat::{Endian, FileIssue, Source};
@@ -53,7 +53,7 @@ pub(crate) struct Found {
     pub(crate) sorted: Option<Source>,
     pub(crate) compression: bool,
     /// The names of tasks as of the end of the recording.
-    pub(crate) names: FxHashMap<Pid, Comm>,
+    pub(crate) names: SeededMap<Pid, Comm>,
     /// Samples that were lost by the recorder's count at its end.
     pub(crate) lost_samples: u64,
     /// Lost records without a CPU.

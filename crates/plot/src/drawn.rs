@@ -6,7 +6,7 @@
 use crate::expr::Value;
 use crate::rows::LABELLED;
 use crate::series::{Kind, LineReport, Series};
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Cpu, Pid, Ts};
 use serde::Serialize;
 use timeline::columns::{Class, Columns, Piece};
@@ -225,7 +225,7 @@ pub struct Drawn {
     points: Vec<Marks>,
     series: Vec<Samples>,
     labels: Vec<String>,
-    places: FxHashMap<String, u32>,
+    places: SeededMap<String, u32>,
     /// The maximum numbers of bars, marks and samples.
     most: usize,
 }
@@ -241,7 +241,7 @@ impl Drawn {
             points: vec![Marks { width: 1, all: Vec::new() }; points],
             series: series.map(samples).collect(),
             labels: Vec::new(),
-            places: FxHashMap::default(),
+            places: SeededMap::default(),
             most: MOST,
         }
     }

@@ -1,7 +1,7 @@
 //! Beginnings and ends that belong together.
 
 use crate::expr::Value;
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Cpu, Ts};
 
 /// Maximum number of open intervals of one key; with more of them the oldest is given up.
@@ -25,7 +25,7 @@ pub(crate) struct Open<T> {
 /// The open intervals of one kind: an end closes the latest beginning of its key.
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs<T> {
-    open: FxHashMap<Key, Vec<Open<T>>>,
+    open: SeededMap<Key, Vec<Open<T>>>,
     count: usize,
     /// The key contains the CPU: an end is recorded where its beginning was.
     is_by_cpu: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Pairs<T> {
 
 impl<T> Pairs<T> {
     pub(crate) fn new(is_by_cpu: bool) -> Pairs<T> {
-        Pairs { open: FxHashMap::default(), count: 0, is_by_cpu }
+        Pairs { open: SeededMap::default(), count: 0, is_by_cpu }
     }
 
     /// The number of open intervals.

@@ -1,8 +1,8 @@
 //! The rows of the figure, with their bars and points.
 
 use crate::expr::Value;
-use rustc_hash::FxHashMap;
 use sched::Ts;
+use sched::seeded::SeededMap;
 use std::collections::hash_map::Entry;
 use timeline::Division;
 use timeline::columns::{Class, Columns, Piece};
@@ -53,7 +53,7 @@ pub(crate) struct Lane {
     pub(crate) points: u64,
     pub(crate) labels: Vec<Label>,
     /// By point of the specification: how many in each column.
-    pub(crate) density: FxHashMap<usize, Vec<u32>>,
+    pub(crate) density: SeededMap<usize, Vec<u32>>,
     division: Division,
     from: Ts,
     to: Ts,
@@ -61,7 +61,7 @@ pub(crate) struct Lane {
 
 impl Lane {
     fn new(key: Value, from: Ts, to: Ts) -> Lane {
-        let (name, labels, density) = (String::new(), Vec::new(), FxHashMap::default());
+        let (name, labels, density) = (String::new(), Vec::new(), SeededMap::default());
         let division = Division::into_parts(from, to, DENSITY);
         Lane { key, name, rows: Vec::new(), total_ns: 0, points: 0, labels, density, division, from, to }
     }
@@ -126,7 +126,7 @@ impl Lane {
 /// All lanes, in the order in which they appeared.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes {
-    places: FxHashMap<Value, usize>,
+    places: SeededMap<Value, usize>,
     pub(crate) all: Vec<Lane>,
     /// Values that have no lane since there are too many.
     pub(crate) left_out: u64,
@@ -136,7 +136,7 @@ pub(crate) struct Lanes {
 
 impl Lanes {
     pub(crate) fn new(from: Ts, to: Ts) -> Lanes {
-        Lanes { places: FxHashMap::default(), all: Vec::new(), left_out: 0, from, to }
+        Lanes { places: SeededMap::default(), all: Vec::new(), left_out: 0, from, to }
     }
 
     /// The lane of a value; nothing if there are too many.

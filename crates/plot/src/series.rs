@@ -1,7 +1,7 @@
 //! Quantities over time.
 
 use crate::expr::Value;
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Dur, Ts};
 use serde::Serialize;
 use timeline::Division;
@@ -61,7 +61,7 @@ pub(crate) struct Series {
     from: Ts,
     to: Ts,
     division: Division,
-    places: FxHashMap<Option<Value>, usize>,
+    places: SeededMap<Option<Value>, usize>,
     lines: Vec<Line>,
     pub(crate) others: u64,
 }
@@ -69,7 +69,7 @@ pub(crate) struct Series {
 impl Series {
     pub(crate) fn new(kind: Kind, from: Ts, to: Ts) -> Series {
         let division = Division::into_parts(from, to, COLUMNS);
-        Series { kind, from, to, division, places: FxHashMap::default(), lines: Vec::new(), others: 0 }
+        Series { kind, from, to, division, places: SeededMap::default(), lines: Vec::new(), others: 0 }
     }
 
     /// A sample of the line of `by`. Returns the line.

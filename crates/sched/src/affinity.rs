@@ -11,8 +11,8 @@
 
 use crate::cpu_set::CpuSet;
 use crate::event::{Cpu, Pid, Ts};
+use crate::seeded::SeededMap;
 use crate::state::{SchedState, ShownId, Task};
-use rustc_hash::FxHashMap;
 
 /// One of the sets of an [`Affinity`]: that of a list, or one that records have shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,11 +48,11 @@ pub struct Affinity {
     machine: CpuSet,
     /// The sets of the lists, and the unions of them.
     sets: Vec<CpuSet>,
-    ids: FxHashMap<CpuSet, SetId>,
+    ids: SeededMap<CpuSet, SetId>,
     /// The lists of each task, and every union of them.
-    lists: FxHashMap<Pid, Vec<SetId>>,
+    lists: SeededMap<Pid, Vec<SetId>>,
     /// The list of each task at the start of the recording.
-    first: FxHashMap<Pid, SetId>,
+    first: SeededMap<Pid, SetId>,
     restricts: bool,
     records: Option<Records>,
 }

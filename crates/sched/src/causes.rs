@@ -27,9 +27,9 @@
 use crate::event::probe::Probe;
 use crate::event::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, TaskRef, Ts};
 use crate::kthread::{is_ksoftirqd, is_stopper};
+use crate::seeded::SeededMap;
 use crate::span::TaskState;
 use crate::state::{Load, SchedState};
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 mod decided;
@@ -242,18 +242,18 @@ struct Mind {
 /// and its cause is settled, or it is moved again, or the trace ends; so not in the order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
-    minds: FxHashMap<Pid, Mind>,
+    minds: SeededMap<Pid, Mind>,
     /// NUMA reasons that no migration has followed yet.
-    reasons: FxHashMap<Pid, Reason>,
+    reasons: SeededMap<Pid, Reason>,
     /// The decisions that probes recorded.
     decisions: Decisions,
     /// Tasks pulled by a CPU whose next event will show why.
-    pulls: FxHashMap<Cpu, Vec<Pid>>,
+    pulls: SeededMap<Cpu, Vec<Pid>>,
     /// The waker of the stopper of each CPU, until that is switched out.
-    stops: FxHashMap<Cpu, Announcement>,
+    stops: SeededMap<Cpu, Announcement>,
     /// Tasks that an exec moved, perhaps: they woke the stopper themselves, or it was woken unseen, and they have not
     /// slept since. With that move where another one followed.
-    awake: FxHashMap<Pid, Option<Migration>>,
+    awake: SeededMap<Pid, Option<Migration>>,
 }
 
 impl Open {
@@ -426,7 +426,8 @@ impl Causes {
         let open = self.minds.into_values().filter_map(|mind| mind.open);
         let held = self.awake.into_values().flatten();
         let mut rest: Vec<Migration> = open.map(|open| open.migration).chain(held).collect();
-        rest.sort_unstable_by_key(|m| (m.ts, m.on, m.pid));
+        // A stable sort: where a task has two of one instant, the open one comes first.
+        rest.sort_by_key(|m| (m.ts, m.on, m.pid));
         rest.into_iter().for_each(report);
     }
 

@@ -1,7 +1,7 @@
 //! Values of counters, such as processor cycles and cache misses, that a recorder reads at the switches of each CPU.
 
 use crate::event::{Cpu, Ts};
-use rustc_hash::FxHashMap;
+use crate::seeded::SeededMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -63,13 +63,13 @@ pub trait Counters: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub struct Readings<'c> {
     counters: &'c dyn Counters,
-    held: FxHashMap<Cpu, Stretch>,
+    held: SeededMap<Cpu, Stretch>,
 }
 
 impl<'c> Readings<'c> {
     /// The readings of these counters.
     pub fn of(counters: &'c dyn Counters) -> Readings<'c> {
-        Readings { counters, held: FxHashMap::default() }
+        Readings { counters, held: SeededMap::default() }
     }
 
     /// The names of the counters.

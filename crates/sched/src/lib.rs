@@ -43,6 +43,7 @@ pub mod pass;
 pub mod past;
 pub mod per_task;
 pub mod replay;
+pub mod seeded;
 pub mod span;
 pub mod state;
 pub mod summed;

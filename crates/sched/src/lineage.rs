@@ -3,7 +3,7 @@
 use crate::event::{Comm, Kind, Pid, SchedEvent, StateClass, Ts};
 use crate::history::History;
 use crate::kthread::is_kernel_thread;
-use rustc_hash::FxHashMap;
+use crate::seeded::SeededMap;
 use serde::{Deserialize, Serialize};
 
 /// The origin of a task.
@@ -36,14 +36,14 @@ impl Kin {
 /// nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Lineage {
-    kin: FxHashMap<Pid, Kin>,
+    kin: SeededMap<Pid, Kin>,
     root: Option<Pid>,
     /// The root was given, not found among the events seen so far.
     given: bool,
     /// The root has executed its program.
     executed: bool,
     /// The names of tasks before their latest ones, where recorded, until the traced command is known.
-    before: FxHashMap<Pid, Comm>,
+    before: SeededMap<Pid, Comm>,
 }
 
 impl Lineage {
@@ -146,16 +146,16 @@ impl Lineage {
 #[derive(Clone, Debug, Default)]
 pub struct LineageHistory {
     now: Lineage,
-    changes: FxHashMap<Pid, History<Kin>>,
+    changes: SeededMap<Pid, History<Kin>>,
     /// The names of tasks, as long as they help to find the traced command.
-    names: FxHashMap<Pid, Comm>,
+    names: SeededMap<Pid, Comm>,
 }
 
 impl LineageHistory {
     /// The history from an instant on at which the lineage is known.
     pub(crate) fn from(now: Lineage) -> LineageHistory {
         let changes = now.kin.iter().map(|(pid, kin)| (*pid, History::new(Ts::MIN, *kin))).collect();
-        LineageHistory { now, changes, names: FxHashMap::default() }
+        LineageHistory { now, changes, names: SeededMap::default() }
     }
 
     /// Learns from the next event of a trace: forks and execs show it, switches the names. From others it learns

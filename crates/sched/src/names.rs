@@ -2,14 +2,14 @@
 
 use crate::event::{Comm, Kind, Pid, SchedEvent, Ts};
 use crate::history::History;
-use rustc_hash::FxHashMap;
+use crate::seeded::SeededMap;
 
 /// The names of tasks at any time of a trace, as its switches, forks, execs and `task_rename` record them: a task first
 /// seen was called so before, unless it takes the name just then. Where `task_rename` was not recorded, one that names
 /// itself counts by that from its next switch on.
 #[derive(Clone, Debug, Default)]
 pub struct NameHistory {
-    changes: FxHashMap<Pid, History<Comm>>,
+    changes: SeededMap<Pid, History<Comm>>,
 }
 
 impl NameHistory {

@@ -39,9 +39,9 @@
 use crate::diag::{Diagnostics, EventIssue};
 use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
 use crate::lineage::{Kin, Lineage};
+use crate::seeded::SeededMap;
 use crate::span::{CpuSpan, Current, Span, TaskState};
 use crate::task_id::TaskId;
-use rustc_hash::FxHashMap;
 
 mod allowed;
 mod counts;
@@ -101,7 +101,7 @@ pub struct SchedState {
     allowed: AllowedSets,
     seen: Seen,
     repairs: Diagnostics,
-    gaps: FxHashMap<Cpu, (u64, u64)>,
+    gaps: SeededMap<Cpu, (u64, u64)>,
     discovered: Vec<(TaskRef, Cpu)>,
     /// Tasks that ran from the start on, named when they were switched out.
     named: Vec<TaskRef>,

@@ -35,11 +35,11 @@ pub use figure::figure;
 pub use report::{Heat, HerdReport, Idling, Interval, PerCpu, PerNode, Shares, UtilizationReport, text};
 
 use grid::Grid;
-use rustc_hash::FxHashMap;
 use sched::causes::Herds;
 use sched::chosen::is_match;
 use sched::episodes::{Amount, Episodes};
 use sched::kthread::is_any_stopper;
+use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
     Analysis, ChosenCpus, Counts, Cpu, Current, Dur, Kind, PartCounts, SchedEvent, SchedState, TaskState, Topology, Ts,
@@ -195,7 +195,7 @@ pub struct Utilization<'o> {
     /// The outcome of each herd, in the same order.
     followed: Vec<Followed>,
     /// The herds whose tasks still wait, by the CPU that they came to.
-    waiting_herds: FxHashMap<Cpu, Vec<usize>>,
+    waiting_herds: SeededMap<Cpu, Vec<usize>>,
     interrupts: bool,
 }
 
@@ -223,7 +223,7 @@ impl<'o> Utilization<'o> {
             idling: Episodes::new(&[Dur(0), options.balance_interval], 10),
             herds: Herds::default(),
             followed: Vec::new(),
-            waiting_herds: FxHashMap::default(),
+            waiting_herds: SeededMap::default(),
             interrupts: false,
         }
     }

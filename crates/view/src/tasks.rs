@@ -1,7 +1,7 @@
 //! The tasks of a trace, each with its place in the list that tiles refer to.
 
 use crate::lane::{Id, OTHERS};
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, CpuSpan, Pid, SchedState};
 
 /// A task.
@@ -24,7 +24,7 @@ pub struct TaskEntry {
 /// The tasks in the order in which they were first seen.
 #[derive(Clone, Debug, Default)]
 pub struct Tasks {
-    places: FxHashMap<Pid, Id>,
+    places: SeededMap<Pid, Id>,
     list: Vec<TaskEntry>,
 }
 

@@ -3,7 +3,7 @@
 use crate::lane::Id;
 use crate::moves::CAUSES;
 use crate::tasks::Tasks;
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Analysis, Causes, CpuSpan, Current, SchedEvent, SchedState, Span, TaskState, Ts};
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ const LISTED: usize = 20;
 pub(crate) struct WindowSums<'t> {
     tasks: &'t Tasks,
     sums: WindowDetail,
-    times: FxHashMap<Id, u64>,
+    times: SeededMap<Id, u64>,
     /// Since when work conservation is violated.
     violated: Option<Ts>,
     causes: Causes,

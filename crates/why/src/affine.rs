@@ -5,7 +5,7 @@
 //! without affinity.
 
 use crate::nearest::Nearest;
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::topology::Distance;
 use sched::{Affinity, Cpu, CpuSet, Load, SchedState, Task, TaskId, Topology};
 use workcons::Reach;
@@ -27,7 +27,7 @@ struct Sum {
 pub(crate) struct Affine {
     reach: Reach,
     way: usize,
-    sums: FxHashMap<Stand, Sum>,
+    sums: SeededMap<Stand, Sum>,
     /// The pairs that are in violation now, in order.
     violating: Vec<Stand>,
     /// The CPUs of I and of O.
@@ -42,7 +42,7 @@ impl Affine {
         Affine {
             reach: Reach::new(topology),
             way,
-            sums: FxHashMap::default(),
+            sums: SeededMap::default(),
             violating: Vec::new(),
             idle: CpuSet::default(),
             overloaded: CpuSet::default(),

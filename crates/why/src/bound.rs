@@ -1,7 +1,7 @@
 //! Tasks that are assumed to be bound to one CPU: they never left it, although they waited there beside idle CPUs.
 
 use crate::grouping::GroupRow;
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Analysis, Cpu, Dur, Pid, SchedState, Span, TaskState, Ts};
 
 /// The waiting in violation from which on a task that never left its CPU is assumed to be bound to it: 100 ms.
@@ -11,12 +11,12 @@ pub const BOUND_FROM: Dur = Dur(100_000_000);
 #[derive(Clone, Debug, Default)]
 pub struct Homes {
     /// The CPU of each task, until it is seen on another one.
-    of: FxHashMap<Pid, Option<Cpu>>,
+    of: SeededMap<Pid, Option<Cpu>>,
 }
 
 /// The CPUs of the tasks that were on one CPU alone.
 #[derive(Clone, Debug, Default)]
-pub struct Stayed(FxHashMap<Pid, Option<Cpu>>);
+pub struct Stayed(SeededMap<Pid, Option<Cpu>>);
 
 impl Stayed {
     /// The tasks among these rows, one a task, that are assumed to be bound.

@@ -2,7 +2,7 @@
 
 use crate::ledger::Case;
 use crate::longest::{Longest, longest};
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::topology::Order;
 use sched::{Comm, Cpu, Dur, Pid, Topology, Ts, kthread};
 use serde::Serialize;
@@ -82,22 +82,22 @@ struct Group {
     number: u64,
     total: u64,
     longest: Case,
-    queued: FxHashMap<Cpu, u64>,
-    idle: FxHashMap<Cpu, u64>,
+    queued: SeededMap<Cpu, u64>,
+    idle: SeededMap<Cpu, u64>,
 }
 
 /// Gathers the waits by group.
 #[derive(Clone, Debug)]
 pub(crate) struct Groups {
     grouping: Grouping,
-    groups: FxHashMap<Key, Group>,
+    groups: SeededMap<Key, Group>,
     /// The readings of all CPUs' idle time in violation at the start of each open wait, by the place of the task.
-    readings: FxHashMap<sched::TaskId, Vec<u64>>,
+    readings: SeededMap<sched::TaskId, Vec<u64>>,
 }
 
 impl Groups {
     pub(crate) fn new(grouping: Grouping) -> Groups {
-        Groups { grouping, groups: FxHashMap::default(), readings: FxHashMap::default() }
+        Groups { grouping, groups: SeededMap::default(), readings: SeededMap::default() }
     }
 
     /// A counted wait begins at these readings.
@@ -121,7 +121,7 @@ impl Groups {
             key = Key::Rest;
         }
         let empty =
-            || Group { number: 0, total: 0, longest: case, queued: FxHashMap::default(), idle: FxHashMap::default() };
+            || Group { number: 0, total: 0, longest: case, queued: SeededMap::default(), idle: SeededMap::default() };
         let group = self.groups.entry(key).or_insert_with(empty);
         group.number += 1;
         group.total = group.total.saturating_add(case.violated);
@@ -142,7 +142,7 @@ impl Groups {
 
     /// The rows, the one with the longest time first. `total`: the waiting in violation of all tasks.
     pub(crate) fn rows(self, total: u64, zero: Ts) -> Vec<GroupRow> {
-        let top = |times: FxHashMap<Cpu, u64>| {
+        let top = |times: SeededMap<Cpu, u64>| {
             let mut times: Vec<OnCpu> = times.into_iter().map(|(cpu, ns)| OnCpu { cpu, ns }).collect();
             times.sort_by_key(|time| (Reverse(time.ns), time.cpu));
             times.truncate(LISTED);

@@ -2,7 +2,7 @@
 
 use crate::category::{Category, IdleEnd, IdleOrigin, WaitEnd, WaitOrigin};
 use crate::nearest::Nearest;
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Cause, Comm, Cpu, Dur, Lengths, Pid, Ts};
 
 /// A migration: its task, its time and its destination.
@@ -59,12 +59,12 @@ pub(crate) struct Row {
 /// A table: the rows by origin and end, and the parts that wait for a cause.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<O, E> {
-    pub(crate) rows: FxHashMap<(O, E), Row>,
+    pub(crate) rows: SeededMap<(O, E), Row>,
     /// The parts that wait; a part that waits for two causes can see them settled in any order.
     parked: Vec<Option<Part<O, E>>>,
     free: Vec<usize>,
     /// The places in `parked` of the parts that wait for a migration.
-    places: FxHashMap<MoveKey, Vec<usize>>,
+    places: SeededMap<MoveKey, Vec<usize>>,
     /// The parts that are complete since they were last taken out, where parts are listed.
     listed: Option<Vec<Part<O, E>>>,
 }
@@ -72,10 +72,10 @@ pub(crate) struct Table<O, E> {
 impl<O, E> Default for Table<O, E> {
     fn default() -> Table<O, E> {
         Table {
-            rows: FxHashMap::default(),
+            rows: SeededMap::default(),
             parked: Vec::new(),
             free: Vec::new(),
-            places: FxHashMap::default(),
+            places: SeededMap::default(),
             listed: None,
         }
     }
@@ -144,7 +144,9 @@ impl<O: Category, E: Category> Table<O, E> {
 
     /// No cause will be settled any more.
     pub(crate) fn finish(&mut self) {
-        while let Some(key) = self.places.keys().next().copied() {
+        let mut open: Vec<MoveKey> = self.places.keys().copied().collect();
+        open.sort_unstable();
+        for key in open {
             self.settle(key, Cause::Unknown);
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::category::{Category, IdleOrigin, WaitOrigin};
 use crate::ledger::MoveKey;
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Cause, Cpu, TaskId, Ts};
 
 /// The number of columns.
@@ -43,13 +43,13 @@ pub struct OverTime {
 /// The columns of each origin.
 #[derive(Clone, Debug)]
 struct Grid<O> {
-    layers: FxHashMap<O, Vec<u64>>,
-    parked: FxHashMap<MoveKey, Vec<(O, Notes)>>,
+    layers: SeededMap<O, Vec<u64>>,
+    parked: SeededMap<MoveKey, Vec<(O, Notes)>>,
 }
 
 impl<O> Default for Grid<O> {
     fn default() -> Grid<O> {
-        Grid { layers: FxHashMap::default(), parked: FxHashMap::default() }
+        Grid { layers: SeededMap::default(), parked: SeededMap::default() }
     }
 }
 
@@ -77,7 +77,8 @@ impl<O: Category> Grid<O> {
     }
 
     fn finish(mut self) -> Vec<Layer> {
-        while let Some(key) = self.parked.keys().next().copied() {
+        let open: Vec<MoveKey> = self.parked.keys().copied().collect();
+        for key in open {
             self.settle(key, Cause::Unknown);
         }
         let mut layers: Vec<(O, Vec<u64>)> = self.layers.into_iter().collect();
@@ -99,7 +100,7 @@ pub(crate) struct Recorder {
     from: Ts,
     to: Ts,
     column: u32,
-    waits: FxHashMap<TaskId, Notes>,
+    waits: SeededMap<TaskId, Notes>,
     stretches: Vec<Notes>,
     waiting: Grid<WaitOrigin>,
     idling: Grid<IdleOrigin>,
@@ -111,7 +112,7 @@ impl Recorder {
             from,
             to,
             column: 0,
-            waits: FxHashMap::default(),
+            waits: SeededMap::default(),
             stretches: Vec::new(),
             waiting: Grid::default(),
             idling: Grid::default(),

@@ -5,7 +5,7 @@
 //! that it has used so far; the end of the pass shows those that it used later. A full table of samples drops every second
 //! one and doubles the step, so that the memory is bounded and the samples are spread evenly, whatever the window's length.
 
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Cpu, Dur, TaskId, Ts};
 
 /// The number of samples at which every second one is dropped.
@@ -107,7 +107,7 @@ pub(crate) struct Confined {
     /// By slot.
     seen: Vec<Option<Seen>>,
     /// Sampled tasks whose slot another task has now.
-    past: FxHashMap<TaskId, Vec<(u64, Queued)>>,
+    past: SeededMap<TaskId, Vec<(u64, Queued)>>,
 }
 
 impl Confined {
@@ -118,7 +118,7 @@ impl Confined {
             next: 0,
             samples: Vec::new(),
             seen: Vec::new(),
-            past: FxHashMap::default(),
+            past: SeededMap::default(),
         }
     }
 

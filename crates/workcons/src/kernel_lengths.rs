@@ -3,8 +3,8 @@
 //! The kernel changes a length in the middle of a wakeup or a move, before or behind the event of it. Both are compared where
 //! the CPU itself switches: it holds the lock of its run queue then.
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use sched::probe::Probe;
+use sched::seeded::{SeededMap, SeededSet};
 use sched::{Analysis, Cpu, Current, Kind, Pid, SchedEvent, SchedState, StateClass, TaskState, Ts};
 use serde::Serialize;
 
@@ -81,7 +81,7 @@ struct Queue {
     /// The task in whose context it became shorter on its own CPU since the last switch.
     shortened_by: Option<Pid>,
     /// Tasks that sleep, and whose dequeue no record has shown.
-    delayed: FxHashSet<Pid>,
+    delayed: SeededSet<Pid>,
     /// Tasks that were moved here, and that no record has queued yet.
     in_flight: u32,
 }
@@ -89,7 +89,7 @@ struct Queue {
 /// Compares the lengths.
 #[derive(Clone, Debug, Default)]
 pub struct LengthCheck {
-    queues: FxHashMap<Cpu, Queue>,
+    queues: SeededMap<Cpu, Queue>,
     found: KernelLengths,
 }
 

@@ -5,8 +5,8 @@
 //! by CPU alone, from one beginning to the next end, and throttled tasks count as waiting.
 
 use crate::{KEPT, Reaction};
-use rustc_hash::FxHashMap;
 use sched::probe::{CgroupId, Probe, Throttle};
+use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, SchedState, Span, TaskId, TaskState, Ts};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -58,10 +58,10 @@ pub struct Throttling {
     cpus: BTreeMap<Cpu, OfCpu>,
     /// Whether the records show the cgroups.
     has_cgroups: bool,
-    tasks: FxHashMap<Pid, (Comm, Sum)>,
+    tasks: SeededMap<Pid, (Comm, Sum)>,
     cgroups: BTreeMap<CgroupId, Sum>,
     /// The cgroups of the tasks that are throttled.
-    open: FxHashMap<TaskId, CgroupId>,
+    open: SeededMap<TaskId, CgroupId>,
     start: Ts,
 }
 

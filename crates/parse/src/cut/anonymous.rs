@@ -9,8 +9,8 @@ use crate::decode::format::{EventFormat, Field, Shape, place};
 use crate::file::page_layout::PageLayout;
 use crate::ring::page::Page;
 use crate::trace::{Kept, Record, Trace};
-use rustc_hash::{FxHashMap, FxHashSet};
 use sched::kthread::is_kernel_thread;
+use sched::seeded::{SeededMap, SeededSet};
 use sched::{Comm, Tracepoint};
 use std::ops::Range;
 
@@ -22,8 +22,8 @@ const PERSONAL: [u16; 3] = [6, 10, 13];
 /// An alias for each name.
 #[derive(Clone, Debug, Default)]
 pub struct Aliases {
-    of: FxHashMap<Comm, Comm>,
-    used: FxHashSet<Comm>,
+    of: SeededMap<Comm, Comm>,
+    used: SeededSet<Comm>,
     next: u64,
 }
 
@@ -116,13 +116,13 @@ pub struct Rewriter<'r> {
     trace: &'r Trace,
     aliases: &'r mut Aliases,
     /// By event number.
-    fields: FxHashMap<u16, Option<Fields>>,
+    fields: SeededMap<u16, Option<Fields>>,
 }
 
 impl<'r> Rewriter<'r> {
     /// Rewrites a trace with these aliases.
     pub fn new(trace: &'r Trace, aliases: &'r mut Aliases) -> Rewriter<'r> {
-        Rewriter { trace, aliases, fields: FxHashMap::default() }
+        Rewriter { trace, aliases, fields: SeededMap::default() }
     }
 
     /// Keeps a record as an anonymous part has it.

@@ -11,7 +11,7 @@
 //! that is on a run queue. 6.1, 6.12 and 7.2 with PREEMPT_RT do not, and name these sleeps as sleeps.
 
 use crate::decode::format::EventFormat;
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Cpu, Kind, Pid, SchedEvent, StateClass, Ts};
 use std::ops::ControlFlow;
 
@@ -88,7 +88,7 @@ struct Out {
 /// Looks for them among all events, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
-    out: FxHashMap<Pid, Out>,
+    out: SeededMap<Pid, Out>,
     slept: Vec<Switch>,
     /// Wakings are among the events.
     with_wakings: bool,

@@ -4,7 +4,7 @@
 use crate::bytes::until_nul;
 use crate::limits;
 use crate::text::expr;
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Comm, Pid};
 
 /// `/proc/kallsyms`, by address.
@@ -67,8 +67,8 @@ fn hex(text: &[u8]) -> Option<u64> {
 }
 
 /// `printk_formats`: strings that `bprint` and `bputs` records point to.
-pub(crate) fn printk_formats(text: &[u8]) -> FxHashMap<u64, String> {
-    let mut formats = FxHashMap::default();
+pub(crate) fn printk_formats(text: &[u8]) -> SeededMap<u64, String> {
+    let mut formats = SeededMap::default();
     let text = String::from_utf8_lossy(text);
     for line in text.lines() {
         let Some((address, literal)) = line.split_once(':') else { continue };
@@ -86,8 +86,8 @@ pub(crate) fn printk_formats(text: &[u8]) -> FxHashMap<u64, String> {
 
 /// `saved_cmdlines`: lines of `pid comm`. The kernel keeps few names and reuses their places, so
 /// gaps are normal.
-pub(crate) fn cmdlines(text: &[u8]) -> FxHashMap<Pid, Comm> {
-    let mut names = FxHashMap::default();
+pub(crate) fn cmdlines(text: &[u8]) -> SeededMap<Pid, Comm> {
+    let mut names = SeededMap::default();
     for line in until_nul(text).split(|b| *b == b'\n') {
         let line = line.trim_ascii_start();
         let end = line.iter().position(|b| *b == b' ').unwrap_or(line.len());

@@ -16,8 +16,8 @@ use crate::merge::unit_boundary::Timed;
 use crate::parallel::parallel;
 use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{CpuPages, Unit, Visitor, join_losses};
-use rustc_hash::FxHashMap;
 use sched::pass::{Extent, FirstEvent, SendSink, Sink, in_turn};
+use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Diagnostics, EventSource, Kind, Pid, SchedEvent, Tracepoint, Ts};
 use std::ops::ControlFlow;
 
@@ -343,7 +343,7 @@ pub(super) fn skip_of(skip: &[Vec<bool>], buffer: usize) -> &[bool] {
 /// the first to come.
 fn each_cpu(evidence: impl Iterator<Item = FirstEvent>, begin: Ts) -> Vec<FirstEvent> {
     let mut firsts: Vec<FirstEvent> = Vec::new();
-    let mut places: FxHashMap<Cpu, usize> = FxHashMap::default();
+    let mut places: SeededMap<Cpu, usize> = SeededMap::default();
     for event in evidence {
         let better = |other: &FirstEvent| match (event.ts < begin, other.ts < begin) {
             (true, true) => event.ts > other.ts,

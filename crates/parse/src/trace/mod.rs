@@ -17,9 +17,9 @@ use crate::parallel::{Pool, parallel};
 use crate::recover::{cpu_numbers, cpu_table, page_size};
 use crate::ring::unit::{self, CpuPages, Store};
 use crate::text::symbols::{self, Symbols};
-use rustc_hash::{FxHashMap, FxHashSet};
 use sched::pass::FirstEvent;
 use sched::probe::CgroupId;
+use sched::seeded::{SeededMap, SeededSet};
 use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Severity, Tracepoint, Ts};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -135,7 +135,7 @@ pub struct Trace {
     formats: Vec<EventFormat>,
     /// How the events of each format are printed, once one is.
     forms: Vec<OnceLock<Option<Form>>>,
-    by_id: FxHashMap<u16, usize>,
+    by_id: SeededMap<u16, usize>,
     common: CommonAt,
     pool: Pool,
     options: Options,
@@ -151,8 +151,8 @@ pub struct Trace {
     full_plan: OnceLock<Plan>,
     counts: OnceLock<Counts>,
     symbols: OnceLock<Symbols>,
-    printk: OnceLock<FxHashMap<u64, String>>,
-    cmdlines: OnceLock<FxHashMap<Pid, Comm>>,
+    printk: OnceLock<SeededMap<u64, String>>,
+    cmdlines: OnceLock<SeededMap<Pid, Comm>>,
     origin: Option<Origin>,
     counters: Option<Arc<dyn Counters>>,
     /// The cgroups of tasks at the start.
@@ -210,7 +210,7 @@ impl Trace {
         mut diagnostics: Diagnostics,
     ) -> Result<Trace, Error> {
         let formats = header.formats.parse(&pool, &mut diagnostics);
-        let mut by_id = FxHashMap::default();
+        let mut by_id = SeededMap::default();
         for (index, format) in formats.iter().enumerate() {
             if let std::collections::hash_map::Entry::Vacant(e) = by_id.entry(format.id) {
                 e.insert(index);
@@ -295,7 +295,7 @@ impl Trace {
     fn dropped(&mut self) {
         let is_whole = self.diagnostics.iter().all(|(what, ..)| what.severity() != Severity::DataLoss);
         let buffers = self.header.buffers.iter().zip(&self.lanes);
-        let with_data: FxHashSet<(&str, u32)> =
+        let with_data: SeededSet<(&str, u32)> =
             buffers.flat_map(|(buffer, lanes)| lanes.iter().map(|pages| (buffer.name.as_str(), pages.cpu.0))).collect();
         for stat in &self.header.options.stats {
             let dropped = stat.dropped.saturating_add(stat.commit_overrun);
@@ -408,7 +408,7 @@ impl Trace {
     }
 
     /// All command names that the recorder saved.
-    pub fn saved_names(&self) -> &FxHashMap<Pid, Comm> {
+    pub fn saved_names(&self) -> &SeededMap<Pid, Comm> {
         self.cmdlines.get_or_init(|| symbols::cmdlines(&self.text(&self.header.cmdlines)))
     }
 
@@ -416,7 +416,7 @@ impl Trace {
         self.symbols.get_or_init(|| Symbols::parse(&self.text(&self.header.kallsyms)))
     }
 
-    pub(crate) fn printk_formats(&self) -> &FxHashMap<u64, String> {
+    pub(crate) fn printk_formats(&self) -> &SeededMap<u64, String> {
         self.printk.get_or_init(|| symbols::printk_formats(&self.text(&self.header.printk)))
     }
 
@@ -541,8 +541,8 @@ fn pool(threads: usize) -> Pool {
 }
 
 /// The recorder's counts on each CPU of each buffer: of several statistics the first.
-fn recorded(stats: &[CpuStat]) -> FxHashMap<(&str, u32), &CpuStat> {
-    let mut recorded = FxHashMap::default();
+fn recorded(stats: &[CpuStat]) -> SeededMap<(&str, u32), &CpuStat> {
+    let mut recorded = SeededMap::default();
     for stat in stats {
         recorded.entry((stat.buffer.as_str(), stat.cpu)).or_insert(stat);
     }

@@ -13,9 +13,9 @@ use crate::text::expr::{self, Expr, Fields, Number, Parsed};
 use crate::text::printk::{self, Missing, Pointed, Source};
 use crate::text::symbols::Symbols;
 use crate::trace::record::Record;
-use rustc_hash::FxHashMap;
 use sched::Tracepoint;
 use sched::event::{escape, escape_lines};
+use sched::seeded::SeededMap;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -45,7 +45,7 @@ impl Form {
     /// `"pid=%d comm=%s", REC->pid, __get_str(comm)`.
     fn parse(print_fmt: &str, format: &EventFormat) -> Option<Form> {
         let Parsed { expressions, fields } = expr::parse(print_fmt)?;
-        let mut places = FxHashMap::default();
+        let mut places = SeededMap::default();
         for (place, field) in format.fields.iter().enumerate() {
             places.entry(field.name.as_str()).or_insert(place);
         }

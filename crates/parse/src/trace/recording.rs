@@ -8,7 +8,7 @@ use crate::file::source::Source;
 use crate::issue::FileIssue;
 use crate::ring::records::Units;
 use crate::ring::unit::{CpuPages, Store};
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use sched::{Comm, Counters, Cpu, Diagnostics, Pid, Topology};
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub struct Recording {
     /// version, and the texts of a trace.dat of version 6.
     pub tracing_data: Vec<u8>,
     /// Names of tasks, at the end of the recording.
-    pub names: FxHashMap<Pid, Comm>,
+    pub names: SeededMap<Pid, Comm>,
     /// The CPUs with records, in order.
     pub lanes: Vec<Lane>,
     /// Their records.
@@ -113,7 +113,7 @@ impl Trace {
         let pool = pool(options.threads);
         let mut trace = Trace::assemble(source, header, lanes, pool, options, diagnostics)?;
         let saved = trace.saved_names().clone();
-        trace.cmdlines = saved.into_iter().chain(names).collect::<FxHashMap<_, _>>().into();
+        trace.cmdlines = saved.into_iter().chain(names).collect::<SeededMap<_, _>>().into();
         trace.origin = Some(origin);
         trace.counters = recording.counters;
         Ok(trace)

@@ -3,7 +3,7 @@
 use super::Cause;
 use crate::event::probe::{Balancing, Probe};
 use crate::event::{Cpu, Pid};
-use rustc_hash::FxHashMap;
+use crate::seeded::SeededMap;
 
 /// The decision that leads to a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ struct Latest {
 /// The decisions by CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Decisions {
-    latest: FxHashMap<Cpu, Latest>,
+    latest: SeededMap<Cpu, Latest>,
 }
 
 impl Decisions {

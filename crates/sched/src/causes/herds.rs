@@ -1,7 +1,7 @@
 //! Herds: many queued tasks that leave one CPU for one other at once.
 
 use crate::event::{Cpu, Dur, Ts};
-use rustc_hash::FxHashMap;
+use crate::seeded::SeededMap;
 use serde::Serialize;
 
 /// Minimum number of tasks that leave one CPU for one other as a herd,
@@ -37,7 +37,7 @@ struct Leaving {
 /// Finds herd migrations.
 #[derive(Clone, Debug, Default)]
 pub struct Herds {
-    leaving: FxHashMap<(Cpu, Cpu), Leaving>,
+    leaving: SeededMap<(Cpu, Cpu), Leaving>,
     found: Vec<Herd>,
 }
 

@@ -6,8 +6,8 @@ use crate::diag::{Diagnostics, EventIssue};
 use crate::event::probe::CgroupId;
 use crate::event::{Cpu, Kind, SchedEvent, Ts};
 use crate::past::Past;
+use crate::seeded::SeededSet;
 use crate::state::{SchedState, Start};
-use rustc_hash::FxHashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) fn learn(start: &mut Start, state: &SchedState, source: &mut impl Eve
     }
     let throttled = state.discovered_throttling();
     let before = start.throttled.len();
-    let learned: FxHashSet<(CgroupId, Cpu)> = start.throttled.iter().copied().collect();
+    let learned: SeededSet<(CgroupId, Cpu)> = start.throttled.iter().copied().collect();
     start.throttled.extend(throttled.iter().filter(|found| !learned.contains(*found)));
     let learns_of_throttling = start.throttled.len() > before;
     learns_of_wakings || learns_of_root || start.waiting.len() > known || learns_of_throttling

@@ -9,8 +9,8 @@ use crate::cpu_set::CpuSet;
 use crate::event::probe::Probe;
 use crate::event::{CpuMask, Pid, SchedEvent};
 use crate::past::PastAllowed;
+use crate::seeded::SeededMap;
 use crate::topology::{format_cpu_list, parse_cpu_list};
-use rustc_hash::FxHashMap;
 
 /// The maximum number of different sets. A task with a further one counts as a task whose set is unknown.
 const MAX_SETS: usize = 4096;
@@ -55,8 +55,8 @@ struct Record {
 #[derive(Clone, Debug, Default)]
 pub(super) struct AllowedSets {
     sets: Vec<CpuSet>,
-    ids: FxHashMap<CpuSet, ShownId>,
-    tasks: FxHashMap<Pid, Record>,
+    ids: SeededMap<CpuSet, ShownId>,
+    tasks: SeededMap<Pid, Record>,
     losses: u64,
 }
 

@@ -5,10 +5,10 @@
 
 use crate::event::{Comm, Cpu, Pid, TaskRef, Ts};
 use crate::lineage::Kin;
+use crate::seeded::SeededMap;
 use crate::span::{Span, TaskState};
 pub(super) use crate::task_id::Slot;
 use crate::task_id::TaskId;
-use rustc_hash::FxHashMap;
 
 const NONE: Slot = Slot::MAX;
 
@@ -93,7 +93,7 @@ impl Queue {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tasks {
     slab: Vec<Task>,
-    by_pid: FxHashMap<Pid, Slot>,
+    by_pid: SeededMap<Pid, Slot>,
     free: Vec<Slot>,
     /// Died at the last event; they can be looked at until the next.
     dying: Vec<Slot>,
@@ -213,7 +213,7 @@ impl Tasks {
         for _ in &free {
             tasks.insert(none, Kin::default(), TaskState::Dead, Ts::default());
         }
-        Tasks { by_pid: FxHashMap::default(), free, lives: 0, ..tasks }
+        Tasks { by_pid: SeededMap::default(), free, lives: 0, ..tasks }
     }
 
     /// The next task is this life of all.

@@ -17,9 +17,9 @@ use crate::diag::EventIssue;
 use crate::event::probe::{CgroupId, Probe, Throttle};
 use crate::event::{Cpu, Pid, SchedEvent, Ts};
 use crate::past::PastThrottling;
+use crate::seeded::SeededMap;
 use crate::span::TaskState;
 use crate::state::Task;
-use rustc_hash::FxHashMap;
 
 /// Priorities below this one are those of real-time and deadline tasks.
 const FAIR: i32 = 100;
@@ -28,9 +28,9 @@ const FAIR: i32 = 100;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Throttling {
     /// The limits that throttle a cgroup on a CPU.
-    limits: FxHashMap<(CgroupId, Cpu), Limits>,
+    limits: SeededMap<(CgroupId, Cpu), Limits>,
     /// The cgroup of each task.
-    groups: FxHashMap<Pid, CgroupId>,
+    groups: SeededMap<Pid, CgroupId>,
     /// The throttled tasks of each CPU.
     queues: Vec<Queue>,
     /// The running task of each CPU that is about to be throttled, and the time of the record.

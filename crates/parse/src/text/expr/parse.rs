@@ -2,7 +2,7 @@
 
 use super::{Bits, Expr, Number, Same};
 use crate::limits::{NESTING, OPERATORS, TOKENS};
-use rustc_hash::FxHashMap;
+use sched::seeded::SeededMap;
 use std::iter::Peekable;
 
 /// The understood part of a text.
@@ -35,7 +35,7 @@ const OPS: [&str; 29] = [
 /// Expressions between commas; `None` if the text is anything else.
 pub(crate) fn parse(text: &str) -> Option<Parsed> {
     let tokens = tokenize(text)?.into_iter().peekable();
-    let mut parser = Parser { tokens, depth: 0, operators: 0, fields: Vec::new(), places: FxHashMap::default() };
+    let mut parser = Parser { tokens, depth: 0, operators: 0, fields: Vec::new(), places: SeededMap::default() };
     let mut expressions = vec![parser.expression()?];
     while parser.tokens.peek().is_some() {
         parser.expect(",")?;
@@ -148,7 +148,7 @@ struct Parser<'t> {
     operators: u32,
     fields: Vec<String>,
     /// The place of each of the fields.
-    places: FxHashMap<String, usize>,
+    places: SeededMap<String, usize>,
 }
 
 fn precedence(op: &str) -> Option<u8> {
