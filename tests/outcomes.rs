@@ -101,7 +101,8 @@ fn of_records(trace: &Trace) -> BTreeMap<(Ts, Cpu), NewIdleOutcome> {
             }
         };
         match record.format().map_or("", |format| format.name.as_str()) {
-            "newidle_balance_in" => *seen = Seen { gate: Some(gate()), ..Seen::default() },
+            // Outcomes are in the order of how far they came.
+            "newidle_balance_in" => seen.gate = seen.gate.max(Some(gate())),
             "idle" => seen.gate = seen.gate.or_else(|| Some(gate())),
             "load_balance_in" => {
                 (seen.idle, seen.found, seen.examined, seen.is_active) = (number("idle"), None, 0, false);

@@ -313,9 +313,10 @@ impl NewIdles {
     /// Takes an event, and the attempt that it ends.
     pub fn event(&mut self, event: &SchedEvent, attempt: Option<&Attempt>) {
         match event.kind {
-            // A balance that begins anew, after a pull of a task that sleeps, decides alone.
+            // A balance begins anew after a pull of a task that sleeps: the one that came furthest counts.
             Kind::Probe { probe: Probe::NewIdleBegins(queue), .. } => {
-                *self.cpu(event.cpu) = SinceSwitch { gate: queue.gate(), ..SinceSwitch::default() };
+                let since = self.cpu(event.cpu);
+                since.gate = since.gate.max(queue.gate());
             }
             Kind::Probe { probe: Probe::GoesIdle(queue), .. } => {
                 let since = self.cpu(event.cpu);

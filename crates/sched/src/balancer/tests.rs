@@ -95,5 +95,9 @@ fn new_idle_balancing_is_gated_or_comes_as_far_as_its_best_attempt() {
     assert_eq!(outcome(true, &tried), NewIdleOutcome::AllRefused);
     assert_eq!(outcome(true, &[begins(queue(true, 9, 1)), FOUND, idle]), NewIdleOutcome::NotAttempted);
     let again = [FOUND, new_idle, begins(queue(true, 1, 9))];
-    assert_eq!(outcome(true, &again), NewIdleOutcome::TooCostly, "the balance that began last decides");
+    assert_eq!(outcome(true, &again), NewIdleOutcome::NoTaskExamined, "the balance that came furthest decides");
+    let gates = |first, second| outcome(true, &[begins(first), begins(second)]);
+    assert_eq!(gates(queue(true, 1, 9), pending), NewIdleOutcome::TooCostly);
+    assert_eq!(gates(pending, queue(false, 1, 9)), NewIdleOutcome::NotOverloaded);
+    assert_eq!(gates(queue(true, 9, 9), queue(true, 1, 9)), NewIdleOutcome::NotAttempted, "one was worth its cost");
 }
