@@ -114,6 +114,7 @@ impl SchedState {
         let entry = self.tasks.entry(slot);
         (entry.begun, entry.born) = (past.begun, past.born);
         entry.waking = waking.map(|(by, at, on, previous)| Waking { by, at, on, previous });
+        entry.waking_is_used = past.waking_is_used;
         entry.undecided = past.undecided.filter(|(cpu, _)| is_believable(*cpu));
         match state {
             TaskState::Running(cpu) => self.cpu(cpu).running = Some(slot),
@@ -153,8 +154,8 @@ impl CpuState {
 impl Task {
     fn noted(&self) -> PastTask {
         let TaskId { slot: place, life } = self.id();
-        let Task { pid, comm, prio, state, since, begun, born, undecided, .. } = *self;
+        let Task { pid, comm, prio, state, since, begun, born, undecided, waking_is_used, .. } = *self;
         let waking = self.waking.map(|Waking { by, at, on, previous }| (by, at, on, previous));
-        PastTask { place, life, pid, comm, prio, state, since, begun, born, waking, undecided }
+        PastTask { place, life, pid, comm, prio, state, since, begun, born, waking, waking_is_used, undecided }
     }
 }

@@ -22,6 +22,7 @@ impl SchedState {
         let entry = self.tasks.entry(slot);
         entry.undecided = None;
         entry.waking = Some(Waking { by: event.pid, at: event.ts, on: event.cpu, previous: target });
+        entry.waking_is_used = false;
         if self.by_wakings {
             self.place(slot, target);
         }
@@ -32,12 +33,22 @@ impl SchedState {
             Some(slot) => slot,
             None => self.sleeper(task, target),
         };
-        match self.tasks.entry(slot).state {
+        let entry = self.tasks.entry(slot);
+        // A waking names the waker of one wakeup.
+        let is_used = std::mem::replace(&mut entry.waking_is_used, true);
+        match entry.state {
             TaskState::Running(_) => {
                 self.repair(EventIssue::EarlyWakeup);
                 self.tasks.entry(slot).waking = None;
             }
-            _ => self.queue(slot, target),
+            // It is that of the wait that goes on.
+            TaskState::Waiting(cpu) | TaskState::Throttled(cpu) if cpu == target => {}
+            _ => {
+                if is_used {
+                    entry.waking = None;
+                }
+                self.queue(slot, target);
+            }
         }
     }
 

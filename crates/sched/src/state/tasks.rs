@@ -46,6 +46,8 @@ pub struct Task {
     /// The latest `sched_waking` of this task since it was switched in; none once the task turned out to be awake.
     /// Where wakings place tasks ([`super::Start::by_wakings`]) it is kept until the task is switched out again.
     pub waking: Option<Waking>,
+    /// A `sched_wakeup` has followed that waking: it belongs to no later one.
+    pub(super) waking_is_used: bool,
     /// Where it comes from.
     pub kin: Kin,
     /// Its first event was a migration from this CPU: its next decides whether it waited there. If that had been idle
@@ -135,6 +137,7 @@ impl Tasks {
             begun: false,
             born: None,
             waking: None,
+            waking_is_used: false,
             kin,
             undecided: None,
             prev: NONE,

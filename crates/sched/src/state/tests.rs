@@ -85,6 +85,19 @@ fn waking_changes_nothing_but_is_remembered() {
     assert_eq!(remembered(&d), None, "it was awake");
     d.at(9, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) }).switch(10, 0, 7, S, 0);
     assert_eq!(remembered(&d), waking(9), "a wakeup is still to come");
+    d.wakeup(11, 1, 7, 0);
+    assert_eq!(remembered(&d), waking(9));
+    // The same CPU again changes nothing of the wait.
+    d.wakeup(12, 1, 7, 0);
+    assert_eq!((d.state(7), remembered(&d)), (Some(Waiting(Cpu(0))), waking(9)));
+    // It slept unseen and was woken by a waking that is not there: that at 9 is another wakeup's.
+    d.wakeup(13, 1, 7, 1);
+    assert_eq!((d.state(7), remembered(&d)), (Some(Waiting(Cpu(1))), None));
+    d.at(14, 1, 9, Kind::Waking { task: task(7), target: Cpu(0) }).wakeup(15, 1, 7, 0);
+    assert_eq!((d.state(7), remembered(&d)), (Some(Waiting(Cpu(0))), waking(14)));
+    // In a loss it can have been woken by any.
+    d.at(16, 0, 0, Kind::Lost { count: None }).wakeup(17, 1, 7, 0);
+    assert_eq!((d.state(7), remembered(&d)), (Some(Waiting(Cpu(0))), None));
 }
 
 /// A trace with wakings and without wakeups.
