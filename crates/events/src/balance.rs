@@ -70,7 +70,7 @@ pub struct Listed {
     pub cause: Cause,
     /// Whether a probe on the balancer recorded the cause; otherwise it follows from the order of events.
     pub recorded: bool,
-    /// Whether the task waited on a run queue; otherwise it slept, or was being woken.
+    /// Whether the task waited on a run queue; otherwise it slept, was being woken, or was throttled.
     pub queued: bool,
     /// How far apart the two CPUs are; nothing without a topology that gives this distance.
     pub distance: Option<Distance>,

@@ -238,7 +238,11 @@ const MIGRATION: &[Column] = &[
     Column::new("from_cpu", Int32, "The CPU that the task left."),
     Column::new("to_cpu", Int32, "The CPU that the task went to."),
     Column::new("cause", Text, "The cause, in the words of `schedviz migrations --json`."),
-    Column::new("queued", Bool, "Whether the task waited on a run queue; otherwise it slept or was being woken."),
+    Column::new(
+        "queued",
+        Bool,
+        "Whether the task waited on a run queue; otherwise it slept, was being woken or was throttled.",
+    ),
     Column::new("distance", Text, "The distance of the two CPUs: smt, llc, node or machine."),
     Column::new("until_run_ns", Int64, "The time until the task ran; null if it was moved again before."),
 ];

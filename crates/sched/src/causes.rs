@@ -168,7 +168,7 @@ pub struct Migration {
     pub dest: Cpu,
     /// Why.
     pub cause: Cause,
-    /// Whether it waited on a run queue; else it slept, or was being woken.
+    /// Whether it waited on a run queue; else it slept, was being woken, or was throttled.
     pub queued: bool,
     /// Whether a probe on the balancer recorded the decision; otherwise the cause follows from the order of events.
     pub recorded: bool,
@@ -223,6 +223,8 @@ struct Open {
     pending: Pending,
     /// The task was asleep.
     asleep: bool,
+    /// The task was queued or throttled.
+    runnable: bool,
     /// No event has been about the task since.
     untouched: bool,
     /// It can have run since, in a loss.
@@ -288,7 +290,7 @@ impl Mind {
                 m.cause.of_waiter(),
                 Cause::Idle | Cause::Periodic | Cause::Behalf | Cause::RealTime | Cause::Unknown
             );
-            if by_context && !m.recorded && open.untouched && !m.queued && m.first_run.is_none() {
+            if by_context && !m.recorded && open.untouched && !open.runnable && m.first_run.is_none() {
                 m.cause = Cause::Wakeup;
             }
         }
@@ -507,8 +509,9 @@ impl Causes {
             self.minds.get(&task.pid).and_then(|mind| mind.waking).is_some_and(|waking| waking.on == on)
         };
         // A waking alone may have queued it already, in the state.
-        let is_queued = matches!(before, Some(TaskState::Waiting(_) | TaskState::Throttled(_)));
-        let queued = is_queued && !(is_placement && state.places_by_wakings());
+        let is_placed_already = is_placement && state.places_by_wakings();
+        let queued = matches!(before, Some(TaskState::Waiting(_))) && !is_placed_already;
+        let runnable = queued || matches!(before, Some(TaskState::Throttled(_))) && !is_placed_already;
         // A task that is first seen now slept unless it is switched in next.
         let asleep = matches!(before, None | Some(TaskState::Blocked(_))) && !is_placement;
         let reason = self.reasons.remove(&task.pid).filter(|reason| reason.fits(event.ts, orig, dest));
@@ -556,7 +559,7 @@ impl Causes {
             recorded,
             first_run: None,
         };
-        Open { migration, pending, asleep, untouched: true, blind: false }
+        Open { migration, pending, asleep, runnable, untouched: true, blind: false }
     }
 
     /// Which later event can change that the stopper of `cpu` moves a task for its affinity, if it is no active balance.

@@ -148,6 +148,10 @@ fn sleepers_that_the_balancer_moves() {
     assert_eq!(pulled(0, 1, 9, 1, &after), [(Cause::NewIdleSleeper, None)]);
     assert_eq!(pulled(SOFTIRQ, 1, 9, 1, &after), [(Cause::PeriodicSleeper, None)]);
     assert_eq!(pulled(SOFTIRQ, 2, 0, 1, &after), [(Cause::BehalfSleeper, None)]);
+    // Nothing about it follows, or its exit: it sleeps on.
+    assert_eq!(pulled(0, 1, 9, 1, &idles), [(Cause::NewIdleSleeper, None)]);
+    let exit = [&idles[..], &[at(7, 0, 7, 0, Kind::Exit { pid: Pid(7) })]].concat();
+    assert_eq!(pulled(0, 1, 9, 1, &exit), [(Cause::NewIdleSleeper, None)]);
     // It is switched in, and nothing woke it: it had waited.
     let runs = [&idles[..], &[switch(9, 1, 0, R, 7)]].concat();
     let first_run = Some(Dur(6_000_000));
@@ -157,4 +161,33 @@ fn sleepers_that_the_balancer_moves() {
     let idle = [at(0, 1, 0, 0, Kind::Other { id: 1 }), switch(1, 0, 7, S, 0)];
     let migrate = at(3, 1, 0, SOFTIRQ, Kind::Migrate { task: task(7), orig: Cpu(0), dest: Cpu(1) });
     assert_eq!(found(&[&idle, &[migrate], &wakes])[0].cause, Cause::IdleSleeper);
+}
+
+#[test]
+fn a_throttled_task_is_not_queued_and_not_pulled() {
+    use crate::event::probe::{CgroupId, Throttle};
+    // Task 7 is queued on CPU 0 behind 8 and is throttled there with its cgroup, or is not. CPU 1 moves it as a new-idle
+    // balance would.
+    let moved = |throttled: bool, wakes: bool| {
+        let group = CgroupId::new(28);
+        let probe = |probe| at(2, 0, 8, 0, Kind::Probe { id: 1, probe });
+        let throttle = Throttle { cpu: Some(Cpu(0)), cgroup: Some(group), takes_queue: true };
+        let throttles =
+            [probe(Probe::Joins { pid: Pid(7), cgroup: group, forked: false }), probe(Probe::Throttles(throttle))];
+        let start = [
+            at(0, 0, 8, 0, Kind::Other { id: 1 }),
+            at(0, 1, 9, 0, Kind::Other { id: 1 }),
+            at(1, 0, 8, 0, Kind::Wakeup { task: task(7), target: Cpu(0) }),
+        ];
+        let throttles = if throttled { &throttles[..] } else { &[] };
+        // Or a wakeup follows, whose waking is not in the trace.
+        let wakeup = [at(4, 1, 9, 0, Kind::Wakeup { task: task(7), target: Cpu(1) })];
+        let end = [switch(5, 1, 9, S, 7)];
+        let wakeup = if wakes { &wakeup[..] } else { &[] };
+        let found = found(&[&start, throttles, &[migrate(3, 1, 9, 7, 0, 1)], wakeup, &end]);
+        (found[0].cause, found[0].queued)
+    };
+    assert_eq!(moved(false, false), (Cause::NewIdle, true));
+    assert_eq!(moved(true, false), (Cause::Unknown, false));
+    assert_eq!(moved(true, true), (Cause::Unknown, false), "it did not sleep");
 }
