@@ -1,6 +1,6 @@
 //! Bandwidth control, as the probes on it show it.
 
-use crate::support::{fixture, schedviz, unwrapped};
+use crate::support::{fixture, schedviz, scratch, unwrapped};
 use machine::Machine;
 use sched::probe::{CgroupId, Probe, Throttle};
 use sched::{Analysis, Comm, Cpu, Current, Kind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts};
@@ -15,13 +15,14 @@ fn throttled_time_is_that_of_the_kernel_by_cpu() {
     let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let throttled = document["runs"][0]["trust"]["throttled"].as_array().expect("CPUs");
     let sum = |field: &str| throttled.iter().map(|cpu| cpu[field].as_u64().expect("a number")).sum::<u64>();
-    // Counted by another program from the text of trace-cmd report.
-    assert_eq!((sum("ns"), sum("times"), sum("without_end")), (2_795_248_880, 52, 3));
-    // The cgroup's cpu.stat has throttled_usec 2908550, the times without an end in the trace included.
-    assert!((0.95..1.0).contains(&(sum("ns") as f64 / 2_908_550_000.0)));
+    // Counted by another program from the text of trace-cmd report: 2,795,248,880 ns in 52 times, and three times that go on
+    // at the end of the trace.
+    assert_eq!((sum("ns"), sum("times"), sum("without_end")), (3_075_238_027, 52, 3));
+    // The cgroup's cpu.stat, read before the end of the trace, has throttled_usec 2908550, those three included.
+    assert!((2_795_248_880..sum("ns")).contains(&2_908_550_000));
     let text = unwrapped(&schedviz(&["workcons", trace]).success().text());
     assert!(
-        text.contains("bandwidth control (cpu.max) throttled CPUs 0,2,4-6 52 times, for 2.795 s in all; "),
+        text.contains("throttled CPUs 0,2,4-6 52 times and 3 times without an end, for 3.075 s in all; "),
         "{text}"
     );
     let without = schedviz(&["workcons", fixture("hackbench.dat").to_str().expect("UTF-8"), "--json"]).success().text();
@@ -170,4 +171,46 @@ fn throttling_since_the_start_is_found_by_its_end() {
         let measured = pass.run(Measured::default).unwrap_or_else(|never| match never {}).output;
         assert_eq!(measured.throttled, BTreeMap::from([(Cpu(0), 8)]), "{prologue}");
     }
+}
+
+/// The throttled time of each CPU, and the number of times that ended, within a window.
+fn throttled_by_cpu(path: &str, window: &[&str]) -> BTreeMap<u64, (u64, u64)> {
+    let ran = schedviz(&[&["workcons", path, "--json", "-q"], window].concat());
+    assert!(ran.code != Some(1), "{}", ran.text());
+    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    let cpus = document["runs"][0]["trust"]["throttled"].as_array().cloned().unwrap_or_default();
+    let number = |cpu: &serde_json::Value, field: &str| cpu[field].as_u64().expect("a number");
+    cpus.iter().map(|cpu| (number(cpu, "cpu"), (number(cpu, "ns"), number(cpu, "times")))).collect()
+}
+
+/// Its edges cut it: the windows of a trace add up to the whole, in parts of it as well.
+#[test]
+fn throttled_time_of_a_cpu_is_that_within_the_window() {
+    let folder = scratch("throttled-windows");
+    // By CPU alone, and with cgroups.
+    for name in ["cgroup-cpumax.dat", "throttled-6.12.dat"] {
+        let path = fixture(name);
+        let path = path.to_str().expect("UTF-8");
+        let trace = Trace::open(&fixture(name), Options::default()).expect("a trace");
+        let (start, end) = trace.extent().expect("events");
+        let whole = throttled_by_cpu(path, &[]);
+        assert!(whole.len() > 1, "{name}: {whole:?}");
+        let at = |n: i64| format!("{:.9}", (end.0 - start.0) as f64 / 1e9 * n as f64 / 7.0);
+        let mut sums: [BTreeMap<u64, (u64, u64)>; 2] = Default::default();
+        for n in 0..7 {
+            let (min, max) = (at(n), at(n + 1));
+            let window = if n == 6 { vec!["--min", &min] } else { vec!["--min", &min, "--max", &max] };
+            let part = folder.join("part.dat");
+            let part = part.to_str().expect("UTF-8");
+            schedviz(&[&["cut", path, "-o", part, "-q"], &window[..]].concat()).success();
+            for (sum, found) in sums.iter_mut().zip([throttled_by_cpu(path, &window), throttled_by_cpu(part, &[])]) {
+                for (cpu, (ns, times)) in found {
+                    let sum = sum.entry(cpu).or_default();
+                    *sum = (sum.0 + ns, sum.1 + times);
+                }
+            }
+        }
+        assert_eq!(sums, [whole.clone(), whole], "{name}: windows, and parts");
+    }
+    std::fs::remove_dir_all(folder).expect("removed");
 }

@@ -130,6 +130,9 @@ pub struct PastTask {
     pub born: Option<Ts>,
     /// Its latest `sched_waking`: the waker, the instant, the waker's CPU, the CPU on which the task last was.
     pub waking: Option<(Pid, Ts, Cpu, Cpu)>,
+    /// Whether a wakeup has followed that waking.
+    #[serde(default)]
+    pub waking_is_used: bool,
     /// Its first event was a migration from this CPU, which was idle before or not.
     pub undecided: Option<(Cpu, bool)>,
 }
@@ -148,6 +151,9 @@ pub struct PastThrottling {
     pub by_task: bool,
     /// The cgroup of a child has a record of its own.
     pub records_forks: bool,
+    /// The CPUs that are throttled by records without a cgroup.
+    #[serde(default)]
+    pub without_cgroup: Vec<Cpu>,
 }
 
 /// The CPUs that a task may use, as the latest record of a probe has shown them.

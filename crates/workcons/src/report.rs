@@ -216,7 +216,7 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         mut throttling,
         ..
     } = analysis;
-    throttling.iter_mut().for_each(|throttling| throttling.take_spans(state));
+    throttling.iter_mut().for_each(|throttling| throttling.finish(end, state));
     let window = end.since(start);
     let whole = Whole { window: window.0, cpu_time: window.0.saturating_mul(observed as u64) };
     let totals_of = |count: &Count| {

@@ -18,11 +18,12 @@ use std::collections::BTreeMap;
 pub struct ThrottledCpu {
     /// The CPU.
     pub cpu: Cpu,
-    /// The number of times at which throttling began and ended within the window.
+    /// The number of times at which throttling ended within the window.
     pub times: u64,
-    /// Their length together in nanoseconds.
+    /// The time within the window during which the CPU was throttled, in nanoseconds. Throttling without an end counts up to
+    /// the end of the window, or up to a loss.
     pub ns: u64,
-    /// The number of times without an end within the window; their length is not in `ns`.
+    /// The number of times without an end within the window.
     pub without_end: u64,
 }
 
@@ -63,6 +64,7 @@ pub struct Throttling {
     /// The cgroups of the tasks that are throttled.
     open: SeededMap<TaskId, CgroupId>,
     start: Ts,
+    end: Ts,
 }
 
 /// A number of times, and their length together.
@@ -86,8 +88,8 @@ struct OfCpu {
     limits: BTreeMap<Option<CgroupId>, u32>,
     since: Option<Ts>,
     ended: Vec<(Ts, Ts)>,
-    /// The number of times whose end can be among lost events.
-    cut: u64,
+    /// The number of times whose end can be among lost events, and their length together up to the loss.
+    cut: Sum,
 }
 
 impl OfCpu {
@@ -98,7 +100,7 @@ impl OfCpu {
         self.since.get_or_insert(ts);
     }
 
-    /// An end without a beginning belongs to a time before the window.
+    /// An end without a beginning is that of throttling which no record has shown.
     fn end(&mut self, cgroup: Option<CgroupId>, ts: Ts) {
         let Some(limits) = self.limits.get_mut(&cgroup) else { return };
         *limits -= 1;
@@ -113,23 +115,32 @@ impl OfCpu {
     }
 
     /// Events are missing, among which the end can be.
-    fn lose(&mut self) {
+    fn lose(&mut self, ts: Ts) {
         self.limits.retain(|cgroup, _| cgroup.is_none());
-        if self.limits.is_empty() && self.since.take().is_some() {
-            self.cut += 1;
+        if self.limits.is_empty()
+            && let Some(since) = self.since.take()
+        {
+            self.cut.add(ts.since(since));
         }
     }
 
-    fn report(&self, cpu: Cpu) -> ThrottledCpu {
-        let ns = self.ended.iter().map(|(from, to)| to.since(*from).0).fold(0, u64::saturating_add);
-        let without_end = self.cut + u64::from(self.since.is_some());
-        ThrottledCpu { cpu, times: self.ended.len() as u64, ns, without_end }
+    fn report(&self, cpu: Cpu, end: Ts) -> ThrottledCpu {
+        let ended = self.ended.iter().map(|(from, to)| to.since(*from).0).fold(self.cut.ns, u64::saturating_add);
+        let open = self.since.map_or(0, |since| end.since(since).0);
+        let without_end = self.cut.times + u64::from(self.since.is_some());
+        ThrottledCpu { cpu, times: self.ended.len() as u64, ns: ended.saturating_add(open), without_end }
     }
 }
 
 impl Throttling {
     pub(crate) fn begin(&mut self, start: Ts, state: &SchedState) {
         self.start = start;
+        for (cpu, cgroup, count) in state.throttling_limits() {
+            self.has_cgroups |= cgroup.is_some();
+            let of_cpu = self.cpus.entry(cpu).or_default();
+            of_cpu.limits.insert(cgroup, count);
+            of_cpu.since = Some(start);
+        }
         for task in state.observed().flat_map(|cpu| state.throttled(cpu)) {
             self.open.extend(state.cgroup(task.pid).map(|cgroup| (task.id(), cgroup)));
         }
@@ -147,7 +158,7 @@ impl Throttling {
                 self.has_cgroups |= cgroup.is_some();
                 self.cpus.entry(cpu.unwrap_or(event.cpu)).or_default().end(cgroup, event.ts);
             }
-            Kind::Lost { .. } => self.cpus.values_mut().for_each(OfCpu::lose),
+            Kind::Lost { .. } => self.cpus.values_mut().for_each(|of_cpu| of_cpu.lose(event.ts)),
             _ => {}
         }
     }
@@ -164,6 +175,12 @@ impl Throttling {
         }
     }
 
+    /// The window ends.
+    pub(crate) fn finish(&mut self, end: Ts, state: &SchedState) {
+        self.end = end;
+        self.take_spans(state);
+    }
+
     fn take(&mut self, span: &Span, state: &SchedState) {
         let length = span.end.since(span.start.max(self.start));
         let (comm, sum) = self.tasks.entry(span.pid).or_default();
@@ -178,7 +195,7 @@ impl Throttling {
 
     /// By CPU; only CPUs that were throttled.
     pub fn by_cpu(&self) -> Vec<ThrottledCpu> {
-        let all = self.cpus.iter().map(|(cpu, of_cpu)| of_cpu.report(*cpu));
+        let all = self.cpus.iter().map(|(cpu, of_cpu)| of_cpu.report(*cpu, self.end));
         all.filter(|throttled| throttled.times + throttled.without_end > 0).collect()
     }
 
@@ -228,7 +245,12 @@ impl Throttling {
             return None;
         }
         let cpus: Vec<Cpu> = all.iter().map(|throttled| throttled.cpu).collect();
-        let (times, ns): (u64, u64) = all.iter().fold((0, 0), |(times, ns), one| (times + one.times, ns + one.ns));
+        let sum = |number: fn(&ThrottledCpu) -> u64| all.iter().map(number).fold(0, u64::saturating_add);
+        let (times, ns) = (sum(|one| one.times), sum(|one| one.ns));
+        let without_end = match sum(|one| one.without_end) {
+            0 => String::new(),
+            n => format!(" and {n} times without an end"),
+        };
         let explained = reactions.iter().filter(|reaction| self.explains(reaction)).count();
         let of_reactions = match reactions.len() {
             0 => String::new(),
@@ -242,7 +264,7 @@ impl Throttling {
             Some(ns) => self.tasks_text(ns, path),
         };
         Some(format!(
-            "bandwidth control (cpu.max) throttled CPUs {} {times} times, for {} in all{of_reactions}. {tasks}",
+            "bandwidth control (cpu.max) throttled CPUs {} {times} times{without_end}, for {} in all{of_reactions}. {tasks}",
             sched::topology::format_cpu_list(&cpus),
             Dur(ns).human()
         ))
@@ -275,7 +297,7 @@ mod tests {
 
     #[test]
     fn times_without_a_cgroup_are_paired_by_cpu() {
-        let mut throttling = Throttling::default();
+        let mut throttling = Throttling { end: Ts(45), ..Throttling::default() };
         let mut cpu = |cpu: u32, begins: bool, ts: i64| {
             let of_cpu = throttling.cpus.entry(Cpu(cpu)).or_default();
             if begins { of_cpu.begin(None, Ts(ts)) } else { of_cpu.end(None, Ts(ts)) }
@@ -290,7 +312,7 @@ mod tests {
             throttling.by_cpu(),
             [
                 ThrottledCpu { cpu: Cpu(0), times: 1, ns: 20, without_end: 0 },
-                ThrottledCpu { cpu: Cpu(2), times: 0, ns: 0, without_end: 1 }
+                ThrottledCpu { cpu: Cpu(2), times: 0, ns: 5, without_end: 1 }
             ]
         );
         let reaction = |cpu: u32, from: i64, ns: u64| Reaction {
@@ -319,8 +341,8 @@ mod tests {
         cpu.end(other, Ts(31));
         cpu.begin(one, Ts(40));
         // The end can be among the lost events.
-        cpu.lose();
+        cpu.lose(Ts(45));
         cpu.end(one, Ts(50));
-        assert_eq!(cpu.report(Cpu(3)), ThrottledCpu { cpu: Cpu(3), times: 1, ns: 20, without_end: 1 });
+        assert_eq!(cpu.report(Cpu(3), Ts(60)), ThrottledCpu { cpu: Cpu(3), times: 1, ns: 25, without_end: 1 });
     }
 }

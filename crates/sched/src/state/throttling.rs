@@ -20,6 +20,7 @@ use crate::past::PastThrottling;
 use crate::seeded::SeededMap;
 use crate::span::TaskState;
 use crate::state::Task;
+use std::collections::BTreeSet;
 
 /// Priorities below this one are those of real-time and deadline tasks.
 const FAIR: i32 = 100;
@@ -41,6 +42,8 @@ pub(super) struct Throttling {
     records_forks: bool,
     /// Throttling that turned out to last since the start.
     pub(super) discovered: Vec<(CgroupId, Cpu)>,
+    /// The CPUs that are throttled by records without a cgroup, which show nothing of the tasks.
+    without_cgroup: BTreeSet<Cpu>,
 }
 
 /// The limits that throttle a cgroup on a CPU.
@@ -65,6 +68,7 @@ impl Throttling {
             + self.limits.len() * size_of::<((CgroupId, Cpu), Limits)>()
             + self.groups.len() * size_of::<(Pid, CgroupId)>()
             + self.queues.len() * size_of::<(Queue, Option<(Pid, Ts)>)>()
+            + self.without_cgroup.len() * size_of::<Cpu>()
     }
 
     fn limits(&mut self, group: CgroupId, cpu: Cpu) -> &mut Limits {
@@ -133,7 +137,8 @@ impl Throttling {
         groups.sort_unstable();
         let about = (0..).map(Cpu).zip(&self.about).filter_map(|(cpu, about)| about.map(|(pid, ts)| (cpu, pid, ts)));
         let (by_task, records_forks) = (self.by_task, self.records_forks);
-        PastThrottling { limits, groups, about: about.collect(), by_task, records_forks }
+        let without_cgroup = self.without_cgroup.iter().copied().collect();
+        PastThrottling { limits, groups, about: about.collect(), by_task, records_forks, without_cgroup }
     }
 
     pub(super) fn after(past: &PastThrottling) -> Throttling {
@@ -150,6 +155,7 @@ impl Throttling {
         for (cpu, pid, ts) in past.about.iter().filter(|(cpu, ..)| is_believable(*cpu)) {
             throttling.set_about(*cpu, Some((*pid, *ts)));
         }
+        throttling.without_cgroup = past.without_cgroup.iter().copied().filter(|cpu| is_believable(*cpu)).collect();
         throttling
     }
 }
@@ -166,6 +172,15 @@ impl SchedState {
         self.throttling.as_ref()?.groups.get(&pid).copied()
     }
 
+    /// The CPUs that are throttled now, each by a cgroup and the number of limits that throttle it there. The cgroup is absent
+    /// where the records show none; there is one limit then.
+    pub fn throttling_limits(&self) -> impl Iterator<Item = (Cpu, Option<CgroupId>, u32)> {
+        let limits = self.throttling.iter().flat_map(|throttling| &throttling.limits);
+        let known = limits.map(|((group, cpu), limits)| (*cpu, Some(*group), limits.count));
+        let without = self.throttling.iter().flat_map(|throttling| &throttling.without_cgroup);
+        known.filter(|(.., count)| *count > 0).chain(without.map(|cpu| (*cpu, None, 1)))
+    }
+
     /// The throttling of cgroups that turned out, too late, to last since the start.
     pub(crate) fn discovered_throttling(&self) -> &[(CgroupId, Cpu)] {
         self.throttling.as_ref().map_or(&[], |throttling| &throttling.discovered)
@@ -180,6 +195,12 @@ impl SchedState {
                 self.throttle(group, cpu);
             }
             Probe::Unthrottles(Throttle { cpu: Some(cpu), cgroup: Some(group), .. }) => self.unthrottle(group, cpu),
+            Probe::Throttles(Throttle { cpu, cgroup: None, .. }) => {
+                self.throttling().without_cgroup.insert(cpu.unwrap_or(event.cpu));
+            }
+            Probe::Unthrottles(Throttle { cpu, cgroup: None, .. }) => {
+                self.throttling().without_cgroup.remove(&cpu.unwrap_or(event.cpu));
+            }
             Probe::ThrottlesTask(pid, group) => {
                 let throttling = self.throttling();
                 throttling.groups.insert(pid, group);

@@ -115,13 +115,13 @@ fn other_tasks_wait_as_before() {
     let state = after(machine(&[(7, OUTER), (5, OUTER)]), &others);
     let expected = [Throttled(Cpu(0)), Waiting(Cpu(0)), Waiting(Cpu(0)), Waiting(Cpu(0))];
     assert_eq!(states(&state, [7, 8, 5, 6]), expected.map(Some));
-    // Records without a cgroup change no task.
+    // Records without a cgroup change no task; they show that the CPU is throttled.
     let of_cpu = probe(10, 0, 7, Probe::Throttles(Throttle { cgroup: None, ..limit(OUTER, 0) }));
     let mut events = throttled();
     events[3] = of_cpu;
     let state = after(machine(&[]), &events);
     assert_eq!(states(&state, [7, 8]), [Some(Waiting(Cpu(0))); 2]);
-    assert!(state.throttling.is_none());
+    assert_eq!(state.throttling_limits().collect::<Vec<_>>(), [(Cpu(0), None, 1)]);
 }
 
 #[test]
