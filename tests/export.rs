@@ -92,18 +92,18 @@ fn check_sums(trace: &str, window: &[&str]) {
     std::fs::remove_dir_all(folder).expect("removed");
 }
 
-/// The slices of each CPU are its busy time in `utilization`, where that does not divide interrupts from tasks.
+/// The slices of each CPU are the time of its tasks in `utilization`, and that of the interrupts within them.
 fn check_busy(trace: &str, window: &[&str], slices: &[Row]) {
     let used = document("utilization", trace, window).expect("a document");
     for cpu in used["cpus"].as_array().expect("CPUs") {
         let number = cpu["cpu"].to_string();
         // Where the application is unknown, its tasks are among the others.
         let class = |name: &str| cpu[format!("{name}_ns")].as_i64().unwrap_or(0);
-        let busy: i64 = ["app", "other", "kernel", "stopper", "rt"].map(class).iter().sum();
-        if used["interrupts_recorded"] == false {
-            let of_cpu = slices.iter().filter(|row| row["cpu"] == number);
-            assert_eq!(sum(of_cpu, "dur_ns").1, busy, "{trace}: CPU {number}");
-        }
+        let busy: i64 = ["app", "other", "kernel", "stopper", "rt", "irq_in_tasks"].map(class).iter().sum();
+        let of_cpu = slices.iter().filter(|row| row["cpu"] == number);
+        assert_eq!(sum(of_cpu, "dur_ns").1, busy, "{trace}: CPU {number}");
+        assert!(class("irq_in_tasks") <= class("irq"), "{trace}: CPU {number}");
+        assert!(used["interrupts_recorded"] == true || class("irq") == 0, "{trace}: CPU {number}");
     }
 }
 

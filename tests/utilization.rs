@@ -126,8 +126,23 @@ fn interrupts_count_for_themselves() {
     ];
     let report = measure(&events, &options(&events, 4));
     assert_eq!((report.all.irq_ns, report.all.idle_ns, report.interrupts_recorded), (30, 70, true));
+    assert_eq!(report.cpus[0].irq_in_tasks_ns, 0);
     let irq: Vec<u64> = report.intervals.iter().map(|i| i.shares.irq_ns).collect();
     assert_eq!(irq, [15, 15, 0, 0]);
+    // A handler from 10 to 40, during which the idle task gives way to task 7 at 15: 25 of it are within the slice of 7.
+    let task = |pid| sched::TaskRef { pid: Pid(pid), prio: 120, comm: sched::Comm::new(b"t") };
+    let state = sched::PrevState::RUNNABLE;
+    let events = [
+        event(0, 0, Kind::Other { id: 1 }),
+        entry(10, true),
+        event(15, 0, Kind::Switch { prev: task(0), state, next: task(7) }),
+        entry(40, false),
+        event(100, 7, Kind::Other { id: 1 }),
+    ];
+    let cpu = measure(&events, &options(&events, 1)).cpus[0];
+    assert_eq!((cpu.shares.irq_ns, cpu.irq_in_tasks_ns, cpu.shares.idle_ns), (30, 25, 10));
+    // The slice of 7 has 85.
+    assert_eq!(cpu.shares.other_ns + cpu.irq_in_tasks_ns, 85);
 }
 
 #[test]

@@ -87,6 +87,11 @@ impl Class {
         Class::Idle,
     ];
 
+    /// Whether the CPU runs a task.
+    fn is_of_tasks(self) -> bool {
+        !matches!(self, Class::Interrupt | Class::Unknown | Class::Offline | Class::Idle)
+    }
+
     /// Its name, in a word.
     pub fn name(self) -> &'static str {
         match self {
@@ -143,6 +148,8 @@ pub const MOST_INTERVALS: u64 = 100_000;
 struct CpuNow {
     /// The class of what it runs.
     class: Class,
+    /// The time of handlers that interrupted tasks.
+    in_tasks: u128,
     /// Handlers that have been entered and not left.
     depth: u32,
     /// Up to here its time has been accounted for.
@@ -202,7 +209,7 @@ pub struct Utilization<'o> {
 impl<'o> Utilization<'o> {
     /// With these options.
     pub fn new(options: &'o Options) -> Utilization<'o> {
-        let unknown = CpuNow { class: Class::Unknown, depth: 0, since: options.from };
+        let unknown = CpuNow { class: Class::Unknown, in_tasks: 0, depth: 0, since: options.from };
         let window = options.to.since(options.from).0.max(1);
         let columns = Grid::new(options.from, options.to, Dur(window.div_ceil(COLUMNS)), CLASSES);
         Utilization {
@@ -264,6 +271,9 @@ impl<'o> Utilization<'o> {
         self.intervals.add(class as usize, from, to);
         self.columns.add(class as usize, from, to);
         self.sums[row][class as usize] += u128::from(to.since(from).0);
+        if class == Class::Interrupt && now.class.is_of_tasks() {
+            now.in_tasks += u128::from(to.since(from).0);
+        }
         let look = match class {
             Class::Idle => return,
             Class::Unknown => Heat::UNKNOWN,
@@ -360,7 +370,7 @@ impl Analysis for Utilization<'_> {
         self.part = is_part.then(|| PartCounts::of(&shown, state));
         self.beside = Beside::of(self.part.as_ref().map_or_else(|| state.counts(), PartCounts::counts));
         for (row, (cpu, _)) in self.options.cpus.iter().enumerate() {
-            self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), depth: 0, since: start };
+            self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), in_tasks: 0, depth: 0, since: start };
         }
     }
 

@@ -105,6 +105,9 @@ pub struct PerCpu {
     /// Its time.
     #[serde(flatten)]
     pub shares: Shares,
+    /// The part of `irq_ns` in which handlers interrupted a task, in nanoseconds. With it and the classes of tasks the CPU's
+    /// tasks ran for as long as its slices last (`schedviz export`).
+    pub irq_in_tasks_ns: u64,
 }
 
 /// A node over the whole window.
@@ -205,7 +208,7 @@ fn shares(u: &Utilization<'_>) -> (Shares, Vec<PerNode>, Vec<PerCpu>) {
     let mut all = [0u128; CLASSES];
     let mut nodes: BTreeMap<u32, [u128; CLASSES]> = BTreeMap::new();
     let mut cpus = Vec::new();
-    for ((cpu, _), sums) in u.options.cpus.iter().zip(&u.sums) {
+    for (((cpu, _), sums), now) in u.options.cpus.iter().zip(&u.sums).zip(&u.cpus) {
         let node = u.options.topology.place(*cpu).and_then(|place| place.node.or(place.socket));
         for (class, ns) in sums.iter().enumerate() {
             all[class] += ns;
@@ -213,7 +216,8 @@ fn shares(u: &Utilization<'_>) -> (Shares, Vec<PerNode>, Vec<PerCpu>) {
                 nodes.entry(node).or_default()[class] += ns;
             }
         }
-        cpus.push(PerCpu { cpu: *cpu, shares: Shares::of(sums) });
+        let irq_in_tasks_ns = u64::try_from(now.in_tasks).unwrap_or(u64::MAX);
+        cpus.push(PerCpu { cpu: *cpu, shares: Shares::of(sums), irq_in_tasks_ns });
     }
     let nodes = nodes.into_iter().map(|(node, sums)| PerNode { node, shares: Shares::of(&sums) });
     (Shares::of(&all), nodes.collect(), cpus)
