@@ -496,3 +496,30 @@ fn what_precedes_a_part_is_not_missing() {
     assert_eq!(of_part["missing"], of_whole["missing"]);
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+/// Members with equal shares are in the order of their PIDs, which a part without names keeps.
+#[test]
+fn an_anonymous_part_has_the_same_members_in_the_same_order() {
+    let (folder, mut ties) = (scratch("cut-starved"), 0);
+    for name in ["hackbench.dat", "spmd-plus1.dat", "hackbench-7.2.dat"] {
+        let whole = fixture(name);
+        let part = cut(&folder, &whole, "part.dat", &["--anonymize".to_owned()]);
+        let command = ["fairness", "--interval", "2ms", "--worst", "20"];
+        let shares = |trace: &Path| outcome(&folder, trace, &command, &[]).expect("a document");
+        // A name is followed by the PID.
+        let pid = |name: &Value| name.as_str().map(|name| name.rsplit(' ').next().expect("a word").to_owned());
+        let pids = |document: &Value| {
+            let of = |list: &str, field: &str| {
+                document[list].as_array().expect(list).iter().map(|row| pid(&row[field])).collect::<Vec<_>>()
+            };
+            (of("members", "name"), of("intervals", "starved"))
+        };
+        let (of_whole, of_part) = (shares(&whole), shares(&part));
+        assert_eq!(pids(&of_whole), pids(&of_part), "{name}");
+        assert_eq!(without_names(of_whole.clone()), without_names(of_part), "{name}");
+        let nothing = |row: &&Value| row["starved_got_percent"] == 0.0 && row["members"].as_u64() > Some(1);
+        ties += of_whole["intervals"].as_array().expect("intervals").iter().filter(nothing).count();
+    }
+    assert!(ties > 5, "{ties} intervals in which a task got nothing");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

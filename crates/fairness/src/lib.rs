@@ -112,6 +112,8 @@ type Traits = (Pid, Comm, Option<Pid>, i32);
 #[derive(Clone, Debug, Default)]
 struct Sums {
     name: Comm,
+    /// The smallest number of its tasks.
+    first: Option<Pid>,
     run_ns: u64,
     wait_ns: u64,
     slices: Lengths,
@@ -222,6 +224,7 @@ impl<'o> Fairness<'o> {
         self.homes.insert(task.id(), (traits, index));
         let sums = &mut self.members[index].1;
         sums.name = task.comm;
+        sums.first = Some(sums.first.map_or(task.pid, |first| first.min(task.pid)));
         // The priority of a group is that of its strongest task.
         sums.weight = sums.weight.max(weight_of(task.prio));
         Some(index)

@@ -44,7 +44,8 @@ pub struct IntervalReport {
     pub gini: Option<f64>,
     /// Jain's index of their run times; nothing where none ran.
     pub jain: Option<f64>,
-    /// The member that got the least of the time it was runnable; nothing where there is no member.
+    /// The member that got the least of the time it was runnable, among equals the one with the smallest PID; nothing where
+    /// there is no member.
     pub starved: Option<String>,
     /// The part of its runnable time that it got, in percent.
     pub starved_got_percent: Option<f64>,
@@ -121,7 +122,8 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
     let mut all: Vec<(String, Sums)> = f.members.into_iter().map(|(key, sums)| (name(&key, sums.name), sums)).collect();
     // A task that was there, and neither ran nor waited, wanted no CPU time.
     all.retain(|(_, sums)| sums.run_ns > 0 || sums.wait_ns > 0);
-    all.sort_by(|(a, x), (b, y)| y.run_ns.cmp(&x.run_ns).then(a.cmp(b)));
+    // Among equals the one with the smallest PID: names are replaced in an anonymous part, which must not change the order.
+    all.sort_by(|(a, x), (b, y)| y.run_ns.cmp(&x.run_ns).then(x.first.cmp(&y.first)).then_with(|| a.cmp(b)));
     let total: u64 = all.iter().map(|(_, s)| s.run_ns).fold(0, u64::saturating_add);
     let weights: u64 = all.iter().map(|(_, s)| s.weight).sum();
     let runs: Vec<f64> = all.iter().map(|(_, s)| s.run_ns as f64).collect();
@@ -172,7 +174,7 @@ fn intervals(all: Vec<(String, Sums)>, from: Ts, zero: Ts, to: Ts, interval: Dur
     let mut found: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); count as usize];
     let mut names = Vec::with_capacity(all.len());
     for (member, (name, sums)) in all.into_iter().enumerate() {
-        names.push(name);
+        names.push((sums.first, name));
         for InInterval { interval, run_ns, wait_ns } in sums.intervals.finish() {
             if let Some(here) = found.get_mut(interval).filter(|_| run_ns > 0 || wait_ns > 0) {
                 here.push((member, run_ns as f64, 100.0 * run_ns as f64 / (run_ns as f64 + wait_ns as f64)));
@@ -181,14 +183,14 @@ fn intervals(all: Vec<(String, Sums)>, from: Ts, zero: Ts, to: Ts, interval: Dur
     }
     let report = |(i, here): (u64, Vec<(usize, f64, f64)>)| {
         let runs: Vec<f64> = here.iter().map(|(_, run, _)| *run).collect();
-        // The first by name among equals.
+        // The one with the smallest PID among equals.
         let least = here.iter().min_by(|a, b| a.2.total_cmp(&b.2).then_with(|| names[a.0].cmp(&names[b.0])));
         IntervalReport {
             start_in_trace_ns: from.since(zero).0.saturating_add(i.saturating_mul(interval.0)),
             members: here.len(),
             gini: gini(&runs),
             jain: jain(&runs),
-            starved: least.map(|(member, ..)| names[*member].clone()),
+            starved: least.map(|(member, ..)| names[*member].1.clone()),
             starved_got_percent: least.map(|(_, _, got)| *got),
         }
     };

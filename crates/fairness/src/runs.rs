@@ -2,6 +2,7 @@
 
 use crate::past::{Content, Past};
 use sched::{Comm, Dur, Ts};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 /// Number of runs that are remembered as they were.
@@ -68,7 +69,8 @@ impl Runs {
             stretch.held.iter().for_each(|(comm, ns)| add(&mut sums, *comm, ns.saturating_sub(outside)));
         }
         sums.retain(|(_, ns)| *ns > 0);
-        sums.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        // Among equals the one that ran last: names are replaced in an anonymous part, which must not change the order.
+        sums.sort_by_key(|(_, ns)| Reverse(*ns));
         sums.into_iter().map(|(comm, ns)| (comm, Dur(ns))).collect()
     }
 }

@@ -6,6 +6,7 @@ use sched::kthread::is_bound;
 use sched::state::Task;
 use sched::{Comm, Cpu, CpuSpan, Current, Dur, PerTask, Pid, SchedState, TaskState, Ts};
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 /// Number of joinings of runs until the beginning of the oldest wait is looked up again.
@@ -241,7 +242,7 @@ impl Waits {
                 }
             }
         }
-        sums.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        sums.sort_by_key(|(_, time)| Reverse(*time));
         sums.truncate(MOST_ANTAGONISTS);
         sums
     }

@@ -190,7 +190,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         (row.measures[Measure::Wakeup as usize].max(), Row { pid, command, measures })
     };
     let mut rows: Vec<(Option<Dur>, Row)> = rows.into_iter().map(row).collect();
-    rows.sort_by(|(a, r), (b, s)| b.cmp(a).then(r.command.cmp(&s.command)).then(r.pid.cmp(&s.pid)));
+    rows.sort_by(|(a, r), (b, s)| b.cmp(a).then(r.pid.cmp(&s.pid)).then(r.command.cmp(&s.command)));
     LatencyReport {
         schema: "schedviz/latency/1",
         from_ns: start.unwrap_or(end),
