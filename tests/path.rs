@@ -11,7 +11,7 @@ use testkit::Simulation;
 use tracedat::Trace;
 
 fn path_of(events: &[SchedEvent], pid: Option<i32>) -> Path {
-    let options = Options { pid: pid.map(Pid), zero: Ts(0), longest: 3 };
+    let options = Options { pid: pid.map(Pid), command: Comm::new(b"named"), zero: Ts(0), longest: 3 };
     let outcome = Pass::over(events).run(|| CriticalPath::new(options));
     outcome.unwrap_or_else(|never| match never {}).output
 }
@@ -282,4 +282,50 @@ fn the_command_prints_the_path() {
     let part: serde_json::Value = serde_json::from_slice(&part.stdout).expect("JSON");
     let length = part["to_ns"].as_u64().expect("a time") - part["from_ns"].as_u64().expect("a time");
     assert_eq!(length, 200_000_000);
+}
+
+/// A task that the window does not show is there all the same: its path through the window is unknown.
+#[test]
+fn a_task_whose_first_event_lies_behind_the_window_is_unknown_in_it() {
+    let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"task") };
+    let at = |ts, pid, kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+    let events = [at(0, 5, Event::Other { id: 1 }), at(100, 5, Event::Other { id: 1 })];
+    let path = path_of(&events, Some(6));
+    tiles("not seen", &path);
+    assert_eq!(pieces(&path), [(Kind::Unknown, 6, None, 0, 100)]);
+    let shown = path.task.map(|task| (task.pid, task.command.to_string()));
+    assert_eq!(shown, Some((Pid(6), "named".to_owned())));
+    // One that is seen to die in the window, without an exit, is not there at its end.
+    let die =
+        Event::Switch { prev: task(5), state: PrevState { class: sched::StateClass::Dead, raw: 64 }, next: task(6) };
+    let dead = [at(0, 5, Event::Other { id: 1 }), at(50, 5, die), at(100, 6, Event::Other { id: 1 })];
+    assert_eq!(path_of(&dead, Some(5)).task, None);
+
+    // The same by the command, of a task that no event shows in the first millisecond.
+    let file = fixture("hackbench.dat");
+    let file = file.to_str().expect("a path");
+    let trace = Trace::open(&fixture("hackbench.dat"), tracedat::Options::default()).expect("a recording");
+    let recorded = crate::support::events(&trace);
+    let window = recorded[0].ts.0 + 1_000_000;
+    // It is woken in its first event, and runs later.
+    let mut seen = BTreeSet::new();
+    let mut late = None;
+    for event in &recorded {
+        let (woken, others) = match event.kind {
+            Event::Waking { task, .. } => (Some(task.pid), vec![task.pid]),
+            Event::Switch { prev, next, .. } => (None, vec![prev.pid, next.pid]),
+            Event::Fork { child, .. } => (None, vec![child]),
+            Event::Migrate { task, .. } => (None, vec![task.pid]),
+            _ => (None, Vec::new()),
+        };
+        late = late.or(woken.filter(|pid| event.ts.0 > window && !seen.contains(pid)));
+        seen.extend(others.into_iter().chain([event.pid]));
+    }
+    let runs = recorded.iter().map(|event| event.pid).collect::<BTreeSet<_>>();
+    let late = late.filter(|pid| runs.contains(pid));
+    let pid = late.expect("a task that sleeps until later").to_string();
+    let ran = schedviz(&["path", file, "--pid", &pid, "--max", "0.001", "--json", "-q"]).success();
+    let found: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    assert_eq!((&found["times"]["unknown_ns"], &found["segments"]), (&1_000_000.into(), &1.into()), "{pid}: {found}");
+    assert!(found["task"]["command"].as_str().is_some_and(|name| !name.is_empty()), "{found}");
 }

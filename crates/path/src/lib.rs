@@ -35,6 +35,8 @@ use sched::{Analysis, Comm, Cpu, Kind as EventKind, PerTask, Pid, SchedEvent, Sc
 pub struct Options {
     /// The task; the traced command's first task where there is none.
     pub pid: Option<Pid>,
+    /// The name of that task where the window does not show it.
+    pub command: Comm,
     /// The instant that counts as zero: the start of the trace.
     pub zero: Ts,
     /// Maximum number of the longest queued segments to keep.
@@ -270,6 +272,13 @@ impl Analysis for CriticalPath {
                 until.link = self.chain.add(sleep, track.link);
             }
             self.found = Some((pid, until));
+        }
+        // No event up to the end of the window shows it: perhaps it sleeps until later.
+        if let (None, Some(pid)) = (self.found, self.options.pid)
+            && !self.names.contains_key(&pid)
+        {
+            self.names.insert(pid, self.options.command);
+            self.found = Some((pid, Until { link: NOTHING, at: end }));
         }
         report::build(&self)
     }

@@ -112,7 +112,7 @@ pub struct Queued {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Path {
-    /// The task at the end of the path; absent where the trace does not have it.
+    /// The task at the end of the path; absent where the window does not show its end.
     pub task: Option<OfTask>,
     /// The start of the path on the trace's clock, in nanoseconds: the start of the window.
     pub from_ns: Ts,

@@ -8,8 +8,9 @@ use crate::session::Session;
 use anyhow::{Result, bail};
 use critical_path::{CriticalPath, Options, Path};
 use dat2graph::Coloring;
-use sched::{Outcome, Pid};
+use sched::{Comm, Outcome, Pid};
 use serde::Serialize;
+use std::cell::Cell;
 use timeline::Sheet;
 
 /// The critical path of the traced command: what its elapsed time consists of
@@ -84,10 +85,17 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
 
 /// Finds the path to a task, or to the traced command; refused where the trace does not have that.
 pub(super) fn find(session: &Session, begin: &BeginArgs, pid: Option<Pid>, longest: usize) -> Result<Outcome<Path>> {
+    let mut command = Comm::EMPTY;
     if let Some(pid) = pid {
-        session.needs_task("--pid", |found, _| found == pid)?;
+        let called = Cell::new(command);
+        session.needs_task("--pid", |found, name| {
+            let is_it = found == pid;
+            called.set(if is_it { name } else { called.get() });
+            is_it
+        })?;
+        command = called.get();
     }
-    let options = Options { pid, zero: session.start, longest };
+    let options = Options { pid, command, zero: session.start, longest };
     let outcome = session.follow(begin, session.window, || CriticalPath::new(options))?;
     if outcome.output.task.is_none() && pid.is_none() {
         bail!("{}: the traced command is not in the trace or the window; name a task with --pid", session.name());
