@@ -4,7 +4,7 @@
 use crate::conforms::conforms;
 use crate::oracle::{OFFLINE, Slow};
 use crate::support::{events, fixture, recordings, root, schedviz};
-use sched::kthread::{is_any_stopper, is_stopper};
+use sched::kthread::{is_kernel_thread, is_stopper};
 use sched::probe::Probe;
 use sched::topology::{Distance, Place};
 use sched::{
@@ -48,6 +48,14 @@ struct Open {
     ns: u64,
     on_idle: bool,
     missed: Option<String>,
+    /// For an idle stretch: the tasks that have been queued on the CPU since before it.
+    before: BTreeSet<i32>,
+}
+
+impl Open {
+    fn new(cpu: u32, origin: String) -> Open {
+        Open { cpu, origin, ns: 0, on_idle: false, missed: None, before: BTreeSet::new() }
+    }
 }
 
 /// The second implementation.
@@ -61,6 +69,8 @@ struct SlowWhy<'s> {
     idle: BTreeMap<u32, Open>,
     last_ran: BTreeMap<i32, u32>,
     waking: BTreeMap<i32, (u32, u32)>,
+    /// The tasks whose waking a wakeup has followed.
+    used: BTreeSet<i32>,
     /// The migration by the stopper that runs on a CPU.
     stopped: BTreeMap<u32, (i32, Ts, Cpu)>,
     /// The PID of the stopper of each CPU, once it was switched in.
@@ -74,7 +84,7 @@ struct SlowWhy<'s> {
 
 impl<'s> SlowWhy<'s> {
     fn new(topology: &'s Topology, cause: &'s dyn Fn(i32, Ts, Cpu) -> Cause, state: State, start: Ts) -> SlowWhy<'s> {
-        let open = |cpu: u32| Open { cpu, origin: "at-start".into(), ns: 0, on_idle: false, missed: None };
+        let open = |cpu: u32| Open::new(cpu, "at-start".into());
         let waits = state.waiting.iter().map(|(pid, cpu)| (*pid, open(*cpu))).collect();
         let idle = state.current.iter().filter(|(_, p)| **p == Some(0)).map(|(cpu, _)| (*cpu, open(*cpu))).collect();
         SlowWhy {
@@ -86,6 +96,7 @@ impl<'s> SlowWhy<'s> {
             idle,
             last_ran: BTreeMap::new(),
             waking: BTreeMap::new(),
+            used: BTreeSet::new(),
             stopped: BTreeMap::new(),
             stoppers: BTreeMap::new(),
             violated: 0,
@@ -150,7 +161,7 @@ impl<'s> SlowWhy<'s> {
         match event.kind {
             Kind::Migrate { task, dest, .. } if task.pid.0 == pid => self.moved((pid, event.ts, dest)),
             Kind::Wakeup { task, .. } if task.pid.0 == pid => {
-                let waking = self.waking.get(&pid);
+                let waking = self.waking.get(&pid).filter(|_| !self.used.contains(&pid));
                 let previous = self.last_ran.get(&pid).or(waking.map(|(_, target)| target));
                 let placed = match (previous, waking) {
                     (Some(previous), _) if *previous == cpu => "on-previous-cpu",
@@ -163,10 +174,9 @@ impl<'s> SlowWhy<'s> {
             Kind::WakeupNew { task, .. } if task.pid.0 == pid => "forked".into(),
             Kind::Switch { prev, next, .. } if prev.pid.0 == pid && event.cpu.0 == cpu => match next {
                 next if next.pid.0 == 0 => "held-back".into(),
-                next if is_any_stopper(next.comm) => "preempted-by-kernel-thread".into(),
+                next if is_kernel_thread(next.comm) => "preempted-by-kernel-thread".into(),
                 next if next.prio < 100 => "preempted-by-real-time".into(),
                 next if slow.is_some_and(|slow| slow.is_application(next.pid.0)) => "preempted-by-application".into(),
-                next if sched::kthread::is_kernel_thread(next.comm) => "preempted-by-kernel-thread".into(),
                 _ => "preempted-by-other".into(),
             },
             Kind::Probe { probe: Probe::Unthrottles(_), .. } => "unthrottled".into(),
@@ -202,16 +212,16 @@ impl<'s> SlowWhy<'s> {
             }
             if let Some(wait) = self.waits.remove(&pid) {
                 let end = self.wait_end(pid, wait.cpu, &new, event);
-                if new.current.get(&cpu) == Some(&Some(pid)) {
-                    ran = Some(wait.origin.clone());
+                let was_before = self.idle.get_mut(&wait.cpu).is_some_and(|stretch| stretch.before.remove(&pid));
+                if new.current.get(&cpu) == Some(&Some(pid)) && wait.cpu == cpu {
+                    ran = Some(if was_before { "queued before".into() } else { wait.origin.clone() });
                 }
                 add(&mut self.waiting, &wait, end);
             }
             if let Some(on) = next {
                 let origin = self.wait_origin(pid, on, event, slow);
                 let on_idle = new.current.get(&on) == Some(&Some(0));
-                let open = Open { cpu: on, origin, ns: 0, on_idle, missed: None };
-                self.waits.insert(pid, open);
+                self.waits.insert(pid, Open { on_idle, ..Open::new(on, origin) });
             }
         }
         let cpus: Vec<u32> = new.current.keys().copied().collect();
@@ -269,7 +279,9 @@ impl<'s> SlowWhy<'s> {
             self.entries += 1;
             missed = Some(self.nearest(cpu, new, State::is_overloaded)).filter(|nearest| nearest != "nowhere");
         }
-        self.idle.insert(cpu, Open { cpu, origin, ns: 0, on_idle: false, missed });
+        let queued = new.waiting.iter().filter(|(_, on)| **on == cpu);
+        let before = queued.map(|(pid, _)| *pid).collect();
+        self.idle.insert(cpu, Open { missed, before, ..Open::new(cpu, origin) });
     }
 
     fn close_idle(&mut self, cpu: u32, end: String) {
@@ -295,7 +307,11 @@ impl<'s> SlowWhy<'s> {
             }
         }
         match event.kind {
-            Kind::Waking { task, target } => drop(self.waking.insert(task.pid.0, (cpu, target.0))),
+            Kind::Waking { task, target } => {
+                self.waking.insert(task.pid.0, (cpu, target.0));
+                self.used.remove(&task.pid.0);
+            }
+            Kind::Wakeup { task, .. } if new.waiting.contains_key(&task.pid.0) => drop(self.used.insert(task.pid.0)),
             Kind::Switch { prev, .. } => {
                 // It has run there, even if no earlier event shows it.
                 self.last_ran.insert(prev.pid.0, cpu);
@@ -529,37 +545,6 @@ fn adjacent_windows_add_up() {
         let sum = parts.fold([0; 5], |sum, part| std::array::from_fn(|i| sum[i] + part[i]));
         assert_eq!(sum, totals(Window::default()), "seed {seed}");
     }
-}
-
-#[test]
-fn the_command_prints_both_tables_and_the_missed_steals() {
-    let (file, cpus) = (fixture("hackbench.dat"), fixture("hackbench.cpus.txt"));
-    let arguments = ["why", file.to_str().expect("a path"), "--topology", cpus.to_str().expect("a path")];
-    let text = schedviz(&arguments).success().text();
-    for words in ["waiting in violation", "idling in violation", "missed steals", "in the same LLC", "--min START"] {
-        assert!(text.contains(words), "{words}: {text}");
-    }
-    let long: Vec<&str> =
-        text.lines().filter(|line| line.chars().count() > 75 && !line.contains("dat2graph")).collect();
-    assert!(long.is_empty(), "{long:?}");
-    let json = schedviz(&[&arguments[..], &["--json"]].concat()).success();
-    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
-    let schema = std::fs::read_to_string(root().join("docs/schemas/why-1.json")).expect("the schema");
-    let schema = serde_json::from_str(&schema).expect("JSON");
-    conforms(&json, &schema, "why");
-    let run = &json["runs"][0];
-    let of_workcons = schedviz(&["workcons", arguments[1], "--json"]).success();
-    let of_workcons: serde_json::Value = serde_json::from_slice(&of_workcons.stdout).expect("JSON");
-    assert_eq!(run["violation_ns"], of_workcons["runs"][0]["movable"]["ns"]);
-    for table in ["waiting", "idling"] {
-        let rows = run[table]["rows"].as_array().expect("rows");
-        let total: u64 = rows.iter().map(|row| row["total_ns"].as_u64().expect("a time")).sum();
-        assert!(total > 0 && run[table]["total_ns"] == total, "{table}");
-    }
-    let markdown = schedviz(&[&arguments[..], &["--markdown"]].concat()).success().text();
-    let widths: BTreeSet<usize> =
-        markdown.lines().filter(|line| line.starts_with('|')).map(|line| line.matches('|').count()).collect();
-    assert_eq!(widths, BTreeSet::from([7, 8]), "tables of six and of seven columns");
 }
 
 #[test]

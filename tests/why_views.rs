@@ -1,8 +1,9 @@
 //! The violation that `why` divides: over time, by task, command, CPU and node, and as metrics of `compare`.
 
-use crate::support::{events, fixture, schedviz, scratch};
+use crate::conforms::conforms;
+use crate::support::{events, fixture, root, schedviz, scratch};
 use sched::{Analysis, Cpu, Load, Pass, Pid, SchedEvent, SchedState, Ts};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Simulation, TraceBuilder};
 use tracedat::Trace;
 use why::{Grouping, Layer, Why, WhyReport};
@@ -204,4 +205,35 @@ fn the_sums_are_metrics_of_compare() {
         assert_eq!(metrics[at(key)]["better"], "less", "{key}");
     }
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn the_command_prints_both_tables_and_the_missed_steals() {
+    let (file, cpus) = (fixture("hackbench.dat"), fixture("hackbench.cpus.txt"));
+    let arguments = ["why", file.to_str().expect("a path"), "--topology", cpus.to_str().expect("a path")];
+    let text = schedviz(&arguments).success().text();
+    for words in ["waiting in violation", "idling in violation", "missed steals", "in the same LLC", "--min START"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let long: Vec<&str> =
+        text.lines().filter(|line| line.chars().count() > 75 && !line.contains("dat2graph")).collect();
+    assert!(long.is_empty(), "{long:?}");
+    let json = schedviz(&[&arguments[..], &["--json"]].concat()).success();
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    let schema = std::fs::read_to_string(root().join("docs/schemas/why-1.json")).expect("the schema");
+    let schema = serde_json::from_str(&schema).expect("JSON");
+    conforms(&json, &schema, "why");
+    let run = &json["runs"][0];
+    let of_workcons = schedviz(&["workcons", arguments[1], "--json"]).success();
+    let of_workcons: serde_json::Value = serde_json::from_slice(&of_workcons.stdout).expect("JSON");
+    assert_eq!(run["violation_ns"], of_workcons["runs"][0]["movable"]["ns"]);
+    for table in ["waiting", "idling"] {
+        let rows = run[table]["rows"].as_array().expect("rows");
+        let total: u64 = rows.iter().map(|row| row["total_ns"].as_u64().expect("a time")).sum();
+        assert!(total > 0 && run[table]["total_ns"] == total, "{table}");
+    }
+    let markdown = schedviz(&[&arguments[..], &["--markdown"]].concat()).success().text();
+    let widths: BTreeSet<usize> =
+        markdown.lines().filter(|line| line.starts_with('|')).map(|line| line.matches('|').count()).collect();
+    assert_eq!(widths, BTreeSet::from([7, 8]), "tables of six and of seven columns");
 }

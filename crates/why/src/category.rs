@@ -21,6 +21,8 @@ pub enum Placed {
 pub enum By {
     /// A task of the application.
     Application,
+    /// A task of those that were selected in the place of the application.
+    Selected,
     /// A task of another program.
     Other,
     /// A task of the real-time or the deadline class.
@@ -114,7 +116,7 @@ pub enum IdleEnd {
     Forked,
     /// A task was moved there.
     Moved(Cause),
-    /// A task ran that had been held back.
+    /// A task ran that had been queued there before the CPU went idle, or that had been held back or throttled.
     Released,
     /// The CPU went offline.
     Offline,
@@ -162,7 +164,7 @@ impl Category for WaitOrigin {
             WaitOrigin::Woken(Placed::Elsewhere, _) => "woken-elsewhere",
             WaitOrigin::Woken(Placed::Unknown, _) => "woken-from-unknown-cpu",
             WaitOrigin::Forked => "forked",
-            WaitOrigin::Preempted(By::Application) => "preempted-by-application",
+            WaitOrigin::Preempted(By::Application | By::Selected) => "preempted-by-application",
             WaitOrigin::Preempted(By::Other) => "preempted-by-other",
             WaitOrigin::Preempted(By::RealTime) => "preempted-by-real-time",
             WaitOrigin::Preempted(By::Kernel) => "preempted-by-kernel-thread",
@@ -214,6 +216,7 @@ impl Category for WaitOrigin {
             }
             WaitOrigin::Forked => "placed at fork".into(),
             WaitOrigin::Preempted(By::Application) => "preempted by the application".into(),
+            WaitOrigin::Preempted(By::Selected) => "preempted by a selected task".into(),
             WaitOrigin::Preempted(By::Other) => "preempted by another task".into(),
             WaitOrigin::Preempted(By::RealTime) => "preempted by a real-time task".into(),
             WaitOrigin::Preempted(By::Kernel) => "preempted by a kernel thread".into(),
@@ -329,7 +332,7 @@ impl Category for IdleEnd {
             IdleEnd::Woken => "a task was woken there".into(),
             IdleEnd::Forked => "a task was forked there".into(),
             IdleEnd::Moved(cause) => format!("moved there: {}", short(cause)),
-            IdleEnd::Released => "a task held back ran".into(),
+            IdleEnd::Released => "a task queued there before ran".into(),
             IdleEnd::Offline => "the CPU went offline".into(),
             IdleEnd::Unknown => "unknown".into(),
             IdleEnd::WindowEnd => "end of the window".into(),
@@ -354,5 +357,76 @@ pub(crate) fn short(cause: Cause) -> &'static str {
         Cause::Stopper => "active balance or affinity",
         Cause::RealTime => "real-time",
         other => other.name(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    const PAGE: &str = include_str!("../../../docs/definitions.md");
+
+    /// The names in the last column of the tables of a section whose heads begin so.
+    fn defined(head: &str) -> BTreeSet<&'static str> {
+        let section = PAGE.split_once("\n## 7. ").expect("section 7").1.split_once("\n## 8. ").expect("section 8").0;
+        let table = section.split_once(&format!("\n| {head}")).expect("a table").1;
+        let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+        rows.filter_map(|row| row.trim_end_matches(" |").rsplit_once("| ")?.1.strip_prefix('`')?.strip_suffix('`'))
+            .collect()
+    }
+
+    fn keys<C: Category>(all: &[C]) -> BTreeSet<&'static str> {
+        all.iter().map(|category| category.key()).collect()
+    }
+
+    #[test]
+    fn the_names_are_those_of_the_definitions() {
+        let cause = Cause::Unknown;
+        let placed = [Placed::Previous, Placed::Waker, Placed::Elsewhere, Placed::Unknown];
+        let by = [By::Application, By::Selected, By::Other, By::RealTime, By::Kernel];
+        let left = [Left::Slept, Left::Exited, Left::Moved, Left::Preempted, Left::Idle];
+        let mut begins = vec![
+            WaitOrigin::Forked,
+            WaitOrigin::HeldBack,
+            WaitOrigin::Unthrottled,
+            WaitOrigin::Moved(cause),
+            WaitOrigin::Overtaken,
+            WaitOrigin::AtStart,
+            WaitOrigin::Unknown,
+        ];
+        begins.extend(placed.map(|placed| WaitOrigin::Woken(placed, Nearest::Nowhere)));
+        begins.extend(by.map(WaitOrigin::Preempted));
+        assert_eq!(keys(&begins), defined("a wait begins"));
+        let mut ends = vec![
+            WaitEnd::Moved(cause),
+            WaitEnd::Throttled,
+            WaitEnd::Blocked,
+            WaitEnd::Died,
+            WaitEnd::Unknown,
+            WaitEnd::WindowEnd,
+        ];
+        ends.extend(left.map(WaitEnd::Ran));
+        assert_eq!(keys(&ends), defined("a wait ends"));
+        let begins = [
+            IdleOrigin::Slept,
+            IdleOrigin::Exited,
+            IdleOrigin::Moved(cause),
+            IdleOrigin::Throttled,
+            IdleOrigin::HeldBack,
+            IdleOrigin::AtStart,
+            IdleOrigin::Unknown,
+        ];
+        assert_eq!(keys(&begins), defined("an idle stretch begins"));
+        let ends = [
+            IdleEnd::Woken,
+            IdleEnd::Forked,
+            IdleEnd::Moved(cause),
+            IdleEnd::Released,
+            IdleEnd::Offline,
+            IdleEnd::Unknown,
+            IdleEnd::WindowEnd,
+        ];
+        assert_eq!(keys(&ends), defined("an idle stretch ends"));
     }
 }

@@ -212,9 +212,9 @@ impl<'o> Why<'o> {
         for span in state.spans() {
             match span.state {
                 TaskState::Waiting(_) => {
-                    let origin = self.wait_ends(span, event, state);
+                    let wait = self.wait_ends(span, event, state);
                     if span.next == TaskState::Running(event.cpu) {
-                        ran = origin;
+                        ran = wait;
                     }
                 }
                 TaskState::Running(cpu) => self.track(span.task, |track| track.last_ran = Some(cpu)),
@@ -237,11 +237,12 @@ impl<'o> Why<'o> {
         self.sets.update(now);
         for span in state.cpu_spans() {
             if span.current == Current::Idle {
-                if let Some(stretch) = self.cpu(span.cpu).stretch.filter(|_| self.chronicle.is_some()) {
+                let start = self.cpu(span.cpu).stretch.map_or(now, |stretch| stretch.start);
+                if self.chronicle.is_some() && self.cpu(span.cpu).stretch.is_some() {
                     let who = state.running(span.cpu).map(|task| Who { pid: task.pid, command: task.comm });
-                    self.step(event.cpu, now, span.cpu, Change::Runs(who, now.since(stretch.start)));
+                    self.step(event.cpu, now, span.cpu, Change::Runs(who, now.since(start)));
                 }
-                self.stretch_ends(span.cpu, idle_end(event, span.cpu, ran, state), now);
+                self.stretch_ends(span.cpu, idle_end(event, (span.cpu, start), ran, state), now);
             }
         }
         for span in state.cpu_spans() {
@@ -284,13 +285,8 @@ impl<'o> Why<'o> {
         }
     }
 
-    /// The task of `span` leaves its queue; how its wait began.
-    fn wait_ends(
-        &mut self,
-        span: &Span,
-        event: &SchedEvent,
-        state: &SchedState,
-    ) -> Option<(WaitOrigin, Option<MoveKey>)> {
+    /// The task of `span` leaves its queue; its wait.
+    fn wait_ends(&mut self, span: &Span, event: &SchedEvent, state: &SchedState) -> Option<Wait> {
         let wait = self.tasks.get_mut(span.task)?.wait.take()?;
         let end = self.wait_end(span, event);
         let command = state.task(span.task).map_or(Comm::EMPTY, |task| task.comm);
@@ -299,7 +295,7 @@ impl<'o> Why<'o> {
             let (who, waited) = (Who { pid: span.pid, command }, event.ts.since(wait.start));
             self.step(event.cpu, event.ts, wait.cpu, Change::Leaves(who, end.0, end.1, waited));
         }
-        Some(wait.origin)
+        Some(wait)
     }
 
     fn close_wait(
@@ -460,19 +456,25 @@ impl<'o> Why<'o> {
     }
 }
 
-/// How the idle stretch of `cpu` ends; `ran` is how the wait began of the task that runs there now.
+/// How the idle stretch of a CPU ends that began at `start`; `ran` is the wait of the task that runs there now.
 fn idle_end(
     event: &SchedEvent,
-    cpu: Cpu,
-    ran: Option<(WaitOrigin, Option<MoveKey>)>,
+    (cpu, start): (Cpu, Ts),
+    ran: Option<Wait>,
     state: &SchedState,
 ) -> (IdleEnd, Option<MoveKey>) {
     let end = match (state.current(cpu), ran) {
         (Current::Offline, _) => IdleEnd::Offline,
-        (Current::Task(_), Some((origin, key))) if event.cpu == cpu => match origin {
+        // It waited elsewhere, and came unseen.
+        (Current::Task(_), Some(wait)) if event.cpu == cpu && wait.cpu != cpu => IdleEnd::Unknown,
+        // It had been queued there before the CPU went idle, by whatever way.
+        (Current::Task(_), Some(wait)) if event.cpu == cpu && !(wait.on_idle && wait.start >= start) => {
+            IdleEnd::Released
+        }
+        (Current::Task(_), Some(wait)) if event.cpu == cpu => match wait.origin.0 {
             WaitOrigin::Woken(..) => IdleEnd::Woken,
             WaitOrigin::Forked => IdleEnd::Forked,
-            WaitOrigin::Moved(cause) => return (IdleEnd::Moved(cause), key),
+            WaitOrigin::Moved(cause) => return (IdleEnd::Moved(cause), wait.origin.1),
             WaitOrigin::Preempted(_) | WaitOrigin::HeldBack | WaitOrigin::Overtaken => IdleEnd::Released,
             WaitOrigin::Unthrottled => IdleEnd::Released,
             WaitOrigin::AtStart | WaitOrigin::Unknown => IdleEnd::Unknown,

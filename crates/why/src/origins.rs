@@ -5,7 +5,6 @@ use crate::category::{By, Placed, WaitOrigin};
 use crate::ledger::MoveKey;
 use crate::nearest::Nearest;
 use crate::sets::Role;
-use sched::kthread::is_any_stopper;
 use sched::{Cause, Cpu, Kind, Pid, SchedEvent, SchedState, Span, Task, TaskState};
 
 impl Why<'_> {
@@ -65,10 +64,13 @@ impl Why<'_> {
     fn preempter(&self, pid: Pid, state: &SchedState) -> By {
         let Some(task) = state.task_of(pid) else { return By::Other };
         match () {
-            () if is_any_stopper(task.comm) => By::Kernel,
-            () if task.known_prio().is_some_and(|prio| prio < 100) => By::RealTime,
-            () if self.options.is_application(task, state) => By::Application,
+            // The stopper, `idle_inject/N` and the threads of interrupts have real-time priorities as well.
             () if task.kin.is_of_kernel(task.comm) => By::Kernel,
+            () if task.known_prio().is_some_and(|prio| prio < 100) => By::RealTime,
+            () if self.options.is_application(task, state) => match self.options.application {
+                Some(_) => By::Selected,
+                None => By::Application,
+            },
             () => By::Other,
         }
     }
