@@ -72,7 +72,7 @@ fn an_idle_stretch_ends_with_a_task_that_came_or_that_had_been_there() {
     }
 }
 
-/// With tasks selected in its place "the application" is those, and the text says so.
+/// With tasks selected in its place "the application" is those, and the text names them so.
 #[test]
 fn preempted_by_a_selected_task() {
     let file = fixture("hackbench.dat");
