@@ -194,11 +194,20 @@ pub fn legend(path: &Path) -> Vec<LegendEntry> {
 pub fn caption(path: &Path) -> String {
     let Some(task) = path.task else { return "There is no path: its task is not in the window.".to_owned() };
     let end = if path.ends_with_exit { "to its exit" } else { "to the end of the window" };
+    let doubt = match path.is_untrusted {
+        true => format!("The path is not to be trusted: {:.1} % of it is unknown. ", percent_unknown(path)),
+        false => String::new(),
+    };
     format!(
-        "The path of {} {end}: {} segments. A segment queued for the most part while a CPU idled has the colour of that.",
+        "{doubt}The path of {} {end}: {} segments. A segment queued for the most part while a CPU idled has the colour of that.",
         task.pid.named(task.command),
         path.segments
     )
+}
+
+/// The share of the path that is unknown, in percent.
+fn percent_unknown(path: &Path) -> f64 {
+    100.0 * path.times.unknown_ns as f64 / (path.times.total() as f64).max(1.0)
 }
 
 /// The figure of a path, over what ran.
@@ -206,8 +215,12 @@ pub fn figure(path: &Path, cores: &Cores, heading: &Heading, background: Option<
     let lanes = cores.cpus.len().max(cores.all_cpus.len()).max(1) as Unit;
     let height = ((430 * PT / lanes).min(26 * PT) * lanes).max(40 * PT);
     let times = &path.times;
+    let doubt = match path.is_untrusted {
+        true => format!("not to be trusted, {:.1} % unknown: ", percent_unknown(path)),
+        false => String::new(),
+    };
     let title = format!(
-        "{}: {} on the critical path, {} of it queued, {} of that while a CPU idled",
+        "{}: {doubt}{} on the critical path, {} of it queued, {} of that while a CPU idled",
         heading.trace,
         Dur(times.total()).human(),
         Dur(times.queued_ns).human(),

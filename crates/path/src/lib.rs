@@ -18,6 +18,7 @@
 
 mod chain;
 mod figure;
+mod gap;
 mod report;
 mod text;
 
@@ -27,16 +28,20 @@ pub use report::{OfCpu, OfTask, Path, Queued, Share, Times};
 pub use text::{segments_text, text};
 
 use chain::{Chain, Link, MOST, NOTHING};
+use gap::{Gap, is_seen_to_end};
 use sched::seeded::SeededMap;
-use sched::{Analysis, Comm, Cpu, Kind as EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts};
+use sched::{
+    Analysis, Comm, Cpu, Kind as EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts, Waking,
+};
 
 /// The path whose task is sought.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// The task; the traced command's first task where there is none.
+    /// The task; the traced command's first task where there is neither this nor a name.
     pub pid: Option<Pid>,
-    /// The name of that task where the window does not show it.
-    pub command: Comm,
+    /// With a number, the name of that task where the window does not show it. Without one, the name of the task: of those with
+    /// this most recent name it is the one that exits last; where none exits, the one with the lowest number.
+    pub command: Option<Comm>,
     /// The instant that counts as zero: the start of the trace.
     pub zero: Ts,
     /// Maximum number of the longest queued segments to keep.
@@ -50,17 +55,36 @@ struct Until {
     at: Ts,
 }
 
+/// A waking of a task.
+#[derive(Clone, Copy, Debug)]
+struct Announced {
+    at: Ts,
+    /// The path of its waker to that instant, if that was a task in task context.
+    by: Option<Link>,
+}
+
 /// A task that has a path.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Track {
-    /// The path to the beginning of its state; nothing where its first segment begins the path.
+    /// The path to `from`; nothing where its first segment begins the path.
     link: Link,
-    /// The path of the task that announced its wakeup, to that instant.
-    waker: Option<Until>,
+    /// The beginning of its state, or of its gap; or the instant at which an event showed that it runs.
+    from: Ts,
+    /// An event has shown it running on this CPU from `from` on, whatever its state; and the last such event.
+    runs: Option<(Cpu, Ts)>,
+    /// Its latest waking since it ran or waited.
+    waking: Option<Announced>,
     /// The reading of the time beside idle CPUs when it was queued.
     reading: u64,
     /// The task that ran on its CPU when it was queued.
     behind: Option<Pid>,
+}
+
+impl Track {
+    /// The track of a task in a state that began at this instant, and of which nothing before is known.
+    fn since(from: Ts) -> Track {
+        Track { link: NOTHING, from, runs: None, waking: None, reading: 0, behind: None }
+    }
 }
 
 /// The analysis.
@@ -74,10 +98,14 @@ pub struct CriticalPath {
     /// The time during which some CPU idled with an empty run queue, until `last`.
     beside_idle: u64,
     last: Ts,
+    /// The last event of each CPU that showed its current, and the reading of the time beside idle CPUs then.
+    shown: Vec<(Ts, u64)>,
     /// The path to the exit of the task that is sought.
     found: Option<(Pid, Until)>,
     /// That path ends with an exit.
     exited: bool,
+    /// The trace records exits: elsewhere a task has exited when it is switched out for the last time.
+    has_exits: bool,
     /// The most recent names.
     names: SeededMap<Pid, Comm>,
 }
@@ -93,18 +121,28 @@ impl CriticalPath {
             forks: SeededMap::default(),
             beside_idle: 0,
             last: Ts(0),
+            shown: Vec::new(),
             found: None,
             exited: false,
+            has_exits: false,
             names: SeededMap::default(),
         }
     }
 
     fn track(&self, task: &Task) -> Track {
-        self.tracks.get(task.id()).copied().unwrap_or(Track { link: NOTHING, ..Track::default() })
+        self.tracks.get(task.id()).copied().unwrap_or(Track::since(task.since))
     }
 
-    /// A segment of a task in this state.
-    fn segment(&mut self, task: &Task, state: TaskState, (start, end): (Ts, Ts), track: &Track) -> Segment {
+    /// The path behind `link` with another segment, which has no part before the window.
+    fn add(&mut self, link: Link, kind: Kind, task: &Task, (start, end): (Ts, Ts)) -> Link {
+        self.names.insert(task.pid, task.comm);
+        let (pid, start_ns, end_ns) = (task.pid, start.max(self.start), end);
+        self.chain.add(Segment { kind, pid, cpu: None, start_ns, end_ns, beside_idle_ns: 0, behind: None }, link)
+    }
+
+    /// The path through what a task does, up to an instant and to the reading then. A sleep is on it here only as far as
+    /// nothing ended it.
+    fn through(&mut self, task: &Task, state: TaskState, track: &Track, (until, reading): (Ts, u64)) -> Link {
         let (kind, cpu) = match state {
             TaskState::Running(cpu) => (Kind::Running, Some(cpu)),
             TaskState::Waiting(cpu) => (Kind::Queued, Some(cpu)),
@@ -114,83 +152,120 @@ impl CriticalPath {
         };
         let is_queued = kind == Kind::Queued;
         self.names.insert(task.pid, task.comm);
-        Segment {
+        let segment = Segment {
             kind,
             pid: task.pid,
             cpu,
-            start_ns: start.max(self.start),
-            end_ns: end,
-            beside_idle_ns: if is_queued { self.beside_idle.saturating_sub(track.reading) } else { 0 },
+            start_ns: track.from.max(self.start),
+            end_ns: until,
+            beside_idle_ns: if is_queued { reading.saturating_sub(track.reading) } else { 0 },
             behind: track.behind.filter(|_| is_queued),
-        }
+        };
+        self.chain.add(segment, track.link)
     }
 
     /// The path of a task to this instant, in the state that it has.
     fn until(&mut self, task: &Task, now: Ts) -> Until {
         let track = self.track(task);
-        let segment = self.segment(task, task.state, (task.since, now), &track);
-        Until { link: self.chain.add(segment, track.link), at: now }
+        let link = match (track.runs, task.state) {
+            (Some((cpu, _)), _) => self.through(task, TaskState::Running(cpu), &track, (now, 0)),
+            (None, TaskState::Unknown) => self.over_gap(task, &track, track.from, Gap::sleep(now)),
+            (None, state) => self.through(task, state, &track, (now, self.beside_idle)),
+        };
+        Until { link, at: now }
     }
 
-    /// The path of the task that emits an event, if that runs and did not do so in an interrupt.
+    /// The path of the task that emits an event, if that did not do so in an interrupt.
     fn emitter(&mut self, event: &SchedEvent, state: &SchedState) -> Option<Until> {
-        let task = state.running(event.cpu).filter(|task| event.in_task() && task.pid == event.pid)?;
-        Some(self.until(&task.clone(), event.ts))
+        if !event.in_task() || event.pid.is_idle() {
+            return None;
+        }
+        match state.running(event.cpu).filter(|task| task.pid == event.pid) {
+            Some(task) => Some(self.until(&task.clone(), event.ts)),
+            None => Some(self.shown_to_run(event, state)),
+        }
     }
 
     /// A task leaves a state.
     fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent, state: &SchedState) {
-        let mut track = self.track(task);
-        let (start, now) = (span.start.max(self.start), event.ts);
+        let known = self.tracks.get(task.id()).copied();
+        let mut track = known.unwrap_or(Track::since(span.start));
+        let now = event.ts;
         let is_woken = matches!(span.next, TaskState::Waiting(_));
         match span.state {
-            TaskState::Blocked(_) if is_woken => self.wake(task, &mut track, (start, now)),
-            // It did not exist before.
-            TaskState::Unknown if task.born == Some(now) => {
-                track.link = match self.forks.remove(&task.pid) {
-                    Some(Until { link, at }) => {
-                        let placed =
-                            Segment { kind: Kind::Waking, ..self.segment(task, span.state, (at, now), &track) };
-                        self.chain.add(placed, link)
-                    }
-                    None => NOTHING,
-                };
+            TaskState::Unknown if track.link == NOTHING => {
+                self.begin_life(task, &mut track, event, state);
+                track.from = now;
             }
-            before => {
-                // Without a wakeup nothing shows when a sleep ended.
-                let known = if let TaskState::Blocked(_) = before { TaskState::Unknown } else { before };
-                let segment = self.segment(task, known, (start, now), &track);
-                track.link = self.chain.add(segment, track.link);
+            TaskState::Blocked(_) if is_woken && track.runs.is_none() => {
+                self.wake(task, &mut track, now);
+                track.from = now;
             }
+            before if track.runs.is_none() && is_seen_to_end(span, event) => {
+                track.link = self.through(task, before, &track, (now, self.beside_idle));
+                track.from = now;
+            }
+            _ => self.turn_unseen(task, &mut track, span, event),
         }
+        track.runs = None;
         if let TaskState::Waiting(cpu) = span.next {
             track.reading = self.beside_idle;
             track.behind = state.running(cpu).map(|running| running.pid);
         }
         if let TaskState::Running(_) | TaskState::Waiting(_) = span.next {
-            track.waker = None;
+            track.waking = None;
         }
         if span.next == TaskState::Dead {
+            if !self.has_exits && self.is_sought(task.pid, task.comm, state) {
+                self.found = Some((task.pid, Until { link: track.link, at: now }));
+                self.exited = true;
+            }
             self.tracks.take(task.id());
         } else {
             self.tracks.insert(task.id(), track);
         }
     }
 
-    /// A sleep from `start` to `now` ends in a run queue.
-    fn wake(&mut self, task: &Task, track: &mut Track, (start, now): (Ts, Ts)) {
-        let sleep = self.segment(task, TaskState::Blocked(Cpu(0)), (start, now), track);
-        let waking = |from: Ts| Segment { kind: Kind::Waking, start_ns: from.max(start), ..sleep };
-        track.link = match (task.waking, track.waker) {
-            // Its wakeup was announced while it was still running.
-            (Some(waker), _) if waker.at <= start => self.chain.add(waking(start), track.link),
-            (Some(waker), Some(until)) if until.at == waker.at => self.chain.add(waking(waker.at), until.link),
-            (Some(waker), _) => {
-                let slept = self.chain.add(Segment { end_ns: waker.at, ..sleep }, track.link);
-                self.chain.add(waking(waker.at), slept)
-            }
-            (None, _) => self.chain.add(Segment { kind: Kind::Unknown, ..sleep }, track.link),
+    /// The first event of a task whose state before is unknown, or that did not exist.
+    fn begin_life(&mut self, task: &Task, track: &mut Track, event: &SchedEvent, state: &SchedState) {
+        let is_new = task.born == Some(event.ts);
+        let is_forked =
+            self.forks.remove(&task.pid).map(|Until { link, at }| (track.link, track.from) = (link, at)).is_some();
+        track.link = match is_new {
+            true if is_forked => self.add(track.link, Kind::Waking, task, (track.from, event.ts)),
+            // The fork was not recorded; the parent puts its child into a queue as well.
+            true => self.emitter(event, state).map_or(NOTHING, |parent| parent.link),
+            false => self.over_gap(task, track, track.from, Gap::of(task, event)),
         };
+    }
+
+    /// A sleep ends in a run queue.
+    fn wake(&mut self, task: &Task, track: &mut Track, now: Ts) {
+        let start = track.from;
+        let announced = |waker: Waking| track.waking.filter(|announced| announced.at == waker.at)?.by;
+        track.link = match task.waking {
+            // Its wakeup was announced while it was still running.
+            Some(waker) if waker.at <= start => self.add(track.link, Kind::Waking, task, (start, now)),
+            Some(waker) => {
+                let before = match announced(waker) {
+                    Some(link) => link,
+                    None => self.add(track.link, Kind::Sleeping, task, (start, waker.at)),
+                };
+                self.add(before, Kind::Waking, task, (waker.at, now))
+            }
+            None => self.add(track.link, Kind::Unknown, task, (start, now)),
+        };
+    }
+
+    /// A task exits: the path to that instant is the one that is sought, if the task is.
+    fn note_exit(&mut self, pid: Pid, event: &SchedEvent, state: &SchedState) {
+        let Some(task) = state.task_of(pid).copied().filter(|task| self.is_sought(pid, task.comm, state)) else {
+            return;
+        };
+        let shown = if event.pid == pid { self.emitter(event, state) } else { None };
+        let until = shown.unwrap_or_else(|| self.until(&task, event.ts));
+        self.found = Some((pid, until));
+        self.exited = true;
     }
 
     /// Drops the segments that cannot be on the path any more.
@@ -199,15 +274,30 @@ impl CriticalPath {
         let mut links: Vec<&mut Link> = Vec::new();
         for track in self.tracks.values_mut() {
             links.push(&mut track.link);
-            links.extend(track.waker.as_mut().map(|until| &mut until.link));
+            links.extend(track.waking.as_mut().and_then(|waking| waking.by.as_mut()));
         }
         links.extend(self.forks.values_mut().map(|until| &mut until.link));
         links.extend(self.found.as_mut().map(|(_, until)| &mut until.link));
         self.chain.drop_unused(&mut links);
     }
 
-    fn is_sought(&self, pid: Pid, state: &SchedState) -> bool {
-        self.options.pid.or(state.root()) == Some(pid)
+    fn is_sought(&self, pid: Pid, name: Comm, state: &SchedState) -> bool {
+        match (self.options.pid, self.options.command) {
+            (None, Some(command)) => name == command,
+            (sought, _) => sought.or(state.root()) == Some(pid),
+        }
+    }
+
+    /// The task that is sought, where none has exited.
+    fn sought_at_end(&self, state: &SchedState) -> Option<Task> {
+        let pid = match (self.options.pid, self.options.command) {
+            (None, Some(command)) => {
+                let tasks = self.tracks.iter().filter_map(|(id, _)| state.task(id));
+                tasks.filter(|task| task.comm == command).map(|task| task.pid).min()?
+            }
+            (sought, _) => sought.or(state.root())?,
+        };
+        state.task_of(pid).copied()
     }
 }
 
@@ -230,27 +320,34 @@ impl Analysis for CriticalPath {
                     self.forks.insert(child, until);
                 }
             }
-            EventKind::Exit { pid } if self.is_sought(pid, state) => {
-                if let Some(task) = state.task_of(pid).copied() {
-                    self.found = Some((pid, self.until(&task, event.ts)));
-                    self.exited = true;
-                }
+            EventKind::Exit { pid } => {
+                self.has_exits = true;
+                self.note_exit(pid, event, state);
             }
             _ => {}
         }
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        for (task, span) in state.turns() {
+        let woken = if let EventKind::Waking { task, .. } = event.kind { Some(task.pid) } else { None };
+        for (task, span) in state.turns().filter(|(task, _)| Some(task.pid) != woken) {
             self.turn(task, span, event, state);
         }
-        if let EventKind::Waking { task, .. } = event.kind
-            && let Some(task) = state.task_of(task.pid)
+        if let Some(pid) = woken
+            && let Some(task) = state.task_of(pid)
         {
-            let waker = self.emitter(event, state).filter(|_| event.pid != task.pid);
-            let track = Track { waker, ..self.track(task) };
-            self.tracks.insert(task.id(), track);
+            let waker = self.emitter(event, state).filter(|_| event.pid != pid);
+            let waking = Some(Announced { at: event.ts, by: waker.map(|until| until.link) });
+            let turned = state.turns().find(|(turned, _)| turned.pid == pid).map(|(_, span)| span.start);
+            let known = self.tracks.get(task.id()).copied();
+            let track = known.unwrap_or(Track::since(turned.unwrap_or(task.since)));
+            self.tracks.insert(task.id(), Track { waking, ..track });
+            // Where wakings place tasks, this one did already.
+            for (task, span) in state.turns().filter(|(task, _)| task.pid == pid) {
+                self.turn(task, span, event, state);
+            }
         }
+        self.show_current(event, state);
         if self.chain.is_full() {
             self.drop_unused();
         }
@@ -261,23 +358,21 @@ impl Analysis for CriticalPath {
             self.beside_idle = self.beside_idle.saturating_add(end.since(self.last).0);
         }
         if self.found.is_none()
-            && let Some(pid) = self.options.pid.or(state.root())
-            && let Some(task) = state.task_of(pid).copied()
+            && let Some(task) = self.sought_at_end(state)
         {
             let mut until = self.until(&task, end);
+            let track = self.track(&task);
             // No waking ends its sleep.
-            if let TaskState::Blocked(_) = task.state {
-                let track = self.track(&task);
-                let sleep = self.segment(&task, TaskState::Unknown, (task.since, end), &track);
-                until.link = self.chain.add(sleep, track.link);
+            if let (TaskState::Blocked(_), None) = (task.state, track.runs) {
+                until.link = self.add(track.link, Kind::Unknown, &task, (track.from, end));
             }
-            self.found = Some((pid, until));
+            self.found = Some((task.pid, until));
         }
         // No event up to the end of the window shows it: perhaps it sleeps until later.
         if let (None, Some(pid)) = (self.found, self.options.pid)
             && !self.names.contains_key(&pid)
         {
-            self.names.insert(pid, self.options.command);
+            self.names.insert(pid, self.options.command.unwrap_or(Comm::EMPTY));
             self.found = Some((pid, Until { link: NOTHING, at: end }));
         }
         report::build(&self)

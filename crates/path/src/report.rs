@@ -124,6 +124,12 @@ pub struct Path {
     pub times: Times,
     /// The number of segments.
     pub segments: u64,
+    /// The number of its gaps: stretches of unknown time.
+    pub gaps: u64,
+    /// The longest gap, in nanoseconds.
+    pub longest_gap_ns: u64,
+    /// Whether the path is not to be trusted, since more than 20 % of it is unknown.
+    pub is_untrusted: bool,
     /// The number of times that the path passes from one task to another.
     pub handovers: u64,
     /// Whether the beginning of the path was dropped, since more segments than fit in memory could have been on it.
@@ -158,6 +164,16 @@ fn shares<K: Ord + Copy>(path: &[Segment], key: impl Fn(&Segment) -> Option<K>) 
     shares
 }
 
+/// A path is not to be trusted where more than one in this number of its nanoseconds is unknown: above 20 %.
+const MOST_UNKNOWN: u64 = 5;
+
+/// The lengths of the gaps of a path, in nanoseconds.
+fn gaps(path: &[Segment]) -> Vec<u64> {
+    let stretches = path.chunk_by(|a, b| a.kind == Kind::Unknown && b.kind == Kind::Unknown);
+    let gaps = stretches.filter(|stretch| stretch[0].kind == Kind::Unknown);
+    gaps.map(|gap| gap.iter().map(|segment| segment.end_ns.since(segment.start_ns).0).sum()).collect()
+}
+
 pub(crate) fn build(found: &CriticalPath) -> Path {
     let name = |pid: Pid| OfTask { pid, command: found.names.get(&pid).copied().unwrap_or(Comm::EMPTY) };
     let (task, to, mut path) = match found.found {
@@ -181,6 +197,7 @@ pub(crate) fn build(found: &CriticalPath) -> Path {
     }
     let mut times = Times::default();
     path.iter().for_each(|segment| times.add(segment));
+    let gaps = gaps(&path);
     let mut queued: Vec<&Segment> = path.iter().filter(|segment| segment.kind == Kind::Queued).collect();
     queued.sort_by_key(|segment| (Reverse(segment.end_ns.since(segment.start_ns)), segment.start_ns));
     let longest_queued = (queued.iter().take(found.options.longest))
@@ -202,6 +219,9 @@ pub(crate) fn build(found: &CriticalPath) -> Path {
         ends_with_exit: found.exited,
         times,
         segments: path.len() as u64,
+        gaps: gaps.len() as u64,
+        longest_gap_ns: gaps.into_iter().max().unwrap_or(0),
+        is_untrusted: times.unknown_ns > times.total() / MOST_UNKNOWN,
         handovers: path.windows(2).filter(|pair| pair[0].pid != pair[1].pid).count() as u64,
         is_cut: found.chain.was_cut,
         tasks: shares(&path, |segment| Some(name(segment.pid))),

@@ -10,6 +10,11 @@ fn seconds(ns: u64) -> String {
     format!("{:.4} s", Dur(ns).seconds())
 }
 
+/// A number of things, with its noun.
+fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 fn line<K>(out: &mut String, name: &str, share: &Share<K>) {
     let Times { running_ns, queued_ns, waking_ns, sleeping_ns, .. } = share.times;
     // Writing to a string cannot fail.
@@ -58,20 +63,40 @@ pub fn text(path: &Path, trace: &Drawable, most: usize) -> String {
     let end = if path.ends_with_exit { "to its exit" } else { "to the end of the window" };
     let times = path.times;
     let percent = |ns: u64| 100.0 * ns as f64 / (length.0 as f64).max(1.0);
+    let named = task.pid.named(task.command);
+    let share = percent(times.unknown_ns);
     // Writing to a string cannot fail.
+    let _ = match path.is_untrusted {
+        true => writeln!(
+            out,
+            "{trace}: the critical path is not to be trusted,\n  since {share:.1} % of it is unknown: {} of {named}, {end}:\n  at least {} queued, {} of that while a CPU idled",
+            seconds(length.0),
+            seconds(times.queued_ns),
+            seconds(times.queued_beside_idle_ns)
+        ),
+        false => writeln!(
+            out,
+            "{trace}: {} on the critical path\n  of {named}, {end}: {} queued,\n  {} of that while a CPU idled",
+            seconds(length.0),
+            seconds(times.queued_ns),
+            seconds(times.queued_beside_idle_ns)
+        ),
+    };
+    let handovers = counted(path.handovers, "handover");
     let _ = writeln!(
         out,
-        "{trace}: {} on the critical path\n  of {}, {end}: {} queued,\n  {} of that while a CPU idled",
-        seconds(length.0),
-        task.pid.named(task.command),
-        seconds(times.queued_ns),
-        seconds(times.queued_beside_idle_ns)
+        "  ({}, {handovers} between tasks; queued time bounds what\n   a scheduler could gain on this path, and does not predict it)",
+        counted(path.segments, "segment")
     );
-    let _ = writeln!(
-        out,
-        "  ({} segments, {} handovers between tasks; queued time bounds what\n   a scheduler could gain on this path, and does not predict it)",
-        path.segments, path.handovers
-    );
+    if path.gaps > 0 {
+        let _ = writeln!(
+            out,
+            "  ({} of {} in all, the longest of {}:\n   what the task did then was not recorded)",
+            counted(path.gaps, "gap"),
+            Dur(times.unknown_ns).human(),
+            Dur(path.longest_gap_ns).human()
+        );
+    }
     if path.is_cut {
         let _ = writeln!(out, "  (the beginning of the path was dropped: it has too many segments)");
     }

@@ -31,7 +31,7 @@ impl Kin {
 /// command: the fork is not in the trace, the `sched_process_exec` is, usually as one of the first
 /// five events. Therefore the traced command is the first task to execute a program that was not forked
 /// within the trace and that, where its name was seen before, was called `trace-cmd` (or `schedviz`, whose `record` does
-/// the same). It has the program's
+/// the same, or `perf-exec`, as `perf record` calls the task that is to execute its command). It has the program's
 /// name already then: where it was preempted on the way, as in 8 of 131 recordings, that name was seen, and shows
 /// nothing.
 #[derive(Clone, Debug, Default)]
@@ -132,7 +132,7 @@ impl Lineage {
         }
         // An exec takes its name before its event.
         let name = self.before.remove(&old_pid).unwrap_or(name);
-        let recorders = [Comm::new(b"trace-cmd"), Comm::new(b"schedviz")];
+        let recorders = [b"trace-cmd".as_slice(), b"schedviz", b"perf-exec"].map(Comm::new);
         let traced = name.is_empty() || name == program || recorders.contains(&name);
         if self.root.is_none_or(|root| root == pid) && traced && !self.of(pid).forked {
             self.root = Some(pid);
@@ -229,7 +229,7 @@ mod tests {
         let mut lineage = Lineage::default();
         lineage.exec(Pid(7), Pid(7), make(), Comm::new(b"cron"));
         assert_eq!(lineage.root(), None);
-        for recorder in [b"trace-cmd".as_slice(), b"schedviz"] {
+        for recorder in [b"trace-cmd".as_slice(), b"schedviz", b"perf-exec"] {
             let mut lineage = lineage.clone();
             lineage.exec(Pid(8), Pid(8), make(), Comm::new(recorder));
             assert_eq!(lineage.root(), Some(Pid(8)));

@@ -137,6 +137,11 @@ pub(crate) trait Category: Copy + Ord + std::hash::Hash {
     /// The same with the cause that was found.
     fn caused_by(self, cause: Cause) -> Self;
 
+    /// Whether it is an end that some event shows: otherwise the length of what ended so is unknown.
+    fn is_seen(self) -> bool {
+        true
+    }
+
     /// The nearest idle CPU, where that distinguishes categories.
     fn nearest_idle(self) -> Option<Nearest> {
         None
@@ -231,6 +236,10 @@ impl Category for WaitOrigin {
 }
 
 impl Category for WaitEnd {
+    fn is_seen(self) -> bool {
+        self != WaitEnd::Unknown
+    }
+
     fn key(self) -> &'static str {
         match self {
             WaitEnd::Ran(Left::Slept) => "ran-after-sleep",
@@ -307,6 +316,10 @@ impl Category for IdleOrigin {
 }
 
 impl Category for IdleEnd {
+    fn is_seen(self) -> bool {
+        self != IdleEnd::Unknown
+    }
+
     fn key(self) -> &'static str {
         match self {
             IdleEnd::Woken => "woken",

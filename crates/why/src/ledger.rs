@@ -50,10 +50,14 @@ impl<O: Category, E: Category> Part<O, E> {
 }
 
 /// The cases of one pair of origin and end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
+    /// The number of its cases, and their time in violation in nanoseconds.
+    pub(crate) number: u64,
+    pub(crate) violated: u64,
+    /// The times in violation of cases whose end was seen, and the longest of these.
     pub(crate) lengths: Lengths,
-    pub(crate) longest: Case,
+    pub(crate) longest: Option<Case>,
 }
 
 /// A table: the rows by origin and end, and the parts that wait for a cause.
@@ -116,13 +120,17 @@ impl<O: Category, E: Category> Table<O, E> {
                 return;
             }
         }
-        let fresh = || Row { lengths: Lengths::default(), longest: case };
-        let row = self.rows.entry((origin.0, end.0)).or_insert_with(fresh);
+        let row = self.rows.entry((origin.0, end.0)).or_default();
+        row.number += 1;
+        row.violated = row.violated.saturating_add(case.violated);
+        if !end.0.is_seen() {
+            return;
+        }
         row.lengths.add(Dur(case.violated));
         // The longest, and among equals the first.
         let rank = |c: &Case| (std::cmp::Reverse(c.violated), c.start, c.cpu, c.pid);
-        if rank(&case) < rank(&row.longest) {
-            row.longest = case;
+        if row.longest.is_none_or(|longest| rank(&case) < rank(&longest)) {
+            row.longest = Some(case);
         }
     }
 
@@ -153,7 +161,7 @@ impl<O: Category, E: Category> Table<O, E> {
 
     /// The time in all rows, in nanoseconds.
     pub(crate) fn total(&self) -> u64 {
-        self.rows.values().fold(0, |sum: u64, row| sum.saturating_add(row.lengths.total().0))
+        self.rows.values().fold(0, |sum: u64, row| sum.saturating_add(row.violated))
     }
 }
 
@@ -185,7 +193,7 @@ mod tests {
         assert!(waits.rows.is_empty(), "its first migration has no cause yet");
         waits.settle(first, Cause::NewIdle);
         let row = &waits.rows[&(WaitOrigin::Moved(Cause::NewIdle), WaitEnd::Moved(Cause::Idle))];
-        assert_eq!((row.lengths.count(), row.longest, waits.total()), (1, case(5, 1), 5));
+        assert_eq!((row.lengths.count(), row.longest, waits.total()), (1, Some(case(5, 1)), 5));
         waits.take(part(2));
         waits.finish();
         assert_eq!((waits.rows.len(), waits.total()), (2, 7), "the unsettled ones count as unknown");
@@ -198,6 +206,17 @@ mod tests {
             let (origin, end) = ((WaitOrigin::Forked, None), (WaitEnd::Died, None));
             waits.take(Part { origin, end, case: case(violated, start) });
         }
-        assert_eq!(waits.rows[&(WaitOrigin::Forked, WaitEnd::Died)].longest, case(8, 30));
+        assert_eq!(waits.rows[&(WaitOrigin::Forked, WaitEnd::Died)].longest, Some(case(8, 30)));
+    }
+
+    #[test]
+    fn a_case_whose_end_was_not_seen_counts_in_the_sum_and_has_no_length() {
+        let mut stretches = Stretches::default();
+        for (violated, end) in [(3, IdleEnd::Unknown), (8, IdleEnd::Unknown), (5, IdleEnd::Woken)] {
+            stretches.take(Part { origin: (IdleOrigin::Slept, None), end: (end, None), case: case(violated, 1) });
+        }
+        let row = &stretches.rows[&(IdleOrigin::Slept, IdleEnd::Unknown)];
+        assert_eq!((row.number, row.violated, row.lengths.count(), row.longest), (2, 11, 0, None));
+        assert_eq!(stretches.total(), 16);
     }
 }

@@ -456,14 +456,17 @@ impl<'o> Why<'o> {
     }
 }
 
-/// How the idle stretch of a CPU ends that began at `start`; `ran` is the wait of the task that runs there now.
+/// How the idle stretch of a CPU ends that began at `start`; `ran` is the wait of the task that runs there now. Where a switch
+/// takes another task than the idle one away, the switch to that was not recorded: it ran for an unknown part of the stretch.
 fn idle_end(
     event: &SchedEvent,
     (cpu, start): (Cpu, Ts),
     ran: Option<Wait>,
     state: &SchedState,
 ) -> (IdleEnd, Option<MoveKey>) {
+    let is_unrecorded = matches!(event.kind, Kind::Switch { prev, .. } if event.cpu == cpu && !prev.pid.is_idle());
     let end = match (state.current(cpu), ran) {
+        _ if is_unrecorded => IdleEnd::Unknown,
         (Current::Offline, _) => IdleEnd::Offline,
         // It waited elsewhere, and came unseen.
         (Current::Task(_), Some(wait)) if event.cpu == cpu && wait.cpu != cpu => IdleEnd::Unknown,

@@ -38,12 +38,12 @@ pub struct Row {
     pub total_ns: Dur,
     /// The share of that in the sum of the table, in percent.
     pub percent: f64,
-    /// The median of their time in violation, in nanoseconds.
-    pub p50_ns: Dur,
-    /// The 99th percentile of their time in violation, in nanoseconds.
-    pub p99_ns: Dur,
-    /// The case with the longest time in violation.
-    pub longest: Longest,
+    /// The median of their time in violation, in nanoseconds; null where their end is unknown, and so is their length.
+    pub p50_ns: Option<Dur>,
+    /// The 99th percentile of their time in violation, in nanoseconds; null likewise.
+    pub p99_ns: Option<Dur>,
+    /// The case with the longest time in violation; null likewise.
+    pub longest: Option<Longest>,
     /// The origin and the end for people.
     #[serde(skip)]
     pub words: [String; 2],
@@ -111,7 +111,7 @@ impl OfSelection for WhyReport {
 fn rows<O: Category, E: Category>(table: &Table<O, E>, zero: Ts) -> Rows {
     let total = table.total();
     let mut entries: Vec<_> = table.rows.iter().collect();
-    entries.sort_by_key(|((origin, end), row)| (Reverse(row.lengths.total()), *origin, *end));
+    entries.sort_by_key(|((origin, end), row)| (Reverse(row.violated), *origin, *end));
     let row = |((origin, end), row): (&(O, E), &crate::ledger::Row)| {
         let summary = row.lengths.summary();
         Row {
@@ -120,12 +120,12 @@ fn rows<O: Category, E: Category>(table: &Table<O, E>, zero: Ts) -> Rows {
             began_cause: origin.cause(),
             ended: end.key(),
             ended_cause: end.cause(),
-            number: summary.count,
-            total_ns: summary.total_ns,
-            percent: 100.0 * summary.total_ns.0 as f64 / (total as f64).max(1.0),
-            p50_ns: summary.p50_ns.unwrap_or_default(),
-            p99_ns: summary.p99_ns.unwrap_or_default(),
-            longest: longest(&row.longest, zero),
+            number: row.number,
+            total_ns: Dur(row.violated),
+            percent: 100.0 * row.violated as f64 / (total as f64).max(1.0),
+            p50_ns: summary.p50_ns,
+            p99_ns: summary.p99_ns,
+            longest: row.longest.map(|case| longest(&case, zero)),
             words: [origin.words(), end.words()],
         }
     };

@@ -153,10 +153,12 @@ fn table(out: &mut String, title: &str, rows: &Rows, most: usize) {
                 seconds(row.total_ns.0),
                 row.percent,
                 row.number,
-                short(Some(row.p50_ns)),
-                short(Some(row.p99_ns))
+                short(row.p50_ns),
+                short(row.p99_ns)
             );
-            let _ = writeln!(out, "    {}", case(&row.longest));
+            if let Some(longest) = &row.longest {
+                let _ = writeln!(out, "    {}", case(longest));
+            }
         }
     }
     let number: u64 = rows.rows.iter().map(|row| row.number).sum();
@@ -332,8 +334,8 @@ pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
                 seconds(row.total_ns.0),
                 row.percent,
                 row.number,
-                row.p50_ns.human(),
-                row.p99_ns.human()
+                human(row.p50_ns),
+                human(row.p99_ns)
             );
         }
         let number: u64 = rows.rows.iter().map(|row| row.number).sum();

@@ -65,6 +65,8 @@ pub(crate) struct Reactions {
     pub(crate) long: u64,
     /// The length of all long ones together.
     pub(crate) long_ns: Dur,
+    /// The number and the length of those that ended at a switch away from another task than the idle one.
+    pub(crate) unrecorded: (u64, Dur),
 }
 
 impl Reactions {
@@ -89,12 +91,24 @@ impl Reactions {
         if new == Load::Reacting {
             *since = Some(ts);
         } else if let Some(since) = since.take() {
+            // The CPU has become another task's, and within the same event something else.
+            if state.cpu_spans().iter().filter(|span| span.cpu == cpu).count() > 1 {
+                return self.add_unrecorded(ts.since(since));
+            }
             self.add(cpu, since, ts, || {
                 let leave = |(task, span): (&Task, &Span)| {
                     (span.state == TaskState::Waiting(cpu)).then(|| (span.start, Held::new(task)))
                 };
                 state.turns().filter_map(leave).chain(stay(cpu, state)).collect()
             });
+        }
+    }
+
+    /// The switch to the task that ran at its end was not recorded: for an unknown part of it the CPU did not idle.
+    fn add_unrecorded(&mut self, duration: Dur) {
+        if duration >= LONG_REACTION {
+            let (number, length) = self.unrecorded;
+            self.unrecorded = (number + 1, Dur(length.0.saturating_add(duration.0)));
         }
     }
 

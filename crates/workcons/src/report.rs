@@ -155,6 +155,11 @@ pub struct Report {
     pub long_reactions_ns: Dur,
     /// The longest of them.
     pub reactions: Vec<Reaction>,
+    /// Intervals as long that ended at a switch away from another task than the idle one: the switch to it was not
+    /// recorded, and for an unknown part of the interval the CPU did not idle. They count in none of the three above.
+    pub unrecorded_reactions: u64,
+    /// How long all these times together.
+    pub unrecorded_reactions_ns: Dur,
     /// The unknown parts; in the trust block of the JSON.
     #[serde(skip)]
     pub unknown: Unknown,
@@ -273,6 +278,8 @@ pub(crate) fn build(analysis: WorkConservation<'_>, end: Ts, state: &SchedState)
         long_reactions: reactions.long,
         long_reactions_ns: reactions.long_ns,
         reactions: reactions.longest,
+        unrecorded_reactions: reactions.unrecorded.0,
+        unrecorded_reactions_ns: reactions.unrecorded.1,
         unknown: Unknown {
             unknown_percent: percent(integrals.unknown, whole.cpu_time),
             gaps,
@@ -432,6 +439,7 @@ fn brief_cases(out: &mut String, report: &Report, trace: &Drawable) {
         let more = and_more(r.waiting.len().saturating_sub(1));
         case(out, r.start_in_trace_ns, r.duration_ns, &format!("{:<11} {first}{more}", r.cpu.to_string()));
     }
+    unrecorded_reactions(out, report);
     if !report.longest().is_empty() || report.long_reactions > 0 {
         trace.draw_any(out);
     }
@@ -501,7 +509,24 @@ fn long_reactions(report: &Report) -> String {
     )
 }
 
+/// How often a CPU seems to have idled beside a task that in fact it ran.
+fn unrecorded_reactions(out: &mut String, report: &Report) {
+    let times = match report.unrecorded_reactions {
+        0 => return,
+        1 => "Once".to_owned(),
+        times => format!("{times} times"),
+    };
+    out.push('\n');
+    let length = report.unrecorded_reactions_ns.human();
+    let words = format!(
+        "{times}, for {length} in all, a CPU seems to idle for over 1 ms beside a task that waited for it: the switch to \
+         that task was not recorded, and the CPU ran it for an unknown part of the time"
+    );
+    paragraph(out, 0, 2, &words);
+}
+
 fn reactions(out: &mut String, report: &Report, trace: &Drawable) {
+    unrecorded_reactions(out, report);
     if report.long_reactions == 0 {
         return;
     }

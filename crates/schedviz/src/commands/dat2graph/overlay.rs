@@ -24,7 +24,7 @@ pub(super) enum Overlaid {
 pub(super) fn find(args: &Dat2graphArgs, session: &Session) -> Result<Overlaid> {
     let begin = BeginArgs::default();
     if args.draw_path || args.path_to.is_some() {
-        let found = path::find(session, &begin, args.path_to.map(Pid), 0)?;
+        let found = path::find(session, &begin, (args.path_to.map(Pid), None), 0)?;
         return Ok(Overlaid::Path(Box::new(found.output)));
     }
     if !args.wakeups {
