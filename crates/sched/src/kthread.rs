@@ -22,47 +22,74 @@ pub fn is_ksoftirqd(comm: Comm) -> bool {
     comm.as_bytes().starts_with(b"ksoftirqd/")
 }
 
-/// Whether this is the name of a thread that belongs to the kernel. Neither the sched events nor
-/// the header say so; the names are the kernel's own, and few. (By their first letters: this is asked of every task
-/// that is switched in.)
-pub fn is_kernel_thread(comm: Comm) -> bool {
-    let names: &[&str] = match comm.as_bytes().first() {
-        Some(b'b') => &["backlog_napi/", "btrfs-"],
-        Some(b'c') => &["cpuhp/"],
-        Some(b'e') => &["edac-poller"],
-        Some(b'h') => &["hwrng"],
-        Some(b'i') => &["idle_inject/", "irq/", "irq_work/"],
-        Some(b'j') => &["jbd2/"],
-        Some(b'k') => &[
-            "kauditd",
-            "kblockd",
-            "kcompactd",
-            "kdamond.",
-            "kdevtmpfs",
-            "khugepaged",
-            "khungtaskd",
-            "ksmd",
-            "ksoftirqd/",
-            "kswapd",
-            "kthreadd",
-            "kthrotld",
-            "ktimers/",
-            "kvm-",
-            "kworker/",
+/// The kernel's threads by the beginning of their names.
+enum Named {
+    /// One for each CPU, bound to it: the number of the CPU follows behind a `/`. Those of `smpboot_register_percpu_thread`
+    /// and others that the kernel creates in this way.
+    OfEachCpu(&'static str),
+    /// Any other. A number in the name is not that of a CPU (`jbd2/sda1-8`), or is that of the CPU whose work the thread
+    /// does, wherever it runs (`rcuop/3`).
+    Other(&'static str),
+}
+
+use Named::{OfEachCpu, Other};
+
+/// The kinds whose names begin with this letter: a name is looked up for every task that is switched in.
+fn kinds(letter: u8) -> &'static [Named] {
+    match letter {
+        b'b' => &[OfEachCpu("backlog_napi"), OfEachCpu("bnx2fc_thread"), OfEachCpu("bnx2i_thread"), Other("btrfs-")],
+        b'c' => &[OfEachCpu("cpuhp")],
+        b'e' => &[Other("edac-poller")],
+        b'f' => &[OfEachCpu("fcoethread")],
+        b'h' => &[Other("hwrng")],
+        b'i' => &[OfEachCpu("idle_inject"), Other("irq/"), OfEachCpu("irq_work")],
+        b'j' => &[Other("jbd2/")],
+        b'k' => &[
+            Other("kauditd"),
+            Other("kblockd"),
+            Other("kcompactd"),
+            Other("kdamond."),
+            Other("kdevtmpfs"),
+            Other("khugepaged"),
+            Other("khungtaskd"),
+            Other("ksmd"),
+            OfEachCpu("ksoftirqd"),
+            Other("kswapd"),
+            Other("kthreadd"),
+            Other("kthrotld"),
+            OfEachCpu("ktimers"),
+            OfEachCpu("ktimersoftd"),
+            Other("kvm-"),
+            OfEachCpu("kworker"),
         ],
-        Some(b'l') => &["lockd"],
-        Some(b'm') => &["migration/"],
-        Some(b'n') => &["napi/", "nfsd"],
-        Some(b'o') => &["oom_reaper"],
-        Some(b'p') => &["posixcputmr/", "pr/", "psimon"],
-        Some(b'r') => &["rcu_", "rcub", "rcuc/", "rcun", "rcuo"],
-        Some(b's') => &["scsi_eh_", "sugov:"],
-        Some(b'v') => &["vhost-"],
-        Some(b'w') => &["watchdog/", "watchdogd"],
-        Some(b'x') => &["xfsaild/"],
+        b'l' => &[Other("lockd")],
+        b'm' => &[OfEachCpu("migration")],
+        b'n' => &[Other("napi/"), Other("nfsd")],
+        b'o' => &[Other("oom_reaper")],
+        b'p' => &[OfEachCpu("posixcputmr"), Other("pr/"), Other("psimon")],
+        b'r' => &[Other("rcu_"), Other("rcub"), OfEachCpu("rcuc"), Other("rcun"), Other("rcuo")],
+        b's' => &[Other("scsi_eh_"), OfEachCpu("stopper"), Other("sugov:")],
+        b'v' => &[Other("vhost-")],
+        b'w' => &[OfEachCpu("watchdog"), Other("watchdogd")],
+        b'x' => &[Other("xfsaild/")],
         _ => &[],
-    };
-    names.iter().any(|name| comm.as_bytes().starts_with(name.as_bytes()))
+    }
+}
+
+/// The rest of a name behind that of a thread of each CPU and the `/`.
+fn behind<'n>(name: &'n [u8], kind: &str) -> Option<&'n [u8]> {
+    name.strip_prefix(kind.as_bytes())?.strip_prefix(b"/")
+}
+
+/// Whether this is the name of a thread that belongs to the kernel. Neither the sched events nor
+/// the header say so; the names are the kernel's own, and few.
+pub fn is_kernel_thread(comm: Comm) -> bool {
+    let name = comm.as_bytes();
+    let Some(letter) = name.first() else { return false };
+    kinds(*letter).iter().any(|kind| match kind {
+        OfEachCpu(kind) => behind(name, kind).is_some(),
+        Other(beginning) => name.starts_with(beginning.as_bytes()),
+    })
 }
 
 /// The command that a task of this name runs: the name, but where the kernel has such a thread for each CPU, or
@@ -100,28 +127,6 @@ fn of_each_node(comm: &Comm) -> Option<Comm> {
     Some(Comm::new(format!("{kind}N").as_bytes()))
 }
 
-/// The kernel's threads of which there is one for each CPU, bound to it: those of `smpboot_register_percpu_thread` and
-/// others that the kernel creates in this way. A number after another name is not that of a CPU (`mmcqd/0`), or is that of the CPU whose
-/// work the thread does, wherever it runs (`rcuop/3`).
-const OF_EACH_CPU: [&str; 16] = [
-    "backlog_napi",
-    "bnx2fc_thread",
-    "bnx2i_thread",
-    "cpuhp",
-    "fcoethread",
-    "idle_inject",
-    "irq_work",
-    "ksoftirqd",
-    "ktimers",
-    "ktimersoftd",
-    "kworker",
-    "migration",
-    "posixcputmr",
-    "rcuc",
-    "stopper",
-    "watchdog",
-];
-
 /// Whether a thread of this name is bound to `cpu`: one of those of which each CPU has one, and its number follows a `/`,
 /// before a `:` for `kworker/N:…`. `kworker/u…` is not bound.
 pub fn is_bound(comm: Comm, cpu: Cpu) -> bool {
@@ -129,13 +134,14 @@ pub fn is_bound(comm: Comm, cpu: Cpu) -> bool {
         return false;
     }
     let name = comm.as_bytes();
-    let Some(slash) = name.iter().position(|b| *b == b'/') else { return false };
-    let (kind, number) = (&name[..slash], &name[slash + 1..]);
-    if !OF_EACH_CPU.iter().any(|known| known.as_bytes() == kind) {
-        return false;
-    }
+    let Some(letter) = name.first() else { return false };
+    let number = kinds(*letter).iter().find_map(|kind| match kind {
+        OfEachCpu(kind) => Some((*kind, behind(name, kind)?)),
+        Other(_) => None,
+    });
+    let Some((kind, number)) = number else { return false };
     let digits = match kind {
-        b"kworker" => number.split(|b| *b == b':').next().unwrap_or(&[]),
+        "kworker" => number.split(|b| *b == b':').next().unwrap_or(&[]),
         _ => number,
     };
     // `kworker/3H` works for CPU 3 with high priority.
@@ -153,6 +159,8 @@ mod tests {
         let all = |names: &[&str], is| names.iter().all(|name| is_kernel_thread(Comm::new(name.as_bytes())) == is);
         assert!(all(&["ktimers/7", "rcuc/3", "irq_work/1", "irq/25-virtio0-", "kdamond.0", "kworker/R-rcu_g"], true));
         assert!(all(&["rcu_preempt", "posixcputmr/0", "kthrotld", "kworker/u16:2", "migration/4"], true));
+        assert!(all(&["ktimersoftd/1", "stopper/0", "fcoethread/2", "bnx2i_thread/3", "backlog_napi/1"], true));
+        assert!(all(&["stopper", "stoppered/1", "cpuhp", "ktimers_/1", "watchdogs/1", "rcuc", "migrations/0"], false));
         assert!(all(&["hackbench", "kubelet", "java", "priority", "napier", "btrfs", "irqbalance"], false));
     }
 
@@ -196,9 +204,22 @@ mod tests {
         let bound = |name: &str, cpu| is_bound(Comm::new(name.as_bytes()), Cpu(cpu));
         assert!(bound("kworker/1:0", 1) && bound("migration/12", 12) && bound("kworker/1:0H", 1));
         assert!(!bound("kworker/1:0", 2) && !bound("kworker/u8:1", 8) && !bound("make", 0) && !bound("a/b", 0));
-        for kind in OF_EACH_CPU {
-            assert!(bound(&format!("{kind}/3"), 3) && !bound(&format!("{kind}/3"), 4), "{kind}");
+        let (mut of_each_cpu, mut others) = (Vec::new(), 0);
+        for letter in 0..=u8::MAX {
+            for kind in kinds(letter) {
+                let (OfEachCpu(name) | Other(name)) = kind;
+                assert_eq!(name.as_bytes()[0], letter, "{name}");
+                let thread = format!("{name}/3");
+                let is_of_each = matches!(kind, OfEachCpu(_));
+                assert_eq!((bound(&thread, 3), bound(&thread, 4)), (is_of_each, false), "{thread}");
+                assert!(is_kernel_thread(Comm::new(thread.as_bytes())), "{thread}");
+                if is_of_each { of_each_cpu.push(*name) } else { others += 1 }
+            }
         }
+        for kind in ["bnx2fc_thread", "bnx2i_thread", "fcoethread", "ktimersoftd", "stopper"] {
+            assert!(of_each_cpu.contains(&kind), "{kind}");
+        }
+        assert!(others > of_each_cpu.len());
         // These have some CPU's number in the name, and run anywhere.
         for name in
             ["mmcqd/0", "rcuop/0", "rcuog/0", "rcuos/0", "rcub/0", "kswapd0", "pool/0", "jbd2/0", "kworker/+0:1"]
