@@ -16,9 +16,9 @@ pub(crate) struct ListArgs {
     /// Only these events: SYSTEM:NAME, with * for any part; several with commas
     #[arg(long, value_name = "SYSTEM:NAME", value_delimiter = ',')]
     pub(super) events: Vec<String>,
-    /// Print a column with the state of the CPU: interrupts off (d), reschedule pending (N), hard or soft interrupt
-    /// (h, s, H), depth of disabled preemption and migration; auto: where the recording was made by a trace-cmd that
-    /// shows it, 3.3 or later
+    /// Print a column with the state of the CPU: interrupts off (d), reschedule pending (N; l, L, b, B: lazily, since
+    /// 6.13), hard or soft interrupt (h, s, H), depth of disabled preemption and migration; auto: where the recording was
+    /// made by a trace-cmd that shows it, 3.3 or later
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true,
           default_value = "auto", default_missing_value = "always")]
     pub(super) latency_format: FlagsColumn,
