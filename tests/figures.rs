@@ -51,7 +51,7 @@ fn lanes_of_single_cpus_are_those_of_the_merged_state() {
             }
             let reader = trace.cpu_reader(Want::Switches).expect("a reader");
             for (cpu, theirs) in cpus.iter().zip(&merged.output) {
-                let mut fold = LaneFold::new(*cpu, &options);
+                let mut fold = LaneFold::new(*cpu, &options).with_names(&reader);
                 reader.events(reader.buffers_of(*cpu)[0], *cpu, Some(from), &mut |event| {
                     if fold.apply(event, None) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 });

@@ -5,6 +5,7 @@ use crate::tasks::{self, TaskTime, TaskTimes};
 use crate::{ColorBy, LaneReport, Options};
 use sched::{Analysis, Comm, Cpu, CpuFold, CpuSpan, Current, Kind, Pid, SchedEvent, SchedState, Ts};
 use timeline::{Class, Columns, Piece, Rows};
+use tracedat::CpuReader;
 
 /// The occurrences of one marked event on a lane, as far as they can be distinguished on the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,6 +61,8 @@ const PLACES: u128 = 400;
 #[derive(Debug)]
 struct Builder<'o> {
     options: &'o Options,
+    /// It finds the names of tasks that have none where they are met.
+    reader: Option<&'o CpuReader<'o>>,
     columns: Columns,
     report: LaneReport,
     tasks: TaskTimes,
@@ -77,6 +80,7 @@ impl<'o> Builder<'o> {
         let long = (options.to.since(options.from).0 / NAMED).max(1);
         Builder {
             options,
+            reader: None,
             columns,
             report,
             tasks: TaskTimes::default(),
@@ -87,6 +91,7 @@ impl<'o> Builder<'o> {
     }
 
     fn span(&mut self, span: &CpuSpan) {
+        let span = &self.named(span);
         let ns = span.duration().0;
         let class = self.options.coloring.class(span);
         match span.current {
@@ -106,6 +111,11 @@ impl<'o> Builder<'o> {
         }
         self.columns.push(class, span.start.max(self.covered), span.end);
         self.covered = self.covered.max(span.end);
+    }
+
+    /// The span, with the name of its task.
+    fn named(&self, span: &CpuSpan) -> CpuSpan {
+        self.reader.map_or(*span, |reader| reader.named(span))
     }
 
     /// Adds an interrupt that ran from `start` to `end` within the current span of `class`, which began at `since`.
@@ -145,6 +155,13 @@ impl<'o> LaneFold<'o> {
             interrupts: 0,
             interrupt_start: options.from,
         }
+    }
+
+    /// The same, with the names of tasks that this reader finds where the events given do not have them.
+    #[must_use]
+    pub fn with_names(mut self, reader: &'o CpuReader<'o>) -> LaneFold<'o> {
+        self.builder.reader = Some(reader);
+        self
     }
 
     /// Applies the next event; `mark` is its index among the marked events, if it is one. Returns whether later
@@ -199,7 +216,7 @@ impl<'o> LaneFold<'o> {
             (false, 1) => {
                 self.interrupts = 0;
                 if let Some(span) = self.fold.open_span() {
-                    let class = self.builder.options.coloring.class(&span);
+                    let class = self.builder.options.coloring.class(&self.builder.named(&span));
                     self.builder.interrupt(class, span.start, self.interrupt_start, event.ts);
                 }
             }

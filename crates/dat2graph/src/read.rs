@@ -42,7 +42,7 @@ pub fn read_lanes(
         }
     };
     let lanes = trace.in_parallel(cpus, |cpu| {
-        let mut fold = LaneFold::new(cpu, options);
+        let mut fold = LaneFold::new(cpu, options).with_names(reader);
         let mut diagnostics = Diagnostics::default();
         // Events of further buffers can be marked; only the first one has the switches.
         for (nth, buffer) in reader.buffers_of(cpu).into_iter().enumerate() {

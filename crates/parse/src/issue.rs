@@ -64,10 +64,10 @@ sched::diagnostics! {
     DuplicateEvents = 20, "duplicate-events", Note,
         "{event|events} that another buffer of this trace records as well; {that one was|those were} used@";
     /// Buffers with another clock than the first buffer.
-    OtherClock = 21, "other-clock", DataLoss,
+    OtherClock = 21, "other-clock", Incomplete,
         "{buffer|buffers} with another clock than the first; left out@";
     /// CPUs whose clocks are not in step with the others.
-    ClocksApart = 22, "clocks-apart", DataLoss,
+    ClocksApart = 22, "clocks-apart", Incomplete,
         "{CPU whose events lie|CPUs whose events lie} more than a minute from all events of the others: {its clock is|their clocks are} not in step, and the order of events between CPUs is unknown@";
     /// Events stamped earlier than their predecessor on the same CPU.
     TimeBackwards = 23, "time-backwards", Repaired,
@@ -85,14 +85,14 @@ sched::diagnostics! {
     LockSleep = 27, "lock-sleep", Repaired,
         "{switch|switches} away from a task that slept on a lock, named as preempted (R+), as a kernel 5.10 with PREEMPT_RT does; taken as {a sleep|sleeps} since a wakeup followed";
     /// Recordings of some tasks, not of the machine.
-    SomeTasks = 43, "some-tasks", DataLoss,
-        "recording of the tasks of a command alone: the other tasks of each CPU, also those that ran in between, are unknown@";
+    SomeTasks = 43, "some-tasks", Incomplete,
+        "=a recording of some tasks alone: the other tasks of each CPU, also those that ran in between, are unknown@";
     /// Parts of longer traces without the state before them.
-    LostPast = 44, "lost-past", DataLoss,
-        "part of a longer trace whose note of what precedes it cannot be used; tasks and CPUs are unknown until their first events@";
+    LostPast = 44, "lost-past", Incomplete,
+        "=a part of a longer trace, whose note of what precedes it cannot be used; tasks and CPUs are unknown until their first events@";
     /// Windows that were read without the events long before them.
-    FastWindow = 42, "fast-window", DataLoss,
-        "window whose past is known from its own events alone@: tasks that waited all the while without an event are missing, and who descends from the traced command is not known";
+    FastWindow = 42, "fast-window", Incomplete,
+        "=a window whose past is known from its own events alone@: tasks that waited all the while without an event are missing, and who descends from the traced command is not known";
 }
 
 #[cfg(test)]

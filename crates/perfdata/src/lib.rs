@@ -57,7 +57,7 @@ fn recording(source: Source) -> Result<Recording, Error> {
     let mut header = Header::read(&source, &mut diagnostics)?;
     let found = scan::scan(&source, &mut header, &mut diagnostics)
         .map_err(|source| Error::Io { path: std::env::temp_dir(), source })?;
-    if header.events.are_of_command() {
+    if header.events.are_of_command() || header.machine.selects_tasks() {
         diagnostics.add(FileIssue::SomeTasks);
     }
     let tracing_data = formats(&mut header, &found)?;

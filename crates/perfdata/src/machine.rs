@@ -34,7 +34,60 @@ pub(crate) struct Machine {
     changes: usize,
 }
 
+/// Options of `perf record` that take a value in the next word, if it does not follow in their own: by letter, and by name.
+const WITH_VALUE: (&[u8], [&str; 16]) = (
+    b"cCDeFGjkmoprtu",
+    [
+        "event",
+        "filter",
+        "pid",
+        "tid",
+        "uid",
+        "cpu",
+        "count",
+        "freq",
+        "output",
+        "mmap-pages",
+        "call-graph",
+        "clockid",
+        "cgroup",
+        "delay",
+        "realtime",
+        "max-size",
+    ],
+);
+
 impl Machine {
+    /// Whether the recorder was asked for some tasks (`perf record -p`, `-t`, `-u`): perf then ignores `-a` and `-C`.
+    pub(crate) fn selects_tasks(&self) -> bool {
+        let mut words = self.command.iter().skip_while(|word| *word != "record").skip(1);
+        while let Some(word) = words.next() {
+            let (is_selection, has_value_behind) = match (word.strip_prefix("--"), word.strip_prefix('-')) {
+                // The traced command follows.
+                (Some(""), _) | (None, None | Some("")) => return false,
+                (Some(long), _) => {
+                    let name = long.split('=').next().unwrap_or_default();
+                    (["pid", "tid", "uid"].contains(&name), !long.contains('=') && WITH_VALUE.1.contains(&name))
+                }
+                // Letters without a value can stand before one with a value.
+                (None, Some(short)) => {
+                    let letters = short.as_bytes();
+                    let taking = letters.iter().position(|letter| WITH_VALUE.0.contains(letter));
+                    let letter = taking.and_then(|at| letters.get(at));
+                    let is_last = taking.is_some_and(|at| at.saturating_add(1) == letters.len());
+                    (matches!(letter, Some(b'p' | b't' | b'u')), is_last)
+                }
+            };
+            if is_selection {
+                return true;
+            }
+            if has_value_behind {
+                words.next();
+            }
+        }
+        false
+    }
+
     /// Takes a part of the header in; `None` if it is shorter than its own counts say. All that precedes that is kept.
     pub(crate) fn add(&mut self, number: u64, bytes: &[u8], endian: Endian) -> Option<()> {
         let mut bytes = Bytes::new(bytes, endian);
@@ -138,6 +191,38 @@ mod tests {
 
     fn numbers(numbers: &[u32]) -> Vec<u8> {
         numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn tasks_that_the_recorder_was_asked_for() {
+        let of = |line: &str| {
+            let command = line.split(' ').map(str::to_owned).collect();
+            Machine { command, ..Machine::default() }.selects_tasks()
+        };
+        for line in [
+            "perf record -e sched:* -p 123",
+            "/usr/bin/perf record -p123 sleep 5",
+            "perf record -a -t 7",
+            "perf record -gp 123",
+            "perf record -e sched:sched_switch --pid=1,2 -o x",
+            "perf record --output x --tid 5",
+            "perf record -u 1000",
+        ] {
+            assert!(of(line), "{line}");
+        }
+        for line in [
+            "perf record -a -e sched:* tar -t x.tar",
+            "perf sched record sleep 1",
+            "perf record -a -o -p sleep 1",
+            "perf record -e sched:* -- ps -p 1",
+            "perf record -agF 99 -C 0-3 -o t sleep 1",
+            "perf record --event sched:* --output u make -u",
+            "perf sched record -- make -t",
+            "perf report -p 5",
+            "",
+        ] {
+            assert!(!of(line), "{line}");
+        }
     }
 
     #[test]

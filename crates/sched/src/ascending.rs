@@ -59,6 +59,20 @@ impl Ascending {
         first.into_iter().chain(behind)
     }
 
+    /// How many numbers there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.count_below(u64::MAX).saturating_add(u64::from(!self.blocks.is_empty() && self.last == u64::MAX))
+    }
+
+    /// How many numbers are below this one.
+    pub(crate) fn count_below(&self, number: u64) -> u64 {
+        let next = self.blocks.partition_point(|(first, _)| *first < number);
+        let Some(block) = next.checked_sub(1) else { return 0 };
+        // Only the last block has fewer numbers.
+        let within = self.block(block).take_while(|other| *other < number).count();
+        (block * (BLOCK + 1) + within) as u64
+    }
+
     /// The first number above this one.
     pub(crate) fn above(&self, number: u64) -> Option<u64> {
         let next = self.blocks.partition_point(|(first, _)| *first <= number);

@@ -39,6 +39,7 @@ pub mod lineage;
 mod listed;
 pub mod names;
 mod note_taker;
+pub mod nouns;
 pub mod pass;
 pub mod past;
 pub mod per_task;

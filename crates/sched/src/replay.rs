@@ -23,6 +23,35 @@ struct Checkpoint {
     state: SchedState,
 }
 
+/// The numbers of the events that were recorded: without losses, and without CPUs that go offline, which are steps as well.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    total: u64,
+    concluded: Arc<Ascending>,
+}
+
+impl Recorded {
+    /// This number of events, all of which were recorded.
+    pub fn all(total: u64) -> Recorded {
+        Recorded { total, ..Recorded::default() }
+    }
+
+    /// How many events were recorded.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether the event of a step was not recorded.
+    pub fn is_concluded(&self, step: u64) -> bool {
+        self.concluded.count_below(step.saturating_add(1)) > self.concluded.count_below(step)
+    }
+
+    /// How many of them precede a step.
+    pub fn before(&self, step: u64) -> u64 {
+        step.saturating_sub(self.concluded.count_below(step)).min(self.total)
+    }
+}
+
 /// A trace in which one can go to and fro. A *step* is the number of an event; the state there is
 /// the one before that event. The last step has no event any more.
 #[derive(Debug)]
@@ -31,6 +60,8 @@ pub struct Replay<S> {
     checkpoints: Arc<[Checkpoint]>,
     /// The steps at which work conservation begins to be violated.
     violations: Arc<Ascending>,
+    /// The steps whose events no CPU recorded: a reader concludes them.
+    concluded: Arc<Ascending>,
     total: u64,
     /// The last instant of the trace.
     end: Ts,
@@ -55,6 +86,7 @@ struct Recorder {
     count: u64,
     checkpoints: Vec<Checkpoint>,
     violations: Ascending,
+    concluded: Ascending,
     violated: bool,
     /// Only among these.
     cpus: ChosenCpus,
@@ -86,6 +118,9 @@ impl Analysis for Recorder {
             }
         }
         self.last = event.ts;
+        if event.kind.is_concluded() {
+            self.concluded.push(self.count);
+        }
         self.count += 1;
     }
 
@@ -173,6 +208,7 @@ impl<S: EventSource> Replay<S> {
             source: self.source.clone(),
             checkpoints: Arc::clone(&self.checkpoints),
             violations: Arc::clone(&self.violations),
+            concluded: Arc::clone(&self.concluded),
             segment: None,
             first: 0,
             events: Vec::new(),
@@ -203,18 +239,21 @@ impl<S: EventSource> Replay<S> {
             count: 0,
             checkpoints: Vec::new(),
             violations: Ascending::default(),
+            concluded: Ascending::default(),
             violated: false,
             cpus: cpus.clone(),
             part: None,
         };
         let outcome = Pass::over(&mut source).run(|| (recorder(), analysis()))?;
-        let (Recorder { checkpoints, mut violations, count, .. }, output) = outcome.output;
+        let (Recorder { checkpoints, mut violations, mut concluded, count, .. }, output) = outcome.output;
         violations.shrink();
+        concluded.shrink();
         let state = checkpoints.first().map_or_else(SchedState::default, |c| c.state.clone());
         let replay = Replay {
             source,
             checkpoints: checkpoints.into(),
             violations: Arc::new(violations),
+            concluded: Arc::new(concluded),
             total: count,
             end: outcome.to,
             segment: None,
@@ -228,9 +267,14 @@ impl<S: EventSource> Replay<S> {
         Ok((replay, output))
     }
 
-    /// How many events there are; the last step.
+    /// The last step: how many events there are, with those that a reader concludes.
     pub fn total(&self) -> u64 {
         self.total
+    }
+
+    /// The numbers of the recorded events alone.
+    pub fn recorded(&self) -> Recorded {
+        Recorded { total: self.total.saturating_sub(self.concluded.len()), concluded: Arc::clone(&self.concluded) }
     }
 
     /// The present step.

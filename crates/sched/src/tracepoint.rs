@@ -98,6 +98,12 @@ impl Tracepoint {
 }
 
 impl Kind {
+    /// Whether no CPU recorded such an event: a reader concludes it from what is missing.
+    #[must_use]
+    pub fn is_concluded(&self) -> bool {
+        matches!(self, Kind::Lost { .. } | Kind::Offline)
+    }
+
     /// The tracepoint of the event; none for events that have only a number, and for those that a reader concludes.
     #[must_use]
     pub fn tracepoint(&self) -> Option<Tracepoint> {

@@ -16,7 +16,7 @@
 //!     zero: Ts(100),
 //!     cpus: vec![(Cpu(0), None), (Cpu(1), None)],
 //!     group_name: String::new(),
-//!     total: replay.total(),
+//!     recorded: replay.recorded(),
 //!     colors: Default::default(),
 //! };
 //! let step = Step::of(replay.at(), replay.state(), replay.event(), &options, &Plain);
@@ -33,6 +33,7 @@ pub use figure::figure;
 pub use text::text;
 pub use words::{Coming, EventKind, Names, Plain, tasks_of};
 
+use sched::replay::Recorded;
 use sched::{Comm, Cpu, Load, Pid, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;
 use timeline::palette::TaskColors;
@@ -113,8 +114,8 @@ pub struct Options {
     pub cpus: Vec<(Cpu, Option<u32>)>,
     /// The kind of the groups: `socket`, `node`, `LLC`.
     pub group_name: String,
-    /// How many events there are.
-    pub total: u64,
+    /// The numbers of the recorded events.
+    pub recorded: Recorded,
     /// The colours of tasks.
     pub colors: TaskColors,
 }
@@ -156,13 +157,18 @@ impl Step {
         let violated = if self.violated { "; work conservation is violated" } else { "" };
         let wait = if waiting == 1 { "1 task waits".to_owned() } else { format!("{waiting} tasks wait") };
         let throttled = some(throttled, "throttled");
-        format!("{} cores: {busy} busy, {idle} idle{unknown}{offline}; {wait}{throttled}{violated}", self.cores.len())
+        let cores = sched::nouns::counted(self.cores.len(), "core");
+        format!("{cores}: {busy} busy, {idle} idle{unknown}{offline}; {wait}{throttled}{violated}")
     }
 
     /// Its place in the trace, exactly.
     pub(crate) fn when(&self, options: &Options) -> String {
         let (s, ns) = (self.in_trace_ns / 1_000_000_000, self.in_trace_ns % 1_000_000_000);
-        format!("{s}.{ns:09} s, event {} of {}", (self.step + 1).min(options.total), options.total)
+        let (before, total) = (options.recorded.before(self.step), options.recorded.total());
+        match options.recorded.is_concluded(self.step) {
+            true => format!("{s}.{ns:09} s, behind event {before} of {total}"),
+            false => format!("{s}.{ns:09} s, event {} of {total}", (before + 1).min(total)),
+        }
     }
 }
 

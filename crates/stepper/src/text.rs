@@ -52,8 +52,7 @@ fn enumerated(names: &[String], width: usize) -> String {
     let shown = (1..names.len()).take_while(|n| ends.next().is_some_and(|end| end + more(*n).len() <= width)).last();
     match shown {
         Some(shown) => names[..shown].join(", ") + &more(shown),
-        None if names.len() == 1 => "1 task".into(),
-        None => format!("{} tasks", names.len()),
+        None => sched::nouns::counted(names.len(), "task"),
     }
 }
 

@@ -10,6 +10,7 @@ mod version_7;
 mod writer;
 
 use crate::bytes::Endian;
+use crate::decode::cpu_offline::Behind;
 use crate::error::Error;
 use crate::file::header::PART;
 use crate::trace::Trace;
@@ -140,6 +141,7 @@ impl Trace {
             occurring: names.collect(),
             encoding: self.states().encoding(),
             offline,
+            is_behind_stoppers_unknown: self.behind_a_stopper() == Behind::Unknown,
             all_sleeps,
             sleeps,
             past: Arc::new(past),

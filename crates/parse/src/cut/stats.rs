@@ -5,7 +5,7 @@ use crate::file::header::CpuStat;
 use crate::issue::FileIssue;
 use crate::ring::unit::Marked;
 use crate::trace::{BufferCounts, Trace};
-use sched::Severity;
+use sched::{Past, Severity, Ts};
 
 /// The statistics of each CPU of a buffer in a part.
 pub(super) struct Stats<'s> {
@@ -14,10 +14,21 @@ pub(super) struct Stats<'s> {
     /// The buffer that the next statistics belong to.
     buffer: String,
     is_damaged: bool,
+    /// The end of the part, and that of the whole.
+    to: Ts,
+    end: Ts,
+}
+
+/// The statistics of a CPU in a part.
+struct Numbers {
+    recorded: u64,
+    overrun: u64,
+    /// Events behind the last one.
+    unread: u64,
 }
 
 impl<'s> Stats<'s> {
-    pub(super) fn new(trace: &'s Trace, written: &'s [(usize, Vec<Written>)]) -> Stats<'s> {
+    pub(super) fn new(trace: &'s Trace, written: &'s [(usize, Vec<Written>)], past: &Past) -> Stats<'s> {
         let losses = |found: &sched::Diagnostics| {
             let mut all = found.iter().map(|(what, ..)| what);
             all.any(|what| {
@@ -26,7 +37,7 @@ impl<'s> Stats<'s> {
             })
         };
         let is_damaged = losses(trace.diagnostics()) || losses(&trace.counts().diagnostics);
-        Stats { trace, written, buffer: String::new(), is_damaged }
+        Stats { trace, written, buffer: String::new(), is_damaged, to: past.to, end: past.end }
     }
 
     /// The text of the next statistics, as the part has it.
@@ -39,12 +50,14 @@ impl<'s> Stats<'s> {
         let value =
             |line: &str| line.split_once(':').and_then(|(_, value)| value.trim().trim_end_matches('\0').parse().ok());
         let cpu = words.lines().find(|line| line.starts_with("CPU")).and_then(value);
-        let Some((recorded, overrun)) = cpu.and_then(|cpu: u64| self.numbers(u32::try_from(cpu).ok()?)) else {
+        let Some(Numbers { recorded, overrun, unread }) =
+            cpu.and_then(|cpu: u64| self.numbers(u32::try_from(cpu).ok()?))
+        else {
             return text.to_vec();
         };
         let has_read = words.lines().any(|line| line.starts_with("read events:"));
         let line = |line: &str| match line.split_once(':').map(|(key, _)| key) {
-            Some("entries") => format!("entries: {}\n", if has_read { 0 } else { recorded }),
+            Some("entries") => format!("entries: {}\n", if has_read { unread } else { recorded }),
             Some("read events") => format!("read events: {recorded}\n"),
             Some("overrun") => format!("overrun: {overrun}\n"),
             _ => format!("{line}\n"),
@@ -52,21 +65,27 @@ impl<'s> Stats<'s> {
         words.trim_end_matches('\0').lines().map(line).collect::<String>().into_bytes()
     }
 
-    /// The numbers of recorded and of overwritten events of a CPU.
-    fn numbers(&self, cpu: u32) -> Option<(u64, u64)> {
+    /// The numbers of a CPU.
+    fn numbers(&self, cpu: u32) -> Option<Numbers> {
         let (place, written) = self.written.iter().find(|(place, _)| self.trace.buffer_name(*place) == self.buffer)?;
         let stat = self.trace.stat(&self.buffer, cpu)?;
         let counts = self.trace.counts().buffers.get(*place)?;
         let lane = counts.cpus.iter().position(|counted| counted.cpu.0 == cpu)?;
         let none = Written { cpu, at: 0, size: 0, events: 0, marked: Marked::default() };
         let part = written.iter().find(|written| written.cpu == cpu).unwrap_or(&none);
-        Some(self.of_lane(stat, counts, lane, part))
+        let pages = self.trace.lanes().get(*place)?.iter().find(|pages| pages.cpu.0 == cpu)?;
+        Some(self.of_lane(stat, counts, lane, part, pages.unread))
     }
 
-    fn of_lane(&self, stat: &CpuStat, whole: &BufferCounts, lane: usize, part: &Written) -> (u64, u64) {
+    /// `behind` is the number of events behind the last one of the CPU.
+    fn of_lane(&self, stat: &CpuStat, whole: &BufferCounts, lane: usize, part: &Written, behind: u64) -> Numbers {
         let marked = whole.marked.get(lane).copied().unwrap_or_default();
         let events = whole.cpus.get(lane).map_or(0, |counted| counted.events);
-        let unwritten = stat.recorded.unwrap_or(0).saturating_sub(events);
+        let unwritten = stat.recorded.unwrap_or(0).saturating_sub(events).saturating_sub(behind);
+        // Where the part ends before the last event, or begins behind it, they are not in it.
+        let last = whole.cpus.get(lane).and_then(|counted| counted.last);
+        let are_inside = part.events > 0 && last.is_some_and(|last| last < self.to || self.to >= self.end);
+        let unread = if are_inside { behind } else { 0 };
         let beyond = stat.overrun.saturating_sub(marked.events);
         let overrun = match (marked.uncounted, part.marked.uncounted) {
             // They were lost at no known place, which may be in the part.
@@ -76,9 +95,9 @@ impl<'s> Stats<'s> {
             _ => part.marked.events,
         };
         if self.is_damaged {
-            (part.events, part.marked.events)
+            Numbers { recorded: part.events, overrun: part.marked.events, unread: 0 }
         } else {
-            (part.events.saturating_add(unwritten), overrun)
+            Numbers { recorded: part.events.saturating_add(unwritten), overrun, unread }
         }
     }
 }

@@ -55,7 +55,7 @@ impl<W: Write + Seek> Writer<'_, W> {
         self.out.patch(places.note, self.out.at, 8)?;
         self.out.patch(places.note.saturating_add(8), self.note.len() as u64, 8)?;
         self.out.bytes(self.note)?;
-        let mut stats = Stats::new(self.trace, &written);
+        let mut stats = Stats::new(self.trace, &written, self.past);
         for (place, room, text) in &places.stats {
             let text = stats.of_part(text);
             self.out.patch_bytes(*place, text.get(..text.len().min(*room)).unwrap_or_default())?;

@@ -59,7 +59,7 @@ impl<W: Write + Seek> Writer<'_, W> {
             self.out.endian.put(&mut payload, at, 8);
             self.out.option(id, &payload)?;
         }
-        let mut stats = Stats::new(self.trace, &tables.written);
+        let mut stats = Stats::new(self.trace, &tables.written, self.past);
         for (id, payload) in &header.options.raw {
             if *id == CPU_STATISTICS {
                 self.out.option(*id, &stats.of_part(payload))?;

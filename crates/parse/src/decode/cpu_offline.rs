@@ -10,14 +10,20 @@
 //!   of its own CPU (`stop_machine_unpark` in `cpuhp_online_idle`). Nothing else makes the idle task do that.
 //!
 //! Between two such events the CPU is neither idle nor busy: [`Kind::Offline`] stands behind the last one before.
+//!
+//! A recording of some tasks lacks the same switches: one that a filter by task selects is recorded because of the task
+//! that leaves, and the one away from the stopper is not. No such recording has a switch between an idle task and a
+//! stopper, which belong to no selection. Where no such switch is in the trace, the CPU is
+//! unknown from the stopper's last event on. Where the file itself shows that it has the events of some tasks alone,
+//! the same holds behind every task that is never seen to leave its CPU.
 
 use crate::decode::plan::{Oddities, Plan};
 use sched::kthread::is_stopper;
 use sched::{Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
 
-/// A CPU's stopper, while it is current.
+/// A task that is current on a CPU.
 #[derive(Clone, Copy, Debug)]
-struct Stopper {
+struct Current {
     pid: Pid,
     /// The time of its last event, or of the switch to it.
     last: Ts,
@@ -25,34 +31,69 @@ struct Stopper {
     behind: usize,
 }
 
-/// Watches for the stopper of one CPU among its events.
+/// What a CPU does behind the last event of a task that no event shows to leave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behind {
+    /// It is offline.
+    Offline,
+    /// Unknown: events are missing.
+    Unknown,
+}
+
+impl Behind {
+    /// The event that stands for it.
+    pub(crate) fn event(self, cpu: Cpu, ts: Ts) -> SchedEvent {
+        let kind = match self {
+            Behind::Offline => Kind::Offline,
+            Behind::Unknown => Kind::Lost { count: None },
+        };
+        SchedEvent { ts, cpu, pid: Pid::IDLE, flags: 0, kind }
+    }
+}
+
+/// A task that may still be current at the end of a stretch of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unfinished {
+    pub(crate) pid: Pid,
+    /// What the CPU does behind its last event, if it is not seen to leave.
+    pub(crate) behind: Behind,
+}
+
+/// The tasks that are watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// The CPU's stopper.
+    Stopper,
+    /// All of them, in a recording of some tasks.
+    All,
+    /// None: what would be concluded is known.
+    Nothing,
+}
+
+/// Watches for the tasks of one CPU that are not seen to leave it.
 #[derive(Debug)]
 pub(crate) struct Watch<'p> {
     cpu: Cpu,
     /// The numbers of scheduler events that are not decoded.
     unwanted: &'p [u16],
-    stopper: Option<Stopper>,
-    /// It does not look: what it would conclude is known.
-    is_off: bool,
+    watched: Watched,
+    current: Option<Current>,
+    /// Every event needs a look.
+    is_awake: bool,
 }
 
 impl<'p> Watch<'p> {
     /// The scheduler's events with the numbers `unwanted` are not decoded.
-    pub(crate) fn new(cpu: Cpu, unwanted: &'p [u16]) -> Watch<'p> {
-        Watch { cpu, unwanted, stopper: None, is_off: false }
+    pub(crate) fn new(cpu: Cpu, unwanted: &'p [u16], watched: Watched) -> Watch<'p> {
+        Watch { cpu, unwanted, watched, current: None, is_awake: watched == Watched::All }
     }
 
-    /// Does not look, if the times at which the CPU went offline are known.
-    pub(crate) fn unless(self, is_off: bool) -> Watch<'p> {
-        Watch { is_off, ..self }
-    }
-
-    /// Goes on with events behind others, at the end of which, at `last`, the stopper `pid` was current. Returns
-    /// whether it may be so still at the end of these.
-    pub(crate) fn resume(mut self, pid: Pid, last: Ts, items: &mut Vec<SchedEvent>) -> bool {
-        self.stopper = Some(Stopper { pid, last, behind: 0 });
+    /// Goes on with events behind others, at the end of which, at `last`, a task was current. Returns whether it may be
+    /// so still at the end of these.
+    pub(crate) fn resume(mut self, task: Unfinished, last: Ts, items: &mut Vec<SchedEvent>) -> bool {
+        self.current = Some(Current { pid: task.pid, last, behind: 0 });
         let mut place = 0;
-        while place < items.len() && !self.is_settled_by(place, items) {
+        while place < items.len() && !self.is_settled_by(place, items, &|| task.behind) {
             place = place.saturating_add(1);
         }
         place == items.len()
@@ -61,7 +102,7 @@ impl<'p> Watch<'p> {
     /// Whether every event needs a look.
     #[inline(always)]
     pub(crate) fn is_awake(&self) -> bool {
-        self.stopper.is_some()
+        self.is_awake
     }
 
     /// Whether an event needs a look in any case: a stopper has the highest priority, and hardly any other task.
@@ -70,25 +111,31 @@ impl<'p> Watch<'p> {
         matches!(kind, Kind::Switch { next, .. } if next.prio == 0)
     }
 
-    /// Looks at the event at `place`, the last one. Its conclusions are put before it, where they belong.
+    /// Looks at the event at `place`, the last one. Its conclusions are put before it, where they belong; `behind` has
+    /// those behind a stopper.
     #[cold]
-    pub(crate) fn look(&mut self, place: usize, items: &mut Vec<SchedEvent>) {
-        if self.stopper.is_some() && self.is_settled_by(place, items) {
-            self.stopper = None;
+    pub(crate) fn look(&mut self, place: usize, items: &mut Vec<SchedEvent>, behind: &impl Fn() -> Behind) {
+        if self.current.is_some() && self.is_settled_by(place, items, behind) {
+            self.current = None;
         }
-        if let Some(SchedEvent { ts, kind: Kind::Switch { next, .. }, .. }) = items.last()
-            && is_stopper(next.comm, self.cpu)
-            && !self.is_off
-        {
-            self.stopper = Some(Stopper { pid: next.pid, last: *ts, behind: items.len() });
+        if let Some(SchedEvent { ts, kind: Kind::Switch { next, .. }, .. }) = items.last() {
+            let is_watched = match self.watched {
+                Watched::Stopper => is_stopper(next.comm, self.cpu),
+                Watched::All => true,
+                Watched::Nothing => false,
+            };
+            if is_watched {
+                self.current = Some(Current { pid: next.pid, last: *ts, behind: items.len() });
+            }
         }
+        self.is_awake = self.current.is_some() || self.watched == Watched::All;
     }
 
-    /// Whether the event at `place` shows what became of the stopper: that it went, or that the CPU did.
-    fn is_settled_by(&mut self, place: usize, items: &mut Vec<SchedEvent>) -> bool {
-        let (Some(stopper), Some(event)) = (&mut self.stopper, items.get(place)) else { return true };
-        if event.pid == stopper.pid {
-            (stopper.last, stopper.behind) = (event.ts, place.saturating_add(1));
+    /// Whether the event at `place` shows what became of the task: that it went, or that events of the CPU are missing.
+    fn is_settled_by(&mut self, place: usize, items: &mut Vec<SchedEvent>, behind: &impl Fn() -> Behind) -> bool {
+        let (Some(current), Some(event)) = (&mut self.current, items.get(place)) else { return true };
+        if event.pid == current.pid {
+            (current.last, current.behind) = (event.ts, place.saturating_add(1));
             return matches!(event.kind, Kind::Switch { .. });
         }
         match event.kind {
@@ -98,8 +145,8 @@ impl<'p> Watch<'p> {
             Kind::Probe { .. } | Kind::Stack { .. } | Kind::Interrupt { .. } | Kind::Frequency { .. } => false,
             Kind::Lost { .. } => true,
             _ => {
-                let offline = offline(self.cpu, stopper.last);
-                items.insert(stopper.behind.min(items.len()), offline);
+                let concluded = behind().event(self.cpu, current.last);
+                items.insert(current.behind.min(items.len()), concluded);
                 true
             }
         }
@@ -107,12 +154,13 @@ impl<'p> Watch<'p> {
 
     /// Something is missing here: the task that runs afterwards is no evidence.
     pub(crate) fn lose(&mut self) {
-        self.stopper = None;
+        self.current = None;
+        self.is_awake = self.watched == Watched::All;
     }
 
-    /// The stopper, if it is current at the end.
-    pub(crate) fn stopper(&self) -> Option<Pid> {
-        self.stopper.map(|stopper| stopper.pid)
+    /// The task that is watched and current at the end, if there is one.
+    pub(crate) fn unfinished(&self, behind: impl Fn() -> Behind) -> Option<Unfinished> {
+        self.current.map(|current| Unfinished { pid: current.pid, behind: behind() })
     }
 }
 
@@ -121,11 +169,6 @@ pub(crate) fn comes_online(cpu: Cpu, payload: &[u8], plan: &Plan) -> bool {
     let wakes = |task: TaskRef, target| target == cpu && is_stopper(task.comm, cpu);
     let event = plan.decode_any(plan.endian(), payload, &mut Oddities::default());
     matches!(event, Some((Pid::IDLE, _, Kind::Waking { task, target })) if wakes(task, target))
-}
-
-/// `cpu` is offline from `ts` until its next event.
-pub(crate) fn offline(cpu: Cpu, ts: Ts) -> SchedEvent {
-    SchedEvent { ts, cpu, pid: Pid::IDLE, flags: 0, kind: Kind::Offline }
 }
 
 #[cfg(test)]
@@ -156,11 +199,11 @@ mod tests {
         event(ts, pid, Kind::Waking { task: task(STOPPER), target: Cpu(3) })
     }
 
-    /// The events as a unit has them, cut before its place `cut` and read in two; and when the CPU goes offline.
-    fn found(events: &[SchedEvent], cut: usize) -> Vec<i64> {
+    /// The events as a unit has them, cut before its place `cut` and read in two; and the conclusions.
+    fn concluded(events: &[SchedEvent], cut: usize, watched: Watched, behind: Behind) -> Vec<SchedEvent> {
         let (first, second) = events.split_at(cut);
         let decode = |events: &[SchedEvent]| {
-            let (mut watch, mut items) = (Watch::new(Cpu(3), &[]), Vec::new());
+            let (mut watch, mut items) = (Watch::new(Cpu(3), &[], watched), Vec::new());
             for event in events {
                 if let Kind::Lost { .. } = event.kind {
                     watch.lose();
@@ -169,18 +212,24 @@ mod tests {
                 }
                 items.push(*event);
                 if watch.is_awake() || Watch::awakes(&event.kind) {
-                    watch.look(items.len() - 1, &mut items);
+                    watch.look(items.len() - 1, &mut items, &|| behind);
                 }
             }
-            (items, watch.stopper())
+            (items, watch.unfinished(|| behind))
         };
-        let (mut all, stopper) = decode(first);
+        let (mut all, unfinished) = decode(first);
         let (mut rest, _) = decode(second);
-        if let Some(pid) = stopper {
-            Watch::new(Cpu(3), &[]).resume(pid, all.last().expect("the switch to it").ts, &mut rest);
+        if let Some(task) = unfinished {
+            Watch::new(Cpu(3), &[], watched).resume(task, all.last().expect("the switch to it").ts, &mut rest);
         }
         all.extend(rest);
         assert!(all.is_sorted_by_key(|event| event.ts));
+        all
+    }
+
+    /// The times at which the CPU goes offline.
+    fn found(events: &[SchedEvent], cut: usize) -> Vec<i64> {
+        let all = concluded(events, cut, Watched::Stopper, Behind::Offline);
         all.iter().filter(|event| event.kind == Kind::Offline).map(|event| event.ts.0).collect()
     }
 
@@ -221,5 +270,35 @@ mod tests {
     #[test]
     fn after_a_loss_nothing_is_concluded() {
         finds(&[switch(1, Pid(0), STOPPER), event(1, Pid(0), Kind::Lost { count: None }), wakes(90, Pid(0))], &[]);
+    }
+
+    #[test]
+    fn in_a_recording_of_some_tasks_all_that_are_not_seen_to_leave_are_unknown() {
+        // Of the tasks 7 and 8 alone: 7 leaves for the idle task, 8 and then 7 came unseen.
+        let events = [
+            switch(1, Pid(7), Pid(0)),
+            switch(5, Pid(8), Pid(9)),
+            other(6, Pid(9)),
+            switch(7, Pid(7), Pid(8)),
+            wakes(8, Pid(8)),
+            switch(9, Pid(8), STOPPER),
+            wakes(20, Pid(7)),
+        ];
+        for cut in 0..=events.len() {
+            let all = concluded(&events, cut, Watched::All, Behind::Unknown);
+            let unknown = all.iter().filter(|event| event.kind == Kind::Lost { count: None });
+            assert_eq!(unknown.map(|event| event.ts.0).collect::<Vec<_>>(), [1, 6, 9], "cut before {cut}");
+        }
+    }
+
+    #[test]
+    fn behind_a_stopper_a_cpu_can_be_unknown() {
+        let events = [switch(1, Pid(7), STOPPER), other(2, STOPPER), switch(90, Pid(0), Pid(7))];
+        let kinds = |watched, behind| -> Vec<_> {
+            concluded(&events, 1, watched, behind).iter().map(|event| event.kind).collect()
+        };
+        let lost = Kind::Lost { count: None };
+        assert_eq!(kinds(Watched::Stopper, Behind::Unknown)[2], lost);
+        assert_eq!(kinds(Watched::Nothing, Behind::Unknown), events.map(|event| event.kind));
     }
 }

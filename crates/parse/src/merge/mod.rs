@@ -509,6 +509,7 @@ mod tests {
             is_cut: false,
             recorded: None,
             overwritten: 0,
+            unread: 0,
             offline: None,
         };
         let (a, b, c) = (pages(0), pages(1), pages(2));
@@ -536,8 +537,16 @@ mod tests {
         const ITEMS: usize = 750;
         let layout = PageLayout::new(Endian::Little, 8, 4096);
         let store = Store::Plain { at: 0, size: (UNITS as u64) << 15, unit: 1 << 15 };
-        let pages =
-            CpuPages { cpu: Cpu(0), layout, store, is_cut: false, recorded: None, overwritten: 0, offline: None };
+        let pages = CpuPages {
+            cpu: Cpu(0),
+            layout,
+            store,
+            is_cut: false,
+            recorded: None,
+            overwritten: 0,
+            unread: 0,
+            offline: None,
+        };
         assert_eq!(pages.units(), UNITS);
         let pool = Some(Arc::new(rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("threads")));
         let decoded = AtomicUsize::new(0);

@@ -1,9 +1,10 @@
 //! The boundaries between the units of a CPU: they decode independently of one another, and are joined here.
 
+use crate::decode::cpu_offline::{Behind, Unfinished};
 use crate::issue::FileIssue;
 use crate::ring::page::Loss;
 use crate::ring::unit::{CpuPages, Marked, Unit, join_losses};
-use sched::{Cpu, Diagnostics, Pid, Severity, Ts};
+use sched::{Cpu, Diagnostics, Severity, Ts};
 
 /// Something with a time that a CPU recorded.
 pub(crate) trait Timed: Clone + Send + Sync {
@@ -14,16 +15,16 @@ pub(crate) trait Timed: Clone + Send + Sync {
     fn after_gap(cpu: Cpu, before: Ts, loss: Loss, next: Option<&mut Self>) -> Option<Self>
     where
         Self: Sized;
-    /// Goes on with watching the stopper of a CPU, which was current at `last`, through what follows; the scheduler's
+    /// Goes on with watching a task of a CPU, which was current at `last`, through what follows; the scheduler's
     /// events with the numbers `unwanted` are not among it. Returns whether it may still be so behind it.
-    fn watch_on(_cpu: Cpu, _unwanted: &[u16], _stopper: Pid, _last: Ts, _items: &mut Vec<Self>) -> bool
+    fn watch_on(_cpu: Cpu, _unwanted: &[u16], _task: Unfinished, _last: Ts, _items: &mut Vec<Self>) -> bool
     where
         Self: Sized,
     {
         false
     }
-    /// The CPU is offline from `ts` on. May yield an item of its own.
-    fn offline(_cpu: Cpu, _ts: Ts) -> Option<Self>
+    /// The CPU is offline, or unknown, from `ts` on. May yield an item of its own.
+    fn concluded(_cpu: Cpu, _ts: Ts, _behind: Behind) -> Option<Self>
     where
         Self: Sized,
     {
@@ -45,8 +46,8 @@ pub(crate) struct UnitBoundary<'p> {
     frontier: Ts,
     /// The loss behind that.
     pending: Option<Loss>,
-    /// The CPU's stopper, while it is current.
-    stopper: Option<Pid>,
+    /// The task that is watched, while it is current.
+    unfinished: Option<Unfinished>,
     /// The records so far.
     records: u64,
     /// The losses that the pages marked so far.
@@ -65,7 +66,7 @@ impl<'p> UnitBoundary<'p> {
             started: false,
             frontier: start,
             pending: None,
-            stopper: None,
+            unfinished: None,
             records: 0,
             marked: Marked::default(),
             is_damaged: false,
@@ -90,8 +91,8 @@ impl<'p> UnitBoundary<'p> {
         let last = unit.last?;
         let lost = self.lose(unit.items.first_mut());
         let (cpu, unwanted, before) = (self.pages.cpu, self.unwanted, self.frontier);
-        let watch_on = |stopper: &Pid| T::watch_on(cpu, unwanted, *stopper, before, &mut unit.items);
-        self.stopper = self.stopper.take().filter(watch_on).or(unit.stopper);
+        let watch_on = |task: &Unfinished| T::watch_on(cpu, unwanted, *task, before, &mut unit.items);
+        self.unfinished = self.unfinished.take().filter(watch_on).or(unit.unfinished);
         let mut backwards = 0u64;
         for item in unit.items.iter_mut().take_while(|item| item.ts() < before) {
             item.set_ts(before);
@@ -111,27 +112,32 @@ impl<'p> UnitBoundary<'p> {
     fn note_offline<T: Timed>(&self, last: Ts, unit: &mut Unit<T>) {
         let noted = self.pages.offline.iter().flatten().filter(|ts| self.frontier <= **ts && **ts < last);
         for ts in noted {
-            if let Some(item) = T::offline(self.pages.cpu, *ts) {
+            if let Some(item) = T::concluded(self.pages.cpu, *ts, Behind::Offline) {
                 let place = unit.items.partition_point(|item| item.ts() <= *ts);
                 unit.items.insert(place.min(unit.items.len()), item);
             }
         }
     }
 
-    /// Ends the last unit. Where the data are cut the later state of the CPU is unknown. May yield an item.
+    /// Ends the last unit. Where the data are cut, or the recorder did not read the last events, the later state of the CPU
+    /// is unknown. May yield an item.
     pub(crate) fn end<T: Timed>(&mut self) -> Option<T> {
         if self.pages.is_cut {
             self.pending = Some(join_losses(self.pending.take(), Loss { count: None }));
+        } else if self.pages.unread > 0 {
+            self.pending = Some(join_losses(self.pending.take(), Loss { count: Some(self.pages.unread) }));
         }
         if !self.started {
             return None;
         }
-        let lost = self.lose(None);
+        let mut lost = self.lose(None);
         if let Some(offline) = &self.pages.offline {
             let is_at_end = offline.last().is_some_and(|ts| *ts >= self.frontier);
-            return lost.or_else(|| T::offline(self.pages.cpu, self.frontier).filter(|_| is_at_end));
+            let offline = || T::concluded(self.pages.cpu, self.frontier, Behind::Offline).filter(|_| is_at_end);
+            lost = lost.or_else(offline);
         }
-        lost.or_else(|| self.stopper.take().and_then(|_| T::offline(self.pages.cpu, self.frontier)))
+        let (cpu, ts) = (self.pages.cpu, self.frontier);
+        lost.or_else(|| self.unfinished.take().and_then(|task| T::concluded(cpu, ts, task.behind)))
     }
 
     /// Behind the last unit: whether the recorder counted more records than there were.
@@ -144,7 +150,7 @@ impl<'p> UnitBoundary<'p> {
     /// The loss between the last record and `next`.
     fn lose<T: Timed>(&mut self, next: Option<&mut T>) -> Option<T> {
         let loss = self.pending.take()?;
-        self.stopper = None;
+        self.unfinished = None;
         // A loss before the first unit that is read belongs to the reader of the one before that.
         if self.from_middle && !self.started {
             return None;

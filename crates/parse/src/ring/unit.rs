@@ -4,13 +4,14 @@
 //! another, so several are decoded in parallel; [`crate::merge`] puts them in order.
 
 use crate::bytes::Endian;
+use crate::decode::cpu_offline::Unfinished;
 use crate::file::chunk::{self, Chunk, Codec};
 use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
 use crate::issue::FileIssue;
 use crate::ring::page::{Loss, Page, Raw};
 use crate::ring::records::{Entry, UnitRecords, Units, entries};
-use sched::{Cpu, Diagnostics, Pid, Ts};
+use sched::{Cpu, Diagnostics, Ts};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub(crate) struct CpuPages {
     pub(crate) recorded: Option<u64>,
     /// How many events the kernel overwrote, by the recorder's statistics.
     pub(crate) overwritten: u64,
+    /// How many events the recorder left in the kernel's buffer: they lie behind the last one that is here.
+    pub(crate) unread: u64,
     /// The instants at which the CPU went offline, in a part of a trace: they were concluded from all of its events. Nothing
     /// where its own events show them.
     pub(crate) offline: Option<Vec<Ts>>,
@@ -347,8 +350,8 @@ pub(crate) struct Unit<T> {
     pub(crate) last: Option<Ts>,
     /// How many records it has, items or not.
     pub(crate) records: u64,
-    /// The CPU's stopper, if it is current at the end (see [`crate::decode::cpu_offline`]).
-    pub(crate) stopper: Option<Pid>,
+    /// The task that is watched and current at the end (see [`crate::decode::cpu_offline`]).
+    pub(crate) unfinished: Option<Unfinished>,
     pub(crate) diagnostics: Diagnostics,
 }
 
@@ -362,7 +365,7 @@ impl<T> Default for Unit<T> {
             marked: Marked::default(),
             last: None,
             records: 0,
-            stopper: None,
+            unfinished: None,
             diagnostics,
         }
     }

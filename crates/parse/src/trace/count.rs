@@ -259,9 +259,8 @@ impl Trace {
                 c.join(&tally, &mut pending, self);
             }
         }
-        for cpu in counts.buffers.iter().flat_map(|b| &b.cpus) {
-            counts.diagnostics.add_many(EventIssue::EventsLost, cpu.gaps);
-        }
+        let last = || counts.buffers.iter().flat_map(|b| &b.cpus).filter_map(|c| c.last).max();
+        let end = self.past().map(|past| past.to).or_else(last);
         for (index, (buffer, lanes)) in counts.buffers.iter_mut().zip(self.lanes()).enumerate() {
             for (counted, pages) in buffer.cpus.iter_mut().zip(lanes) {
                 let is_damaged = damaged.contains(&(index, pages.cpu));
@@ -271,6 +270,12 @@ impl Trace {
                 if !is_damaged && !pages.is_cut {
                     counted.complete(pages);
                 }
+                if pages.unread > 0 && !is_damaged {
+                    counted.add(Marked { places: 1, uncounted: 0, events: pages.unread });
+                    let behind = counted.last.zip(end).map_or(Dur(0), |(last, end)| end.since(last));
+                    counted.gap_ns += behind;
+                }
+                counts.diagnostics.add_many(EventIssue::EventsLost, counted.gaps);
             }
         }
         counts

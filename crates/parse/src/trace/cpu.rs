@@ -16,9 +16,9 @@ use std::ops::ControlFlow;
 /// The tables of a reader of single CPUs: compiled once, used by all of them.
 #[derive(Debug)]
 pub struct CpuReader<'t> {
-    trace: &'t Trace,
-    plan: Plan,
-    skip: Vec<Vec<bool>>,
+    pub(super) trace: &'t Trace,
+    pub(super) plan: Plan,
+    pub(super) skip: Vec<Vec<bool>>,
     start: Ts,
 }
 
@@ -113,7 +113,8 @@ impl Trace {
 
     /// A CPU's first event.
     pub(crate) fn first_of(&self, pages: &CpuPages) -> Option<FirstEvent> {
-        let mut lost = false;
+        // The first event of a selected task does not show when it came.
+        let mut lost = self.is_of_some_tasks();
         (0..pages.units()).find_map(|unit| {
             let ends = self.ends_of(pages, unit, lost);
             lost = ends.lost;

@@ -4,7 +4,7 @@ use super::Trace;
 use super::read_ahead::AHEAD;
 use crate::bytes::Endian;
 use crate::decode::clock::Conversion;
-use crate::decode::cpu_offline::{Watch, comes_online, offline};
+use crate::decode::cpu_offline::{Behind, Unfinished, Watch, Watched, comes_online};
 use crate::decode::format::EventFormat;
 use crate::decode::plan::{Oddities, Plan, Want};
 use crate::decode::prev_state::{Evidence, States};
@@ -36,12 +36,12 @@ impl Timed for SchedEvent {
         Some(lost(cpu, before, loss))
     }
 
-    fn watch_on(cpu: Cpu, unwanted: &[u16], stopper: Pid, last: Ts, items: &mut Vec<SchedEvent>) -> bool {
-        Watch::new(cpu, unwanted).resume(stopper, last, items)
+    fn watch_on(cpu: Cpu, unwanted: &[u16], task: Unfinished, last: Ts, items: &mut Vec<SchedEvent>) -> bool {
+        Watch::new(cpu, unwanted, Watched::Nothing).resume(task, last, items)
     }
 
-    fn offline(cpu: Cpu, ts: Ts) -> Option<SchedEvent> {
-        Some(offline(cpu, ts))
+    fn concluded(cpu: Cpu, ts: Ts, behind: Behind) -> Option<SchedEvent> {
+        Some(behind.event(cpu, ts))
     }
 }
 
@@ -95,7 +95,8 @@ impl Visitor for Decoder<'_> {
             items.push(SchedEvent { ts, cpu, pid, flags, kind });
         });
         if look {
-            self.watch.look(place, items);
+            let trace = self.trace;
+            self.watch.look(place, items, &|| trace.behind_a_stopper());
         }
     }
 
@@ -144,7 +145,7 @@ impl Decoder<'_> {
         self.at_start = false;
         let start = self.trace.start().unwrap_or(ts);
         if self.unit.lead.is_none() && start < ts && self.trace.shows_offline(self.cpu, payload) {
-            self.unit.items.push(offline(self.cpu, start));
+            self.unit.items.push(Behind::Offline.event(self.cpu, start));
         }
     }
 }
@@ -199,7 +200,7 @@ impl Trace {
             is_instant: self.stamps_are_instants(),
             cpu: pages.cpu,
             at_start: unit == 0 && self.note().is_none(),
-            watch: Watch::new(pages.cpu, plan.unwanted()).unless(pages.offline.is_some()),
+            watch: Watch::new(pages.cpu, plan.unwanted(), self.watched(pages)),
             unit: Unit { items: space, ..Unit::default() },
             last: Ts(i64::MAX),
             odd: Oddities::default(),
@@ -210,7 +211,7 @@ impl Trace {
         self.count_read(pages, unit);
         let Decoder { mut unit, last, watch, odd, backwards, out_of_range, .. } = decoder;
         unit.last = (unit.records > 0).then_some(last);
-        unit.stopper = watch.stopper();
+        unit.unfinished = watch.unfinished(|| self.behind_a_stopper());
         unit.diagnostics.add_many(FileIssue::TimeBackwards, backwards);
         unit.diagnostics.add_many(FileIssue::TimeOutOfRange, out_of_range);
         unit.diagnostics.add_many(FileIssue::UnknownState, odd.unknown_states);

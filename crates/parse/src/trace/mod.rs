@@ -2,6 +2,7 @@
 
 use crate::bytes::Endian;
 use crate::decode::clock::{ClockKind, Conversion};
+use crate::decode::cpu_offline::Behind;
 use crate::decode::format::EventFormat;
 use crate::decode::plan::{CommonAt, Plan};
 use crate::decode::prev_state::States;
@@ -32,12 +33,15 @@ mod cpu;
 mod events;
 mod graph;
 mod groups;
+mod names;
 pub(crate) mod part;
 pub(crate) mod print;
 mod read_ahead;
 mod record;
 mod recording;
 mod records;
+mod some_tasks;
+mod unread;
 mod window;
 
 use part::Note;
@@ -149,6 +153,8 @@ pub struct Trace {
     states: OnceLock<States>,
     /// A plan that decodes everything, but for `prev_state`.
     full_plan: OnceLock<Plan>,
+    /// See [`Trace::behind_a_stopper`].
+    behind_stoppers: OnceLock<Behind>,
     counts: OnceLock<Counts>,
     symbols: OnceLock<Symbols>,
     printk: OnceLock<SeededMap<u64, String>>,
@@ -189,6 +195,7 @@ impl Trace {
                     (pages.recorded, pages.overwritten) = (stat.recorded, stat.overrun);
                 }
             }
+            unread::settle(&source, &pool, &mut pages, |cpu| recorded.get(&(buffer.name.as_str(), cpu.0)).copied());
             lanes.push(pages);
         }
         if header.buffers.iter().any(|b| b.untabled.is_some()) && lanes.iter().all(Vec::is_empty) {
@@ -238,6 +245,7 @@ impl Trace {
             lasts: OnceLock::new(),
             states: OnceLock::new(),
             full_plan: OnceLock::new(),
+            behind_stoppers: OnceLock::new(),
             counts: OnceLock::new(),
             symbols: OnceLock::new(),
             printk: OnceLock::new(),
@@ -363,7 +371,8 @@ impl Trace {
         let beyond = self.diagnostics.iter().find(|(what, ..)| *what == FileIssue::BeyondLimit);
         let why = beyond.map(|(what, count, first)| {
             let first = first.map_or_else(String::new, |first| format!(" [{first}]"));
-            format!("{count} {}{first}", what.message(count))
+            let number = if what.is_counted() { format!("{count} ") } else { String::new() };
+            format!("{number}{}{first}", what.message(count))
         });
         Error::NoEvents { why: why.unwrap_or_default() }
     }
@@ -594,6 +603,7 @@ fn cpu_pages(
             is_cut,
             recorded: None,
             overwritten: 0,
+            unread: 0,
             offline: None,
         });
     }

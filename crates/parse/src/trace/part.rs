@@ -50,6 +50,9 @@ pub(crate) struct Note {
     pub(crate) encoding: Encoding,
     /// The times at which CPUs went offline.
     pub(crate) offline: Vec<(Cpu, Ts)>,
+    /// Whether a CPU is unknown behind its stopper, where that is not seen to leave.
+    #[serde(default)]
+    pub(crate) is_behind_stoppers_unknown: bool,
     /// The number of switches in the whole trace that began a sleep on a lock.
     pub(crate) all_sleeps: u64,
     /// Those in the part.

@@ -107,6 +107,7 @@ impl Trace {
             is_cut: lane.is_cut,
             recorded: Some(lane.records),
             overwritten: lane.lost,
+            unread: 0,
             offline: None,
         };
         let lanes = vec![lanes.iter().enumerate().map(pages).collect()];

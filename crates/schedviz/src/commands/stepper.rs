@@ -82,7 +82,7 @@ impl Names for EventNames {
 pub(super) struct Report {
     /// The name and version of the schema, `schedviz/stepper/1`.
     schema: &'static str,
-    /// The number of events in the trace.
+    /// The number of recorded events in the trace. Losses, and CPUs that go offline, are further steps.
     events: u64,
     /// The events that were asked for, each with the state after it.
     steps: Vec<Step>,
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         zero: session.start,
         cpus: session.shown.cpus.clone(),
         group_name: session.shown.group_name.clone(),
-        total: replay.total(),
+        recorded: replay.recorded(),
         colors: TaskColors::of_longest(session.trace.sampled_tasks()),
     };
     let diagnostics = replay.diagnostics().clone();
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &StepperArgs) -> Result<()> {
         return interact(&session, &filter, replay, options);
     }
     let steps = collect(args, &session, &mut replay, start, &options)?;
-    let report = Report { schema: "schedviz/stepper/1", events: replay.total(), steps };
+    let report = Report { schema: "schedviz/stepper/1", events: replay.recorded().total(), steps };
     let text = || {
         let texts = report.steps.iter().map(|step| stepper::text(step, &options, terminal_width()));
         texts.collect::<Vec<_>>().join("\n")

@@ -37,7 +37,7 @@ impl Driver<'_> {
         replay.go(0).unwrap_or_else(|never| match never {});
         let cpus = vec![(Cpu(0), Some(0)), (Cpu(1), Some(1))];
         let options =
-            Options { zero: Ts(0), cpus, group_name: "node".into(), total: replay.total(), ..Options::default() };
+            Options { zero: Ts(0), cpus, group_name: "node".into(), recorded: replay.recorded(), ..Options::default() };
         let parse_time: ParseTime =
             Box::new(|text| text.parse().map(Ts).map_err(|_| format!("{text:?} is not a time")));
         let app = App::new("story".into(), replay, options, Box::new(Plain), parse_time);
@@ -154,7 +154,7 @@ fn the_cores_of_the_event_are_in_sight() {
     let mut replay = Replay::with(events.as_slice(), 2, 4).unwrap_or_else(|never| match never {});
     replay.go(256).unwrap_or_else(|never| match never {});
     let cpus = (0..256).map(|cpu| (Cpu(cpu), None)).collect();
-    let options = Options { zero: Ts(0), cpus, total: replay.total(), ..Options::default() };
+    let options = Options { zero: Ts(0), cpus, recorded: replay.recorded(), ..Options::default() };
     let app = App::new("large".into(), replay, options, Box::new(Plain), Box::new(|_| Err(String::new())));
     let mut driver = Driver { app, terminal: Terminal::new(TestBackend::new(72, 15)).expect("a terminal") };
     let marked = |screen: &[String]| -> Vec<String> {

@@ -34,6 +34,8 @@ pub struct CpuStat {
     /// should hold as many; so it does on every CPU with data of 129 of 131 recordings of kernels 6.1 to 7.2, losses
     /// or not.
     pub recorded: Option<u64>,
+    /// Events among these that were still in the buffer (`entries`).
+    pub unread: u64,
 }
 
 /// A buffer, for people.
@@ -217,6 +219,7 @@ impl Options {
                 commit_overrun: commit_overrun.unwrap_or(0),
                 dropped: dropped.unwrap_or(0),
                 recorded: entries.zip(read).map(|(left, read)| left.saturating_add(read)),
+                unread: entries.filter(|_| read.is_some()).unwrap_or(0),
             });
         }
     }

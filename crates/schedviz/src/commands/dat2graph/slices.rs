@@ -21,8 +21,9 @@ fn of_cpu(reader: &CpuReader<'_>, cpu: Cpu, options: &Options, out: &mut dyn Wri
     let mut fold = CpuFold::new(cpu, options.from, options.to);
     let mut written = Ok(());
     let mut write = |span: &CpuSpan, written: &mut io::Result<()>| {
-        if written.is_ok() && options.coloring.chooses(span) {
-            *written = row(span, out);
+        let span = reader.named(span);
+        if written.is_ok() && options.coloring.chooses(&span) {
+            *written = row(&span, out);
         }
     };
     // Only the first buffer has the switches.
