@@ -55,6 +55,7 @@ mod support;
 mod tables;
 mod texts;
 mod throttled;
+mod unrecorded;
 mod utilization;
 mod view;
 mod view_browser;

@@ -51,7 +51,7 @@ pub fn figure(metrics: &[Metric], groups: &[Group], comparisons: &[&[Row]], text
         .enumerate()
         .map(|(i, g)| {
             let (shape, fill) = look(i);
-            let label = format!("{} ({} runs); the bar is their median", g.name, g.runs.len());
+            let label = format!("{} ({}); the bar is their median", g.name, sched::nouns::counted(g.runs.len(), "run"));
             LegendEntry { swatch: Swatch::Marker(shape, fill), label }
         })
         .collect();

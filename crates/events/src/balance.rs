@@ -436,7 +436,7 @@ pub fn balance_figure(
         (false, false) => format!("{arrow}; frequent causes as bars: {bars}"),
     };
     let texts = heading.texts(
-        format!("{}: {} migrations, and why", heading.trace, report.total),
+        format!("{}: {}, and why", heading.trace, sched::nouns::counted(report.total, "migration")),
         format!(
             "{span:.6} s shown; {how}. Herds: {}.{} Percentages are of all migrations shown.",
             report.herds.len(),

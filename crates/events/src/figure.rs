@@ -72,7 +72,7 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
         how.push_str(" stand on the core of their thread, those that begin inside others below them");
     }
     let texts = heading.texts(
-        format!("{}: {} events", heading.trace, report.total),
+        format!("{}: {}", heading.trace, sched::nouns::counted(report.total, "event")),
         format!("{span:.6} s shown; {how}.{} Percentages are of all events shown.", behind(background)),
     );
     let mut page = Page::new(WIDTH, height, &texts, &legend(&barred, &marked, &report.spans));

@@ -2,6 +2,7 @@
 //! `lb`, as `schedviz record --why` sets them).
 
 use sched::balancer::{Attempt, AttemptOutcome, Attempts as Follower, Verdicts};
+use sched::nouns::{counted, noun};
 use sched::probe::{Balancing, Probe, RunQueue};
 use sched::{Analysis, Comm, Kind, Lengths, SchedEvent, SchedState, Ts};
 use serde::Serialize;
@@ -292,10 +293,16 @@ impl Funnel {
         let mut out = String::from("\nProbes on the balancer (group lb):\n");
         // Writing to a string cannot fail.
         if let (Some(n), Some(pulled)) = (self.newidle, self.newidle_pulled) {
-            let _ = writeln!(out, "  {n:>8} times a CPU was about to idle; {pulled} times it pulled a task");
+            let _ = writeln!(
+                out,
+                "  {n:>8} {} a CPU was about to idle; {} it pulled a task",
+                noun(n, "time"),
+                counted(pulled, "time")
+            );
         }
         if let Some(by_moved) = &self.attempts_by_moved {
-            let _ = writeln!(out, "  {:>8} attempts to balance a domain", by_moved.values().sum::<u64>());
+            let all = by_moved.values().sum::<u64>();
+            let _ = writeln!(out, "  {all:>8} {} to balance a domain", noun(all, "attempt"));
         }
         if let (Some(n), Some(none)) = (self.searches, self.no_busiest_group) {
             let _ = writeln!(out, "  {none:>8} of {n} searches found no busiest group");
@@ -303,14 +310,12 @@ impl Funnel {
         for (moved, n) in self.attempts_by_moved.iter().flatten() {
             let what = match moved {
                 0 => "nothing".to_owned(),
-                1 => "1 task".to_owned(),
-                n => format!("{n} tasks"),
+                n => counted(*n, "task"),
             };
-            let attempts = if *n == 1 { "attempt" } else { "attempts" };
-            let _ = writeln!(out, "  {n:>8} {attempts} moved {what}");
+            let _ = writeln!(out, "  {n:>8} {} moved {what}", noun(*n, "attempt"));
         }
         if let Some(n) = self.active_balance {
-            let _ = writeln!(out, "  {n:>8} times the stopper was sent (active balance)");
+            let _ = writeln!(out, "  {n:>8} {} the stopper was sent (active balance)", noun(n, "time"));
         }
         if let Some(examined) = &self.examined {
             examined_text(&mut out, examined);
@@ -387,9 +392,13 @@ fn attempts_text(out: &mut String, attempts: &[Attempts]) {
 fn examined_text(out: &mut String, verdicts: &Verdicts) {
     let Verdicts { movable, running, one_cpu, other } = *verdicts;
     let all = movable + running + one_cpu + other;
-    let _ = writeln!(out, "  {all:>8} tasks were examined; {movable} of them could be moved");
-    let _ = writeln!(out, "  {running:>8} were refused since they were running");
-    let _ = writeln!(out, "  {one_cpu:>8} since they may use one CPU only");
+    let _ = writeln!(
+        out,
+        "  {all:>8} {} examined; {movable} could be moved",
+        if all == 1 { "task was" } else { "tasks were" }
+    );
+    let _ = writeln!(out, "  {running:>8} refused since running");
+    let _ = writeln!(out, "  {one_cpu:>8} since allowed on one CPU only");
     let _ = writeln!(out, "  {other:>8} for another reason (CPU not allowed, cache-hot, throttled, not eligible)");
 }
 
@@ -397,9 +406,12 @@ impl GoingIdle {
     /// For people.
     fn text(&self, out: &mut String) {
         let GoingIdle { not_overloaded, too_costly, affordable } = *self;
-        let _ = writeln!(out, "  {:>8} times a CPU went idle", not_overloaded + too_costly + affordable);
-        let _ = writeln!(out, "  {not_overloaded:>8} times without a balance: no CPU was overloaded");
-        let _ = writeln!(out, "  {too_costly:>8} times without a balance: it costs more than the CPU idles on average");
-        let _ = writeln!(out, "  {affordable:>8} times after a balance that found nothing to run");
+        let mut line = |n: u64, words: &str| {
+            let _ = writeln!(out, "  {n:>8} {} {words}", noun(n, "time"));
+        };
+        line(not_overloaded + too_costly + affordable, "a CPU went idle");
+        line(not_overloaded, "without a balance: no CPU was overloaded");
+        line(too_costly, "without a balance: it costs more than the CPU idles on average");
+        line(affordable, "after a balance that found nothing to run");
     }
 }

@@ -3,6 +3,7 @@
 use crate::Density;
 use crate::figure::{draw_bars, fullest, scale_of_bars};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Shape, Unit};
+use sched::nouns::counted;
 use sched::seeded::SeededMap;
 use sched::{Analysis, ChosenCpus, Comm, Cpu, Dur, PerTask, Pid, SchedEvent, SchedState, TaskState, Ts};
 use timeline::page::{LegendEntry, Swatch};
@@ -143,7 +144,10 @@ pub fn wakeups_caption(report: &WakeupReport) -> String {
             format!("{n} wakeups, too many for an arrow each: {bars}.")
         }
         (n, false) => {
-            format!("{n} wakeups: an arrow from the waking to the run queue, and a line from there to the first run.")
+            format!(
+                "{}: an arrow from the waking to the run queue, and a line from there to the first run.",
+                counted(n, "wakeup")
+            )
         }
     }
 }

@@ -314,10 +314,11 @@ fn headline(out: &mut String, report: &LatencyReport, trace: &Drawable) {
     let headline = match w.count {
         0 => format!("{trace}: no woken task ran"),
         count => format!(
-            "{trace}: woken tasks ran after {} (median), {} (99 %), {} (max); {count} wakeups",
+            "{trace}: woken tasks ran after {} (median), {} (99 %), {} (max); {}",
             human(w.p50_ns),
             human(w.p99_ns),
-            human(w.max_ns)
+            human(w.max_ns),
+            sched::nouns::counted(count, "wakeup")
         ),
     };
     paragraph(out, 0, 2, &headline);

@@ -29,7 +29,7 @@ impl Machine {
     pub(crate) fn places_in_words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let places = &self.cpus.places;
-        let count = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+        let count = sched::nouns::counted::<usize>;
         if !places.is_empty() {
             words.push(count(places.len(), "CPU"));
         }

@@ -7,6 +7,7 @@ use crate::rows::{DENSITY, Label, Lane};
 use crate::series::COLUMNS;
 use crate::spec::{LaneKind, Spec};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
+use sched::nouns::counted as counted_noun;
 use sched::{Cpu, Ts};
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{FAINT, INK, PALETTE, RULE};
@@ -86,7 +87,8 @@ fn texts(report: &PlotReport, heading: &Heading, is_of_cpus: bool) -> timeline::
         note.push_str(&format!("; the first {MOST_ROWS} of {} rows", report.lanes.len()));
     }
     if report.lanes_left_out > 0 {
-        note.push_str(&format!("; {} events in rows beyond 1,024 are left out", report.lanes_left_out));
+        let left_out = counted_noun(report.lanes_left_out, "event");
+        note.push_str(&format!("; left out: {left_out} in rows beyond 1,024"));
     }
     note.push('.');
     let mut texts = heading.texts(format!("{}: {title}", heading.trace), note);
@@ -105,12 +107,12 @@ fn legend(report: &PlotReport) -> Vec<LegendEntry> {
     for (place, at) in report.interval_of.iter().enumerate() {
         let Some(interval) = at.map(|at| &report.intervals[at]) else { continue };
         let share = format!("{:.2} % of the {}", interval.share_percent, report.share_of);
-        let head = format!("{}: {} intervals, {share}", interval.name, interval.count);
+        let head = format!("{}: {}, {share}", interval.name, counted_noun(interval.count, "interval"));
         push_item(&mut legend, report, LookItem::Interval(place), &head, |color| Swatch::Area(Paint::Solid(color)));
     }
     for (place, at) in report.point_of.iter().enumerate() {
         let Some(point) = at.map(|at| &report.points[at]) else { continue };
-        let head = format!("{}: {} events", point.name, point.count);
+        let head = format!("{}: {}", point.name, counted_noun(point.count, "event"));
         push_item(&mut legend, report, LookItem::Point(place), &head, |color| Swatch::Marker(shape(place), color));
     }
     let has_unknown = report.intervals.iter().any(|interval| interval.lost + interval.beyond_limit > 0);

@@ -287,7 +287,12 @@ fn put_series(series: &SeriesReport, out: &mut String) {
         let _ = writeln!(out, "{:>8}", 0);
     }
     if series.others > 0 {
-        let _ = writeln!(out, "{:>8} samples of other values, without a line", series.others);
+        let _ = writeln!(
+            out,
+            "{:>8} {} of other values, without a line",
+            series.others,
+            sched::nouns::noun(series.others, "sample")
+        );
     }
     out.push('\n');
 }

@@ -13,7 +13,9 @@ pub enum Severity {
     Note,
     /// A contradiction was resolved by a stated rule.
     Repaired,
-    /// Something that happened is not in the figures.
+    /// Something that happened was not recorded, or is not read: the figures do not have it.
+    Incomplete,
+    /// Something that was recorded, or should have been, is lost or damaged: the figures do not have it.
     DataLoss,
 }
 
@@ -31,8 +33,9 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A kind of finding: its place in lists, its name in JSON, its severity, and its message.
     ///
-    /// The message follows a number. It has `{one|many}` where it depends on the number, and `@` where a program may
-    /// insert advice ([`Diagnostic::message_with`]).
+    /// The message follows a number, unless it begins with `=`: then it is a sentence on the whole recording. It has
+    /// `{one|many}` where it depends on the number, and `@` where a program may insert advice
+    /// ([`Diagnostic::message_with`]).
     pub const fn new(rank: u8, name: &'static str, severity: Severity, template: &'static str) -> Diagnostic {
         Diagnostic { rank, name, severity, template }
     }
@@ -47,6 +50,11 @@ impl Diagnostic {
         self.severity
     }
 
+    /// Whether the message follows the number. Otherwise it is a sentence of its own, and the number means nothing.
+    pub fn is_counted(self) -> bool {
+        !self.template.starts_with('=')
+    }
+
     /// The message in one line, to follow the number.
     #[must_use]
     pub fn message(self, count: u64) -> String {
@@ -56,7 +64,7 @@ impl Diagnostic {
     /// The message with advice at its place.
     #[must_use]
     pub fn message_with(self, count: u64, advice: &str) -> String {
-        inflected(self.template, count).replacen('@', advice, 1)
+        inflected(self.template.trim_start_matches('='), count).replacen('@', advice, 1)
     }
 }
 
@@ -143,12 +151,12 @@ diagnostics! {
     pub enum EventIssue;
     /// Places where events are missing.
     EventsLost = 0, "events-lost", DataLoss,
-        "{place|places} where events are missing, overwritten by the kernel before they were read or damaged in the file; what ran there is unknown@";
+        "{place|places} where events are missing: overwritten by the kernel or left in its buffer, damaged in the file, or not recorded because of a filter; what ran there is unknown@";
     /// Kinds of scheduler events that were not recorded.
-    MissingEvents = 28, "missing-events", DataLoss,
+    MissingEvents = 28, "missing-events", Incomplete,
         "{kind|kinds} of scheduler events that {was|were} not recorded; what depends on {it|them} is approximate@";
     /// Switches away from another task than the current one.
-    SwitchPrevMismatch = 29, "switch-prev-mismatch", DataLoss,
+    SwitchPrevMismatch = 29, "switch-prev-mismatch", Incomplete,
         "{switch|switches} away from another task than the one known to run: earlier ones were not recorded, by a filter@ or an unmarked loss; the running task before {it|each} is wrong";
     /// Tasks that ran on another CPU than the one they waited on, without a migration.
     UnseenMigration = 30, "unseen-migration", Repaired,
@@ -172,7 +180,7 @@ diagnostics! {
     UnseenExit = 36, "unseen-exit", Repaired,
         "process {number|numbers} used again without an exit having been seen";
     /// Times at which a task was on the queue of a CPU without any event.
-    UnseenQueue = 37, "unseen-queue", DataLoss,
+    UnseenQueue = 37, "unseen-queue", Incomplete,
         "{time|times} a task was on the queue of a CPU without any event, one left out@ or whose data are missing; how long it waited, whether it ran there, and which tasks waited at the start is unknown";
     /// Tasks that left the queue of a CPU without an event.
     UnseenDeparture = 38, "unseen-departure", Repaired,
@@ -280,6 +288,13 @@ mod tests {
         assert_eq!(inflected("plain", 1), "plain");
         assert_eq!(inflected("{a|b}{|s} c", 1), "a c");
         assert_eq!(inflected("{a|b}{|s} c", 0), "bs c");
+    }
+
+    #[test]
+    fn a_sentence_on_the_whole_has_no_number() {
+        let whole = Diagnostic::new(0, "whole", Severity::Note, "=a {part|part} of a trace@");
+        assert!(!whole.is_counted() && EventIssue::EventsLost.diagnostic().is_counted());
+        assert_eq!(whole.message_with(1, ". Try"), "a part of a trace. Try");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::args::repeatable;
 use crate::session::Session;
 use dat2graph::LaneReport;
+use sched::nouns::{counted, noun};
 use sched::topology::format_cpu_list;
 use sched::{Diagnostics, Dur, EventIssue};
 use timeline::Sheet;
@@ -68,7 +69,7 @@ impl Session {
 
 /// How many places, in words.
 pub(crate) fn places(n: u64) -> String {
-    if n == 1 { "one place".to_owned() } else { format!("{n} places") }
+    counted(n, "place")
 }
 
 /// Kernel, CPUs and clock, in a line.
@@ -81,7 +82,8 @@ pub(crate) fn facts(session: &Session) -> String {
     let of = if shown == all { String::new() } else { format!(" of {all}") };
     let without = if silent == 0 { String::new() } else { format!(" ({silent} without any event)") };
     let clock = if info.clock.is_empty() { "local" } else { &info.clock };
-    format!("Linux {}, {shown}{of} CPUs{without}, clock {clock}", info.kernel.as_deref().unwrap_or("(unknown)"))
+    let cpus = noun(if of.is_empty() { shown } else { all }, "CPU");
+    format!("Linux {}, {shown}{of} {cpus}{without}, clock {clock}", info.kernel.as_deref().unwrap_or("(unknown)"))
 }
 
 /// The warnings: losses, a cut file, CPUs without events.
@@ -105,7 +107,8 @@ pub(crate) fn general_warnings(session: &Session, diagnostics: &Diagnostics) -> 
     let dropped = diagnostics.count(FileIssue::EventsDroppedUnmarked);
     if dropped > 0 {
         warnings.push(format!(
-            "{dropped} events that the recorder counted are missing without a mark: parts of the figure may be wrong."
+            "{} counted by the recorder, missing without a mark: parts of the figure may be wrong.",
+            counted(dropped, "event")
         ));
     }
     if diagnostics.count(FileIssue::TruncatedData) > 0 {

@@ -26,6 +26,7 @@ pub(crate) fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &Rea
         let (word, escape) = match what.severity() {
             Severity::Note => continue,
             Severity::Repaired => ("repaired", "\x1b[33m"),
+            Severity::Incomplete => (INCOMPLETE, "\x1b[31m"),
             Severity::DataLoss => ("data loss", "\x1b[31m"),
         };
         let word = if colored { format!("{escape}{word}\x1b[0m") } else { word.to_owned() };
@@ -35,6 +36,9 @@ pub(crate) fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &Rea
         read.message(&format!("{of}{word}: {}{more}", line(what, count, first)));
     }
 }
+
+/// The word for findings on what was not recorded.
+pub(crate) const INCOMPLETE: &str = "incomplete";
 
 /// Advice that names options, which has its place in the message.
 const ADVICE: [(Diagnostic, &str); 12] = [
@@ -103,7 +107,8 @@ pub(crate) fn line(what: Diagnostic, count: u64, first: Option<&str>) -> String 
         Some(place) if count == 1 || are_names => format!(" [{place}]"),
         Some(place) => format!(" [first: {place}]"),
     };
-    format!("{} {}{place}", grouped(count), message(what, count))
+    let number = if what.is_counted() { format!("{} ", grouped(count)) } else { String::new() };
+    format!("{number}{}{place}", message(what, count))
 }
 
 /// Digits in groups of three.

@@ -92,6 +92,18 @@ impl Class {
         !matches!(self, Class::Interrupt | Class::Unknown | Class::Offline | Class::Idle)
     }
 
+    /// Its name over a column of a table, of at most six letters, and four where columns are narrow.
+    pub(crate) fn head(self, is_narrow: bool) -> &'static str {
+        match self {
+            Class::Other if is_narrow => "oth",
+            Class::Kernel if is_narrow => "kern",
+            Class::Stopper => "stop",
+            Class::Unknown => "unkn",
+            Class::Offline => "off",
+            class => class.name(),
+        }
+    }
+
     /// Its name, in a word.
     pub fn name(self) -> &'static str {
         match self {

@@ -327,8 +327,7 @@ impl Table {
         // Writing to a string cannot fail.
         let _ = write!(out, "\n{name:>11} {:>width$}", "%busy");
         for class in &self.classes {
-            let name: String = class.name().chars().take(width - 1).collect();
-            let _ = write!(out, " {:>width$}", format!("%{name}"));
+            let _ = write!(out, " {:>width$}", format!("%{}", class.head(width < 7)));
         }
         out.push('\n');
     }

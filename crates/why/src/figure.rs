@@ -98,7 +98,9 @@ impl Part<'_> {
         let longest = shown.iter().map(|row| row.total_ns.0).chain([rest]).max().unwrap_or(0);
         let axis = Axis::linear(0.0, longest as f64, Measure::Time, &format!("time of {}", self.unit));
         axis.draw_below(figure, plot);
-        let number = |row: &Row| format!("{}, {:.1} %, {} times", row.total_ns.human(), row.percent, row.number);
+        let number = |row: &Row| {
+            format!("{}, {:.1} %, {}", row.total_ns.human(), row.percent, sched::nouns::counted(row.number, "time"))
+        };
         let mut bars: Vec<(String, u64, String, Color)> = (shown.iter())
             .map(|row| (format!("{}; {}", row.words[0], row.words[1]), row.total_ns.0, number(row), self.color(row)))
             .collect();

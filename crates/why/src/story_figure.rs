@@ -30,11 +30,11 @@ pub fn story_figure(
     let title = format!("{}: violated for {} from {start:.6} s", heading.trace, story.duration_ns.human());
     let unlisted = match story.unlisted {
         0 => String::new(),
-        more => format!(" The last {more} steps have no marks."),
+        more => format!(" Without marks: the last {}.", sched::nouns::counted(more, "step")),
     };
     let note = format!(
-        "The bar over the lanes is the episode: {} steps.{unlisted}",
-        story.steps.len() as u64 + story.unlisted
+        "The bar over the lanes is the episode: {}.{unlisted}",
+        sched::nouns::counted(story.steps.len() as u64 + story.unlisted, "step")
     );
     let texts = heading.texts(title, note);
     let entry = |swatch, label: &str| LegendEntry { swatch, label: label.to_owned() };

@@ -9,6 +9,7 @@ use crate::story::Story;
 use sched::Dur;
 use sched::balancer::Verdicts;
 use sched::lengths::human;
+use sched::nouns::noun;
 use std::fmt::Write;
 use timeline::Drawable;
 use timeline::text::{paragraph, short};
@@ -210,7 +211,7 @@ fn missed(out: &mut String, report: &WhyReport) {
     if missed.number == 0 {
         let _ = writeln!(
             out,
-            "\nno missed steal: at none of {} switches to idle did a task wait elsewhere",
+            "\nno missed steal: no task waited elsewhere at any switch to idle ({} in all)",
             missed.idle_entries
         );
         return;
@@ -234,8 +235,8 @@ fn missed(out: &mut String, report: &WhyReport) {
     }
     let _ = writeln!(
         out,
-        "  (of {} switches to idle, those while a task waited on another CPU, by\n   the nearest such CPU; the time until a task ran on the idle one)",
-        missed.idle_entries
+        "  (of {} to idle, those while a task waited on another CPU, by\n   the nearest such CPU; the time until a task ran on the idle one)",
+        sched::nouns::counted(missed.idle_entries, "switch")
     );
     outcomes(out, missed);
 }
@@ -298,7 +299,7 @@ pub fn story_text(story: &Story, trace: &Drawable, most: usize) -> String {
     }
     let left = (story.steps.len() as u64).saturating_sub(most as u64) + story.unlisted;
     if left > 0 {
-        let _ = writeln!(out, "  … {left} more steps (--steps, --json)");
+        let _ = writeln!(out, "  … {left} more {} (--steps, --json)", noun(left, "step"));
     }
     let closing = story.steps.iter().rfind(|step| step.after_ns == story.duration_ns);
     if let Some(step) = closing.filter(|_| story.unlisted == 0) {

@@ -24,7 +24,10 @@ pub fn figure(title: &str, notes: Vec<String>, groups: &[Runs], command: &str, s
     let legend: Vec<LegendEntry> = groups
         .iter()
         .enumerate()
-        .map(|(i, g)| LegendEntry { swatch: look(i), label: format!("{} ({} runs)", g.name, g.runs.len()) })
+        .map(|(i, g)| LegendEntry {
+            swatch: look(i),
+            label: format!("{} ({})", g.name, sched::nouns::counted(g.runs.len(), "run")),
+        })
         .collect();
     let (title, command, sheet) = (title.to_owned(), command.to_owned(), sheet.clone());
     let texts = Texts { title, notes, warnings: Vec::new(), command, sheet };

@@ -57,10 +57,11 @@ impl KernelLengths {
             (longer, "longer for no known reason"),
         ] {
             if *n > 0 {
-                reasons.push(format!("{n} times {words}"));
+                reasons.push(format!("{} {words}", sched::nouns::counted(*n, "time")));
             }
         }
         let reasons = if reasons.is_empty() { String::new() } else { format!("; {}", reasons.join(", ")) };
+        let switches = sched::nouns::counted(*compared, "switch");
         let first = first.first().map_or(String::new(), |first| {
             format!(
                 "; first on CPU {} at {} ns: {} by the kernel, {} by the events",
@@ -68,7 +69,7 @@ impl KernelLengths {
             )
         });
         format!(
-            "run-queue lengths of the kernel (sched_update_nr_running_tp): equal at {equal} of {compared} switches{reasons}{first}"
+            "run-queue lengths of the kernel (sched_update_nr_running_tp): equal at {equal} of {switches}{reasons}{first}"
         )
     }
 }

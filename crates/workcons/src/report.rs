@@ -332,6 +332,15 @@ pub(crate) fn headline(report: &Report) -> String {
     report.violation.as_ref().map_or("unknown".into(), |v| format!("violated {:.2} % of the time", v.percent))
 }
 
+/// The reason that the headline is not to be trusted, if there is one.
+pub(crate) fn doubt(report: &Report) -> Option<String> {
+    report.violation.as_ref()?;
+    report.unknown.why_untrusted(DOUBTFUL_PERCENT)
+}
+
+/// Without a limit of its own a report doubts its headline where more events are missing without a mark.
+const DOUBTFUL_PERCENT: f64 = 1.0;
+
 /// The least length as a word: `any length`, `≥ 1 ms`.
 fn at_least(min: Dur) -> String {
     match min.0 {
@@ -345,7 +354,8 @@ fn at_least(min: Dur) -> String {
 /// The report of one trace, for people: in brief, or with every case that was kept.
 pub fn text(report: &Report, trace: &Drawable, detail: Detail) -> String {
     let mut out = String::new();
-    paragraph(&mut out, 0, 2, &format!("{trace}: work conservation is {}", headline(report)));
+    let doubt = doubt(report).map_or(String::new(), |why| format!(", which is not to be trusted ({why})"));
+    paragraph(&mut out, 0, 2, &format!("{trace}: work conservation is {}{doubt}", headline(report)));
     if let Some(why) = &report.selection_unknown {
         paragraph(&mut out, 2, 3, &format!("({why})"));
     }
@@ -371,8 +381,11 @@ pub fn text(report: &Report, trace: &Drawable, detail: Detail) -> String {
         paragraph(&mut out, 0, 2, &format!("nearest idle CPU: {} of the time", places.join(", ")));
     }
     let busy = format!(
-        "{} CPUs {:.1} % busy; on average {:.2} tasks ran and {:.2} waited",
-        report.cpus.observed, report.busy_percent, report.mean_running, report.mean_waiting
+        "{} {:.1} % busy; on average {:.2} tasks ran and {:.2} waited",
+        sched::nouns::counted(report.cpus.observed, "CPU"),
+        report.busy_percent,
+        report.mean_running,
+        report.mean_waiting
     );
     paragraph(&mut out, 0, 2, &busy);
     let life = if report.elapsed_is_command { "the traced command ran for" } else { "the window is" };
@@ -504,8 +517,8 @@ fn long_reactions(report: &Report) -> String {
         times => format!("{times} times, {} in all,", report.long_reactions_ns.human()),
     };
     format!(
-        "{times} a CPU idled for over 1 ms although a task waited for it (throttled, forced idle by core scheduling, a \
-         virtual CPU that its host did not run, or misunderstood)"
+        "{times} a CPU idled for over 1 ms although a task waited for it (throttled, held back by a sched_ext \
+         scheduler, forced idle by core scheduling, a virtual CPU that its host did not run, or misunderstood)"
     )
 }
 

@@ -1,10 +1,11 @@
 //! One run: violation over time as a strip for each node, above what every core ran during the
 //! longest episodes.
 
-use crate::report::{EpisodeReport, Report, headline, idle_and_waiting};
+use crate::report::{EpisodeReport, Report, doubt, headline, idle_and_waiting};
 use crate::strips::{IDLE_HERE, WAITING_HERE};
 use draw::{Anchor, Color, Figure, Item, Line, PT, Paint, Point, Rect, Unit};
 use sched::Ts;
+use sched::nouns::counted;
 use timeline::TimeScale;
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch, time_axis};
 use timeline::palette::{BESIDE_TASKS, FAINT, INK};
@@ -41,8 +42,9 @@ pub fn run_figure(
     heading: &Heading,
 ) -> Figure {
     let usual_strip = (120 * PT / report.strips.len().max(1) as Unit).clamp(4 * PT, 22 * PT);
+    let doubt = if doubt(report).is_some() { " (not to be trusted)" } else { "" };
     let mut texts =
-        heading.texts(format!("{}: work conservation is {}", heading.trace, headline(report)), note(report));
+        heading.texts(format!("{}: work conservation is {}{doubt}", heading.trace, headline(report)), note(report));
     if !looks.is_empty() {
         texts.notes.push("Percentages of tasks are shares of the busy time in the closer looks.".to_owned());
     }
@@ -87,7 +89,7 @@ fn note(report: &Report) -> String {
     };
     let episodes = match (v.episodes, v.longest.first()) {
         (1, Some(only)) => format!("1 episode of {}", only.duration_ns.human()),
-        (n, Some(longest)) => format!("{n} episodes, the longest {}", longest.duration_ns.human()),
+        (n, Some(longest)) => format!("{}, the longest {}", counted(n, "episode"), longest.duration_ns.human()),
         (_, None) => "no episode".to_owned(),
     };
     format!(

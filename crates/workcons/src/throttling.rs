@@ -264,8 +264,10 @@ impl Throttling {
             Some(ns) => self.tasks_text(ns, path),
         };
         Some(format!(
-            "bandwidth control (cpu.max) throttled CPUs {} {times} times{without_end}, for {} in all{of_reactions}. {tasks}",
+            "bandwidth control (cpu.max) throttled {} {} {}{without_end}, for {} in all{of_reactions}. {tasks}",
+            sched::nouns::noun(cpus.len(), "CPU"),
             sched::topology::format_cpu_list(&cpus),
+            sched::nouns::counted(times, "time"),
             Dur(ns).human()
         ))
     }

@@ -7,6 +7,7 @@ use crate::warnings::grouped;
 use crate::{progress, warnings};
 use anyhow::Result;
 use machine::Machine;
+use sched::nouns::noun;
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Diagnostic, Diagnostics, EventIssue, Past, Severity, Tracepoint, Ts};
 use serde::Serialize;
@@ -342,12 +343,16 @@ fn missing(trace: &Trace, events: &[EventCount]) -> Vec<Missing> {
 
 /// Whether something of the file itself is missing, or could not be read.
 fn is_damaged(r: &Report) -> bool {
-    let is_of_the_kernel = |what: Diagnostic| {
-        [EventIssue::EventsLost, EventIssue::MissingEvents].iter().any(|issue| what == *issue)
-            || what == FileIssue::EventsDroppedUnmarked
-    };
+    let is_of_the_kernel =
+        |what: Diagnostic| what == EventIssue::EventsLost || what == FileIssue::EventsDroppedUnmarked;
     let is_damage = |what: Diagnostic| what.severity() == Severity::DataLoss && !is_of_the_kernel(what);
     r.diagnostics.iter().any(|(what, ..)| is_damage(what))
+}
+
+/// Whether the recording leaves out more than kinds of events, which are listed with the consequences.
+fn is_partial(r: &Report) -> bool {
+    let is_part = |what: Diagnostic| what.severity() == Severity::Incomplete && what != EventIssue::MissingEvents;
+    r.diagnostics.iter().any(|(what, ..)| is_part(what))
 }
 
 fn text(r: &Report, trace: &Trace) -> String {
@@ -375,6 +380,7 @@ fn text(r: &Report, trace: &Trace) -> String {
     if r.missing.iter().all(|m| m.event == Tracepoint::Frequency.full_name()) {
         let how = match (r.lost.gaps, r.lost.unmarked) {
             _ if is_damaged(r) => "as far as the file could be read (below)",
+            _ if is_partial(r) => "as far as the recording has it (below)",
             (0, 0) => "exact",
             (_, 0) => "exact, outside of the losses",
             _ => "approximate: where the events without a mark are missing is unknown",
@@ -391,6 +397,7 @@ fn text(r: &Report, trace: &Trace) -> String {
         let word = match what.severity() {
             Severity::Note => "note",
             Severity::Repaired => "repaired",
+            Severity::Incomplete => warnings::INCOMPLETE,
             Severity::DataLoss => "data loss",
         };
         paragraph(&mut out, &format!("{word}: {}", warnings::line(what, count, first)));
@@ -414,9 +421,15 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     line("trace", r.trace.clone());
     let compression = if r.compression.is_empty() { String::new() } else { format!(", compression {}", r.compression) };
     let order = if info.version.endian == tracedat::Endian::Big { ", big endian" } else { "" };
-    let writer = r.recorder.as_deref().unwrap_or("unknown");
+    // Only later versions of trace-cmd write theirs.
+    let unnamed = || if r.format.is_none() { "not named in the file" } else { "unknown" }.to_owned();
+    let writer = r
+        .recorder
+        .as_ref()
+        .map(|version| if r.format.is_none() { format!("trace-cmd {version}") } else { version.clone() });
+    let writer = writer.unwrap_or_else(unnamed);
     match r.format {
-        None => line("recorder", format!("trace-cmd {writer}, file version {}{compression}{order}", r.version)),
+        None => line("recorder", format!("{writer}, file version {}{compression}{order}", r.version)),
         Some(format) => line("recorder", format!("{writer}, {format}{compression}{order}")),
     }
     if let Some(command) = r.command.as_ref().filter(|command| !command.is_empty()) {
@@ -456,7 +469,10 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     for b in &r.buffers {
         let name = if b.info.name.is_empty() { "top" } else { &b.info.name };
         let cpus: Vec<Cpu> = b.info.cpus.iter().copied().map(Cpu).collect();
-        let cpus = if cpus.is_empty() { "no data".into() } else { format!("CPUs {}", format_cpu_list(&cpus)) };
+        let cpus = match cpus.len() {
+            0 => "no data".into(),
+            number => format!("{} {}", noun(number, "CPU"), format_cpu_list(&cpus)),
+        };
         let unread = if b.read || b.events == 0 { "" } else { " (not read)" };
         let named = &b.info.clock;
         let pages = match r.format {
@@ -464,7 +480,8 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
             Some(_) => String::new(),
         };
         let clock = if *named == r.clock || named.is_empty() { String::new() } else { format!(", clock {named}") };
-        line("buffer", format!("{name}: {} events, {cpus}{pages}{clock}{unread}", grouped(b.events)));
+        let events = format!("{} {}", grouped(b.events), noun(b.events, "event"));
+        line("buffer", format!("{name}: {events}, {cpus}{pages}{clock}{unread}"));
     }
     line("events", grouped(r.total_events));
     if !r.counters.is_empty() {
@@ -473,10 +490,10 @@ fn summary(out: &mut String, r: &Report, trace: &Trace) {
     let lost = match (r.lost.gaps, r.lost.unmarked) {
         (0, 0) if is_damaged(r) => "nothing by the kernel, but not all of the file could be read (below)".to_owned(),
         (0, 0) => "nothing".to_owned(),
-        (0, unmarked) => format!("{} events without a mark of where", grouped(unmarked)),
+        (0, unmarked) => format!("{} {} without a mark of where", grouped(unmarked), noun(unmarked, "event")),
         (gaps, unmarked) => {
-            let (events, unmarked) = (grouped(r.lost.events), grouped(unmarked));
-            format!("{events} events in {}, {unmarked} more without a place", places(gaps))
+            let events = format!("{} {}", grouped(r.lost.events), noun(r.lost.events, "event"));
+            format!("{events} in {}, {} more without a place", places(gaps), grouped(unmarked))
         }
     };
     line("lost", lost);

@@ -250,7 +250,12 @@ impl Recorder<'_> {
             }
         };
         let verdict = check::Verdict::of(&stats, &extracted.trace);
-        let recorded = format!("{} events on {} CPUs", grouped(verdict.in_file()), verdict.cpus());
+        let recorded = format!(
+            "{} {} on {}",
+            grouped(verdict.in_file()),
+            sched::nouns::noun(verdict.in_file(), "event"),
+            sched::nouns::counted(verdict.cpus(), "CPU")
+        );
         self.keep(&machine, &recorded, output, &extracted, &ended)?;
         let complete = verdict.report(self.settings.buffer_kb, self.args.is_coloured());
         Ok(Recorded { ended, complete })

@@ -129,7 +129,7 @@ fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&Tra
         let _ = writeln!(out, "%speedup {speedup:.1}");
     }
     let columns = "slice in ms; sched, idle, wake: calls of schedule(), to the idle task, wakeups done";
-    lines(&mut out, 80, 0, 1, &format!("(per CPU, {} CPUs; {columns})", delta.cpus.len()));
+    lines(&mut out, 80, 0, 1, &format!("(per CPU, {}; {columns})", sched::nouns::counted(delta.cpus.len(), "CPU")));
     let timeless = report.rows.iter().any(|r| r.columns.busy_percent.is_none());
     if timeless {
         let _ = writeln!(out, "(without --time SECONDS, or --hz N, there is no %busy)");

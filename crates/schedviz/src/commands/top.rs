@@ -217,7 +217,7 @@ fn lines(moment: &Moment) -> Vec<String> {
                 0 => "nothing lost".to_owned(),
                 places => {
                     let unknown = moment.unknown_percent;
-                    format!("events lost in {places} places, {unknown:.1} % unknown")
+                    format!("events lost in {}, {unknown:.1} % unknown", crate::heading::places(places))
                 }
             }
         ),

@@ -121,7 +121,11 @@ fn export(args: &ViewArgs, sessions: &[Session], site: &Site<'_>, folder: &Path)
     };
     let size = site.size_of_export(window)?;
     let megabytes = size.bytes as f64 / 1e6;
-    args.read.message(&format!("{}: {} files, {megabytes:.1} MB", folder.display(), size.files));
+    args.read.message(&format!(
+        "{}: {}, {megabytes:.1} MB",
+        folder.display(),
+        sched::nouns::counted(size.files, "file")
+    ));
     site.export(folder, window).with_context(|| format!("--export {}", folder.display()))
 }
 

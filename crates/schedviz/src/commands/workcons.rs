@@ -150,6 +150,9 @@ struct Trust {
     unknown: workcons::Unknown,
     /// CPUs recorded without any event: they are in no figure.
     unobserved: Vec<Cpu>,
+    /// A sign that the topology is of another machine; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doubtful_topology: Option<String>,
     /// The times at which bandwidth control throttled CPUs; absent without probes on it, or if it throttled none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     throttled: Vec<ThrottledCpu>,
@@ -354,7 +357,9 @@ impl Run {
         let unobserved = session.silent();
         report.cpus.unobserved = unobserved.len() - options.assume_idle.len();
         let unknown = report.unknown.clone();
-        let trust = Trust { unknown, unobserved, run_queue_lengths, diagnostics, ..Trust::of(session, &report) };
+        let doubtful_topology = session.doubtful_topology();
+        let of_session = Trust::of(session, &report);
+        let trust = Trust { unknown, unobserved, run_queue_lengths, doubtful_topology, diagnostics, ..of_session };
         let (drawable, recording) = (session.drawable.clone(), session.recording());
         Ok(Run { trace: session.name(), group: None, report, trust, drawable, recording })
     }
@@ -435,7 +440,12 @@ fn text(document: &Document, detail: Detail) -> String {
         let elapsed = spread(g.elapsed_s, " s");
         let medians = format!("time {time}, capacity {capacity}, elapsed {elapsed}");
         out.push('\n');
-        paragraph(&mut out, 0, 2, &format!("{}: median of {} runs and spread: {medians}", g.name, g.runs));
+        paragraph(
+            &mut out,
+            0,
+            2,
+            &format!("{}: median of {} and spread: {medians}", g.name, sched::nouns::counted(g.runs, "run")),
+        );
     }
     for note in &document.notes {
         paragraph(&mut out, 0, 2, &format!("note: {note}"));
@@ -453,7 +463,9 @@ fn trust_text(out: &mut String, run: &Run) {
         line("the selected tasks are unknown: there is no figure of them");
     }
     if r.unknown.unknown_percent == 0.0 {
-        let doubts = run.trust.diagnostics.iter().any(|(what, ..)| matters(what)) || !run.trust.unobserved.is_empty();
+        let doubts = run.trust.diagnostics.iter().any(|(what, ..)| matters(what))
+            || !run.trust.unobserved.is_empty()
+            || run.trust.doubtful_topology.is_some();
         line(match doubts {
             true => "no time of the CPUs with events is unknown, but:",
             false => "nothing was lost: the figures are exact",
@@ -483,6 +495,7 @@ fn trust_text(out: &mut String, run: &Run) {
              schedviz machine does so while the tasks run"
         ));
     }
+    run.trust.doubtful_topology.iter().for_each(|doubt| line(doubt));
     run.trust.run_queue_lengths.iter().for_each(|lengths| line(&lengths.text()));
     run.trust.throttling.iter().for_each(|throttling| line(throttling));
     if !run.trust.unobserved.is_empty() {

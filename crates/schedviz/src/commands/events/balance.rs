@@ -73,7 +73,10 @@ pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
     };
     let document = Document::of(session, &report, &found);
     if let (Some(left_out), false) = (report.report.unlisted, session.read.quiet) {
-        eprintln!("schedviz: {left_out} migrations are not listed; --min, --max and --tasks choose a part of them");
+        eprintln!(
+            "schedviz: not listed: {}; --min, --max and --tasks choose a part of them",
+            sched::nouns::counted(left_out, "migration")
+        );
     }
     let table = |out: &mut dyn io::Write| migrations(report.report, out);
     document.give(args.command, session, args.output, Forms::told(text, figure).and_drawn().with_csv(table))

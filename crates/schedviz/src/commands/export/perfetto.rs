@@ -48,7 +48,10 @@ pub(super) fn write(args: &ExportArgs, trace: &Path, file: &Path) -> Result<()> 
         let size = std::fs::metadata(file).map_or(0, |written| written.len());
         eprintln!("schedviz: {verb} {} ({} kB)", file.display(), size.div_ceil(1000));
         if others > 0 {
-            eprintln!("schedviz: {others} events are left out: only those of the scheduler have a form in Perfetto");
+            eprintln!(
+                "schedviz: left out: {}; only events of the scheduler have a form in Perfetto",
+                sched::nouns::counted(others, "other event")
+            );
         }
         if size > LARGE {
             eprintln!("schedviz: the viewer may not open a file of this size; choose a part with --min and --max");

@@ -5,6 +5,7 @@ use super::{RecordArgs, Recorded, Recorder, check, extract, find_program, messag
 use crate::warnings::grouped;
 use anyhow::{Context, Result, bail};
 use machine::Machine;
+use sched::nouns::noun;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -86,12 +87,12 @@ pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<Recorded>
     named(std::fs::rename(&part, output), output)?;
     let extracted = extract::opened(output)?;
     let events: u64 = extracted.trace.counts().buffers.iter().map(tracedat::BufferCounts::total).sum();
-    let recorded = format!("{} events with {}", grouped(events), COUNTERS.join(" and "));
+    let recorded = format!("{} {} with {}", grouped(events), noun(events, "event"), COUNTERS.join(" and "));
     recorder.keep(&machine, &recorded, output, &extracted, &ended)?;
     let lost = lost(&extracted.trace);
     if lost > 0 {
         let larger = buffer_kb.next_power_of_two().saturating_mul(4) >> 10;
-        let text = format!("{} events; record with --buffer {larger}M", grouped(lost));
+        let text = format!("{} {}; record with --buffer {larger}M", grouped(lost), noun(lost, "event"));
         check::problem("LOST", text, args.is_coloured());
         message(check::INCOMPLETE);
     }

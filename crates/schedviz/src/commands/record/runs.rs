@@ -85,7 +85,7 @@ impl Series {
                 args.note(&format!("{}: tracing changed the median time by {cost:+.2} %", variant.name));
             }
         }
-        args.note(&format!("{} runs: {}", runs.runs.len(), self.list.display()));
+        args.note(&format!("{}: {}", sched::nouns::counted(runs.runs.len(), "run"), self.list.display()));
         Ok(runs.runs.iter().all(|run| run.complete != Some(false)))
     }
 

@@ -215,9 +215,10 @@ impl Recorder<'_> {
         ));
         let events: u64 = extracted.trace.event_counts().iter().map(|event| event.count).sum();
         args.note(&format!(
-            "saved the last {:.3} s, {} events: {} ({} kB)",
+            "saved the last {:.3} s, {} {}: {} ({} kB)",
             end.since(start).seconds(),
             grouped(events),
+            sched::nouns::noun(events, "event"),
             output.display(),
             extracted.bytes.div_ceil(1000)
         ));
