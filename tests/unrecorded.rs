@@ -264,7 +264,7 @@ fn a_foreign_topology_is_no_exact_figure() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// What was not recorded is another finding than what is lost or damaged.
+/// A part of the machine that was not recorded is another finding than one that is lost or damaged.
 #[test]
 fn coverage_is_no_damage() {
     let folder = scratch("unrecorded-coverage");

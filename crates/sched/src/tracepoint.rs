@@ -98,7 +98,7 @@ impl Tracepoint {
 }
 
 impl Kind {
-    /// Whether no CPU recorded such an event: a reader concludes it from what is missing.
+    /// Whether no CPU recorded such an event: a reader concludes it from missing ones.
     #[must_use]
     pub fn is_concluded(&self) -> bool {
         matches!(self, Kind::Lost { .. } | Kind::Offline)

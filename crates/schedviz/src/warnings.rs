@@ -37,7 +37,7 @@ pub(crate) fn warn_of(trace: Option<&str>, diagnostics: &Diagnostics, read: &Rea
     }
 }
 
-/// The word for findings on what was not recorded.
+/// The word for findings on events that were not recorded.
 pub(crate) const INCOMPLETE: &str = "incomplete";
 
 /// Advice that names options, which has its place in the message.

@@ -31,7 +31,7 @@ struct Current {
     behind: usize,
 }
 
-/// What a CPU does behind the last event of a task that no event shows to leave it.
+/// The state of a CPU behind the last event of a task that no event shows to leave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
     /// It is offline.
@@ -55,7 +55,7 @@ impl Behind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unfinished {
     pub(crate) pid: Pid,
-    /// What the CPU does behind its last event, if it is not seen to leave.
+    /// The state of the CPU behind its last event, if it is not seen to leave.
     pub(crate) behind: Behind,
 }
 
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn in_a_recording_of_some_tasks_all_that_are_not_seen_to_leave_are_unknown() {
-        // Of the tasks 7 and 8 alone: 7 leaves for the idle task, 8 and then 7 came unseen.
+        // The tasks 7 and 8 alone: 7 leaves for the idle task, 8 and then 7 came unseen.
         let events = [
             switch(1, Pid(7), Pid(0)),
             switch(5, Pid(8), Pid(9)),

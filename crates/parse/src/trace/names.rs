@@ -5,7 +5,7 @@ use super::events::skip_of;
 use crate::ring::unit::CpuPages;
 use sched::{Comm, Cpu, CpuSpan, Current, Kind, Pid, SchedEvent, Ts};
 
-/// What an event shows of the name of a task that runs on its CPU.
+/// The part of an event on the name of a task that runs on its CPU.
 enum Shown {
     /// The name.
     Name(Comm),

@@ -24,7 +24,7 @@ impl Trace {
         }
     }
 
-    /// What a CPU does behind its stopper, where that is not seen to leave. No selection of tasks has the switch that
+    /// The state of a CPU behind its stopper, where that is not seen to leave. No selection of tasks has the switch that
     /// is searched for here.
     pub(crate) fn behind_a_stopper(&self) -> Behind {
         let search = || {
