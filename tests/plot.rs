@@ -5,7 +5,7 @@ use crate::conforms::conforms;
 use crate::differential::{parse_line, report};
 use crate::support::{fixture, golden, recordings, schedviz, scratch};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::process::Command;
 
@@ -230,7 +230,7 @@ fn specifications_list_explain_and_print_themselves() {
     std::fs::write(&copy, &printed).expect("written");
     let explained = |of: &str| schedviz(&["plot", of, "--explain"]).success().text();
     assert_eq!(explained("locks"), explained(copy.to_str().expect("a path")));
-    assert!(explained("locks").contains("of the same task and lock_addr, coloured by flags"));
+    assert!(explained("locks").contains("of the same task and lock_addr, coloured by kind"));
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
@@ -296,4 +296,29 @@ fn the_schema_agrees_with_the_reader() {
         assert_eq!(taken, known, "{name}");
     }
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// The number and the count of each value of an interval of a view.
+fn by_value(view: &str, path: &Path, interval: &str) -> BTreeMap<String, u64> {
+    let json = plotted(view, path).expect("a figure");
+    let intervals = json["intervals"].as_array().expect("intervals");
+    let by = intervals.iter().find(|i| i["name"] == interval).expect(interval)["by"].as_array().expect("values");
+    by.iter()
+        .map(|v| (v["value"].as_str().expect("a text").to_owned(), v["count"].as_u64().expect("a count")))
+        .collect()
+}
+
+/// Softirqs by the names in the print format; system calls by the names of the events that the kernel has for each of them.
+#[test]
+fn numbers_of_the_kernel_have_names() {
+    let every = fixture("every-7.2.dat");
+    let softirqs = by_value("irq", &every, "softirq");
+    // Counted in the text of `trace-cmd report`.
+    let expected = [("NET_RX", 5), ("RCU", 69), ("SCHED", 72), ("TIMER", 19)];
+    assert_eq!(softirqs, expected.map(|(name, count)| (name.to_owned(), count)).into());
+    let (raw, named) = (by_value("syscalls", &every, "system call"), by_value("syscalls", &every, "named system call"));
+    let both = raw.iter().filter_map(|(name, count)| Some((name, count, named.get(name)?)));
+    let both: Vec<_> = both.collect();
+    assert!(both.len() > 25 && both.iter().all(|(_, ours, theirs)| ours == theirs), "{both:?}");
+    assert!(raw.keys().all(|name| !name.bytes().all(|byte| byte.is_ascii_digit())), "{raw:?}");
 }

@@ -27,6 +27,10 @@ impl EventInfo {
         match name {
             "$cpu" | "$pid" => return Ok(Type::Number),
             "$command" | "$event" | "$any" => return Ok(Type::Text),
+            "$syscall" if self.fields.iter().any(|(field, kind)| field == "id" && *kind == Type::Number) => {
+                return Ok(Type::Text);
+            }
+            "$syscall" => return Err(format!("{} has no field id, the number of a system call", self.name)),
             _ => {}
         }
         if let Some((_, kind)) = self.fields.iter().find(|(field, _)| field == name) {
@@ -35,7 +39,7 @@ impl EventInfo {
         match name {
             "text" => Ok(Type::Text),
             _ if name.starts_with('$') => {
-                Err(format!("there is no value {name}; there are $cpu, $pid, $command, $event and $any"))
+                Err(format!("there is no value {name}; there are $cpu, $pid, $command, $event, $any and $syscall"))
             }
             _ if self.is_text => Ok(Type::Either),
             _ => {
@@ -53,6 +57,8 @@ impl EventInfo {
 pub struct Catalog {
     /// All of them, with and without occurrences.
     pub events: Vec<EventInfo>,
+    /// The machine by its name in `uname`, such as `x86_64`: it decides the names of system calls.
+    pub machine: Option<String>,
 }
 
 impl Catalog {

@@ -3,6 +3,7 @@
 use crate::catalog::{Catalog, EventInfo};
 use crate::expr::{Expr, Type};
 use crate::spec::{ColorSpec, Condition, IntervalSource, LaneKind, Placed, Quantity, Spec, SpecError, inside, nearest};
+use crate::system_calls::SystemCalls;
 
 /// The part that an event has in an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(crate) enum Part {
 pub(crate) struct Action {
     pub(crate) part: Part,
     pub(crate) any: Option<String>,
+    /// The names of the machine's system calls.
+    pub(crate) calls: Option<&'static SystemCalls>,
 }
 
 /// A specification that fits a trace.
@@ -216,8 +219,9 @@ impl<'s> Checker<'s> {
         label.map_or(Ok(()), |label| self.value(events, groups, label).map(drop))
     }
 
-    fn actions(events: Found<'_>, part: &Part) -> Vec<(u16, Action)> {
-        events.into_iter().map(|(event, any)| (event.id, Action { part: part.clone(), any })).collect()
+    fn actions(&self, events: Found<'_>, part: &Part) -> Vec<(u16, Action)> {
+        let calls = self.catalog.machine.as_deref().and_then(SystemCalls::of);
+        events.into_iter().map(|(event, any)| (event.id, Action { part: part.clone(), any, calls })).collect()
     }
 
     fn interval(&self, place: usize) -> Result<Vec<(u16, Action)>, Misfit> {
@@ -244,8 +248,8 @@ impl<'s> Checker<'s> {
                     }
                 }
                 self.looks(&begins, &groups, &interval.color, interval.label.as_ref())?;
-                let mut actions = Self::actions(ends, &Part::End(place));
-                actions.extend(Self::actions(begins, &Part::Begin(place)));
+                let mut actions = self.actions(ends, &Part::End(place));
+                actions.extend(self.actions(begins, &Part::Begin(place)));
                 Ok(actions)
             }
             IntervalSource::Lone { event, duration, .. } => {
@@ -253,7 +257,7 @@ impl<'s> Checker<'s> {
                 let groups = self.condition(&events, interval.condition.as_ref())?;
                 self.number(&events, &groups, duration)?;
                 self.looks(&events, &groups, &interval.color, interval.label.as_ref())?;
-                Ok(Self::actions(events, &Part::Lone(place)))
+                Ok(self.actions(events, &Part::Lone(place)))
             }
         }
     }
@@ -270,7 +274,7 @@ impl<'s> Checker<'s> {
         let events = self.events(&point.event)?;
         let groups = self.condition(&events, point.condition.as_ref())?;
         self.looks(&events, &groups, &point.color, point.label.as_ref())?;
-        Ok(Self::actions(events, &Part::Point(place)))
+        Ok(self.actions(events, &Part::Point(place)))
     }
 
     fn series(&self, place: usize) -> Result<Vec<(u16, Action)>, Misfit> {
@@ -287,7 +291,7 @@ impl<'s> Checker<'s> {
         if let Some(by) = &series.by {
             self.value(&events, &groups, by)?;
         }
-        Ok(Self::actions(events, &Part::Sample(place)))
+        Ok(self.actions(events, &Part::Sample(place)))
     }
 
     /// The condition of the lanes is on values that some event of the figure has.
@@ -338,6 +342,7 @@ mod tests {
                 event(6, "irq_vectors:a_entry", 3, &[("vector", number)], false),
                 event(7, "irq_vectors:a_exit", 3, &[("vector", number)], false),
             ],
+            machine: None,
         }
     }
 
@@ -386,8 +391,8 @@ mod tests {
     fn stars_stand_for_the_same_text() {
         let plan = plan("[[interval]]\nbegin = 'irq_vectors:*_entry'\nend = 'irq_vectors:*_exit'").expect("a plan");
         let any = Some("a".to_owned());
-        assert_eq!(plan.actions(6), [Action { part: Part::Begin(0), any: any.clone() }]);
-        assert_eq!(plan.actions(7), [Action { part: Part::End(0), any }]);
+        assert_eq!(plan.actions(6), [Action { part: Part::Begin(0), any: any.clone(), calls: None }]);
+        assert_eq!(plan.actions(7), [Action { part: Part::End(0), any, calls: None }]);
         assert_eq!(plan.actions(999), []);
     }
 }

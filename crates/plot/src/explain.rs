@@ -70,6 +70,7 @@ fn value(name: &str) -> String {
         "$command" => "command".to_owned(),
         "$event" => "event name".to_owned(),
         "$any" => "text at the *".to_owned(),
+        "$syscall" => "name of the system call".to_owned(),
         name => name.to_owned(),
     }
 }

@@ -38,6 +38,7 @@ mod rows;
 mod seen;
 mod series;
 mod spec;
+mod system_calls;
 mod views;
 
 pub use before::{Before, Carried, CarriedPart};

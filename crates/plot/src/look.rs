@@ -88,7 +88,9 @@ impl Looks {
     fn of(&mut self, item: Item, value: impl Fn(&str) -> Option<Value>) -> Class {
         let value = match self.spec(item) {
             ColorSpec::By(field) => {
-                Some(value(&field.text).map_or_else(|| "none".to_owned(), |value| value.to_string()))
+                // The names of no bits are an empty text.
+                let text = value(&field.text).map(|value| value.to_string()).filter(|text| !text.is_empty());
+                Some(text.unwrap_or_else(|| "none".to_owned()))
             }
             ColorSpec::Next | ColorSpec::Fixed(..) => None,
         };

@@ -4,6 +4,7 @@ use crate::compile::{Action, Plan};
 use crate::expr::{Value, Values};
 use crate::pairing::Key;
 use crate::spec::{Condition, IntervalSource, Placed, Quantity};
+use crate::system_calls::SystemCalls;
 use sched::{Cpu, Pid, Ts};
 use timeline::Rows;
 
@@ -33,13 +34,14 @@ pub trait Event {
 pub(crate) struct Seen<'e, E> {
     event: &'e E,
     any: Option<&'e str>,
+    calls: Option<&'static SystemCalls>,
     groups: Vec<(String, Value)>,
 }
 
 impl<'e, E: Event> Seen<'e, E> {
     /// The event, if the condition of the item holds.
     pub(crate) fn of(event: &'e E, action: &'e Action, condition: Option<&Condition>) -> Option<Seen<'e, E>> {
-        let mut seen = Seen { event, any: action.any.as_deref(), groups: Vec::new() };
+        let mut seen = Seen { event, any: action.any.as_deref(), calls: action.calls, groups: Vec::new() };
         if let Some(condition) = condition {
             seen.groups = condition.expr.captures(&seen)?;
         }
@@ -62,6 +64,7 @@ impl<E: Event> Values for Seen<'_, E> {
             "$pid" => Some(Value::Number(self.event.pid().0.into())),
             "$command" => Some(Value::Text(self.event.command())),
             "$event" => Some(Value::Text(self.event.name().to_owned())),
+            "$syscall" => self.event.field("id").map(|number| SystemCalls::name(self.calls, number)),
             "$any" => Some(Value::Text(self.any.unwrap_or_default().to_owned())),
             _ => self.event.field(name).or_else(|| (name == "text").then(|| Value::Text(self.event.text()))),
         }

@@ -59,7 +59,7 @@ fn catalog() -> Catalog {
         event(3, "a:done", &["took"]),
         event(4, "a:freq", &["hz", "of"]),
     ];
-    Catalog { events: all.to_vec() }
+    Catalog { events: all.to_vec(), machine: None }
 }
 
 fn at(ts: i64, cpu: u32, pid: i32, id: u16, fields: &[(&'static str, i128)]) -> Made {

@@ -24,7 +24,10 @@ pub(super) fn catalog(session: &Session) -> Catalog {
         fields: format.fields.iter().map(|field| (field.name.clone(), Form::of(format, field).kind())).collect(),
         is_text: is_text(format),
     };
-    Catalog { events: session.trace.formats().iter().map(info).collect() }
+    // The last word of `uname`, with the host's name or without.
+    let uname = session.trace.info().uname;
+    let machine = uname.as_deref().and_then(|uname| Some(uname.split_whitespace().next_back()?.to_owned()));
+    Catalog { events: session.trace.formats().iter().map(info).collect(), machine }
 }
 
 /// Texts of the user's: those of trace_marker and trace_printk.
