@@ -267,14 +267,14 @@ fn the_page_of_a_numa_move_shows_where_to() {
     assert_eq!((&event["from"], &event["to"], &event["wanted"]), (&3.into(), &4.into(), &true.into()));
     let page = ["stepper", trace, "-q", "--events", "sched_move_numa", "-o", "-", "--format", "svg"];
     assert!(schedviz(&page).success().text().contains("stroke=\"#c01020\" stroke-width=\"120\" stroke-dasharray"));
-    // The mark in the lanes does as well: two dashed lines with a head each.
+    // The mark in the lanes does as well: one dashed line in the legend, and two with a head each.
     let lanes =
         ["dat2graph", trace, "-q", "--events", "sched_move_numa,sched_stick_numa", "-o", "-", "--format", "svg"];
     let svg = schedviz(&lanes).success().text();
     let dashed: Vec<&str> = svg.lines().filter(|line| line.contains("stroke-dasharray")).collect();
-    assert!(dashed.len() == 1 && dashed[0].matches('l').count() == 2, "{dashed:?}");
+    assert!(dashed.len() == 2 && dashed[1].matches('l').count() == 2, "{dashed:?}");
     assert!(svg.contains("sched:sched_move_numa (2)") && svg.contains("sched:sched_stick_numa (2)"));
-    assert!(svg.contains("dashed: to the core where NUMA balancing wants the task"));
+    assert!(svg.contains("to the core where NUMA balancing wants the task"));
 }
 
 #[test]

@@ -178,8 +178,8 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands, most
         });
     }
     if lanes.iter().flat_map(|lane| &lane.marks).any(|marks| !marks.to.is_empty()) {
-        let label = "dashed: to the core where NUMA balancing wants the task".into();
-        legend.push(LegendEntry { swatch: Swatch::Line(INK), label });
+        let label = "to the core where NUMA balancing wants the task".into();
+        legend.push(LegendEntry { swatch: Swatch::Dashed(INK, PT), label });
     }
     for (i, text) in band.names().into_iter().enumerate() {
         legend.push(LegendEntry { swatch: area(BANDS[i % BANDS.len()]), label: text });

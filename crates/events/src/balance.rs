@@ -12,6 +12,7 @@ use sched::{
 };
 use serde::Serialize;
 use std::fmt::Write;
+use timeline::causes::{color, dash};
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::text::{paragraph, short};
 use timeline::{LaneLayout, TimeScale};
@@ -382,30 +383,6 @@ fn by_distance(out: &mut String, report: &BalanceReport) {
     }
 }
 
-/// The colour of a cause. Wakeup placements are many, and pale.
-fn color(cause: Cause) -> Color {
-    match cause {
-        Cause::Wakeup => Color::rgb(0xa0, 0xb0, 0xc8),
-        Cause::NewIdle => Color::rgb(0xc0, 0x10, 0x20),
-        Cause::Idle => Color::rgb(0x10, 0x40, 0xc0),
-        Cause::Periodic => Color::rgb(0x10, 0x78, 0x40),
-        Cause::Behalf => Color::rgb(0x20, 0xa0, 0xa0),
-        // Sleepers in the colour of the same cause, paler: they wait nowhere.
-        Cause::NewIdleSleeper => Color::rgb(0xe4, 0x90, 0x98),
-        Cause::IdleSleeper => Color::rgb(0x90, 0xa8, 0xe4),
-        Cause::PeriodicSleeper => Color::rgb(0x90, 0xc0, 0xa4),
-        Cause::BehalfSleeper => Color::rgb(0x98, 0xd4, 0xd4),
-        Cause::Active => Color::rgb(0xd0, 0x80, 0x10),
-        Cause::Affinity => Color::rgb(0x58, 0x90, 0x00),
-        Cause::Stopper => Color::rgb(0xe8, 0xb8, 0x60),
-        Cause::Exec => Color::rgb(0x80, 0x60, 0x20),
-        Cause::NumaMove => Color::rgb(0x90, 0x30, 0x90),
-        Cause::NumaSwap => Color::rgb(0xd0, 0x40, 0xc0),
-        Cause::RealTime => Color::rgb(0x60, 0x20, 0xe0),
-        Cause::Unknown => Color::grey(0x30),
-    }
-}
-
 /// Behind the arrows of a herd.
 const HERD: Color = Color::rgb(0xff, 0xd9, 0x66);
 
@@ -448,7 +425,7 @@ pub fn balance_figure(
         .iter()
         .map(|c| LegendEntry {
             swatch: match is_arrowed(&c) {
-                true => Swatch::Marker(Shape::Triangle, color(c.cause)),
+                true => Swatch::Arrow(color(c.cause), dash(c.cause)),
                 false => Swatch::Area(Paint::Solid(color(c.cause))),
             },
             label: format!("{} ({}, {:.1} %)", c.cause.name(), c.count, 100.0 * c.count as f64 / report.total as f64),
@@ -516,7 +493,7 @@ fn draw_arrows(
             heads.push(Point { x, y: to });
         }
     }
-    figure.push(Item::Lines { stroke: color(cause), width: 50, dash: 0, lines });
+    figure.push(Item::Lines { stroke: color(cause), width: 50, dash: dash(cause), lines });
     figure.push(Item::Markers { shape: Shape::Peak, fill: color(cause), size, at: up });
     figure.push(Item::Markers { shape: Shape::Triangle, fill: color(cause), size, at: down });
 }
@@ -557,9 +534,9 @@ mod tests {
             }
             (lines, bars, heads)
         };
-        // One head is in the legend.
+        // One arrow is in the legend.
         let (lines, bars, heads) = of(color(Cause::NewIdle), &figure.items);
-        assert_eq!((lines, bars.len(), heads), (2, 0, 3));
+        assert_eq!((lines, bars.len(), heads), (3, 0, 3));
         let (lines, mut bars, heads) = of(color(Cause::Wakeup), &figure.items);
         bars.retain(|bar| bar.w < 3 * PT);
         assert_eq!((lines, bars.len(), heads), (0, 400, 0));

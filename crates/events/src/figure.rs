@@ -106,10 +106,10 @@ fn legend(barred: &[&KindReport], marked: &[&KindReport], spans: &[SpanReport]) 
             legend.push(LegendEntry { swatch: bars, label: format!("bars: {} kinds together", kinds.len()) });
             // Kinds with a marker must be listed to be distinguished; those in bars get the room that is left.
             let room = LISTED.saturating_sub(marked.len()).max(6);
-            legend.extend(kinds.iter().take(room).map(|k| LegendEntry { swatch: Swatch::Blank, label: label(k) }));
+            legend.extend(kinds.iter().take(room).map(|k| LegendEntry { swatch: Swatch::None, label: label(k) }));
             if let Some(more) = kinds.len().checked_sub(room).filter(|more| *more > 0) {
                 let label = format!("and {more} more kinds in bars");
-                legend.push(LegendEntry { swatch: Swatch::Blank, label });
+                legend.push(LegendEntry { swatch: Swatch::None, label });
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::figure::{Options, WIDTH};
 use crate::value_bars::Distributions;
 use crate::{COLUMNS, KindReport, Report};
-use draw::{Figure, Item, PT, Paint, Rect, Unit};
+use draw::{Figure, Item, PT, Rect, Unit};
 use timeline::page::{Heading, LegendEntry, Page, Swatch, time_axis};
 use timeline::palette::MARKERS;
 use timeline::{Axis, Measure, steps};
@@ -72,14 +72,12 @@ fn draw_courses(
         format!("{}: {what}", heading.trace),
         format!("{span:.6} s shown, in columns of {:.3} ms.", span / COLUMNS as f64 * 1e3),
     );
-    let entry = |(course, color): (&Course, _)| LegendEntry {
-        swatch: Swatch::Area(Paint::Solid(color)),
-        label: course.label.clone(),
-    };
+    let entry =
+        |(course, color): (&Course, _)| LegendEntry { swatch: Swatch::Line(color), label: course.label.clone() };
     let mut legend: Vec<LegendEntry> = courses.iter().zip(MARKERS).map(entry).collect();
     if courses.len() > LINES {
         let label = format!("and {} rarer kinds, without a line", courses.len() - LINES);
-        legend.push(LegendEntry { swatch: Swatch::Blank, label });
+        legend.push(LegendEntry { swatch: Swatch::None, label });
     }
     let below = if distributions.is_some() { GAP + PANEL } else { 0 };
     let mut page = Page::new(WIDTH, HEIGHT + below, &texts, &legend);

@@ -154,7 +154,7 @@ pub fn wakeups_caption(report: &WakeupReport) -> String {
 
 /// The legend of the wakeups.
 pub fn wakeups_legend(report: &WakeupReport) -> Vec<LegendEntry> {
-    let marker = |fill, label: String| LegendEntry { swatch: Swatch::Marker(Shape::Triangle, fill), label };
+    let arrow = |color, label: String| LegendEntry { swatch: Swatch::Arrow(color, 0), label };
     if report.wakeups.is_empty() {
         return vec![LegendEntry {
             swatch: Swatch::Area(Paint::Solid(BY_TASK)),
@@ -163,8 +163,8 @@ pub fn wakeups_legend(report: &WakeupReport) -> Vec<LegendEntry> {
     }
     let interrupts = report.wakeups.iter().filter(|wakeup| wakeup.by_interrupt).count();
     vec![
-        marker(BY_TASK, format!("woken by a task ({})", report.wakeups.len() - interrupts)),
-        marker(BY_INTERRUPT, format!("woken by an interrupt or the idle task ({interrupts})")),
+        arrow(BY_TASK, format!("woken by a task ({})", report.wakeups.len() - interrupts)),
+        arrow(BY_INTERRUPT, format!("woken by an interrupt or the idle task ({interrupts})")),
         LegendEntry { swatch: Swatch::Line(DELAY), label: "queued until its first run".to_owned() },
     ]
 }

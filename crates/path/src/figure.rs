@@ -17,6 +17,8 @@ const COLUMNS: u32 = 1000;
 const ARROWS: usize = 1000;
 /// The maximum number of names at the line.
 const NAMES: usize = 300;
+/// The length of the dashes of a line where the task moves.
+const DASHES: Unit = 150;
 
 const RUNNING: Class = FIRST;
 const QUEUED: Class = FIRST + 1;
@@ -126,7 +128,7 @@ fn draw_passages(
         passages.iter().map(|(x, from, to, _)| line(*x, *from, *to)).collect::<Vec<Line>>()
     };
     figure.push(Item::Lines { stroke: INK, width: 50, dash: 0, lines: lines(&handed) });
-    figure.push(Item::Lines { stroke: INK, width: 50, dash: 150, lines: lines(&moved) });
+    figure.push(Item::Lines { stroke: INK, width: 50, dash: DASHES, lines: lines(&moved) });
     let size = (layout.pitch() * 4 / 10).clamp(2 * PT, 4 * PT);
     let (up, down): (Vec<_>, Vec<_>) = handed.into_iter().partition(|(_, from, to, _)| from > to);
     let heads = |passages: Vec<(Unit, Unit, Unit, bool)>| {
@@ -184,9 +186,13 @@ pub fn legend(path: &Path) -> Vec<LegendEntry> {
     let mut legend: Vec<LegendEntry> =
         entries.into_iter().filter(|(_, _, ns)| *ns > 0).map(|(class, words, ns)| entry(class, words, ns)).collect();
     legend.push(LegendEntry {
-        swatch: Swatch::Marker(Shape::Triangle, INK),
+        swatch: Swatch::Arrow(INK, 0),
         label: format!("to another task, by a wakeup or a fork ({})", path.handovers),
     });
+    let moves = |pair: &[Segment]| pair[0].pid == pair[1].pid && pair[0].cpu != pair[1].cpu;
+    if path.path.windows(2).any(|pair| moves(pair) && pair.iter().all(|segment| segment.cpu.is_some())) {
+        legend.push(LegendEntry { swatch: Swatch::Dashed(INK, DASHES), label: "the task moves".to_owned() });
+    }
     legend
 }
 

@@ -142,7 +142,7 @@ fn push_item(
         legend.push(LegendEntry { swatch: swatch(*color), label: head.to_owned() });
         return;
     }
-    legend.push(LegendEntry { swatch: Swatch::Blank, label: format!("{head}, by {}", field_name(report, item)) });
+    legend.push(LegendEntry { swatch: Swatch::None, label: format!("{head}, by {}", field_name(report, item)) });
     colors.sort_by(|a, b| natural(a.1).cmp(&natural(b.1)));
     for (color, value) in colors {
         let value = value.unwrap_or_default();

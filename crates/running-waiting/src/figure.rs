@@ -8,6 +8,8 @@ use timeline::palette::{self, BANDS, FAINT, INK, RULE};
 use timeline::strips::{FIRST, OFFLINE, Strips};
 use timeline::{Axis, LaneLayout, Measure, TimeScale, steps};
 
+/// The length of the dots of a line, and of the gaps between them.
+const DOTS: Unit = 2 * PT;
 const GREEN: Color = Color::rgb(0x10, 0x78, 0x40);
 const GREEN_BAND: Color = Color::rgb(0xb4, 0xdc, 0xc0);
 const RED: Color = Color::rgb(0xc0, 0x20, 0x20);
@@ -76,17 +78,16 @@ fn percent(ns: u64, options: &Options<'_>) -> f64 {
 fn legend(report: &Report, options: &Options<'_>) -> Vec<LegendEntry> {
     let area = |color, label: &str| LegendEntry { swatch: Swatch::Area(Paint::Solid(color)), label: label.to_owned() };
     let went = report.panels.iter().flat_map(|p| &p.columns).any(|c| c.offline > 0.0);
+    let line = |color, label: &str| LegendEntry { swatch: Swatch::Line(color), label: label.to_owned() };
+    let cores = match (went, options.all_cpus.is_empty()) {
+        (true, _) => "cores that are online",
+        (false, true) => "cores",
+        (false, false) => "cores with events",
+    };
     let mut legend = vec![
-        area(GREEN, "running"),
-        area(RED, "running + waiting"),
-        area(
-            FAINT,
-            match (went, options.all_cpus.is_empty()) {
-                (true, _) => "cores that are online (dotted)",
-                (false, true) => "cores (dotted)",
-                (false, false) => "cores with events (dotted)",
-            },
-        ),
+        line(GREEN, "running"),
+        line(RED, "running + waiting"),
+        LegendEntry { swatch: Swatch::Dashed(FAINT, DOTS), label: cores.to_owned() },
         area(VIOLATION, "share of time in violation"),
     ];
     if report.panels.iter().flat_map(|p| &p.columns).any(|c| c.unknown_ns > 0) {
@@ -141,7 +142,7 @@ fn draw_panel(figure: &mut Figure, series: &Series, options: &Options<'_>, scale
         let level = y(cores.into());
         vec![Line { from: Point { x: scale.x, y: level }, to: Point { x: scale.x + scale.width, y: level } }]
     };
-    figure.push(Item::Lines { stroke: FAINT, width: 60, dash: 2 * PT, lines });
+    figure.push(Item::Lines { stroke: FAINT, width: 60, dash: DOTS, lines });
     if let Some(ns) = series.violated_ns.filter(|_| !series.name.is_empty()) {
         let text = format!("{}: violated within it {:.2} % of the time", series.name, percent(ns, options));
         let at = Point { x: scale.x + scale.width, y: top };

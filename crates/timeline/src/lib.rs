@@ -12,6 +12,7 @@
 //! ```
 
 pub mod axis;
+pub mod causes;
 pub mod columns;
 mod cores;
 mod division;

@@ -30,10 +30,16 @@ pub enum Swatch {
     Marker(Shape, Color),
     /// A line along the lane.
     Line(Color),
+    /// A line with dashes of this length.
+    Dashed(Color, Unit),
+    /// A line from lane to lane with a head, with dashes of this length or, for 0, without any.
+    Arrow(Color, Unit),
     /// Areas of several colours side by side.
     Several([Color; 4]),
     /// Nothing: a blank area with an outline.
     Blank,
+    /// No look: the entry belongs to the one before it, or is a head.
+    None,
 }
 
 /// An entry of the legend.
@@ -312,6 +318,19 @@ fn draw_swatch(figure: &mut Figure, swatch: Swatch, rect: Rect) {
             let line = Rect { y: rect.y + (rect.h - h) / 2, h, ..rect };
             figure.push(Item::Rects { fill: Paint::Solid(color), rects: vec![line] });
         }
+        Swatch::Dashed(stroke, dash) => {
+            let y = rect.y + rect.h / 2;
+            let lines = vec![Line { from: Point { x: rect.x, y }, to: Point { x: rect.x + rect.w, y } }];
+            figure.push(Item::Lines { stroke, width: 80, dash, lines });
+        }
+        Swatch::Arrow(color, dash) => {
+            let (x, bottom) = (rect.x + SWATCH / 2, rect.y + rect.h);
+            let lines = vec![Line { from: Point { x, y: rect.y - PT }, to: Point { x, y: bottom } }];
+            figure.push(Item::Lines { stroke: color, width: 80, dash, lines });
+            let at = vec![Point { x, y: bottom - PT }];
+            figure.push(Item::Markers { shape: Shape::Triangle, fill: color, size: 4 * PT, at });
+        }
+        Swatch::None => {}
         Swatch::Blank => {
             let (l, r, t, b) = (rect.x, rect.x + rect.w, rect.y, rect.y + rect.h);
             let corners = [(l, t), (r, t), (r, b), (l, b), (l, t)].map(|(x, y)| Point { x, y });

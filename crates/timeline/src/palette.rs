@@ -224,6 +224,39 @@ mod tests {
         assert_eq!(TaskColors::default().place(Pid(-1)), 15);
     }
 
+    /// The lightness of a colour that is printed in grey, from 0 to 100.
+    fn lightness(color: Color) -> f64 {
+        let [r, g, b] = linear(color);
+        116.0 * (0.2126 * r + 0.7152 * g + 0.0722 * b).cbrt() - 16.0
+    }
+
+    #[test]
+    fn causes_of_migrations_differ_also_with_deuteranopia_and_in_grey() {
+        use crate::causes::{color, dash};
+        use sched::Cause;
+        for (i, a) in Cause::ALL.into_iter().enumerate() {
+            for b in Cause::ALL.into_iter().skip(i + 1) {
+                for sight in [&SIGHTS[0], &SIGHTS[2]] {
+                    let d = difference(color(a), color(b), sight);
+                    assert!(d >= 9.0, "{a:?} and {b:?}: {d:.1}");
+                }
+            }
+            // On white, and over tasks in pale grey.
+            for ground in [Color::WHITE, Color::grey(0xd8)] {
+                let d = [&SIGHTS[0], &SIGHTS[2]].map(|sight| difference(color(a), ground, sight));
+                assert!(d.iter().all(|d| *d >= 12.0), "{a:?}: {d:?}");
+            }
+        }
+        let balances = [Cause::NewIdle, Cause::Idle, Cause::Periodic];
+        for (i, a) in balances.into_iter().enumerate() {
+            for b in balances.into_iter().skip(i + 1) {
+                let (light, other) = (lightness(color(a)), lightness(color(b)));
+                assert!((light - other).abs() >= 25.0, "{a:?} and {b:?}: {light:.0} and {other:.0}");
+                assert_ne!(dash(a), dash(b), "{a:?} and {b:?}");
+            }
+        }
+    }
+
     #[test]
     fn neighbours_can_be_told_apart_by_everyone() {
         for (i, a) in PALETTE.iter().enumerate() {

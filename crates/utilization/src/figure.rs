@@ -81,8 +81,9 @@ fn legend(report: &UtilizationReport, options: &Options) -> Vec<LegendEntry> {
         (ns > 0).then_some(LegendEntry { swatch, label })
     };
     let mut entries: Vec<LegendEntry> = Class::ALL.into_iter().filter_map(entry).collect();
-    for (band, share) in BANDS.iter().skip(1).zip(["to 20 %", "to 40 %", "to 60 %", "to 80 %", "to 100 % busy"]) {
-        entries.push(LegendEntry { swatch: Swatch::Area(Paint::Solid(*band)), label: share.into() });
+    for (band, share) in BANDS.iter().skip(1).zip([20, 40, 60, 80, 100]) {
+        let label = format!("a core busy for up to {share} % of a column");
+        entries.push(LegendEntry { swatch: Swatch::Area(Paint::Solid(*band)), label });
     }
     if options.all_cpus.len() > options.cpus.len() {
         let swatch = Swatch::Area(Paint::Solid(NO_EVENTS));

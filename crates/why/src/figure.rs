@@ -5,10 +5,9 @@ use crate::report::{Row, Rows, WhyReport};
 use crate::text::counted;
 use draw::{Anchor, Color, Figure, Item, PT, Paint, Point, Rect, Unit, text};
 use sched::{Cause, Ts};
-use std::collections::BTreeMap;
 use timeline::page::{Heading, LegendEntry, Page, Swatch, time_axis};
-use timeline::palette::{FAINT, INK, OTHER, PALETTE, assign};
-use timeline::{Axis, Measure, TimeScale};
+use timeline::palette::{FAINT, INK};
+use timeline::{Axis, Measure, TimeScale, causes};
 
 const WIDTH: Unit = 842 * PT;
 const SMALL: Unit = 7 * PT;
@@ -25,40 +24,27 @@ const NUMBERS: Unit = 120 * PT;
 /// The maximum numbers of bars of a table, the second and later ones for pages with little room.
 const BARS: [usize; 4] = [10, 6, 3, 1];
 
-/// An origin: its key and its cause.
-type Origin = (&'static str, Option<Cause>);
-
-/// The colour of each origin of both tables.
-struct Colors {
-    waiting: BTreeMap<Origin, Color>,
-    idling: BTreeMap<Origin, Color>,
-}
-
-impl Colors {
-    /// The origins with the most time have the colours that differ most.
-    fn of(over_time: &OverTime) -> Colors {
-        let total = |layer: &Layer| layer.columns.iter().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
-        let waiting = over_time.waiting.iter().map(|layer| (total(layer), false, layer));
-        let idling = over_time.idling.iter().map(|layer| (total(layer), true, layer));
-        let mut all: Vec<(u64, bool, &Layer)> = waiting.chain(idling).collect();
-        all.sort_by_key(|(total, _, _)| std::cmp::Reverse(*total));
-        let ranked: Vec<(bool, Origin)> = all.iter().map(|(_, idles, layer)| (*idles, origin_of(layer))).collect();
-        // The same origin wishes for the same colour in every trace.
-        let wish = |(idles, (began, cause)): (bool, Origin)| {
-            let letters = began.bytes().map(usize::from).sum::<usize>();
-            letters + cause.map_or(0, |cause| cause as usize) + usize::from(idles)
-        };
-        let mut colors = Colors { waiting: BTreeMap::new(), idling: BTreeMap::new() };
-        for ((idles, origin), place) in assign(&ranked, wish) {
-            let of = if idles { &mut colors.idling } else { &mut colors.waiting };
-            of.insert(origin, PALETTE[place % PALETTE.len()]);
-        }
-        colors
+/// The colour of an origin: that of its cause, or one of its own. It is the same in every figure, for waits and for idle stretches.
+fn color_of(began: &str, cause: Option<Cause>) -> Color {
+    match (cause, began) {
+        (Some(cause), _) => causes::color(cause),
+        (None, "woken-on-previous-cpu") => Color::rgb(0x20, 0x68, 0xf8),
+        (None, "woken-on-waker-cpu") => Color::rgb(0x20, 0xe8, 0xe8),
+        (None, "woken-elsewhere") => Color::rgb(0x38, 0x98, 0xf8),
+        (None, "woken-from-unknown-cpu") => Color::rgb(0x68, 0x68, 0x80),
+        (None, "forked") => Color::rgb(0xe8, 0xd8, 0x10),
+        (None, "preempted-by-application") => Color::rgb(0x20, 0x50, 0x50),
+        (None, "preempted-by-other") => Color::rgb(0x50, 0x80, 0x38),
+        (None, "preempted-by-real-time") => Color::rgb(0x20, 0x08, 0xe0),
+        (None, "preempted-by-kernel-thread") => Color::rgb(0x40, 0x10, 0x40),
+        (None, "held-back") => Color::rgb(0x68, 0x08, 0x08),
+        (None, "unthrottled" | "throttled") => Color::rgb(0xf8, 0xf0, 0x98),
+        (None, "queued-on-idle-cpu") => Color::rgb(0xe8, 0xd0, 0xb8),
+        (None, "slept") => Color::rgb(0x38, 0xc8, 0x98),
+        (None, "exited") => Color::rgb(0x50, 0x50, 0x80),
+        (None, "at-start") => Color::grey(0xc8),
+        (None, _) => causes::color(Cause::Unknown),
     }
-}
-
-fn origin_of(layer: &Layer) -> Origin {
-    (layer.began, layer.cause)
 }
 
 /// A table as bars, and the same over time.
@@ -68,7 +54,6 @@ struct Part<'r> {
     over_time: &'static str,
     rows: &'r Rows,
     layers: &'r [Layer],
-    colors: &'r BTreeMap<Origin, Color>,
 }
 
 impl Part<'_> {
@@ -77,13 +62,9 @@ impl Part<'_> {
         self.rows.rows.len().min(most + 1).max(1)
     }
 
-    fn color(&self, row: &Row) -> Color {
-        self.colors.get(&(row.began, row.began_cause)).copied().unwrap_or(OTHER)
-    }
-
     fn legend(&self) -> impl Iterator<Item = LegendEntry> {
         self.layers.iter().map(|layer| LegendEntry {
-            swatch: Swatch::Area(Paint::Solid(self.colors.get(&origin_of(layer)).copied().unwrap_or(OTHER))),
+            swatch: Swatch::Area(Paint::Solid(color_of(layer.began, layer.cause))),
             label: format!("{}: {}", self.unit, layer.words),
         })
     }
@@ -102,7 +83,14 @@ impl Part<'_> {
             format!("{}, {:.1} %, {}", row.total_ns.human(), row.percent, sched::nouns::counted(row.number, "time"))
         };
         let mut bars: Vec<(String, u64, String, Color)> = (shown.iter())
-            .map(|row| (format!("{}; {}", row.words[0], row.words[1]), row.total_ns.0, number(row), self.color(row)))
+            .map(|row| {
+                (
+                    format!("{}; {}", row.words[0], row.words[1]),
+                    row.total_ns.0,
+                    number(row),
+                    color_of(row.began, row.began_cause),
+                )
+            })
             .collect();
         if !hidden.is_empty() {
             let percent: f64 = hidden.iter().map(|row| row.percent).sum();
@@ -151,8 +139,7 @@ impl Part<'_> {
                 rects.push(Rect { x, y, w: right - x, h: base - y });
             }
             rects.retain(|rect| rect.h > 0 && rect.w > 0);
-            let color = self.colors.get(&origin_of(layer)).copied().unwrap_or(OTHER);
-            figure.push(Item::Rects { fill: Paint::Solid(color), rects });
+            figure.push(Item::Rects { fill: Paint::Solid(color_of(layer.began, layer.cause)), rects });
         }
     }
 }
@@ -164,7 +151,6 @@ pub fn figure(report: &WhyReport, zero: Ts, heading: &Heading) -> Figure {
         let texts = heading.texts(format!("{}: why tasks waited is unknown", heading.trace), String::new());
         return Page::new(WIDTH, 40 * PT, &texts, &[]).finish();
     };
-    let colors = Colors::of(over_time);
     let parts = [
         Part {
             title: "Waiting in violation: how each wait began, and how it ended",
@@ -172,7 +158,6 @@ pub fn figure(report: &WhyReport, zero: Ts, heading: &Heading) -> Figure {
             over_time: "waiting tasks",
             rows: waiting,
             layers: &over_time.waiting,
-            colors: &colors.waiting,
         },
         Part {
             title: "Idling in violation: how each idle stretch began, and how it ended",
@@ -180,7 +165,6 @@ pub fn figure(report: &WhyReport, zero: Ts, heading: &Heading) -> Figure {
             over_time: "idle CPUs",
             rows: idling,
             layers: &over_time.idling,
-            colors: &colors.idling,
         },
     ];
     let title = format!("{}: tasks waited {:.4} s while CPUs idled", heading.trace, waiting.total_ns.seconds());
@@ -213,4 +197,36 @@ pub fn figure(report: &WhyReport, zero: Ts, heading: &Heading) -> Figure {
         top += h + AXIS;
     }
     page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::category::{Category, IdleOrigin, WaitOrigin};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn an_origin_has_a_colour_of_its_own() {
+        // Those of the definitions; a test of the categories compares these names with the program's.
+        let page = include_str!("../../../docs/definitions.md");
+        let section = page.split_once("\n## 7. ").expect("section 7").1;
+        let names = |head: &str| {
+            let table = section.split_once(&format!("\n| {head}")).expect("a table").1;
+            let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+            rows.filter_map(|row| row.rsplit('`').nth(1)).collect::<Vec<_>>()
+        };
+        let mut seen: BTreeMap<Color, &str> = BTreeMap::new();
+        let all = [names("a wait begins"), names("an idle stretch begins")].concat();
+        assert!(all.len() > 20, "{all:?}");
+        for name in all.into_iter().filter(|name| *name != "moved") {
+            // Throttled before and throttled now are one cause.
+            let name = if name == "unthrottled" { "throttled" } else { name };
+            let before = seen.insert(color_of(name, None), name);
+            assert!(before.is_none_or(|before| before == name), "{name} and {before:?}");
+        }
+        let cause = Cause::NewIdle;
+        let (wait, idle) = (WaitOrigin::Moved(cause), IdleOrigin::Moved(cause));
+        assert_eq!(color_of(wait.key(), wait.cause()), color_of(idle.key(), idle.cause()));
+        assert_eq!(color_of(wait.key(), wait.cause()), causes::color(cause), "that of `migrations`");
+    }
 }

@@ -39,8 +39,8 @@ pub fn story_figure(
     let texts = heading.texts(title, note);
     let entry = |swatch, label: &str| LegendEntry { swatch, label: label.to_owned() };
     let own = [
-        entry(Swatch::Marker(Shape::Triangle, MOVED), "a waiting task is moved there"),
-        entry(Swatch::Marker(Shape::Triangle, WOKEN), "a woken or forked task is queued there"),
+        entry(Swatch::Arrow(MOVED, 0), "a waiting task is moved there"),
+        entry(Swatch::Arrow(WOKEN, 0), "a woken or forked task is queued there"),
         entry(Swatch::Marker(Shape::Diamond, MISSED), "goes idle while a task waits elsewhere"),
     ];
     let attempts = (BALANCED.iter())
