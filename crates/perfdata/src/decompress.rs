@@ -9,12 +9,27 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 /// Bytes that are decompressed at once.
 const STEP: usize = 64 << 10;
 
+/// A compressed record's bytes that are not decompressed yet.
+#[derive(Debug)]
+pub(crate) struct Piece<'r> {
+    bytes: &'r [u8],
+    is_done: bool,
+}
+
+impl<'r> Piece<'r> {
+    pub(crate) fn new(bytes: &'r [u8]) -> Piece<'r> {
+        Piece { bytes, is_done: false }
+    }
+}
+
 /// The state of the stream, and the bytes that are no whole record yet.
 pub(crate) struct Decompressor {
     decoder: Option<Decoder<'static>>,
     rest: Vec<u8>,
     /// Bytes that may still come out.
     left: u64,
+    /// An error ended the stream.
+    is_over: bool,
 }
 
 impl std::fmt::Debug for Decompressor {
@@ -26,42 +41,44 @@ impl std::fmt::Debug for Decompressor {
 impl Decompressor {
     /// At most `left` bytes are decompressed.
     pub(crate) fn new(left: u64) -> Decompressor {
-        Decompressor { decoder: None, rest: Vec::new(), left }
+        Decompressor { decoder: None, rest: Vec::new(), left, is_over: false }
     }
 
-    /// Decompresses a piece: the bytes left of those before and its own, or why there are none. After an error
-    /// nothing more comes.
-    pub(crate) fn add(&mut self, piece: &[u8]) -> Result<Vec<u8>, FileIssue> {
+    /// Decompresses the next bytes of a piece, which moves on: those that are left of the bytes before, and up to [`STEP`] more, so
+    /// that a piece takes no more memory the better it was compressed. `None` at the end of the piece; after an error nothing more
+    /// comes.
+    pub(crate) fn next(&mut self, piece: &mut Piece<'_>) -> Option<Result<Vec<u8>, FileIssue>> {
+        if piece.is_done {
+            return None;
+        }
         let mut plain = std::mem::take(&mut self.rest);
-        if self.left == 0 {
-            return Err(FileIssue::BeyondLimit);
-        }
-        let result = self.decompress(piece, &mut plain);
+        let result = if self.is_over { Err(FileIssue::BeyondLimit) } else { self.step(piece, &mut plain) };
         if result.is_err() {
-            self.left = 0;
+            self.is_over = true;
+            piece.is_done = true;
         }
-        result.map(|()| plain)
+        Some(result.map(|()| plain))
     }
 
-    fn decompress(&mut self, piece: &[u8], plain: &mut Vec<u8>) -> Result<(), FileIssue> {
+    fn step(&mut self, piece: &mut Piece<'_>, plain: &mut Vec<u8>) -> Result<(), FileIssue> {
         let corrupt = |_| FileIssue::CorruptChunk;
         if self.decoder.is_none() {
             self.decoder = Some(Decoder::new().map_err(corrupt)?);
         }
         let Some(decoder) = &mut self.decoder else { return Ok(()) };
-        let mut input = InBuffer::around(piece);
-        let mut step = vec![0; STEP];
-        loop {
-            let mut output = OutBuffer::around(step.as_mut_slice());
-            decoder.run(&mut input, &mut output).map_err(corrupt)?;
-            let written = output.as_slice();
-            self.left = self.left.checked_sub(written.len() as u64).ok_or(FileIssue::BeyondLimit)?;
-            plain.extend_from_slice(written);
-            // A full buffer may have left more inside.
-            if input.pos() >= piece.len() && written.len() < STEP {
-                return Ok(());
-            }
-        }
+        let before = plain.len();
+        plain.resize(before.saturating_add(STEP), 0);
+        let mut input = InBuffer::around(piece.bytes);
+        let mut output = OutBuffer::around(plain.get_mut(before..).unwrap_or_default());
+        let run = decoder.run(&mut input, &mut output);
+        let (read, written) = (input.pos(), output.pos());
+        plain.truncate(before.saturating_add(written));
+        run.map_err(corrupt)?;
+        self.left = self.left.checked_sub(written as u64).ok_or(FileIssue::BeyondLimit)?;
+        piece.bytes = piece.bytes.get(read..).unwrap_or_default();
+        // A full buffer may have left more inside.
+        piece.is_done = piece.bytes.is_empty() && written < STEP;
+        Ok(())
     }
 
     /// Keeps the bytes behind the last whole record.
@@ -79,21 +96,32 @@ impl Decompressor {
 mod tests {
     use super::*;
 
+    /// Decompresses a piece as the records of it are read: the number of bytes, and the most that there were at once.
+    fn expand(decompressor: &mut Decompressor, bytes: &[u8]) -> Result<(usize, usize), FileIssue> {
+        let (mut piece, mut all, mut most) = (Piece::new(bytes), 0, 0);
+        while let Some(plain) = decompressor.next(&mut piece) {
+            let plain = plain?;
+            (all, most) = (all + plain.len(), most.max(plain.len()));
+            decompressor.keep(Vec::new());
+        }
+        Ok((all, most))
+    }
+
     #[test]
     fn a_stream_decompresses_to_no_more_than_the_limit() {
         let plain = vec![0; 1 << 20];
         let bytes = zstd::bulk::compress(&plain, 1).unwrap();
         assert!(bytes.len() < 1000);
-        assert_eq!(Decompressor::new(1 << 20).add(&bytes).map(|plain| plain.len()), Ok(1 << 20));
+        assert_eq!(expand(&mut Decompressor::new(1 << 20), &bytes), Ok((1 << 20, STEP)));
         let mut bounded = Decompressor::new((1 << 20) - 1);
-        assert_eq!(bounded.add(&bytes), Err(FileIssue::BeyondLimit));
-        assert_eq!(bounded.add(b""), Err(FileIssue::BeyondLimit));
+        assert_eq!(expand(&mut bounded, &bytes), Err(FileIssue::BeyondLimit));
+        assert_eq!(expand(&mut bounded, b""), Err(FileIssue::BeyondLimit));
     }
 
     #[test]
     fn damage_ends_the_stream() {
         let mut decompressor = Decompressor::new(1000);
-        assert_eq!(decompressor.add(b"no frame of zstd"), Err(FileIssue::CorruptChunk));
-        assert!(decompressor.add(&zstd::bulk::compress(b"good", 1).unwrap()).is_err());
+        assert_eq!(expand(&mut decompressor, b"no frame of zstd"), Err(FileIssue::CorruptChunk));
+        assert!(expand(&mut decompressor, &zstd::bulk::compress(b"good", 1).unwrap()).is_err());
     }
 }

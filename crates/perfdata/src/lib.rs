@@ -53,7 +53,7 @@ pub fn open(source: Source, options: Options) -> Result<Trace, Error> {
 
 /// The content of the file: its header, and the places of its records.
 fn recording(source: Source) -> Result<Recording, Error> {
-    let mut diagnostics = Diagnostics::default();
+    let (size, mut diagnostics) = (source.size(), Diagnostics::default());
     let mut header = Header::read(&source, &mut diagnostics)?;
     let found = scan::scan(&source, &mut header, &mut diagnostics)
         .map_err(|source| Error::Io { path: std::env::temp_dir(), source })?;
@@ -83,7 +83,7 @@ fn recording(source: Source) -> Result<Recording, Error> {
         diagnostics.add_at(FileIssue::BeyondLimit, || "counters".to_owned());
     }
     let places = header.events.counter_places();
-    let units = Arc::new(PerfUnits::new(sorted.unwrap_or(source), endian, header.events, cpus));
+    let units = Arc::new(PerfUnits::new(sorted.unwrap_or(source), size, endian, header.events, cpus));
     let counters = (!names.is_empty())
         .then(|| Arc::new(PerfCounters { units: Arc::clone(&units), names, places }) as Arc<dyn Counters>);
     let lane = |(number, (cpu, records, lost)): (usize, (Cpu, u64, u64))| Lane {

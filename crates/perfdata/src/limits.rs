@@ -35,8 +35,12 @@ pub(crate) const RUNS: usize = if cfg!(test) { 1000 } else { 1 << 20 };
 /// Bytes of such a stretch, roughly.
 pub(crate) const RUN: usize = 16 << 10;
 
-/// Bytes of a unit whose times overlap with those behind it: larger ones are cut, and times step back there.
-pub(crate) const UNIT: u64 = 16 << 20;
+/// Bytes of a unit whose times overlap with those behind it, in a recording of `file` bytes with this number of CPUs: larger ones
+/// are cut, and times step back there. A unit of each CPU is in memory at once; overlaps as long as a round of the recorder are
+/// no longer than the recording.
+pub(crate) fn unit(file: u64, cpus: usize) -> u64 {
+    (file.saturating_add(32 << 20) / cpus.max(1) as u64).clamp(64 << 10, 16 << 20)
+}
 
 /// Bytes of sorted records that are kept in memory. More go to a temporary file.
 pub(crate) const IN_MEMORY: u64 = 32 << 20;
@@ -44,5 +48,5 @@ pub(crate) const IN_MEMORY: u64 = 32 << 20;
 /// Bytes that compressed records may decompress to: these for every file, and for each byte of it as many more. perf's
 /// zstd makes a fifth to a tenth of recordings.
 pub(crate) fn decompressed(file: u64) -> u64 {
-    file.saturating_mul(256).saturating_add(32 << 20)
+    file.saturating_mul(64).saturating_add(32 << 20)
 }

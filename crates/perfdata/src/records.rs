@@ -85,22 +85,38 @@ impl<'s> Records<'s> {
     }
 }
 
-/// Records in memory, each with its place, and the number of bytes that they take or the reason why they end.
-pub(crate) struct Whole {
-    pub(crate) records: Vec<(Head, Range<usize>)>,
-    pub(crate) end: Result<usize, End>,
+/// The records in bytes in memory, as far as they are whole: each with its place. Then [`Whole::end`] is the number of bytes that
+/// they take, or the reason why they end.
+#[derive(Debug)]
+pub(crate) struct Whole<'b> {
+    bytes: &'b [u8],
+    endian: Endian,
+    at: usize,
+    is_damaged: bool,
+}
+
+impl Whole<'_> {
+    /// The number of bytes of the records so far, or the damage behind them.
+    pub(crate) fn end(&self) -> Result<usize, End> {
+        if self.is_damaged { Err(End::Damaged(self.at as u64)) } else { Ok(self.at) }
+    }
+}
+
+impl Iterator for Whole<'_> {
+    type Item = (Head, Range<usize>);
+
+    fn next(&mut self) -> Option<(Head, Range<usize>)> {
+        let rest = self.bytes.get(self.at..).filter(|rest| rest.len() >= Head::SIZE)?;
+        let Some(head) = Head::of(rest, self.endian) else {
+            self.is_damaged = true;
+            return None;
+        };
+        let end = self.at.saturating_add(head.size);
+        (head.size <= rest.len()).then(|| (head, std::mem::replace(&mut self.at, end)..end))
+    }
 }
 
 /// The records in bytes in memory, as far as they are whole.
-pub(crate) fn whole_records(bytes: &[u8], endian: Endian) -> Whole {
-    let (mut records, mut at) = (Vec::new(), 0usize);
-    while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= Head::SIZE) {
-        let Some(head) = Head::of(rest, endian) else { return Whole { records, end: Err(End::Damaged(at as u64)) } };
-        if head.size > rest.len() {
-            break;
-        }
-        records.push((head, at..at.saturating_add(head.size)));
-        at = at.saturating_add(head.size);
-    }
-    Whole { records, end: Ok(at) }
+pub(crate) fn whole_records(bytes: &[u8], endian: Endian) -> Whole<'_> {
+    Whole { bytes, endian, at: 0, is_damaged: false }
 }

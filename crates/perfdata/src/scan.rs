@@ -6,12 +6,12 @@
 //! sorted by CPU ([`Sorted`]).
 
 use crate::bytes::Bytes;
-use crate::decompress::Decompressor;
+use crate::decompress::{Decompressor, Piece};
 use crate::header::Header;
 use crate::limits;
 use crate::machine::feature;
 use crate::record::{Head, kind};
-use crate::records::{End, Records, Whole, whole_records};
+use crate::records::{End, Records, whole_records};
 use crate::sorted::Sorted;
 use sched::seeded::SeededMap;
 use sched::{Comm, Cpu, Diagnostics, Pid};
@@ -114,7 +114,10 @@ struct Scan<'s> {
 const FOREIGN: u64 = 512;
 
 /// Bytes that the buffers of all CPUs may hold.
-const BUFFERED: usize = 64 << 20;
+const BUFFERED: usize = 32 << 20;
+
+/// CPUs whose buffers keep their memory when they are written: with more of them, memory that is no longer used would add up.
+const KEPT: usize = BUFFERED / (4 * limits::RUN);
 
 impl<'s> Scan<'s> {
     fn new(
@@ -252,20 +255,27 @@ impl<'s> Scan<'s> {
         } else {
             body
         };
-        let mut plain = match self.decompressor.add(data) {
-            Ok(plain) => plain,
-            Err(what) => {
-                self.damages = self.damages.saturating_add(1);
-                self.diagnostics.add_at(what, || format!("offset {at}"));
-                self.found.is_cut = true;
-                return Ok(());
+        let mut piece = Piece::new(data);
+        while let Some(plain) = self.decompressor.next(&mut piece) {
+            match plain {
+                Ok(plain) => self.decompressed(plain, at)?,
+                Err(what) => {
+                    self.damages = self.damages.saturating_add(1);
+                    self.diagnostics.add_at(what, || format!("offset {at}"));
+                    self.found.is_cut = true;
+                }
             }
-        };
-        let Whole { records, end } = whole_records(&plain, self.endian);
-        for (head, place) in records {
+        }
+        Ok(())
+    }
+
+    /// Takes in the records that are whole in decompressed bytes, and keeps the rest for the next ones.
+    fn decompressed(&mut self, mut plain: Vec<u8>, at: u64) -> Result<(), Stop> {
+        let mut records = whole_records(&plain, self.endian);
+        for (head, place) in records.by_ref() {
             self.record(None, head, plain.get(place).unwrap_or_default())?;
         }
-        match end {
+        match records.end() {
             Ok(behind) => {
                 plain.drain(..behind);
             }
@@ -388,11 +398,15 @@ impl<'s> Scan<'s> {
 
     /// Writes the sorted records of a CPU.
     fn flush(&mut self, cpu: u32) -> Result<(), Stop> {
+        let keeps = self.found.cpus.len() <= KEPT;
         let (Some(sorted), Some(records)) = (&mut self.sorted, self.found.cpus.get_mut(&cpu)) else { return Ok(()) };
         if let Some(run) = records.pending.take() {
             let at = sorted.append(&records.buffer).map_err(Stop::Io)?;
             self.buffered = self.buffered.saturating_sub(records.buffer.len());
             records.buffer.clear();
+            if !keeps {
+                records.buffer = Vec::new();
+            }
             records.runs.push(Run { at, ..run });
         }
         Ok(())

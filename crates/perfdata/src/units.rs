@@ -52,10 +52,20 @@ enum What {
 }
 
 impl PerfUnits {
-    pub(crate) fn new(source: Source, endian: Endian, events: Events, cpus: Vec<(u32, CpuRecords)>) -> PerfUnits {
-        let size = unit_size(cpus.len());
-        let lane =
-            |(cpu, records): (u32, CpuRecords)| Lane { cpu, units: units(&records.runs, size), runs: records.runs };
+    /// `file`: the size of the recording, in bytes.
+    pub(crate) fn new(
+        source: Source,
+        file: u64,
+        endian: Endian,
+        events: Events,
+        cpus: Vec<(u32, CpuRecords)>,
+    ) -> PerfUnits {
+        let (size, most) = (unit_size(cpus.len()), limits::unit(file, cpus.len()));
+        let lane = |(cpu, records): (u32, CpuRecords)| Lane {
+            cpu,
+            units: units(&records.runs, size, most),
+            runs: records.runs,
+        };
         PerfUnits { source, endian, events, lanes: cpus.into_iter().map(lane).collect() }
     }
 
@@ -105,7 +115,7 @@ impl PerfUnits {
         let mut buffer = Vec::new();
         for run in runs {
             let bytes = self.source.read(&(run.at..run.at.saturating_add(run.size.into())), &mut buffer)?;
-            for (head, place) in whole_records(bytes, self.endian).records {
+            for (head, place) in whole_records(bytes, self.endian) {
                 let body = bytes.get(place.start.saturating_add(Head::SIZE)..place.end).unwrap_or_default();
                 let sample = self.sample(cpu, body).filter(|_| head.kind == kind::SAMPLE);
                 if let Some((layout, sample)) = sample.filter(|(layout, _)| layout.has_group()) {
@@ -123,7 +133,7 @@ impl PerfUnits {
 
     /// The samples and losses of a CPU in the bytes of a run, which begin at `start` of the unit's bytes.
     fn collect(&self, cpu: u32, bytes: &[u8], start: usize, entries: &mut Vec<Entry>) {
-        for (head, place) in whole_records(bytes, self.endian).records {
+        for (head, place) in whole_records(bytes, self.endian) {
             let body = bytes.get(place.start.saturating_add(Head::SIZE)..place.end).unwrap_or_default();
             match head.kind {
                 kind::SAMPLE => {
@@ -191,8 +201,8 @@ fn sort(entries: &mut [Entry]) {
     }
 }
 
-/// Units of about `size` bytes, each of whole runs.
-fn units(runs: &[Run], size: u64) -> Vec<Range<u32>> {
+/// Units of about `size` bytes, each of whole runs; of `most` where their times overlap.
+fn units(runs: &[Run], size: u64, most: u64) -> Vec<Range<u32>> {
     // The earliest time from each run on.
     let mut earliest = vec![u64::MAX; runs.len().saturating_add(1)];
     let mut least = u64::MAX;
@@ -206,7 +216,7 @@ fn units(runs: &[Run], size: u64) -> Vec<Range<u32>> {
         latest = latest.max(run.last);
         let behind = number.saturating_add(1);
         let next = earliest.get(behind).copied().unwrap_or(u64::MAX);
-        if behind == runs.len() || bytes >= size && latest <= next || bytes >= limits::UNIT {
+        if behind == runs.len() || bytes >= size && latest <= next || bytes >= most {
             let end = u32::try_from(behind).unwrap_or(u32::MAX);
             units.push(start..end);
             (start, bytes) = (end, 0);
@@ -219,6 +229,8 @@ fn units(runs: &[Run], size: u64) -> Vec<Range<u32>> {
 mod tests {
     use super::*;
 
+    const UNIT: u64 = 16 << 20;
+
     fn run(size: u32, first: u64, last: u64) -> Run {
         Run { at: 0, size, after_damage: false, first, last }
     }
@@ -226,14 +238,17 @@ mod tests {
     #[test]
     fn a_unit_ends_where_nothing_behind_it_is_earlier() {
         let runs = [run(10, 1, 5), run(10, 4, 9), run(10, 9, 12), run(10, 30, 40), run(10, 20, 25), run(10, 41, 50)];
-        assert_eq!(units(&runs, 10), [0..2, 2..3, 3..5, 5..6]);
-        assert_eq!(units(&runs, 25), [0..3, 3..6]);
-        assert_eq!(units(&[], 10), []);
+        assert_eq!(units(&runs, 10, UNIT), [0..2, 2..3, 3..5, 5..6]);
+        assert_eq!(units(&runs, 25, UNIT), [0..3, 3..6]);
+        assert_eq!(units(&[], 10, UNIT), []);
         // Losses alone have no time.
-        assert_eq!(units(&[run(10, u64::MAX, 0), run(10, 5, 5)], 10), [0..1, 1..2]);
+        assert_eq!(units(&[run(10, u64::MAX, 0), run(10, 5, 5)], 10, UNIT), [0..1, 1..2]);
         // A time in the far future at the start does not keep all of a file in one unit.
-        let half = (limits::UNIT / 2) as u32;
-        assert_eq!(units(&[run(half, u64::MAX, u64::MAX), run(half, 1, 2), run(half, 3, 4)], 10), [0..2, 2..3]);
+        let half = (UNIT / 2) as u32;
+        assert_eq!(units(&[run(half, u64::MAX, u64::MAX), run(half, 1, 2), run(half, 3, 4)], 10, UNIT), [0..2, 2..3]);
+        // The units of all CPUs of a small file take little memory together.
+        assert_eq!([1, 4, 256, 60_000].map(|cpus| limits::unit(1 << 20, cpus)), [UNIT, 33 << 18, 33 << 12, 64 << 10]);
+        assert_eq!(limits::unit(8 << 30, 256), UNIT);
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct PerfBuilder {
     pub clock: Option<i32>,
     /// The number of samples lost that the recorder counts at its end.
     pub lost_samples: u64,
+    /// The number of ends of rounds, of eight bytes each, behind the records: of a compressed file in one piece, however many.
+    pub idle_rounds: usize,
     /// Whether the group of the tracepoints has a counter, `cycles`: [`PerfBuilder::cycles`].
     pub counters: bool,
 }
@@ -49,6 +51,7 @@ impl Default for PerfBuilder {
             repeated: false,
             clock: None,
             lost_samples: 0,
+            idle_rounds: 0,
             counters: false,
         }
     }
@@ -187,8 +190,10 @@ impl PerfBuilder {
         use zstd::stream::raw::{Encoder, InBuffer, Operation, OutBuffer};
         let mut encoder = Encoder::new(1).expect("an encoder");
         let mut out = Vec::new();
-        for piece in plain.chunks(3001) {
-            let (mut input, mut space) = (InBuffer::around(piece), vec![0; 8000]);
+        let idle = self.record(68, &[]).repeat(self.idle_rounds);
+        let room = 8000 + self.idle_rounds / 10;
+        for piece in plain.chunks(3001).chain((!idle.is_empty()).then_some(&idle[..])) {
+            let (mut input, mut space) = (InBuffer::around(piece), vec![0; room]);
             let mut output = OutBuffer::around(space.as_mut_slice());
             encoder.run(&mut input, &mut output).expect("compressed");
             encoder.flush(&mut output).expect("flushed");
