@@ -29,6 +29,7 @@ pub use text::{segments_text, text};
 
 use chain::{Chain, Link, MOST, NOTHING};
 use gap::{Gap, is_seen_to_end};
+use sched::limits::keep_of_pid;
 use sched::seeded::SeededMap;
 use sched::{
     Analysis, Comm, Cpu, Kind as EventKind, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts, Waking,
@@ -151,7 +152,7 @@ impl CriticalPath {
             TaskState::Unknown | TaskState::Dead => (Kind::Unknown, None),
         };
         let is_queued = kind == Kind::Queued;
-        self.names.insert(task.pid, task.comm);
+        keep_of_pid(&mut self.names, task.pid, task.comm);
         let segment = Segment {
             kind,
             pid: task.pid,
@@ -317,7 +318,7 @@ impl Analysis for CriticalPath {
         match event.kind {
             EventKind::Fork { child, .. } => {
                 if let Some(until) = self.emitter(event, state) {
-                    self.forks.insert(child, until);
+                    keep_of_pid(&mut self.forks, child, until);
                 }
             }
             EventKind::Exit { pid } => {

@@ -36,6 +36,7 @@ mod decided;
 mod herds;
 #[cfg(test)]
 mod tests;
+mod unfollowed;
 
 use decided::{Decided, Decisions};
 pub use herds::{HERD, HERD_TIME, Herd, Herds};
@@ -320,6 +321,9 @@ impl Causes {
     pub fn event(&mut self, event: &SchedEvent, state: &SchedState, mut report: impl FnMut(Migration)) {
         if !self.pulls.is_empty() {
             self.settle_pulls(event);
+        }
+        if self.holds_many() {
+            self.forget_unfollowed(state, &mut report);
         }
         match event.kind {
             Kind::Waking { task, target } => {

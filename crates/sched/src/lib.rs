@@ -35,6 +35,7 @@ pub mod event;
 mod history;
 pub mod kthread;
 pub mod lengths;
+pub mod limits;
 pub mod lineage;
 mod listed;
 pub mod names;

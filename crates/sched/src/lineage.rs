@@ -3,6 +3,7 @@
 use crate::event::{Comm, Kind, Pid, SchedEvent, StateClass, Ts};
 use crate::history::History;
 use crate::kthread::is_kernel_thread;
+use crate::limits::{PIDS, keep_of_pid};
 use crate::seeded::SeededMap;
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +108,7 @@ impl Lineage {
     /// A `sched_process_fork`.
     pub fn fork(&mut self, parent: Pid, child: Pid) {
         let descends = self.of(parent).descends;
-        self.kin.insert(child, Kin { parent: Some(parent), forked: true, descends });
+        keep_of_pid(&mut self.kin, child, Kin { parent: Some(parent), forked: true, descends });
     }
 
     /// A task is dead, and its number free: in a long trace more die than there is room for.
@@ -119,7 +120,7 @@ impl Lineage {
     /// A `task_rename`: this is what it was called until then.
     pub fn rename(&mut self, pid: Pid, before: Comm) {
         if !self.executed {
-            self.before.insert(pid, before);
+            keep_of_pid(&mut self.before, pid, before);
         }
     }
 
@@ -180,13 +181,16 @@ impl LineageHistory {
             }
             _ => return,
         };
+        if self.changes.len() >= PIDS && !self.changes.contains_key(&changed) {
+            return;
+        }
         let kin = self.now.of(changed);
         self.changes.entry(changed).or_insert_with(|| History::new(event.ts, kin)).learn(event.ts, kin);
     }
 
     fn name(&mut self, pid: Pid, comm: Comm) {
         if self.now.root().is_none() {
-            self.names.insert(pid, comm);
+            keep_of_pid(&mut self.names, pid, comm);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::event::{Comm, Kind, Pid, SchedEvent, Ts};
 use crate::history::History;
+use crate::limits::PIDS;
 use crate::seeded::SeededMap;
 
 /// The names of tasks at any time of a trace, as its switches, forks, execs and `task_rename` record them: a task first
@@ -49,6 +50,9 @@ impl NameHistory {
     fn is_called(&mut self, pid: Pid, comm: Comm, ts: Ts) {
         // All CPUs' idle tasks have one number.
         if pid.is_idle() || comm.is_empty() {
+            return;
+        }
+        if self.changes.len() >= PIDS && !self.changes.contains_key(&pid) {
             return;
         }
         self.changes.entry(pid).or_insert_with(|| History::new(Ts::MIN, comm)).learn(ts, comm);

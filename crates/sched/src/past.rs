@@ -29,6 +29,7 @@ pub struct Past {
     /// The living tasks; those that wait on a CPU are in the order of its run queue.
     pub tasks: Vec<PastTask>,
     /// The free places in the table of tasks, the one that is taken next at the end.
+    #[serde(deserialize_with = "bounded::deserialize")]
     pub free: Vec<u32>,
     /// The number of tasks so far, by which lives are distinguished.
     pub lives: u32,
@@ -56,14 +57,17 @@ pub struct Past {
     /// Events were lost before the part.
     pub any_loss: bool,
     /// The number of events of each kind that shows where tasks wait.
+    #[serde(deserialize_with = "bounded::deserialize")]
     pub seen: Vec<u64>,
     /// Tasks that came unseen.
     pub newcomers: u64,
     /// The repairs of contradictions, by name.
     pub repairs: BTreeMap<String, u64>,
     /// The gaps of each CPU: how many, and their length in nanoseconds.
+    #[serde(deserialize_with = "bounded::deserialize")]
     pub gaps: Vec<(Cpu, u64, u64)>,
     /// The frequency of each CPU: the instant of its latest change, the CPU, kHz.
+    #[serde(deserialize_with = "bounded::deserialize")]
     pub frequencies: Vec<(Ts, Cpu, u32)>,
     /// The throttling of cgroups, where the trace has records of it.
     #[serde(default)]
@@ -142,10 +146,13 @@ pub struct PastTask {
 pub struct PastThrottling {
     /// The cgroups with records of throttling on a CPU: the number of limits that throttle the cgroup there, and whether a
     /// record has shown a beginning.
+    #[serde(deserialize_with = "bounded::deserialize")]
     pub limits: Vec<(u64, Cpu, u32, bool)>,
     /// The cgroups of tasks.
+    #[serde(deserialize_with = "bounded::deserialize")]
     pub groups: Vec<(Pid, u64)>,
     /// The running tasks that are about to be throttled, and the time of the record.
+    #[serde(deserialize_with = "bounded::deserialize")]
     pub about: Vec<(Cpu, Pid, Ts)>,
     /// Tasks are throttled one by one, as kernels from 6.18 on do.
     pub by_task: bool,
@@ -233,6 +240,43 @@ pub mod exact {
     }
 }
 
+/// Lists whose elements take more memory than text: of a limited number of elements.
+pub mod bounded {
+    use serde::de::{Error, SeqAccess, Visitor};
+    use serde::{Deserialize, Deserializer};
+    use std::fmt::{Formatter, Result as Written};
+    use std::marker::PhantomData;
+
+    /// The maximum number of elements.
+    pub const MOST: usize = 1 << 20;
+
+    struct List<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut Formatter<'_>) -> Written {
+            write!(f, "a list of at most {MOST} elements")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Vec<T>, A::Error> {
+            let mut list = Vec::new();
+            while let Some(element) = elements.next_element()? {
+                if list.len() >= MOST {
+                    return Err(A::Error::invalid_length(list.len(), &self));
+                }
+                list.push(element);
+            }
+            Ok(list)
+        }
+    }
+
+    /// Reads a list.
+    pub fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(d: D) -> Result<Vec<T>, D::Error> {
+        d.deserialize_seq(List(PhantomData))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,5 +289,17 @@ mod tests {
             assert_eq!(serde_json::from_str::<PastName>(&text).expect("a name"), name, "{text}");
         }
         assert!(serde_json::from_str::<PastName>(r#"{"pid":1,"name":"\u0100"}"#).is_err());
+    }
+
+    #[test]
+    fn long_lists_are_refused() {
+        let read = |length: usize| {
+            let list = vec!["[0,0,0]"; length].join(",");
+            let mut past = serde_json::to_value(Past::default()).expect("JSON");
+            past["gaps"] = serde_json::from_str(&format!("[{list}]")).expect("a list");
+            serde_json::from_value::<Past>(past).map(|past| past.gaps.len())
+        };
+        assert_eq!(read(bounded::MOST).expect("a list"), bounded::MOST);
+        assert!(read(bounded::MOST + 1).is_err());
     }
 }

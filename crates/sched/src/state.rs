@@ -103,6 +103,8 @@ pub struct SchedState {
     repairs: Diagnostics,
     gaps: SeededMap<Cpu, (u64, u64)>,
     discovered: Vec<(TaskRef, Cpu)>,
+    /// The number of tasks that were discovered in earlier passes.
+    discovered_before: usize,
     /// Tasks that ran from the start on, named when they were switched out.
     named: Vec<TaskRef>,
     /// Tasks first seen being switched in that cannot have waited since the start.
@@ -351,7 +353,10 @@ impl SchedState {
             Some(slot) => slot,
             None => {
                 let task = TaskRef { pid, prio: Task::NO_PRIO, comm: Comm::EMPTY };
-                self.birth(task, TaskState::Unknown, self.first_moment(pid))
+                match self.birth(task, TaskState::Unknown, self.first_moment(pid)) {
+                    Some(slot) => slot,
+                    None => return self.run_unfollowed(cpu, task, ts),
+                }
             }
         };
         let comm = self.tasks.entry(slot).comm;
@@ -453,10 +458,6 @@ impl SchedState {
         }
     }
 
-    fn birth(&mut self, task: TaskRef, state: TaskState, since: Ts) -> Slot {
-        self.tasks.insert(task, self.lineage.of(task.pid), state, since)
-    }
-
     /// The lineage has found something new on `pid`.
     fn relate(&mut self, pid: Pid) {
         if let Some(slot) = self.tasks.find(pid) {
@@ -487,7 +488,7 @@ impl SchedState {
     }
 
     /// A task that was not seen before, and that slept until now unless something was lost.
-    fn sleeper(&mut self, task: TaskRef, last: Cpu) -> Slot {
+    fn sleeper(&mut self, task: TaskRef, last: Cpu) -> Option<Slot> {
         let since = self.first_moment(task.pid);
         let certain = since == self.start && self.is_start_known();
         let state = if certain { TaskState::Blocked(last) } else { TaskState::Unknown };
@@ -533,7 +534,7 @@ impl SchedState {
             self.become_idle(cpu, state);
             self.set_current(cpu, Current::Idle, None, next.comm, now);
         } else {
-            let slot = self.switch_in(cpu, next);
+            let Some(slot) = self.switch_in(cpu, next) else { return self.run_unfollowed(cpu, next, now) };
             // Not from the entry, unless there is none: it has just been written there, in parts, and a
             // load of the whole would have to wait for them.
             let comm = if next.comm.is_empty() { self.tasks.entry(slot).comm } else { next.comm };
@@ -553,13 +554,14 @@ impl SchedState {
     }
 
     #[inline(always)]
-    fn switch_in(&mut self, cpu: Cpu, next: TaskRef) -> Slot {
+    fn switch_in(&mut self, cpu: Cpu, next: TaskRef) -> Option<Slot> {
         let Some(slot) = self.tasks.find(next.pid) else {
             let since = self.first_moment(next.pid);
-            if since == self.start {
+            let slot = self.birth(next, TaskState::Unknown, since);
+            if since == self.start && slot.is_some() {
                 self.come(next, cpu, self.cpus[cpu.index()].emptied);
             }
-            return self.birth(next, TaskState::Unknown, since);
+            return slot;
         };
         self.rename(slot, next);
         let Task { state, undecided, .. } = *self.tasks.entry(slot);
@@ -572,7 +574,7 @@ impl SchedState {
             (TaskState::Blocked(_), None) if !self.without_wakeups => self.repair(EventIssue::UnseenWakeup),
             _ => {}
         }
-        slot
+        Some(slot)
     }
 
     fn wakeup_new(&mut self, task: TaskRef, target: Cpu) {
@@ -580,14 +582,14 @@ impl SchedState {
             self.repair(EventIssue::UnseenExit);
             self.end(old);
         }
-        let slot = self.birth(task, TaskState::Unknown, self.now);
+        let Some(slot) = self.birth(task, TaskState::Unknown, self.now) else { return };
         self.tasks.entry(slot).born = Some(self.now);
         self.enter(slot, TaskState::Waiting(target), self.now);
     }
 
     fn migrate(&mut self, task: TaskRef, orig: Cpu, dest: Cpu) {
         let Some(slot) = self.find(task) else {
-            let slot = self.sleeper(task, dest);
+            let Some(slot) = self.sleeper(task, dest) else { return };
             // Its next event will show whether it sleeps or waits; only in the latter case it counts.
             self.tasks.entry(slot).undecided = Some((orig, self.cpu(orig).emptied));
             return;

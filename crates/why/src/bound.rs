@@ -1,6 +1,7 @@
 //! Tasks that are assumed to be bound to one CPU: they never left it, although they waited there beside idle CPUs.
 
 use crate::grouping::GroupRow;
+use sched::limits::PIDS;
 use sched::seeded::SeededMap;
 use sched::{Analysis, Cpu, Dur, Pid, SchedState, Span, TaskState, Ts};
 
@@ -31,6 +32,9 @@ impl Analysis for Homes {
 
     fn span(&mut self, span: &Span, _: &SchedState) {
         if let TaskState::Running(cpu) | TaskState::Waiting(cpu) | TaskState::Blocked(cpu) = span.state {
+            if self.of.len() >= PIDS && !self.of.contains_key(&span.pid) {
+                return;
+            }
             let home = self.of.entry(span.pid).or_insert(Some(cpu));
             *home = home.filter(|home| *home == cpu);
         }

@@ -2,6 +2,7 @@
 
 use crate::ledger::Case;
 use crate::longest::{Longest, longest};
+use sched::limits::ROWS;
 use sched::seeded::SeededMap;
 use sched::topology::Order;
 use sched::{Comm, Cpu, Dur, Pid, Topology, Ts, kthread};
@@ -117,7 +118,7 @@ impl Groups {
             Grouping::Cpu => Key::Cpu(case.cpu),
             Grouping::Node => Key::Node(topology.group(case.cpu, Order::Node)),
         };
-        if !self.groups.contains_key(&key) && self.groups.len() >= (PAIRS / readings.len().max(1)).max(64) {
+        if !self.groups.contains_key(&key) && self.groups.len() >= (PAIRS / readings.len().max(1)).clamp(64, ROWS) {
             key = Key::Rest;
         }
         let empty =

@@ -9,7 +9,8 @@ use crate::file::header::Header;
 use crate::file::source::Source;
 use crate::issue::FileIssue;
 use crate::limits;
-use sched::past::exact;
+use sched::limits::TASKS;
+use sched::past::{bounded, exact};
 use sched::{Comm, Cpu, Diagnostics, Past, Pid, Ts};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -39,16 +40,20 @@ pub(crate) struct Note {
     #[serde(with = "shared")]
     pub(crate) past: Arc<Past>,
     /// The buffers that are read, by their place in the file.
+    #[serde(deserialize_with = "bounded::deserialize")]
     pub(crate) selected: Vec<usize>,
     /// The number of events that the recorder counted in the whole.
     pub(crate) recorded: u64,
     /// The CPUs that have events in the whole trace.
+    #[serde(deserialize_with = "bounded::deserialize")]
     pub(crate) observed: Vec<Cpu>,
     /// For each buffer, by name, the numbers of the events that occur in the whole of it.
+    #[serde(deserialize_with = "bounded::deserialize")]
     pub(crate) occurring: Vec<(String, Vec<u16>)>,
     /// The encoding of `prev_state`.
     pub(crate) encoding: Encoding,
     /// The times at which CPUs went offline.
+    #[serde(deserialize_with = "bounded::deserialize")]
     pub(crate) offline: Vec<(Cpu, Ts)>,
     /// Whether a CPU is unknown behind its stopper, where that is not seen to leave.
     #[serde(default)]
@@ -56,6 +61,7 @@ pub(crate) struct Note {
     /// The number of switches in the whole trace that began a sleep on a lock.
     pub(crate) all_sleeps: u64,
     /// Those in the part.
+    #[serde(deserialize_with = "bounded::deserialize")]
     pub(crate) sleeps: Vec<(Ts, Cpu, Pid)>,
     /// The tasks that ran in samples of the whole trace, on which colours depend.
     pub(crate) sampled: Vec<Sampled>,
@@ -99,6 +105,9 @@ impl Note {
         let note = text.and_then(|text| serde_json::from_slice::<Note>(&text).ok());
         let why = match note {
             Some(note) if !note.is_possible() => "its times contradict each other",
+            Some(note) if note.past.tasks.len() + note.past.free.len() > TASKS => {
+                "it has more tasks than a part can note"
+            }
             Some(note) if note.reading == Reading::of(options) => return Some(note),
             Some(_) => "it was cut with other options --buffer, --clock, --clock-hz or --host-time",
             None => "it is damaged",

@@ -8,6 +8,7 @@ use super::SchedState;
 use crate::cpu_set::CpuSet;
 use crate::event::probe::Probe;
 use crate::event::{CpuMask, Pid, SchedEvent};
+use crate::limits::keep_of_pid;
 use crate::past::PastAllowed;
 use crate::seeded::SeededMap;
 use crate::topology::{format_cpu_list, parse_cpu_list};
@@ -64,11 +65,20 @@ impl AllowedSets {
     /// The sets before a part of a trace.
     pub(super) fn after(past: &[PastAllowed]) -> AllowedSets {
         let mut allowed = AllowedSets { losses: 1, ..AllowedSets::default() };
+        // Each list is read once: most tasks have the same few.
+        let mut read: SeededMap<&str, Option<ShownId>> = SeededMap::default();
         for PastAllowed { pid, cpus, is_current } in past {
-            let cpus = cpus.as_ref().and_then(|cpus| parse_cpu_list(cpus));
-            let set = cpus.and_then(|cpus| allowed.id(cpus.into_iter().collect()));
+            let set = cpus.as_deref().and_then(|text| match read.get(text) {
+                Some(set) => *set,
+                None if read.len() >= MAX_SETS => None,
+                None => {
+                    let set = parse_cpu_list(text).and_then(|cpus| allowed.id(cpus.into_iter().collect()));
+                    read.insert(text, set);
+                    set
+                }
+            });
             let record = Record { set, losses: u64::from(*is_current), is_first: false };
-            allowed.tasks.insert(*pid, record);
+            keep_of_pid(&mut allowed.tasks, *pid, record);
         }
         allowed
     }
@@ -109,7 +119,7 @@ impl AllowedSets {
     /// A record shows the set of a task.
     fn show(&mut self, pid: Pid, mask: Option<CpuMask>, is_first: bool) {
         let set = mask.and_then(|mask| self.id(mask.into()));
-        self.tasks.insert(pid, Record { set, losses: self.losses, is_first });
+        keep_of_pid(&mut self.tasks, pid, Record { set, losses: self.losses, is_first });
     }
 
     /// A task is forked.
@@ -123,7 +133,7 @@ impl AllowedSets {
             return;
         }
         match self.tasks.get(&parent).copied() {
-            Some(record) => drop(self.tasks.insert(child, Record { is_first: false, ..record })),
+            Some(record) => keep_of_pid(&mut self.tasks, child, Record { is_first: false, ..record }),
             None => self.forget(child),
         }
     }

@@ -1,10 +1,27 @@
-//! The identity of a task: the name and the number that it takes while it runs, and the end of a life.
+//! The identity of a task: the beginning and the end of a life, and the name and the number that it takes while it runs.
 
 use super::{SchedState, Slot, Task};
-use crate::event::{Comm, Cpu, Pid, TaskRef};
+use crate::diag::EventIssue;
+use crate::event::{Comm, Cpu, Pid, TaskRef, Ts};
 use crate::span::{Current, TaskState};
 
 impl SchedState {
+    /// A task is seen for the first time; nothing if as many are followed as the limit allows.
+    pub(super) fn birth(&mut self, task: TaskRef, state: TaskState, since: Ts) -> Option<Slot> {
+        let slot = self.tasks.insert(task, self.lineage.of(task.pid), state, since);
+        if slot.is_none() {
+            self.repair(EventIssue::TasksBeyondLimit);
+        }
+        slot
+    }
+
+    /// A task that is not followed runs on `cpu`: the CPU is busy, and nothing else is known.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn run_unfollowed(&mut self, cpu: Cpu, task: TaskRef, ts: Ts) {
+        self.set_current(cpu, Current::Task(task.pid), None, task.comm, ts);
+    }
+
     pub(super) fn exec(&mut self, pid: Pid, old_pid: Pid, program: Comm) {
         let name = self.task_of(old_pid).map_or(Comm::EMPTY, |t| t.comm);
         self.lineage.exec(pid, old_pid, program, name);

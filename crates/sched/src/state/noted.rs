@@ -109,7 +109,7 @@ impl SchedState {
         };
         let task = TaskRef { pid: past.pid, prio: past.prio, comm: past.comm };
         self.tasks.count_lives(past.life.wrapping_sub(1));
-        let slot = self.birth(task, state, past.since.min(from));
+        let Some(slot) = self.birth(task, state, past.since.min(from)) else { return };
         let waking = past.waking.filter(|(_, _, on, previous)| is_believable(*on) && is_believable(*previous));
         let entry = self.tasks.entry(slot);
         (entry.begun, entry.born) = (past.begun, past.born);

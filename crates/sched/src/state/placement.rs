@@ -15,10 +15,11 @@ use crate::span::TaskState;
 
 impl SchedState {
     pub(super) fn waking(&mut self, task: TaskRef, target: Cpu, event: &SchedEvent) {
-        let slot = match self.find(task) {
-            Some(slot) => slot,
+        let found = match self.find(task) {
+            Some(slot) => Some(slot),
             None => self.sleeper(task, target),
         };
+        let Some(slot) = found else { return };
         let entry = self.tasks.entry(slot);
         entry.undecided = None;
         entry.waking = Some(Waking { by: event.pid, at: event.ts, on: event.cpu, previous: target });
@@ -29,10 +30,11 @@ impl SchedState {
     }
 
     pub(super) fn wakeup(&mut self, task: TaskRef, target: Cpu) {
-        let slot = match self.find(task) {
-            Some(slot) => slot,
+        let found = match self.find(task) {
+            Some(slot) => Some(slot),
             None => self.sleeper(task, target),
         };
+        let Some(slot) = found else { return };
         let entry = self.tasks.entry(slot);
         // A waking names the waker of one wakeup.
         let is_used = std::mem::replace(&mut entry.waking_is_used, true);

@@ -3,6 +3,7 @@
 use super::SchedState;
 use crate::diag::{Diagnostics, EventIssue};
 use crate::event::{Cpu, Kind, TaskRef};
+use crate::limits::TASKS;
 use crate::tracepoint::Tracepoint;
 
 /// Amount of evidence that is enough: a few events may be cut off by the start or the end of a trace.
@@ -90,7 +91,8 @@ impl SchedState {
         if emptied {
             self.newcomers += 1;
             self.repair(EventIssue::UnseenWakeup);
-        } else if !self.incomplete {
+        } else if !self.incomplete && self.discovered.len() + self.discovered_before < TASKS {
+            // Not only those that live at once: each pass could find as many anew, where others die.
             self.discovered.push((task, cpu));
         }
     }

@@ -64,6 +64,7 @@ impl SchedState {
             by_wakings: start.by_wakings,
             incomplete: start.incomplete,
             lineage: Lineage::with_root(start.root),
+            discovered_before: start.waiting.len(),
             ..SchedState::default()
         };
         if !(start.groups.is_empty() && start.throttled.is_empty()) {
@@ -86,8 +87,9 @@ impl SchedState {
             }
         }
         for (task, cpu) in &start.waiting {
-            if state.tasks.find(task.pid).is_none() {
-                let slot = state.birth(*task, TaskState::Unknown, start.ts);
+            if state.tasks.find(task.pid).is_none()
+                && let Some(slot) = state.birth(*task, TaskState::Unknown, start.ts)
+            {
                 state.turn_out(slot, TaskState::Waiting(*cpu), start.ts);
             }
         }

@@ -4,6 +4,7 @@
 //! queues are lists through it, so that joining and leaving cost the same at any length.
 
 use crate::event::{Comm, Cpu, Pid, TaskRef, Ts};
+use crate::limits::TASKS;
 use crate::lineage::Kin;
 use crate::seeded::SeededMap;
 use crate::span::{Span, TaskState};
@@ -124,8 +125,13 @@ impl Tasks {
         &mut self.slab[slot as usize]
     }
 
-    pub(super) fn insert(&mut self, task: TaskRef, kin: Kin, state: TaskState, since: Ts) -> Slot {
-        let slot = self.free.pop().unwrap_or(self.slab.len() as Slot);
+    /// Takes in a task; nothing if the table is full.
+    pub(super) fn insert(&mut self, task: TaskRef, kin: Kin, state: TaskState, since: Ts) -> Option<Slot> {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None if self.slab.len() < TASKS => self.slab.len() as Slot,
+            None => return None,
+        };
         self.lives = self.lives.wrapping_add(1);
         let task = Task {
             id: TaskId { slot, life: self.lives },
@@ -148,7 +154,7 @@ impl Tasks {
             None => self.slab.push(task),
         }
         self.by_pid.insert(task.pid, slot);
-        slot
+        Some(slot)
     }
 
     pub(super) fn renumber(&mut self, slot: Slot, pid: Pid) {

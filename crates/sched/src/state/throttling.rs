@@ -16,6 +16,7 @@ use super::{SchedState, Slot};
 use crate::diag::EventIssue;
 use crate::event::probe::{CgroupId, Probe, Throttle};
 use crate::event::{Cpu, Pid, SchedEvent, Ts};
+use crate::limits::keep_of_pid;
 use crate::past::PastThrottling;
 use crate::seeded::SeededMap;
 use crate::span::TaskState;
@@ -116,7 +117,7 @@ impl Throttling {
     /// A task has the cgroup of another.
     pub(super) fn hand_over(&mut self, from: Pid, to: Pid) {
         match self.groups.get(&from).copied() {
-            Some(group) => drop(self.groups.insert(to, group)),
+            Some(group) => keep_of_pid(&mut self.groups, to, group),
             None => drop(self.groups.remove(&to)),
         }
     }
@@ -203,13 +204,13 @@ impl SchedState {
             }
             Probe::ThrottlesTask(pid, group) => {
                 let throttling = self.throttling();
-                throttling.groups.insert(pid, group);
+                keep_of_pid(&mut throttling.groups, pid, group);
                 throttling.set_about(event.cpu, Some((pid, event.ts)));
             }
             Probe::Joins { pid, cgroup, forked } => {
                 let throttling = self.throttling();
                 throttling.records_forks |= forked;
-                throttling.groups.insert(pid, cgroup);
+                keep_of_pid(&mut throttling.groups, pid, cgroup);
                 if !forked {
                     self.settle_throttling(pid);
                 }

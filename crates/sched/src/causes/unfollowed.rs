@@ -1,0 +1,35 @@
+//! The tasks whose causes are followed are no more than those of the state.
+
+use super::{Causes, Migration};
+use crate::event::Pid;
+use crate::limits::TASKS;
+use crate::state::SchedState;
+
+impl Causes {
+    /// Whether more tasks are held than can live, so that there are some to forget. Three tables have as many as the state follows:
+    /// a quarter of the limit goes at each time.
+    #[inline(always)]
+    pub(super) fn holds_many(&self) -> bool {
+        self.minds.len() + self.reasons.len() + self.awake.len() > 4 * TASKS
+    }
+
+    /// Forgets the tasks that the state does not follow: they are dead, or beyond the limit of tasks.
+    #[cold]
+    pub(super) fn forget_unfollowed(&mut self, state: &SchedState, report: &mut impl FnMut(Migration)) {
+        let is_followed = |pid: &Pid| state.task_of(*pid).is_some();
+        let mut closed: Vec<Migration> = Vec::new();
+        self.minds.retain(|pid, mind| {
+            let stays = is_followed(pid);
+            closed.extend(mind.open.take_if(|_| !stays).map(|open| open.migration));
+            stays
+        });
+        self.awake.retain(|pid, held| {
+            let stays = is_followed(pid);
+            closed.extend(held.take_if(|_| !stays));
+            stays
+        });
+        self.reasons.retain(|pid, _| is_followed(pid));
+        closed.sort_by_key(|m| (m.ts, m.on, m.pid));
+        closed.into_iter().for_each(report);
+    }
+}
