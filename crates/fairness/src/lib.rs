@@ -41,6 +41,7 @@ pub use waits::{QueueTime, Starved};
 use idling::IdleTimes;
 use sched::event::escape;
 use sched::kthread::command;
+use sched::limits::ROWS;
 use sched::seeded::SeededMap;
 use sched::state::Task;
 use sched::{
@@ -103,6 +104,8 @@ enum Key {
     Command(Comm),
     Parent(Option<Pid>),
     Matched(String),
+    /// The tasks beyond the number of members.
+    Rest,
 }
 
 /// The attributes of a task that make it a member, its number, name and parent, and its priority.
@@ -114,6 +117,8 @@ struct Sums {
     name: Comm,
     /// The smallest number of its tasks.
     first: Option<Pid>,
+    /// The number of tasks that came to the member, by their lives, names, parents and priorities.
+    tasks: u64,
     run_ns: u64,
     wait_ns: u64,
     slices: Lengths,
@@ -200,6 +205,9 @@ impl<'o> Fairness<'o> {
                     let found = expression.captures(&name)?;
                     found.get(1).or_else(|| found.get(0)).map(|m| m.as_str().to_owned())
                 };
+                if self.caught.len() >= ROWS && !self.caught.contains_key(&task.comm) {
+                    return catch().map(Key::Matched);
+                }
                 Key::Matched(self.caught.entry(task.comm).or_insert_with(catch).clone()?)
             }
         })
@@ -215,7 +223,10 @@ impl<'o> Fairness<'o> {
         if let Some((_, index)) = home {
             return Some(*index);
         }
-        let key = self.key(task)?;
+        let mut key = self.key(task)?;
+        if self.members.len() >= ROWS && !self.keys.contains_key(&key) {
+            key = Key::Rest;
+        }
         let members = &mut self.members;
         let index = *self.keys.entry(key).or_insert_with_key(|key| {
             members.push((key.clone(), Sums::default()));
@@ -225,6 +236,7 @@ impl<'o> Fairness<'o> {
         let sums = &mut self.members[index].1;
         sums.name = task.comm;
         sums.first = Some(sums.first.map_or(task.pid, |first| first.min(task.pid)));
+        sums.tasks += 1;
         // The priority of a group is that of its strongest task.
         sums.weight = sums.weight.max(weight_of(task.prio));
         Some(index)

@@ -2,7 +2,7 @@
 
 use crate::{Fairness, IdleCpu, InInterval, Key, QueueTime, Starved, Sums};
 use sched::lengths::{Summary, human};
-use sched::{Comm, Dur, Lengths, OfSelection, Ts};
+use sched::{Dur, Lengths, OfSelection, Ts};
 use serde::Serialize;
 use std::fmt::Write;
 use timeline::text::{CASES, Detail, case, case_head, paragraph, short};
@@ -105,7 +105,8 @@ pub(crate) fn jain(amounts: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (amounts.len() as f64 * squares))
 }
 
-fn name(key: &Key, comm: Comm) -> String {
+fn name(key: &Key, sums: &Sums) -> String {
+    let comm = sums.name;
     match key {
         Key::Task(pid) => pid.named(comm),
         // The name of the task that ran at first, until it executed a program.
@@ -114,12 +115,13 @@ fn name(key: &Key, comm: Comm) -> String {
         Key::Parent(None) => "parent unknown".into(),
         Key::Parent(Some(pid)) => format!("children of {pid}"),
         Key::Matched(text) => text.clone(),
+        Key::Rest => format!("{} others, beyond the rows", sums.tasks),
     }
 }
 
 pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
     let options = f.options;
-    let mut all: Vec<(String, Sums)> = f.members.into_iter().map(|(key, sums)| (name(&key, sums.name), sums)).collect();
+    let mut all: Vec<(String, Sums)> = f.members.into_iter().map(|(key, sums)| (name(&key, &sums), sums)).collect();
     // A task that was there, and neither ran nor waited, wanted no CPU time.
     all.retain(|(_, sums)| sums.run_ns > 0 || sums.wait_ns > 0);
     // Among equals the one with the smallest PID: names are replaced in an anonymous part, which must not change the order.

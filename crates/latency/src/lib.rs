@@ -44,6 +44,7 @@ pub use placement::{Idleness, Placement};
 pub use report::{LatencyReport, Row, Split, Unfinished, text};
 
 use sched::kthread::command;
+use sched::limits::ROWS;
 use sched::seeded::SeededMap;
 use sched::state::{Task, Waking};
 use sched::{
@@ -248,6 +249,8 @@ struct Track {
 enum Key {
     Command(Comm),
     Task(Pid),
+    /// The tasks beyond the number of rows.
+    Rest,
 }
 
 /// A row.
@@ -256,6 +259,8 @@ struct Named {
     key: Key,
     /// The latest name.
     name: Comm,
+    /// The number of tasks that came to the row, by their lives and names.
+    tasks: u64,
     measures: Measures,
 }
 
@@ -505,18 +510,22 @@ impl<'o> Latency<'o> {
         if let Some((_, row)) = home {
             return &mut self.rows[*row];
         }
-        let key = match self.options.by {
+        let mut key = match self.options.by {
             By::Command => Key::Command(command(task.comm)),
             By::Task => Key::Task(task.pid),
         };
+        if self.rows.len() >= ROWS && !self.places.contains_key(&key) {
+            key = Key::Rest;
+        }
         let rows = &mut self.rows;
         let index = *self.places.entry(key).or_insert_with(|| {
-            rows.push(Named { key, name: task.comm, measures: Measures::default() });
+            rows.push(Named { key, name: task.comm, tasks: 0, measures: Measures::default() });
             rows.len() - 1
         });
         self.homes.insert(task.id(), (traits, index));
         let row = &mut self.rows[index];
         row.name = task.comm;
+        row.tasks += 1;
         row
     }
 

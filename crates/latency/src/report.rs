@@ -17,8 +17,11 @@ pub struct Row {
     /// The PID of the task, if rows are tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<Pid>,
-    /// The command name.
+    /// The command name; `(others)` of the last row, where a trace has more tasks or commands than rows.
     pub command: Comm,
+    /// The number of tasks that the row holds together because they are beyond the 32,768 rows; absent in other rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged: Option<u64>,
     /// The measures that occur, with their distributions.
     pub measures: Vec<Named>,
 }
@@ -185,12 +188,17 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         let (pid, command) = match row.key {
             Key::Command(command) => (None, command),
             Key::Task(pid) => (Some(pid), row.name),
+            Key::Rest => (None, Comm::new(b"(others)")),
         };
+        let merged = (row.key == Key::Rest).then_some(row.tasks);
         let measures = named(&row.measures).filter(|m| m.summary.count > 0).collect();
-        (row.measures[Measure::Wakeup as usize].max(), Row { pid, command, measures })
+        (row.measures[Measure::Wakeup as usize].max(), Row { pid, command, merged, measures })
     };
     let mut rows: Vec<(Option<Dur>, Row)> = rows.into_iter().map(row).collect();
-    rows.sort_by(|(a, r), (b, s)| b.cmp(a).then(r.pid.cmp(&s.pid)).then(r.command.cmp(&s.command)));
+    // The rest of all rows is the last one.
+    rows.sort_by(|(a, r), (b, s)| {
+        r.merged.cmp(&s.merged).then(b.cmp(a)).then(r.pid.cmp(&s.pid)).then(r.command.cmp(&s.command))
+    });
     LatencyReport {
         schema: "schedviz/latency/1",
         from_ns: start.unwrap_or(end),
