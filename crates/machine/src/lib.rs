@@ -13,6 +13,7 @@
 //! ```
 
 mod affinity;
+mod bounded;
 mod cgroups;
 mod cpus;
 mod facts;
@@ -22,6 +23,7 @@ mod scheduler;
 mod summary;
 
 pub use affinity::Affinity;
+pub use bounded::read_bounded;
 pub use cgroups::Cgroup;
 pub use cpus::{CpuPlace, Cpus, Node};
 pub use kernel::Kernel;
@@ -78,10 +80,7 @@ pub enum Error {
     /// The file names a CPU beyond all limits.
     #[error("no machine has a CPU {0}")]
     Cpu(u32),
-    /// The file is too large.
-    #[error("larger than {MAX_BYTES} bytes")]
-    Size,
-    /// The file cannot be read.
+    /// The file cannot be read, or is too large.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -127,10 +126,8 @@ impl Machine {
 
     /// Reads a machine file.
     pub fn open(path: &Path) -> Result<Machine, Error> {
-        if std::fs::metadata(path)?.len() > MAX_BYTES {
-            return Err(Error::Size);
-        }
-        Machine::parse(&std::fs::read_to_string(path)?)
+        let bytes = read_bounded(path, MAX_BYTES)?;
+        Machine::parse(&String::from_utf8_lossy(&bytes))
     }
 
     /// The name of the machine file that belongs to a trace: `NAME.machine.json` beside `NAME.dat`.

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 /// The greatest size of a file.
-const MAX_BYTES: usize = 128 << 20;
+pub const MAX_BYTES: usize = 128 << 20;
 
 /// The greatest number of types in a chain of typedefs, qualifiers and anonymous members.
 const MAX_DEPTH: usize = 32;

@@ -71,7 +71,13 @@ pub enum TopologyError {
         /// The error.
         what: String,
     },
+    /// The lists of the nodes name more CPUs than the nodes of any machine have.
+    #[error("the lists of the NUMA nodes name more than {MOST_IN_NODES} CPUs together")]
+    TooManyCpus,
 }
+
+/// CPUs in the lists of all nodes together: each CPU is in one.
+const MOST_IN_NODES: usize = 1 << 20;
 
 impl Topology {
     /// From the text of `lscpu -e -J`, `lscpu -J`, `lscpu -p=…`, a machine file, or `cpuN key=value…` lines (the
@@ -207,26 +213,31 @@ fn from_json(text: &str) -> Result<Topology, TopologyError> {
         }
     }
     if let Some(rows) = value.get("lscpu").and_then(|v| v.as_array()) {
-        summary_nodes(rows, &mut topology);
+        summary_nodes(rows, &mut topology, &mut 0)?;
     }
     if topology.is_empty() { Err(TopologyError::UnknownForm) } else { Ok(topology) }
 }
 
 /// Plain `lscpu -J` has the CPUs of each NUMA node, and no sockets CPU by CPU. Newer
 /// versions nest the rows in `children`.
-fn summary_nodes(rows: &[serde_json::Value], topology: &mut Topology) {
+fn summary_nodes(rows: &[serde_json::Value], topology: &mut Topology, named: &mut usize) -> Result<(), TopologyError> {
     for row in rows {
         let text = |name| row.get(name).and_then(|v| v.as_str()).unwrap_or("");
         let node = text("field").strip_prefix("NUMA node").and_then(|s| s.split_whitespace().next());
         if let (Some(Ok(node)), Some(cpus)) = (node.map(str::parse), parse_cpu_list(text("data"))) {
+            *named += cpus.len();
+            if *named > MOST_IN_NODES {
+                return Err(TopologyError::TooManyCpus);
+            }
             for cpu in cpus {
                 topology.places.entry(cpu.0).or_default().node = Some(node);
             }
         }
         if let Some(children) = row.get("children").and_then(|v| v.as_array()) {
-            summary_nodes(children, topology);
+            summary_nodes(children, topology, named)?;
         }
     }
+    Ok(())
 }
 
 fn from_columns(text: &str) -> Result<Topology, TopologyError> {
@@ -295,17 +306,22 @@ fn from_pairs(text: &str) -> Result<Topology, TopologyError> {
 
 /// A list of CPUs as the kernel writes it: `0-3,8,10-11`. `None` where it is not one.
 pub fn parse_cpu_list(text: &str) -> Option<Vec<Cpu>> {
-    let mut cpus = Vec::new();
+    let mut ranges = Vec::new();
     for part in text.trim().split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
         if first > last || last >= Cpu::LIMIT {
             return None;
         }
-        cpus.extend((first..=last).map(Cpu));
+        ranges.push((first, last));
     }
-    cpus.sort_unstable();
-    cpus.dedup();
+    // Ranges can overlap: a list of them names no CPU twice, and has no more than there are.
+    ranges.sort_unstable();
+    let (mut cpus, mut behind) = (Vec::new(), 0);
+    for (first, last) in ranges {
+        cpus.extend((first.max(behind)..=last).map(Cpu));
+        behind = behind.max(last + 1);
+    }
     Some(cpus)
 }
 
@@ -379,6 +395,14 @@ mod tests {
     }
 
     #[test]
+    fn nodes_that_share_all_cpus_are_refused() {
+        let node = |n: u32| format!(r#"{{"field":"NUMA node{n} CPU(s):","data":"0-65534"}}"#);
+        let lscpu = |nodes: u32| format!(r#"{{"lscpu":[{}]}}"#, (0..nodes).map(node).collect::<Vec<_>>().join(","));
+        assert_eq!(Topology::parse(&lscpu(16)).map(|topology| topology.cpus().count()), Ok(65_535));
+        assert_eq!(Topology::parse(&lscpu(15_000)), Err(TopologyError::TooManyCpus));
+    }
+
+    #[test]
     fn says_what_is_wrong() {
         assert_eq!(Topology::parse("hello"), Err(TopologyError::UnknownForm));
         let e = Topology::parse("0,0,zero,0\n").unwrap_err();
@@ -392,6 +416,9 @@ mod tests {
         assert_eq!(format_cpu_list(&[0, 1, 2, 8, 10, 11].map(Cpu)), "0-2,8,10-11");
         assert_eq!(shorten_cpu_list(&[0, 1, 2, 8, 10, 11].map(Cpu), 3), "0-2,8,10-11");
         assert_eq!(shorten_cpu_list(&[0, 1, 2, 8, 10, 11].map(Cpu), 2), "0-2,8,… (6 CPUs)");
+        assert_eq!(parse_cpu_list("4-6,1-5,5,2"), Some([1, 2, 3, 4, 5, 6].map(Cpu).to_vec()));
+        let all = vec!["0-65534"; 10_000].join(",");
+        assert_eq!(parse_cpu_list(&all).map(|cpus| cpus.len()), Some(65_535));
         assert_eq!(parse_cpu_list("3-1"), None);
         assert_eq!(parse_cpu_list("0-4000000000"), None);
         assert_eq!(parse_cpu_list(""), None);

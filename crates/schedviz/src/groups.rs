@@ -1,6 +1,6 @@
 //! Groups of recordings, as options name them.
 
-use crate::args::ReadArgs;
+use crate::args::{ReadArgs, read_text};
 use anyhow::{Context, Result, bail};
 use record::Runs;
 use record::runs::FILE;
@@ -112,7 +112,7 @@ impl Folder {
         if !list.is_file() {
             return Ok(None);
         }
-        let text = std::fs::read_to_string(&list).with_context(|| list.display().to_string())?;
+        let text = read_text(&list)?;
         let runs = Runs::parse(&text).with_context(|| list.display().to_string())?;
         let files = |variant: &String| {
             let runs = runs.runs.iter().filter(|run| run.variant == *variant);

@@ -3,7 +3,7 @@
 mod anonymous;
 mod occupants;
 
-use crate::args::{CpuList, ReadArgs, TimeArgs, WindowArgs, named};
+use crate::args::{CpuList, ReadArgs, TimeArgs, WindowArgs, named, read_text};
 use crate::atomic_file::AtomicFile;
 use crate::commands::{dat2graph::frequencies, plot};
 use crate::progress;
@@ -144,7 +144,7 @@ fn copy_machine(trace: &Path, part: &Path, anonymize: bool, read: &ReadArgs) -> 
     }
     let text = match Machine::open(&from) {
         Ok(machine) if anonymize => serde_json::to_string_pretty(&machine.anonymous())?,
-        Ok(_) => std::fs::read_to_string(&from).with_context(|| from.display().to_string())?,
+        Ok(_) => read_text(&from)?,
         Err(why) => {
             read.message(&format!("{} is left out: {why}", from.display()));
             return Ok(());

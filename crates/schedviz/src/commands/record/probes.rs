@@ -9,7 +9,7 @@ use tracefs::{Probes, Tracefs};
 
 /// The probes for the kernel with this type information, on a machine with this many possible CPUs.
 pub(crate) fn of_kernel(path: &Path, cpus: u32) -> Result<Vec<Probe>> {
-    let bytes = std::fs::read(path).with_context(|| {
+    let bytes = machine::read_bounded(path, record::btf::MAX_BYTES as u64).with_context(|| {
         format!("--why needs the kernel's type information (CONFIG_DEBUG_INFO_BTF): {}", path.display())
     })?;
     let btf = Btf::parse(bytes).with_context(|| path.display().to_string())?;

@@ -23,6 +23,9 @@ pub(super) fn with_index<'s>(
 ) -> Result<Viewed<'s>> {
     let context = || format!("--index {}", file.display());
     let key = key(session.path(), read).with_context(context)?;
+    if std::fs::metadata(file).is_ok_and(|known| !known.is_file()) {
+        bail!("--index {}: not a regular file", file.display());
+    }
     let found = match File::open(file) {
         Ok(found) => Some(found),
         Err(e) if e.kind() == ErrorKind::NotFound => None,
