@@ -134,8 +134,8 @@ fn the_chunks_of_a_small_file_are_bounded() {
     let file = on_cpus(24, &pages, builder).build();
     assert!(file.len() < 200_000, "{} bytes", file.len());
     let trace = Trace::from_bytes(file.clone(), tracedat::Options::default()).expect("a trace");
-    // All 24 chunks have 240 MiB; these bytes expand to 32 MiB and 256 for each of them.
-    let affordable = (32 + file.len() as u64 / 4096) / 10;
+    // All 24 chunks have 240 MiB; these bytes expand to 32 MiB and 64 for each of them.
+    let affordable = (32 + file.len() as u64 / 16_384) / 10;
     assert!((3..20).contains(&affordable), "{affordable}");
     assert_eq!(trace.diagnostics().count(FileIssue::BeyondLimit), 24 - affordable);
     let mut read = 0u64;
@@ -239,6 +239,8 @@ fn the_tests_of_limits_exist() {
     let text = std::fs::read_to_string(root().join("docs/limits.md")).expect("the table");
     let sources = [
         "tests/limits.rs",
+        "tests/bounded.rs",
+        "tests/structure.rs",
         "crates/parse/src",
         "crates/sched/src",
         "crates/path/src",

@@ -3,6 +3,7 @@
 mod absent;
 mod affinity;
 mod attempts;
+mod bounded;
 mod cases;
 mod causes;
 mod cli;

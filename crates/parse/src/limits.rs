@@ -73,8 +73,9 @@ pub(crate) const CHUNK: u32 = 10 << 20;
 pub(crate) const COMPRESSED_CHUNK: u32 = CHUNK + (1 << 20);
 
 /// Bytes of all chunks of a file, decompressed, that every file may have, and for each byte of the file as many more.
-/// zstd makes of recordings a fifth to a twentieth; of pages with a single event in them a sixtieth.
-pub(crate) const DECOMPRESSED: (u64, u64) = (32 << 20, 256);
+/// zstd makes of recordings a fifth to a twentieth; of pages with a single event in them a sixtieth, of which the 32 MiB
+/// are 8,192.
+pub(crate) const DECOMPRESSED: (u64, u64) = (32 << 20, 64);
 
 /// The start of a text, of at most this number of bytes.
 pub(crate) fn cut(text: &str, most: usize) -> &str {

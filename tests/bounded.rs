@@ -1,0 +1,266 @@
+//! Small files that ask for much memory: each command stays within 300 MB, and reports what it leaves out (`docs/limits.md`).
+//! No time is asserted: the machine may be busy.
+#![cfg(target_os = "linux")]
+
+use crate::support::{Ran, root, schedviz_in, scratch};
+use sched::{Comm, Cpu, Dur, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, limits};
+use std::path::Path;
+use std::process::Command;
+use testkit::{Form, Measured, PerfBuilder, TraceBuilder, measured};
+
+/// The greatest peak of memory, in bytes.
+const MOST: u64 = 300_000_000;
+
+/// A file of `tests/hostile` that is kept compressed: its content would be more than a repository should hold.
+fn unpacked(name: &str) -> Vec<u8> {
+    let packed = std::fs::read(root().join("tests/hostile").join(name)).expect("a hostile file");
+    zstd::stream::decode_all(packed.as_slice()).expect("zstd")
+}
+
+/// Runs a command on `x.dat` of a folder; what it printed to standard error.
+fn bounded(folder: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedviz"));
+    let Measured { status, stderr, peak, .. } = measured(command.args(arguments).current_dir(folder));
+    assert!(peak < MOST, "{arguments:?}: {} MB", peak / 1_000_000);
+    assert!(matches!(status.code(), Some(0..=3)), "{arguments:?}: {status}: {stderr}");
+    assert!(!stderr.contains("panicked"), "{arguments:?}: {stderr}");
+    stderr
+}
+
+/// Without the breaks of lines.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn living_tasks_have_a_limit() {
+    let folder = scratch("living-tasks");
+    let file = unpacked("waiting-tasks.dat.zst");
+    assert!(file.len() < 120_000, "{} bytes", file.len());
+    std::fs::write(folder.join("x.dat"), &file).expect("written");
+    std::fs::write(folder.join("y.dat"), &file).expect("written");
+    // 655,200 tasks are woken, each once; as many as the limit are followed.
+    let commands: [&[&str]; 6] = [
+        &["report", "x.dat", "-o", "report"],
+        &["fairness", "x.dat", "--json"],
+        &["latency", "x.dat", "--by", "task", "--json"],
+        &["why", "x.dat", "--by", "task"],
+        &["compare", "--base", "x.dat", "--new", "y.dat"],
+        &["export", "x.dat", "--csv", "tables"],
+    ];
+    for arguments in commands {
+        let stderr = words(&bounded(&folder, arguments));
+        assert!(stderr.contains("tasks beyond the 131,072 living ones"), "{arguments:?}: {stderr}");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// The state of the many follows the first ones, and goes on with those when there is room again.
+#[test]
+fn tasks_beyond_the_limit_only_run() {
+    let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"many") };
+    let idle = TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::new(b"swapper/0") };
+    let event = |ts: i64, pid: i32, kind: Kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+    let many = limits::TASKS as i32;
+    let woken = |pid: i32| event(i64::from(pid), 0, Kind::Wakeup { task: task(pid), target: Cpu(0) });
+    let at = i64::from(many) + 100;
+    let switch = |prev, state, next| Kind::Switch { prev, state, next };
+    let mut events = vec![event(0, 0, switch(idle, PrevState::RUNNABLE, idle))];
+    events.extend((1..=many + 2).map(woken));
+    // The last one was not taken in. It runs, and the first one dies: its place is free for another.
+    events.push(event(at, 0, switch(idle, PrevState::RUNNABLE, task(many + 2))));
+    events.push(event(at + 10, many + 2, switch(task(many + 2), PrevState::blocked(1), task(1))));
+    events.push(event(at + 20, 1, switch(task(1), PrevState::DEAD, idle)));
+    events.push(event(at + 20, 0, switch(idle, PrevState::RUNNABLE, task(many + 9))));
+    events.push(event(at + 30, many + 9, switch(task(many + 9), PrevState::DEAD, idle)));
+    let outcome = Pass::over(events.as_slice()).run(sched::analysis::RunTime::default).expect("a pass");
+    assert_eq!(outcome.diagnostics.count(sched::EventIssue::TasksBeyondLimit), 3, "two wakeups and a switch");
+    let ran = [many + 1, many + 2, 1, many + 9].map(|pid| outcome.output.ns_of(Pid(pid)));
+    assert_eq!(ran, [0, 0, 10, 10]);
+}
+
+#[test]
+fn rows_have_a_limit_and_the_rest_is_one_row() {
+    let more = 100;
+    let tasks = (limits::ROWS + more) as i32;
+    let task = |pid: i32| TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(b"short") };
+    let idle = TaskRef { pid: Pid::IDLE, prio: 120, comm: Comm::new(b"swapper/0") };
+    let mut events = Vec::new();
+    for pid in 1..=tasks {
+        let at = 10 * i64::from(pid);
+        let event =
+            |ts: i64, pid: i32, kind: Kind| SchedEvent { ts: Ts(ts), cpu: Cpu(0), pid: Pid(pid), flags: 0, kind };
+        events.push(event(at, 0, Kind::WakeupNew { task: task(pid), target: Cpu(0) }));
+        events.push(event(at + 2, 0, Kind::Switch { prev: idle, state: PrevState::RUNNABLE, next: task(pid) }));
+        events.push(event(at + 7, pid, Kind::Switch { prev: task(pid), state: PrevState::DEAD, next: idle }));
+    }
+    let (from, to) = (events[0].ts, events[events.len() - 1].ts);
+    let options = fairness::Options::new(from, to);
+    let shares = Pass::over(events.as_slice()).run(|| fairness::Fairness::new(&options)).expect("a pass").output;
+    assert_eq!(shares.members.len(), limits::ROWS + 1);
+    // It ran the longest.
+    let rest = &shares.members[0];
+    assert_eq!((rest.name.as_str(), rest.run_ns), ("100 others, beyond the rows", Dur(5 * more as u64)));
+    assert_eq!(shares.members.iter().map(|member| member.run_ns.0).sum::<u64>(), 5 * tasks as u64);
+    let options = latency::Options {
+        cpus: Default::default(),
+        tasks: None,
+        by: latency::By::Task,
+        topology: Default::default(),
+        zero: from,
+        worst: 1,
+    };
+    let waits = Pass::over(events.as_slice()).run(|| latency::Latency::new(&options)).expect("a pass").output;
+    assert_eq!(waits.rows.len(), limits::ROWS + 1);
+    let rest = waits.rows.last().expect("a row");
+    assert_eq!((rest.pid, rest.command, rest.merged), (None, Comm::new(b"(others)"), Some(more as u64)));
+    let new = rest.measures.iter().find(|named| named.measure == latency::Measure::New).expect("first waits");
+    assert_eq!((new.summary.count, new.summary.total_ns), (more as u64, Dur(2 * more as u64)));
+    assert!(waits.rows[..limits::ROWS].iter().all(|row| row.merged.is_none() && row.pid.is_some()));
+}
+
+/// PIDs that a hash without a seed puts into one chain: the work of a pass is that on other PIDs.
+#[test]
+fn colliding_pids_cost_no_more_than_others() {
+    let folder = scratch("colliding");
+    std::fs::write(folder.join("x.dat"), unpacked("colliding-pids.dat.zst")).expect("written");
+    for command in ["workcons", "why", "migrations"] {
+        bounded(&folder, &[command, "x.dat"]);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// A critical path over millions of switches, each of which can be on it.
+#[test]
+fn millions_of_switches_are_bounded() {
+    let folder = scratch("switches");
+    std::fs::write(folder.join("x.dat"), unpacked("switches.dat.zst")).expect("written");
+    let stderr = words(&bounded(&folder, &["path", "x.dat", "--pid", "100"]));
+    assert!(stderr.contains("beyond a limit"), "{stderr}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// A piece of zstd that expands to as much as its file may: it is never in memory as a whole.
+#[test]
+fn pieces_of_perf_are_expanded_step_by_step() {
+    let folder = scratch("perf-piece");
+    let events = testkit::a_wait_beside_an_idle_cpu();
+    let builder = PerfBuilder { form: Form::Compressed, idle_rounds: 11_000_000, ..PerfBuilder::default() };
+    let mut own = builder.build(&TraceBuilder::default(), &events);
+    assert!(own.len() < 990_000, "{} bytes", own.len());
+    // Bytes that no part of the header names: the limit follows the size of the file.
+    own.resize(990_000, 0);
+    for (file, is_whole) in [(own, true), (unpacked("rounds.data.zst"), false)] {
+        std::fs::write(folder.join("x.dat"), &file).expect("written");
+        let stderr = words(&bounded(&folder, &["latency", "x.dat"]));
+        assert_eq!(stderr.contains("beyond a limit"), !is_whole, "{stderr}");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// The note of a part, as JSON, and where it is.
+fn note_of(part: &[u8]) -> (usize, serde_json::Value) {
+    for at in (8..part.len()).filter(|at| part[*at..].starts_with(&[0x28, 0xb5, 0x2f, 0xfd])) {
+        let size = |at: usize| u32::from_le_bytes(part[at..at + 4].try_into().expect("four bytes")) as usize;
+        let Some(block) = part.get(at..at + size(at - 8)) else { continue };
+        let Ok(text) = zstd::bulk::decompress(block, size(at - 4)) else { continue };
+        if text.starts_with(b"{\"reading\"") {
+            return (at - 8, serde_json::from_slice(&text).expect("JSON"));
+        }
+    }
+    panic!("no note");
+}
+
+#[test]
+fn the_tasks_of_a_note_have_a_limit() {
+    let folder = scratch("note-tasks");
+    let builder = TraceBuilder { compression: testkit::Compression::Zstd, ..TraceBuilder::default() };
+    let events = testkit::Simulation::run(5, 2, 3000).events;
+    let file = builder.events(&events).build();
+    let middle = format!("@{}ns", events[events.len() / 2].ts.0);
+    std::fs::write(folder.join("whole.dat"), file).expect("written");
+    schedviz_in(&folder, &["cut", "whole.dat", "-o", "part.dat", "--min", &middle, "-q"]).success();
+    let part = std::fs::read(folder.join("part.dat")).expect("a part");
+    let (place, note) = note_of(&part);
+    let known = note["past"]["tasks"].as_array().expect("tasks").len();
+    let free = note["past"]["free"].as_array().expect("places").len();
+    for (more, is_lost) in [(0, false), (1000, false), (limits::TASKS - known - free + 1, true)] {
+        let mut note = note.clone();
+        let tasks = note["past"]["tasks"].as_array_mut().expect("tasks");
+        let like = tasks.last().expect("a task").clone();
+        for nth in 0..more {
+            let mut task = like.clone();
+            task["place"] = (known + free + nth).into();
+            task["pid"] = (1_000_000 + nth).into();
+            task["state"] = serde_json::json!({ "Waiting": 1 });
+            tasks.push(task);
+        }
+        let text = serde_json::to_vec(&note).expect("JSON");
+        let block = zstd::bulk::compress(&text, 3).expect("compressed");
+        let sizes = [block.len() as u32, text.len() as u32].map(u32::to_le_bytes).concat();
+        // Behind the rest of the file, with the option that names its place changed.
+        let mut with_note = part.clone();
+        let option = (place as u64).to_le_bytes();
+        let at = part.windows(8).position(|bytes| bytes == option).expect("the option of the note");
+        with_note[at..at + 8].copy_from_slice(&(part.len() as u64).to_le_bytes());
+        with_note[at + 8..at + 16].copy_from_slice(&(8 + block.len() as u64).to_le_bytes());
+        with_note.extend([sizes, block].concat());
+        assert!(with_note.len() < 1_000_000, "{} bytes", with_note.len());
+        std::fs::write(folder.join("x.dat"), with_note).expect("written");
+        let commands: &[&[&str]] = match more {
+            0 | 1000 => &[&["fairness", "x.dat"]],
+            _ => &[&["fairness", "x.dat"], &["report", "x.dat", "-o", "report"]],
+        };
+        for arguments in commands {
+            let stderr = words(&bounded(&folder, arguments));
+            assert_eq!(stderr.contains("more tasks than a part can note"), is_lost, "{more}: {stderr}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// A file without an end, and one that no program writes to, wherever a command reads one.
+#[test]
+fn files_beside_a_trace_end() {
+    let folder = scratch("side-files");
+    std::fs::copy(root().join("tests/fixtures/hackbench.dat"), folder.join("x.dat")).expect("copied");
+    std::fs::copy(root().join("tests/fixtures/hackbench.dat"), folder.join("y.dat")).expect("copied");
+    assert!(Command::new("mkfifo").arg(folder.join("fifo")).status().expect("mkfifo").success());
+    std::os::unix::fs::symlink("fifo", folder.join("y.machine.json")).expect("a link");
+    for file in ["/dev/zero", "fifo"] {
+        let commands: [&[&str]; 6] = [
+            &["info", file],
+            &["workcons", "x.dat", "--topology", file],
+            &["schedstat", file, file, "--time", "1"],
+            &["plot", file, "x.dat"],
+            &["compare", "--base", file, "--new", file],
+            &["view", "x.dat", "--export", "page", "--index", file],
+        ];
+        for arguments in commands {
+            let Ran { code, stderr, .. } = schedviz_in(&folder, arguments);
+            assert_eq!(code, Some(1), "{arguments:?}: {stderr}");
+            assert!(stderr.contains(file), "{arguments:?}: {stderr}");
+        }
+    }
+    let stderr = words(&bounded(&folder, &["workcons", "y.dat"]));
+    assert!(stderr.contains("y.machine.json is left out: a pipe that no program writes to"), "{stderr}");
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// A pipe with a writer is read as a file is.
+#[test]
+fn a_topology_can_come_from_a_pipe() {
+    let folder = scratch("piped-topology");
+    std::fs::copy(root().join("tests/fixtures/hackbench.dat"), folder.join("x.dat")).expect("copied");
+    std::fs::write(folder.join("lscpu"), "# CPU,Core,Socket,Node\n0,0,0,0\n1,1,0,1\n2,2,0,0\n3,3,0,1\n")
+        .expect("written");
+    let program = env!("CARGO_BIN_EXE_schedviz");
+    let run = |topology: &str| {
+        let script = format!("{program} workcons x.dat --topology {topology}");
+        let output = Command::new("bash").args(["-c", &script]).current_dir(&folder).output().expect("bash");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert_eq!(run("<(sleep 0.1; cat lscpu)").lines().nth(1), run("lscpu").lines().nth(1));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
