@@ -511,6 +511,36 @@ fn a_doubtful_path_says_so_first() {
 }
 
 #[test]
+fn of_many_cpus_a_figure_has_those_that_the_path_uses() {
+    let sim = Simulation::run(7, 256, 12_000);
+    let last = sim.events.iter().rev().find_map(|event| match event.kind {
+        Event::Exit { pid } => Some(pid),
+        _ => None,
+    });
+    let pid = last.expect("an exit").to_string();
+    let folder = scratch("path-of-many-cpus");
+    let (trace, svg, pdf) = (folder.join("many.dat"), folder.join("many.svg"), folder.join("many.pdf"));
+    std::fs::write(&trace, TraceBuilder::default().events(&sim.events).build()).expect("written");
+    let [trace, to_svg, to_pdf] = [&trace, &svg, &pdf].map(|path| path.to_str().expect("a path"));
+    let json = schedviz(&["path", trace, "--pid", &pid, "--json", "-q"]).success().text();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let used = json["cpus"].as_array().expect("CPUs").len();
+    let observed: BTreeSet<Cpu> = sim.events.iter().map(|event| event.cpu).collect();
+    assert!(used > 1 && used < 64 && observed.len() > 200, "{used} of {}", observed.len());
+    schedviz(&["path", trace, "--pid", &pid, "-q", "-o", to_svg]).success();
+    let figure = std::fs::read_to_string(&svg).expect("a figure");
+    assert!(figure.contains("CPUs that the path does not use have no lanes"), "{}", &figure[..4_000.min(figure.len())]);
+    schedviz(&["path", trace, "--pid", &pid, "-q", "-o", to_pdf]).success();
+    let bytes = std::fs::metadata(&pdf).expect("a figure").len();
+    assert!(bytes < 100_000, "{bytes}");
+    // Lanes that were asked for are drawn.
+    schedviz(&["path", trace, "--pid", &pid, "-q", "--cpus", "0-255", "-o", to_svg]).success();
+    let figure = std::fs::read_to_string(&svg).expect("a figure");
+    assert!(!figure.contains("have no lanes"));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
 fn the_path_of_a_recording_with_missing_switches_goes_on() {
     let Some(traces) = std::env::var_os("SCHEDVIZ_TRACES") else { return };
     let file = std::path::Path::new(&traces).join("../cases/turn3/build-path.dat");

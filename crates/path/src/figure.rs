@@ -216,8 +216,14 @@ fn percent_unknown(path: &Path) -> f64 {
     100.0 * path.times.unknown_ns as f64 / (path.times.total() as f64).max(1.0)
 }
 
-/// The figure of a path, over what ran.
-pub fn figure(path: &Path, cores: &Cores, heading: &Heading, background: Option<&DrawLanes<'_>>) -> Figure {
+/// The figure of a path, over what ran. `hidden`: the number of CPUs that have no lane, since the path does not use them.
+pub fn figure(
+    path: &Path,
+    cores: &Cores,
+    hidden: usize,
+    heading: &Heading,
+    background: Option<&DrawLanes<'_>>,
+) -> Figure {
     let lanes = cores.cpus.len().max(cores.all_cpus.len()).max(1) as Unit;
     let height = ((430 * PT / lanes).min(26 * PT) * lanes).max(40 * PT);
     let times = &path.times;
@@ -233,7 +239,12 @@ pub fn figure(path: &Path, cores: &Cores, heading: &Heading, background: Option<
         Dur(times.queued_beside_idle_ns).human()
     );
     let behind = if background.is_some() { " Behind: what ran." } else { "" };
-    let texts = heading.texts(title, format!("{}{behind}", caption(path)));
+    let without = match hidden {
+        0 => String::new(),
+        1 => " 1 CPU that the path does not use has no lane.".to_owned(),
+        _ => format!(" {hidden} CPUs that the path does not use have no lanes."),
+    };
+    let texts = heading.texts(title, format!("{}{behind}{without}", caption(path)));
     let mut page = Page::new(WIDTH, height, &texts, &legend(path));
     let scale = page.scale(cores.from, cores.to, cores.zero);
     page.time_axis(&scale);

@@ -215,6 +215,24 @@ pub(crate) struct Lanes {
     pub(crate) chosen: ChosenCpus,
 }
 
+/// The most lanes that can be distinguished in a figure.
+const MANY_LANES: usize = 64;
+
+impl Lanes {
+    /// Where there are more lanes than can be distinguished, and none was asked for, only those of some CPUs stay, if there are such.
+    /// Returns the number of the others.
+    pub(crate) fn only_where_many(&mut self, stays: impl Fn(Cpu) -> bool) -> usize {
+        let count = |lanes: &Lanes| lanes.cpus.len().max(lanes.all.len());
+        let before = count(self);
+        if before <= MANY_LANES || !self.chosen.are_all() || !self.cpus.iter().any(|(cpu, _)| stays(*cpu)) {
+            return 0;
+        }
+        self.cpus.retain(|(cpu, _)| stays(*cpu));
+        self.all.retain(|(cpu, _)| stays(*cpu));
+        before - count(self)
+    }
+}
+
 /// A list of CPUs, as it was typed and by their numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuList {

@@ -70,9 +70,10 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     args.output.check(GIVES)?;
     let is_of_command = args.pid.is_none() && args.comm.is_none();
     args.begin.without_descent(is_of_command, "the path of the traced command")?;
-    let session = args.trace.open()?;
+    let mut session = args.trace.open()?;
     let outcome = find(&session, &args.begin, (args.pid.map(Pid), args.comm.as_deref()), args.longest)?;
     let (path, diagnostics) = (outcome.output, outcome.diagnostics);
+    let hidden = session.shown.only_where_many(|cpu| path.cpus.iter().any(|share| share.of.cpu == cpu));
     let report = Report { schema: "schedviz/path/1", path: &path };
     let document = Document::of(&session, &report, &diagnostics);
     let text = || match args.segments {
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &PathArgs) -> Result<()> {
     let figure = |sheet: &Sheet| {
         let ground = Coloring { pale: true, ..Coloring::default() };
         over_lanes(Some(ground), &session, &diagnostics, sheet, |heading, background| {
-            critical_path::figure(&path, &session.cores(session.from, session.to), heading, background)
+            critical_path::figure(&path, &session.cores(session.from, session.to), hidden, heading, background)
         })
     };
     document.give("path", &session, &args.output, Forms::told(text, figure))
