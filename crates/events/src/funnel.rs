@@ -54,8 +54,9 @@ pub struct GoingIdle {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Imbalance {
-    /// The unit, by the kernel's `enum migration_type`: `load`, `utilization`, `tasks` or `misfit`; `unknown` otherwise.
-    pub unit: &'static str,
+    /// The unit, by the kernel's `enum migration_type`: `load`, `utilization`, `tasks`, `misfit` or `llc-tasks`; another one has
+    /// the kernel's name if the machine file has it, and is `unknown` otherwise.
+    pub unit: String,
     /// The number of searches.
     pub searches: u64,
     /// The median of their imbalance, at most 0.8 % above the true one.
@@ -141,6 +142,8 @@ pub struct Funnels {
     follower: Follower,
     attempts: BTreeMap<(Balancing, Comm), Outcomes>,
     imbalance: BTreeMap<Option<u8>, Lengths>,
+    /// The kernel's names of the kinds of imbalance, by number.
+    kinds: Vec<String>,
 }
 
 impl Funnels {
@@ -182,6 +185,12 @@ impl Funnels {
             || funnel.examined.is_some()
             || funnel.going_idle.is_some();
         is_any.then(|| Funnels { funnel, ..Funnels::default() })
+    }
+
+    /// The same with the kernel's own names of the kinds of imbalance, in the order of their numbers.
+    #[must_use]
+    pub fn with_kinds(self, kinds: &[String]) -> Funnels {
+        Funnels { kinds: kinds.to_vec(), ..self }
     }
 
     fn take(&mut self, probe: Probe) {
@@ -265,14 +274,14 @@ impl Analysis for Funnels {
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> Funnel {
-        let Funnels { mut funnel, follower, attempts, imbalance } = self;
+        let Funnels { mut funnel, follower, attempts, imbalance, kinds } = self;
         let row = |((balancing, domain), outcomes): ((Balancing, Comm), Outcomes)| Attempts {
             balancing,
             domain: domain.to_string(),
             outcomes,
         };
         let unit = |(how, lengths): (Option<u8>, Lengths)| Imbalance {
-            unit: how.and_then(|how| UNITS.get(usize::from(how))).copied().unwrap_or("unknown"),
+            unit: how.map_or_else(|| UNKNOWN.to_owned(), |how| unit_of(how, &kinds)),
             searches: lengths.count(),
             median: lengths.rank(1, 2).map(|length| length.0),
             max: lengths.max().map(|length| length.0),
@@ -284,8 +293,31 @@ impl Analysis for Funnels {
     }
 }
 
-/// The kernel's `enum migration_type`, in its order.
-const UNITS: [&str; 4] = ["load", "utilization", "tasks", "misfit"];
+/// The kernel's `enum migration_type` in the order of 7.2, and the unit of each.
+const UNITS: [(&str, &str); 5] = [
+    ("migrate_load", "load"),
+    ("migrate_util", "utilization"),
+    ("migrate_task", "tasks"),
+    ("migrate_misfit", "misfit"),
+    ("migrate_llc_task", "llc-tasks"),
+];
+
+/// The unit of a kind of imbalance without a name.
+const UNKNOWN: &str = "unknown";
+
+/// The unit of a kind of imbalance. The kernel's own names count, if there are any.
+fn unit_of(how: u8, kinds: &[String]) -> String {
+    let how = usize::from(how);
+    let known = |name: &str| UNITS.iter().find(|(kernels, _)| *kernels == name).map(|(_, unit)| (*unit).to_owned());
+    let other = |name: &str| {
+        sched::event::escape(name.trim_start_matches("migrate_").replace('_', "-").as_bytes()).into_owned()
+    };
+    match kinds.get(how).filter(|name| !name.is_empty()) {
+        Some(name) => known(name).unwrap_or_else(|| other(name)),
+        None if kinds.is_empty() => UNITS.get(how).map_or(UNKNOWN, |(_, unit)| unit).to_owned(),
+        None => UNKNOWN.to_owned(),
+    }
+}
 
 impl Funnel {
     /// For people.
@@ -357,7 +389,7 @@ impl Further {
 impl Imbalance {
     fn text(&self, out: &mut String) {
         let number = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
-        let (searches, unit) = (self.searches, self.unit);
+        let (searches, unit) = (self.searches, &self.unit);
         let (median, max) = (number(self.median), number(self.max));
         let _ = writeln!(out, "  {searches:>8} imbalances in {unit}: median {median}, largest {max}");
     }
@@ -413,5 +445,22 @@ impl GoingIdle {
         line(not_overloaded, "without a balance: no CPU was overloaded");
         line(too_costly, "without a balance: it costs more than the CPU idles on average");
         line(affordable, "after a balance that found nothing to run");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_of_imbalance_has_the_kernels_name() {
+        let units = |kinds: &[&str]| {
+            let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+            [0, 1, 4, 5].map(|how| unit_of(how, &kinds))
+        };
+        assert_eq!(units(&[]), ["load", "utilization", "llc-tasks", "unknown"]);
+        let kernels = ["migrate_util", "migrate_load", "", "", "migrate_llc_task", "migrate_new_kind"];
+        assert_eq!(units(&kernels), ["utilization", "load", "llc-tasks", "new-kind"]);
+        assert_eq!(units(&kernels[..4]), ["utilization", "load", "unknown", "unknown"]);
     }
 }

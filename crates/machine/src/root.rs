@@ -28,12 +28,24 @@ impl Root {
 
     /// The number of CPUs that run tasks, at least one.
     pub fn online(&self) -> usize {
-        self.cpu_list("sys/devices/system/cpu/online").map_or(1, |cpus| cpus.len().max(1))
+        self.online_cpus().len().max(1)
+    }
+
+    /// The CPUs that run tasks; none if they are unknown.
+    pub fn online_cpus(&self) -> Vec<Cpu> {
+        self.cpu_list("sys/devices/system/cpu/online").unwrap_or_default()
     }
 
     /// One more than the largest number that a CPU can have, whether it is there or not; 0 if it is unknown.
     pub fn possible(&self) -> u32 {
         self.cpu_list("sys/devices/system/cpu/possible")
+            .and_then(|cpus| cpus.last().copied())
+            .map_or(0, |last| last.0 + 1)
+    }
+
+    /// One more than the largest number of a CPU that is there, online or not; 0 if it is unknown.
+    pub fn present(&self) -> u32 {
+        self.cpu_list("sys/devices/system/cpu/present")
             .and_then(|cpus| cpus.last().copied())
             .map_or(0, |last| last.0 + 1)
     }

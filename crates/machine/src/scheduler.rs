@@ -22,6 +22,10 @@ pub struct Scheduler {
     /// The sched_ext scheduler that is loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ext: Option<String>,
+    /// The kinds of imbalance (`enum migration_type`) in the order of their numbers, such as `migrate_load`, by the kernel's type
+    /// information, which `record --why` reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imbalances: Vec<String>,
     /// The scheduling domains, those that are equal on several CPUs as one entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub domains: Vec<Domain>,
@@ -56,6 +60,7 @@ impl Scheduler {
                 name.starts_with("sched_") || name.starts_with("numa_balancing")
             }),
             ext: root.text("sys/kernel/sched_ext/root/ops"),
+            imbalances: Vec::new(),
             domains: domains(root),
         }
     }

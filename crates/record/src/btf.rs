@@ -225,6 +225,18 @@ impl Btf {
         self.resolved(pointer.size_or_type)
     }
 
+    /// The names of the values of a member that is an enumeration, each with its number.
+    pub fn enumerators(&self, member: Member) -> Vec<(String, u32)> {
+        let found = self.resolved(member.type_id).and_then(|number| self.get(number));
+        let Some(found) = found.filter(|t| t.kind == kind::ENUM) else { return Vec::new() };
+        let enumerator = |nth: usize| {
+            let at = found.at + 8 * nth;
+            let name = self.text(self.strings.saturating_add(self.word(at)? as usize));
+            Some((String::from_utf8_lossy(name).into_owned(), self.word(at + 4)?))
+        };
+        (0..found.count).map_while(enumerator).collect()
+    }
+
     /// The form of an element of a member that is an array.
     pub fn element(&self, member: Member) -> Form {
         let array = self.resolved(member.type_id).and_then(|number| self.get(number));
@@ -252,6 +264,23 @@ impl Btf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn enumerations_have_names() {
+        // struct s { enum e m; }; enum e { migrate_load, migrate_new = 4 };
+        let strings = b"\0s\0m\0migrate_load\0migrate_new\0";
+        let types: [u32; 13] = [1, kind::STRUCT << 24 | 1, 4, 3, 2, 0, 0, kind::ENUM << 24 | 2, 4, 5, 0, 18, 4];
+        let mut data = vec![0x9f, 0xeb, 1, 0];
+        for word in [24, 0, 4 * types.len() as u32, 4 * types.len() as u32, strings.len() as u32] {
+            data.extend(word.to_le_bytes());
+        }
+        types.iter().for_each(|word| data.extend(word.to_le_bytes()));
+        data.extend(strings);
+        let btf = Btf::parse(data).unwrap();
+        let member = btf.member(btf.structure("s").unwrap(), "m").unwrap();
+        assert_eq!(btf.enumerators(member), [("migrate_load".to_owned(), 0), ("migrate_new".to_owned(), 4)]);
+        assert!(btf.enumerators(Member { offset: 0, type_id: 1 }).is_empty());
+    }
 
     #[test]
     fn damaged_files_are_refused() {

@@ -120,6 +120,22 @@ impl<'b> Kernel<'b> {
         probes
     }
 
+    /// The kinds of imbalance (`enum migration_type`) in the order of their numbers, as the kernel calls them: `migrate_load`.
+    /// A number without a name has an empty one.
+    pub fn imbalances(&self) -> Vec<String> {
+        // The kernel has five.
+        const MOST: u32 = 64;
+        let member = self.btf.structure(ENV.structure).and_then(|env| self.btf.member(env, "migration_type"));
+        let mut names = Vec::new();
+        for (name, number) in member.map(|member| self.btf.enumerators(member)).unwrap_or_default() {
+            if number < MOST {
+                names.resize(names.len().max(number as usize + 1), String::new());
+                names[number as usize] = name;
+            }
+        }
+        names
+    }
+
     /// The attempts of the balancer and their outcome.
     fn balance(&self) -> Vec<Probe> {
         let function = self.function(&["sched_balance_rq", "load_balance"]);

@@ -127,7 +127,7 @@ impl Session {
 
     /// Whether the trace has records of the beginning and the end of throttling.
     pub(crate) fn records_throttling(&self) -> bool {
-        ["throttle", "unthrottle"].iter().all(|probe| self.trace.format_named("lb", probe).is_some())
+        ["throttle", "unthrottle"].iter().all(|probe| self.trace.probe(probe).is_some())
     }
 
     /// The probes on the balancer that show the outcome of new-idle balancing.
@@ -367,9 +367,9 @@ impl Session {
     }
 }
 
-/// Whether a trace has a probe on the balancer with this field.
+/// Whether a probe on the balancer with this field was recorded.
 fn has_probe(trace: &Trace, probe: &str, field: &str) -> bool {
-    trace.format_named("lb", probe).is_some_and(|format| format.field(field).is_some())
+    trace.probe(probe).is_some_and(|format| format.field(field).is_some())
 }
 
 /// The CPUs that tasks may use, where a list of the machine restricts any, or the trace, which starts at `start`, has records

@@ -77,7 +77,7 @@ impl EventFormat {
     /// Parses a format text. `None` without a name or a number: no event can have this format.
     pub fn parse(system: &str, text: &str) -> Option<EventFormat> {
         let mut format = EventFormat {
-            system: escaped(system.to_owned()),
+            system: escaped(of_recorder(system).to_owned()),
             name: String::new(),
             id: 0,
             fields: Vec::new(),
@@ -298,6 +298,16 @@ fn element(kind: &str, default: usize) -> usize {
         () if has("int") || has("u32") || has("s32") || has("__u32") || has("__s32") || has("pid_t") => 4,
         () => default,
     }
+}
+
+/// The name of a system: the probes of `schedviz record` are in the group `lb`, which in the kernel is named after the process
+/// that records, as `schedviz_1234_567890`. Recordings by perf have that name.
+fn of_recorder(system: &str) -> &str {
+    let numbers = system.strip_prefix("schedviz_");
+    let is_group = numbers.is_some_and(|n| {
+        n.starts_with(|c: char| c.is_ascii_digit()) && n.bytes().all(|b| b.is_ascii_digit() || b == b'_')
+    });
+    if is_group { "lb" } else { system }
 }
 
 #[cfg(test)]

@@ -290,7 +290,11 @@ impl Trace {
     /// Whether events of this tracepoint were recorded. The search is in the first unit of each CPU, and in the whole
     /// trace only if there is none.
     pub fn has(&self, tracepoint: Tracepoint) -> bool {
-        let Some(format) = self.format_of(tracepoint) else { return false };
+        self.format_of(tracepoint).is_some_and(|format| self.has_records(format))
+    }
+
+    /// Whether events of this format were recorded, searched for likewise.
+    pub(super) fn has_records(&self, format: &EventFormat) -> bool {
         for (_, pages) in self.selected_lanes() {
             let mut finder = Finder { id: format.id, common: *self.common(), found: false };
             pages.walk(self.source(), 0, &mut finder);

@@ -36,6 +36,7 @@ mod groups;
 mod names;
 pub(crate) mod part;
 pub(crate) mod print;
+mod probes;
 mod read_ahead;
 mod record;
 mod recording;
@@ -165,6 +166,8 @@ pub struct Trace {
     groups: Arc<[(Pid, CgroupId)]>,
     /// The note of a part of a trace on the rest of it.
     note: Option<Note>,
+    /// The probes on the balancer that have records.
+    fired: OnceLock<probes::Fired>,
 }
 
 impl Trace {
@@ -254,6 +257,7 @@ impl Trace {
             counters: None,
             groups: Arc::default(),
             note: None,
+            fired: OnceLock::new(),
         };
         trace.select()?;
         trace.dropped();

@@ -133,7 +133,7 @@ pub enum Probe {
         found: bool,
         /// The imbalance, in the unit that `how` names.
         imbalance: Option<u32>,
-        /// The kernel's `enum migration_type`: load, utilization, tasks, misfit.
+        /// The kernel's `enum migration_type`: load, utilization, tasks, misfit, tasks of an LLC.
         how: Option<u8>,
     },
     /// `can_migrate_in`: a task is examined.

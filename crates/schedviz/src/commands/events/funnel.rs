@@ -5,5 +5,6 @@ use events::Funnels;
 
 /// The analysis of the attempts, if the trace has such probes.
 pub(super) fn of(session: &Session) -> Option<Funnels> {
-    Funnels::new(|probe, field| session.has_probe(probe, field))
+    let kinds = session.machine.as_ref().map_or(&[][..], |machine| &machine.scheduler.imbalances);
+    Some(Funnels::new(|probe, field| session.has_probe(probe, field))?.with_kinds(kinds))
 }
