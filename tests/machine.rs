@@ -99,6 +99,10 @@ fn a_machine_file_has_every_fact_and_nothing_personal() {
     conforms(&serde_json::from_str(&ran).expect("JSON"), &schema, "machine");
     let text = schedviz(&["machine", "--root", folder.to_str().expect("a name")]).success().text();
     golden("machine.txt", &text);
+    let file = folder.join("m.json");
+    let quiet = ["machine", "--root", folder.to_str().expect("a name"), "-q", "-o", file.to_str().expect("a name")];
+    let quiet = schedviz(&quiet).success();
+    assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty() && file.is_file());
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 

@@ -19,6 +19,7 @@ mod events;
 mod export;
 mod facts;
 mod fairness;
+mod fake_tracefs;
 mod fast_window;
 mod figures;
 mod fleet;

@@ -164,6 +164,11 @@ impl<'f> Forms<'f> {
         Forms::told(text, |_| bail!("there is no figure of this"))
     }
 
+    /// The text is not printed unasked.
+    pub(crate) fn untold(self) -> Forms<'f> {
+        Forms { is_told: false, ..self }
+    }
+
     /// The figure is written as well, unasked.
     pub(crate) fn and_drawn(self) -> Forms<'f> {
         Forms { is_drawn: true, ..self }

@@ -1,6 +1,6 @@
 //! Errors of tracefs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why the kernel cannot be asked to trace.
 #[derive(Debug, thiserror::Error)]
@@ -15,33 +15,77 @@ pub enum Error {
         path: PathBuf,
     },
     /// A right is missing.
-    #[error("no permission to {operation} {}; run this as root, or get write access to tracefs. Nothing was changed", path.display())]
+    #[error("no permission to {operation} {}; {}. Nothing was changed", path.display(), remedy(*as_root))]
     Denied {
         /// The operation, as an infinitive.
         operation: &'static str,
         /// The file or folder.
         path: PathBuf,
+        /// Whether this process has the rights of root.
+        as_root: bool,
     },
-    /// A recording of ours runs, or was killed.
-    #[error("another recording runs, or one was killed: tracefs has {left}. schedviz record --clean removes this")]
-    Busy {
+    /// The kernel lets no process trace.
+    #[error(
+        "the kernel is locked down (confidentiality): not even root may trace. Boot with lockdown=integrity, or without lockdown="
+    )]
+    LockedDown,
+    /// The kernel has no probes.
+    #[error("this kernel has no probes (CONFIG_KPROBE_EVENTS): record without --why")]
+    NoProbes,
+    /// The kernel takes probes, and they never fire.
+    #[error("kprobes are switched off, and no probe would record: as root, echo 1 > /sys/kernel/debug/kprobes/enabled")]
+    ProbesOff,
+    /// A recording of ours was killed.
+    #[error("a recording was killed: tracefs has {left}. schedviz record --clean removes this")]
+    Left {
         /// The things that exist.
         left: String,
     },
-    /// The kernel's own buffer is in use.
-    #[error(
-        "tracefs's own buffer is in use, with {by}; trace-cmd extract would take its events and disable it. Save them if needed, then as root: trace-cmd reset"
-    )]
-    InUse {
-        /// The use.
-        by: String,
+    /// The name is taken.
+    #[error("tracefs has the instance {name} already")]
+    Taken {
+        /// The name.
+        name: String,
     },
     /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {reason}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// The reason.
-        source: std::io::Error,
+        /// The reason. It is a part of the message, and not its source: a chain of errors would have it twice.
+        reason: std::io::Error,
     },
+}
+
+impl Error {
+    pub(crate) fn denied(operation: &'static str, path: &Path) -> Error {
+        Error::Denied { operation, path: path.to_owned(), as_root: crate::is_root() }
+    }
+}
+
+/// The way to get a right.
+fn remedy(as_root: bool) -> &'static str {
+    if as_root {
+        "this runs as root, so a container, a read-only mount or a security module withholds it"
+    } else {
+        "run this as root, or get write access to tracefs"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_not_asked_to_be_root() {
+        let text = |as_root| Error::Denied { operation: "write", path: "x".into(), as_root }.to_string();
+        assert!(text(false).contains("; run this as root, or"), "{}", text(false));
+        assert!(!text(true).contains("run this as root") && text(true).contains("container"), "{}", text(true));
+    }
+
+    #[test]
+    fn a_reason_is_printed_once() {
+        let error = Error::Io { path: "x".into(), reason: std::io::Error::other("no device") };
+        assert_eq!((error.to_string().as_str(), std::error::Error::source(&error).is_none()), ("x: no device", true));
+    }
 }

@@ -1,7 +1,7 @@
 //! A trace.dat of version 6 made of pages, with the descriptions of its events from tracefs.
 
-use crate::{Error, Tracefs};
-use std::io::{ErrorKind, Read, Write};
+use crate::{CpuStats, Error, GROUP, PREFIX, Tracefs};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The content of a trace.dat but for its pages. The format is described in docs/trace-dat.md.
@@ -17,6 +17,7 @@ pub struct TraceFile {
 }
 
 /// The numbers of options in trace.dat.
+const CPUSTAT: u16 = 2;
 const CLOCK: u16 = 4;
 const UNAME: u16 = 5;
 const CPUS: u16 = 8;
@@ -24,7 +25,7 @@ const RECORDER: u16 = 9;
 
 impl TraceFile {
     /// Reads the descriptions of the events of these systems. `release`: that of the kernel. `clock`: the content of
-    /// the instance's `trace_clock`.
+    /// the instance's `trace_clock`. The group of a process's probes is [`GROUP`] in the file.
     ///
     /// # Errors
     ///
@@ -67,7 +68,8 @@ impl TraceFile {
         head.extend((systems.len() as u32).to_ne_bytes());
         for system in systems {
             let texts = formats(tracefs, system);
-            head.extend(system.bytes().chain([0]));
+            let name = if system.starts_with(PREFIX) { GROUP } else { system };
+            head.extend(name.bytes().chain([0]));
             head.extend((texts.len() as u32).to_ne_bytes());
             texts.iter().for_each(|text| put_text(&mut head, text));
         }
@@ -81,6 +83,22 @@ impl TraceFile {
         put_option(&mut options, RECORDER, format!("schedviz {}\0", env!("CARGO_PKG_VERSION")).as_bytes());
         put_option(&mut options, CLOCK, format!("{}\n\0", clock.trim()).as_bytes());
         Ok(TraceFile { head, options, clock: format!("{}\n", clock.trim()), page_size })
+    }
+
+    /// Adds the kernel's counters of each CPU. Events that are in a buffer there are in the file.
+    pub fn add_stats(&mut self, stats: &[CpuStats]) {
+        for stats in stats {
+            let text = format!(
+                "CPU: {}\nentries: 0\noverrun: {}\ncommit overrun: {}\nbytes: {}\ndropped events: {}\nread events: {}\n\0",
+                stats.cpu,
+                stats.overrun,
+                stats.commit_overrun,
+                stats.bytes,
+                stats.dropped,
+                stats.recorded()
+            );
+            put_option(&mut self.options, CPUSTAT, text.as_bytes());
+        }
     }
 
     /// The size of a page in bytes.
@@ -106,24 +124,32 @@ impl TraceFile {
         out
     }
 
-    /// Writes a file with the pages of each CPU, of which the number of bytes is known.
+    /// Writes a file with the pages of these CPUs. `pages` writes those of a CPU and returns the number of bytes, which the
+    /// beginning of the file gets at the end. Returns the number of bytes of all pages.
     ///
     /// # Errors
     ///
-    /// Those of reading and writing; pages that end early.
-    pub fn write(&self, cpus: &mut [(u32, u64, impl Read)], out: &mut impl Write) -> std::io::Result<()> {
-        let head = self.before(&cpus.iter().map(|(cpu, size, _)| (*cpu, *size)).collect::<Vec<_>>());
+    /// Those of `pages`, and of writing.
+    pub fn write(
+        &self,
+        cpus: &[u32],
+        pages: &mut dyn FnMut(u32, &mut dyn Write) -> std::io::Result<u64>,
+        out: &mut (impl Write + Seek),
+    ) -> std::io::Result<u64> {
+        let mut sizes: Vec<(u32, u64)> = cpus.iter().map(|cpu| (*cpu, 0)).collect();
+        let head = self.before(&sizes);
         out.write_all(&head)?;
         let mut at = head.len() as u64;
-        for (_, size, pages) in cpus {
+        for (cpu, size) in &mut sizes {
             let start = at.next_multiple_of(self.page_size as u64);
             std::io::copy(&mut std::io::repeat(0).take(start - at), out)?;
-            if std::io::copy(&mut pages.take(*size), out)? < *size {
-                return Err(ErrorKind::UnexpectedEof.into());
-            }
+            *size = pages(*cpu, out)?;
             at = start + *size;
         }
-        Ok(())
+        out.seek(SeekFrom::Start(0))?;
+        out.write_all(&self.before(&sizes))?;
+        out.flush()?;
+        Ok(sizes.iter().map(|(_, size)| size).sum())
     }
 
     /// The bytes before the pages of CPUs that have this number of bytes each, in this order.
@@ -164,7 +190,7 @@ fn read(path: impl AsRef<Path>) -> Result<String, Error> {
             }
         }
     };
-    whole().map_err(|source| Error::Io { path: path.to_owned(), source })
+    whole().map_err(|reason| Error::Io { path: path.to_owned(), reason })
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
@@ -205,12 +231,19 @@ mod tests {
             TraceFile { head: b"head".to_vec(), options: Vec::new(), clock: "[local]".to_owned(), page_size: 64 };
         let (first, second) = (vec![1; 128], vec![2; 64]);
         let together = file.with_pages([(3, &first[..64]), (1, &second[..]), (3, &first[64..])].into_iter());
-        let mut out = Vec::new();
-        file.write(&mut [(3, 128, &first[..]), (1, 64, &second[..])], &mut out).unwrap();
-        assert_eq!(out, together);
+        let written = |fails: bool| {
+            let mut out = std::io::Cursor::new(Vec::new());
+            let mut pages = |cpu: u32, out: &mut dyn Write| {
+                let pages = if cpu == 3 { &first } else { &second };
+                out.write_all(pages)?;
+                if fails { Err(std::io::Error::other("no space")) } else { Ok(pages.len() as u64) }
+            };
+            file.write(&[3, 1], &mut pages, &mut out).map(|size| (size, out.into_inner()))
+        };
+        let (size, out) = written(false).unwrap();
+        assert_eq!((size, &out), (192, &together));
         assert_eq!((out.len() % 64, &out[out.len() - 64..]), (0, &second[..]));
-        // The pages of CPU 3 end before their size.
-        assert!(file.write(&mut [(3, 129, &first[..])], &mut Vec::new()).is_err());
+        assert!(written(true).is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! An instance: buffers and events of our own.
 
-use crate::{CpuStats, Error, INSTANCE, LIVE_INSTANCE, Tracefs, stats};
+use crate::{CpuStats, Error, LIVE_PREFIX, Owner, PREFIX, Tracefs, stats};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -19,27 +19,27 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Instance {
     tracefs: Tracefs,
-    name: &'static str,
+    name: String,
     folder: PathBuf,
 }
 
 impl Instance {
     /// Creates the instance that records, with recording off.
     pub fn create(tracefs: &Tracefs, settings: &Settings) -> Result<Instance, Error> {
-        Instance::named(tracefs, INSTANCE, settings)
+        Instance::named(tracefs, format!("{PREFIX}{}", Owner::this()), settings)
     }
 
     /// Creates the instance whose events are read while it records, with recording off.
     pub fn create_live(tracefs: &Tracefs, settings: &Settings) -> Result<Instance, Error> {
-        Instance::named(tracefs, LIVE_INSTANCE, settings)
+        Instance::named(tracefs, format!("{LIVE_PREFIX}{}", Owner::this()), settings)
     }
 
-    fn named(tracefs: &Tracefs, name: &'static str, settings: &Settings) -> Result<Instance, Error> {
-        let folder = tracefs.join("instances").join(name);
-        std::fs::create_dir(&folder).map_err(|source| match source.kind() {
-            ErrorKind::AlreadyExists => Error::Busy { left: format!("the instance {name}") },
-            ErrorKind::PermissionDenied => Error::Denied { operation: "create", path: folder.clone() },
-            _ => Error::Io { path: folder.clone(), source },
+    fn named(tracefs: &Tracefs, name: String, settings: &Settings) -> Result<Instance, Error> {
+        let folder = tracefs.join("instances").join(&name);
+        std::fs::create_dir(&folder).map_err(|reason| match reason.kind() {
+            ErrorKind::AlreadyExists => Error::Taken { name: name.clone() },
+            ErrorKind::PermissionDenied => Error::denied("create", &folder),
+            _ => Error::Io { path: folder.clone(), reason },
         })?;
         // Any failure from here on removes it.
         let instance = Instance { tracefs: tracefs.clone(), name, folder };
@@ -73,12 +73,19 @@ impl Instance {
     pub fn markers(&self) -> Result<std::fs::File, Error> {
         let path = self.folder.join("trace_marker");
         let opened = std::fs::OpenOptions::new().write(true).create(self.tracefs.is_plain).truncate(false).open(&path);
-        opened.map_err(|source| Error::Io { path, source })
+        opened.map_err(|reason| Error::Io { path, reason })
     }
 
-    /// Empties the buffers.
+    /// Empties the buffers. The kernel does so when the file is truncated while it is opened; a write changes nothing.
     pub fn clear(&self) -> Result<(), Error> {
-        self.write("trace", "")
+        let path = self.folder.join("trace");
+        let opened = std::fs::OpenOptions::new().write(true).create(self.tracefs.is_plain).truncate(true).open(&path);
+        opened.map(drop).map_err(|reason| Error::Io { path, reason })
+    }
+
+    /// The text of `trace_clock`: the clocks, the chosen one in brackets.
+    pub fn clock(&self) -> String {
+        std::fs::read_to_string(self.folder.join("trace_clock")).unwrap_or_default()
     }
 
     /// The kernel's counters of every CPU, by CPU.
@@ -88,7 +95,7 @@ impl Instance {
 
     /// Removes it.
     pub fn remove(self) -> Result<(), Error> {
-        remove(&self.tracefs, self.name)
+        remove(&self.tracefs, &self.name)
     }
 
     fn write(&self, file: &str, text: &str) -> Result<(), Error> {
@@ -99,7 +106,7 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         // A drop has no result; --clean finds what stayed.
-        let _ = remove(&self.tracefs, self.name);
+        let _ = remove(&self.tracefs, &self.name);
     }
 }
 
@@ -121,7 +128,7 @@ pub(crate) fn remove(tracefs: &Tracefs, name: &str) -> Result<(), Error> {
 
 fn removed(folder: &Path, result: std::io::Result<()>) -> Result<(), Error> {
     match result {
-        Err(source) if source.kind() != ErrorKind::NotFound => Err(Error::Io { path: folder.to_owned(), source }),
+        Err(reason) if reason.kind() != ErrorKind::NotFound => Err(Error::Io { path: folder.to_owned(), reason }),
         _ => Ok(()),
     }
 }
@@ -149,9 +156,10 @@ mod tests {
     #[test]
     fn an_instance_is_set_up_and_leaves_nothing() {
         let (folder, tracefs) = fake();
-        let written =
-            |file: &str| std::fs::read_to_string(folder.path().join("instances/schedviz").join(file)).unwrap();
         let instance = Instance::create(&tracefs, &settings()).unwrap();
+        assert_eq!(instance.folder(), folder.path().join(format!("instances/schedviz_{}", Owner::this())));
+        let place = instance.folder().to_owned();
+        let written = |file: &str| std::fs::read_to_string(place.join(file)).unwrap();
         assert_eq!(written("tracing_on"), "0\n");
         instance.start().unwrap();
         assert_eq!((written("tracing_on"), written("buffer_size_kb")), ("1\n".into(), "1408\n".into()));
@@ -166,17 +174,36 @@ mod tests {
     }
 
     #[test]
-    fn a_second_recording_is_refused_and_a_killed_one_removed() {
+    fn buffers_are_emptied_by_truncation() {
         let (_folder, tracefs) = fake();
+        let instance = Instance::create(&tracefs, &settings()).unwrap();
+        let trace = instance.folder().join("trace");
+        std::fs::write(&trace, "events").unwrap();
+        instance.clear().unwrap();
+        assert_eq!(std::fs::read_to_string(trace).unwrap(), "");
+    }
+
+    #[test]
+    fn a_running_recording_stays_and_a_killed_one_is_removed() {
+        let (folder, tracefs) = fake();
+        let live = Instance::create_live(&tracefs, &settings()).unwrap();
+        // Both are of this process, which runs.
         let first = Instance::create(&tracefs, &settings()).unwrap();
-        let busy = "another recording runs, or one was killed: tracefs has the instance schedviz. schedviz record --clean removes this";
-        assert_eq!(Instance::create(&tracefs, &settings()).unwrap_err().to_string(), busy);
-        assert_eq!(tracefs.check(&[crate::Need::Instance]).unwrap_err().to_string(), busy);
-        // A second recording that is refused does not remove the first.
-        assert!(first.folder().is_dir());
-        std::mem::forget(first);
-        assert_eq!(tracefs.clean().unwrap(), ["the instance schedviz"]);
-        assert!(tracefs.check(&[crate::Need::Instance]).is_ok());
-        assert!(tracefs.clean().unwrap().is_empty());
+        assert!(Instance::create(&tracefs, &settings()).unwrap_err().to_string().ends_with(" already"));
+        assert!(tracefs.check(&[crate::Need::Instance]).is_ok() && tracefs.others().is_empty());
+        // One of a process that has ended, one of another namespace, and that of another program.
+        let names = ["schedviz_4294967295_1", "schedviz_1_1_1", "other", "schedviz"];
+        for name in names {
+            std::fs::create_dir(folder.path().join("instances").join(name)).unwrap();
+        }
+        assert_eq!(
+            tracefs.check(&[crate::Need::Instance]).unwrap_err().to_string(),
+            "a recording was killed: tracefs has the instance schedviz_4294967295_1. schedviz record --clean removes this"
+        );
+        assert_eq!(tracefs.others(), ["the instance schedviz_1_1_1 of process 1 of another container"]);
+        assert_eq!(tracefs.clean().unwrap(), ["the instance schedviz_4294967295_1"]);
+        assert!(tracefs.check(&[crate::Need::Instance]).is_ok() && tracefs.clean().unwrap().is_empty());
+        assert!(first.folder().is_dir() && live.folder().is_dir());
+        assert!(names[1..].iter().all(|name| folder.path().join("instances").join(name).is_dir()));
     }
 }

@@ -2,14 +2,37 @@
 
 use crate::Error;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The buffers of an instance, one for each CPU. A page that was read has left the buffer.
 #[derive(Debug)]
 pub struct Pages {
-    cpus: Vec<(u32, PathBuf, File)>,
+    cpus: Vec<Buffer>,
     page: Vec<u8>,
+}
+
+/// The buffer of a CPU.
+#[derive(Debug)]
+struct Buffer {
+    cpu: u32,
+    path: PathBuf,
+    file: File,
+}
+
+impl Buffer {
+    /// Reads a page; whether there was one. A CPU that was never online has no buffer, and gets one when it comes online.
+    fn read(&mut self, page: &mut [u8]) -> Result<bool, Error> {
+        loop {
+            match self.file.read(page) {
+                // A plain file has ended, or ends within a page.
+                Ok(size) => return Ok(size == page.len()),
+                Err(e) if e.kind() == ErrorKind::WouldBlock || is_no_device(&e) => return Ok(false),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(reason) => return Err(Error::Io { path: self.path.clone(), reason }),
+            }
+        }
+    }
 }
 
 impl Pages {
@@ -19,17 +42,20 @@ impl Pages {
     ///
     /// The first file that cannot be opened; a folder without buffers.
     pub fn open(folder: &Path, page_size: usize) -> Result<Pages, Error> {
-        let failed = |path: &Path, source| Error::Io { path: path.to_owned(), source };
+        let failed = |path: &Path, reason| Error::Io { path: path.to_owned(), reason };
         let buffers = folder.join("per_cpu");
         let mut cpus = Vec::new();
         for entry in std::fs::read_dir(&buffers).map_err(|e| failed(&buffers, e))?.flatten() {
             let name = entry.file_name();
             let Some(cpu) = name.to_str().and_then(|name| name.strip_prefix("cpu")?.parse().ok()) else { continue };
             let path = entry.path().join("trace_pipe_raw");
-            let file = open_at_once(&path).map_err(|e| failed(&path, e))?;
-            cpus.push((cpu, path, file));
+            let file = match open_at_once(&path) {
+                Err(e) if is_no_device(&e) => continue,
+                opened => opened.map_err(|e| failed(&path, e))?,
+            };
+            cpus.push(Buffer { cpu, path, file });
         }
-        cpus.sort_by_key(|(cpu, ..)| *cpu);
+        cpus.sort_by_key(|buffer| buffer.cpu);
         if cpus.is_empty() {
             return Err(failed(&buffers, ErrorKind::NotFound.into()));
         }
@@ -43,20 +69,42 @@ impl Pages {
     ///
     /// The first file that cannot be read.
     pub fn read(&mut self, most: usize, page: &mut dyn FnMut(u32, &[u8])) -> Result<(), Error> {
-        for (cpu, path, file) in &mut self.cpus {
+        for buffer in &mut self.cpus {
             for _ in 0..most {
-                match file.read(&mut self.page) {
-                    Ok(size) if size == self.page.len() => page(*cpu, &self.page),
-                    // A plain file has ended, or ends within a page.
-                    Ok(_) => break,
-                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                    Err(source) => return Err(Error::Io { path: path.clone(), source }),
+                if !buffer.read(&mut self.page)? {
+                    break;
                 }
+                page(buffer.cpu, &self.page);
             }
         }
         Ok(())
     }
+
+    /// Writes the pages of a CPU that are there; the number of bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading, with the name of the file, and of writing.
+    pub fn write(&mut self, cpu: u32, out: &mut dyn Write) -> std::io::Result<u64> {
+        let Some(buffer) = self.cpus.iter_mut().find(|buffer| buffer.cpu == cpu) else { return Ok(0) };
+        let mut size = 0;
+        while buffer.read(&mut self.page).map_err(std::io::Error::other)? {
+            out.write_all(&self.page)?;
+            size += self.page.len() as u64;
+        }
+        Ok(size)
+    }
+
+    /// All CPUs that the machine can have, in order.
+    pub fn cpus(&self) -> Vec<u32> {
+        self.cpus.iter().map(|buffer| buffer.cpu).collect()
+    }
+}
+
+/// Whether the kernel has no buffer for a CPU.
+fn is_no_device(error: &std::io::Error) -> bool {
+    const ENODEV: i32 = 19;
+    error.raw_os_error() == Some(ENODEV)
 }
 
 /// Opens a file that is not waited for.
@@ -92,5 +140,10 @@ mod tests {
         // The byte behind the second page of CPU 10 is no page.
         assert_eq!(found[2..], [(2, vec![2; 8]), (10, vec![3; 8])]);
         assert!(Pages::open(&folder.path().join("none"), 8).is_err());
+        let mut pages = Pages::open(folder.path(), 8).unwrap();
+        let mut out = Vec::new();
+        assert_eq!([2, 3, 4, 10].map(|cpu| pages.write(cpu, &mut out).unwrap()), [16, 0, 0, 16]);
+        assert_eq!(out, [[1; 8], [2; 8], [3; 8], [3; 8]].concat());
+        assert_eq!(pages.cpus(), [2, 3, 10]);
     }
 }

@@ -1,11 +1,15 @@
-//! Probes of our own group.
+//! Probes of a group of our own.
+//!
+//! Lines have the group [`GROUP`]. In the kernel the group is named after this process, so that two recordings have probes of
+//! the same names, and none of another program is removed.
 
-use crate::{Error, GROUP, Tracefs};
+use crate::{Error, GROUP, Owner, PREFIX, Tracefs};
 
 /// The probes that were added; they are removed when this is dropped.
 #[derive(Debug)]
 pub struct Probes {
     tracefs: Tracefs,
+    group: String,
     names: Vec<String>,
 }
 
@@ -21,7 +25,7 @@ pub struct Refused {
 impl Probes {
     /// No probe yet.
     pub fn none(tracefs: &Tracefs) -> Probes {
-        Probes { tracefs: tracefs.clone(), names: Vec::new() }
+        Probes { tracefs: tracefs.clone(), group: format!("{PREFIX}{}", Owner::this()), names: Vec::new() }
     }
 
     /// Adds the first of the alternatives that this kernel takes. Each is one or several lines for `dynamic_events`, such
@@ -42,7 +46,7 @@ impl Probes {
                 return Ok(None);
             }
             let partly = self.names.split_off(before);
-            remove(&self.tracefs, &partly)?;
+            remove(&self.tracefs, &self.group, &partly)?;
         }
         Ok(refused)
     }
@@ -50,16 +54,22 @@ impl Probes {
     /// Adds one probe.
     fn add(&mut self, line: &str) -> Result<Option<Refused>, Error> {
         let refused = |reason: String| Some(Refused { line: line.to_owned(), reason });
-        let Some(name) = name_in_group(line) else {
+        let Some((GROUP, name)) = group_and_name(line) else {
             return Ok(refused(format!("not in the group {GROUP}")));
         };
         let log = self.tracefs.errors();
-        match self.tracefs.write(&self.tracefs.probe_file(), line, true) {
+        let named = line.replacen(&format!(":{GROUP}/"), &format!(":{}/", self.group), 1);
+        match self.tracefs.write(&self.tracefs.probe_file(), &named, true) {
             Ok(()) => self.names.push(name.to_owned()),
             Err(denied @ Error::Denied { .. }) => return Err(denied),
             Err(error) => return Ok(refused(reason(&log, &self.tracefs.errors(), &error))),
         }
         Ok(None)
+    }
+
+    /// The group in the kernel.
+    pub fn group(&self) -> &str {
+        &self.group
     }
 
     /// The names of the probes in the group.
@@ -70,25 +80,25 @@ impl Probes {
     /// Removes them. No instance may use them any more.
     pub fn remove(mut self) -> Result<(), Error> {
         let names = std::mem::take(&mut self.names);
-        remove(&self.tracefs, &names)
+        remove(&self.tracefs, &self.group, &names)
     }
 }
 
 impl Drop for Probes {
     fn drop(&mut self) {
         // A drop has no result; --clean finds what stayed.
-        let _ = remove(&self.tracefs, &self.names);
+        let _ = remove(&self.tracefs, &self.group, &self.names);
     }
 }
 
-/// Removes probes of the group by name; all that can be removed are, whatever becomes of the others.
-pub(crate) fn remove(tracefs: &Tracefs, names: &[String]) -> Result<(), Error> {
+/// Removes probes of a group by name; all that can be removed are, whatever becomes of the others.
+pub(crate) fn remove(tracefs: &Tracefs, group: &str, names: &[String]) -> Result<(), Error> {
     let mut result = Ok(());
     for name in names {
         let removed = if tracefs.is_plain {
-            remove_from_plain(tracefs, name)
+            remove_from_plain(tracefs, group, name)
         } else {
-            tracefs.write(&tracefs.probe_file(), &format!("-:{GROUP}/{name}"), true)
+            tracefs.write(&tracefs.probe_file(), &format!("-:{group}/{name}"), true)
         };
         result = result.and(removed);
     }
@@ -96,18 +106,18 @@ pub(crate) fn remove(tracefs: &Tracefs, names: &[String]) -> Result<(), Error> {
 }
 
 /// In a folder that stands in for tracefs the removed probe's line goes.
-fn remove_from_plain(tracefs: &Tracefs, name: &str) -> Result<(), Error> {
+fn remove_from_plain(tracefs: &Tracefs, group: &str, name: &str) -> Result<(), Error> {
     let path = tracefs.probe_file();
-    let text = std::fs::read_to_string(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
-    let kept: String =
-        text.lines().filter(|line| name_in_group(line) != Some(name)).map(|line| format!("{line}\n")).collect();
-    std::fs::write(&path, kept).map_err(|source| Error::Io { path, source })
+    let text = std::fs::read_to_string(&path).map_err(|reason| Error::Io { path: path.clone(), reason })?;
+    let is_kept = |line: &&str| group_and_name(line) != Some((group, name));
+    let kept: String = text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, kept).map_err(|reason| Error::Io { path, reason })
 }
 
-/// The name of the probe that a line defines, if it is in our group: `find` of `r8:lb/find sched_balance_rq`.
-pub(crate) fn name_in_group(line: &str) -> Option<&str> {
+/// The group and the name of the probe that a line defines: `lb` and `find` of `r8:lb/find sched_balance_rq`.
+pub(crate) fn group_and_name(line: &str) -> Option<(&str, &str)> {
     let (_, rest) = line.split_whitespace().next()?.split_once(':')?;
-    rest.strip_prefix(GROUP)?.strip_prefix('/')
+    rest.split_once('/')
 }
 
 /// The last message of the kernel's log of errors, without its place in the line, if the log has changed: some refusals are
@@ -126,7 +136,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("instances")).unwrap();
         let file = folder.path().join("dynamic_events");
-        std::fs::write(&file, "p:other/a schedule\n").unwrap();
+        // Another program has a group of that name.
+        let others = "p:other/a schedule\np:lb/detach_task schedule\n";
+        std::fs::write(&file, others).unwrap();
         let tracefs = Tracefs::find(Some(folder.path())).unwrap();
         let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
         let mut probes = Probes::none(&tracefs);
@@ -137,15 +149,17 @@ mod tests {
         assert_eq!(probes.names(), ["detach_task", "move"]);
         let refused = Refused { line: "p:other/b schedule".into(), reason: "not in the group lb".into() };
         assert_eq!(probes.add_any(&[lines(&["p:other/b schedule"])]).unwrap(), Some(refused));
-        assert_eq!(tracefs.leftovers(), ["the probe lb/detach_task", "the probe lb/move"]);
+        let group = probes.group().to_owned();
+        let ours = format!("p:{group}/detach_task detach_task\nr:{group}/move load_balance\n");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{others}{ours}"));
+        // This process runs.
+        assert!(tracefs.leftovers().is_empty() && tracefs.clean().unwrap().is_empty());
         drop(probes);
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "p:other/a schedule\n");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), others);
         // As after a kill.
-        let mut probes = Probes::none(&tracefs);
-        assert_eq!(probes.add_any(&[lines(&["p:lb/detach_task detach_task"])]).unwrap(), None);
-        std::mem::forget(probes);
-        assert_eq!(tracefs.clean().unwrap(), ["the probe lb/detach_task"]);
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "p:other/a schedule\n");
+        std::fs::write(&file, format!("{others}p:schedviz_4294967295_1/detach_task detach_task\n")).unwrap();
+        assert_eq!(tracefs.clean().unwrap(), ["the probe schedviz_4294967295_1/detach_task"]);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), others);
     }
 
     #[test]
@@ -158,8 +172,8 @@ mod tests {
 
     #[test]
     fn names_of_probes() {
-        assert_eq!(name_in_group("r8:lb/find_group sched_balance_rq"), Some("find_group"));
-        assert_eq!(name_in_group("p:lbb/x y"), None);
-        assert_eq!(name_in_group(""), None);
+        assert_eq!(group_and_name("r8:lb/find_group sched_balance_rq"), Some(("lb", "find_group")));
+        assert_eq!(group_and_name("p:lbb/x y"), Some(("lbb", "x")));
+        assert_eq!([group_and_name(""), group_and_name("p:x y")], [None; 2]);
     }
 }

@@ -43,7 +43,9 @@ pub(crate) fn run(args: &MachineArgs) -> Result<()> {
     }
     let machine = Machine::read(&Root::at(&args.root), args.keep_arguments);
     let origin = Origin::whole(Path::new("trace.machine"));
-    args.output.give(&origin, "machine", &machine, Forms::words(|| text(&machine)), args.quiet)
+    let summary = Forms::words(|| text(&machine));
+    let forms = if args.quiet && args.output.wants_file() { summary.untold() } else { summary };
+    args.output.give(&origin, "machine", &machine, forms, args.quiet)
 }
 
 fn text(machine: &Machine) -> String {

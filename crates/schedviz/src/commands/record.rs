@@ -3,9 +3,9 @@
 mod check;
 mod counted;
 mod dry_run;
-mod extract;
 mod probes;
 mod runs;
+mod save;
 mod stream;
 pub(crate) mod traced;
 mod until;
@@ -16,24 +16,24 @@ use crate::signals::{self, Forwarder};
 use crate::warnings::grouped;
 use crate::writer::replace;
 use anyhow::{Context, Result, bail};
-use extract::Extracted;
 use machine::{Machine, Root};
 use record::Plan;
 use record::buffers::{default_size, format_size, parse_size};
 use record::events::Wanted;
 use regex::Regex;
 use runs::Variant;
+use save::Saved;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use traced::{Ended, Traced};
-use tracefs::{GROUP, Instance, Need, Settings, Tracefs};
+use tracefs::{Instance, Need, Settings, Tracefs};
 
 /// Record a command: its scheduler events as TRACE.dat, the machine as TRACE.machine.json
 ///
-/// The kernel keeps the events in memory while the command runs, in buffers of this recording's own; trace-cmd extracts
-/// them afterwards. No process runs meanwhile for the recording's sake, but the buffers must hold all of it: --dry-run
+/// The kernel keeps the events in memory while the command runs, in buffers of this recording's own; they are saved
+/// afterwards. No process runs meanwhile for the recording's sake, but the buffers must hold all of it: --dry-run
 /// reports how large they must be. The machine is left as it was, also after an interrupt. Needs root, or write access to tracefs.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -101,7 +101,7 @@ pub(crate) struct RecordArgs {
     /// Seed of the order of the runs
     #[arg(long, value_name = "N", default_value_t = 1, requires = "runs", help_heading = "Runs")]
     seed: u64,
-    /// Remove what a killed recording left in the kernel
+    /// Remove what killed recordings left in the kernel; those that run are not touched
     #[arg(long, conflicts_with_all = ["command", "dry_run"])]
     clean: bool,
     /// Keep the values of all parameters on the kernel's command line in the machine file
@@ -113,9 +113,6 @@ pub(crate) struct RecordArgs {
     /// Type information of the running kernel, for --why
     #[arg(long, value_name = "FILE", default_value = "/sys/kernel/btf/vmlinux", help_heading = "Programs and places")]
     btf: PathBuf,
-    /// The trace-cmd to extract the recording with
-    #[arg(long, value_name = "PROGRAM", default_value = "trace-cmd", help_heading = "Programs and places")]
-    trace_cmd: PathBuf,
     /// The perf to record with, for --counters
     #[arg(long, value_name = "PROGRAM", default_value = "perf", help_heading = "Programs and places")]
     perf: PathBuf,
@@ -127,7 +124,7 @@ pub(crate) struct RecordArgs {
     color: clap::ColorChoice,
 }
 
-/// The clocks that count nanoseconds: an extracted instance carries no reliable label of its clock.
+/// The clocks that count nanoseconds.
 const CLOCKS: [&str; 7] = ["local", "global", "perf", "mono", "mono_raw", "boot", "tai"];
 
 const EXAMPLES: &str = "\
@@ -160,52 +157,78 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
     if args.clean {
         return clean(args, &tracefs);
     }
+    let signals = Forwarder::install()?;
+    let code = match recorded(args, &tracefs, &signals) {
+        Ok(code) => code,
+        Err(error) => match error.downcast::<Interrupted>() {
+            Ok(interrupted) => {
+                message(&interrupted.to_string());
+                ExitCode::FAILURE
+            }
+            Err(error) => return Err(error),
+        },
+    };
+    Ok(signals.first().map_or(code, |signal| ExitCode::from(signals::exit_code(signal))))
+}
+
+/// A signal arrived before the command began: there is nothing to save.
+#[derive(Clone, Copy, Debug)]
+struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted before the command began: nothing is saved")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// Sets up the recording, and makes it.
+fn recorded(args: &RecordArgs, tracefs: &Tracefs, signals: &Forwarder) -> Result<ExitCode> {
     let needs: &[Need] = if args.why { &[Need::Instance, Need::Probes] } else { &[Need::Instance] };
     tracefs.check(needs)?;
+    for other in tracefs.others() {
+        args.note(&format!("tracefs has {other} as well: its cost is in this recording"));
+    }
     let root = Root::running();
-    let wished = if args.why { probes::of_kernel(&args.btf, root.possible())? } else { Vec::new() };
+    let (wished, imbalances) =
+        if args.why { probes::of_kernel(&args.btf, root.possible())? } else { (Vec::new(), Vec::new()) };
     let series = args.runs.map(|runs| runs::Series::of(args, runs)).transpose()?;
     let usual = if args.counters { "trace.data" } else { "trace.dat" };
     let output = args.output.clone().unwrap_or_else(|| PathBuf::from(usual));
     if args.counters {
         counted::check_perf(args)?;
     }
-    extract::check(args, series.as_ref().map_or(output.as_path(), runs::Series::list))?;
+    save::check(series.as_ref().map_or(output.as_path(), runs::Series::list))?;
     if !(args.time.is_finite() && args.time > 0.0) {
         bail!("--time: a number of seconds above zero is needed");
     }
     let wanted = Wanted { irq: args.irq, frequency: args.frequency, numa: args.numa, more: args.event.clone() };
-    let plan = Plan::new(&wanted, &Kernel(&tracefs))?;
+    let plan = Plan::new(&wanted, &Kernel(tracefs))?;
     for (event, cost) in &plan.missing {
         args.note(&format!("{event} does not exist on this kernel: {cost}"));
     }
-    let signals = Forwarder::install()?;
     // Instances use the probes: they go first, here and where an error ends this.
-    let probes = probes::add(args, &tracefs, &wished)?;
+    let probes = probes::add(args, tracefs, &wished)?;
     let mut events = plan.events;
-    events.extend((!probes.names().is_empty()).then(|| GROUP.to_owned()));
+    events.extend((!probes.names().is_empty()).then(|| probes.group().to_owned()));
     let buffer_kb = args.buffer.unwrap_or_else(|| default_size(available_kb(), root.online()));
     let settings = Settings { buffer_kb, clock: args.clock.clone(), events };
-    let recorder = Recorder { args, tracefs: &tracefs, root, settings, signals: &signals };
+    let recorder = Recorder { args, tracefs, root, settings, imbalances, signals };
     let complete = match series {
-        _ if args.dry_run => {
-            return dry_run::run(args, Instance::create(&tracefs, &recorder.settings)?, &signals);
-        }
+        _ if args.dry_run => return dry_run::run(args, Instance::create(tracefs, &recorder.settings)?, signals),
         Some(series) => series.record(&recorder)?,
-        None if args.until.is_some() => {
-            let code = args.until.as_ref().map(|until| recorder.record_until(until, &output)).transpose()?;
-            probes.remove()?;
-            let stopped = signals.first().map(|signal| ExitCode::from(signals::exit_code(signal)));
-            return Ok(stopped.or(code).unwrap_or(ExitCode::SUCCESS));
-        }
-        None => recorder.record(&output, None)?.complete,
+        None => match &args.until {
+            Some(until) => {
+                let code = recorder.record_until(until, &output)?;
+                probes.remove()?;
+                return Ok(code);
+            }
+            None => recorder.record(&output, None)?.complete,
+        },
     };
     probes.remove()?;
-    Ok(match (signals.first(), complete) {
-        (Some(signal), _) => ExitCode::from(signals::exit_code(signal)),
-        (None, false) => ExitCode::from(3),
-        (None, true) => ExitCode::SUCCESS,
-    })
+    Ok(if complete { ExitCode::SUCCESS } else { ExitCode::from(3) })
 }
 
 /// The parts that all recordings of a call share.
@@ -214,6 +237,8 @@ struct Recorder<'r> {
     tracefs: &'r Tracefs,
     root: Root,
     settings: Settings,
+    /// The kernel's kinds of imbalance.
+    imbalances: Vec<String>,
     signals: &'r Forwarder,
 }
 
@@ -233,8 +258,9 @@ impl Recorder<'_> {
         let instance = Instance::create(self.tracefs, &self.settings)?;
         let traced = Traced::spawn(&self.args.command, self.signals, capture)?;
         // With the command's first task, whose CPUs the tasks that it forks inherit.
-        let mut machine = Machine::read(&self.root, self.args.keep_arguments);
+        let mut machine = self.machine();
         let mut stream = self.args.stream.then(|| stream::Stream::open(self.tracefs, &instance, output)).transpose()?;
+        self.go_on()?;
         instance.start()?;
         let ended = match &mut stream {
             Some(stream) => stream.follow(traced)?,
@@ -242,41 +268,47 @@ impl Recorder<'_> {
         };
         instance.stop()?;
         machine.finish(&self.root);
-        let (extracted, stats) = match stream {
-            Some(stream) => stream.save(self.tracefs, instance, &self.settings, &machine, output)?,
-            None => {
-                let stats = instance.stats();
-                (extract::extract(self.args, instance, output)?, stats)
-            }
+        let (saved, stats) = match stream {
+            Some(stream) => stream.save(self, instance, &machine, output)?,
+            None => self.save(instance, &machine, output)?,
         };
-        let verdict = check::Verdict::of(&stats, &extracted.trace);
+        let verdict = check::Verdict::of(&stats, &saved.trace);
         let recorded = format!(
             "{} {} on {}",
             grouped(verdict.in_file()),
             sched::nouns::noun(verdict.in_file(), "event"),
             sched::nouns::counted(verdict.cpus(), "CPU")
         );
-        self.keep(&machine, &recorded, output, &extracted, &ended)?;
+        self.keep(&machine, &recorded, output, &saved, &ended)?;
         let complete = verdict.report(self.settings.buffer_kb, self.args.is_coloured());
+        probes::check(self.args, &saved.trace)?;
         Ok(Recorded { ended, complete })
     }
 
+    /// Reads the machine.
+    fn machine(&self) -> Machine {
+        let mut machine = Machine::read(&self.root, self.args.keep_arguments);
+        machine.scheduler.imbalances.clone_from(&self.imbalances);
+        machine
+    }
+
+    /// Fails if a signal has arrived, just before the command begins.
+    fn go_on(&self) -> Result<()> {
+        match self.signals.first() {
+            Some(_) => Err(Interrupted.into()),
+            None => Ok(()),
+        }
+    }
+
     /// Writes the machine beside the recording, and prints the number of events that were recorded, and where they are.
-    fn keep(
-        &self,
-        machine: &Machine,
-        recorded: &str,
-        output: &Path,
-        extracted: &Extracted,
-        ended: &Ended,
-    ) -> Result<()> {
+    fn keep(&self, machine: &Machine, recorded: &str, output: &Path, saved: &Saved, ended: &Ended) -> Result<()> {
         let machine_file = Machine::path_beside(output);
         replace(&machine_file, &json(machine)?)?;
         self.args.note(&format!(
             "recorded {recorded} in {:.3} s: {} ({} kB), {}",
             ended.seconds,
             output.display(),
-            extracted.bytes.div_ceil(1000),
+            saved.bytes.div_ceil(1000),
             machine_file.display()
         ));
         if !ended.status.success() {
@@ -296,6 +328,10 @@ fn clean(args: &RecordArgs, tracefs: &Tracefs) -> Result<ExitCode> {
     match removed.as_slice() {
         [] => args.note("there was nothing to remove"),
         removed => args.note(&format!("removed {}", removed.join(", "))),
+    }
+    let others = tracefs.others();
+    if !others.is_empty() {
+        args.note(&format!("left alone: {}", others.join(", ")));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -25,8 +25,8 @@ use tracefs::{Need, Tracefs};
 ///
 /// An instance of its own records the scheduler's events; they are read from the kernel's buffers and measured in
 /// intervals, with the definitions of the other commands. On a terminal the view is refreshed after each interval:
-/// q quits, p pauses, up and down scroll. Elsewhere, and with --text, each interval is printed. A task that waits through two intervals
-/// without any event is not seen. Needs root, or write access to tracefs.
+/// q quits, p pauses, up and down scroll. Elsewhere, and with --text, each interval is printed. The tasks of this program are left
+/// out of the figures, and their share is shown. Needs root, or write access to tracefs.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TopArgs {
@@ -211,8 +211,9 @@ fn lines(moment: &Moment) -> Vec<String> {
             moment.violation_percent, moment.capacity_percent, moment.running, moment.cpus, moment.waiting
         ),
         format!(
-            "{} events/s in {seconds:.3} s, {}",
+            "{} events/s in {seconds:.3} s, schedviz itself {:.2} % of a CPU, {}",
             grouped(rate(moment.events)),
+            moment.own_percent,
             match moment.losses {
                 0 => "nothing lost".to_owned(),
                 places => {

@@ -5,7 +5,7 @@ use crate::warnings::grouped;
 use record::buffers::format_size;
 use std::collections::BTreeMap;
 use tracedat::Trace;
-use tracefs::{CpuStats, INSTANCE};
+use tracefs::CpuStats;
 
 /// The message behind all problems of a recording.
 pub(super) const INCOMPLETE: &str =
@@ -41,10 +41,7 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// Compares.
     pub(crate) fn of(stats: &[CpuStats], trace: &Trace) -> Verdict {
-        let names = trace.info().buffers;
-        let of_ours = |name: &str| name == INSTANCE || !names.iter().any(|buffer| buffer.name == INSTANCE);
-        let ours = trace.counts().buffers.iter().zip(&names).filter(|(_, buffer)| of_ours(&buffer.name));
-        let events = ours.flat_map(|(counts, _)| &counts.cpus);
+        let events = trace.counts().buffers.iter().flat_map(|counts| &counts.cpus);
         Verdict::of_counts(stats, events.map(|cpu| (cpu.cpu.0, cpu.events)))
     }
 

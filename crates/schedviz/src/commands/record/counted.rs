@@ -1,10 +1,9 @@
 //! A recording by perf, which reads counters at each switch. The kernel's tracer cannot, up to 7.2.
 
 use super::traced::Traced;
-use super::{RecordArgs, Recorded, Recorder, check, extract, find_program, message, named};
+use super::{RecordArgs, Recorded, Recorder, check, find_program, message, named, save};
 use crate::warnings::grouped;
 use anyhow::{Context, Result, bail};
-use machine::Machine;
 use sched::nouns::noun;
 use std::ffi::OsString;
 use std::path::Path;
@@ -43,8 +42,13 @@ fn options(events: &[String], buffer_kb: u64, output: &Path) -> Vec<OsString> {
     options
 }
 
-/// Checks, before anything is recorded, that perf is there and that this kernel has the counters.
+/// Checks, before anything is recorded, that perf and the command are there, and that this kernel has the counters.
 pub(super) fn check_perf(args: &RecordArgs) -> Result<()> {
+    if let Some(command) = args.command.first().map(Path::new)
+        && find_program(command).is_none()
+    {
+        bail!("cannot run {}: there is no such program", command.display());
+    }
     if find_program(&args.perf).is_none() {
         bail!(
             "{} is not installed: it records counters at switches (Debian: apt install linux-perf)",
@@ -71,13 +75,14 @@ pub(super) fn check_perf(args: &RecordArgs) -> Result<()> {
 pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<Recorded> {
     let args = recorder.args;
     let buffer_kb = args.buffer.unwrap_or(recorder.settings.buffer_kb.clamp(BUFFER_KB.0, BUFFER_KB.1));
-    let part = extract::part_of(output);
+    let part = save::part_of(output);
     let mut command = vec![args.perf.clone().into_os_string()];
     command.extend(options(&recorder.settings.events, buffer_kb, &part));
     command.push("--".into());
     command.extend(args.command.iter().cloned());
     let traced = Traced::spawn(&command, recorder.signals, None)?;
-    let mut machine = Machine::read(&recorder.root, args.keep_arguments);
+    let mut machine = recorder.machine();
+    recorder.go_on()?;
     let ended = traced.run()?;
     machine.finish(&recorder.root);
     if std::fs::metadata(&part).map_or(0, |file| file.len()) == 0 {
@@ -85,11 +90,12 @@ pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<Recorded>
         bail!("{} recorded nothing ({})", args.perf.display(), ended.status);
     }
     named(std::fs::rename(&part, output), output)?;
-    let extracted = extract::opened(output)?;
-    let events: u64 = extracted.trace.counts().buffers.iter().map(tracedat::BufferCounts::total).sum();
+    let saved = save::opened(output)?;
+    let events: u64 = saved.trace.counts().buffers.iter().map(tracedat::BufferCounts::total).sum();
     let recorded = format!("{} {} with {}", grouped(events), noun(events, "event"), COUNTERS.join(" and "));
-    recorder.keep(&machine, &recorded, output, &extracted, &ended)?;
-    let lost = lost(&extracted.trace);
+    recorder.keep(&machine, &recorded, output, &saved, &ended)?;
+    super::probes::check(args, &saved.trace)?;
+    let lost = lost(&saved.trace);
     if lost > 0 {
         let larger = buffer_kb.next_power_of_two().saturating_mul(4) >> 10;
         let text = format!("{} {}; record with --buffer {larger}M", grouped(lost), noun(lost, "event"));

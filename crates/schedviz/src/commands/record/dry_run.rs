@@ -25,6 +25,9 @@ const MARKERS: u32 = 10_000;
 pub(crate) fn run(args: &RecordArgs, instance: Instance, signals: &Forwarder) -> Result<ExitCode> {
     let cost = event_cost(&instance)?;
     let mut traced = Traced::spawn(&args.command, signals, None)?;
+    if let Some(signal) = signals.first() {
+        return Ok(ExitCode::from(exit_code(signal)));
+    }
     instance.start()?;
     let start = Instant::now();
     traced.resume()?;
@@ -91,7 +94,7 @@ fn text(found: &Calibration) -> String {
     let _ = writeln!(out, "{:>6} {:>12} {:>12.0}", "all", grouped(all.round() as u64), found.bytes_per_second / 1000.0);
     let _ = writeln!(
         out,
-        "\nfor {} s: {}, about {} in all before compression\nrecord with --buffer {}M{}",
+        "\nfor {} s: {}, about {} in all\nrecord with --buffer {}M{}",
         found.planned_seconds,
         buffer_words(found.buffer_kb),
         format_size((found.bytes_per_second * found.planned_seconds / 1024.0).ceil() as u64),

@@ -1,19 +1,24 @@
 //! `record --why`: the probes on the load balancer.
 
-use super::{RecordArgs, message};
+use super::{RecordArgs, check, message};
+use crate::warnings::grouped;
 use anyhow::{Context, Result};
 use record::btf::Btf;
 use record::probes::{Kernel, Probe};
+use sched::{EventSource, Kind, SchedEvent};
+use std::ops::ControlFlow;
 use std::path::Path;
+use tracedat::{Trace, Want};
 use tracefs::{Probes, Tracefs};
 
-/// The probes for the kernel with this type information, on a machine with this many possible CPUs.
-pub(crate) fn of_kernel(path: &Path, cpus: u32) -> Result<Vec<Probe>> {
+/// The probes for the kernel with this type information, on a machine with this many possible CPUs, and its kinds of imbalance.
+pub(crate) fn of_kernel(path: &Path, cpus: u32) -> Result<(Vec<Probe>, Vec<String>)> {
     let bytes = machine::read_bounded(path, record::btf::MAX_BYTES as u64).with_context(|| {
         format!("--why needs the kernel's type information (CONFIG_DEBUG_INFO_BTF): {}", path.display())
     })?;
     let btf = Btf::parse(bytes).with_context(|| path.display().to_string())?;
-    Ok(Kernel::new(&btf).with_cpus(cpus).probes())
+    let kernel = Kernel::new(&btf).with_cpus(cpus);
+    Ok((kernel.probes(), kernel.imbalances()))
 }
 
 /// Adds them, and prints which the kernel takes and the cost of each that it does not.
@@ -35,4 +40,35 @@ pub(crate) fn add(args: &RecordArgs, tracefs: &Tracefs, wished: &[Probe]) -> Res
         message("this kernel takes none of the probes: the recording has the scheduler's events alone");
     }
     Ok(probes)
+}
+
+/// Names the probes that the kernel has taken and that recorded nothing, although CPUs went idle: those that fire then, or all.
+/// Analyses take them for not recorded.
+pub(crate) fn check(args: &RecordArgs, trace: &Trace) -> Result<()> {
+    let silent = trace.silent_probes();
+    if silent.is_empty() {
+        return Ok(());
+    }
+    let mut times = 0_u64;
+    trace.events_of(Want::Switches)?.events(&mut |events| {
+        let idles = |event: &&SchedEvent| matches!(event.kind, Kind::Switch { next, .. } if next.pid.is_idle());
+        times += events.iter().filter(idles).count() as u64;
+        ControlFlow::Continue(())
+    })?;
+    if times == 0 {
+        return Ok(());
+    }
+    let went_idle =
+        if times == 1 { "a CPU went idle".to_owned() } else { format!("CPUs went idle {} times", grouped(times)) };
+    let text = match silent.as_slice() {
+        silent if trace.probe("load_balance").is_none() && silent.contains(&"load_balance") => format!(
+            "no probe recorded anything, although {went_idle}: kprobes are switched off (debugfs kprobes/enabled, kernel.ftrace_enabled), and the probes count as not recorded"
+        ),
+        silent => format!(
+            "no record by the probes {}, although {went_idle}: this kernel never calls the probed functions, and the probes count as not recorded",
+            silent.join(", ")
+        ),
+    };
+    check::problem("MISSING", text, args.is_coloured());
+    Ok(())
 }

@@ -21,6 +21,8 @@ pub(crate) struct Variant {
 /// The runs that are to be made.
 pub(crate) struct Series {
     folder: PathBuf,
+    /// The folders that this has made, the outermost first.
+    _made: Made,
     /// The file that lists them.
     list: PathBuf,
     variants: Vec<Variant>,
@@ -48,9 +50,9 @@ impl Series {
         if std::fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some()) || folder.is_file() {
             bail!("{} exists and is not empty; choose another folder with -o", folder.display());
         }
-        named(std::fs::create_dir_all(&folder), &folder)?;
+        let made = Made::of(&folder)?;
         let planned = order(variants.len(), runs, args.untraced, args.seed);
-        Ok(Series { list: folder.join(FILE), folder, variants, metric, planned })
+        Ok(Series { list: folder.join(FILE), _made: made, folder, variants, metric, planned })
     }
 
     /// The file that lists the runs.
@@ -72,8 +74,15 @@ impl Series {
         };
         for planned in &self.planned {
             let Some(variant) = self.variants.get(planned.variant) else { continue };
+            recorder.go_on()?;
             variant.set_up()?;
-            runs.runs.push(self.run(recorder, variant, *planned)?);
+            match self.run(recorder, variant, *planned) {
+                Ok(run) => runs.runs.push(run),
+                Err(error) => {
+                    self.remove(variant, *planned);
+                    return Err(error);
+                }
+            }
             // A series that is killed keeps the runs made until then.
             replace(&self.list, &json(&runs)?)?;
             if recorder.signals.first().is_some() {
@@ -91,8 +100,7 @@ impl Series {
 
     /// Makes a run.
     fn run(&self, recorder: &Recorder<'_>, variant: &Variant, planned: Planned) -> Result<Run> {
-        let kind = if planned.traced { "" } else { "untraced." };
-        let stem = format!("{}.{kind}{}", variant.name, planned.number);
+        let stem = stem(variant, planned);
         let at = |ending: &str| self.folder.join(format!("{stem}.{ending}"));
         let output = at("out");
         self.keep_schedstat(recorder, &at("schedstat.before"))?;
@@ -114,6 +122,13 @@ impl Series {
         })
     }
 
+    /// Removes the files of a run that was not made.
+    fn remove(&self, variant: &Variant, planned: Planned) {
+        for ending in ["out", "schedstat.before"] {
+            let _ = std::fs::remove_file(self.folder.join(format!("{}.{ending}", stem(variant, planned))));
+        }
+    }
+
     /// Copies /proc/schedstat, if the kernel has it.
     fn keep_schedstat(&self, recorder: &Recorder<'_>, copy: &Path) -> Result<()> {
         match std::fs::read(recorder.root.join("proc/schedstat")) {
@@ -133,6 +148,39 @@ impl Series {
             Some(Ok(number)) if number.is_finite() => Ok(Some(number)),
             Some(_) => bail!("--metric: {:?} in {} is not a number", number.unwrap_or_default(), output.display()),
             None => bail!("--metric matches nothing in {}", output.display()),
+        }
+    }
+}
+
+/// The beginning of the names of a run's files.
+fn stem(variant: &Variant, planned: Planned) -> String {
+    let kind = if planned.traced { "" } else { "untraced." };
+    format!("{}.{kind}{}", variant.name, planned.number)
+}
+
+/// Folders that were made; those in which nothing is kept are removed in the end.
+struct Made(Vec<PathBuf>);
+
+impl Made {
+    /// Makes a folder, and those above it that are missing.
+    fn of(folder: &Path) -> Result<Made> {
+        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let mut missing: Vec<PathBuf> = folder.ancestors().take_while(is_missing).map(Path::to_owned).collect();
+        missing.reverse();
+        let mut made = Made(Vec::new());
+        for folder in missing {
+            named(std::fs::create_dir(&folder), &folder)?;
+            made.0.push(folder);
+        }
+        Ok(made)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for folder in self.0.iter().rev() {
+            // A folder with files stays.
+            let _ = std::fs::remove_dir(folder);
         }
     }
 }

@@ -1,17 +1,16 @@
 //! `record --stream`: the buffers are read while the command runs, so that they need not hold the whole recording.
 
-use super::extract::{Extracted, opened};
+use super::save::{Saved, opened, write};
 use super::traced::{Ended, Traced};
-use super::{folder_of, named};
+use super::{Recorder, folder_of};
 use anyhow::{Context, Result};
 use machine::Machine;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufWriter, Seek, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tracefs::{CpuStats, Instance, Pages, Settings, TraceFile, Tracefs};
+use tracefs::{CpuStats, Instance, Pages, TraceFile, Tracefs};
 
 /// The time between two readings of the buffers.
 const BETWEEN: Duration = Duration::from_millis(50);
@@ -56,7 +55,7 @@ impl<'o> Stream<'o> {
         let (cpus, mut count, mut failed) = (&mut self.cpus, 0, None);
         self.pages.read(AT_ONCE, &mut |cpu, page| {
             count += 1;
-            let written = write(cpus, cpu, page, folder);
+            let written = keep(cpus, cpu, page, folder);
             failed = failed.take().or(written.err());
         })?;
         match failed {
@@ -69,44 +68,33 @@ impl<'o> Stream<'o> {
     /// removal.
     pub(super) fn save(
         mut self,
-        tracefs: &Tracefs,
+        recorder: &Recorder<'_>,
         instance: Instance,
-        settings: &Settings,
         machine: &Machine,
         output: &Path,
-    ) -> Result<(Extracted, Vec<CpuStats>)> {
+    ) -> Result<(Saved, Vec<CpuStats>)> {
         while self.read()? > 0 {}
         let stats = instance.stats();
-        let clock = std::fs::read_to_string(instance.folder().join("trace_clock")).unwrap_or_default();
-        let mut systems: Vec<&str> = settings.events.iter().filter_map(|event| event.split('/').next()).collect();
-        systems.sort_unstable();
-        systems.dedup();
-        let release = machine.kernel.release.clone().unwrap_or_default();
-        // The names of tasks are saved by now.
-        let file = TraceFile::with_symbols(tracefs, &systems, &release, &clock)?;
+        let file = recorder.describe(&instance, machine, &stats)?;
+        let numbers = recorder.cpus(&self.pages, &stats);
         // Its open files would hold the instance.
-        let Stream { pages, cpus, .. } = self;
+        let Stream { pages, mut cpus, .. } = self;
         drop(pages);
         instance.remove()?;
-        let folder = folder_of(output);
-        let mut files = Vec::new();
-        for (cpu, Cpu { file, size }) in cpus {
-            let mut file = named(file.into_inner().map_err(std::io::IntoInnerError::into_error), folder)?;
-            named(file.rewind(), folder)?;
-            files.push((cpu, size, file));
-        }
-        let mut part = tempfile::Builder::new();
-        part.prefix(".schedviz").permissions(std::fs::Permissions::from_mode(0o666));
-        let mut part = named(part.tempfile_in(folder), folder)?;
-        let mut out = BufWriter::new(part.as_file_mut());
-        named(file.write(&mut files, &mut out).and_then(|()| out.flush()), output)?;
-        drop(out);
-        named(part.persist(output).map_err(|e| e.error), output)?;
+        let mut copy = |cpu: u32, out: &mut dyn Write| {
+            let Some(Cpu { mut file, size }) = cpus.remove(&cpu) else { return Ok(0) };
+            file.rewind()?;
+            match io::copy(&mut file.get_ref().take(size), out)? {
+                copied if copied == size => Ok(size),
+                _ => Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        };
+        write(&file, &numbers, &mut copy, output)?;
         Ok((opened(output)?, stats))
     }
 }
 
-fn write(cpus: &mut BTreeMap<u32, Cpu>, cpu: u32, page: &[u8], folder: &Path) -> std::io::Result<()> {
+fn keep(cpus: &mut BTreeMap<u32, Cpu>, cpu: u32, page: &[u8], folder: &Path) -> std::io::Result<()> {
     let cpu = match cpus.entry(cpu) {
         std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
         std::collections::btree_map::Entry::Vacant(new) => {

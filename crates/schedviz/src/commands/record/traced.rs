@@ -2,15 +2,18 @@
 //!
 //! A fork within the recording would make the command a child of this program, whose own setting up is no part of the
 //! traced work. This program therefore starts itself as a helper that stops at once, switches recording on, and continues the
-//! helper, which executes the command: the first event of the recording that matters is that exec.
+//! helper, which executes the command: the first event of the recording that matters is that exec. A helper that cannot execute
+//! the command writes the reason to a nameless file of this program.
 
 use crate::signals::Forwarder;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid};
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Instant;
 
@@ -20,6 +23,8 @@ const HELPER: &str = "run-when-continued";
 /// Stop, and execute a command when continued
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct HelperArgs {
+    /// File for the reason why the command cannot be executed
+    reason: PathBuf,
     /// The command and its arguments
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
@@ -33,7 +38,12 @@ pub(crate) fn run_helper(args: &HelperArgs) -> Result<()> {
     kill_process(getpid(), Signal::STOP)?;
     set_parent_process_death_signal(None)?;
     let error = Command::new(program).args(arguments).exec();
-    Err(error).with_context(|| format!("cannot run {}", program.display()))
+    let error = anyhow::Error::new(error).context(format!("cannot run {}", program.display()));
+    // The other program prints it, and is to know that this is not the status of the command.
+    match OpenOptions::new().write(true).open(&args.reason).and_then(|mut file| write!(file, "{error:#}")) {
+        Ok(()) => Ok(()),
+        Err(_) => Err(error),
+    }
 }
 
 /// The command, stopped before its exec.
@@ -41,6 +51,8 @@ pub(crate) struct Traced<'s> {
     helper: Option<Child>,
     pid: Pid,
     signals: &'s Forwarder,
+    /// The reason why the command could not be executed, if that is so.
+    reason: File,
 }
 
 /// The end of the command.
@@ -56,15 +68,17 @@ impl<'s> Traced<'s> {
     /// The command's output goes to `capture` if there is one.
     pub(crate) fn spawn(command: &[OsString], signals: &'s Forwarder, capture: Option<&Path>) -> Result<Traced<'s>> {
         let program = std::env::current_exe().context("this program's own file")?;
+        let reason = tempfile::tempfile().context("a temporary file")?;
         let mut helper = Command::new(program);
-        helper.arg(HELPER).arg("--").args(command);
+        let path = format!("/proc/{}/fd/{}", std::process::id(), reason.as_raw_fd());
+        helper.args([HELPER, &path, "--"]).args(command);
         if let Some(path) = capture {
             let file = File::create(path).with_context(|| path.display().to_string())?;
             helper.stdout(file.try_clone()?).stderr(file);
         }
         let helper = helper.spawn().context("a helper")?;
         let pid = Pid::from_child(&helper);
-        let traced = Traced { helper: Some(helper), pid, signals };
+        let traced = Traced { helper: Some(helper), pid, signals, reason };
         match waitpid(Some(pid), WaitOptions::UNTRACED)? {
             Some((_, status)) if status.stopped() => {}
             _ => bail!("the helper that executes the command ended before it did"),
@@ -85,12 +99,18 @@ impl<'s> Traced<'s> {
         Ok(kill_process(self.pid, Signal::CONT)?)
     }
 
-    /// Waits for the end of a command that was started at `start`.
+    /// Waits for the end of a command that was started at `start`. A command that could not be executed is an error.
     pub(crate) fn wait(mut self, start: Instant) -> Result<Ended> {
         let Some(mut helper) = self.helper.take() else { bail!("waited for twice") };
         let status = helper.wait();
         let seconds = start.elapsed().as_secs_f64();
         self.signals.set_command(None);
+        let mut reason = String::new();
+        self.reason.rewind()?;
+        self.reason.read_to_string(&mut reason)?;
+        if !reason.is_empty() {
+            bail!("{reason}; nothing is saved");
+        }
         Ok(Ended { status: status?, seconds })
     }
 

@@ -1,8 +1,8 @@
 //! `record --until`: a flight recorder. The kernel's buffers hold the latest events; a second instance is followed, and
 //! once a condition on its intervals holds, the recording stops and is saved.
 
+use super::Recorder;
 use super::traced::Traced;
-use super::{Recorder, extract};
 use crate::live::{Follower, Moment, follow};
 use crate::warnings::grouped;
 use anyhow::{Result, bail};
@@ -127,11 +127,12 @@ impl Recorder<'_> {
         let args = self.args;
         let instance = Instance::create(self.tracefs, &self.settings)?;
         let (live, mut follower) = follow(self.tracefs, None, args.clock.clone())?;
-        let mut machine = Machine::read(&self.root, args.keep_arguments);
+        let mut machine = self.machine();
         let mut traced = match args.command.as_slice() {
             [] => None,
             command => Some(Traced::spawn(command, self.signals, None)?),
         };
+        self.go_on()?;
         let begin = Instant::now();
         instance.start()?;
         live.start()?;
@@ -144,7 +145,7 @@ impl Recorder<'_> {
         let code = match met {
             Met::Yes { moment, value } => {
                 machine.finish(&self.root);
-                self.save(condition, instance, output, &machine, (&moment, value))?;
+                self.save_latest(condition, instance, output, &machine, (&moment, value))?;
                 ExitCode::SUCCESS
             }
             Met::No => {
@@ -192,7 +193,7 @@ impl Recorder<'_> {
         }
     }
 
-    fn save(
+    fn save_latest(
         &self,
         condition: &Condition,
         instance: Instance,
@@ -201,9 +202,10 @@ impl Recorder<'_> {
         (moment, value): (&Moment, f64),
     ) -> Result<()> {
         let args = self.args;
-        let extracted = extract::extract(args, instance, output)?;
+        let (saved, _) = self.save(instance, machine, output)?;
         super::replace(&Machine::path_beside(output), &super::json(machine)?)?;
-        let Some((start, end)) = extracted.trace.extent() else {
+        super::probes::check(args, &saved.trace)?;
+        let Some((start, end)) = saved.trace.extent() else {
             bail!("{}: the buffers hold no event", output.display());
         };
         args.note(&format!(
@@ -213,14 +215,14 @@ impl Recorder<'_> {
             moment.to_ns.since(moment.from_ns).seconds(),
             condition.measure.human(condition.limit)
         ));
-        let events: u64 = extracted.trace.event_counts().iter().map(|event| event.count).sum();
+        let events: u64 = saved.trace.event_counts().iter().map(|event| event.count).sum();
         args.note(&format!(
             "saved the last {:.3} s, {} {}: {} ({} kB)",
             end.since(start).seconds(),
             grouped(events),
             sched::nouns::noun(events, "event"),
             output.display(),
-            extracted.bytes.div_ceil(1000)
+            saved.bytes.div_ceil(1000)
         ));
         // Both instances have the same clock.
         let (from, to) = (moment.from_ns.max(start).since(start).seconds(), moment.to_ns.since(start).seconds());
