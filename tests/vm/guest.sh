@@ -5,6 +5,8 @@ mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev; mount -t
 mount -t tracefs t /sys/kernel/tracing; mount -t debugfs d /sys/kernel/debug
 export PATH=/bin HOME=/tmp
 T=/sys/kernel/tracing
+# The program records without trace-cmd, which is here to compare.
+mkdir /tools; mv /bin/trace-cmd /tools/; TRACE_CMD=/tools/trace-cmd
 # The names of a kernel's symbols are most of a trace, and take long to read under emulation.
 : >/tmp/empty; mount --bind /tmp/empty /proc/kallsyms
 cd /tmp
@@ -29,11 +31,11 @@ untouched() {
 }
 await_recording() {
   i=0
-  while [ $i -lt 150 ] && ! [ "$(cat $T/instances/schedviz/tracing_on 2>/dev/null)" = 1 ]; do sleep 0.2; i=$((i + 1)); done
+  while [ $i -lt 150 ] && ! [ "$(cat $T/instances/schedviz_[0-9]*/tracing_on 2>/dev/null)" = 1 ]; do sleep 0.2; i=$((i + 1)); done
 }
 printed() { grep -q -- "$1" run.log; }
 # events FILE NAME: the number of events of this name in a file, as trace-cmd prints them.
-events() { trace-cmd report "$1" 2>/dev/null | grep -c " $2:"; }
+events() { $TRACE_CMD report "$1" 2>/dev/null | grep -c " $2:"; }
 
 # The instance of another tracer, which has to stay as it is.
 mkdir $T/instances/other
@@ -60,7 +62,7 @@ sleep 0.2; kill $pids; echo $pids >pids
 SCRIPT
 # masks PID: the first bytes of the sets of CPUs that the records of a task show, in order of time. The report of trace-cmd 3.1.6
 # prints elements of arrays as zero, but for -R.
-masks() { trace-cmd report -R rebound.dat 2>/dev/null | sed -n "s/.* set_affinity: .* pid=$1 .*mask=ARRAY\[\([0-9a-f]*\)[],].*/\1/p" | tr '\n' ' '; }
+masks() { $TRACE_CMD report -R rebound.dat 2>/dev/null | sed -n "s/.* set_affinity: .* pid=$1 .*mask=ARRAY\[\([0-9a-f]*\)[],].*/\1/p" | tr '\n' ' '; }
 bound_and_rebound() {
   for pid in $(cat pids); do
     echo "$pid: $(masks $pid)"
@@ -78,12 +80,52 @@ check "the records alone show that" sh -c "schedviz workcons rebound.dat --max-v
 check "a pinned load" record 0 -o pinned.dat -- taskset 1 sh -c "$LOAD"
 check "interrupts and clocks" record 0 --irq --frequency -C mono -o irq.dat -- sh -c 'exit 7'
 check "the command's status" printed "exit status: 7"
+clock_of() { schedviz info $1 | grep -q "^clock *$2,"; }
+check "the clock has its name" clock_of irq.dat mono
+not_replaced() { record 1 -o irq.dat -- slep && printed "cannot run slep" && clock_of irq.dat mono; }
+check "a command that cannot run replaces nothing" not_replaced
+
+# The kernel's own buffer is another tracer's.
+echo 1 >$T/events/sched/sched_switch/enable
+own_buffer() { record 0 -o own.dat -- sh -c 'sleep 0.5' && [ "$(cat $T/tracing_on)" = 1 ] && [ "$(cat $T/set_event)" = sched:sched_switch ] && grep -q sched_switch: $T/trace; }
+check "the kernel's own buffer stays in use" own_buffer
+echo 0 >$T/events/sched/sched_switch/enable; : >$T/trace
+
+# Another program's probe in a group called lb.
+echo 'p:lb/idle schedule' >>$T/dynamic_events
+beside_lb() { record 0 --why -o beside.dat -- sleep 0.2 && record 0 --clean && grep -q '^p:lb/idle schedule' $T/dynamic_events; }
+check "a group lb of another program stays" beside_lb
+echo '-:lb/idle' >>$T/dynamic_events
 MANY='i=0; while [ $i -lt 200 ]; do echo x | cat >/dev/null; i=$((i + 1)); done'
 check "a loss" record 3 -b 8 -o lossy.dat -- sh -c "$MANY"
 check "the loss is printed" printed "LOST: "
 check "top" sh -c "(sleep 0.5; $LOAD) & schedviz top --count 3 --interval 700ms --text >run.log 2>&1"
 check "top counts migrations" printed "migrations/s"
+check "top shows its own share" printed "schedviz itself"
 check "top shows queues" printed "waiting tasks"
+# Four tasks on CPU 1: no other CPU may run them. They are there before the first interval and until the last one has ended.
+field() { sed -n "$1s/.*\"$2\":\([0-9.]*\).*/\1/p" top.json; }
+bound() {
+  pids=; for i in 1 2 3 4; do taskset 2 sh -c 'while :; do :; done' & pids="$pids $!"; done; sleep 1
+  schedviz top --count 3 --interval 1s --json >top.json 2>run.log
+  kill $pids; wait $pids
+  cat top.json
+  [ "$(field 3 cpus)" = 4 ] && awk -v v="$(field 3 violation_percent)" -v w="$(field 3 waiting)" 'BEGIN { exit !(v < 30 && w > 1) }'
+}
+check "bound tasks are no violation for top" bound
+echo "  bound: violation $(field 3 violation_percent) %, unknown $(field 3 unknown_percent) %, own $(field 3 own_percent) %"
+quiet() {
+  schedviz top --count 3 --interval 1s --json >top.json 2>run.log
+  cat top.json
+  [ "$(field 3 cpus)" = 4 ] && awk -v e="$(field 3 events)" -v o="$(field 3 own_events)" 'BEGIN { exit !(e + o < 3000) }'
+}
+check "top is quiet on an idle machine" quiet
+echo "  idle: $(field 3 events) events of others, $(field 3 own_events) of its own, $(field 3 own_percent) % of a CPU, unknown $(field 3 unknown_percent) %"
+beside_top() {
+  schedviz top --count 3 --interval 1s --text >top.log 2>&1 & sleep 1
+  record 0 -o beside.dat -- sleep 0.3 && printed "as well: its cost is in this recording" && record 0 --clean && wait $! && grep -q 'migrations/s' top.log
+}
+check "a recording beside top" beside_top
 check "nothing is left after top" untouched
 check "a flight recorder" record 0 --until 'waiting>0/1s' -o until.dat -- sh -c "$LOAD; $LOAD"
 check "it says what it saved" printed "saved the last"
@@ -91,10 +133,22 @@ check "trace-cmd opens what it saved" [ "$(events until.dat sched_switch)" -gt 1
 check "a limit that is not exceeded" record 3 --until 'violation>101%/300ms' -o never.dat -- sleep 1
 check "nothing is saved then" [ ! -e never.dat ]
 check "nothing is left after --until" untouched
+# A CPU that is offline when the instances are made.
+echo 0 >/sys/devices/system/cpu/cpu3/online
+check "a stream with an offline CPU" record 0 --stream -o offline.dat -- sh -c "$LOAD"
+check "trace-cmd opens it too" [ "$(events offline.dat sched_switch)" -gt 16 ]
+check "a recording with an offline CPU" record 0 -o offline.dat -- sh -c "$LOAD"
+check "a flight recorder with an offline CPU" record 0 --until 'waiting>0/1s' -o offline.dat -- sh -c "$LOAD; $LOAD"
+check "top with an offline CPU" sh -c "schedviz top --count 2 --interval 500ms --text >run.log 2>&1"
+echo 1 >/sys/devices/system/cpu/cpu3/online
+check "nothing is left with an offline CPU" untouched
 check "a stream" record 0 --stream --irq -o stream.dat -- sh -c "$LOAD; $LOAD"
 check "trace-cmd opens a stream" [ "$(events stream.dat sched_switch)" -gt 16 ]
 check "nothing is left after --stream" untouched
 check "a dry run" record 0 --dry-run --time 60 -- sh -c "$LOAD; $LOAD; $LOAD"
+few() { schedviz record --dry-run --time 60 -- sleep 5 >run.log 2>&1 && awk '$1 == "all" { gsub(",", "", $2); n = $2 } END { exit !(n > 0 && n < 5000) }' run.log; }
+check "a dry run counts no markers of its own" few
+sed -n 's/^ *all/  dry run of an idle machine: all/p' run.log
 check "runs" record 0 --runs 2 --variant a= --variant b= --untraced 1 -o runs -- sh -c 'sleep 0.1'
 check "runs are listed" [ "$(grep -c '"variant"' runs/runs.json)" = 6 ]
 
@@ -138,6 +192,11 @@ check "SIGTERM" [ $status = 143 ]
 check "the recording is saved" [ -s term.dat ]
 check "nothing is left after SIGTERM" untouched
 
+schedviz record --why -o live.dat -- sleep 3 >live.log 2>&1 & pid=$!
+await_recording
+left_alone() { record 0 --clean && printed "nothing to remove" && printed "left alone" && wait $pid && [ -s live.dat ]; }
+check "a running recording is not cleaned" left_alone
+
 schedviz record --why -o kill.dat -- sleep 1 >run.log 2>&1 & pid=$!
 await_recording
 kill -KILL $pid; wait $pid 2>/dev/null; sleep 1
@@ -150,5 +209,23 @@ check "no rights" su nobody -c 'schedviz record -o /tmp/nobody.dat -- true >/tmp
 cp nobody.log run.log
 check "the right is named" printed "no permission to "
 check "nothing is changed" untouched
+
+echo 0 >/sys/kernel/debug/kprobes/enabled
+switched_off() { record 1 --why -o off.dat -- true && printed "kprobes are switched off" && [ ! -e off.dat ]; }
+check "kprobes that are switched off" switched_off
+echo 1 >/sys/kernel/debug/kprobes/enabled
+# Probes at the entry of functions need it: those that are taken do not fire then.
+echo 0 >/proc/sys/kernel/ftrace_enabled
+check "probes that do not fire" record 0 --why -o silent.dat -- sleep 0.5
+grep MISSING run.log | sed 's/^/  /'
+echo 1 >/proc/sys/kernel/ftrace_enabled
+
+# The last check: it cannot be taken back.
+mount -t securityfs s /sys/kernel/security
+if [ -f /sys/kernel/security/lockdown ]; then
+  echo confidentiality >/sys/kernel/security/lockdown
+  locked() { record 1 -o locked.dat -- true && [ "$(grep -c 'locked down' run.log)" = 1 ] && ! printed "run this as root"; }
+  check "a lockdown is named" locked
+fi
 echo "ALL DONE"
 poweroff -f
