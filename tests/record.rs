@@ -196,13 +196,23 @@ fn a_signal_during_the_setup_leaves_nothing() {
     let fake = Fake::new("record-setup");
     fake.write("tracefs/dynamic_events", "");
     assert!(Command::new("mkfifo").arg(fake.path("btf")).status().expect("mkfifo").success());
+    // A pipe with a writer, which writes nothing yet.
+    let mut pipe = std::fs::OpenOptions::new().read(true).write(true).open(fake.path("btf")).expect("opened");
     let child = fake.spawn(&["--why", "--btf", "btf"], "touch ran");
-    let btf = std::fs::read(fixture("btf-6.12.btf")).expect("types");
-    // Opening it waits for its reader, which has its signals by then.
-    let mut pipe = std::fs::OpenOptions::new().write(true).open(fake.path("btf")).expect("opened");
+    let is_caught = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("a process");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask").trim().to_owned();
+        u64::from_str_radix(&caught, 16).expect("a mask") >> 1 & 1 == 1
+    };
+    for _ in 0..3000 {
+        if is_caught() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     signal(&child, "INT");
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    std::io::Write::write_all(&mut pipe, &btf).expect("written");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::io::Write::write_all(&mut pipe, &std::fs::read(fixture("btf-6.12.btf")).expect("types")).expect("written");
     drop(pipe);
     let output = child.wait_with_output().expect("ended");
     let text = String::from_utf8_lossy(&output.stderr);
