@@ -309,7 +309,7 @@ fn a_part_is_as_lossy_as_its_window() {
 }
 
 /// The bytes of a file in which a name could be: with compressed chunks decompressed.
-fn readable(file: &[u8]) -> Vec<u8> {
+pub(crate) fn readable(file: &[u8]) -> Vec<u8> {
     const FRAME: [u8; 4] = 0xfd2f_b528u32.to_le_bytes();
     let mut all = file.to_vec();
     for at in (0..file.len().saturating_sub(4)).filter(|at| file[*at..].starts_with(&FRAME)) {

@@ -135,13 +135,22 @@ impl Machine {
         trace.with_extension("machine.json")
     }
 
-    /// The same machine without what names programs or users: the parameters of the kernel, and the names of cgroups.
+    /// The same machine without what names programs or users: the parameters of the kernel, the names of cgroups and of an
+    /// extensible scheduler, and settings that are neither numbers nor words of the kernel.
     #[must_use]
     pub fn anonymous(mut self) -> Machine {
         self.kernel.command_line = None;
         for (cgroup, number) in self.cgroups.iter_mut().zip(1..) {
             cgroup.path = format!("/cgroup{number}");
+            for text in [&mut cgroup.cpu_max, &mut cgroup.cpus, &mut cgroup.cpus_effective, &mut cgroup.partition] {
+                text.take_if(|text| !is_setting(text));
+            }
         }
+        let Scheduler { features, tunables, sysctls, ext, domains } = &mut self.scheduler;
+        features.retain(|name| name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'));
+        *ext = ext.take().map(|_| "ext".to_owned());
+        let settings = domains.iter_mut().map(|domain| &mut domain.settings);
+        settings.chain([tunables, sysctls]).for_each(|settings| settings.retain(|_, value| is_setting(value)));
         self
     }
 
@@ -179,9 +188,47 @@ impl Machine {
     }
 }
 
+/// Whether this is the value of a setting of the scheduler: numbers, and words of the kernel, which may be in brackets.
+fn is_setting(text: &str) -> bool {
+    const WORDS: [&str; 18] = [
+        "max",
+        "none",
+        "voluntary",
+        "full",
+        "lazy",
+        "root",
+        "isolated",
+        "member",
+        "invalid",
+        "SMT",
+        "CLS",
+        "CLUSTER",
+        "MC",
+        "PKG",
+        "DIE",
+        "NODE",
+        "NUMA",
+        "CPU",
+    ];
+    text.split([' ', ',', '-', '(', ')', '[', ']']).all(|word| {
+        // The flags of a domain are words in capitals with the same beginning.
+        let is_flag = word.starts_with("SD_") && word.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+        is_flag || WORDS.contains(&word) || word.bytes().all(|b| b.is_ascii_digit() || b"./:".contains(&b))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_are_numbers_and_words_of_the_kernel() {
+        for text in ["100000 100000", "max 100000", "0-3,8", "none voluntary (full) lazy", "root", "SMT", ""] {
+            assert!(is_setting(text), "{text}");
+        }
+        assert!(is_setting("SD_BALANCE_NEWIDLE SD_WAKE_AFFINE") && is_setting("isolated"));
+        assert!(!is_setting("secret") && !is_setting("12 SD_secret") && !is_setting("full.service"));
+    }
 
     #[test]
     fn the_file_lies_beside_the_trace() {

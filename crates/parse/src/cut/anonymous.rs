@@ -1,10 +1,13 @@
 //! Names and texts of a trace replaced by others, without a meaning, of the same length or shorter.
 //!
-//! Names of the kernel's threads stay, since analyses use them. Any other name gets the same alias wherever it stands. Texts
-//! that are no names (file names, markers, texts of `trace_printk`) become `x`. Bytes that no field covers are cleared:
-//! the kernel reuses pages without clearing them.
+//! A part has the contents that are listed here, and no others: the numbers of events by their formats, words of which the
+//! clock, the recorder's statistics and the like consist ([`super::allowed`]), and the texts of the kernel: formats, symbols
+//! and the names that it gives its own threads. Any other name gets the same alias wherever it stands. Texts that are no
+//! names (file names, markers, texts of `trace_printk`) become `x`. All other bytes are cleared, also those that no field
+//! covers: the kernel reuses pages without clearing them.
 
-use crate::bytes::Endian;
+use super::allowed;
+use crate::bytes::{Endian, until_nul};
 use crate::decode::format::{EventFormat, Field, Shape, place};
 use crate::file::page_layout::PageLayout;
 use crate::ring::page::Page;
@@ -13,11 +16,6 @@ use sched::kthread::is_kernel_thread;
 use sched::seeded::{SeededMap, SeededSet};
 use sched::{Comm, Tracepoint};
 use std::ops::Range;
-
-/// The option with the machine's name.
-const UNAME: u16 = 5;
-/// Options with addresses of programs, and with names of guests.
-const PERSONAL: [u16; 3] = [6, 10, 13];
 
 /// An alias for each name.
 #[derive(Clone, Debug, Default)]
@@ -36,79 +34,151 @@ impl Aliases {
         if let Some(alias) = self.of.get(&name) {
             return *alias;
         }
-        let alias = self.fresh(name.as_bytes().len());
+        // A kernel thread stays one, of the same kind.
+        let kind = name.as_bytes().get(..kind_of_kernel_thread(name)).unwrap_or_default();
+        let alias = self.fresh(kind, name.as_bytes().len());
         self.used.insert(alias);
         self.of.insert(name, alias);
         alias
     }
 
-    /// A name of at most this number of bytes that stands for no other yet.
-    fn fresh(&mut self, room: usize) -> Comm {
+    /// A name of at most this number of bytes that begins with `kind` and stands for no other yet.
+    fn fresh(&mut self, kind: &[u8], room: usize) -> Comm {
         self.next = self.next.saturating_add(1);
         let number = self.next;
-        let usual = [format!("task{number}"), format!("t{number}")];
-        let fits = |name: &String| name.len() <= room && !self.used.contains(&Comm::new(name.as_bytes()));
-        if let Some(name) = usual.iter().find(|name| fits(name)) {
-            return Comm::new(name.as_bytes());
+        let behind = |rest: &[u8]| [kind, rest].concat();
+        let usual = if kind.is_empty() { ["task", "t"] } else { ["thread", "k"] };
+        let usual = usual.map(|word| behind(format!("{word}{number}").as_bytes()));
+        if let Some(name) = usual.iter().find(|name| name.len() <= room && !self.used.contains(&Comm::new(name))) {
+            return Comm::new(name);
         }
-        (0..SHORT_NAMES).map(|n| short(n, room)).find(|name| !self.used.contains(name)).unwrap_or(Comm::new(b"?"))
+        let left = room.saturating_sub(kind.len());
+        let short = (0..SHORT_NAMES).map(|n| Comm::new(&behind(&short(n, left))));
+        short.into_iter().find(|name| !self.used.contains(name)).unwrap_or(Comm::new(b"?"))
     }
 }
 
 /// How many short names are tried.
 const SHORT_NAMES: u64 = 1 << 20;
 
-/// A name of `room` bytes: the digits of a number, to a base of 36.
-fn short(mut number: u64, room: usize) -> Comm {
+/// A text of `room` bytes: the digits of a number, to a base of 36.
+fn short(mut number: u64, room: usize) -> Vec<u8> {
     let mut name = vec![b'a'; room];
     for place in name.iter_mut().rev() {
         let digit = (number % 36) as u8;
         *place = if digit < 26 { b'a'.saturating_add(digit) } else { b'0'.saturating_add(digit.saturating_sub(26)) };
         number /= 36;
     }
-    Comm::new(&name)
+    name
 }
 
-/// Names that stay: those of the kernel's threads and of recorders, by which the traced command is found.
+/// Names that stay: those of recorders, by which the traced command is found, and those that the kernel gives its threads,
+/// as far as they are its own words and numbers. The name of a device or of a file system in them is none.
 fn stays(name: Comm) -> bool {
-    let name_is = |known: &[u8]| name.as_bytes() == known;
-    name.is_empty()
-        || is_kernel_thread(name)
-        || name.as_bytes().starts_with(b"swapper/")
-        || [b"trace-cmd".as_slice(), b"schedviz", b"<idle>", b"<...>"].into_iter().any(name_is)
+    let bytes = name.as_bytes();
+    if bytes.is_empty() || [b"trace-cmd".as_slice(), b"schedviz", b"<idle>", b"<...>"].contains(&bytes) {
+        return true;
+    }
+    if let Some(number) = bytes.strip_prefix(b"swapper/") {
+        return !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+    }
+    is_kernel_thread(name) && {
+        let rest = bytes.get(kind_of_kernel_thread(name)..).unwrap_or_default();
+        is_numbering(rest) || KERNEL_WORDS.iter().any(|word| word.as_bytes() == rest)
+    }
 }
 
-/// The fields of an event: where its texts are, and what else is kept.
+/// The number of bytes at the start of a name that make it that of a kernel thread: 8 of `kworker/u8:2`, 0 of another task.
+fn kind_of_kernel_thread(name: Comm) -> usize {
+    let bytes = name.as_bytes();
+    let starts = (1..=bytes.len()).filter_map(|length| bytes.get(..length));
+    starts.map(Comm::new).find(|start| is_kernel_thread(*start)).map_or(0, |start| start.as_bytes().len())
+}
+
+/// Whether this is what the kernel puts behind the kind of a thread: numbers, as in `kworker/u8:2`, `kworker/3:1H` and
+/// `rcuop/7`.
+fn is_numbering(rest: &[u8]) -> bool {
+    let rest = match rest.split_first() {
+        Some((letter, rest)) if b"ugpsb".contains(letter) => rest,
+        _ => rest,
+    };
+    let rest = rest.strip_suffix(b"H").unwrap_or(rest);
+    rest.iter().all(|byte| byte.is_ascii_digit() || b"/:.-".contains(byte))
+}
+
+/// The words behind `rcu_` and `btrfs-`, as the kernel cuts them off after 15 bytes.
+const KERNEL_WORDS: [&str; 12] = [
+    "sched",
+    "bh",
+    "preempt",
+    "gp",
+    "par_gp",
+    "exp_gp_kthr",
+    "exp_par_gp_",
+    "tasks_kthre",
+    "tasks_rude_",
+    "tasks_trace",
+    "cleaner",
+    "transacti",
+];
+
+/// The fields of an event: where its texts are, and which are kept. All others are cleared.
 #[derive(Debug, Default)]
 struct Fields {
     /// Names of tasks.
     names: Vec<Field>,
     /// Names of files of which the last part is a task's name.
     programs: Vec<Field>,
-    /// Other texts, and bytes of a program's choice.
+    /// Other texts.
     texts: Vec<Field>,
-    /// All others.
-    others: Vec<Field>,
+    /// Texts of the probes on the balancer, which are names of scheduling domains.
+    domains: Vec<Field>,
+    /// Numbers.
+    numbers: Vec<Field>,
+    /// Those of which only the word that points to their bytes is kept.
+    cleared: Vec<Field>,
 }
 
 impl Fields {
     fn of(format: &EventFormat) -> Fields {
         let mut fields = Fields::default();
-        let is_raw = format.system == "ftrace" && ["bprint", "raw_data"].contains(&format.name.as_str());
         for field in &format.fields {
             let kind = match field.name.as_str() {
                 "filename" if format.name == Tracepoint::Exec.name() => &mut fields.programs,
                 name if field.is_text() && name.ends_with("comm") => &mut fields.names,
-                "buf" if is_raw => &mut fields.texts,
-                // Those of the probes on the balancer are names of scheduling domains.
-                _ if field.is_text() && format.system != "lb" => &mut fields.texts,
-                _ => &mut fields.others,
+                _ if field.is_text() && format.system == "lb" => &mut fields.domains,
+                _ if field.is_text() => &mut fields.texts,
+                _ if are_numbers(field) => &mut fields.numbers,
+                _ => &mut fields.cleared,
             };
             kind.push(field.clone());
         }
         fields
     }
 }
+
+/// Whether a field is a number by its format, or several words of the machine: addresses of a stack, the registers of a
+/// system call, the bits of a set of CPUs. Several smaller numbers could be a text, such as the `unsigned char` of file names.
+fn are_numbers(field: &Field) -> bool {
+    let word = |name: &str| field.kind.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == name);
+    match field.shape {
+        Shape::Pointer => true,
+        Shape::Scalar => !word("struct") && !word("union"),
+        Shape::Array { element } | Shape::Tail { element } | Shape::Dynamic { element, .. } => {
+            matches!(element, 4 | 8) && (word("long") || word("cpumask_t") || IS_MASK.contains(&field.name.as_str()))
+        }
+        Shape::Opaque => false,
+    }
+}
+
+/// The field of the probes with the CPUs that a task may use, whose words are declared by their size.
+const IS_MASK: [&str; 1] = ["mask"];
+
+/// The names of scheduling domains.
+const DOMAINS: [&[u8]; 14] = [
+    b"SMT", b"CLS", b"CLUSTER", b"MC", b"BOOK", b"DRAWER", b"PKG", b"DIE", b"CPU", b"NODE", b"NUMA", b"ASYM", b"CACHE",
+    b"(fault)",
+];
 
 /// Rewrites the pages, the options, the saved names and single records of a trace.
 #[derive(Debug)]
@@ -138,11 +208,17 @@ impl<'r> Rewriter<'r> {
 
     /// An option, if an anonymous part has it.
     pub(super) fn option(&self, id: u16, payload: &[u8]) -> Option<Vec<u8>> {
-        match id {
-            UNAME => Some(without_node(payload)),
-            id if PERSONAL.contains(&id) => None,
-            _ => Some(payload.to_vec()),
-        }
+        allowed::option(id, payload)
+    }
+
+    /// The statistics of a CPU, or the line that names the buffer of those that follow.
+    pub(super) fn statistics(&self, text: &[u8]) -> Vec<u8> {
+        allowed::statistics(text, |name| self.buffer(name))
+    }
+
+    /// The name of a buffer, whose name in the trace is this one.
+    pub(super) fn buffer(&self, name: &str) -> String {
+        buffer_alias(self.trace, name)
     }
 
     /// The text of the saved names.
@@ -203,8 +279,17 @@ impl<'r> Rewriter<'r> {
             keep(&mut out, payload, 0..8);
             return out;
         };
-        for field in &fields.others {
+        for field in &fields.numbers {
             keep_field(&mut out, payload, field, endian);
+        }
+        for field in &fields.cleared {
+            place_of(payload, field, endian, &mut out);
+        }
+        for field in &fields.domains {
+            let Some(place) = place_of(payload, field, endian, &mut out) else { continue };
+            let text = until_nul(payload.get(place.clone()).unwrap_or_default());
+            let shown = if DOMAINS.contains(&text) { text.to_vec() } else { vec![b'x'; text.len()] };
+            write(&mut out, place, &shown);
         }
         for (field, is_program) in
             fields.names.iter().map(|f| (f, false)).chain(fields.programs.iter().map(|f| (f, true)))
@@ -218,12 +303,7 @@ impl<'r> Rewriter<'r> {
         for field in &fields.texts {
             let Some(place) = place_of(payload, field, endian, &mut out) else { continue };
             let text = payload.get(place.clone()).unwrap_or_default();
-            let shown: Vec<u8> = if field.is_text() {
-                let words = text.iter().take_while(|byte| **byte != 0);
-                words.map(|byte| if *byte == b'\n' { b'\n' } else { b'x' }).collect()
-            } else {
-                Vec::new()
-            };
+            let shown: Vec<u8> = until_nul(text).iter().map(|byte| if *byte == b'\n' { b'\n' } else { b'x' }).collect();
             write(&mut out, place, &shown);
         }
         out
@@ -286,12 +366,86 @@ fn write(out: &mut [u8], place: Range<usize>, text: &[u8]) {
     room.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
 }
 
-/// `sysname node release machine` with another node, which may have blanks.
-fn without_node(payload: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(payload);
-    let words: Vec<&str> = text.trim_end_matches('\0').split_whitespace().collect();
-    match words.as_slice() {
-        [system, .., release, machine] => format!("{system} host {release} {machine}\0").into_bytes(),
-        _ => b"\0".to_vec(),
+/// The name of a buffer of an anonymous part: its number, or the name that is always the recorder's.
+pub(super) fn buffer_alias(trace: &Trace, name: &str) -> String {
+    const OURS: &str = "schedviz";
+    if name.is_empty() || name == OURS {
+        return name.to_owned();
+    }
+    let place = trace.header().buffers.iter().position(|buffer| buffer.name == name);
+    place.map_or(name.to_owned(), |place| format!("buffer{place}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_threads_keep_the_names_that_the_kernel_gives_them() {
+        let mut aliases = Aliases::default();
+        for name in [
+            "swapper/12",
+            "kworker/u8:2",
+            "kworker/3:1H",
+            "migration/4",
+            "rcuop/7",
+            "rcu_preempt",
+            "rcu_exp_gp_kthr",
+            "ksoftirqd/0",
+            "kswapd0",
+            "btrfs-transacti",
+            "kauditd",
+            "trace-cmd",
+            "<idle>",
+            "",
+        ] {
+            let name = Comm::new(name.as_bytes());
+            assert_eq!(aliases.of(name), name);
+        }
+        for (name, alias) in [
+            ("make", "t1"),
+            ("swapper/secret", "task2"),
+            ("swapper/", "task3"),
+            ("kworker/secret", "kworker/k4"),
+            ("kworker/R-ext4-", "kworker/thread5"),
+            ("jbd2/sda1-8", "jbd2/k6"),
+            ("irq/25-virtio0-", "irq/thread7"),
+            ("migration/secret", "migration/k8"),
+            ("make", "t1"),
+        ] {
+            let (name, alias) = (Comm::new(name.as_bytes()), Comm::new(alias.as_bytes()));
+            assert_eq!(aliases.of(name), alias, "{name:?}");
+            assert!(
+                alias.as_bytes().len() <= name.as_bytes().len() && is_kernel_thread(name) == is_kernel_thread(alias)
+            );
+        }
+    }
+
+    #[test]
+    fn only_numbers_by_their_formats_are_kept() {
+        let text = "name: every
+ID: 9
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char flag;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:char letter;\toffset:3;\tsize:1;\tsigned:0;
+\tfield:const char * name;\toffset:8;\tsize:8;\tsigned:0;
+\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;
+\tfield:__data_loc cpumask_t cpus;\toffset:64;\tsize:4;\tsigned:0;
+\tfield:__data_loc unsigned char[] line;\toffset:68;\tsize:4;\tsigned:0;
+\tfield:__u8 address[16];\toffset:72;\tsize:16;\tsigned:0;
+\tfield:u16 wide[8];\toffset:88;\tsize:16;\tsigned:0;
+\tfield:unsigned int words[4];\toffset:104;\tsize:16;\tsigned:0;
+\tfield:struct name s;\toffset:120;\tsize:8;\tsigned:0;
+\tfield:guid_t guid;\toffset:128;\tsize:16;\tsigned:0;
+\tfield:__rel_loc char[] text;\toffset:144;\tsize:4;\tsigned:0;
+
+print fmt: \"\"
+";
+        let fields = Fields::of(&EventFormat::parse("any", text).expect("a format"));
+        let names = |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&fields.numbers), ["common_type", "flag", "letter", "name", "args", "cpus"]);
+        assert_eq!(names(&fields.cleared), ["line", "address", "wide", "words", "s", "guid"]);
+        assert_eq!(names(&fields.texts), ["text"]);
     }
 }

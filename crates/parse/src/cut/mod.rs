@@ -1,6 +1,7 @@
 //! Writes a part of a trace as a file of its own: of the same version, byte order and compression, with the pages of a
 //! window, and with a note of what precedes them (`docs/trace-dat.md`, section 12).
 
+mod allowed;
 mod anonymous;
 mod data;
 mod page;
@@ -15,6 +16,7 @@ use crate::error::Error;
 use crate::file::header::PART;
 use crate::trace::Trace;
 use crate::trace::part::{Note, Reading, Sampled};
+use anonymous::buffer_alias;
 use sched::{Cpu, Past, Ts};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::Arc;
@@ -123,10 +125,12 @@ impl Trace {
 
     fn note_of(&self, part: Part, mut aliases: Option<&mut Aliases>) -> Result<Note, CutError> {
         let Part { past, offline } = part;
+        let is_anonymous = aliases.is_some();
         let (all_sleeps, sleeps) = self.events()?.sleeps_within(past.from, past.to)?;
         let names = (0..self.info().buffers.len()).map(|buffer| {
             let ids = (0..=u16::MAX).filter(|id| self.occurs_in(buffer, *id)).collect();
-            (self.buffer_name(buffer).to_owned(), ids)
+            let name = self.buffer_name(buffer);
+            (if is_anonymous { buffer_alias(self, name) } else { name.to_owned() }, ids)
         });
         let sampled = self.sampled_runs().into_iter().map(|((pid, comm), time)| {
             let comm = aliases.as_mut().map_or(comm, |aliases| aliases.of(comm));
@@ -134,7 +138,10 @@ impl Trace {
         });
         Ok(Note {
             sampled: sampled.collect(),
-            reading: Reading::of(self.options()),
+            reading: Reading::of(self.options()).with_buffer(&|name| match is_anonymous {
+                true => buffer_alias(self, name),
+                false => name.to_owned(),
+            }),
             selected: self.selected_buffers().to_vec(),
             recorded: self.recorded(),
             observed: self.observed(),

@@ -57,7 +57,7 @@ impl<W: Write + Seek> Writer<'_, W> {
         self.out.bytes(self.note)?;
         let mut stats = Stats::new(self.trace, &written, self.past);
         for (place, room, text) in &places.stats {
-            let text = stats.of_part(text);
+            let text = self.statistics(&stats.of_part(text));
             self.out.patch_bytes(*place, text.get(..text.len().min(*room)).unwrap_or_default())?;
         }
         Ok(())
@@ -77,7 +77,7 @@ impl<W: Write + Seek> Writer<'_, W> {
                 self.out.bytes(&[0; 16])?;
             }
             if header.options.raw.iter().any(|(id, _)| *id == TRACE_CLOCK) {
-                let clock = format!("[{}]", buffer.clock);
+                let clock = format!("[{}]", self.clock(&buffer.clock));
                 self.out.number(clock.len() as u64, 8)?;
                 self.out.bytes(clock.as_bytes())?;
             }
@@ -104,7 +104,8 @@ impl<W: Write + Seek> Writer<'_, W> {
         }
         for buffer in self.trace.header().buffers.iter().skip(1) {
             places.instances.push(self.out.at.saturating_add(6));
-            let payload: Vec<u8> = [0; 8].into_iter().chain(buffer.name.bytes()).chain([0]).collect();
+            let payload: Vec<u8> =
+                [0; 8].into_iter().chain(self.buffer_name(&buffer.name).bytes()).chain([0]).collect();
             self.out.option(BUFFER, &payload)?;
         }
         places.note = self.out.note_option(false)?;

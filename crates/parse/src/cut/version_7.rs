@@ -5,7 +5,6 @@ use super::data::Written;
 use super::stats::Stats;
 use super::writer::{BTF, CPU_STATISTICS, MODULES, SECTION_HEADER, Writer};
 use crate::file::header::{BUFFER, BufferHeader, section_place};
-use crate::trace::Trace;
 use std::io::{Result, Seek, Write};
 
 /// The section of the saved command names.
@@ -39,7 +38,7 @@ impl<W: Write + Seek> Writer<'_, W> {
             let size = self.out.at.saturating_sub(at.saturating_add(SECTION_HEADER));
             let is_empty = data.iter().all(|row| row.size == 0);
             self.out.patch(at.saturating_add(8), if is_empty { 0 } else { size }, 8)?;
-            buffers.push(buffer_option(self.trace, nth, buffer, at, &data));
+            buffers.push(self.buffer_option(nth, buffer, at, &data));
             written.push((nth, data));
         }
         let note_at = self.out.section(PART, self.note, header.codec)?.saturating_add(SECTION_HEADER);
@@ -62,7 +61,8 @@ impl<W: Write + Seek> Writer<'_, W> {
         let mut stats = Stats::new(self.trace, &tables.written, self.past);
         for (id, payload) in &header.options.raw {
             if *id == CPU_STATISTICS {
-                self.out.option(*id, &stats.of_part(payload))?;
+                let text = self.statistics(&stats.of_part(payload));
+                self.out.option(*id, &text)?;
             } else if let Some(payload) = self.copied(*id, payload) {
                 self.out.option(*id, &payload)?;
             }
@@ -107,25 +107,25 @@ impl<W: Write + Seek> Writer<'_, W> {
         }
         Ok(sections)
     }
-}
 
-/// The payload of a BUFFER option of version 7.
-fn buffer_option(trace: &Trace, nth: usize, buffer: &BufferHeader, at: u64, data: &[Written]) -> Vec<u8> {
-    let endian = trace.endian();
-    let lanes = trace.lanes().get(nth).and_then(|lanes| lanes.first());
-    let page_size = lanes.map_or(buffer.page_size.into(), |pages| pages.layout.size as u64);
-    let rows: Vec<&Written> = data.iter().filter(|row| row.size > 0).collect();
-    let mut payload = Vec::new();
-    endian.put(&mut payload, at, 8);
-    for text in [&buffer.name, &buffer.clock] {
-        payload.extend(text.bytes().chain([0]));
+    /// The payload of a BUFFER option of version 7.
+    fn buffer_option(&self, nth: usize, buffer: &BufferHeader, at: u64, data: &[Written]) -> Vec<u8> {
+        let endian = self.trace.endian();
+        let lanes = self.trace.lanes().get(nth).and_then(|lanes| lanes.first());
+        let page_size = lanes.map_or(buffer.page_size.into(), |pages| pages.layout.size as u64);
+        let rows: Vec<&Written> = data.iter().filter(|row| row.size > 0).collect();
+        let mut payload = Vec::new();
+        endian.put(&mut payload, at, 8);
+        for text in [&*self.buffer_name(&buffer.name), self.clock(&buffer.clock)] {
+            payload.extend(text.bytes().chain([0]));
+        }
+        endian.put(&mut payload, page_size, 4);
+        endian.put(&mut payload, rows.len() as u64, 4);
+        for row in rows {
+            endian.put(&mut payload, row.cpu.into(), 4);
+            endian.put(&mut payload, row.at, 8);
+            endian.put(&mut payload, row.size, 8);
+        }
+        payload
     }
-    endian.put(&mut payload, page_size, 4);
-    endian.put(&mut payload, rows.len() as u64, 4);
-    for row in rows {
-        endian.put(&mut payload, row.cpu.into(), 4);
-        endian.put(&mut payload, row.at, 8);
-        endian.put(&mut payload, row.size, 8);
-    }
-    payload
 }

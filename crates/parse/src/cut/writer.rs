@@ -1,9 +1,10 @@
 //! All that the file of a part consists of in both versions: pieces of the whole, options, names, data and the note.
 
-use super::{Output, PART, Rewriter};
+use super::{Output, PART, Rewriter, allowed};
 use crate::file::chunk::{self, Codec};
 use crate::trace::Trace;
 use sched::Past;
+use std::borrow::Cow;
 use std::io::{Result, Seek, Write};
 use std::ops::Range;
 
@@ -50,6 +51,21 @@ impl<W: Write + Seek> Writer<'_, W> {
             Some(rewriter) => rewriter.option(id, payload),
             None => Some(payload.to_vec()),
         }
+    }
+
+    /// The statistics of a CPU as a part has them.
+    pub(super) fn statistics(&self, text: &[u8]) -> Vec<u8> {
+        self.rewriter.as_ref().map_or_else(|| text.to_vec(), |rewriter| rewriter.statistics(text))
+    }
+
+    /// The name of a buffer.
+    pub(super) fn buffer_name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        self.rewriter.as_ref().map_or(name.into(), |rewriter| rewriter.buffer(name).into())
+    }
+
+    /// The name of a clock.
+    pub(super) fn clock<'n>(&self, name: &'n str) -> &'n str {
+        if self.rewriter.is_some() { allowed::clock(name) } else { name }
     }
 
     /// The saved command names.

@@ -54,6 +54,14 @@ impl Source {
         }
     }
 
+    /// Whether the file is still as long as it was when it was opened.
+    pub(crate) fn is_whole(&self) -> bool {
+        match self {
+            Source::File(file, size) => file.metadata().is_ok_and(|now| now.len() >= *size),
+            Source::Memory(_) => true,
+        }
+    }
+
     /// A part will be read soon: the kernel may begin to.
     pub(crate) fn will_read(&self, at: u64, len: u64) {
         #[cfg(target_os = "linux")]

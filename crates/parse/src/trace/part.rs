@@ -29,6 +29,11 @@ impl Reading {
         let Options { buffer, clock, clock_hz, host_time, .. } = options.clone();
         Reading { buffer, clock, clock_hz, host_time }
     }
+
+    /// The same with another name for the buffer.
+    pub(crate) fn with_buffer(self, rename: &dyn Fn(&str) -> String) -> Reading {
+        Reading { buffer: self.buffer.map(|name| rename(&name)), ..self }
+    }
 }
 
 /// The note of a part of a trace on the rest of it.

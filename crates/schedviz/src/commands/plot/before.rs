@@ -134,7 +134,7 @@ pub(crate) fn note(
     called: &NameHistory,
     aliases: &mut Option<Aliases>,
 ) -> Result<(String, String)> {
-    let plans = plans(session, given)?;
+    let plans = plans(session, given, aliases.is_some())?;
     let cpus = &session.shown.cpus;
     let mut all: Vec<Before<'_, Early>> = plans.iter().map(|plan| Before::new(plan, cpus)).collect();
     let known: Vec<bool> = plans.iter().zip(&mut all).map(|(plan, before)| resume(session, plan, before)).collect();
@@ -166,13 +166,14 @@ pub(crate) fn note(
 }
 
 /// The specifications whose past is noted.
-fn plans(session: &Session, given: &[String]) -> Result<Vec<Plan>> {
+fn plans(session: &Session, given: &[String], is_anonymous: bool) -> Result<Vec<Plan>> {
     let events = catalog(session);
     let mut plans: Vec<Plan> = Vec::new();
     for named in given {
         plans.push(super::fitting(session, named)?.1);
     }
-    let noted = session.trace.past().map(|past| notes_of(past)).unwrap_or_default();
+    // An anonymous part has no texts of others: those of specifications that an earlier part was noted for.
+    let noted = session.trace.past().filter(|_| !is_anonymous).map(|past| notes_of(past)).unwrap_or_default();
     let sources = VIEWS.iter().map(|view| view.source.to_owned()).chain(noted.into_iter().map(|noted| noted.source));
     for source in sources {
         if plans.iter().all(|plan| plan.source() != source)
