@@ -4,11 +4,9 @@ use crate::pack::Packer;
 use crate::page;
 use crate::plots::{self, Plotted};
 use crate::queries::{LISTS, list_of};
-use crate::site::Site;
+use crate::site::{SHORTER, Site};
 use crate::viewed::{NotReady, Viewed};
-use std::fs;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 /// The content of a folder.
@@ -36,14 +34,15 @@ impl Site<'_> {
         Ok(exported)
     }
 
-    /// Writes the page and packs of tiles into a folder: of each trace all levels of its index, and of a window, in
-    /// nanoseconds from the start of the trace, finer ones. [`Site::size_of_export`] comes first.
-    pub fn export(&self, folder: &Path, window: Option<(u64, u64)>) -> io::Result<()> {
-        self.each_file(window, &mut |name, bytes| {
-            let path = folder.join(name);
-            path.parent().map_or(Ok(()), fs::create_dir_all)?;
-            fs::write(path, bytes)
-        })
+    /// Gives the page and packs of tiles, as the files of a folder, to `write` by their paths in it: of each trace all
+    /// levels of its index, and of a window, in nanoseconds from the start of the trace, finer ones.
+    /// [`Site::size_of_export`] comes first.
+    pub fn export(
+        &self,
+        window: Option<(u64, u64)>,
+        write: &mut dyn FnMut(&str, &[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.each_file(window, write)
     }
 
     /// Calls `each` with the name and the content of each file of the folder.
@@ -56,6 +55,19 @@ impl Site<'_> {
             each(name, text.as_bytes())?;
         }
         each("traces.json", &self.list(true))?;
+        self.each_trace_file(window, each)?;
+        match self.traces().iter().find(|trace| !trace.is_whole()) {
+            Some(trace) => Err(io::Error::other(format!("{}: {SHORTER}", trace.name()))),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for the files of the traces.
+    fn each_trace_file(
+        &self,
+        window: Option<(u64, u64)>,
+        each: &mut dyn FnMut(&str, &[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
         for (number, trace) in self.traces().iter().enumerate() {
             let failed = |NotReady(why)| io::Error::other(format!("{}: {why}", trace.name()));
             let finest = finest(trace, window).map_err(failed)?;

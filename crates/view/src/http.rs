@@ -1,14 +1,78 @@
 //! The part of HTTP/1.1 that the page needs: requests without a body, answers of known length.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::time::Duration;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 /// The maximum number of bytes of a request.
 const MOST: u64 = 8 << 10;
 /// The maximum number of parts of a query.
 const PARTS: usize = 16;
-/// A connection without a request is closed after this time.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// A connection on which nothing arrives is closed after this time.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The time for all of a request from its first byte on.
+const WHOLE_REQUEST: Duration = Duration::from_secs(10);
+/// The time for all of an answer.
+const WHOLE_ANSWER: Duration = Duration::from_secs(120);
+
+/// A connection on which each read and each write, all reads of a request and all writes of an answer have their limit of
+/// time: bytes that come one by one hold it no longer than a silence.
+pub(crate) struct Timed<'s> {
+    stream: &'s TcpStream,
+    /// The instant at which the request or the answer must be complete, once its first byte has passed.
+    deadline: Option<Instant>,
+    /// The time from the first byte to the deadline.
+    whole: Duration,
+}
+
+impl<'s> Timed<'s> {
+    /// For reading requests.
+    pub(crate) fn requests(stream: &'s TcpStream) -> Timed<'s> {
+        Timed { stream, deadline: None, whole: WHOLE_REQUEST }
+    }
+
+    /// For writing answers.
+    pub(crate) fn answers(stream: &'s TcpStream) -> Timed<'s> {
+        Timed { stream, deadline: None, whole: WHOLE_ANSWER }
+    }
+
+    /// Another request or answer begins.
+    pub(crate) fn begin(&mut self) {
+        self.deadline = None;
+    }
+
+    /// The time that the next read or write may take.
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(Instant::now()));
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left.min(PATIENCE)) }
+    }
+
+    fn passed(&mut self) {
+        self.deadline.get_or_insert_with(|| Instant::now() + self.whole);
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        let count = self.stream.read(bytes)?;
+        self.passed();
+        Ok(count)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        let count = self.stream.write(bytes)?;
+        self.passed();
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
 
 /// A request.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -89,6 +153,9 @@ impl Request {
                 return Ok(request);
             }
             let Some((name, value)) = header.split_once(':') else { return Err(bad) };
+            if !is_token(name) {
+                return Err(bad);
+            }
             let value = value.trim().to_owned();
             let once = |place: &mut Option<String>| match place.replace(value.clone()) {
                 Some(_) => Err(Unread::Bad(400, "a header is given twice")),
@@ -105,6 +172,12 @@ impl Request {
             }
         }
     }
+}
+
+/// Whether this is the name of a header. A blank before the colon is none: programs between browser and server read it in
+/// different ways.
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
 /// The text that a part of an address stands for. Bytes that are no text are replaced.
@@ -158,6 +231,7 @@ impl Answer {
             403 => "Forbidden",
             404 => "Not Found",
             405 => "Method Not Allowed",
+            410 => "Gone",
             413 => "Content Too Large",
             431 => "Request Header Fields Too Large",
             503 => "Service Unavailable",
@@ -202,6 +276,29 @@ const HEADERS: [(&str, &str); 6] = [
 mod tests {
     use super::*;
 
+    /// Bytes that come one by one never let a limit for each read pass: the one for all of a request does.
+    #[test]
+    fn a_request_that_comes_byte_by_byte_has_a_limit_as_a_whole() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let mut client = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+        let (stream, _) = listener.accept().expect("accepted");
+        let slow = std::thread::spawn(move || {
+            // Until the other side closes the connection.
+            while client.write_all(b"G").is_ok() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let mut timed = Timed { whole: Duration::from_millis(50), ..Timed::requests(&stream) };
+        let mut bytes = Vec::new();
+        let error = timed.read_to_end(&mut bytes).expect_err("a limit");
+        assert!(matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock), "{error}");
+        // The next request has a time of its own.
+        timed.begin();
+        assert_eq!(timed.read(&mut [0; 1]).expect("a byte"), 1);
+        drop(stream);
+        slow.join().expect("ended");
+    }
+
     #[test]
     fn addresses_are_decoded() {
         assert_eq!(decoded("a%20b+c%zz%", false), "a b+c%zz%");
@@ -230,6 +327,12 @@ mod tests {
             (b"GET / HTTP/1.1\r\n\xff: x\r\n\r\n", 400),
             (b"GET / HTTP/1.1\r\nno header\r\n\r\n", 400),
             (b"GET / HTTP/1.1\r\nOrigin: a\r\norigin: b\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\nHost\t: a\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\nHost: a\r\n Origin: b\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\n: a\r\n\r\n", 400),
             (&[b'x'; 10_000], 431),
         ] {
             assert_eq!(read(bytes), Err(Some(status)), "{}", String::from_utf8_lossy(bytes));

@@ -35,6 +35,7 @@ mod missed;
 mod moves;
 mod pack;
 mod page;
+mod places;
 mod plots;
 mod queries;
 mod sample;

@@ -27,6 +27,9 @@ pub struct Site<'t> {
 /// An answer that is made when it is asked for, or the reason for which there is none.
 type Asked<T> = OnceLock<Result<Arc<T>, String>>;
 
+/// The reason for which no number of a trace is given any more.
+pub(crate) const SHORTER: &str = "the file of the trace has become shorter since it was opened; open it again";
+
 /// Bytes, as a type of content.
 const BINARY: &str = "application/octet-stream";
 
@@ -61,7 +64,9 @@ impl<'t> Site<'t> {
             let missed = || self.missed(number);
             let kept = self.kept(number, rest, request).or_else(|| self.plotted(number, trace, rest, request));
             let kept = kept.or_else(|| (rest == "story.json").then(|| answered(self.story(number, trace, request))));
-            kept.or_else(|| of_trace(trace, rest, request, &missed))
+            let answer = kept.or_else(|| of_trace(trace, rest, request, &missed))?;
+            // Looked at behind the reading: the numbers of the answer could be those of a part of the trace.
+            Some(if trace.is_whole() { answer } else { Answer::refused(410, SHORTER) })
         });
         found.unwrap_or_else(|| Answer::refused(404, "there is no such page"))
     }

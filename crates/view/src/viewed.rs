@@ -163,6 +163,11 @@ impl<'t> Viewed<'t> {
         &self.name
     }
 
+    /// Whether the file of the trace is as long as it was when it was opened.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.trace.is_whole()
+    }
+
     /// The shape of its tiles.
     pub(crate) fn shape(&self) -> Shape {
         self.scope.shape()

@@ -7,12 +7,14 @@ mod other;
 mod story;
 
 use crate::args::{ReadArgs, WindowArgs};
+use crate::atomic_file::WholeFolder;
 use crate::commands::plot;
 use crate::session::Session;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use tempfile::TempPath;
 use view::{Server, Site, Viewed};
 
 /// Show a trace in a browser, to move through it at any zoom
@@ -95,13 +97,14 @@ pub(crate) fn run(args: &ViewArgs) -> Result<()> {
         return export(args, &sessions, &site, folder);
     }
     let server = Server::new(args.port).with_context(|| format!("--port {}", args.port))?;
-    end_on_signal()?;
     let url = server.url();
+    let redirect = if args.no_open { None } else { redirect(&url).ok() };
+    end_on_signal(redirect.as_deref().map(Path::to_owned))?;
     // The line is complete even where standard output is a pipe.
     let mut out = std::io::stdout();
     writeln!(out, "{url}")?;
     out.flush()?;
-    if !args.no_open && !open(&url) {
+    if !args.no_open && !redirect.is_some_and(open) {
         args.read.message("no browser could be opened; open the address above");
     }
     site.serve(&server)?;
@@ -126,7 +129,10 @@ fn export(args: &ViewArgs, sessions: &[Session], site: &Site<'_>, folder: &Path)
         folder.display(),
         sched::nouns::counted(size.files, "file")
     ));
-    site.export(folder, window).with_context(|| format!("--export {}", folder.display()))
+    let failed = || format!("--export {}", folder.display());
+    let whole = WholeFolder::create(folder).with_context(failed)?;
+    site.export(window, &mut |name, bytes| whole.write(name, bytes)).with_context(failed)?;
+    whole.finish().map(drop)
 }
 
 /// A trace as the page shows it.
@@ -135,20 +141,35 @@ fn viewed(session: &Session) -> Result<Viewed<'_>> {
     Viewed::new(session.name(), &session.trace, session.topology.clone(), cpus).map_err(|e| session.named(e))
 }
 
-/// Opens an address in the user's browser; whether that began.
-fn open(url: &str) -> bool {
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let null = Stdio::null;
-    Command::new(program).arg(url).stdin(null()).stdout(null()).stderr(null()).spawn().is_ok()
+/// A page that leads to an address, in a file that this user alone can read. The address has the token, and every user of
+/// a machine can read the arguments of a program.
+fn redirect(url: &str) -> std::io::Result<TempPath> {
+    let mut page = tempfile::Builder::new().prefix("schedviz-").suffix(".html").tempfile()?;
+    let meta = format!("<meta http-equiv=\"refresh\" content=\"0; url={url}\">");
+    writeln!(
+        page,
+        "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n{meta}\n<title>schedviz</title>\n<a href=\"{url}\">schedviz</a>"
+    )?;
+    Ok(page.into_temp_path())
 }
 
-/// Ends the process in order on Ctrl-C: nothing is left behind.
+/// Opens a page in the user's browser; whether that began. The page is removed when the process ends on a signal.
+fn open(page: TempPath) -> bool {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let null = Stdio::null;
+    let begun = Command::new(program).arg(&page).stdin(null()).stdout(null()).stderr(null()).spawn().is_ok();
+    // The browser reads it later.
+    begun && page.keep().is_ok()
+}
+
+/// Ends the process in order on Ctrl-C: nothing is left behind, and no page that leads to this server.
 #[cfg(target_os = "linux")]
-fn end_on_signal() -> Result<()> {
+fn end_on_signal(redirect: Option<PathBuf>) -> Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     std::thread::spawn(move || {
         if signals.forever().next().is_some() {
+            let _ = redirect.map(std::fs::remove_file);
             std::process::exit(0);
         }
     });
@@ -156,6 +177,6 @@ fn end_on_signal() -> Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn end_on_signal() -> Result<()> {
+fn end_on_signal(_: Option<PathBuf>) -> Result<()> {
     Ok(())
 }
