@@ -46,6 +46,25 @@ impl Columns {
     }
 }
 
+/// The share of a CPU's time up to which a measured elapsed time counts as right, in percent: the copies of the counters are
+/// taken a little outside of the time that is measured.
+const ALL_OF_THE_TIME: f64 = 101.0;
+
+impl Columns {
+    /// Returns the columns without the time and the shares of it where tasks ran for longer than that time has room for, and
+    /// the least elapsed time that has, in seconds.
+    #[must_use]
+    pub fn possible(self) -> (Columns, Option<f64>) {
+        match (self.busy_percent, self.time_s) {
+            (Some(busy), Some(time)) if busy > ALL_OF_THE_TIME => {
+                let columns = Columns { time_s: None, busy_percent: None, find_percent: None, ..self };
+                (columns, Some(time * busy / 100.0))
+            }
+            _ => (self, None),
+        }
+    }
+}
+
 /// Returns the speedup of the new time over the base in percent, 100 · (base / new − 1); `None` if the new time is
 /// zero.
 pub fn speedup(base_s: f64, new_s: f64) -> Option<f64> {
@@ -85,5 +104,12 @@ mod tests {
         let shown = |base, new| format!("{:.1}", speedup(base, new).unwrap());
         assert_eq!([shown(8.084, 5.938), shown(2.182, 2.229)], ["36.1", "-2.1"]);
         assert_eq!(speedup(1.0, 0.0), None);
+        // Tasks ran for 6.06 s: an elapsed time of 4.6 s is no possible one, and one of 6.05 s is a rounded one.
+        let busy = delta(8.084, 75.02, 105_476, 46_291);
+        let (columns, at_least) = Columns::of(&busy, Some(4.6)).possible();
+        assert_eq!((columns.time_s, columns.busy_percent, columns.idle), (None, None, 46_291.0));
+        assert_eq!(format!("{:.3}", at_least.unwrap()), "6.065");
+        assert_eq!(Columns::of(&busy, Some(6.05)).possible().1, None);
+        assert_eq!(Columns::of(&busy, None).possible().1, None);
     }
 }

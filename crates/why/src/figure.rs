@@ -173,7 +173,7 @@ pub fn figure(report: &WhyReport, zero: Ts, heading: &Heading) -> Figure {
          column.",
         report.window_ns.seconds(),
         report.violation_percent.unwrap_or_default(),
-        counted(report.waiters)
+        counted(report)
     );
     let texts = heading.texts(title, note);
     let legend: Vec<LegendEntry> = parts.iter().flat_map(Part::legend).collect();

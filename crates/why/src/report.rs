@@ -69,6 +69,9 @@ pub struct WhyReport {
     pub from_ns: Ts,
     /// The waiting tasks that count.
     pub waiters: Waiters,
+    /// Whether those of the application are tasks that the user chose, instead of those of the traced command.
+    #[serde(skip)]
+    pub are_chosen: bool,
     /// Why there are no figures: the selected waiters are unknown, or there is none. Absent where there are figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection_unknown: Option<String>,
@@ -142,6 +145,7 @@ pub(crate) fn build(mut why: Why<'_>, end: Ts, state: &SchedState) -> WhyReport 
         window_ns: window,
         from_ns: why.start,
         waiters: options.waiters,
+        are_chosen: options.application.is_some(),
         selection_unknown: None,
         violation_ns: Some(violated),
         violation_percent: Some(100.0 * violated.0 as f64 / (window.0 as f64).max(1.0)),

@@ -64,8 +64,9 @@ fn case(longest: &Longest) -> String {
     format!("longest {violated}{length} from {start:.6} s on CPU {}{task}", longest.cpu)
 }
 
-pub(crate) fn counted(waiters: Waiters) -> &'static str {
-    match waiters {
+pub(crate) fn counted(report: &WhyReport) -> &'static str {
+    match report.waiters {
+        Waiters::Application if report.are_chosen => "the chosen tasks count",
         Waiters::All => "every waiting task counts",
         Waiters::Movable => "kernel threads bound to their CPU do not count",
         Waiters::Application => "waiting tasks of the application count",
@@ -87,7 +88,7 @@ pub fn text(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         seconds(report.violation_ns.unwrap_or_default().0),
         seconds(report.window_ns.0),
         report.violation_percent.unwrap_or_default(),
-        counted(report.waiters)
+        counted(report)
     );
     table(&mut out, "waiting in violation", waiting, most);
     table(&mut out, "idling in violation", idling, most);
@@ -321,7 +322,7 @@ pub fn markdown(report: &WhyReport, trace: &Drawable, most: usize) -> String {
         seconds(waiting.total_ns.0),
         report.violation_percent.unwrap_or_default(),
         seconds(report.window_ns.0),
-        counted(report.waiters)
+        counted(report)
     );
     for (title, rows) in [("the wait began", waiting), ("the idle stretch began", idling)] {
         let _ = writeln!(out, "\n| {title} | it ended | time | share | number | median | 99 % |");

@@ -93,12 +93,23 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
     let mut warnings = Vec::new();
     if let [before, after] = args.base.as_slice() {
         let (_, delta) = pair(before, after)?;
-        rows.push(Row { name: "base".into(), columns: Columns::of(&delta, elapsed(args.base_time, &delta)) });
-        warnings.extend(delta.warnings.iter().map(|w| format!("base: {w}")));
+        let (columns, short) = Columns::of(&delta, elapsed(args.base_time, &delta)).possible();
+        rows.push(Row { name: "base".into(), columns });
+        let option = if args.base_time.is_some() { "--base-time" } else { "--hz" };
+        warnings.extend(
+            delta
+                .warnings
+                .iter()
+                .cloned()
+                .chain(short.map(|at_least| too_short(option, at_least)))
+                .map(|w| format!("base: {w}")),
+        );
     }
     let (first, delta) = pair(&args.before, &args.after)?;
-    rows.push(Row { name: "new".into(), columns: Columns::of(&delta, elapsed(args.time, &delta)) });
-    warnings.extend(delta.warnings.iter().cloned());
+    let (columns, short) = Columns::of(&delta, elapsed(args.time, &delta)).possible();
+    rows.push(Row { name: "new".into(), columns });
+    let option = if args.time.is_some() { "--time" } else { "--hz" };
+    warnings.extend(delta.warnings.iter().cloned().chain(short.map(|at_least| too_short(option, at_least))));
     let trace = args.trace.as_deref().map(|path| of_trace(path, &args.read)).transpose()?;
     let speedup_percent = Report::speedup_of(&rows);
     if let Some(trace) = &trace {
@@ -118,6 +129,14 @@ pub(crate) fn run(args: &SchedstatArgs) -> Result<()> {
     args.output.give(&Origin::whole(&args.after), "schedstat", &report, forms, args.read.quiet)
 }
 
+const TOO_SHORT: &str = "the elapsed time is too short";
+
+/// The note on an elapsed time in which the tasks cannot have run for as long as was counted.
+fn too_short(option: &str, at_least: f64) -> String {
+    let why = format!("tasks ran for {at_least:.3} s on each CPU, on average");
+    format!("{option}: {TOO_SHORT}: {why}; %busy, %find and %speedup are left out")
+}
+
 fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&TraceColumns>) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -130,7 +149,7 @@ fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&Tra
     }
     let columns = "slice in ms; sched, idle, wake: calls of schedule(), to the idle task, wakeups done";
     lines(&mut out, 80, 0, 1, &format!("(per CPU, {}; {columns})", sched::nouns::counted(delta.cpus.len(), "CPU")));
-    let timeless = report.rows.iter().any(|r| r.columns.busy_percent.is_none());
+    let timeless = report.rows.iter().any(|r| r.columns.busy_percent.is_none()) && !is_too_short(report);
     if timeless {
         let _ = writeln!(out, "(without --time SECONDS, or --hz N, there is no %busy)");
     }
@@ -162,6 +181,11 @@ fn text(args: &SchedstatArgs, report: &Report, delta: &Delta, trace: Option<&Tra
         let _ = write!(out, "\nload balancing:\n{}", schedstat::domains_text(&delta.domains));
     }
     out
+}
+
+/// Whether an elapsed time was given, and left out of the report.
+fn is_too_short(report: &Report) -> bool {
+    report.warnings.iter().any(|warning| warning.contains(TOO_SHORT))
 }
 
 /// The sums that both the counters and the trace have: the name, and the number in each.
