@@ -1,0 +1,118 @@
+//! The commands of the README and of the examples, run as they stand there.
+
+use crate::support::{fixture, root, scratch};
+use std::path::Path;
+use std::process::Command;
+
+/// The commands of a page: lines in blocks, joined where they go on, and words between backticks.
+fn commands(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (nth, part) in page.split("```").enumerate() {
+        if nth % 2 == 1 {
+            found.extend(part.replace("\\\n", " ").lines().map(str::to_owned));
+        } else {
+            let words = part.split('`').skip(1).step_by(2);
+            found.extend(words.map(|words| words.split_whitespace().collect::<Vec<_>>().join(" ")));
+        }
+    }
+    found
+}
+
+/// The arguments of the program in a command: of `schedviz info trace.dat`, and of what cargo runs. Nothing for others.
+fn arguments(command: &str) -> Option<String> {
+    let command = command.split(" # ").next().unwrap_or(command).trim();
+    if let Some((cargo, arguments)) = command.split_once(" -- ").filter(|(cargo, _)| cargo.starts_with("cargo run")) {
+        assert!(!cargo.contains("--example"), "{cargo}");
+        return Some(arguments.to_owned());
+    }
+    let arguments = command.strip_prefix("schedviz ")?;
+    // Places to be filled in, and options alone.
+    let is_pattern = |word: &str| {
+        let letters = word.trim_matches(|c: char| !c.is_ascii_alphabetic());
+        letters.len() > 2 && letters.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
+    };
+    let is_example = !arguments.starts_with("record") && arguments != "machine" && !arguments.starts_with("top");
+    (is_example && !arguments.split_whitespace().any(is_pattern)).then(|| arguments.to_owned())
+}
+
+/// A folder in which a reader of the README stands: a clone, with recordings of the names that it uses.
+fn clone(name: &str) -> std::path::PathBuf {
+    let folder = scratch(name);
+    let tests = folder.join("tests/fixtures");
+    std::fs::create_dir_all(&tests).expect("created");
+    for name in ["hackbench.dat", "hackbench.cpus.txt"] {
+        std::fs::copy(fixture(name), tests.join(name)).expect("copied");
+    }
+    for name in ["trace.dat", "old.1.dat", "old.2.dat", "new.1.dat", "new.2.dat"] {
+        std::fs::copy(fixture("hackbench.dat"), folder.join(name)).expect("copied");
+    }
+    folder
+}
+
+/// Runs a line in a shell that has the program as `schedviz`.
+fn run(folder: &Path, line: &str) -> (Option<i32>, String, String) {
+    let program = Path::new(env!("CARGO_BIN_EXE_schedviz")).parent().expect("a folder");
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let mut command = Command::new("sh");
+    let output = command.args(["-c", line]).current_dir(folder).env("PATH", path).env("COLUMNS", "80").output();
+    let output = output.expect("a shell");
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn every_command_of_the_readme_works() {
+    let folder = clone("readme");
+    let page = std::fs::read_to_string(root().join("README.md")).expect("the README");
+    let (mut ran, mut printed) = (Vec::new(), String::new());
+    for command in commands(&page) {
+        if command.starts_with("cp ") {
+            assert_eq!(run(&folder, &command).0, Some(0), "{command}");
+        }
+        let Some(arguments) = arguments(&command) else { continue };
+        // The limit of the last step is exceeded in this recording.
+        let expected = if arguments.contains("--max-violation") { 2 } else { 0 };
+        let (code, stdout, stderr) = run(&folder, &format!("schedviz {arguments}"));
+        assert_eq!(code, Some(expected), "{command}: {stderr}");
+        printed += &stdout;
+        ran.push(arguments);
+    }
+    assert!(ran.len() >= 9, "{ran:?}");
+    for drawn in ["hackbench.dat2graph.pdf", "hackbench.dat2graph.0.490567s-0.564582s.pdf"] {
+        assert!(folder.join(drawn).is_file(), "{drawn}");
+    }
+    // The excerpt of the report is what the report prints.
+    let excerpt = page.split("```").find(|block| block.contains("work conservation is violated")).expect("an excerpt");
+    let lines = excerpt.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...");
+    for line in lines {
+        assert!(printed.lines().any(|other| other.contains(line)), "{line:?} is not printed");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// The steps of the workflow that run the program: the figure is that of the worst run, whatever its number.
+#[test]
+fn the_workflow_draws_the_worst_run() {
+    if Command::new("jq").arg("--version").output().is_err() {
+        eprintln!("skipped: no jq");
+        return;
+    }
+    let folder = scratch("workflow");
+    for (number, name) in [(1, "balance.dat"), (2, "hackbench.dat"), (3, "throttled-6.12.dat")] {
+        std::fs::copy(fixture(name), folder.join(format!("run.{number}.dat"))).expect("copied");
+    }
+    let page = std::fs::read_to_string(root().join("examples/workcons-ci.yml")).expect("the workflow");
+    let judge = page.lines().find_map(|line| line.trim().strip_prefix("run: schedviz")).expect("a step");
+    assert_eq!(run(&folder, &format!("schedviz{judge}")).0, Some(2));
+    let (_, step) = page.split_once("the worst run's figure").expect("a step");
+    let (_, script) = step.split_once("run: |\n").expect("a script");
+    let script: Vec<&str> = script.lines().take_while(|line| line.starts_with("          ")).collect();
+    let (code, _, stderr) = run(&folder, &format!("set -e\n{}", script.join("\n")));
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(folder.join("worst.pdf").is_file() && stderr.contains("wrote worst.pdf"), "{stderr}");
+    let drawn = run(&folder, "schedviz dat2graph run.2.dat -o second.pdf && cmp worst.pdf second.pdf");
+    assert_eq!(drawn.0, Some(0), "{}", drawn.2);
+    // Each recording has its machine file.
+    assert!(page.contains("schedviz record -o run.$i.dat") && !page.contains("trace-cmd record"));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
