@@ -1,6 +1,6 @@
 //! Events that were asked for and do not occur, and frequencies that change outside of the window.
 
-use crate::support::{fixture, schedviz, scratch};
+use crate::support::{fixture, schedviz, schedviz_in, scratch};
 use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use testkit::{Buffer, TraceBuilder};
 
@@ -25,28 +25,32 @@ fn events_that_never_occur_are_0_events() {
     };
     let zero = Some("0".to_owned());
     for (asked, name) in [("lb:pull", "lb:pull"), ("lb:*", "lb:*"), ("pull,sched_process_exit", "lb:pull")] {
-        let text = schedviz(&["events", file, "--events", asked]).success().text();
+        let text = schedviz_in(&folder, &["events", file, "--events", asked]).success().text();
         assert_eq!(row(&text, name), zero, "{asked}");
-        let json = schedviz(&["events", file, "--events", asked, "--json"]).success().text();
+        let json = schedviz_in(&folder, &["events", file, "--events", asked, "--json"]).success().text();
         let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         let kinds = json["kinds"].as_array().expect("kinds");
         assert!(kinds.iter().any(|kind| kind["name"] == name && kind["count"] == 0), "{json}");
         for command in ["events", "dat2graph"] {
             let svg = ["-o", "-", "--format", "svg"];
-            let svg = schedviz(&[&[command, file, "--events", asked][..], &svg].concat()).success();
+            let svg = schedviz_in(&folder, &[&[command, file, "--events", asked][..], &svg].concat()).success();
             let label = format!("{name}: 0 events");
             assert!(String::from_utf8_lossy(&svg.stdout).contains(&label), "{command} {asked}");
             assert!(command == "events" || svg.stderr.contains(&label), "{}", svg.stderr);
         }
     }
     // An event that occurs in the trace, but not in the window.
-    let text = schedviz(&["events", file, "--events", "sched_switch", "--min", "0", "--max", "1ns"]).success().text();
+    let text = schedviz_in(&folder, &["events", file, "--events", "sched_switch", "--min", "0", "--max", "1ns"])
+        .success()
+        .text();
     assert_eq!(row(&text, "sched:sched_switch"), zero);
-    let text =
-        schedviz(&["events", file, "--events", "sched_switch", "--match", "moves=(?<n>[0-9]+)"]).success().text();
+    let text = schedviz_in(&folder, &["events", file, "--events", "sched_switch", "--match", "moves=(?<n>[0-9]+)"])
+        .success()
+        .text();
     assert_eq!(row(&text, "--match moves=(?<n>[0-9]+)"), zero);
     assert_ne!(row(&text, "sched:sched_switch"), zero, "what does not match is counted all the same");
-    let text = schedviz(&["events", file, "--events", "sched_switch", "--match", "(?<n>==>)"]).success().text();
+    let text =
+        schedviz_in(&folder, &["events", file, "--events", "sched_switch", "--match", "(?<n>==>)"]).success().text();
     assert!(!text.contains("--match"), "{text}");
     std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -1,7 +1,7 @@
 //! The attempts of the load balancer that `schedviz migrations` counts, against a count by another program from the text of
 //! `trace-cmd report`.
 
-use crate::support::{fixture, schedviz};
+use crate::support::{fixture, schedviz, schedviz_in, scratch};
 use std::path::{Path, PathBuf};
 
 /// The attempts of a kind in a domain: moved, not its turn, no group busier, no task examined, all refused.
@@ -198,7 +198,9 @@ fn attempts_are_those_of_an_independent_count() {
 #[test]
 fn the_text_has_the_attempts_as_a_table() {
     let path = fixture("attempts-6.12.dat");
-    let text = schedviz(&["migrations", path.to_str().expect("UTF-8")]).success().text();
+    let folder = scratch("attempts-table");
+    let text = schedviz_in(&folder, &["migrations", path.to_str().expect("UTF-8")]).success().text();
+    std::fs::remove_dir_all(&folder).expect("removed");
     let row = |words: &[&str]| text.lines().any(|line| line.split_whitespace().eq(words.iter().copied()));
     assert!(row(&["idle", "NUMA", "75", "48", "26", "0", "0", "1"]), "{text}");
     assert!(row(&["309", "times", "a", "CPU", "went", "idle"]), "{text}");

@@ -1,6 +1,6 @@
 //! `events --list`: texts of early kernels, names, clocks, instances, and function graphs.
 
-use crate::support::{fixture, schedviz, scratch};
+use crate::support::{fixture, schedviz, schedviz_in, scratch};
 use sched::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use testkit::{Buffer, TraceBuilder};
 
@@ -142,7 +142,8 @@ fn kinds_are_split_by_symbols_and_addresses() {
     let folder = scratch("listing-by");
     let file = folder.join("built.dat");
     std::fs::write(&file, trace.build()).expect("written");
-    let by = |field: &str| schedviz(&["events", file.to_str().expect("a path"), "--by", field]).success().text();
+    let by =
+        |field: &str| schedviz_in(&folder, &["events", file.to_str().expect("a path"), "--by", field]).success().text();
     for (field, value) in [("ip", "schedule"), ("work", "0xdeadbeef"), ("page", "0xffff888000001000"), ("order", "12")]
     {
         let text = by(field);

@@ -89,9 +89,21 @@ pub(crate) fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Runs the program in the repository, so that paths in its output are the same everywhere.
+/// Runs the program in the repository, so that paths in its output are the same everywhere. A file that it leaves there,
+/// named after a trace, is an error of the test.
 pub(crate) fn schedviz(arguments: &[&str]) -> Ran {
-    schedviz_in(&root(), arguments)
+    let stems = arguments.iter().filter_map(|argument| Path::new(argument).file_stem()?.to_str());
+    let beginnings: Vec<String> = stems.filter(|stem| !stem.is_empty()).map(|stem| format!("{stem}.")).collect();
+    let named = || -> Vec<String> {
+        let entries = root().read_dir().expect("the repository").flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| beginnings.iter().any(|beginning| name.starts_with(beginning.as_str()))).collect()
+    };
+    let before = named();
+    let ran = schedviz_in(&root(), arguments);
+    let left: Vec<String> = named().into_iter().filter(|name| !before.contains(name)).collect();
+    assert!(left.is_empty(), "{arguments:?} leaves {left:?} in the repository: run it in a scratch folder");
+    ran
 }
 
 /// Runs the program in a directory.
