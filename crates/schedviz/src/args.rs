@@ -1,5 +1,6 @@
 //! The arguments that all commands share, and what they come to for a given trace.
 
+pub(crate) use crate::command_line::{repeatable, shell_word};
 use crate::messages::Messages;
 use anyhow::{Context, Result, bail};
 use machine::Machine;
@@ -535,39 +536,6 @@ pub(crate) fn terminal_width() -> usize {
     columns.or_else(|| ratatui::crossterm::terminal::size().ok().map(|(w, _)| usize::from(w))).unwrap_or(80)
 }
 
-/// The command line as it can be repeated: what changes neither the figure nor the numbers is left
-/// out, so that these are the same whatever the threads and the name of the output.
-pub(crate) fn repeatable(arguments: impl Iterator<Item = std::ffi::OsString>) -> String {
-    let mut words = vec!["schedviz".to_owned()];
-    let mut arguments = arguments.skip(1);
-    while let Some(argument) = arguments.next() {
-        let text = sched::event::escape(argument.as_encoded_bytes());
-        match &*text {
-            "--threads" | "-o" | "--output" | "--color" | "--format" | "--dpi" => drop(arguments.next()),
-            "-q" | "--quiet" | "--json" | "-v" | "--verbose" => {}
-            t if ["--threads=", "--output=", "--color=", "--format=", "--dpi="].iter().any(|p| t.starts_with(p)) => {}
-            t if t.starts_with("-o") && !t.starts_with("--") => {}
-            t if words.len() < 64 => words.push(quoted(t)),
-            _ => {}
-        }
-    }
-    words.join(" ")
-}
-
-/// A word as a shell takes it, fit to be printed.
-pub(crate) fn shell_word(word: &OsStr) -> String {
-    quoted(&sched::event::escape(word.as_encoded_bytes()))
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:,=@+%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -606,13 +574,5 @@ mod tests {
         {
             assert!(frequency(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn the_command_can_be_repeated() {
-        let line = "x dat2graph a.dat --threads 2 -o b.pdf --tasks ^k --min=1 -q --output=c.svg";
-        let mut words: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
-        words.push("it's".into());
-        assert_eq!(repeatable(words.into_iter()), "schedviz dat2graph a.dat --tasks '^k' --min=1 'it'\\''s'");
     }
 }
