@@ -9,6 +9,7 @@
 //! The events of the recording are packed into full pages, which are repeated with later times until
 //! the file has its size. trace-cmd is slow, so it reports a tenth of that, and its time is scaled up;
 //! its columns are empty if it is not installed.
+#![allow(clippy::print_stdout)]
 
 mod tiling;
 

@@ -8,6 +8,7 @@
 //!
 //! Several programs, such as those of two commits, take turns in each run. On a busy machine the CPU times are more
 //! reliable than the elapsed ones.
+#![allow(clippy::print_stderr, clippy::print_stdout)]
 
 mod tiling;
 #[allow(dead_code)]

@@ -1,6 +1,7 @@
 //! Prints the five tasks that ran longest: the reader, the state and an analysis in a few lines.
 //!
 //! `cargo run --example busiest -- tests/fixtures/hackbench.dat`
+#![allow(clippy::print_stdout)]
 
 use sched::{Analysis, Pass, Pid, SchedState, Span, TaskState, Ts};
 use std::collections::HashMap;

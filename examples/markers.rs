@@ -1,6 +1,7 @@
 //! Prints the texts written to trace_marker and by trace_printk: any record of a trace can be read by name.
 //!
 //! `cargo run --example markers -- tests/fixtures/marker.dat`
+#![allow(clippy::print_stdout)]
 
 use std::ops::ControlFlow;
 use tracedat::{Options, Trace};

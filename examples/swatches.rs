@@ -1,6 +1,7 @@
 //! Draws the colours of tasks as a figure: marks on a page, and the devices that draw them.
 //!
 //! `cargo run --example swatches > palette.svg`
+#![allow(clippy::print_stdout)]
 
 use draw::{Anchor, Figure, Item, PT, Paint, Point, Rect};
 use timeline::PALETTE;

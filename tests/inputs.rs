@@ -107,3 +107,60 @@ fn a_report_appears_whole_or_not_at_all() {
     assert_eq!(entries, 1, "nothing is left beside it");
     fs::remove_dir_all(&folder).expect("removed");
 }
+
+/// The names alone make no report: the page lists the files that belong to it.
+#[test]
+fn only_a_report_is_replaced_by_a_report() {
+    let folder = scratch("own-report");
+    let trace = fixture("affine.dat");
+    let report = || schedviz_in(&folder, &["report", trace.to_str().expect("a path"), "-q", "-o", "r"]);
+    fs::create_dir(folder.join("r")).expect("created");
+    for name in ["workcons.json", "plot.svg", "index.html"] {
+        fs::write(folder.join("r").join(name), "mine").expect("written");
+        let ran = report();
+        assert!(ran.code == Some(1) && ran.stderr.contains("is no file of a report"), "{name}: {}", ran.stderr);
+        assert_eq!(fs::read(folder.join("r").join(name)).expect("kept"), b"mine");
+        fs::remove_file(folder.join("r").join(name)).expect("removed");
+    }
+    // An empty folder is replaced, a report as well, but not with another figure in it.
+    report().success();
+    report().success();
+    fs::write(folder.join("r/plot.svg"), "mine").expect("written");
+    let ran = report();
+    assert!(ran.code == Some(1) && ran.stderr.contains("plot.svg in it is no file of a report"), "{}", ran.stderr);
+    assert!(folder.join("r/index.html").is_file() && folder.join("r/plot.svg").is_file());
+    fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn a_part_replaces_no_machine_file_of_another_recording() {
+    let folder = scratch("cut-other-machine");
+    fs::copy(fixture("throttled-6.12.dat"), folder.join("a.dat")).expect("copied");
+    fs::copy(fixture("throttled-6.12.machine.json"), folder.join("a.machine.json")).expect("copied");
+    fs::copy(fixture("affine.dat"), folder.join("b.dat")).expect("copied");
+    let cut = |arguments: &[&str]| schedviz_in(&folder, &[&["cut", "-o", "part.dat"], arguments].concat());
+    let beside = folder.join("part.machine.json");
+    for text in ["mine", &fs::read_to_string(fixture("rebound-6.12.machine.json")).expect("a machine")] {
+        fs::write(&beside, text).expect("written");
+        let ran = cut(&["a.dat"]);
+        let words = "part.machine.json exists and is not of part.dat; remove it, or choose another name for the output";
+        assert!(ran.code == Some(1) && ran.stderr.contains(words), "{}", ran.stderr);
+        // The part of a trace without a machine file would be read with it.
+        let ran = cut(&["b.dat"]);
+        let words = "part.machine.json would be read as the machine of part.dat; remove it";
+        assert!(ran.code == Some(1) && ran.stderr.contains(words), "{}", ran.stderr);
+        assert!(!folder.join("part.dat").exists() && fs::read_to_string(&beside).expect("kept") == text);
+    }
+    fs::remove_file(&beside).expect("removed");
+    let first = cut(&["a.dat"]).success();
+    assert!(
+        first.stderr.contains("wrote part.dat (") && first.stderr.ends_with(", part.machine.json\n"),
+        "{}",
+        first.stderr
+    );
+    // A second part replaces both.
+    let second = cut(&["a.dat", "--anonymize"]).success();
+    assert!(second.stderr.contains("replaced part.dat (") && second.stderr.ends_with(", part.machine.json\n"));
+    assert!(fs::read(&beside).expect("there") != fs::read(folder.join("a.machine.json")).expect("there"));
+    fs::remove_dir_all(&folder).expect("removed");
+}

@@ -1,4 +1,5 @@
 //! The whole program against real recordings, other programs, and itself.
+#![allow(clippy::print_stderr, clippy::print_stdout)]
 
 mod absent;
 mod affinity;
@@ -11,6 +12,7 @@ mod compare;
 mod conforms;
 mod counters;
 mod cut;
+mod cut_anonymous;
 mod cut_plot;
 mod damage;
 mod definitions;
@@ -44,8 +46,10 @@ mod perfetto;
 mod placement;
 mod plot;
 mod print_format;
+mod readme;
 mod record;
 mod report;
+mod safe_output;
 mod schemas;
 mod selection;
 mod several;
@@ -66,6 +70,7 @@ mod view_lanes;
 mod view_lists;
 mod view_page;
 mod view_plot;
+mod view_server;
 mod webdriver;
 mod why;
 mod why_episode;

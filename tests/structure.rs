@@ -217,3 +217,28 @@ fn licences_are_those_that_are_allowed() {
     }
     assert!(seen > 50, "{seen} packages are too few to be all");
 }
+
+/// All outputs go through one file, which follows no link of a stranger. The helper of a recording is an exception: it writes
+/// to a nameless file of its parent.
+#[test]
+fn outputs_are_written_in_one_place() {
+    let ways =
+        ["fs::write(", "File::create(", "OpenOptions::", "File::options(", "fs::copy(", "create_dir", ".persist("];
+    let exceptions = ["crates/schedviz/src/atomic_file.rs", "crates/schedviz/src/commands/record/traced.rs"];
+    let mut looked_at = 0;
+    for path in tracked(&["crates/schedviz/src/*.rs", "crates/view/src/*.rs", "crates/export/src/*.rs"]) {
+        let text = std::fs::read_to_string(root().join(&path)).expect("a source");
+        // Behind it are tests.
+        let code = text.split("#[cfg(test)]\nmod tests").next().and_then(|code| code.split("#[test]").next());
+        let code = code.unwrap_or_default();
+        looked_at += 1;
+        if exceptions.contains(&path.as_str()) {
+            continue;
+        }
+        for way in ways {
+            let line = code.lines().find(|line| line.replace("AtomicFile::create(", "").contains(way));
+            assert!(line.is_none(), "{path}: {}: use atomic_file", line.unwrap_or_default().trim());
+        }
+    }
+    assert!(looked_at > 80, "{looked_at} files");
+}

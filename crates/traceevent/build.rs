@@ -1,4 +1,5 @@
 //! Finds libtraceevent if the feature `system` is on.
+#![allow(clippy::print_stdout)]
 
 fn main() {
     #[cfg(feature = "system")]

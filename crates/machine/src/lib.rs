@@ -146,8 +146,12 @@ impl Machine {
                 text.take_if(|text| !is_setting(text));
             }
         }
-        let Scheduler { features, tunables, sysctls, ext, domains } = &mut self.scheduler;
+        let Scheduler { features, tunables, sysctls, ext, domains, imbalances } = &mut self.scheduler;
         features.retain(|name| name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'));
+        imbalances
+            .iter_mut()
+            .filter(|name| !IMBALANCES.contains(&name.as_str()))
+            .for_each(|name| "unknown".clone_into(name));
         *ext = ext.take().map(|_| "ext".to_owned());
         let settings = domains.iter_mut().map(|domain| &mut domain.settings);
         settings.chain([tunables, sysctls]).for_each(|settings| settings.retain(|_, value| is_setting(value)));
@@ -187,6 +191,9 @@ impl Machine {
         }
     }
 }
+
+/// The kinds of imbalance up to Linux 7.2.
+const IMBALANCES: [&str; 5] = ["migrate_load", "migrate_util", "migrate_task", "migrate_misfit", "migrate_llc_task"];
 
 /// Whether this is the value of a setting of the scheduler: numbers, and words of the kernel, which may be in brackets.
 fn is_setting(text: &str) -> bool {

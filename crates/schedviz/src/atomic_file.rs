@@ -1,7 +1,8 @@
 //! Files and folders that appear when they are whole: neither an error nor an interrupt leaves a part of one in their
-//! place.
+//! place. All outputs of the program are written here, so that none goes through a stranger's link ([`links`]).
 
 use crate::inputs;
+use crate::links::{self, End, folder_of, follow, follow_folder};
 use anyhow::{Context, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, Write};
@@ -10,9 +11,10 @@ use tempfile::{Builder, NamedTempFile, TempDir};
 
 /// A file that takes its place when it is whole. Until then it has no name, where the system has such files
 /// (`O_TMPFILE`): whatever ends the program ends the file. Elsewhere it is written beside its place, under a random
-/// name that no other program uses. A link is followed. A device or a pipe is written to as it is, and so is the name
-/// of an open file, such as /dev/stdout, wherever that leads. An input of the command is refused.
+/// name that no other program uses. An input of the command is refused.
 pub(crate) struct AtomicFile {
+    /// The name in messages.
+    shown: PathBuf,
     path: PathBuf,
     place: Place,
 }
@@ -28,23 +30,41 @@ enum Place {
 }
 
 impl AtomicFile {
-    /// Begins a file.
+    /// Begins a file that the user named. A link is followed, but none that another user made in a folder that all may
+    /// write to. A device or a pipe is written to as it is, and so is the name of an open file, such as /dev/stdout,
+    /// wherever that leads.
     pub(crate) fn create(path: &Path) -> io::Result<AtomicFile> {
         inputs::refuse(path)?;
-        let is_open = path.is_symlink() && ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let place = if is_open || path.metadata().is_ok_and(|m| !m.is_file()) {
-            OpenOptions::new().append(true).open(path).map(Place::Final)
-        } else if let Some(file) = unnamed(folder_of(&real)) {
-            Ok(Place::Unnamed(file))
-        } else {
-            AtomicFile::beside(&real).map(Place::Beside)
-        };
-        Ok(AtomicFile { place: place.map_err(|e| named(path, &e))?, path: real })
+        let begun = follow(path).and_then(|end| match end {
+            End::Open => Ok((path.to_owned(), as_it_is(path, true)?)),
+            End::Place(real) if real.metadata().is_ok_and(|found| !found.is_file()) => {
+                links::trusted(&real)?;
+                let place = as_it_is(&real, false)?;
+                Ok((real, place))
+            }
+            End::Place(real) => {
+                let place = Place::beside(&real)?;
+                Ok((real, place))
+            }
+        });
+        let (real, place) = begun.map_err(|e| named(path, &e))?;
+        Ok(AtomicFile { shown: path.to_owned(), path: real, place })
     }
 
-    fn beside(path: &Path) -> io::Result<NamedTempFile> {
-        with_mode(Builder::new().prefix(&prefix(path)).suffix(PART), 0o666).tempfile_in(folder_of(path))
+    /// Begins a file whose name the program chose, such as a machine file beside a recording: a link of this name is
+    /// replaced, and never followed.
+    pub(crate) fn derived(path: &Path) -> io::Result<AtomicFile> {
+        if !path.is_symlink() {
+            inputs::refuse(path)?;
+        }
+        AtomicFile::shown_as(path, path)
+    }
+
+    /// The same, with another name in messages.
+    fn shown_as(shown: &Path, path: &Path) -> io::Result<AtomicFile> {
+        let begun = follow_folder(path).and_then(|real| Place::beside(&real).map(|place| (real, place)));
+        let (real, place) = begun.map_err(|e| named(shown, &e))?;
+        Ok(AtomicFile { shown: shown.to_owned(), path: real, place })
     }
 
     /// Removes all behind this number of bytes; writing goes on there.
@@ -55,7 +75,7 @@ impl AtomicFile {
 
     /// Puts the file in its place.
     pub(crate) fn finish(self) -> io::Result<()> {
-        let AtomicFile { path, place } = self;
+        let AtomicFile { shown, path, place } = self;
         let persisted = match place {
             Place::Final(_) => Ok(()),
             Place::Beside(file) => file.persist(&path).map(drop).map_err(|e| e.error),
@@ -67,7 +87,7 @@ impl AtomicFile {
                 part.and_then(|part| part.persist(&path).map_err(|e| e.error))
             }
         };
-        persisted.map_err(|e| named(&path, &e))
+        persisted.map_err(|e| named(&shown, &e))
     }
 
     fn file(&mut self) -> &mut File {
@@ -76,6 +96,48 @@ impl AtomicFile {
             Place::Beside(file) => file.as_file_mut(),
         }
     }
+}
+
+impl Place {
+    /// A file for the place at this path.
+    fn beside(path: &Path) -> io::Result<Place> {
+        unnamed(folder_of(path)).map_or_else(|| part_beside(path).map(Place::Beside), |file| Ok(Place::Unnamed(file)))
+    }
+}
+
+/// A file with a name of its own beside this one.
+fn part_beside(path: &Path) -> io::Result<NamedTempFile> {
+    with_mode(Builder::new().prefix(&prefix(path)).suffix(PART), 0o666).tempfile_in(folder_of(path))
+}
+
+/// Opens a device, a pipe or an open file: a link is followed where that is asked for alone.
+fn as_it_is(path: &Path, follows: bool) -> io::Result<Place> {
+    let mut options = OpenOptions::new();
+    options.append(true);
+    #[cfg(target_os = "linux")]
+    if !follows {
+        std::os::unix::fs::OpenOptionsExt::custom_flags(
+            &mut options,
+            rustix::fs::OFlags::NOFOLLOW.bits().cast_signed(),
+        );
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = follows;
+    options.open(path).map(Place::Final)
+}
+
+/// Creates a file for another program to write to. A file of this name, or a link, is an error.
+pub(crate) fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// A folder of this user alone beside a file that another program is to write, for that program; removed when it is dropped.
+pub(crate) fn private_folder(beside: &Path) -> io::Result<TempDir> {
+    let begun = follow(folder_of(beside)).and_then(|end| match end {
+        End::Place(folder) => Builder::new().prefix(".schedviz").tempdir_in(folder),
+        End::Open => Err(io::ErrorKind::NotADirectory.into()),
+    });
+    begun.map_err(|e| io::Error::new(e.kind(), plain(&e)))
 }
 
 /// The end of the name of a file or a folder that is not whole.
@@ -98,40 +160,94 @@ fn with_mode<'b, 'a, 'p>(builder: &'b mut Builder<'a, 'p>, mode: u32) -> &'b mut
     builder
 }
 
-/// The folder that a file or a folder is in.
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
+/// Creates a folder and those that it is in. The ones that were missing are removed again when this is dropped, as far
+/// as they are empty: an error leaves no folder behind.
+pub(crate) struct Folders {
+    created: Vec<PathBuf>,
+}
+
+impl Folders {
+    /// Creates them.
+    pub(crate) fn create(path: &Path) -> io::Result<Folders> {
+        let real = match follow(path)? {
+            End::Place(real) => real,
+            End::Open => path.to_owned(),
+        };
+        if real.exists() && !real.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let missing = real.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
+        // A part of them is removed if one cannot be created.
+        let folders = Folders { created: missing };
+        std::fs::create_dir_all(&real)?;
+        Ok(folders)
+    }
+
+    /// Keeps them.
+    pub(crate) fn keep(mut self) {
+        self.created.clear();
+    }
+}
+
+impl Drop for Folders {
+    fn drop(&mut self) {
+        // The innermost comes first. One that has files of another program in it stays.
+        for folder in &self.created {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
 }
 
 /// A folder that takes its place when all of its files are written, and replaces one that is there as a whole.
 pub(crate) struct WholeFolder {
+    /// The name in messages.
+    shown: PathBuf,
     path: PathBuf,
     part: TempDir,
+    /// The folders around it.
+    around: Folders,
 }
 
 impl WholeFolder {
     /// Begins a folder.
     pub(crate) fn create(path: &Path) -> Result<WholeFolder> {
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        std::fs::create_dir_all(folder_of(&real)).with_context(|| path.display().to_string())?;
-        let part = with_mode(Builder::new().prefix(&prefix(&real)).suffix(PART), 0o777).tempdir_in(folder_of(&real));
-        Ok(WholeFolder { part: part.with_context(|| path.display().to_string())?, path: real })
+        let begin = || -> io::Result<WholeFolder> {
+            let real = match follow(path)? {
+                End::Place(real) => real,
+                End::Open => return Err(io::ErrorKind::NotADirectory.into()),
+            };
+            let around = Folders::create(folder_of(&real))?;
+            let part =
+                with_mode(Builder::new().prefix(&prefix(&real)).suffix(PART), 0o777).tempdir_in(folder_of(&real))?;
+            remove_on_signal(part.path())?;
+            Ok(WholeFolder { shown: path.to_owned(), path: real, part, around })
+        };
+        Ok(begin().map_err(|e| named(path, &e))?)
+    }
+
+    /// Begins a file in it, at this path below it.
+    pub(crate) fn file(&self, name: impl AsRef<Path>) -> io::Result<AtomicFile> {
+        let (shown, path) = (self.shown.join(&name), self.part.path().join(&name));
+        std::fs::create_dir_all(folder_of(&path)).map_err(|e| named(&shown, &e))?;
+        AtomicFile::shown_as(&shown, &path)
     }
 
     /// Writes a file in it.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let path = self.part.path().join(name);
-        std::fs::write(&path, bytes).with_context(|| self.path.join(name).display().to_string())
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut file = self.file(name)?;
+        file.write_all(bytes)?;
+        file.finish()
     }
 
     /// Puts the folder in its place; whether it replaced files.
     pub(crate) fn finish(self) -> Result<bool> {
         let is_there = self.path.is_dir();
         let replaces = is_there && self.path.read_dir().is_ok_and(|mut entries| entries.next().is_some());
-        self.take_place(is_there).with_context(|| self.path.display().to_string())?;
+        self.take_place(is_there).with_context(|| self.shown.display().to_string())?;
+        self.around.keep();
         if is_there {
             // The replaced file is under the temporary name; it is removed.
-            self.part.close().with_context(|| self.path.display().to_string())?;
+            self.part.close().with_context(|| self.shown.display().to_string())?;
         } else {
             drop(self.part.keep());
         }
@@ -154,6 +270,28 @@ impl WholeFolder {
         let _ = std::fs::rename(old.path(), if renamed.is_ok() { part } else { path });
         renamed
     }
+}
+
+/// Removes a folder that is not whole where a signal ends the program.
+#[cfg(target_os = "linux")]
+fn remove_on_signal(part: &Path) -> io::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    let part = part.to_owned();
+    std::thread::spawn(move || {
+        for signal in &mut signals {
+            // Another thread may create files in it meanwhile.
+            let removed = |_: &i32| std::fs::remove_dir_all(&part).is_ok() || !part.exists();
+            let _ = (0..100).find(removed);
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn remove_on_signal(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// A file without a name in a folder.
@@ -203,12 +341,18 @@ fn exchange(_: &Path, _: &Path) -> io::Result<()> {
 
 /// An error with the file's name in front.
 fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    io::Error::new(error.kind(), format!("{}: {}", path.display(), plain(error)))
+}
+
+/// The reason for an error without the temporary name that `tempfile` adds to it.
+pub(crate) fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" at path \"").map_or(text.as_str(), |(reason, _)| reason).to_owned()
 }
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file().write(bytes).map_err(|e| named(&self.path, &e))
+        self.file().write(bytes).map_err(|e| named(&self.shown, &e))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -221,7 +365,7 @@ impl Seek for AtomicFile {
     fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
         if let Place::Final(_) = self.place {
             let why = "is no file that can be written in parts; choose another output";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{} {why}", self.path.display())));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{} {why}", self.shown.display())));
         }
         self.file().seek(to)
     }
@@ -275,8 +419,10 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("schedviz-test-beside-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let path = folder.join("a");
-        let begin =
-            || AtomicFile { path: path.clone(), place: Place::Beside(AtomicFile::beside(&path).expect("created")) };
+        let begin = || {
+            let place = Place::Beside(part_beside(&path).expect("created"));
+            AtomicFile { shown: path.clone(), path: path.clone(), place }
+        };
         let (mut one, mut other) = (begin(), begin());
         one.write_all(b"one").and_then(|()| other.write_all(b"other")).expect("written");
         assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 2, "one is not the other's");

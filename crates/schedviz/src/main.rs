@@ -2,6 +2,7 @@
 
 mod args;
 mod atomic_file;
+mod command_line;
 mod commands;
 #[cfg(all(test, target_os = "linux"))]
 #[path = "../../../tests/conforms.rs"]
@@ -11,6 +12,7 @@ mod document;
 mod groups;
 mod heading;
 mod inputs;
+mod links;
 #[cfg(target_os = "linux")]
 mod live;
 mod messages;
@@ -87,10 +89,10 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(e) => {
             let e = with_tip(e);
-            // Standard error may be closed.
-            let _ = e.print();
+            // Help that could not be printed is an error, but for a reader, such as head, that has seen enough.
+            let failed = e.print().is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe);
             // clap would exit with 2, which here means that a limit is exceeded.
-            return ExitCode::from(u8::from(e.use_stderr()));
+            return ExitCode::from(u8::from(failed || e.use_stderr()));
         }
     };
     match registered.and_then(|()| cli.command.run()) {
@@ -98,10 +100,10 @@ fn main() -> ExitCode {
         // The reader of the output, such as head, has seen enough.
         Err(e) if writer::is_closed_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
-            let mut message = format!("schedviz: {e:#}");
+            let mut message = format!("{e:#}");
             // Names of files and typed words are in it.
             sched::event::escape_lines(&mut message, 0);
-            eprintln!("{message}");
+            messages::emit(&message);
             ExitCode::from(1)
         }
     }

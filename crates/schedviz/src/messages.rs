@@ -1,6 +1,14 @@
 //! Messages on standard error, printed at once or held until their turn.
 
+use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Prints a message on standard error with the program's name in front. A message that cannot be written, as where
+/// standard error is closed or on a full disk, is dropped: it changes neither the output nor the exit status.
+pub(crate) fn emit(message: &str) {
+    // One write, so that the lines of programs that share a terminal stay whole.
+    let _ = std::io::stderr().lock().write_all(format!("schedviz: {message}\n").as_bytes());
+}
 
 /// Where messages go. While several traces are measured at the same time, the messages of each are held and printed in
 /// the order of the traces.
@@ -23,7 +31,7 @@ impl Messages {
     /// Prints a message with the program's name in front, or holds it.
     pub(crate) fn add(&self, message: &str) {
         match &self.held {
-            None => eprintln!("schedviz: {message}"),
+            None => emit(message),
             Some(held) => held.lock().unwrap_or_else(PoisonError::into_inner).push(message.to_owned()),
         }
     }
@@ -32,7 +40,7 @@ impl Messages {
     pub(crate) fn release(&self) {
         if let Some(held) = &self.held {
             let held = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
-            held.iter().for_each(|message| eprintln!("schedviz: {message}"));
+            held.iter().for_each(|message| emit(message));
         }
     }
 }

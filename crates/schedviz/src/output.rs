@@ -1,5 +1,6 @@
 //! In what form a command gives what it found, and where to.
 
+use crate::messages::emit;
 use crate::page_args::PageArgs;
 use crate::writer::{Lines, print, save, stream, verb};
 use anyhow::{Result, bail};
@@ -349,7 +350,7 @@ impl OutputArgs {
         let path = self.output.clone().unwrap_or_else(unnamed);
         let written = self.write(&path, document, forms)?;
         if let (Some(written), false) = (written, quiet) {
-            eprintln!("schedviz: {written}");
+            emit(&written);
         }
         Ok(())
     }

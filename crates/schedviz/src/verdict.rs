@@ -1,5 +1,6 @@
 //! Verdicts as the program reports them: a line each, and the exit status.
 
+use crate::messages::emit;
 use sched::{Judge, Verdict};
 use std::process::ExitCode;
 
@@ -13,7 +14,7 @@ pub(crate) fn report<'v>(verdicts: impl IntoIterator<Item = (&'v str, &'v Verdic
             Judge::Fail => "FAIL",
             Judge::Untrusted => "untrusted",
         };
-        eprintln!("schedviz: {word}: {subject}: {}", verdict.reason);
+        emit(&format!("{word}: {subject}: {}", verdict.reason));
         worst = worst.max(verdict.verdict);
     }
     ExitCode::from(match worst {

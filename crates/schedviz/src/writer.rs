@@ -13,9 +13,9 @@ pub(crate) fn print(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file.
+/// Writes a file whose name the program chose: a link of that name is replaced, and never followed.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut whole = AtomicFile::create(path)?;
+    let mut whole = AtomicFile::derived(path)?;
     whole.write_all(bytes)?;
     Ok(whole.finish()?)
 }
@@ -37,14 +37,21 @@ pub(crate) fn save(path: &Path, files: &[Vec<u8>]) -> Result<Option<String>> {
     let size = files.iter().map(Vec::len).sum::<usize>().div_ceil(1000);
     if let [bytes] = files {
         let verb = verb(path.is_file());
-        replace(path, bytes)?;
+        let mut whole = AtomicFile::create(path)?;
+        whole.write_all(bytes)?;
+        whole.finish()?;
         return Ok(Some(format!("{verb} {} ({size} kB)", path.display())));
     }
     let paths: Vec<PathBuf> = (1..=files.len()).map(|nth| numbered(path, nth, files.len())).collect();
     let verb = verb(paths.iter().any(|path| path.is_file()));
+    // None takes its place before all are written.
+    let mut written = Vec::with_capacity(files.len());
     for (path, bytes) in paths.iter().zip(files) {
-        replace(path, bytes)?;
+        let mut whole = AtomicFile::derived(path)?;
+        whole.write_all(bytes)?;
+        written.push(whole);
     }
+    written.into_iter().try_for_each(AtomicFile::finish)?;
     let [first, .., last] = paths.as_slice() else { return Ok(None) };
     Ok(Some(format!("{verb} {} to {} ({size} kB)", first.display(), last.display())))
 }

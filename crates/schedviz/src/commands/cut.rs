@@ -8,8 +8,9 @@ use crate::atomic_file::AtomicFile;
 use crate::commands::{dat2graph::frequencies, plot};
 use crate::progress;
 use crate::session::Session;
+use crate::writer::verb;
 use anonymous::{Anonymous, alias};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use machine::Machine;
 use sched::past::PastName;
 use sched::{Analysis, Cpu, EventIssue, Kind, NoteTaker, Pass, Past, SchedEvent, SchedState, Ts};
@@ -22,7 +23,8 @@ use tracedat::{Aliases, Part};
 ///
 /// The part is a trace.dat of the same version and compression, which trace-cmd and KernelShark read. It holds a note of
 /// the state before the window, so that every command of schedviz finds in it what it finds in the same window of the
-/// whole; times count from the start of the whole. A machine file beside the trace is copied.
+/// whole; times count from the start of the whole. A machine file beside the trace is copied, but replaces none that may
+/// be of another recording.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CutArgs {
@@ -33,8 +35,9 @@ pub(crate) struct CutArgs {
     output: PathBuf,
     /// Replace names of tasks by task1, task2, ..., and other texts in events by x
     ///
-    /// The same name becomes the same alias everywhere. Names of kernel threads stay, so that all figures stay as they are.
-    /// The name of the host becomes "host"; PIDs, times and the texts of the kernel stay.
+    /// The same name becomes the same alias everywhere. The part has the numbers of events, the texts of the kernel (formats,
+    /// symbols, the names that it gives its threads) and no other text of the trace: the name of the host becomes "host",
+    /// those of buffers "buffer1" and so on. All figures stay as they are.
     #[arg(long, help_heading = "Output")]
     anonymize: bool,
     /// Note what goes on in the figure of this specification when the part begins; may be given several times
@@ -67,6 +70,7 @@ pub(crate) fn run(args: &CutArgs) -> Result<()> {
     let cpus = args.cpus.as_ref().map_or(&[][..], CpuList::cpus);
     let trace = args.read.open_cpus(&args.trace, cpus)?;
     trace.has_time().map_err(|e| named(&args.trace, e))?;
+    let machine = machine_file(args)?;
     let session = Session::of_trace(trace, &args.trace, &args.read, &WindowArgs::of_time(&args.time))?;
     let aliases = RefCell::new(args.anonymize.then(Aliases::default));
     let part = session_part(&session, &args.plot, &aliases)?;
@@ -76,16 +80,22 @@ pub(crate) fn run(args: &CutArgs) -> Result<()> {
     let mut aliases = aliases.into_inner();
     progress::watched(&session.trace, args.read.quiet, || session.trace.cut(part, aliases.as_mut(), &mut file))
         .with_context(|| args.trace.display().to_string())?;
-    file.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish()?;
-    copy_machine(&args.trace, &args.output, args.anonymize, &args.read)?;
-    report(args, &session)
+    let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    // Neither takes its place before both are written.
+    let machine = machine.map(|(path, text)| begin(&path, &text).map(|file| (path, file))).transpose()?;
+    let verb = verb(args.output.is_file());
+    file.finish()?;
+    let copied = machine.map(|(path, file)| file.finish().map(|()| path)).transpose()?;
+    report(args, &session, verb, copied.as_deref())
 }
 
-/// Prints the size of the part.
-fn report(args: &CutArgs, session: &Session) -> Result<()> {
+/// Prints the size of the part, and the machine file that was written beside it.
+fn report(args: &CutArgs, session: &Session, verb: &str, machine: Option<&Path>) -> Result<()> {
     let size = args.output.metadata().with_context(|| args.output.display().to_string())?.len();
     let length = session.to.since(session.from);
-    args.read.message(&format!("wrote {} ({} kB, {})", args.output.display(), size.div_ceil(1000), length.human()));
+    let machine = machine.map_or(String::new(), |path| format!(", {}", path.display()));
+    let (output, size) = (args.output.display(), size.div_ceil(1000));
+    args.read.message(&format!("{verb} {output} ({size} kB, {}){machine}", length.human()));
     Ok(())
 }
 
@@ -136,21 +146,46 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     Ok(Part { past, offline })
 }
 
-/// Copies the machine file beside the trace, if there is one, beside the part.
-fn copy_machine(trace: &Path, part: &Path, anonymize: bool, read: &ReadArgs) -> Result<()> {
-    let (from, to) = (Machine::path_beside(trace), Machine::path_beside(part));
-    if !from.is_file() || from == to {
-        return Ok(());
+/// The machine file of the part and its text: that of the trace, if there is one. A file of that name that may be of
+/// another recording is refused, whether it would be replaced or be read as the machine of the part.
+fn machine_file(args: &CutArgs) -> Result<Option<(PathBuf, String)>> {
+    let (from, to) = (Machine::path_beside(&args.trace), Machine::path_beside(&args.output));
+    if from == to {
+        return Ok(None);
     }
-    let text = match Machine::open(&from) {
-        Ok(machine) if anonymize => serde_json::to_string_pretty(&machine.anonymous())?,
-        Ok(_) => read_text(&from)?,
-        Err(why) => {
-            read.message(&format!("{} is left out: {why}", from.display()));
-            return Ok(());
-        }
+    let text = if from.is_file() { text_of(&from, args)? } else { None };
+    if to.symlink_metadata().is_err() {
+        return Ok(text.map(|text| (to, text)));
+    }
+    let (file, output) = (to.display(), args.output.display());
+    let Some(text) = text else {
+        bail!("{file} would be read as the machine of {output}; remove it, or choose another name for the output")
     };
-    let mut file = AtomicFile::create(&to)?;
+    if read_text(&to).is_ok_and(|present| present == text) {
+        return Ok(None);
+    }
+    // That of a part that is replaced is replaced with it.
+    if !args.output.is_file() || Machine::open(&to).is_err() {
+        bail!("{file} exists and is not of {output}; remove it, or choose another name for the output");
+    }
+    Ok(Some((to, text)))
+}
+
+/// The text of a machine file as it is copied.
+fn text_of(from: &Path, args: &CutArgs) -> Result<Option<String>> {
+    match Machine::open(from) {
+        Ok(machine) if args.anonymize => Ok(Some(serde_json::to_string_pretty(&machine.anonymous())?)),
+        Ok(_) => read_text(from).map(Some),
+        Err(why) => {
+            args.read.message(&format!("{} is left out: {why}", from.display()));
+            Ok(None)
+        }
+    }
+}
+
+/// Begins a file whose name the program chose, and writes its text.
+fn begin(path: &Path, text: &str) -> Result<AtomicFile> {
+    let mut file = AtomicFile::derived(path)?;
     file.write_all(text.as_bytes())?;
-    Ok(file.finish()?)
+    Ok(file)
 }

@@ -6,6 +6,7 @@ mod slices;
 
 use crate::args::{TaskArgs, TraceArgs, needs_groups};
 use crate::document::Document;
+use crate::messages::emit;
 use crate::output::{Forms, Gives, OutputArgs};
 use crate::patterns;
 use crate::section::{Asked, Section, listed, part};
@@ -100,10 +101,10 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     diagnostics.merge(trace.diagnostics());
     let report = dat2graph::report(&lanes, &options);
     if args.tool.frequency && lanes.iter().all(|l| l.frequencies.is_empty()) && !session.read.quiet {
-        eprintln!("schedviz: {}", frequencies::why_none(&session));
+        emit(frequencies::why_none(&session));
     }
     for event in report.events.iter().filter(|event| event.count == 0 && !session.read.quiet) {
-        eprintln!("schedviz: {}: 0 events in the window", event.event);
+        emit(&format!("{}: 0 events in the window", event.event));
     }
     let overlaid = overlay::find(args, &session)?;
     let figure = |sheet: &Sheet| {

@@ -10,6 +10,7 @@ use crate::args::{TaskArgs, TraceArgs};
 use crate::csv::quoted;
 use crate::document::Document;
 use crate::heading::Loss;
+use crate::messages::emit;
 use crate::output::{Forms, Gives, OutputArgs, json};
 use crate::patterns::{self, Asked};
 use crate::progress;
@@ -297,7 +298,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     if args.balance {
         session.needs_switches()?;
         if !session.read.quiet {
-            eprintln!("schedviz: events --balance has become a command of its own: schedviz migrations");
+            emit("events --balance has become a command of its own: schedviz migrations");
         }
         let EventsArgs { tasks, output, in_color, .. } = args;
         return balance::run(&balance::Choice { tasks, output, in_color: *in_color, command: "balance" }, &session);
@@ -306,7 +307,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     if let (Some(near), Some(lines)) = (args.near, lines) {
         listing::near(&session, &choice, near, args.latency_format, lines)?;
         if let (Some(announced), false) = (announced, session.read.quiet) {
-            eprintln!("schedviz: {announced}");
+            emit(&announced);
         }
         return Ok(());
     }
@@ -335,7 +336,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
 /// Lists the events, and names the command that does so.
 fn list_as_once_spelt(args: &EventsArgs) -> Result<()> {
     if !args.trace.read.quiet {
-        eprintln!("schedviz: events --list is now the command list");
+        emit("events --list is now the command list");
     }
     list::run(&ListArgs {
         trace: args.trace.clone(),

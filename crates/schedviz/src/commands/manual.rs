@@ -1,10 +1,12 @@
 //! Man pages and shell completions, from the definition of the command line.
 
+use crate::atomic_file::Folders;
+use crate::writer::replace;
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
+use clap_complete::Generator;
 use clap_mangen::Man;
 use roff::{Roff, roman};
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Write man pages and shell completions
@@ -16,24 +18,26 @@ pub(crate) struct ManualArgs {
 
 /// Writes them.
 pub(crate) fn run(args: &ManualArgs) -> Result<()> {
-    let folder = || args.folder.display().to_string();
-    std::fs::create_dir_all(&args.folder).with_context(folder)?;
+    let created = Folders::create(&args.folder).with_context(|| args.folder.display().to_string())?;
     // There is no page on `help`.
     let mut pages = crate::Cli::command().disable_help_subcommand(true);
     super::define_all(&mut pages);
     let shown = pages.get_subcommands().filter(|command| !command.is_hide_set());
     for command in std::iter::once(&pages).chain(shown) {
-        write_page(command, &args.folder).with_context(folder)?;
+        write_page(command, &args.folder)?;
     }
     let mut command = crate::Cli::command();
     super::define_all(&mut command);
     for shell in [clap_complete::Shell::Bash, clap_complete::Shell::Zsh, clap_complete::Shell::Fish] {
-        clap_complete::generate_to(shell, &mut command, "schedviz", &args.folder).with_context(folder)?;
+        let mut text = Vec::new();
+        clap_complete::generate(shell, &mut command, "schedviz", &mut text);
+        replace(&args.folder.join(shell.file_name("schedviz")), &text)?;
     }
+    created.keep();
     Ok(())
 }
 
-fn write_page(command: &Command, folder: &Path) -> io::Result<()> {
+fn write_page(command: &Command, folder: &Path) -> Result<()> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
     man.render_title(&mut page)?;
@@ -50,7 +54,7 @@ fn write_page(command: &Command, folder: &Path) -> io::Result<()> {
     if command.get_version().is_some() {
         man.render_version_section(&mut page)?;
     }
-    std::fs::write(folder.join(man.get_filename()), page)
+    replace(&folder.join(man.get_filename()), &page)
 }
 
 /// The section behind the options, whose lines are not filled: they are commands to be copied.

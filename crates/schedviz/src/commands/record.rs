@@ -355,9 +355,9 @@ impl RecordArgs {
 
 /// Prints a line; names of files may be in it.
 fn message(text: &str) {
-    let mut line = format!("schedviz: {text}");
+    let mut line = text.to_owned();
     sched::event::escape_lines(&mut line, 0);
-    eprintln!("{line}");
+    crate::messages::emit(&line);
 }
 
 /// The settings of a dry run for the message about buffers.

@@ -3,6 +3,7 @@
 use crate::args::{self, TraceArgs, repeatable};
 use crate::atomic_file::WholeFolder;
 use crate::groups::Folder;
+use crate::messages::emit;
 use crate::output::Origin;
 use crate::page_args::PageArgs;
 use crate::section::{Asked, Page, Part, Section};
@@ -11,6 +12,8 @@ use crate::{heading, inputs, output, warnings, writer};
 use anyhow::{Context, Result, bail};
 use sched::{Diagnostics, EventSource, Outcome, Pass};
 use std::fmt::Write;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use timeline::Sheet;
 
@@ -27,7 +30,7 @@ use timeline::Sheet;
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     trace: TraceArgs,
-    /// Folder to write; one that holds a report is replaced as a whole. Default:
+    /// Folder to write; a report is replaced as a whole, and no other folder that has files in it. Default:
     /// `<trace>.report` in the current directory, with the window where one is given
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -121,18 +124,24 @@ fn write(args: &ReportArgs, folder: &Path, name: &str, facts: &str, sections: &[
     let drawn = drawings(sections);
     // It appears whole: an interrupt must not leave a page of one trace among the figures of another.
     let whole = WholeFolder::create(folder)?;
+    let mut files = Vec::new();
+    let mut write = |name: String, bytes: &[u8]| {
+        let written = whole.write(&name, bytes);
+        files.push(name);
+        written
+    };
     for ((name, section), figures) in sections.iter().zip(&drawn) {
         for (nth, figure) in (1..).zip(figures) {
             let number = if figures.len() > 1 { format!("-{nth}") } else { String::new() };
-            whole.write(&format!("{name}{number}.svg"), figure.as_bytes())?;
+            write(format!("{name}{number}.svg"), figure.as_bytes())?;
         }
-        whole.write(&format!("{name}.json"), &section.json)?;
+        write(format!("{name}.json"), &section.json)?;
     }
     let name = args.page.sheet().title.unwrap_or_else(|| name.to_owned());
-    whole.write(INDEX, html(&name, facts, sections, &drawn).as_bytes())?;
+    whole.write(INDEX, html(&name, facts, &files, sections, &drawn).as_bytes())?;
     let verb = writer::verb(whole.finish()?);
     if !args.trace.read.quiet {
-        eprintln!("schedviz: {verb} {}", folder.join(INDEX).display());
+        emit(&format!("{verb} {}", folder.join(INDEX).display()));
     }
     Ok(())
 }
@@ -146,23 +155,35 @@ const COMPARE: &str = "compare";
 /// The page.
 const INDEX: &str = "index.html";
 
+/// The mark of a page in a folder that is a report; the names of its other files follow, up to a quotation mark.
+const MARK: &str = "<meta name=\"generator\" content=\"schedviz report: ";
+
+/// The bytes at the start of a page that have the mark.
+const MARK_WITHIN: u64 = 1 << 16;
+
+/// The names of the files that belong to a report by the mark in its page, or none where this is no report.
+fn files_of_report(folder: &Path) -> Vec<String> {
+    let mut start = Vec::new();
+    let page = File::open(folder.join(INDEX)).and_then(|page| page.take(MARK_WITHIN).read_to_end(&mut start));
+    let text = String::from_utf8_lossy(&start);
+    let listed = text.split_once(MARK).and_then(|(_, rest)| rest.split_once('"'));
+    match (page, listed) {
+        (Ok(_), Some((names, _))) => names.split(' ').chain([INDEX]).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Refuses to replace a folder that has other files in it than those of a report.
 fn replaceable(folder: &Path) -> Result<()> {
     if !folder.is_dir() {
         return Ok(());
     }
     inputs::refuse_folder(folder)?;
-    let is_of_a_report = |name: &str| {
-        let Some((stem, ending)) = name.rsplit_once('.') else { return false };
-        let number = |rest: &str| rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok());
-        let sections = SECTIONS.iter().map(|(section, _)| *section).chain([PLOT, COMPARE]);
-        let is_section = sections.filter_map(|section| stem.strip_prefix(section)).any(number);
-        name == INDEX || (is_section && matches!(ending, "svg" | "json"))
-    };
+    let files = files_of_report(folder);
     let entries = folder.read_dir().with_context(|| folder.display().to_string())?;
     for entry in entries {
         let name = entry.with_context(|| folder.display().to_string())?.file_name();
-        if !name.to_str().is_some_and(is_of_a_report) {
+        if !name.to_str().is_some_and(|name| files.iter().any(|file| file == name)) {
             let (folder, name) = (folder.display(), name.display());
             bail!(
                 "{folder} is replaced as a whole, but {name} in it is no file of a report; choose another folder, such as {folder}/report"
@@ -217,13 +238,14 @@ nav a{margin-right:1.2em}svg{max-width:100%;height:auto;border:1px solid #d0d0d0
 pre{font-size:12px;overflow-x:auto;background:#f6f6f6;padding:.8em}h2{margin-top:2.2em}";
 
 /// The page: all figures and texts in one file.
-fn html(name: &str, facts: &str, sections: &[(String, Section)], drawn: &[Vec<String>]) -> String {
+fn html(name: &str, facts: &str, files: &[String], sections: &[(String, Section)], drawn: &[Vec<String>]) -> String {
     let name = escaped(name);
     // Writing to a string cannot fail.
     let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     let _ = writeln!(
         out,
-        "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{name}</title>\n<style>{STYLE}</style>\n</head>\n<body>"
+        "<meta name=\"viewport\" content=\"width=device-width\">\n{MARK}{}\">\n<title>{name}</title>\n<style>{STYLE}</style>\n</head>\n<body>",
+        files.join(" ")
     );
     let _ = writeln!(out, "<h1>{name}</h1>\n<p>{}</p>\n<nav>", escaped(facts));
     for (name, section) in sections {

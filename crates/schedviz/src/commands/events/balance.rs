@@ -4,6 +4,7 @@ use super::funnel;
 use super::{options, over_lanes, quoted};
 use crate::args::{BeginArgs, TaskArgs};
 use crate::document::Document;
+use crate::messages::emit;
 use crate::output::{Forms, OutputArgs};
 use crate::section::{Asked, Section, listed, part};
 use crate::session::Session;
@@ -73,10 +74,8 @@ pub(crate) fn run(args: &Choice<'_>, session: &Session) -> Result<()> {
     };
     let document = Document::of(session, &report, &found);
     if let (Some(left_out), false) = (report.report.unlisted, session.read.quiet) {
-        eprintln!(
-            "schedviz: not listed: {}; --min, --max and --tasks choose a part of them",
-            sched::nouns::counted(left_out, "migration")
-        );
+        let left_out = sched::nouns::counted(left_out, "migration");
+        emit(&format!("not listed: {left_out}; --min, --max and --tasks choose a part of them"));
     }
     let table = |out: &mut dyn io::Write| migrations(report.report, out);
     document.give(args.command, session, args.output, Forms::told(text, figure).and_drawn().with_csv(table))

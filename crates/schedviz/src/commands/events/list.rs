@@ -2,6 +2,7 @@
 
 use super::{Choice, FlagsColumn, listing};
 use crate::args::{TaskArgs, TraceArgs};
+use crate::messages::emit;
 use crate::output::{Gives, OutputArgs};
 use anyhow::Result;
 
@@ -47,7 +48,7 @@ pub(crate) fn run(args: &ListArgs) -> Result<()> {
     let choice = Choice::listed(&session, &args.events, &args.tasks)?;
     listing::list(&session, &choice, args.latency_format, lines)?;
     if let (Some(announced), false) = (announced, session.read.quiet) {
-        eprintln!("schedviz: {announced}");
+        emit(&announced);
     }
     Ok(())
 }

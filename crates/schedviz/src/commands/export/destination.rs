@@ -1,7 +1,8 @@
 //! The files of the tables.
 
 use super::run_row;
-use crate::atomic_file::AtomicFile;
+use crate::atomic_file::{AtomicFile, Folders, WholeFolder};
+use crate::messages::emit;
 use crate::writer;
 use anyhow::{Context, Result, bail};
 use export::{Csv, Output, Sink, Table};
@@ -9,6 +10,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 impl Sink for AtomicFile {
     fn cut(&mut self, to: u64) -> io::Result<()> {
@@ -48,11 +50,54 @@ impl Sink for Spool {
     }
 }
 
+/// The folder of the tables. A new one appears when all of them are complete; in one that exists, each table then takes
+/// the place of its own file.
+enum Folder {
+    New(WholeFolder),
+    /// With the folders that were created in it.
+    Existing(PathBuf, Mutex<Vec<Folders>>),
+}
+
+impl Folder {
+    fn open(path: &Path) -> Result<Folder> {
+        if path.is_dir() {
+            return Ok(Folder::Existing(path.to_owned(), Mutex::default()));
+        }
+        WholeFolder::create(path).map(Folder::New)
+    }
+
+    /// Begins a file, at this path below the folder.
+    fn file(&self, name: &Path) -> io::Result<AtomicFile> {
+        match self {
+            Folder::New(whole) => whole.file(name),
+            Folder::Existing(path, created) => {
+                let path = path.join(name);
+                if let Some(folder) = path.parent() {
+                    let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", folder.display()));
+                    let folders = Folders::create(folder).map_err(named)?;
+                    created.lock().unwrap_or_else(PoisonError::into_inner).push(folders);
+                }
+                AtomicFile::derived(&path)
+            }
+        }
+    }
+
+    fn finish(self) -> Result<()> {
+        match self {
+            Folder::New(whole) => whole.finish().map(drop),
+            Folder::Existing(_, created) => {
+                created.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().for_each(Folders::keep);
+                Ok(())
+            }
+        }
+    }
+}
+
 /// The output, and the words for it.
 pub(super) struct Written {
     pub(super) output: Output,
-    /// The folder, unless standard output was asked for.
-    folder: Option<PathBuf>,
+    /// The folder and its name, unless standard output was asked for.
+    folder: Option<(PathBuf, Arc<Folder>)>,
     /// The number of tables.
     tables: usize,
     replaced: bool,
@@ -62,10 +107,13 @@ impl Written {
     /// Puts all files in their places, and reports them.
     pub(super) fn finish(self, quiet: bool) -> Result<()> {
         self.output.finish()?;
-        if let (Some(folder), false) = (self.folder, quiet) {
+        let Some((path, folder)) = self.folder else { return Ok(()) };
+        // The writers of the tables are gone: no other owner is left.
+        Arc::into_inner(folder).map_or(Ok(()), Folder::finish)?;
+        if !quiet {
             let (verb, tables) = (writer::verb(self.replaced), self.tables);
             let noun = if tables == 1 { "table" } else { "tables" };
-            eprintln!("schedviz: {verb} {tables} {noun} in {}", folder.display());
+            emit(&format!("{verb} {tables} {noun} in {}", path.display()));
         }
         Ok(())
     }
@@ -94,15 +142,14 @@ pub(super) fn csv(folder: &Path, tables: &[Table]) -> Result<Written> {
     if folder.exists() && !folder.is_dir() {
         bail!("{} is a file; --csv names a folder", folder.display());
     }
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let mut replaced = false;
+    let (mut replaced, files) = (false, Arc::new(Folder::open(folder)?));
     for table in tables {
-        let path = folder.join(format!("{}.csv", table.name()));
-        replaced |= path.exists();
-        let csv = Csv::new(Box::new(AtomicFile::create(&path)?), &columns(*table))?;
+        let name = format!("{}.csv", table.name());
+        replaced |= folder.join(&name).exists();
+        let csv = Csv::new(Box::new(files.file(Path::new(&name))?), &columns(*table))?;
         output = output.with(*table, Box::new(csv));
     }
-    Ok(Written { output, folder: Some(folder.to_owned()), tables: tables.len(), replaced })
+    Ok(Written { output, folder: Some((folder.to_owned(), files)), tables: tables.len(), replaced })
 }
 
 /// Begins tables as Parquet: `FOLDER/TABLE/group=GROUP/run=RUN/TABLE.parquet`.
@@ -111,19 +158,18 @@ pub(super) fn parquet(folder: &Path, tables: &[Table]) -> Result<Written> {
     if folder.exists() && !folder.is_dir() {
         bail!("{} is a file; --parquet names a folder", folder.display());
     }
-    let mut output = Output::default();
+    let (mut output, files) = (Output::default(), Arc::new(Folder::open(folder)?));
     for table in tables {
-        let (root, name) = (folder.join(table.name()), format!("{}.parquet", table.name()));
+        let (root, files) = (PathBuf::from(table.name()), files.clone());
+        let name = format!("{}.parquet", table.name());
         let make = move |group: Option<&str>, run: &str| -> io::Result<Box<dyn Sink>> {
             let place = root.join(partition("group", group)).join(partition("run", Some(run)));
-            let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", place.display()));
-            std::fs::create_dir_all(&place).map_err(named)?;
-            Ok(Box::new(AtomicFile::create(&place.join(&name))?))
+            Ok(Box::new(files.file(&place.join(&name))?))
         };
         let parquet = export::Parquet::new(table.name(), &columns(*table), Box::new(make))?;
         output = output.with(*table, Box::new(parquet));
     }
-    Ok(Written { output, folder: Some(folder.to_owned()), tables: tables.len(), replaced: false })
+    Ok(Written { output, folder: Some((folder.to_owned(), files)), tables: tables.len(), replaced: false })
 }
 
 /// Refuses Parquet: this program was built without it.

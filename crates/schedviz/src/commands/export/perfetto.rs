@@ -3,6 +3,7 @@
 use super::ExportArgs;
 use crate::atomic_file::AtomicFile;
 use crate::commands::workcons::plain;
+use crate::messages::emit;
 use crate::session::Session;
 use crate::{warnings, writer};
 use anyhow::{Result, bail};
@@ -46,15 +47,13 @@ pub(super) fn write(args: &ExportArgs, trace: &Path, file: &Path) -> Result<()> 
     warnings::warn(&outcome.diagnostics, &args.read);
     if !args.read.quiet {
         let size = std::fs::metadata(file).map_or(0, |written| written.len());
-        eprintln!("schedviz: {verb} {} ({} kB)", file.display(), size.div_ceil(1000));
+        emit(&format!("{verb} {} ({} kB)", file.display(), size.div_ceil(1000)));
         if others > 0 {
-            eprintln!(
-                "schedviz: left out: {}; only events of the scheduler have a form in Perfetto",
-                sched::nouns::counted(others, "other event")
-            );
+            let others = sched::nouns::counted(others, "other event");
+            emit(&format!("left out: {others}; only events of the scheduler have a form in Perfetto"));
         }
         if size > LARGE {
-            eprintln!("schedviz: the viewer may not open a file of this size; choose a part with --min and --max");
+            emit("the viewer may not open a file of this size; choose a part with --min and --max");
         }
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! A recording by perf, which reads counters at each switch. The kernel's tracer cannot, up to 7.2.
 
 use super::traced::Traced;
-use super::{RecordArgs, Recorded, Recorder, check, find_program, message, named, save};
+use super::{RecordArgs, Recorded, Recorder, check, find_program, folder_of, message, named, save};
+use crate::atomic_file::private_folder;
 use crate::warnings::grouped;
 use anyhow::{Context, Result, bail};
 use sched::nouns::noun;
@@ -75,7 +76,9 @@ pub(super) fn check_perf(args: &RecordArgs) -> Result<()> {
 pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<Recorded> {
     let args = recorder.args;
     let buffer_kb = args.buffer.unwrap_or(recorder.settings.buffer_kb.clamp(BUFFER_KB.0, BUFFER_KB.1));
-    let part = save::part_of(output);
+    // A file that is not complete never has the name of a recording, and perf follows no link of a stranger to it.
+    let folder = named(private_folder(output), folder_of(output))?;
+    let part = folder.path().join("perf.data");
     let mut command = vec![args.perf.clone().into_os_string()];
     command.extend(options(&recorder.settings.events, buffer_kb, &part));
     command.push("--".into());
@@ -86,7 +89,6 @@ pub(super) fn record(recorder: &Recorder<'_>, output: &Path) -> Result<Recorded>
     let ended = traced.run()?;
     machine.finish(&recorder.root);
     if std::fs::metadata(&part).map_or(0, |file| file.len()) == 0 {
-        let _ = std::fs::remove_file(&part);
         bail!("{} recorded nothing ({})", args.perf.display(), ended.status);
     }
     named(std::fs::rename(&part, output), output)?;

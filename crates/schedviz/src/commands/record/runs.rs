@@ -1,6 +1,7 @@
 //! `record --runs`: repeated recordings of several variants, in a folder.
 
 use super::{RecordArgs, Recorder, named};
+use crate::atomic_file::Folders;
 use crate::output::json;
 use crate::writer::replace;
 use anyhow::{Context, Result, bail};
@@ -22,7 +23,7 @@ pub(crate) struct Variant {
 pub(crate) struct Series {
     folder: PathBuf,
     /// The folders that this has made, the outermost first.
-    _made: Made,
+    _made: Folders,
     /// The file that lists them.
     list: PathBuf,
     variants: Vec<Variant>,
@@ -50,7 +51,7 @@ impl Series {
         if std::fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some()) || folder.is_file() {
             bail!("{} exists and is not empty; choose another folder with -o", folder.display());
         }
-        let made = Made::of(&folder)?;
+        let made = named(Folders::create(&folder), &folder)?;
         let planned = order(variants.len(), runs, args.untraced, args.seed);
         Ok(Series { list: folder.join(FILE), _made: made, folder, variants, metric, planned })
     }
@@ -156,33 +157,6 @@ impl Series {
 fn stem(variant: &Variant, planned: Planned) -> String {
     let kind = if planned.traced { "" } else { "untraced." };
     format!("{}.{kind}{}", variant.name, planned.number)
-}
-
-/// Folders that were made; those in which nothing is kept are removed in the end.
-struct Made(Vec<PathBuf>);
-
-impl Made {
-    /// Makes a folder, and those above it that are missing.
-    fn of(folder: &Path) -> Result<Made> {
-        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
-        let mut missing: Vec<PathBuf> = folder.ancestors().take_while(is_missing).map(Path::to_owned).collect();
-        missing.reverse();
-        let mut made = Made(Vec::new());
-        for folder in missing {
-            named(std::fs::create_dir(&folder), &folder)?;
-            made.0.push(folder);
-        }
-        Ok(made)
-    }
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        for folder in self.0.iter().rev() {
-            // A folder with files stays.
-            let _ = std::fs::remove_dir(folder);
-        }
-    }
 }
 
 impl Variant {

@@ -2,11 +2,11 @@
 
 use super::{Recorder, folder_of, named};
 use crate::args::ReadArgs;
-use crate::atomic_file::AtomicFile;
+use crate::atomic_file::{AtomicFile, private_folder};
 use anyhow::{Context, Result, bail};
 use machine::Machine;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tracedat::Trace;
 use tracefs::{CpuStats, Instance, Pages, TraceFile};
 
@@ -26,8 +26,7 @@ pub(crate) fn check(output: &Path) -> Result<()> {
         bail!("{} is no file that can be written in parts; choose another output", output.display());
     }
     let folder = folder_of(output);
-    named(tempfile::Builder::new().prefix(".schedviz").tempfile_in(folder), folder)
-        .context("the recording cannot be saved")?;
+    named(private_folder(output), folder).context("the recording cannot be saved")?;
     Ok(())
 }
 
@@ -80,13 +79,6 @@ pub(super) fn write(
     }
     out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
     Ok(())
-}
-
-/// The name of a recording by perf until it is complete: a file that is not never has the name of one.
-pub(super) fn part_of(path: &Path) -> PathBuf {
-    let mut part = path.to_owned().into_os_string();
-    part.push(".part");
-    PathBuf::from(part)
 }
 
 /// A recording that has been written.

@@ -5,6 +5,7 @@
 //! helper, which executes the command: the first event of the recording that matters is that exec. A helper that cannot execute
 //! the command writes the reason to a nameless file of this program.
 
+use crate::atomic_file::new_file;
 use crate::signals::Forwarder;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid};
@@ -73,7 +74,7 @@ impl<'s> Traced<'s> {
         let path = format!("/proc/{}/fd/{}", std::process::id(), reason.as_raw_fd());
         helper.args([HELPER, &path, "--"]).args(command);
         if let Some(path) = capture {
-            let file = File::create(path).with_context(|| path.display().to_string())?;
+            let file = new_file(path).with_context(|| path.display().to_string())?;
             helper.stdout(file.try_clone()?).stderr(file);
         }
         let helper = helper.spawn().context("a helper")?;
