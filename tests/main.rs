@@ -76,4 +76,5 @@ mod why;
 mod why_episode;
 mod why_origins;
 mod why_views;
+mod windows;
 mod workcons;

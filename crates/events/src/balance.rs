@@ -3,12 +3,13 @@
 use crate::Density;
 use crate::figure::{Options, WIDTH, behind, draw_bars, fullest, lanes_height, scale_of_bars};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
+use sched::analysis::Settled;
 use sched::causes::{Herd, Herds};
 use sched::seeded::SeededMap;
 use sched::topology::Distance;
 use sched::{
-    Analysis, Cause, Causes, ChosenCpus, Comm, Cpu, Dur, Kind, Lengths, Migration, Pid, SchedEvent, SchedState,
-    TaskState, Topology, Ts,
+    Analysis, Cause, ChosenCpus, Comm, Cpu, Dur, Kind, Lengths, Migration, Pid, SchedEvent, SchedState, TaskState,
+    Topology, Ts,
 };
 use serde::Serialize;
 use std::fmt::Write;
@@ -143,7 +144,6 @@ pub struct Balance<'o> {
     from: Ts,
     to: Ts,
     start: Ts,
-    causes: Causes,
     herds: Herds,
     sums: Vec<Sums>,
     each: Option<&'o TakesMigration<'o>>,
@@ -161,7 +161,6 @@ impl<'o> Balance<'o> {
             from,
             to,
             start: from,
-            causes: Causes::default(),
             herds: Herds::default(),
             sums: vec![Sums::default(); Cause::ALL.len()],
             each: None,
@@ -197,6 +196,7 @@ impl<'o> Balance<'o> {
 
 impl Analysis for Balance<'_> {
     type Output = BalanceReport;
+    const MIGRATIONS: bool = true;
 
     fn begin(&mut self, start: Ts, _: &SchedState) {
         self.start = start;
@@ -208,17 +208,15 @@ impl Analysis for Balance<'_> {
         {
             self.herds.migrate(event.ts, orig, dest);
         }
-        let mut settled = Vec::new();
-        self.causes.event(event, state, |m| settled.push(m));
-        settled.retain(|m| self.is_shown(m));
-        settled.into_iter().for_each(|m| self.take(m));
+    }
+
+    fn migrated(&mut self, migration: &Migration, settled: Settled, _: &SchedState) {
+        if settled.is_inside() && self.is_shown(migration) {
+            self.take(*migration);
+        }
     }
 
     fn finish(mut self, end: Ts, _: &SchedState) -> BalanceReport {
-        let mut rest = Vec::new();
-        std::mem::take(&mut self.causes).finish(|m| rest.push(m));
-        rest.retain(|m| self.is_shown(m));
-        rest.into_iter().for_each(|m| self.take(m));
         let topology = self.topology;
         let given = topology.distances();
         let cell = |(cause, sums): (&Cause, &Sums)| Cell {

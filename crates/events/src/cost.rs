@@ -1,10 +1,15 @@
 //! The cost of a migration: bursts after it against bursts without one (`docs/definitions.md`, section 9).
 
+mod noted;
+
+pub use noted::BurstNotes;
+
 use sched::counters::{PerCounter, Readings};
 use sched::seeded::SeededMap;
 use sched::topology::Distance;
 use sched::{
-    Analysis, Comm, Counters, Cpu, Dur, PerTask, Pid, SchedState, Span, TaskId, TaskState, Topology, Ts, kthread,
+    Analysis, Comm, Counters, Cpu, Dur, Past, PerTask, Pid, SchedEvent, SchedState, Span, TaskId, TaskState, Topology,
+    Ts, kthread,
 };
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -124,8 +129,9 @@ struct Burst {
     ns: u64,
     /// The counts in it; nothing where the counters were not read at each start and end of its runs.
     counts: Option<PerCounter>,
-    /// Its place; nothing where the trace does not show both CPUs, or where the task moved within it.
-    place: Option<Place>,
+    /// The CPU on which the task's last burst ended, and that on which it begins; nothing where the trace does not show
+    /// both, or where the task moved within it.
+    cpus: Option<(Cpu, Cpu)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -141,13 +147,16 @@ pub struct Cost<'t> {
     wanted: Option<&'t (dyn Fn(Pid, Comm) -> bool + Sync)>,
     tracks: PerTask<Track>,
     commands: SeededMap<Comm, BTreeMap<Place, Measured>>,
+    /// The window has begun.
+    inside: bool,
     readings: Option<Readings<'t>>,
 }
 
 impl<'t> Cost<'t> {
     /// With distances by this topology.
     pub fn new(topology: &'t Topology) -> Cost<'t> {
-        Cost { topology, wanted: None, tracks: PerTask::default(), commands: SeededMap::default(), readings: None }
+        let (tracks, commands) = (PerTask::default(), SeededMap::default());
+        Cost { topology, wanted: None, tracks, commands, inside: false, readings: None }
     }
 
     /// With the counts of these counters by burst.
@@ -176,6 +185,13 @@ impl<'t> Cost<'t> {
         }
     }
 
+    /// The place of a burst that begins on a CPU, by that on which the last one ended.
+    fn place(&self, last: Cpu, first: Cpu) -> Place {
+        let given = self.topology.distances();
+        let distance = || self.topology.distance(last, first).filter(|distance| given[*distance as usize]);
+        (last != first).then(distance)
+    }
+
     /// The counts of a run, if the counters were read at its start and at its end.
     fn counts(&mut self, span: &Span, cpu: Cpu) -> Option<PerCounter> {
         let readings = self.readings.as_mut().filter(|_| span.begun && span.ended)?;
@@ -183,19 +199,28 @@ impl<'t> Cost<'t> {
         readings.at(cpu, span.end)?.since(&start)
     }
 
+    /// Takes the spans that the last event closed, with the parts of them before the window.
+    fn follow(&mut self, state: &SchedState) {
+        for span in state.spans() {
+            match span.state {
+                TaskState::Running(cpu) => {
+                    let command = state.task(span.task).map(|task| task.comm);
+                    self.ran(span, cpu, command);
+                }
+                // It can have run unseen.
+                TaskState::Unknown => drop(self.tracks.take(span.task)),
+                _ => {}
+            }
+        }
+    }
+
     fn ran(&mut self, span: &Span, cpu: Cpu, command: Option<Comm>) {
         let mut track = self.tracks.get(span.task).copied().unwrap_or_default();
-        let given = self.topology.distances();
-        let place = match track.last {
-            _ if !span.begun => None,
-            Some(last) if last == cpu => Some(None),
-            Some(last) => Some(Some(self.topology.distance(last, cpu).filter(|distance| given[*distance as usize]))),
-            None => None,
-        };
+        let cpus = track.last.filter(|_| span.begun).map(|last| (last, cpu));
         let mut burst = match track.burst {
-            Some(burst) if place == Some(None) => burst,
-            Some(burst) => Burst { place: None, ..burst },
-            None => Burst { ns: 0, counts: Some(PerCounter::default()), place },
+            Some(burst) if cpus == Some((cpu, cpu)) => burst,
+            Some(burst) => Burst { cpus: None, ..burst },
+            None => Burst { ns: 0, counts: Some(PerCounter::default()), cpus },
         };
         burst.ns = burst.ns.saturating_add(span.duration().0);
         burst.counts = burst.counts.zip(self.counts(span, cpu)).map(|(mut sums, counts)| {
@@ -207,8 +232,10 @@ impl<'t> Cost<'t> {
             TaskState::Blocked(_) | TaskState::Dead if span.ended => {
                 track.burst = None;
                 let wanted = |command: &Comm| self.wanted.is_none_or(|wanted| wanted(span.pid, *command));
-                if let (Some(place), Some(command)) = (burst.place, command.filter(wanted)) {
-                    self.add(span.task, command, place, &burst);
+                if let (Some((last, first)), Some(command)) = (burst.cpus, command.filter(wanted))
+                    && self.inside
+                {
+                    self.add(span.task, command, self.place(last, first), &burst);
                 }
             }
             TaskState::Waiting(_) if span.ended => {}
@@ -224,17 +251,23 @@ impl<'t> Cost<'t> {
 
 impl Analysis for Cost<'_> {
     type Output = Vec<CostRow>;
+    /// A burst that ends in the window can have begun before it.
+    const LOOKS_BACK: bool = true;
 
-    fn span(&mut self, span: &Span, state: &SchedState) {
-        match span.state {
-            TaskState::Running(cpu) => {
-                let command = state.task(span.task).map(|task| task.comm);
-                self.ran(span, cpu, command);
-            }
-            // It can have run unseen.
-            TaskState::Unknown => drop(self.tracks.take(span.task)),
-            _ => {}
-        }
+    fn recall(&mut self, past: &Past, state: &SchedState) {
+        noted::take_up(self, past, state);
+    }
+
+    fn early(&mut self, _: &SchedEvent, state: &SchedState) {
+        self.follow(state);
+    }
+
+    fn begin(&mut self, _: Ts, _: &SchedState) {
+        self.inside = true;
+    }
+
+    fn after(&mut self, _: &SchedEvent, state: &SchedState) {
+        self.follow(state);
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> Vec<CostRow> {

@@ -4,7 +4,7 @@
 use sched::balancer::{Attempt, AttemptOutcome, Attempts as Follower, Verdicts};
 use sched::nouns::{counted, noun};
 use sched::probe::{Balancing, Probe, RunQueue};
-use sched::{Analysis, Comm, Kind, Lengths, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Comm, Kind, Lengths, Past, SchedEvent, SchedState, Ts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -140,6 +140,8 @@ pub struct Funnels {
     /// The counts of the probes that the trace has.
     funnel: Funnel,
     follower: Follower,
+    /// The verdicts before the window.
+    before: Verdicts,
     attempts: BTreeMap<(Balancing, Comm), Outcomes>,
     imbalance: BTreeMap<Option<u8>, Lengths>,
     /// The kernel's names of the kinds of imbalance, by number.
@@ -263,6 +265,20 @@ impl GoingIdle {
 
 impl Analysis for Funnels {
     type Output = Funnel;
+    /// An attempt that ends in the window can have begun before it.
+    const LOOKS_BACK: bool = true;
+
+    fn recall(&mut self, past: &Past, _: &SchedState) {
+        self.follower.recall(past);
+    }
+
+    fn early(&mut self, event: &SchedEvent, _: &SchedState) {
+        self.follower.event(event);
+    }
+
+    fn begin(&mut self, _: Ts, _: &SchedState) {
+        self.before = self.follower.verdicts();
+    }
 
     fn before(&mut self, event: &SchedEvent, _: &SchedState) {
         if let Kind::Probe { probe, .. } = event.kind {
@@ -274,7 +290,7 @@ impl Analysis for Funnels {
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> Funnel {
-        let Funnels { mut funnel, follower, attempts, imbalance, kinds } = self;
+        let Funnels { mut funnel, follower, before, attempts, imbalance, kinds } = self;
         let row = |((balancing, domain), outcomes): ((Balancing, Comm), Outcomes)| Attempts {
             balancing,
             domain: domain.to_string(),
@@ -286,7 +302,7 @@ impl Analysis for Funnels {
             median: lengths.rank(1, 2).map(|length| length.0),
             max: lengths.max().map(|length| length.0),
         };
-        funnel.examined = funnel.examined.map(|_| follower.verdicts());
+        funnel.examined = funnel.examined.map(|_| follower.verdicts().without(&before));
         funnel.attempts = funnel.attempts.map(|_| attempts.into_iter().map(row).collect());
         funnel.imbalance = funnel.imbalance.map(|_| imbalance.into_iter().map(unit).collect());
         funnel

@@ -28,7 +28,7 @@ mod values;
 mod wakeups;
 
 pub use balance::{Balance, BalanceReport, Cell, Listed, TakesMigration, balance_figure, balance_text};
-pub use cost::{Cost, CostRow, cost_text};
+pub use cost::{BurstNotes, Cost, CostRow, cost_text};
 pub use figure::{Options, figure};
 pub use funnel::{Attempts, Funnel, Funnels, Further, GoingIdle, Imbalance, Outcomes};
 pub use kinds::shortened;

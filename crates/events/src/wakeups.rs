@@ -5,7 +5,7 @@ use crate::figure::{draw_bars, fullest, scale_of_bars};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Shape, Unit};
 use sched::nouns::counted;
 use sched::seeded::SeededMap;
-use sched::{Analysis, ChosenCpus, Comm, Cpu, Dur, PerTask, Pid, SchedEvent, SchedState, TaskState, Ts};
+use sched::{Analysis, ChosenCpus, Comm, Cpu, Dur, PerTask, Pid, SchedEvent, SchedState, Span, Task, TaskState, Ts};
 use timeline::page::{LegendEntry, Swatch};
 use timeline::palette::BESIDE_TASKS;
 use timeline::{LaneLayout, Rows, TimeScale};
@@ -72,6 +72,39 @@ impl<'o> Wakeups<'o> {
         Wakeups { wanted: Some(wanted), ..self }
     }
 
+    /// Notes whether an interrupt or the idle task wakes a task.
+    fn announce(&mut self, event: &SchedEvent) {
+        if let sched::Kind::Waking { task, .. } = event.kind {
+            match event.in_task() && !event.pid.is_idle() {
+                true => drop(self.interrupts.remove(&task.pid)),
+                false => drop(self.interrupts.insert(task.pid, event.ts)),
+            }
+        }
+    }
+
+    /// A task goes from one state to another.
+    fn turn(&mut self, task: &Task, span: &Span, event: &SchedEvent) {
+        match (span.state, span.next) {
+            (TaskState::Blocked(_), TaskState::Waiting(cpu)) => {
+                let Some(waking) = task.waking else { return };
+                let by_interrupt = self.interrupts.remove(&task.pid) == Some(waking.at);
+                if self.wanted.is_none_or(|wanted| wanted(task.pid, task.comm)) {
+                    let (on, queued) = (waking.on, event.ts);
+                    let wakeup = Wakeup { pid: task.pid, waking: waking.at, on, by_interrupt, queued, cpu, ran: None };
+                    self.open.insert(span.task, wakeup);
+                }
+            }
+            (TaskState::Waiting(_) | TaskState::Throttled(_), TaskState::Waiting(_) | TaskState::Throttled(_)) => {}
+            (TaskState::Waiting(_) | TaskState::Throttled(_), next) => {
+                if let Some(wakeup) = self.open.take(span.task) {
+                    let ran = if let TaskState::Running(cpu) = next { Some((event.ts, cpu)) } else { None };
+                    self.take(Wakeup { ran, ..wakeup });
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn take(&mut self, wakeup: Wakeup) {
         if !self.cpus.has(wakeup.on) || !self.cpus.has(wakeup.cpu) {
             return;
@@ -88,34 +121,17 @@ impl<'o> Wakeups<'o> {
 impl Analysis for Wakeups<'_> {
     type Output = WakeupReport;
 
+    /// A task that an interrupt woke before the window can be queued in it.
+    const LOOKS_BACK: bool = true;
+
+    fn early(&mut self, event: &SchedEvent, _: &SchedState) {
+        self.announce(event);
+    }
+
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
-        if let sched::Kind::Waking { task, .. } = event.kind {
-            match event.in_task() && !event.pid.is_idle() {
-                true => drop(self.interrupts.remove(&task.pid)),
-                false => drop(self.interrupts.insert(task.pid, event.ts)),
-            }
-        }
+        self.announce(event);
         for (task, span) in state.turns() {
-            match (span.state, span.next) {
-                (TaskState::Blocked(_), TaskState::Waiting(cpu)) => {
-                    let Some(waking) = task.waking else { continue };
-                    let by_interrupt = self.interrupts.remove(&task.pid) == Some(waking.at);
-                    if self.wanted.is_none_or(|wanted| wanted(task.pid, task.comm)) {
-                        let (on, queued) = (waking.on, event.ts);
-                        let wakeup =
-                            Wakeup { pid: task.pid, waking: waking.at, on, by_interrupt, queued, cpu, ran: None };
-                        self.open.insert(span.task, wakeup);
-                    }
-                }
-                (TaskState::Waiting(_) | TaskState::Throttled(_), TaskState::Waiting(_) | TaskState::Throttled(_)) => {}
-                (TaskState::Waiting(_) | TaskState::Throttled(_), next) => {
-                    if let Some(wakeup) = self.open.take(span.task) {
-                        let ran = if let TaskState::Running(cpu) = next { Some((event.ts, cpu)) } else { None };
-                        self.take(Wakeup { ran, ..wakeup });
-                    }
-                }
-                _ => {}
-            }
+            self.turn(task, span, event);
         }
     }
 

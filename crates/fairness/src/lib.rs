@@ -242,6 +242,18 @@ impl<'o> Fairness<'o> {
         Some(index)
     }
 
+    /// The place of what the task of a span is a part of.
+    fn member_of(&mut self, span: &Span, state: &SchedState) -> Option<usize> {
+        let task = state.task(span.task)?;
+        // A thread that executes takes another number: this is the one that it had meanwhile.
+        let before = (task.pid != span.pid).then(|| {
+            let mut before = *task;
+            before.pid = span.pid;
+            before
+        });
+        self.member(before.as_ref().unwrap_or(task), state)
+    }
+
     /// A task takes another name: what it ran until now counts by the one that it had.
     fn rename(&mut self, task: &Task, ts: Ts, state: &SchedState) {
         let TaskState::Running(_) = task.state else { return };
@@ -305,23 +317,9 @@ impl Analysis for Fairness<'_> {
             _ => return,
         };
         let renamed = if runs { self.renamed_in(span.task) } else { None };
-        let Some(task) = state.task(span.task) else { return };
-        // A thread that executes takes another number: this is the one that it had meanwhile.
-        let before = (task.pid != span.pid).then(|| {
-            let mut before = *task;
-            before.pid = span.pid;
-            before
-        });
-        let task = before.as_ref().unwrap_or(task);
-        // Cut by an edge of the window, or by a loss, it is no whole slice.
-        let whole = span.begun && span.ended;
-        let Some(member) = self.member(task, state) else { return };
+        let Some(member) = self.member_of(span, state) else { return };
         let Fairness { members, intervals, .. } = self;
-        let sums = &mut members[member].1;
-        if runs && whole {
-            sums.slices.add(span.duration());
-        }
-        sums.add(runs, renamed.unwrap_or(span.start), span.end, intervals);
+        members[member].1.add(runs, renamed.unwrap_or(span.start), span.end, intervals);
     }
 
     fn cpu_span(&mut self, span: &CpuSpan, _: &SchedState) {
@@ -331,6 +329,12 @@ impl Analysis for Fairness<'_> {
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         state.turned().iter().for_each(|(cpu, load)| self.idle.follow(*cpu, *load, event.ts));
         for (task, span) in state.turns() {
+            // Cut by a loss it is no whole slice. It counts where it ends, with the part of it before the window.
+            if let (TaskState::Running(_), true, true) = (span.state, span.begun, span.ended)
+                && let Some(member) = self.member_of(span, state)
+            {
+                self.members[member].1.slices.add(span.duration());
+            }
             match (span.state, span.next) {
                 (TaskState::Waiting(_), TaskState::Waiting(cpu)) if span.ended => self.waits.moves(task, cpu, event.ts),
                 (TaskState::Waiting(_), TaskState::Running(cpu)) if span.ended => {

@@ -76,6 +76,8 @@ struct Open {
     since: Ts,
     /// It waited before that, outside of the window.
     cut: bool,
+    /// The beginning of the wait, in the window or before it; none where that is not known.
+    began: Option<Ts>,
     /// How long some CPU had idled by then.
     idled: u64,
     /// The CPU of the run queue that it is on now.
@@ -88,7 +90,8 @@ struct Open {
 
 impl Open {
     fn new(cpu: Cpu, since: Ts, cut: bool, idled: u64) -> Open {
-        Open { since, cut, idled, cpu, here_since: since, before: VecDeque::new() }
+        let began = (!cut).then_some(since);
+        Open { since, cut, began, idled, cpu, here_since: since, before: VecDeque::new() }
     }
 
     /// The stays up to now, the last one included.
@@ -154,7 +157,9 @@ impl Waits {
         self.last = start;
         for task in state.observed().flat_map(|cpu| state.waiting(cpu)).filter(|task| task.begun) {
             let TaskState::Waiting(cpu) = task.state else { continue };
-            self.open.insert(task.id(), Open::new(cpu, start, task.since < start, self.idled));
+            let cut = task.queued.is_none_or(|queued| queued < start);
+            let open = Open { began: task.queued, ..Open::new(cpu, start, cut, self.idled) };
+            self.open.insert(task.id(), open);
         }
     }
 
@@ -204,11 +209,11 @@ impl Waits {
         self.open.take(task.id());
     }
 
-    /// A task that waited runs; how long it waited, if it began to in the window.
+    /// A task that waited runs; how long it waited, in the window and before it.
     pub(crate) fn ends(&mut self, task: &Task, cpu: Cpu, now: Ts, idle: &IdleTimes, state: &SchedState) -> Option<Dur> {
         let open = self.open.take(task.id())?;
         self.keep(task, cpu, &open, now, idle, Some(state));
-        (!open.cut).then(|| now.since(open.since))
+        open.began.map(|began| now.since(began))
     }
 
     /// The window ends; of the tasks that wait, those that `is_chosen` may be among the longest.

@@ -11,9 +11,9 @@
 //! | sleep | it is switched out to sleep | it stands in a run queue again |
 //!
 //! A task can be announced while it still runs, about to sleep: its wakeup latency begins when it is switched out. A
-//! migration on the way does not end a wait. A wakeup counts in the window in which it ends, all of its parts with their
-//! full lengths, so that the wakeups of adjacent windows add up. Any other interval counts if it begins and ends in the
-//! window. A wait that is still under way at the end has an unknown length and is only numbered. The same holds for a wakeup
+//! migration on the way does not end a wait. Every interval counts in the window in which it ends, with the part of it
+//! before the window, so that adjacent windows add up; the number of those that began before the window is given apart. A
+//! wait that is still under way at the end has an unknown length and is only numbered. The same holds for a wakeup
 //! without a `sched_waking` although they were recorded: it began before the trace, or in a loss, and only its second
 //! part counts. In a trace without any `sched_wakeup` the time from the waking to the wakeup is unknown: the wakeup
 //! latency alone counts. Where events were lost, what the loss cut is not counted; nor is a wait some of which was on a CPU
@@ -128,6 +128,9 @@ impl Measure {
         }
     }
 }
+
+/// How many intervals of each measure began before the window.
+type Earlier = [u64; Measure::ALL.len()];
 
 /// A distribution for each measure.
 pub type Measures = [Lengths; Measure::ALL.len()];
@@ -262,6 +265,16 @@ struct Named {
     /// The number of tasks that came to the row, by their lives and names.
     tasks: u64,
     measures: Measures,
+    /// How many of them began before the window.
+    earlier: Earlier,
+}
+
+impl Named {
+    /// Adds an interval; `earlier`: it began before the window.
+    fn add(&mut self, measure: Measure, length: Dur, earlier: bool) {
+        self.measures[measure as usize].add(length);
+        self.earlier[measure as usize] += u64::from(earlier);
+    }
 }
 
 /// The analysis.
@@ -454,18 +467,15 @@ impl<'o> Latency<'o> {
     /// The phase of a task ends on a CPU.
     fn ends(&mut self, task: &Task, track: &Track, cpu: Cpu, now: Ts, state: &SchedState) {
         let Some(window) = self.start else { return };
-        let is_inside = track.since >= window;
         if !self.measures(task, cpu, state) {
             return;
         }
         let length = now.since(track.since);
         match &track.phase {
-            Phase::Run if is_inside => self.row(task).measures[Measure::Run as usize].add(length),
-            Phase::Sleep(_) if is_inside => self.row(task).measures[Measure::Sleep as usize].add(length),
-            Phase::Run | Phase::Sleep(_) => {}
+            Phase::Run => self.row(task).add(Measure::Run, length, track.since < window),
+            Phase::Sleep(_) => self.row(task).add(Measure::Sleep, length, track.since < window),
             Phase::Wait => {
-                let wait = self.waits.get(task.id()).copied();
-                if let Some(wait) = wait.filter(|wait| is_inside || wait.measure == Measure::Wakeup) {
+                if let Some(wait) = self.waits.get(task.id()).copied() {
                     self.waited(task, &wait, track.since, cpu, state);
                 }
             }
@@ -484,15 +494,16 @@ impl<'o> Latency<'o> {
         if wait.throttled.0 > 0 {
             self.throttled.add(wait.throttled);
         }
-        let measures = &mut self.row(task).measures;
+        let window = self.start.unwrap_or(now);
+        let row = self.row(task);
         if has_parts {
-            measures[Measure::UntilRun as usize].add(wait.length(queued, now));
+            row.add(Measure::UntilRun, wait.length(queued, now), queued < window);
         }
         let Some(start) = wait.start else { return };
         let length = wait.length(start, now);
-        measures[wait.measure as usize].add(length);
+        row.add(wait.measure, length, start < window);
         if has_parts && wait.waker.is_some() {
-            measures[Measure::UntilQueued as usize].add(queued.since(start));
+            row.add(Measure::UntilQueued, queued.since(start), start < window);
         }
         if is_wakeup {
             let placement = Placement::of(wait.slept_on, wait.queued_on, &self.options.topology);
@@ -519,7 +530,8 @@ impl<'o> Latency<'o> {
         }
         let rows = &mut self.rows;
         let index = *self.places.entry(key).or_insert_with(|| {
-            rows.push(Named { key, name: task.comm, tasks: 0, measures: Measures::default() });
+            let (measures, earlier) = (Measures::default(), Earlier::default());
+            rows.push(Named { key, name: task.comm, tasks: 0, measures, earlier });
             rows.len() - 1
         });
         self.homes.insert(task.id(), (traits, index));
@@ -584,7 +596,7 @@ impl<'o> Latency<'o> {
 impl Analysis for Latency<'_> {
     type Output = LatencyReport;
     const COUNTS: bool = true;
-    /// A wakeup that began before the window can end in it.
+    /// An interval that began before the window can end in it.
     const LOOKS_BACK: bool = true;
 
     fn recall(&mut self, past: &Past, state: &SchedState) {

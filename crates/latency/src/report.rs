@@ -1,6 +1,6 @@
 //! The report: as numbers, and as a text.
 
-use crate::{By, Case, Idleness, Key, Latency, Measure, Measures, Phase, Placement, Track};
+use crate::{By, Case, Earlier, Idleness, Key, Latency, Measure, Measures, Phase, Placement, Track};
 use sched::lengths::{Summary, human};
 use sched::topology::Order;
 use sched::{Comm, Cpu, Dur, Lengths, OfSelection, Pid, SchedState, TaskId, TaskState, Tracepoint, Ts};
@@ -32,6 +32,8 @@ pub struct Row {
 pub struct Named {
     /// The measure.
     pub measure: Measure,
+    /// The number of intervals of the distribution that began before the window: they count with their full length.
+    pub began_before: u64,
     /// The distribution.
     #[serde(flatten)]
     pub summary: Summary,
@@ -152,8 +154,9 @@ impl LatencyReport {
     }
 }
 
-fn named(lengths: &Measures) -> impl Iterator<Item = Named> {
-    Measure::ALL.into_iter().zip(lengths).map(|(measure, lengths)| Named { measure, summary: lengths.summary() })
+fn named(lengths: &Measures, earlier: &Earlier) -> impl Iterator<Item = Named> {
+    let all = Measure::ALL.into_iter().zip(lengths.iter().zip(earlier));
+    all.map(|(measure, (lengths, before))| Named { measure, began_before: *before, summary: lengths.summary() })
 }
 
 /// The distribution of each kind, from the parts that it has.
@@ -180,9 +183,10 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
     let unfinished: Vec<Unfinished> = latency.tracks.iter().filter_map(unfinished).collect();
     let longest_still_waiting = unfinished.iter().copied().max_by_key(|wait| (wait.duration_ns, Reverse(wait.pid)));
     let Latency { options, start, rows, woken, worst, without_waking, gaps, throttled, .. } = latency;
-    let mut all = Measures::default();
+    let (mut all, mut earlier) = (Measures::default(), Earlier::default());
     for row in &rows {
         all.iter_mut().zip(&row.measures).for_each(|(sum, lengths)| sum.merge(lengths));
+        earlier.iter_mut().zip(&row.earlier).for_each(|(sum, number)| *sum += number);
     }
     let row = |row: crate::Named| {
         let (pid, command) = match row.key {
@@ -191,7 +195,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
             Key::Rest => (None, Comm::new(b"(others)")),
         };
         let merged = (row.key == Key::Rest).then_some(row.tasks);
-        let measures = named(&row.measures).filter(|m| m.summary.count > 0).collect();
+        let measures = named(&row.measures, &row.earlier).filter(|m| m.summary.count > 0).collect();
         (row.measures[Measure::Wakeup as usize].max(), Row { pid, command, merged, measures })
     };
     let mut rows: Vec<(Option<Dur>, Row)> = rows.into_iter().map(row).collect();
@@ -204,7 +208,7 @@ pub(crate) fn build(latency: Latency<'_>, end: Ts, state: &SchedState) -> Latenc
         from_ns: start.unwrap_or(end),
         to_ns: end,
         selection_unknown: None,
-        measures: named(&all).collect(),
+        measures: named(&all, &earlier).collect(),
         by_placement: splits(&Placement::ALL, |placement| woken[placement as usize].each_ref().to_vec()),
         by_idleness: splits(&Idleness::ALL, |idleness| woken.iter().map(|row| &row[idleness as usize]).collect()),
         by: options.by,
@@ -276,6 +280,7 @@ pub fn text(report: &LatencyReport, trace: &Drawable, rows: usize, detail: Detai
     for m in &report.measures {
         line(&mut out, m.measure.name(), &m.summary);
     }
+    began_before(&mut out, report);
     head(&mut out, "wakeups by placement");
     for split in report.by_placement.iter().filter(|s| s.summary.count > 0) {
         line(&mut out, placement_name(split.kind, report.with_distances), &split.summary);
@@ -332,11 +337,20 @@ fn headline(out: &mut String, report: &LatencyReport, trace: &Drawable) {
     paragraph(out, 0, 2, &headline);
     let from =
         if report.from_waking { Tracepoint::Waking.name() } else { "sched_wakeup, as sched_waking was not recorded," };
-    let counted = "a wakeup counts where it ends, other intervals if wholly in the window";
+    let counted = "an interval counts in the window in which it ends, with its full length";
     paragraph(out, 2, 3, &format!("(from {from} to the switch; {counted})"));
     if report.queued_at_waking {
         let unknown = "how long a wakeup took until the task was queued is unknown";
         paragraph(out, 2, 3, &format!("(sched_wakeup was not recorded: {unknown})"));
+    }
+}
+
+/// How many intervals began before the window, of each measure that has any.
+fn began_before(out: &mut String, report: &LatencyReport) {
+    let of = |m: &Named| format!("{} of {}", m.began_before, m.measure.name().trim_start());
+    let earlier: Vec<String> = report.measures.iter().filter(|m| m.began_before > 0).map(of).collect();
+    if !earlier.is_empty() {
+        paragraph(out, 2, 3, &format!("(began before the window: {})", earlier.join(", ")));
     }
 }
 

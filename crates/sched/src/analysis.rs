@@ -1,5 +1,6 @@
 //! Analyses, and their composition.
 
+use crate::causes::{Causes, Migration};
 use crate::event::{Dur, Pid, SchedEvent, Ts};
 use crate::past::Past;
 use crate::span::{CpuSpan, Span, TaskState};
@@ -16,6 +17,10 @@ use std::collections::BTreeMap;
 /// after the last one the pass closes what is open, as censored spans, and calls [`finish`] once.
 /// An analysis looks at the state, and never derives the running tasks by itself.
 ///
+/// The pass finds the migrations of the whole trace with their causes, where [`Analysis::MIGRATIONS`] asks for them, and
+/// passes each to [`migrated`] when it is settled: by the events before the window, by those in it, or by those that
+/// follow within [`BEHIND`], which nothing else sees.
+///
 /// [`early`]: Analysis::early
 /// [`before`]: Analysis::before
 /// [`span`]: Analysis::span
@@ -23,6 +28,7 @@ use std::collections::BTreeMap;
 /// [`after`]: Analysis::after
 /// [`begin`]: Analysis::begin
 /// [`finish`]: Analysis::finish
+/// [`migrated`]: Analysis::migrated
 #[allow(unused_variables)]
 pub trait Analysis {
     /// The result.
@@ -35,6 +41,9 @@ pub trait Analysis {
     /// Whether it follows the events before the window, through [`Analysis::early`].
     const LOOKS_BACK: bool = false;
 
+    /// Whether it takes the migrations with their causes, through [`Analysis::migrated`].
+    const MIGRATIONS: bool = false;
+
     /// [`Analysis::COUNTS`], of one whose kind is known only when the program runs.
     fn counts(&self) -> bool {
         Self::COUNTS
@@ -45,12 +54,25 @@ pub trait Analysis {
         Self::LOOKS_BACK
     }
 
+    /// [`Analysis::MIGRATIONS`], likewise.
+    fn migrates(&self) -> bool {
+        Self::MIGRATIONS
+    }
+
     /// The events before the window are not in the file, which is a part of a trace; the file has their `past`. Called
     /// before everything else, and only where [`Analysis::LOOKS_BACK`] asks for it.
     fn recall(&mut self, past: &Past, state: &SchedState) {}
 
     /// An event before the window was applied.
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {}
+
+    /// The window starts, with these migrations not settled yet. Called just before [`Analysis::begin`], and only where
+    /// [`Analysis::MIGRATIONS`] asks for it.
+    fn unsettled(&mut self, causes: &Causes) {}
+
+    /// A migration has its cause and the time to its first run: nothing can change them any more. Between
+    /// [`Analysis::before`] and the application of the event that settles it.
+    fn migrated(&mut self, migration: &Migration, settled: Settled, state: &SchedState) {}
 
     /// The window starts, in this state.
     fn begin(&mut self, start: Ts, state: &SchedState) {}
@@ -71,18 +93,49 @@ pub trait Analysis {
     fn finish(self, end: Ts, state: &SchedState) -> Self::Output;
 }
 
+/// What follows the window by at most this settles the migrations in it.
+pub const BEHIND: Dur = Dur(1_000_000_000);
+
+/// The place of a migration, and of the event that settles it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// The migration is before the window.
+    Before,
+    /// The migration is in the window, and an event of the window settles it.
+    Inside,
+    /// The migration is in the window, and what follows settles it, or nothing does.
+    Behind,
+}
+
+impl Settled {
+    /// Whether the migration is in the window.
+    pub fn is_inside(self) -> bool {
+        self != Settled::Before
+    }
+}
+
 macro_rules! tuple {
     ($($name:ident $index:tt),+) => {
         impl<$($name: Analysis),+> Analysis for ($($name,)+) {
             type Output = ($($name::Output,)+);
             const COUNTS: bool = $($name::COUNTS)||+;
             const LOOKS_BACK: bool = $($name::LOOKS_BACK)||+;
+            const MIGRATIONS: bool = $($name::MIGRATIONS)||+;
 
             fn counts(&self) -> bool {
                 $(self.$index.counts())||+
             }
             fn looks_back(&self) -> bool {
                 $(self.$index.looks_back())||+
+            }
+            fn migrates(&self) -> bool {
+                $(self.$index.migrates())||+
+            }
+            fn unsettled(&mut self, causes: &Causes) {
+                $(self.$index.unsettled(causes);)+
+            }
+            fn migrated(&mut self, migration: &Migration, settled: Settled, state: &SchedState) {
+                $(self.$index.migrated(migration, settled, state);)+
             }
             fn recall(&mut self, past: &Past, state: &SchedState) {
                 $(self.$index.recall(past, state);)+
@@ -132,6 +185,15 @@ macro_rules! each {
         }
         fn looks_back(&self) -> bool {
             self.iter().any(Analysis::looks_back)
+        }
+        fn migrates(&self) -> bool {
+            self.iter().any(Analysis::migrates)
+        }
+        fn unsettled(&mut self, causes: &Causes) {
+            self.iter_mut().for_each(|analysis| analysis.unsettled(causes));
+        }
+        fn migrated(&mut self, migration: &Migration, settled: Settled, state: &SchedState) {
+            self.iter_mut().for_each(|analysis| analysis.migrated(migration, settled, state));
         }
         fn recall(&mut self, past: &Past, state: &SchedState) {
             self.iter_mut().filter(|analysis| analysis.looks_back()).for_each(|analysis| analysis.recall(past, state));

@@ -6,10 +6,11 @@
 
 use crate::event::probe::{Balancing, Examined, Probe, RunQueue};
 use crate::event::{Comm, Cpu, Kind, SchedEvent, Ts};
-use serde::Serialize;
+use crate::past::{Past, exact};
+use serde::{Deserialize, Serialize};
 
 /// The verdicts on the tasks that were examined (`can_migrate_task`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdicts {
     /// Tasks that could be moved.
@@ -31,6 +32,17 @@ impl Verdicts {
         self.other = self.other.saturating_add(other.other);
     }
 
+    /// The same without some of them.
+    #[must_use]
+    pub fn without(&self, some: &Verdicts) -> Verdicts {
+        Verdicts {
+            movable: self.movable.saturating_sub(some.movable),
+            running: self.running.saturating_sub(some.running),
+            one_cpu: self.one_cpu.saturating_sub(some.one_cpu),
+            other: self.other.saturating_sub(some.other),
+        }
+    }
+
     /// The number of tasks examined.
     pub fn examined(&self) -> u64 {
         [self.movable, self.running, self.one_cpu, self.other].into_iter().fold(0, u64::saturating_add)
@@ -48,7 +60,7 @@ impl Verdicts {
 }
 
 /// The outcome of an attempt, in the order of how far it came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum AttemptOutcome {
     /// It did not search: another CPU of the group balances for it.
     NotChosen,
@@ -84,9 +96,10 @@ pub struct Attempt {
 }
 
 /// The parts of an attempt that were seen on a CPU.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Open {
     balancing: Balancing,
+    #[serde(with = "exact")]
     domain: Comm,
     /// Whether a search found a busiest group.
     found: Option<bool>,
@@ -121,6 +134,22 @@ impl Attempts {
                 None
             }
             _ => None,
+        }
+    }
+
+    /// Notes for a part of a trace the attempts that go on.
+    pub(crate) fn noted(&self) -> Vec<(Cpu, PastAttempt)> {
+        let is_open = |(_, open): &(Cpu, &Open)| **open != Open::default();
+        (0..).map(Cpu).zip(&self.open).filter(is_open).map(|(cpu, open)| (cpu, PastAttempt(*open))).collect()
+    }
+
+    /// Takes up the notes of a part.
+    pub fn recall(&mut self, past: &Past) {
+        for (cpu, PastAttempt(open)) in past.balancing.iter().filter(|(cpu, _)| cpu.0 < Cpu::LIMIT) {
+            if cpu.index() >= self.open.len() {
+                self.open.resize(cpu.index() + 1, Open::default());
+            }
+            self.open[cpu.index()] = *open;
         }
     }
 
@@ -180,8 +209,12 @@ impl Open {
     }
 }
 
+/// The parts of an attempt on a CPU before a part of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastAttempt(Open);
+
 /// The gate of new-idle balancing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Gate {
     /// A task is being woken on the CPU: no balance is attempted.
     Pending,
@@ -286,7 +319,7 @@ pub struct NewIdle {
 }
 
 /// New-idle balancing on one CPU since its latest switch.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct SinceSwitch {
     gate: Option<Gate>,
     /// The attempt that came furthest.
@@ -295,6 +328,10 @@ struct SinceSwitch {
     /// Some of it was lost.
     blind: bool,
 }
+
+/// New-idle balancing on a CPU before a part of a trace, since the latest switch of the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastNewIdle(SinceSwitch);
 
 /// Follows new-idle balancing on each CPU from one switch to the next.
 #[derive(Clone, Debug, Default)]
@@ -346,6 +383,19 @@ impl NewIdles {
             (None, Some(Gate::Open) | None) => NewIdleOutcome::Unknown,
         };
         NewIdle { outcome, verdicts: since.verdicts }
+    }
+
+    /// Notes it for a part of a trace.
+    pub(crate) fn noted(&self) -> Vec<(Cpu, PastNewIdle)> {
+        let is_any = |(_, since): &(Cpu, &SinceSwitch)| **since != SinceSwitch::default();
+        (0..).map(Cpu).zip(&self.cpus).filter(is_any).map(|(cpu, since)| (cpu, PastNewIdle(*since))).collect()
+    }
+
+    /// Takes up the notes of a part.
+    pub fn recall(&mut self, past: &Past) {
+        for (cpu, PastNewIdle(since)) in past.newidles.iter().filter(|(cpu, _)| cpu.0 < Cpu::LIMIT) {
+            *self.cpu(*cpu) = *since;
+        }
     }
 
     fn cpu(&mut self, cpu: Cpu) -> &mut SinceSwitch {

@@ -30,19 +30,23 @@ use crate::kthread::{is_ksoftirqd, is_stopper};
 use crate::seeded::SeededMap;
 use crate::span::TaskState;
 use crate::state::{Load, SchedState};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 mod decided;
 mod herds;
+mod noted;
+mod stopped;
 #[cfg(test)]
 mod tests;
 mod unfollowed;
 
 use decided::{Decided, Decisions};
 pub use herds::{HERD, HERD_TIME, Herd, Herds};
+pub use noted::{NotedMigration, PastCauses};
+pub use stopped::{MoveKey, StopperMoves};
 
 /// Why a task was migrated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -181,7 +185,7 @@ pub struct Migration {
 const NEAR: Dur = Dur(100_000_000);
 
 /// The aim of NUMA balancing for a task.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Reason {
     ts: Ts,
     orig: Cpu,
@@ -198,7 +202,7 @@ impl Reason {
 }
 
 /// A `sched_waking`: on which CPU, by which task, and whether that task itself did it or an interrupt.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Announcement {
     on: Cpu,
     by: Pid,
@@ -206,7 +210,7 @@ struct Announcement {
 }
 
 /// Which later event can still change the cause of a move by the stopper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Pending {
     /// None.
     Settled,
@@ -218,8 +222,9 @@ enum Pending {
     SoonExec,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Open {
+    #[serde(with = "noted::migration")]
     migration: Migration,
     pending: Pending,
     /// The task was asleep.
@@ -233,7 +238,7 @@ struct Open {
 }
 
 /// The recent history of a task.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Mind {
     /// It is being woken.
     waking: Option<Announcement>,
@@ -373,7 +378,8 @@ impl Causes {
                 if pid != old_pid
                     && let Some(open) = self.minds.get_mut(&old_pid).and_then(|mind| mind.open.take())
                 {
-                    self.minds.entry(pid).or_default().open = Some(open);
+                    let replaced = self.minds.entry(pid).or_default().open.replace(open);
+                    replaced.into_iter().for_each(|open| report(open.migration));
                 }
             }
             Kind::Exit { pid } => {

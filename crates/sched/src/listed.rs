@@ -1,6 +1,7 @@
 //! Analyses of different kinds in one list.
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Settled};
+use crate::causes::{Causes, Migration};
 use crate::event::{SchedEvent, Ts};
 use crate::past::Past;
 use crate::span::{CpuSpan, Span};
@@ -39,6 +40,9 @@ impl<'a, T> Listed<'a, T> {
 trait Any<T> {
     fn counts(&self) -> bool;
     fn looks_back(&self) -> bool;
+    fn migrates(&self) -> bool;
+    fn unsettled(&mut self, causes: &Causes);
+    fn migrated(&mut self, migration: &Migration, settled: Settled, state: &SchedState);
     fn recall(&mut self, past: &Past, state: &SchedState);
     fn early(&mut self, event: &SchedEvent, state: &SchedState);
     fn begin(&mut self, start: Ts, state: &SchedState);
@@ -57,6 +61,15 @@ macro_rules! forwarded {
         }
         fn looks_back(&self) -> bool {
             self.analysis.looks_back()
+        }
+        fn migrates(&self) -> bool {
+            self.analysis.migrates()
+        }
+        fn unsettled(&mut self, causes: &Causes) {
+            self.analysis.unsettled(causes);
+        }
+        fn migrated(&mut self, migration: &Migration, settled: Settled, state: &SchedState) {
+            self.analysis.migrated(migration, settled, state);
         }
         fn recall(&mut self, past: &Past, state: &SchedState) {
             self.analysis.recall(past, state);

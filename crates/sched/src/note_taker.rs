@@ -1,22 +1,66 @@
 //! The note of the state at the start of a window.
 
-use crate::analysis::Analysis;
-use crate::event::Ts;
+use crate::analysis::{Analysis, Settled};
+use crate::balancer::{Attempts, NewIdles};
+use crate::causes::{Causes, Migration, NotedMigration, PastCauses, StopperMoves};
+use crate::event::{Kind, SchedEvent, Ts};
 use crate::past::Past;
 use crate::state::SchedState;
 
-/// Notes the state at the window's start.
+/// Notes the state at the window's start, what goes on there, and what settles migrations behind its end.
 #[derive(Debug, Default)]
-pub struct NoteTaker(Past);
+pub struct NoteTaker {
+    past: Past,
+    causes: PastCauses,
+    stopped: StopperMoves,
+    attempts: Attempts,
+    newidles: NewIdles,
+}
 
 impl Analysis for NoteTaker {
     type Output = Past;
+    const LOOKS_BACK: bool = true;
+    const MIGRATIONS: bool = true;
+
+    fn recall(&mut self, past: &Past, _: &SchedState) {
+        self.stopped.recall(past);
+        self.attempts.recall(past);
+        self.newidles.recall(past);
+    }
+
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.stopped.event(event, state);
+        let attempt = self.attempts.event(event);
+        self.newidles.event(event, attempt.as_ref());
+        if let Kind::Switch { .. } = event.kind {
+            self.newidles.switch(event.cpu);
+        }
+    }
+
+    fn unsettled(&mut self, causes: &Causes) {
+        self.causes = causes.noted();
+    }
+
+    fn migrated(&mut self, migration: &Migration, settled: Settled, _: &SchedState) {
+        match settled {
+            Settled::Before => self.stopped.settle(migration),
+            Settled::Inside => {}
+            Settled::Behind => self.past.settled.push(NotedMigration::from(*migration)),
+        }
+    }
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
-        self.0 = Past { from: start, ..state.noted() };
+        self.past = Past {
+            from: start,
+            causes: std::mem::take(&mut self.causes),
+            stopped: self.stopped.noted(),
+            balancing: self.attempts.noted(),
+            newidles: self.newidles.noted(),
+            ..state.noted()
+        };
     }
 
     fn finish(self, _: Ts, _: &SchedState) -> Past {
-        self.0
+        self.past
     }
 }

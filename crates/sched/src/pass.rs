@@ -12,6 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 mod fold;
+mod moves;
 
 pub use fold::Groups;
 pub(crate) use fold::Part;

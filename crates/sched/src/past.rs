@@ -4,10 +4,13 @@
 //! left behind is: a [`Past`]. [`crate::Pass`] begins with it instead of the first event, so that every analysis finds
 //! in the part what it finds in the same window of the whole.
 
+use crate::balancer::{PastAttempt, PastNewIdle};
+use crate::causes::{Cause, MoveKey, NotedMigration, PastCauses};
 use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use crate::lineage::{Kin, Lineage, LineageHistory};
 use crate::names::NameHistory;
 use crate::span::{Current, TaskState};
+use crate::state::Came;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -72,6 +75,21 @@ pub struct Past {
     /// The throttling of cgroups, where the trace has records of it.
     #[serde(default)]
     pub throttling: Option<PastThrottling>,
+    /// What decides the causes of migrations.
+    #[serde(default)]
+    pub causes: PastCauses,
+    /// The migration that the stopper of a CPU has made since it was switched in, and its cause once that was settled.
+    #[serde(default)]
+    pub stopped: Vec<(Cpu, MoveKey, Option<Cause>)>,
+    /// The attempts to balance that go on.
+    #[serde(default)]
+    pub balancing: Vec<(Cpu, PastAttempt)>,
+    /// New-idle balancing since the latest switch of each CPU.
+    #[serde(default)]
+    pub newidles: Vec<(Cpu, PastNewIdle)>,
+    /// The migrations in the part that what follows the part settles.
+    #[serde(default)]
+    pub settled: Vec<NotedMigration>,
     /// The notes of analyses that look back, each under a name of its own, as JSON.
     pub notes: BTreeMap<String, String>,
 }
@@ -96,6 +114,9 @@ pub struct PastCpu {
     pub lost_since: Option<Ts>,
     /// The task that its latest event woke, where wakings place tasks.
     pub placing: Option<Pid>,
+    /// The interrupt handlers that are entered and not left.
+    #[serde(default)]
+    pub handlers: u32,
 }
 
 /// The occupant of a CPU before the part, by the events of that CPU alone.
@@ -139,6 +160,15 @@ pub struct PastTask {
     pub waking_is_used: bool,
     /// Its first event was a migration from this CPU, which was idle before or not.
     pub undecided: Option<(Cpu, bool)>,
+    /// The CPU that it left last.
+    #[serde(default)]
+    pub ran_on: Option<Cpu>,
+    /// While it waits: the beginning of the wait, on whatever run queues.
+    #[serde(default)]
+    pub queued: Option<Ts>,
+    /// While it waits: the way in which it joined the run queue.
+    #[serde(default)]
+    pub came: Came,
 }
 
 /// The throttling of cgroups before the part. A cgroup is here by its number.

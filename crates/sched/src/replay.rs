@@ -7,6 +7,7 @@
 
 use crate::analysis::Analysis;
 use crate::ascending::Ascending;
+use crate::causes::Causes;
 use crate::chosen_cpus::ChosenCpus;
 use crate::diag::Diagnostics;
 use crate::event::{SchedEvent, Ts};
@@ -21,6 +22,8 @@ struct Checkpoint {
     ts: Ts,
     index: u64,
     state: SchedState,
+    /// The migrations that are not settled there, and what decides the causes of the next ones, where parts are analysed.
+    causes: Option<Causes>,
 }
 
 /// The numbers of the events that were recorded: without losses, and without CPUs that go offline, which are steps as well.
@@ -77,6 +80,12 @@ pub struct Replay<S> {
     diagnostics: Diagnostics,
 }
 
+impl Checkpoint {
+    fn bytes(&self) -> usize {
+        self.state.bytes() + self.causes.as_ref().map_or(0, Causes::bytes)
+    }
+}
+
 struct Recorder {
     every: u64,
     most: usize,
@@ -85,6 +94,7 @@ struct Recorder {
     last: Ts,
     count: u64,
     checkpoints: Vec<Checkpoint>,
+    causes: Option<Causes>,
     violations: Ascending,
     concluded: Ascending,
     violated: bool,
@@ -98,7 +108,7 @@ impl Analysis for Recorder {
     const COUNTS: bool = true;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
-        self.checkpoints.push(Checkpoint { ts: start, index: 0, state: state.uncounted() });
+        self.keep(start, state);
         self.part = (!self.cpus.are_all()).then(|| PartCounts::of(&self.cpus, state));
         self.look(state);
     }
@@ -107,7 +117,7 @@ impl Analysis for Recorder {
         let passed = self.checkpoints.last().map_or(0, |c| self.count - c.index);
         // Reading begins at an instant: all events of the same instant are behind it.
         if passed >= self.every && event.ts > self.last {
-            self.checkpoints.push(Checkpoint { ts: event.ts, index: self.count, state: state.uncounted() });
+            self.keep(event.ts, state);
             if self.checkpoints.len() > self.most || self.takes_too_much() {
                 let mut nth = 0;
                 self.checkpoints.retain(|_| {
@@ -122,6 +132,9 @@ impl Analysis for Recorder {
             self.concluded.push(self.count);
         }
         self.count += 1;
+        if let Some(causes) = &mut self.causes {
+            causes.event(event, state, drop);
+        }
     }
 
     fn after(&mut self, _: &SchedEvent, state: &SchedState) {
@@ -137,8 +150,14 @@ impl Analysis for Recorder {
 }
 
 impl Recorder {
+    /// Keeps a checkpoint here.
+    fn keep(&mut self, ts: Ts, state: &SchedState) {
+        let (index, state, causes) = (self.count, state.uncounted(), self.causes.clone());
+        self.checkpoints.push(Checkpoint { ts, index, state, causes });
+    }
+
     fn takes_too_much(&self) -> bool {
-        let bytes: usize = self.checkpoints.iter().map(|checkpoint| checkpoint.state.bytes()).sum();
+        let bytes: usize = self.checkpoints.iter().map(Checkpoint::bytes).sum();
         bytes > self.room.max((self.every as usize).saturating_mul(size_of::<SchedEvent>()))
     }
 
@@ -184,7 +203,14 @@ impl<S: EventSource> Replay<S> {
         (most, room): (usize, usize),
         analysis: impl Fn() -> A,
     ) -> Result<(Replay<S>, A::Output), S::Error> {
-        Replay::build_beside(source, &ChosenCpus::default(), Self::EVERY, most, room, analysis)
+        Replay::build_beside(
+            source,
+            &ChosenCpus::default(),
+            (Self::EVERY, Some(Causes::default())),
+            most,
+            room,
+            analysis,
+        )
     }
 
     /// Makes an analysis of a part of the trace, from the checkpoint before it on: from `from` up to `to`, which is
@@ -193,7 +219,8 @@ impl<S: EventSource> Replay<S> {
         let nearest = self.checkpoints.partition_point(|c| c.ts <= from).saturating_sub(1);
         let begin = self.checkpoints.get(nearest).map_or(Ts::MIN, |c| c.ts);
         let state = self.checkpoints.get(nearest).map_or_else(SchedState::default, |c| c.state.clone());
-        let mut part = Part::new(state, analysis, from, to, to >= self.end);
+        let causes = self.checkpoints.get(nearest).and_then(|c| c.causes.clone());
+        let mut part = Part::new((state, causes.unwrap_or_default()), analysis, from, to, to >= self.end);
         self.source.events_from(begin, &mut |events| part.feed(events))?;
         Ok(part.close())
     }
@@ -220,13 +247,13 @@ impl<S: EventSource> Replay<S> {
     }
 
     fn build(source: S, cpus: &ChosenCpus, every: u64, most: usize, room: usize) -> Result<Replay<S>, S::Error> {
-        Ok(Replay::build_beside(source, cpus, every, most, room, || ())?.0)
+        Ok(Replay::build_beside(source, cpus, (every, None), most, room, || ())?.0)
     }
 
     fn build_beside<A: Analysis>(
         mut source: S,
         cpus: &ChosenCpus,
-        every: u64,
+        (every, causes): (u64, Option<Causes>),
         most: usize,
         room: usize,
         analysis: impl Fn() -> A,
@@ -238,6 +265,7 @@ impl<S: EventSource> Replay<S> {
             last: Ts::MIN,
             count: 0,
             checkpoints: Vec::new(),
+            causes: causes.clone(),
             violations: Ascending::default(),
             concluded: Ascending::default(),
             violated: false,
@@ -473,7 +501,7 @@ mod tests {
         use crate::analysis::RunTime;
         let events = turns(20_000, |n| i64::from(n / 3));
         let (mut replay, whole) =
-            Replay::build_beside(&events[..], &ChosenCpus::default(), 100, 64, usize::MAX, RunTime::default)
+            Replay::build_beside(&events[..], &ChosenCpus::default(), (100, None), 64, usize::MAX, RunTime::default)
                 .unwrap_or_else(|never| match never {});
         assert_eq!(whole.total().0, 6_666);
         for (from, to) in [(0, 7_000), (0, 1), (17, 18), (1_000, 3_000), (5_999, 6_666), (6_666, 6_666)] {

@@ -59,7 +59,7 @@ pub use allowed::{Shown, ShownId};
 pub use counts::{Counts, Load, PartCounts};
 pub use current::CpuFold;
 pub use start::Start;
-pub use tasks::{Task, Waking};
+pub use tasks::{Came, Task, Waking};
 
 use allowed::AllowedSets;
 use counts::Tally;
@@ -81,6 +81,8 @@ struct CpuState {
     queue: Queue,
     /// The task whose waking is this CPU's latest scheduler event, where wakings place tasks.
     placing: Option<Pid>,
+    /// The interrupt handlers that are entered and not left.
+    handlers: u32,
 }
 
 /// The scheduler's state at one instant, and what the last event changed.
@@ -149,6 +151,11 @@ impl SchedState {
     pub fn waiting(&self, cpu: Cpu) -> impl Iterator<Item = &Task> {
         let queue = self.cpus.get(cpu.index()).map_or(Queue::default(), |c| c.queue);
         self.tasks.queued(queue)
+    }
+
+    /// How many interrupt handlers were entered on `cpu` and not left.
+    pub fn handlers(&self, cpu: Cpu) -> u32 {
+        self.cpus.get(cpu.index()).map_or(0, |c| c.handlers)
     }
 
     /// How many tasks wait on `cpu`.
@@ -270,7 +277,11 @@ impl SchedState {
                 self.relate(pid);
             }
             Kind::Exit { .. } | Kind::Lost { .. } | Kind::Offline | Kind::Frequency { .. } => {}
-            Kind::Interrupt { .. } | Kind::Numa { .. } | Kind::Stack { .. } => {}
+            Kind::Interrupt { entry, .. } => {
+                let handlers = &mut self.cpu(event.cpu).handlers;
+                *handlers = if entry { handlers.saturating_add(1) } else { handlers.saturating_sub(1) };
+            }
+            Kind::Numa { .. } | Kind::Stack { .. } => {}
             Kind::Probe { probe, .. } => self.follow_probe(&probe, event),
             Kind::Other { .. } => {}
         }
@@ -431,6 +442,8 @@ impl SchedState {
                 ended = false;
                 begins &= !moves;
             }
+        } else if let TaskState::Running(cpu) = self.tasks.entry(slot).state {
+            self.tasks.entry(slot).ran_on = Some(cpu);
         } else if let TaskState::Throttled(cpu) = self.tasks.entry(slot).state {
             self.leave_throttled(slot, cpu, state);
         }
@@ -444,6 +457,17 @@ impl SchedState {
         if let TaskState::Waiting(cpu) = state {
             // No event may have shown it yet.
             self.cpu(cpu);
+            if !(ended && matches!(old, TaskState::Waiting(_))) {
+                self.tasks.entry(slot).queued = begins.then_some(ts);
+            }
+            let task = self.tasks.entry(slot);
+            task.came = match old {
+                TaskState::Running(_) | TaskState::Throttled(_) => Came::Stayed,
+                TaskState::Waiting(_) if ended && !self.placed => Came::Moved,
+                _ if begins && task.born == Some(ts) => Came::Forked,
+                _ if begins => Came::Woken,
+                _ => Came::Unknown,
+            };
             self.tasks.join(&mut self.cpus[cpu.index()].queue, slot);
             self.touch(cpu);
             if self.throttling.is_some() {

@@ -1,9 +1,9 @@
 //! The columns from a trace.
 
 use crate::columns::Columns;
+use sched::analysis::Settled;
 use sched::{
-    Analysis, Cause, Causes, ChosenCpus, Comm, Cpu, CpuSpan, Current, Kind, Migration, SchedEvent, SchedState, Span,
-    TaskState, Ts,
+    Analysis, Cause, ChosenCpus, Comm, Cpu, CpuSpan, Current, Kind, Migration, SchedEvent, SchedState, TaskState, Ts,
 };
 use serde::Serialize;
 
@@ -38,7 +38,6 @@ pub struct FromTrace {
     unknown_ns: u64,
     runs: u64,
     run_ns: u64,
-    causes: Causes,
     moves: Moves,
     command: Option<Comm>,
 }
@@ -71,16 +70,21 @@ impl FromTrace {
 
 impl Analysis for FromTrace {
     type Output = TraceColumns;
+    const MIGRATIONS: bool = true;
 
     fn begin(&mut self, start: Ts, _: &SchedState) {
         self.start = start;
     }
 
-    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        let FromTrace { causes, moves, .. } = self;
-        causes.event(event, state, |m| moves.count(&m));
+    fn migrated(&mut self, migration: &Migration, settled: Settled, _: &SchedState) {
+        if settled.is_inside() {
+            self.moves.count(migration);
+        }
+    }
+
+    fn before(&mut self, event: &SchedEvent, _: &SchedState) {
         match event.kind {
-            _ if !moves.cpus.has(event.cpu) => {}
+            _ if !self.moves.cpus.has(event.cpu) => {}
             Kind::Switch { next, .. } => {
                 self.switches += 1;
                 self.to_idle += u64::from(next.pid.is_idle());
@@ -99,16 +103,16 @@ impl Analysis for FromTrace {
         }
     }
 
-    fn span(&mut self, span: &Span, _: &SchedState) {
-        if let (TaskState::Running(cpu), true, true) = (span.state, span.begun, span.ended)
-            && self.moves.cpus.has(cpu)
-        {
-            self.runs += 1;
-            self.run_ns = self.run_ns.saturating_add(span.duration().0);
-        }
-    }
-
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        // A run counts where it ends, with the part of it that is before the window.
+        for span in state.spans() {
+            if let (TaskState::Running(cpu), true, true) = (span.state, span.begun, span.ended)
+                && self.moves.cpus.has(cpu)
+            {
+                self.runs += 1;
+                self.run_ns = self.run_ns.saturating_add(span.duration().0);
+            }
+        }
         if let Kind::Switch { prev, .. } = event.kind
             && state.root() == Some(prev.pid)
         {
@@ -116,8 +120,7 @@ impl Analysis for FromTrace {
         }
     }
 
-    fn finish(mut self, end: Ts, state: &SchedState) -> TraceColumns {
-        self.causes.finish(|m| self.moves.count(&m));
+    fn finish(self, end: Ts, state: &SchedState) -> TraceColumns {
         let observed: Vec<Cpu> = state.observed().filter(|cpu| self.moves.cpus.has(*cpu)).collect();
         let (cpus, elapsed) = (observed.len().max(1) as f64, end.since(self.start).0);
         let share = |ns: u64| 100.0 * ns as f64 / (cpus * elapsed.max(1) as f64);

@@ -382,7 +382,8 @@ impl Analysis for Utilization<'_> {
         self.part = is_part.then(|| PartCounts::of(&shown, state));
         self.beside = Beside::of(self.part.as_ref().map_or_else(|| state.counts(), PartCounts::counts));
         for (row, (cpu, _)) in self.options.cpus.iter().enumerate() {
-            self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), in_tasks: 0, depth: 0, since: start };
+            let depth = state.handlers(*cpu);
+            self.cpus[row] = CpuNow { class: self.class_of(*cpu, state), in_tasks: 0, depth, since: start };
         }
     }
 

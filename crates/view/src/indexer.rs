@@ -7,8 +7,9 @@ use crate::longest::{Interval, Longest};
 use crate::machine::MachineNow;
 use crate::scope::Scope;
 use crate::tasks::Tasks;
+use sched::analysis::Settled;
 use sched::causes::{Herd, Herds};
-use sched::{Analysis, Causes, Comm, Cpu, CpuSpan, Current, Kind, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{Analysis, Comm, Cpu, CpuSpan, Current, Kind, Migration, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
 use std::sync::Arc;
 use std::thread::Scope as Threads;
 use std::time::{Duration, Instant};
@@ -23,8 +24,8 @@ pub struct Indexer<'p> {
     now: MachineNow,
     tasks: Places,
     notes: Notes,
-    /// Nothing where the causes of the migrations are known already.
-    causes: Option<Causes>,
+    /// Whether it counts migrations: the causes of those in longer columns are known already.
+    counts_moves: bool,
     herds: Herds,
     largest: Longest<Herd>,
     /// The start of the episode of violation that lasts.
@@ -93,8 +94,8 @@ impl<'p> Indexer<'p> {
     pub fn finer(index: &Index, level: u32, tile: u64) -> Indexer<'p> {
         let scope = index.scope.of_tile(level, tile);
         let growth = Growth::Here(Box::new(Builder::new(&scope, None, None)));
-        let causes = (level < index.moves.level()).then(Causes::default);
-        Indexer { causes, ..Indexer::with(&scope, growth, Places::Known(Arc::clone(&index.tasks))) }
+        let counts_moves = level < index.moves.level();
+        Indexer { counts_moves, ..Indexer::with(&scope, growth, Places::Known(Arc::clone(&index.tasks))) }
     }
 
     fn with(scope: &Scope, growth: Growth<'p>, tasks: Places) -> Indexer<'p> {
@@ -114,7 +115,7 @@ impl<'p> Indexer<'p> {
             now: MachineNow::default(),
             tasks,
             notes: Notes::default(),
-            causes: Some(Causes::default()),
+            counts_moves: true,
             herds: Herds::default(),
             largest: Longest::default(),
             violated: None,
@@ -193,6 +194,11 @@ impl<'p> Indexer<'p> {
 impl Analysis for Indexer<'_> {
     type Output = Index;
     const COUNTS: bool = true;
+    const MIGRATIONS: bool = true;
+
+    fn migrates(&self) -> bool {
+        self.counts_moves
+    }
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         let at = self.scope.time(start);
@@ -208,9 +214,11 @@ impl Analysis for Indexer<'_> {
         {
             self.herds.migrate(event.ts, orig, dest);
         }
-        let Indexer { scope, batch, causes, .. } = self;
-        if let Some(causes) = causes {
-            causes.event(event, state, |m| batch.moves.push((scope.time(m.ts), m.cause)));
+    }
+
+    fn migrated(&mut self, migration: &Migration, settled: Settled, _: &SchedState) {
+        if settled.is_inside() {
+            self.batch.moves.push((self.scope.time(migration.ts), migration.cause));
         }
     }
 
@@ -252,10 +260,6 @@ impl Analysis for Indexer<'_> {
 
     fn finish(mut self, end: Ts, _: &SchedState) -> Index {
         self.episode_ends(end);
-        let Indexer { scope, batch, causes, .. } = &mut self;
-        if let Some(causes) = causes.take() {
-            causes.finish(|m| batch.moves.push((scope.time(m.ts), m.cause)));
-        }
         self.growth.take(&mut self.batch);
         let mut index = self.growth.finish(self.scope.time(end));
         self.herds.into_found().into_iter().for_each(|herd| self.largest.put(herd.tasks.into(), herd));

@@ -1,6 +1,7 @@
 //! A task in a window: its runs, waits, wakeups and migrations.
 
-use sched::{Analysis, Causes, Cpu, Kind, Migration, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::analysis::Settled;
+use sched::{Analysis, Cpu, Kind, Migration, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -48,13 +49,11 @@ pub(crate) struct TaskFollower {
     detail: TaskDetail,
     /// The beginning of the wait that lasts, in words.
     began: String,
-    causes: Causes,
 }
 
 impl TaskFollower {
     pub(crate) fn new(pid: Pid, zero: Ts) -> TaskFollower {
-        let (detail, causes) = (TaskDetail::default(), Causes::default());
-        TaskFollower { pid, zero, detail, began: "before the window".to_owned(), causes }
+        TaskFollower { pid, zero, detail: TaskDetail::default(), began: "before the window".to_owned() }
     }
 
     fn time(&self, ts: Ts) -> u64 {
@@ -74,14 +73,16 @@ fn migrated(detail: &mut TaskDetail, zero: Ts, m: &Migration) {
 
 impl Analysis for TaskFollower {
     type Output = TaskDetail;
+    const MIGRATIONS: bool = true;
+
+    fn migrated(&mut self, migration: &Migration, settled: Settled, _: &SchedState) {
+        if settled.is_inside() && migration.pid == self.pid {
+            migrated(&mut self.detail, self.zero, migration);
+        }
+    }
 
     fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        let TaskFollower { pid, zero, detail, causes, .. } = self;
-        causes.event(event, state, |m| {
-            if m.pid == *pid {
-                migrated(detail, *zero, &m);
-            }
-        });
+        let TaskFollower { pid, zero, detail, .. } = self;
         let (Kind::Wakeup { task, target } | Kind::WakeupNew { task, target }) = event.kind else { return };
         let waking = state.task_of(task.pid).and_then(|task| task.waking);
         let (by, on) = waking.map_or((event.pid, event.cpu), |waking| (waking.by, waking.on));
@@ -142,13 +143,7 @@ impl Analysis for TaskFollower {
         }
     }
 
-    fn finish(mut self, _: Ts, _: &SchedState) -> TaskDetail {
-        let TaskFollower { pid, zero, detail, causes, .. } = &mut self;
-        std::mem::take(causes).finish(|m| {
-            if m.pid == *pid {
-                migrated(detail, *zero, &m);
-            }
-        });
+    fn finish(self, _: Ts, _: &SchedState) -> TaskDetail {
         let mut detail = self.detail;
         detail.migrations.sort_unstable();
         detail

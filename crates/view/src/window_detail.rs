@@ -3,8 +3,9 @@
 use crate::lane::Id;
 use crate::moves::CAUSES;
 use crate::tasks::Tasks;
+use sched::analysis::Settled;
 use sched::seeded::SeededMap;
-use sched::{Analysis, Causes, CpuSpan, Current, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{Analysis, CpuSpan, Current, Migration, SchedEvent, SchedState, Span, TaskState, Ts};
 use serde::Serialize;
 
 /// Times in nanoseconds: of all CPUs together, of all tasks together, or of the machine.
@@ -31,13 +32,12 @@ pub(crate) struct WindowSums<'t> {
     times: SeededMap<Id, u64>,
     /// Since when work conservation is violated.
     violated: Option<Ts>,
-    causes: Causes,
 }
 
 impl<'t> WindowSums<'t> {
     pub(crate) fn new(tasks: &'t Tasks) -> WindowSums<'t> {
-        let (sums, times, causes) = Default::default();
-        WindowSums { tasks, sums, times, violated: None, causes }
+        let (sums, times) = Default::default();
+        WindowSums { tasks, sums, times, violated: None }
     }
 
     fn look(&mut self, ts: Ts, state: &SchedState) {
@@ -55,14 +55,14 @@ impl<'t> WindowSums<'t> {
 impl Analysis for WindowSums<'_> {
     type Output = WindowDetail;
     const COUNTS: bool = true;
+    const MIGRATIONS: bool = true;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.look(start, state);
     }
 
-    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
-        let migrations = &mut self.sums.migrations;
-        self.causes.event(event, state, |m| migrations[m.cause as usize] += 1);
+    fn migrated(&mut self, migration: &Migration, settled: Settled, _: &SchedState) {
+        self.sums.migrations[migration.cause as usize] += u64::from(settled.is_inside());
     }
 
     fn span(&mut self, span: &Span, _: &SchedState) {
@@ -92,8 +92,6 @@ impl Analysis for WindowSums<'_> {
         if let Some(since) = self.violated {
             self.sums.violation += end.since(since).0;
         }
-        let migrations = &mut self.sums.migrations;
-        std::mem::take(&mut self.causes).finish(|m| migrations[m.cause as usize] += 1);
         let mut tasks: Vec<(Id, u64)> = self.times.into_iter().collect();
         tasks.sort_unstable_by_key(|(id, ns)| (std::cmp::Reverse(*ns), *id));
         tasks.truncate(LISTED);

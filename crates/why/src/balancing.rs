@@ -3,8 +3,8 @@
 
 use crate::Why;
 use crate::story::Change;
-use sched::balancer::{Attempts, NewIdle, NewIdles};
-use sched::{Cpu, Kind, SchedEvent};
+use sched::balancer::{Attempt, Attempts, NewIdle, NewIdles};
+use sched::{Cpu, Kind, Past, SchedEvent};
 
 /// Which probes a trace has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +22,24 @@ pub(crate) struct Balancer {
     newidles: NewIdles,
 }
 
+impl Balancer {
+    /// Takes up the notes of a part of a trace.
+    pub(crate) fn recall(&mut self, past: &Past) {
+        self.attempts.recall(past);
+        self.newidles.recall(past);
+    }
+
+    /// Takes a record of a probe, or a loss; returns the attempt that it ends.
+    pub(crate) fn take(&mut self, event: &SchedEvent) -> Option<Attempt> {
+        if !matches!(event.kind, Kind::Probe { .. } | Kind::Lost { .. }) {
+            return None;
+        }
+        let attempt = self.attempts.event(event);
+        self.newidles.event(event, attempt.as_ref());
+        attempt
+    }
+}
+
 impl<'o> Why<'o> {
     /// The same with the outcome of new-idle balancing at each missed steal, and the attempts of an episode, for a trace
     /// with these probes.
@@ -35,12 +53,7 @@ impl<'o> Why<'o> {
 
     /// Takes a record of a probe, or a loss.
     pub(crate) fn balance(&mut self, event: &SchedEvent) {
-        let Some(balancer) = &mut self.balancer else { return };
-        if !matches!(event.kind, Kind::Probe { .. } | Kind::Lost { .. }) {
-            return;
-        }
-        let attempt = balancer.attempts.event(event);
-        balancer.newidles.event(event, attempt.as_ref());
+        let attempt = self.balancer.as_mut().and_then(|balancer| balancer.take(event));
         if let Some(attempt) = attempt {
             self.step(event.cpu, event.ts, event.cpu, Change::Balances(attempt));
         }

@@ -5,8 +5,7 @@ use crate::nearest::Nearest;
 use sched::seeded::SeededMap;
 use sched::{Cause, Comm, Cpu, Dur, Lengths, Pid, Ts};
 
-/// A migration: its task, its time and its destination.
-pub(crate) type MoveKey = (Pid, Ts, Cpu);
+pub(crate) use sched::causes::MoveKey;
 
 /// A wait or an idle stretch with its time in violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

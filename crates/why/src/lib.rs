@@ -61,11 +61,13 @@ use ledger::{Case, MoveKey, Part, Stretches, Waits};
 pub use listed::{Cases, ListedCase};
 use missed::MissedSteals;
 use over_time::Recorder;
+use sched::analysis::Settled;
 use sched::balancer::NewIdle;
+use sched::causes::StopperMoves;
 use sched::kthread::is_stopper;
 use sched::probe::Probe;
 use sched::{
-    Analysis, Cause, Causes, Comm, Cpu, Current, Kind, Load, Migration, PerTask, Pid, SchedEvent, SchedState, Span,
+    Analysis, Cause, Comm, Cpu, Current, Kind, Load, Migration, Past, PerTask, Pid, SchedEvent, SchedState, Span,
     StateClass, Task, TaskId, TaskState, Ts,
 };
 use sets::{Role, Sets};
@@ -76,7 +78,6 @@ use workcons::{Options, Waiters};
 /// The track of a living task.
 #[derive(Clone, Copy, Debug, Default)]
 struct Track {
-    last_ran: Option<Cpu>,
     wait: Option<Wait>,
 }
 
@@ -84,6 +85,8 @@ struct Track {
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     start: Ts,
+    /// Its true start, where that is before the window; else the same.
+    since: Ts,
     reading: u64,
     noted: u64,
     origin: (IdleOrigin, Option<MoveKey>),
@@ -97,8 +100,6 @@ struct Stretch {
 #[derive(Clone, Copy, Debug, Default)]
 struct CpuTrack {
     stretch: Option<Stretch>,
-    /// The migration that the stopper made since it was switched in, with its cause once that is settled.
-    stopped: Option<(MoveKey, Option<Cause>)>,
 }
 
 /// The analysis.
@@ -108,8 +109,7 @@ pub struct Why<'o> {
     sets: Sets,
     tasks: PerTask<Track>,
     cpus: Vec<CpuTrack>,
-    causes: Causes,
-    settled: Vec<Migration>,
+    stopped: StopperMoves,
     waits: Waits,
     stretches: Stretches,
     missed: MissedSteals,
@@ -138,8 +138,7 @@ impl<'o> Why<'o> {
             sets,
             tasks: PerTask::default(),
             cpus: Vec::new(),
-            causes: Causes::default(),
-            settled: Vec::new(),
+            stopped: StopperMoves::default(),
             waits: Waits::default(),
             stretches: Stretches::default(),
             missed: MissedSteals::default(),
@@ -210,15 +209,11 @@ impl<'o> Why<'o> {
         let now = event.ts;
         let mut ran = None;
         for span in state.spans() {
-            match span.state {
-                TaskState::Waiting(_) => {
-                    let wait = self.wait_ends(span, event, state);
-                    if span.next == TaskState::Running(event.cpu) {
-                        ran = wait;
-                    }
+            if let TaskState::Waiting(_) = span.state {
+                let wait = self.wait_ends(span, event, state);
+                if span.next == TaskState::Running(event.cpu) {
+                    ran = wait;
                 }
-                TaskState::Running(cpu) => self.track(span.task, |track| track.last_ran = Some(cpu)),
-                _ => {}
             }
             if let TaskState::Waiting(cpu) = span.next
                 && let Some(task) = state.task(span.task)
@@ -237,12 +232,13 @@ impl<'o> Why<'o> {
         self.sets.update(now);
         for span in state.cpu_spans() {
             if span.current == Current::Idle {
-                let start = self.cpu(span.cpu).stretch.map_or(now, |stretch| stretch.start);
+                let (start, since) =
+                    self.cpu(span.cpu).stretch.map_or((now, now), |stretch| (stretch.start, stretch.since));
                 if self.chronicle.is_some() && self.cpu(span.cpu).stretch.is_some() {
                     let who = state.running(span.cpu).map(|task| Who { pid: task.pid, command: task.comm });
                     self.step(event.cpu, now, span.cpu, Change::Runs(who, now.since(start)));
                 }
-                self.stretch_ends(span.cpu, idle_end(event, (span.cpu, start), ran, state), now);
+                self.stretch_ends(span.cpu, idle_end(event, (span.cpu, since), ran, state), now);
             }
         }
         for span in state.cpu_spans() {
@@ -250,11 +246,12 @@ impl<'o> Why<'o> {
                 self.stretch_begins(span.cpu, event, state);
             }
         }
-        if let Kind::Switch { prev, next, .. } = event.kind {
-            if prev.pid.is_idle() && !next.pid.is_idle() && state.queue_length(event.cpu) > 0 {
-                self.overtake(event.cpu, state);
-            }
-            self.cpu(event.cpu).stopped = None;
+        if let Kind::Switch { prev, next, .. } = event.kind
+            && prev.pid.is_idle()
+            && !next.pid.is_idle()
+            && state.queue_length(event.cpu) > 0
+        {
+            self.overtake(event.cpu, state);
         }
     }
 
@@ -275,7 +272,9 @@ impl<'o> Why<'o> {
         };
         let reading = self.sets.wait_reading(cpu, class, now);
         let on_idle = state.current(cpu) == Current::Idle;
-        let wait = Wait { cpu, start: now, reading, noted: reading, before: 0, origin, counted, class, on_idle };
+        let (start, since, came) = (now, now, origin);
+        let noted = reading;
+        let wait = Wait { cpu, start, since, reading, noted, before: 0, origin, came, counted, class, on_idle };
         self.track(task.id(), |track| track.wait = Some(wait));
         if counted {
             if let Some(groups) = &mut self.groups {
@@ -352,7 +351,7 @@ impl<'o> Why<'o> {
     /// How the task left that a switch took from its CPU.
     fn left(&self, event: &SchedEvent) -> Left {
         let Kind::Switch { prev, state, .. } = event.kind else { return Left::Slept };
-        let stopped = self.cpus.get(event.cpu.index()).and_then(|cpu| cpu.stopped);
+        let stopped = self.stopped.of(event.cpu);
         match state.class {
             _ if prev.pid.is_idle() => Left::Idle,
             StateClass::Runnable | StateClass::Preempted => Left::Preempted,
@@ -381,7 +380,7 @@ impl<'o> Why<'o> {
             (true, Left::Preempted) if state.throttled(cpu).next().is_some() => (IdleOrigin::Throttled, None),
             (true, Left::Slept) => (IdleOrigin::Slept, None),
             (true, Left::Exited) => (IdleOrigin::Exited, None),
-            (true, Left::Moved) => match self.cpu(cpu).stopped {
+            (true, Left::Moved) => match self.stopped.of(cpu) {
                 Some((key, None)) => (IdleOrigin::Moved(Cause::Unknown), Some(key)),
                 Some((_, Some(cause))) => (IdleOrigin::Moved(cause), None),
                 None => (IdleOrigin::Unknown, None),
@@ -402,7 +401,8 @@ impl<'o> Why<'o> {
         let reading = self.sets.reading(cpu, Role::Idle, event.ts);
         let outcome = newidle.map(|newidle| newidle.outcome);
         self.step(event.cpu, event.ts, cpu, Change::Idles(origin.0, origin.1, missed, outcome));
-        self.cpu(cpu).stretch = Some(Stretch { start: event.ts, reading, noted: reading, origin, missed, newidle });
+        let (start, since, noted) = (event.ts, event.ts, reading);
+        self.cpu(cpu).stretch = Some(Stretch { start, since, reading, noted, origin, missed, newidle });
     }
 
     fn stretch_ends(&mut self, cpu: Cpu, end: (IdleEnd, Option<MoveKey>), now: Ts) {
@@ -436,23 +436,18 @@ impl<'o> Why<'o> {
         }
         if let Some(task) = state.task_of(m.pid)
             && let Some(wait) = self.tasks.get_mut(task.id()).and_then(|track| track.wait.as_mut())
-            && wait.origin.1 == Some(key)
         {
-            wait.origin = (WaitOrigin::Moved(m.cause), None);
+            for origin in [&mut wait.origin, &mut wait.came] {
+                if origin.1 == Some(key) {
+                    *origin = (WaitOrigin::Moved(m.cause), None);
+                }
+            }
         }
         let cpu = self.cpu(m.orig);
         if let Some(stretch) = cpu.stretch.as_mut().filter(|stretch| stretch.origin.1 == Some(key)) {
             stretch.origin = (IdleOrigin::Moved(m.cause), None);
         }
-        if let Some(stopped) = cpu.stopped.as_mut().filter(|stopped| stopped.0 == key) {
-            stopped.1 = Some(m.cause);
-        }
-    }
-
-    fn settle_all(&mut self, state: &SchedState) {
-        let mut settled = std::mem::take(&mut self.settled);
-        settled.drain(..).for_each(|m| self.settle(&m, state));
-        self.settled = settled;
+        self.stopped.settle(m);
     }
 }
 
@@ -471,13 +466,13 @@ fn idle_end(
         // It waited elsewhere, and came unseen.
         (Current::Task(_), Some(wait)) if event.cpu == cpu && wait.cpu != cpu => IdleEnd::Unknown,
         // It had been queued there before the CPU went idle, by whatever way.
-        (Current::Task(_), Some(wait)) if event.cpu == cpu && !(wait.on_idle && wait.start >= start) => {
+        (Current::Task(_), Some(wait)) if event.cpu == cpu && !(wait.on_idle && wait.since >= start) => {
             IdleEnd::Released
         }
-        (Current::Task(_), Some(wait)) if event.cpu == cpu => match wait.origin.0 {
+        (Current::Task(_), Some(wait)) if event.cpu == cpu => match wait.came.0 {
             WaitOrigin::Woken(..) => IdleEnd::Woken,
             WaitOrigin::Forked => IdleEnd::Forked,
-            WaitOrigin::Moved(cause) => return (IdleEnd::Moved(cause), wait.origin.1),
+            WaitOrigin::Moved(cause) => return (IdleEnd::Moved(cause), wait.came.1),
             WaitOrigin::Preempted(_) | WaitOrigin::HeldBack | WaitOrigin::Overtaken => IdleEnd::Released,
             WaitOrigin::Unthrottled => IdleEnd::Released,
             WaitOrigin::AtStart | WaitOrigin::Unknown => IdleEnd::Unknown,
@@ -489,6 +484,31 @@ fn idle_end(
 
 impl Analysis for Why<'_> {
     type Output = WhyReport;
+    /// The stopper can have moved a task, and the balancer have searched, before the window.
+    const LOOKS_BACK: bool = true;
+    const MIGRATIONS: bool = true;
+
+    fn recall(&mut self, past: &Past, _: &SchedState) {
+        self.stopped.recall(past);
+        if let Some(balancer) = &mut self.balancer {
+            balancer.recall(past);
+        }
+    }
+
+    fn early(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.stopped.event(event, state);
+        if let Some(balancer) = &mut self.balancer {
+            balancer.take(event);
+        }
+        if let Kind::Switch { .. } = event.kind {
+            self.newidle(event.cpu);
+        }
+    }
+
+    fn migrated(&mut self, migration: &Migration, _: Settled, state: &SchedState) {
+        // One before the window can be why a CPU idles in it.
+        self.settle(migration, state);
+    }
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         self.start = start;
@@ -498,13 +518,15 @@ impl Analysis for Why<'_> {
         for cpu in cpus {
             for task in state.waiting(cpu) {
                 self.wait_begins(task, cpu, (WaitOrigin::AtStart, None), start, state);
+                self.recall_wait(task, cpu, state);
             }
             self.settle_cpu(cpu, start, state);
             let idles = matches!(self.options.load(cpu, state), Load::Idle | Load::Reacting);
             if idles {
                 let origin = (IdleOrigin::AtStart, None);
+                let since = state.current_since(cpu).min(start);
                 self.cpu(cpu).stretch =
-                    Some(Stretch { start, reading: 0, noted: 0, origin, missed: None, newidle: None });
+                    Some(Stretch { start, since, reading: 0, noted: 0, origin, missed: None, newidle: None });
             }
         }
         self.sets.update(start);
@@ -517,7 +539,7 @@ impl Analysis for Why<'_> {
     }
 
     #[inline(always)]
-    fn before(&mut self, event: &SchedEvent, state: &SchedState) {
+    fn before(&mut self, event: &SchedEvent, _: &SchedState) {
         if event.ts >= self.column_end {
             self.end_columns(event.ts);
         }
@@ -526,11 +548,6 @@ impl Analysis for Why<'_> {
         }
         if self.balancer.is_some() {
             self.balance(event);
-        }
-        let settled = &mut self.settled;
-        self.causes.event(event, state, |m| settled.push(m));
-        if !self.settled.is_empty() {
-            self.settle_all(state);
         }
     }
 
@@ -548,12 +565,7 @@ impl Analysis for Why<'_> {
             Kind::Probe { probe: Probe::Allows(pid, mask), .. } => self.renew(event, pid, mask, state),
             _ => {}
         }
-        if let Kind::Migrate { task, orig, dest } = event.kind
-            && orig == event.cpu
-            && state.running(orig).is_some_and(|running| is_stopper(running.comm, orig))
-        {
-            self.cpu(orig).stopped = Some(((task.pid, event.ts, dest), None));
-        }
+        self.stopped.event(event, state);
     }
 
     fn finish(mut self, end: Ts, state: &SchedState) -> WhyReport {
@@ -570,10 +582,6 @@ impl Analysis for Why<'_> {
         for cpu in (0..self.cpus.len() as u32).map(Cpu) {
             self.stretch_ends(cpu, (IdleEnd::WindowEnd, None), end);
         }
-        let mut settled = std::mem::take(&mut self.settled);
-        std::mem::take(&mut self.causes).finish(|m| settled.push(m));
-        self.settled = settled;
-        self.settle_all(state);
         self.waits.finish();
         self.stretches.finish();
         self.list();

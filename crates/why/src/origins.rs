@@ -42,8 +42,7 @@ impl Why<'_> {
 
     /// A wakeup placed `task` on `cpu`; the sets are still those before it.
     fn woken(&self, task: &Task, cpu: Cpu, state: &SchedState) -> WaitOrigin {
-        let last_ran = self.tasks.get(task.id()).and_then(|track| track.last_ran);
-        let previous = last_ran.or(task.waking.map(|waking| waking.previous));
+        let previous = task.ran_on.or(task.waking.map(|waking| waking.previous));
         let placed = match (previous, task.waking) {
             (Some(previous), _) if previous == cpu => Placed::Previous,
             (_, Some(waking)) if waking.on == cpu => Placed::Waker,

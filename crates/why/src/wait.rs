@@ -1,16 +1,20 @@
 //! A wait that has not ended, and its change where its task may use other CPUs meanwhile.
 
 use crate::Why;
-use crate::category::WaitOrigin;
+use crate::category::{Placed, WaitOrigin};
 use crate::ledger::MoveKey;
+use crate::nearest::Nearest;
 use crate::story::{Change, Who};
-use sched::{Cpu, CpuMask, Pid, SchedEvent, SchedState, Ts};
+use sched::state::Came;
+use sched::{Cause, Cpu, CpuMask, Current, Pid, SchedEvent, SchedState, Task, Ts};
 
 /// A wait that has not ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) cpu: Cpu,
     pub(crate) start: Ts,
+    /// Its true start, where that is before the window; else the same.
+    pub(crate) since: Ts,
     /// The reading of the violated time of its class on its CPU when it began, or when the class became this one.
     pub(crate) reading: u64,
     /// The same at the end of the latest column of a figure.
@@ -18,6 +22,8 @@ pub(crate) struct Wait {
     /// Its violated time before that.
     pub(crate) before: u64,
     pub(crate) origin: (WaitOrigin, Option<MoveKey>),
+    /// What the state shows of its origin, where that is before the window; else the same.
+    pub(crate) came: (WaitOrigin, Option<MoveKey>),
     pub(crate) counted: bool,
     /// The class of CPUs that it may use; 0 if it is not restricted, or none are known.
     pub(crate) class: usize,
@@ -33,6 +39,23 @@ impl Wait {
 }
 
 impl Why<'_> {
+    /// What the state shows of a wait that goes on at the start of the window: an idle stretch that ends with it ends by the
+    /// way in which the task had come there.
+    pub(crate) fn recall_wait(&mut self, task: &Task, cpu: Cpu, state: &SchedState) {
+        let came = match task.came {
+            Came::Unknown => (WaitOrigin::AtStart, None),
+            Came::Woken => (WaitOrigin::Woken(Placed::Unknown, Nearest::Nowhere), None),
+            Came::Forked => (WaitOrigin::Forked, None),
+            Came::Moved => (WaitOrigin::Moved(Cause::Unknown), Some((task.pid, task.since, cpu))),
+            Came::Stayed => (WaitOrigin::HeldBack, None),
+        };
+        // If the CPU idles now, and did so when the task came, no other task has run there since.
+        let on_idle = state.current(cpu) == Current::Idle && state.current_since(cpu) <= task.since;
+        if let Some(wait) = self.tasks.get_mut(task.id()).and_then(|track| track.wait.as_mut()) {
+            (wait.since, wait.came, wait.on_idle) = (task.since.min(wait.start), came, on_idle);
+        }
+    }
+
     /// A record shows the CPUs that a task may use, which can be in the middle of its wait: the wait goes on in another class.
     #[cold]
     #[inline(never)]

@@ -4,6 +4,7 @@ use super::Cause;
 use crate::event::probe::{Balancing, Probe};
 use crate::event::{Cpu, Pid};
 use crate::seeded::SeededMap;
+use serde::{Deserialize, Serialize};
 
 /// The decision that leads to a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +19,8 @@ pub(super) enum Decided {
 type Move = (Pid, Cpu, Cpu);
 
 /// The decisions of a CPU that no migration has followed yet.
-#[derive(Clone, Copy, Debug, Default)]
-struct Latest {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Latest {
     detached: Option<(Move, Balancing)>,
     requeued: Option<(Pid, Cpu)>,
     /// The stopper balances for this CPU.
@@ -29,7 +30,7 @@ struct Latest {
 /// The decisions by CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Decisions {
-    latest: SeededMap<Cpu, Latest>,
+    pub(super) latest: SeededMap<Cpu, Latest>,
 }
 
 impl Decisions {

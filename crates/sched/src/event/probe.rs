@@ -4,10 +4,10 @@
 //! those that can be absent are optional here.
 
 use super::{Comm, Cpu, CpuMask, Dur, Pid};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The kind of a balance, by the state of the CPU for which it pulls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Balancing {
@@ -204,7 +204,7 @@ pub enum Probe {
 }
 
 /// A task that the balancer examines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Examined {
     /// Whether it runs.
     pub on_cpu: Option<bool>,

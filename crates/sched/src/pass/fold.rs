@@ -1,7 +1,9 @@
 //! The companions of the events of a pass: the state, the analysis, and the window's edges.
 
+use super::moves::{Edges, Moves};
 use super::{EventSource, Outcome, SendSink, Window};
 use crate::analysis::Analysis;
+use crate::causes::Causes;
 use crate::diag::{Diagnostics, EventIssue};
 use crate::event::probe::CgroupId;
 use crate::event::{Cpu, Kind, SchedEvent, Ts};
@@ -127,8 +129,8 @@ impl Plan {
     pub(super) fn fold<A: Analysis>(&self, analysis: A) -> Fold<A> {
         let Plan { from, to, end, haste, .. } = *self;
         let mut fold = Fold::new(SchedState::new(&self.start), analysis, (from, to), end, haste);
-        if let Some(past) = self.start.past.as_ref().filter(|_| fold.looks_back) {
-            fold.analysis.recall(past, &fold.state);
+        if let Some(past) = &self.start.past {
+            fold.recall(past);
         }
         fold
     }
@@ -187,6 +189,8 @@ pub(super) struct Fold<A> {
     pub(super) state: SchedState,
     analysis: A,
     looks_back: bool,
+    /// The migrations, where the analysis takes them.
+    moves: Option<Box<Moves>>,
     from: Ts,
     to: Ts,
     end: End,
@@ -202,11 +206,16 @@ pub(super) struct Fold<A> {
 pub(crate) struct Part<A>(Fold<A>);
 
 impl<A: Analysis> Part<A> {
-    /// From `from` to `to`, which is inside if the trace ends there; `state` is the one before the first event.
-    pub(crate) fn new(state: SchedState, analysis: A, from: Ts, to: Ts, is_last: bool) -> Part<A> {
+    /// From `from` to `to`, which is inside if the trace ends there; `state` is the one before the first event, `causes` has
+    /// the migrations that are not settled there.
+    pub(crate) fn new((state, causes): (SchedState, Causes), analysis: A, from: Ts, to: Ts, is_last: bool) -> Part<A> {
         let end = if is_last { End::Inclusive } else { End::Exclusive };
         let haste = Haste { left: 0, known: 0, was_wrong: false };
-        Part(Fold::new(state, analysis, (from, to), end, haste))
+        let mut fold = Fold::new(state, analysis, (from, to), end, haste);
+        if let Some(moves) = &mut fold.moves {
+            moves.take_up(causes);
+        }
+        Part(fold)
     }
 
     pub(crate) fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
@@ -225,7 +234,27 @@ impl<A: Analysis> Fold<A> {
         if looks_back && analysis.counts() {
             state.count();
         }
-        Fold { state, analysis, looks_back, from, to, end, haste, inside: false, lost: 0, offlines: 0 }
+        let moves = analysis.migrates().then(Box::default);
+        Fold { state, analysis, looks_back, moves, from, to, end, haste, inside: false, lost: 0, offlines: 0 }
+    }
+
+    /// Takes up the notes of a part of a trace.
+    fn recall(&mut self, past: &Past) {
+        if let Some(moves) = &mut self.moves {
+            moves.recall(past);
+        }
+        if self.looks_back {
+            self.analysis.recall(past, &self.state);
+        }
+    }
+
+    /// Finds the migrations that an event settles, before it is applied.
+    #[inline(always)]
+    fn find_moves(&mut self, event: &SchedEvent, inside: bool) {
+        if let Some(moves) = &mut self.moves {
+            let edges = Edges { from: self.from, to: self.to, end: self.end };
+            moves.follow(event, inside, edges, &self.state, &mut self.analysis);
+        }
     }
 
     pub(super) fn outcome<S: EventSource>(self, plan: &Plan, source: &S) -> Outcome<A::Output> {
@@ -241,6 +270,7 @@ impl<A: Analysis> Fold<A> {
     pub(super) fn feed(&mut self, events: &[SchedEvent]) -> ControlFlow<()> {
         let (early, events) = events.split_at(events.partition_point(|event| event.ts < self.from));
         for event in early {
+            self.find_moves(event, false);
             self.state.apply(event);
             if self.looks_back {
                 self.analysis.early(event, &self.state);
@@ -263,14 +293,26 @@ impl<A: Analysis> Fold<A> {
                 _ => {}
             }
             self.analysis.before(event, &self.state);
+            self.find_moves(event, true);
             self.state.step(event);
             self.report();
             self.analysis.after(event, &self.state);
         }
-        if late.is_empty() && !self.haste.was_wrong_within(early.len() + events.len(), &self.state) {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
+        if self.haste.was_wrong_within(early.len() + events.len(), &self.state) {
+            return ControlFlow::Break(());
+        }
+        if late.is_empty() { ControlFlow::Continue(()) } else { self.look_behind(late) }
+    }
+
+    /// Takes events behind the window as far as they settle what is in it.
+    fn look_behind(&mut self, late: &[SchedEvent]) -> ControlFlow<()> {
+        self.enter();
+        let edges = Edges { from: self.from, to: self.to, end: self.end };
+        match &mut self.moves {
+            Some(moves) if self.end == End::Exclusive => {
+                moves.look_behind(late, edges, &self.state, &mut self.analysis)
+            }
+            _ => ControlFlow::Break(()),
         }
     }
 
@@ -280,6 +322,9 @@ impl<A: Analysis> Fold<A> {
             // Most analyses look at the counts within the window alone.
             if !self.looks_back && self.analysis.counts() {
                 self.state.count();
+            }
+            if let Some(moves) = &self.moves {
+                self.analysis.unsettled(moves.causes());
             }
             self.analysis.begin(self.from, &self.state);
         }
@@ -308,6 +353,10 @@ impl<A: Analysis> Fold<A> {
 
     fn close(mut self) -> A::Output {
         self.enter();
+        let edges = Edges { from: self.from, to: self.to, end: self.end };
+        if let Some(moves) = &mut self.moves {
+            moves.finish(edges, &self.state, &mut self.analysis);
+        }
         self.state.close(self.to);
         self.report();
         self.analysis.finish(self.to, &self.state)

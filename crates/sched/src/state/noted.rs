@@ -90,7 +90,7 @@ impl SchedState {
     fn take_up_cpu(&mut self, past: &PastCpu, from: Ts) {
         let c = self.cpu(past.cpu);
         (c.observed, c.current, c.comm) = (past.observed, past.current, past.comm);
-        (c.emptied, c.placing) = (past.emptied, past.placing);
+        (c.emptied, c.placing, c.handlers) = (past.emptied, past.placing, past.handlers);
         (c.since, c.lost_since) = (past.since.min(from), past.lost_since.map(|since| since.min(from)));
     }
 
@@ -115,6 +115,9 @@ impl SchedState {
         (entry.begun, entry.born) = (past.begun, past.born);
         entry.waking = waking.map(|(by, at, on, previous)| Waking { by, at, on, previous });
         entry.waking_is_used = past.waking_is_used;
+        entry.came = past.came;
+        entry.queued = past.queued.map(|queued| queued.min(from));
+        entry.ran_on = past.ran_on.filter(|cpu| is_believable(*cpu));
         entry.undecided = past.undecided.filter(|(cpu, _)| is_believable(*cpu));
         match state {
             TaskState::Running(cpu) => self.cpu(cpu).running = Some(slot),
@@ -146,16 +149,34 @@ impl CpuState {
     }
 
     fn noted(&self, cpu: Cpu) -> PastCpu {
-        let CpuState { observed, current, comm, since, emptied, lost_since, placing, .. } = *self;
-        PastCpu { cpu, observed, current, comm, since, emptied, lost_since, placing }
+        let CpuState { observed, current, comm, since, emptied, lost_since, placing, handlers, .. } = *self;
+        PastCpu { cpu, observed, current, comm, since, emptied, lost_since, placing, handlers }
     }
 }
 
 impl Task {
     fn noted(&self) -> PastTask {
         let TaskId { slot: place, life } = self.id();
-        let Task { pid, comm, prio, state, since, begun, born, undecided, waking_is_used, .. } = *self;
+        let Task {
+            pid, comm, prio, state, since, begun, born, undecided, waking_is_used, ran_on, queued, came, ..
+        } = *self;
         let waking = self.waking.map(|Waking { by, at, on, previous }| (by, at, on, previous));
-        PastTask { place, life, pid, comm, prio, state, since, begun, born, waking, waking_is_used, undecided }
+        PastTask {
+            place,
+            life,
+            pid,
+            comm,
+            prio,
+            state,
+            since,
+            begun,
+            born,
+            waking,
+            waking_is_used,
+            undecided,
+            ran_on,
+            queued,
+            came,
+        }
     }
 }

@@ -10,6 +10,7 @@ use crate::seeded::SeededMap;
 use crate::span::{Span, TaskState};
 pub(super) use crate::task_id::Slot;
 use crate::task_id::TaskId;
+use serde::{Deserialize, Serialize};
 
 const NONE: Slot = Slot::MAX;
 
@@ -24,6 +25,22 @@ pub struct Waking {
     pub on: Cpu,
     /// The CPU on which the woken task last was (`target_cpu`).
     pub previous: Cpu,
+}
+
+/// The way in which a waiting task joined its run queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Came {
+    /// No event shows it.
+    #[default]
+    Unknown,
+    /// A wakeup placed it there.
+    Woken,
+    /// A fork placed it there.
+    Forked,
+    /// It waited elsewhere, and a migration moved it there.
+    Moved,
+    /// It had run there, or been throttled there.
+    Stayed,
 }
 
 /// A task as it is now.
@@ -49,6 +66,12 @@ pub struct Task {
     pub waking: Option<Waking>,
     /// A `sched_wakeup` has followed that waking: it belongs to no later one.
     pub(super) waking_is_used: bool,
+    /// While it waits: the beginning of the wait, on whatever run queues; none where that was not seen.
+    pub queued: Option<Ts>,
+    /// While it waits: the way in which it joined the run queue.
+    pub came: Came,
+    /// The CPU that it left last, as far as the trace shows that it ran.
+    pub ran_on: Option<Cpu>,
     /// Where it comes from.
     pub kin: Kin,
     /// Its first event was a migration from this CPU: its next decides whether it waited there. If that had been idle
@@ -144,6 +167,9 @@ impl Tasks {
             born: None,
             waking: None,
             waking_is_used: false,
+            queued: None,
+            came: Came::Unknown,
+            ran_on: None,
             kin,
             undecided: None,
             prev: NONE,

@@ -11,9 +11,10 @@ use crate::session::Session;
 use crate::writer::verb;
 use anonymous::{Anonymous, alias};
 use anyhow::{Context, Result, bail};
+use events::BurstNotes;
 use machine::Machine;
 use sched::past::PastName;
-use sched::{Analysis, Cpu, EventIssue, Kind, NoteTaker, Pass, Past, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Cpu, EventIssue, Kind, NoteTaker, Pass, Past, SchedEvent, SchedState, Topology, Ts};
 use std::cell::RefCell;
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -120,12 +121,16 @@ impl Analysis for Offline {
 /// Follows the trace up to the end of the window, and notes the state at its start.
 fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Aliases>>) -> Result<Part> {
     let options = latency::Options::default();
-    let analyses = || (NoteTaker::default(), latency::NoteTaker::new(&options), Offline::default());
+    let topology = Topology::default();
+    let analyses = || {
+        let bursts = BurstNotes::new(&topology);
+        (NoteTaker::default(), latency::NoteTaker::new(&options), bursts, Offline::default())
+    };
     let outcome = session.watched(|| {
         let events = Anonymous { events: session.trace.events()?, aliases };
         Pass::over(events).window(session.window).run(analyses)
     })?;
-    let (past, notes, offline) = outcome.output;
+    let (past, notes, bursts, offline) = outcome.output;
     let end = session.trace.extent().map_or(session.to, |(_, end)| end);
     // Where a clock stepped back the last event is later than the end.
     let to = if session.to >= end { outcome.to.max(end) } else { session.to };
@@ -134,7 +139,7 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     if late > 0 {
         past.repairs.insert(EventIssue::LateStart.diagnostic().name().to_owned(), late);
     }
-    past.notes.extend(notes);
+    past.notes.extend(notes.into_iter().chain(bursts));
     let called = session.names()?;
     past.notes.extend([plot::note(session, past.from, specs, &called, &mut aliases.borrow_mut())?]);
     let before = Ts(past.from.0.saturating_sub(1));

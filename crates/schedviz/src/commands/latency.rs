@@ -16,8 +16,8 @@ use timeline::text::Detail;
 ///
 /// The wakeup latency is the time from sched_waking (from sched_wakeup, where that was not recorded)
 /// until the task is switched in. Percentiles are at most 0.8 % above the true ones; numbers, sums
-/// and extremes are exact. A wakeup counts in the window in which it ends, with its full length; any other interval
-/// counts if it begins and ends in the window.
+/// and extremes are exact. An interval counts in the window in which it ends, with its full length; how many began
+/// before the window is given apart.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_args(|argument| GIVES.fit(argument)))]
 pub(crate) struct LatencyArgs {

@@ -7,12 +7,13 @@ use std::io::Write;
 
 /// Writes the table.
 pub(super) fn table(report: &LatencyReport, out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "pid,command,measure,{}", DISTRIBUTION.join(","))?;
+    writeln!(out, "pid,command,measure,{},began_before", DISTRIBUTION.join(","))?;
     for row in &report.rows {
         let (pid, command) = (known(row.pid), row.command.to_string());
         for named in &row.measures {
             let measure = word(named.measure)?;
-            writeln!(out, "{pid},{},{measure},{}", quoted(&command), distribution(&named.summary))?;
+            let (command, numbers) = (quoted(&command), distribution(&named.summary));
+            writeln!(out, "{pid},{command},{measure},{numbers},{}", named.began_before)?;
         }
     }
     Ok(())

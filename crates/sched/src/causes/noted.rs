@@ -1,0 +1,125 @@
+//! What goes on at the start of a part of a trace: noted for the part, and taken up again there.
+
+use super::decided::{Decisions, Latest};
+use super::{Announcement, Cause, Causes, Migration, Mind, Open, Reason};
+use crate::event::{Comm, Cpu, Dur, Pid, Ts};
+use crate::past::exact;
+use serde::{Deserialize, Serialize};
+
+/// The migrations that can still change, and the events that decide the causes of the next ones, before a part of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastCauses {
+    minds: Vec<(Pid, Mind)>,
+    reasons: Vec<(Pid, Reason)>,
+    decisions: Vec<(Cpu, Latest)>,
+    pulls: Vec<(Cpu, Vec<Pid>)>,
+    stops: Vec<(Cpu, Announcement)>,
+    awake: Vec<(Pid, Option<NotedMigration>)>,
+}
+
+/// A migration with every byte of its task's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotedMigration {
+    ts: Ts,
+    on: Cpu,
+    pid: Pid,
+    #[serde(with = "exact")]
+    command: Comm,
+    orig: Cpu,
+    dest: Cpu,
+    cause: Cause,
+    queued: bool,
+    recorded: bool,
+    first_run: Option<u64>,
+}
+
+impl From<Migration> for NotedMigration {
+    fn from(m: Migration) -> NotedMigration {
+        let Migration { ts, on, pid, command, orig, dest, cause, queued, recorded, first_run } = m;
+        let first_run = first_run.map(|first_run| first_run.0);
+        NotedMigration { ts, on, pid, command, orig, dest, cause, queued, recorded, first_run }
+    }
+}
+
+impl From<NotedMigration> for Migration {
+    fn from(m: NotedMigration) -> Migration {
+        let NotedMigration { ts, on, pid, command, orig, dest, cause, queued, recorded, first_run } = m;
+        let first_run = first_run.map(Dur);
+        Migration { ts, on, pid, command, orig, dest, cause, queued, recorded, first_run }
+    }
+}
+
+impl Migration {
+    /// Whether its CPUs are such as a reader delivers: a note can be of a damaged file.
+    fn is_believable(&self) -> bool {
+        [self.on, self.orig, self.dest].iter().all(|cpu| cpu.0 < Cpu::LIMIT)
+    }
+}
+
+/// [`Migration`]s in notes.
+pub(super) mod migration {
+    use super::{Migration, NotedMigration};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(in super::super) fn serialize<S: Serializer>(m: &Migration, s: S) -> Result<S::Ok, S::Error> {
+        NotedMigration::from(*m).serialize(s)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Migration, D::Error> {
+        NotedMigration::deserialize(d).map(Migration::from)
+    }
+}
+
+impl NotedMigration {
+    /// The migration, unless no reader would deliver it.
+    pub(crate) fn believed(self) -> Option<Migration> {
+        Some(Migration::from(self)).filter(Migration::is_believable)
+    }
+}
+
+impl Causes {
+    /// Notes what a part that begins here has to know.
+    pub fn noted(&self) -> PastCauses {
+        let is_of_use = |(_, mind): &(&Pid, &Mind)| mind.waking.is_some() || mind.open.is_some();
+        let mut past = PastCauses {
+            minds: self.minds.iter().filter(is_of_use).map(|(pid, mind)| (*pid, mind.clone())).collect(),
+            reasons: self.reasons.iter().map(|(pid, reason)| (*pid, *reason)).collect(),
+            decisions: self.decisions.latest.iter().map(|(cpu, latest)| (*cpu, *latest)).collect(),
+            pulls: self.pulls.iter().map(|(cpu, pids)| (*cpu, pids.clone())).collect(),
+            stops: self.stops.iter().map(|(cpu, waking)| (*cpu, *waking)).collect(),
+            awake: self.awake.iter().map(|(pid, held)| (*pid, held.map(NotedMigration::from))).collect(),
+        };
+        past.minds.sort_unstable_by_key(|(pid, _)| *pid);
+        past.reasons.sort_unstable_by_key(|(pid, _)| *pid);
+        past.decisions.sort_unstable_by_key(|(cpu, _)| *cpu);
+        past.pulls.sort_unstable_by_key(|(cpu, _)| *cpu);
+        past.stops.sort_unstable_by_key(|(cpu, _)| *cpu);
+        past.awake.sort_unstable_by_key(|(pid, _)| *pid);
+        past
+    }
+
+    /// About how many bytes a copy takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let opened = self.minds.iter().filter(|(_, mind)| mind.open.is_some()).count();
+        self.minds.len() * size_of::<(Pid, Mind)>()
+            + opened * size_of::<Open>()
+            + self.reasons.len() * size_of::<(Pid, Reason)>()
+            + self.awake.len() * size_of::<(Pid, Option<Migration>)>()
+    }
+
+    /// Takes up the notes of a part.
+    pub(crate) fn after(past: &PastCauses) -> Causes {
+        let mind = |(pid, mind): &(Pid, Mind)| {
+            let open = mind.open.clone().filter(|open| open.migration.is_believable());
+            (*pid, Mind { waking: mind.waking, open })
+        };
+        Causes {
+            minds: past.minds.iter().map(mind).collect(),
+            reasons: past.reasons.iter().copied().collect(),
+            decisions: Decisions { latest: past.decisions.iter().copied().collect() },
+            pulls: past.pulls.iter().cloned().collect(),
+            stops: past.stops.iter().copied().collect(),
+            awake: past.awake.iter().map(|(pid, held)| (*pid, held.and_then(NotedMigration::believed))).collect(),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The migrations that the stoppers make.
+
+use super::{Cause, Migration};
+use crate::event::{Cpu, Kind, Pid, SchedEvent, Ts};
+use crate::kthread::is_stopper;
+use crate::past::Past;
+use crate::state::SchedState;
+
+/// A migration by its task, its time and its destination.
+pub type MoveKey = (Pid, Ts, Cpu);
+
+/// The migration that the stopper of each CPU has made since it was switched in, with its cause once that is settled.
+#[derive(Clone, Debug, Default)]
+pub struct StopperMoves {
+    cpus: Vec<Option<(MoveKey, Option<Cause>)>>,
+}
+
+impl StopperMoves {
+    /// Takes the next event, in the state behind it.
+    #[inline]
+    pub fn event(&mut self, event: &SchedEvent, state: &SchedState) {
+        match event.kind {
+            Kind::Switch { .. } => {
+                if let Some(moved) = self.cpus.get_mut(event.cpu.index()) {
+                    *moved = None;
+                }
+            }
+            Kind::Migrate { task, orig, dest }
+                if orig == event.cpu && state.running(orig).is_some_and(|running| is_stopper(running.comm, orig)) =>
+            {
+                self.put(orig, ((task.pid, event.ts, dest), None));
+            }
+            _ => {}
+        }
+    }
+
+    /// A migration has this cause.
+    pub fn settle(&mut self, m: &Migration) {
+        let moved = self.cpus.get_mut(m.orig.index()).and_then(Option::as_mut);
+        if let Some((_, cause)) = moved.filter(|(key, _)| *key == (m.pid, m.ts, m.dest)) {
+            *cause = Some(m.cause);
+        }
+    }
+
+    /// The migration that the stopper of a CPU has made.
+    pub fn of(&self, cpu: Cpu) -> Option<(MoveKey, Option<Cause>)> {
+        self.cpus.get(cpu.index()).copied().flatten()
+    }
+
+    /// Notes them for a part of a trace.
+    pub(crate) fn noted(&self) -> Vec<(Cpu, MoveKey, Option<Cause>)> {
+        let noted = |(cpu, moved): (u32, &Option<(MoveKey, Option<Cause>)>)| {
+            moved.as_ref().map(|(key, cause)| (Cpu(cpu), *key, *cause))
+        };
+        (0..).zip(&self.cpus).filter_map(noted).collect()
+    }
+
+    /// Takes up the notes of a part.
+    pub fn recall(&mut self, past: &Past) {
+        for (cpu, key, cause) in past.stopped.iter().filter(|(cpu, ..)| cpu.0 < Cpu::LIMIT) {
+            self.put(*cpu, (*key, *cause));
+        }
+    }
+
+    fn put(&mut self, cpu: Cpu, moved: (MoveKey, Option<Cause>)) {
+        if cpu.index() >= self.cpus.len() {
+            self.cpus.resize(cpu.index() + 1, None);
+        }
+        self.cpus[cpu.index()] = Some(moved);
+    }
+}
