@@ -55,9 +55,12 @@ fn check_sums(trace: &str, window: &[&str]) {
     assert_eq!(sum(&episodes, "thread_ns").1, int(&violation["thread_ns"]), "{trace}: threads");
 
     let latency = document("latency", trace, window).expect("a document");
-    let measure = |name: &str| {
+    let row_of = |name: &str| {
         let row = latency["measures"].as_array().expect("measures").iter().find(|row| row["measure"] == name);
-        let row = row.expect("every measure has a row");
+        row.expect("every measure has a row")
+    };
+    let measure = |name: &str| {
+        let row = row_of(name);
         (int(&row["count"]), int(row.get("total_ns").unwrap_or(&zero)))
     };
     let wakeups = read(&folder, "wakeup");
@@ -71,7 +74,11 @@ fn check_sums(trace: &str, window: &[&str]) {
 
     let slices = read(&folder, "slice");
     let whole = slices.iter().filter(|row| row["begun"] == "true" && row["ended"] == "true");
-    assert_eq!(sum(whole, "dur_ns"), measure("run"), "{trace}: runs");
+    // A slice is cut at the start of the window; a run is not.
+    let (number, length) = sum(whole, "dur_ns");
+    let (runs, before) = (measure("run"), int(&row_of("run")["began_before"]));
+    assert_eq!(number + before, runs.0, "{trace}: runs");
+    assert!(length == runs.1 || before > 0 && length < runs.1, "{trace}: {length} and {runs:?}");
     check_busy(trace, window, &slices);
 
     if let (Some(moves), []) = (document("migrations", trace, window), window) {

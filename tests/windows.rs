@@ -83,7 +83,7 @@ fn migrations_of_adjacent_windows_are_those_of_the_whole() {
                 assert!(m.ts_ns < edge && window.from.is_none_or(|from| m.ts_ns >= from), "{name}: {m:?}");
                 parts.push(m);
             }
-            // What nothing settles within a second behind the window stays as it is there.
+            // A migration that nothing settles within a second behind the window stays as it is there.
             for m in &mut whole {
                 let is_inside = m.ts_ns < edge && window.from.is_none_or(|from| m.ts_ns >= from);
                 let ran = m.until_run_ns.map(|until| m.ts_ns.after(until));
@@ -159,15 +159,17 @@ fn waits_and_idle_stretches_of_adjacent_windows_are_those_of_the_whole() {
             |c| (c.start, c.end, c.origin == WaitOrigin::AtStart, c.ending == WaitEnd::WindowEnd),
             |a, b| ListedCase { start: a.start, origin: a.origin, violated_ns: a.violated_ns + b.violated_ns, ..*b },
         );
-        // What takes the place of an origin behind the window is not in it.
-        for case in &mut whole {
-            let is_divided = |edge: Ts| case.start < edge && edge <= case.end;
-            if case.origin == WaitOrigin::Overtaken && windows.iter().filter_map(|w| w.from).any(is_divided) {
-                case.origin = WaitOrigin::Unknown;
-            }
-        }
         whole.sort_by_key(|c| (c.start, c.end, c.cpu, c.pid));
         parts.sort_by_key(|c| (c.start, c.end, c.cpu, c.pid));
+        // An event that changes an origin in a later window is not in the first.
+        for (case, part) in whole.iter().zip(&mut parts) {
+            let is_divided = |edge: Ts| case.start < edge && edge <= case.end;
+            let is_placed = matches!(part.origin, WaitOrigin::Woken(..) | WaitOrigin::Forked);
+            let windows = windows.iter().filter_map(|window| window.from);
+            if case.origin == WaitOrigin::Overtaken && is_placed && windows.into_iter().any(is_divided) {
+                part.origin = WaitOrigin::Overtaken;
+            }
+        }
         assert_eq!(difference(&whole, &parts), None, "{name} {windows:?}");
         let mut idle_parts: Vec<ListedCase<IdleOrigin, IdleEnd>> = joined(
             idle_parts,
@@ -332,10 +334,10 @@ fn sums(events: &[SchedEvent], window: Window) -> BTreeMap<String, u128> {
     for member in &shares.members {
         add(format!("{} runs", member.name), member.run_ns.0);
         add(format!("{} waits", member.name), member.wait_ns.0);
-        for (name, of) in [("slices", &member.slices), ("waits", &member.waits)] {
-            add(format!("number of {name} of {}", member.name), of.count);
-            add(format!("length of {name} of {}", member.name), of.total_ns.0);
-        }
+    }
+    for (name, of) in [("slices", &shares.slices), ("waits", &shares.waits)] {
+        add(format!("number of {name}"), of.count());
+        add(format!("length of {name}"), of.total().0);
     }
     add("utilization: idle".to_owned(), used.all.idle_ns);
     let tasks = used.all.other_ns + used.all.app_ns.unwrap_or(0);

@@ -122,6 +122,12 @@ fn name(key: &Key, sums: &Sums) -> String {
 pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
     let options = f.options;
     let mut all: Vec<(String, Sums)> = f.members.into_iter().map(|(key, sums)| (name(&key, &sums), sums)).collect();
+    // One that ended at the start of the window has no time in it.
+    let (mut slices, mut waits) = (Lengths::default(), Lengths::default());
+    for (_, s) in &all {
+        slices.merge(&s.slices);
+        waits.merge(&s.waits);
+    }
     // A task that was there, and neither ran nor waited, wanted no CPU time.
     all.retain(|(_, sums)| sums.run_ns > 0 || sums.wait_ns > 0);
     // Among equals the one with the smallest PID: names are replaced in an anonymous part, which must not change the order.
@@ -131,7 +137,6 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
     let runs: Vec<f64> = all.iter().map(|(_, s)| s.run_ns as f64).collect();
     let by_weight: Vec<f64> = all.iter().map(|(_, s)| s.run_ns as f64 / s.weight.max(1) as f64).collect();
     let percent = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
-    let (mut slices, mut waits) = (Lengths::default(), Lengths::default());
     let count = all.len();
     let member = |(name, s): &(String, Sums)| {
         let expected =
@@ -149,10 +154,6 @@ pub(crate) fn build(f: Fairness<'_>) -> FairnessReport {
         }
     };
     let members = all.iter().map(member).collect();
-    for (_, s) in &all {
-        slices.merge(&s.slices);
-        waits.merge(&s.waits);
-    }
     FairnessReport {
         schema: "schedviz/fairness/1",
         from_ns: options.from,

@@ -93,7 +93,7 @@ pub trait Analysis {
     fn finish(self, end: Ts, state: &SchedState) -> Self::Output;
 }
 
-/// What follows the window by at most this settles the migrations in it.
+/// Events that follow the window by at most this settle the migrations in it.
 pub const BEHIND: Dur = Dur(1_000_000_000);
 
 /// The place of a migration, and of the event that settles it.

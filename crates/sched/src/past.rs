@@ -75,20 +75,20 @@ pub struct Past {
     /// The throttling of cgroups, where the trace has records of it.
     #[serde(default)]
     pub throttling: Option<PastThrottling>,
-    /// What decides the causes of migrations.
+    /// The migrations that are not settled, and the events that decide the causes of the next ones.
     #[serde(default)]
     pub causes: PastCauses,
     /// The migration that the stopper of a CPU has made since it was switched in, and its cause once that was settled.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded::deserialize")]
     pub stopped: Vec<(Cpu, MoveKey, Option<Cause>)>,
     /// The attempts to balance that go on.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded::deserialize")]
     pub balancing: Vec<(Cpu, PastAttempt)>,
     /// New-idle balancing since the latest switch of each CPU.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded::deserialize")]
     pub newidles: Vec<(Cpu, PastNewIdle)>,
     /// The migrations in the part that what follows the part settles.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded::deserialize")]
     pub settled: Vec<NotedMigration>,
     /// The notes of analyses that look back, each under a name of its own, as JSON.
     pub notes: BTreeMap<String, String>,

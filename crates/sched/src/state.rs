@@ -178,6 +178,11 @@ impl SchedState {
         (0..).map(Cpu).zip(&self.cpus).filter(|(_, c)| c.observed).map(|(cpu, _)| cpu)
     }
 
+    /// The CPUs without events on whose queues tasks wait.
+    pub fn unobserved_queues(&self) -> impl Iterator<Item = Cpu> {
+        (0..).map(Cpu).zip(&self.cpus).filter(|(_, c)| !c.observed && c.queue.len > 0).map(|(cpu, _)| cpu)
+    }
+
     /// The living task with this number.
     pub fn task_of(&self, pid: Pid) -> Option<&Task> {
         self.tasks.at(self.tasks.find(pid)?)

@@ -514,6 +514,13 @@ impl Analysis for Why<'_> {
         self.start = start;
         self.sets.begin(start);
         self.column_end = self.over_time.as_ref().map_or(Ts(i64::MAX), |over_time| over_time.column_end());
+        let is_assumed = |cpu: &Cpu| self.options.assume_idle.contains(cpu);
+        for cpu in state.unobserved_queues().filter(|cpu| !is_assumed(cpu)).collect::<Vec<_>>() {
+            for task in state.waiting(cpu) {
+                self.wait_begins(task, cpu, (WaitOrigin::AtStart, None), start, state);
+                self.recall_wait(task, cpu, state);
+            }
+        }
         let cpus: Vec<Cpu> = state.observed().chain(self.options.assume_idle.iter().copied()).collect();
         for cpu in cpus {
             for task in state.waiting(cpu) {

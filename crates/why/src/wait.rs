@@ -22,7 +22,7 @@ pub(crate) struct Wait {
     /// Its violated time before that.
     pub(crate) before: u64,
     pub(crate) origin: (WaitOrigin, Option<MoveKey>),
-    /// What the state shows of its origin, where that is before the window; else the same.
+    /// Its origin as the state shows it, where that is before the window; else the same.
     pub(crate) came: (WaitOrigin, Option<MoveKey>),
     pub(crate) counted: bool,
     /// The class of CPUs that it may use; 0 if it is not restricted, or none are known.
@@ -39,8 +39,8 @@ impl Wait {
 }
 
 impl Why<'_> {
-    /// What the state shows of a wait that goes on at the start of the window: an idle stretch that ends with it ends by the
-    /// way in which the task had come there.
+    /// Takes from the state the origin of a wait that goes on at the start of the window: an idle stretch that ends with it
+    /// ends by the way in which the task had come there.
     pub(crate) fn recall_wait(&mut self, task: &Task, cpu: Cpu, state: &SchedState) {
         let came = match task.came {
             Came::Unknown => (WaitOrigin::AtStart, None),

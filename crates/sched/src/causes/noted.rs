@@ -1,19 +1,26 @@
-//! What goes on at the start of a part of a trace: noted for the part, and taken up again there.
+//! Migrations and decisions that are not settled at the start of a part of a trace: noted for the part, and taken up
+//! again there.
 
 use super::decided::{Decisions, Latest};
 use super::{Announcement, Cause, Causes, Migration, Mind, Open, Reason};
 use crate::event::{Comm, Cpu, Dur, Pid, Ts};
-use crate::past::exact;
+use crate::past::{bounded, exact};
 use serde::{Deserialize, Serialize};
 
 /// The migrations that can still change, and the events that decide the causes of the next ones, before a part of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastCauses {
+    #[serde(deserialize_with = "bounded::deserialize")]
     minds: Vec<(Pid, Mind)>,
+    #[serde(deserialize_with = "bounded::deserialize")]
     reasons: Vec<(Pid, Reason)>,
+    #[serde(deserialize_with = "bounded::deserialize")]
     decisions: Vec<(Cpu, Latest)>,
+    #[serde(deserialize_with = "bounded::deserialize")]
     pulls: Vec<(Cpu, Vec<Pid>)>,
+    #[serde(deserialize_with = "bounded::deserialize")]
     stops: Vec<(Cpu, Announcement)>,
+    #[serde(deserialize_with = "bounded::deserialize")]
     awake: Vec<(Pid, Option<NotedMigration>)>,
 }
 

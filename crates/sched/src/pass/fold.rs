@@ -304,7 +304,7 @@ impl<A: Analysis> Fold<A> {
         if late.is_empty() { ControlFlow::Continue(()) } else { self.look_behind(late) }
     }
 
-    /// Takes events behind the window as far as they settle what is in it.
+    /// Takes events behind the window as far as they settle migrations in it.
     fn look_behind(&mut self, late: &[SchedEvent]) -> ControlFlow<()> {
         self.enter();
         let edges = Edges { from: self.from, to: self.to, end: self.end };

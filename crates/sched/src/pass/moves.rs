@@ -8,7 +8,7 @@ use crate::past::Past;
 use crate::state::SchedState;
 use std::ops::ControlFlow;
 
-/// The causes, and what of the window they have not settled.
+/// The causes, and the migrations of the window that they have not settled.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     causes: Causes,
@@ -19,7 +19,7 @@ pub(super) struct Moves {
     behind: Option<Box<SchedState>>,
     /// It went on behind the window as far as it may.
     went_far: bool,
-    /// What settles migrations of a part of a trace behind the end of its file.
+    /// Migrations of a part of a trace, as the events behind the part settle them.
     noted: Vec<Migration>,
 }
 

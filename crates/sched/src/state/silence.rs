@@ -16,6 +16,8 @@ impl SchedState {
         let c = self.cpu(cpu);
         c.observed = true;
         c.lost_since.get_or_insert(ts);
+        // A loss may hide the end of a handler.
+        c.handlers = 0;
         self.gaps.entry(cpu).or_default().0 += 1;
         self.forget_queue(cpu, ts);
         self.lose_throttling(ts);
@@ -29,7 +31,7 @@ impl SchedState {
     /// unseen.
     pub(super) fn go_offline(&mut self, cpu: Cpu, ts: Ts) {
         let c = self.cpu(cpu);
-        (c.observed, c.emptied) = (true, true);
+        (c.observed, c.emptied, c.handlers) = (true, true, 0);
         self.forget_queue(cpu, ts);
         self.forget_throttled(cpu, ts);
         if let Some(stopper) = self.cpus[cpu.index()].running {
