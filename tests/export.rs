@@ -75,9 +75,9 @@ fn check_sums(trace: &str, window: &[&str]) {
     let slices = read(&folder, "slice");
     let whole = slices.iter().filter(|row| row["begun"] == "true" && row["ended"] == "true");
     // A slice is cut at the start of the window; a run is not.
-    let (number, length) = sum(whole, "dur_ns");
+    let (slices_in, length) = sum(whole, "dur_ns");
     let (runs, before) = (measure("run"), int(&row_of("run")["began_before"]));
-    assert_eq!(number + before, runs.0, "{trace}: runs");
+    assert_eq!(slices_in + before, runs.0, "{trace}: runs");
     assert!(length == runs.1 || before > 0 && length < runs.1, "{trace}: {length} and {runs:?}");
     check_busy(trace, window, &slices);
 
