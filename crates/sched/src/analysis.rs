@@ -94,7 +94,7 @@ pub trait Analysis {
 }
 
 /// Events that follow the window by at most this settle the migrations in it.
-pub const BEHIND: Dur = Dur(1_000_000_000);
+pub const BEHIND: Dur = Dur(10_000_000_000);
 
 /// The place of a migration, and of the event that settles it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
