@@ -13,3 +13,12 @@ pub(crate) fn parallel<I: Send, O: Send>(pool: &Pool, items: Vec<I>, work: impl 
         _ => items.into_iter().map(work).collect(),
     }
 }
+
+/// A pool of this number of threads, or of one for each CPU if that is 0; none for a single thread.
+pub(crate) fn pool(threads: usize) -> Pool {
+    let threads = if threads > 0 { threads } else { std::thread::available_parallelism().map_or(1, usize::from) };
+    if threads <= 1 {
+        return None;
+    }
+    rayon::ThreadPoolBuilder::new().num_threads(threads.min(256)).build().ok().map(Arc::new)
+}

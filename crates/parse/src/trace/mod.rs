@@ -14,7 +14,7 @@ use crate::file::source::Source;
 use crate::file::time_shift::TimeShift;
 use crate::issue::FileIssue;
 use crate::limits;
-use crate::parallel::{Pool, parallel};
+use crate::parallel::{Pool, parallel, pool};
 use crate::recover::{cpu_numbers, cpu_table, page_size};
 use crate::ring::unit::{self, CpuPages, Store};
 use crate::text::symbols::{self, Symbols};
@@ -548,14 +548,6 @@ impl Trace {
         let default = if self.pool.as_ref().is_some_and(|pool| pool.current_num_threads() > 2) { 128 } else { 64 };
         if self.options.budget > 0 { self.options.budget } else { default }
     }
-}
-
-fn pool(threads: usize) -> Pool {
-    let threads = if threads > 0 { threads } else { std::thread::available_parallelism().map_or(1, usize::from) };
-    if threads <= 1 {
-        return None;
-    }
-    rayon::ThreadPoolBuilder::new().num_threads(threads.min(256)).build().ok().map(Arc::new)
 }
 
 /// The recorder's counts on each CPU of each buffer: of several statistics the first.

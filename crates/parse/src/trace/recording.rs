@@ -1,11 +1,12 @@
 //! A trace of records that do not come from a trace.dat.
 
-use super::{Options, Trace, pool};
+use super::{Options, Trace};
 use crate::bytes::Endian;
 use crate::error::Error;
 use crate::file::header::{BufferHeader, CpuStat, Header};
 use crate::file::source::Source;
 use crate::issue::FileIssue;
+use crate::parallel::pool;
 use crate::ring::records::Units;
 use crate::ring::unit::{CpuPages, Store};
 use sched::seeded::SeededMap;
