@@ -136,7 +136,7 @@ impl CriticalPath {
 
     /// The path behind `link` with another segment, which has no part before the window.
     fn add(&mut self, link: Link, kind: Kind, task: &Task, (start, end): (Ts, Ts)) -> Link {
-        self.names.insert(task.pid, task.comm);
+        keep_of_pid(&mut self.names, task.pid, task.comm);
         let (pid, start_ns, end_ns) = (task.pid, start.max(self.start), end);
         self.chain.add(Segment { kind, pid, cpu: None, start_ns, end_ns, beside_idle_ns: 0, behind: None }, link)
     }
