@@ -49,6 +49,7 @@ fn read(bytes: Vec<u8>) -> Result<u64, String> {
         per_cpu: true,
         tasks: None,
         which: "all tasks",
+        affinity: None,
     };
     let all = ChosenCpus::default();
     let analysis = || {

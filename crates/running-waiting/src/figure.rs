@@ -63,10 +63,11 @@ fn note(report: &Report, options: &Options<'_>) -> String {
         return format!("{:.6} s shown, {}: unknown.", window.seconds(), options.which);
     };
     format!(
-        "{:.6} s shown, {}; a line is a column's mean, the band its least and most. A core idled while on another a task waited {:.2} % of the time.",
+        "{:.6} s shown, {}; a line is a column's mean, the band its least and most. A core idled while on another a task waited {:.2} % of the time ({}).",
         window.seconds(),
         options.which,
-        percent(violated, options)
+        percent(violated, options),
+        report.waiters.in_words()
     )
 }
 

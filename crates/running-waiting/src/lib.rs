@@ -23,22 +23,26 @@
 //!     per_cpu: false,
 //!     tasks: None,
 //!     which: "all tasks",
+//!     affinity: None,
 //! };
 //! let outcome = Pass::over(events.as_slice()).run(|| RunningWaiting::new(&options)).unwrap_or_else(|never| match never {});
 //! let machine = &outcome.output.panels[0];
 //! assert_eq!((machine.running_ns, machine.waiting_ns, machine.violated_ns), (Some(550), Some(200), Some(200)));
 //! ```
 
+mod counted;
 mod figure;
 
+pub use counted::Counted;
 pub use figure::figure;
 
+use counted::Part;
+use sched::affinity::Affinity;
 use sched::counted::CountedQueues;
-use sched::{
-    Analysis, Chosen, ChosenCpus, Counts, Cpu, Current, Load, OfSelection, PartCounts, SchedEvent, SchedState, Task, Ts,
-};
+use sched::{Analysis, Chosen, Counts, Cpu, Current, Load, OfSelection, SchedEvent, SchedState, Task, Ts};
 use serde::Serialize;
 use std::io;
+use std::sync::Arc;
 use timeline::strips::{BLANK, FIRST, OFFLINE, UNKNOWN};
 use timeline::{Class, Division, Piece, Turns};
 
@@ -95,6 +99,8 @@ pub struct Options<'o> {
     pub tasks: Option<&'o Chosen<'o>>,
     /// Which those are, in words.
     pub which: &'static str,
+    /// The CPUs that tasks may use, where lists restrict any, or records can.
+    pub affinity: Option<Arc<Affinity>>,
 }
 
 impl Options<'_> {
@@ -131,7 +137,8 @@ pub struct Column {
     pub running: Level,
     /// Tasks that ran or waited.
     pub total: Level,
-    /// Time in which a CPU of the panel idled while on another one a counted task waited.
+    /// Time in which a CPU of the panel idled while on another one a counted task waited: one of the selected tasks, or,
+    /// without a selection, any but a kernel thread that is bound to its CPU and a task that may use no idle CPU.
     pub violated_ns: u64,
     /// Time in which some CPU of the panel was unknown.
     pub unknown_ns: u64,
@@ -174,6 +181,8 @@ pub struct Report {
     /// Why there are no figures: the selected tasks are unknown, or none is in the window. Absent where there are some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection_unknown: Option<String>,
+    /// The waiting tasks that count in a violation.
+    pub waiters: Counted,
     /// Time in violation among the CPUs of all panels together; nothing where the selected tasks are unknown. A panel's
     /// own counts CPUs that idle beside overloaded ones of the same panel.
     pub violated_ns: Option<u64>,
@@ -250,13 +259,15 @@ struct Now {
     overloaded: u32,
     unknown: u32,
     offline: u32,
+    /// Where every task counts: whether one that can be moved waits while a CPU idles.
+    violated: bool,
 }
 
 impl Now {
     /// Where every task counts.
-    fn of(counts: &Counts) -> Now {
+    fn of(counts: &Counts, violated: bool) -> Now {
         let Counts { waiting, idle, overloaded, unknown, offline, .. } = *counts;
-        Now { running: counts.running(), waiting, idle, overloaded, unknown, offline }
+        Now { running: counts.running(), waiting, idle, overloaded, unknown, offline, violated }
     }
 }
 
@@ -282,8 +293,8 @@ impl Gather {
     /// Time passes up to `ts`, the counts being what they were.
     fn advance(&mut self, ts: Ts) {
         let from = std::mem::replace(&mut self.since, ts);
-        let Now { running, waiting, idle, overloaded, unknown, offline } = self.now;
-        let (total, violated, unknown) = (running + waiting, idle > 0 && overloaded > 0, unknown > 0);
+        let Now { running, waiting, unknown, offline, violated, .. } = self.now;
+        let (total, unknown) = (running + waiting, unknown > 0);
         let offline = u64::from(offline);
         let sums = &mut self.sums;
         self.columns.split(from, ts, |column, start, end| {
@@ -368,6 +379,7 @@ impl Place {
 struct Together {
     idle: u32,
     overloaded: u32,
+    violated: bool,
     since: Ts,
     violated_ns: u64,
 }
@@ -376,7 +388,7 @@ impl Together {
     /// Time passes up to `ts`, the counts being what they were.
     fn advance(&mut self, ts: Ts) {
         let from = std::mem::replace(&mut self.since, ts);
-        if self.idle > 0 && self.overloaded > 0 {
+        if self.violated {
             self.violated_ns = self.violated_ns.saturating_add(ts.since(from).0);
         }
     }
@@ -390,8 +402,10 @@ pub struct RunningWaiting<'o> {
     queues: CountedQueues,
     panels: Vec<Gather>,
     together: Together,
-    /// The counts of a single panel in which every task counts: what each CPU adds need not be known for that.
-    counts: Option<PartCounts>,
+    /// By panel, where every task is counted.
+    parts: Vec<Part>,
+    /// The CPUs of several panels together.
+    whole: Option<Part>,
     /// By CPU: its panel, and what it adds to it.
     places: Vec<(Option<usize>, Place)>,
     /// By CPU: counted waiters, unless all are.
@@ -416,7 +430,8 @@ impl<'o> RunningWaiting<'o> {
             options,
             all: options.tasks.is_none(),
             queues: CountedQueues::default(),
-            counts: None,
+            parts: Vec::new(),
+            whole: None,
             panels: options.panels.iter().map(|_| Gather::new(options)).collect(),
             together: Together { since: options.from, ..Together::default() },
             places,
@@ -426,13 +441,22 @@ impl<'o> RunningWaiting<'o> {
         }
     }
 
-    /// From `ts` on the single panel counts this.
-    fn turn(&mut self, now: Now, ts: Ts) {
-        if let Some(gather) = self.panels.first_mut().filter(|gather| gather.now != now) {
-            gather.advance(ts);
-            gather.now = now;
+    /// From `ts` on the panels count what their parts do, where every task is counted.
+    fn turn(&mut self, ts: Ts, state: &SchedState) {
+        for (gather, part) in self.panels.iter_mut().zip(&self.parts) {
+            let now = part.now(state);
+            if gather.now != now {
+                gather.advance(ts);
+                gather.now = now;
+            }
+        }
+        let violated = match (&self.whole, self.panels.first()) {
+            (Some(whole), _) => whole.now(state).violated,
+            (None, first) => first.is_some_and(|gather| gather.now.violated),
+        };
+        if self.together.violated != violated {
             self.together.advance(ts);
-            (self.together.idle, self.together.overloaded) = (now.idle, now.overloaded);
+            self.together.violated = violated;
         }
     }
 
@@ -443,14 +467,12 @@ impl<'o> RunningWaiting<'o> {
         }
     }
 
-    /// Brings a CPU's place up to date.
+    /// Brings a CPU's place up to date, where selected tasks are counted.
     fn place(&mut self, cpu: Cpu, ts: Ts, state: &SchedState) {
         let Some((Some(panel), old)) = self.places.get(cpu.index()).copied() else { return };
         let mut new = Place::of(cpu, state);
-        if !self.all {
-            new.running &= state.running(cpu).is_some_and(|t| self.options.counts(t, state));
-            new.waiting = self.waiting[cpu.index()];
-        }
+        new.running &= state.running(cpu).is_some_and(|t| self.options.counts(t, state));
+        new.waiting = self.waiting[cpu.index()];
         if new == old {
             return;
         }
@@ -463,11 +485,13 @@ impl<'o> RunningWaiting<'o> {
         swap(&mut now.waiting, new.waiting, old.waiting);
         swap(&mut now.idle, new.is_idle().into(), old.is_idle().into());
         swap(&mut now.overloaded, new.is_overloaded().into(), old.is_overloaded().into());
+        now.violated = now.idle > 0 && now.overloaded > 0;
         if (new.is_idle(), new.is_overloaded()) != (old.is_idle(), old.is_overloaded()) {
             let together = &mut self.together;
             together.advance(ts);
             swap(&mut together.idle, new.is_idle().into(), old.is_idle().into());
             swap(&mut together.overloaded, new.is_overloaded().into(), old.is_overloaded().into());
+            together.violated = together.idle > 0 && together.overloaded > 0;
         }
         let is = |p: Place, load: Load| u32::from(p.load == load);
         swap(&mut now.unknown, is(new, Load::Unknown), is(old, Load::Unknown));
@@ -482,44 +506,41 @@ impl Analysis for RunningWaiting<'_> {
     type Output = Report;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
-        if let ([panel], true) = (self.options.panels.as_slice(), self.all) {
-            let counts = PartCounts::of(&ChosenCpus::only(panel.cpus.iter().copied()), state);
-            self.turn(Now::of(counts.counts()), start);
-            self.counts = Some(counts);
-            panel.cpus.iter().for_each(|cpu| self.turn_row(*cpu, start, state));
+        let (options, panels) = (self.options, &self.options.panels);
+        let cpus: Vec<Cpu> = panels.iter().flat_map(|p| p.cpus.iter().copied()).collect();
+        if self.all {
+            self.parts = panels.iter().map(|panel| Part::of(panel.cpus.iter().copied(), options, state)).collect();
+            self.whole = (panels.len() > 1).then(|| Part::of(cpus.iter().copied(), options, state));
+            self.turn(start, state);
+            cpus.iter().for_each(|cpu| self.turn_row(*cpu, start, state));
             return;
         }
-        let cpus: Vec<Cpu> = self.options.panels.iter().flat_map(|p| p.cpus.iter().copied()).collect();
         for cpu in cpus {
-            if !self.all {
-                let (options, waiting) = (self.options, &mut self.waiting);
-                let count = |task: &Task, _| u8::from(options.counts(task, state));
-                self.queues.begin(cpu, state, count, |cpu, flags, by| change(waiting, cpu, flags, by));
-            }
+            let waiting = &mut self.waiting;
+            let count = |task: &Task, _| u8::from(options.counts(task, state));
+            self.queues.begin(cpu, state, count, |cpu, flags, by| change(waiting, cpu, flags, by));
             self.place(cpu, start, state);
         }
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         self.gaps += u64::from(matches!(event.kind, sched::Kind::Lost { .. }));
-        if let Some(counts) = &mut self.counts {
-            if state.touched().is_empty() {
+        if self.all {
+            if state.touched().is_empty() && !matches!(event.kind, sched::Kind::Probe { .. }) {
                 return;
             }
-            let now = Now::of(counts.follow(state));
-            self.turn(now, event.ts);
+            self.parts.iter_mut().chain(&mut self.whole).for_each(|part| part.follow(event, state));
+            self.turn(event.ts, state);
             if self.options.per_cpu {
                 state.touched().iter().for_each(|cpu| self.turn_row(*cpu, event.ts, state));
             }
             return;
         }
-        if !self.all {
-            let (options, waiting) = (self.options, &mut self.waiting);
-            let count = |task: &Task, _| u8::from(options.counts(task, state));
-            self.queues.follow(state, count, |cpu, flags, by| change(waiting, cpu, flags, by));
-            // Also without a change of state: the running task may have a new name, or turn out to be a descendant.
-            self.place(event.cpu, event.ts, state);
-        }
+        let (options, waiting) = (self.options, &mut self.waiting);
+        let count = |task: &Task, _| u8::from(options.counts(task, state));
+        self.queues.follow(state, count, |cpu, flags, by| change(waiting, cpu, flags, by));
+        // Also without a change of state: the running task may have a new name, or turn out to be a descendant.
+        self.place(event.cpu, event.ts, state);
         state.touched().iter().for_each(|cpu| self.place(*cpu, event.ts, state));
     }
 
@@ -541,6 +562,7 @@ impl Analysis for RunningWaiting<'_> {
             start_ns: options.zero,
             column_ns: options.to.since(options.from).0 / u64::from(options.columns()),
             selection_unknown: None,
+            waiters: if self.all { Counted::Movable } else { Counted::Selected },
             violated_ns: Some(self.together.violated_ns),
             panels,
             gaps: self.gaps,

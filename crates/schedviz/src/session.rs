@@ -15,6 +15,7 @@ use sched::{
 };
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use timeline::{Cores, Drawable};
 use tracedat::{EventStream, Trace, Want};
 use why::Probed;
@@ -40,7 +41,7 @@ pub(crate) struct Session {
     /// The machine, where a file beside the trace describes it.
     pub(crate) machine: Option<Machine>,
     /// The CPUs that tasks may use, where a machine file has lists of them that restrict any, or the trace has records of them.
-    pub(crate) affinity: Option<Affinity>,
+    pub(crate) affinity: Option<Arc<Affinity>>,
     /// The CPUs with events.
     pub(crate) observed: Vec<Cpu>,
     /// Those to be shown.
@@ -374,7 +375,7 @@ fn has_probe(trace: &Trace, probe: &str, field: &str) -> bool {
 
 /// The CPUs that tasks may use, where a list of the machine restricts any, or the trace, which starts at `start`, has records
 /// of them.
-fn affinity_of(trace: &Trace, machine: Option<&Machine>, observed: &[Cpu], start: Ts) -> Option<Affinity> {
+fn affinity_of(trace: &Trace, machine: Option<&Machine>, observed: &[Cpu], start: Ts) -> Option<Arc<Affinity>> {
     let mut affinity = Affinity::new(observed.iter().copied().chain(trace.info().silent(observed)));
     machine.into_iter().for_each(|machine| machine.add_lists(&mut affinity));
     if has_probe(trace, "set_affinity", "mask") {
@@ -382,7 +383,7 @@ fn affinity_of(trace: &Trace, machine: Option<&Machine>, observed: &[Cpu], start
     } else if has_probe(trace, "allowed", "mask") {
         affinity = affinity.with_records(Records::Some);
     }
-    affinity.restricts().then_some(affinity)
+    affinity.restricts().then(|| Arc::new(affinity))
 }
 
 /// The window within a part of a trace that starts at `start`.

@@ -39,6 +39,7 @@ mod sets;
 mod strips;
 mod throttling;
 mod unknown;
+mod watch;
 mod ways;
 
 pub use bounds::{Bounds, RigorousBounds};
@@ -52,6 +53,7 @@ pub use run_figure::{Look, run_figure};
 pub use strips::Strip;
 pub use throttling::{ThrottledCgroup, ThrottledCpu, ThrottledTask, Throttling};
 pub use unknown::{Gaps, Unknown};
+pub use watch::Watch;
 
 use confined::Confined;
 use count::Counts;

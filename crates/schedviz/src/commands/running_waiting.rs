@@ -83,6 +83,7 @@ pub(crate) fn plain(session: &Session) -> Result<Options<'static>> {
         per_cpu: true,
         tasks: None,
         which: "all tasks",
+        affinity: session.affinity.clone(),
     })
 }
 

@@ -231,7 +231,7 @@ fn measure(args: &WhyArgs, read: &ReadArgs, path: &Path, drawn: bool) -> Result<
         zero: session.start,
         waiters: args.waiters.of(&args.tasks),
         topology: session.topology.clone(),
-        affinity: session.affinity.as_ref(),
+        affinity: session.affinity.as_deref(),
         application: args.tasks.chooses().then_some(&application),
         excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         without_descent: args.begin.fast_window,

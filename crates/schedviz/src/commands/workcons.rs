@@ -301,7 +301,7 @@ fn measure(
         waiters: args.waiters.of(&args.tasks),
         min_episode: args.min_episode,
         topology: session.topology.clone(),
-        affinity: session.affinity.as_ref(),
+        affinity: session.affinity.as_deref(),
         application: args.tasks.chooses().then_some(&application),
         excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         strips: strips.then_some((session.from, session.to)),
@@ -516,7 +516,7 @@ pub(crate) fn plain(session: &Session) -> Options<'_> {
         cpus: session.shown.chosen.clone(),
         zero: session.start,
         topology: session.topology.clone(),
-        affinity: session.affinity.as_ref(),
+        affinity: session.affinity.as_deref(),
         strips: Some((session.from, session.to)),
         throttling: session.records_throttling(),
         ..Default::default()

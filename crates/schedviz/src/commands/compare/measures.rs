@@ -65,7 +65,7 @@ pub(crate) fn measure(path: &Path, read: &ReadArgs, args: &CompareArgs) -> Resul
         zero: session.start,
         waiters: args.waiters.of(&args.tasks),
         topology: session.topology.clone(),
-        affinity: session.affinity.as_ref(),
+        affinity: session.affinity.as_deref(),
         application: args.tasks.chooses().then_some(&chosen),
         excluded: excluded.as_ref().map(|excluded| excluded as &Chosen<'_>),
         ..Default::default()

@@ -1,0 +1,53 @@
+//! The waiting tasks that count in a violation, and parts of the machine where every task is counted.
+
+use crate::{Now, Options};
+use sched::{ChosenCpus, Cpu, PartCounts, SchedEvent, SchedState};
+use serde::Serialize;
+use workcons::Watch;
+
+/// The waiting tasks that count in a violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Counted {
+    /// All but kernel threads that are bound to their CPU, and tasks that may use no idle CPU.
+    Movable,
+    /// The selected tasks.
+    Selected,
+}
+
+impl Counted {
+    /// Them in words.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Counted::Movable => "movable waiters",
+            Counted::Selected => "the selected waiters",
+        }
+    }
+}
+
+/// Some CPUs where every task is counted: what each of them adds need not be known for that.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    counts: PartCounts,
+    watch: Watch,
+}
+
+impl Part {
+    pub(crate) fn of(cpus: impl Iterator<Item = Cpu>, options: &Options<'_>, state: &SchedState) -> Part {
+        let cpus = ChosenCpus::only(cpus);
+        let mut watch = Watch::new(cpus.clone(), options.affinity.clone());
+        watch.begin(state);
+        Part { counts: PartCounts::of(&cpus, state), watch }
+    }
+
+    pub(crate) fn follow(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.watch.after(event, state);
+        self.counts.follow(state);
+    }
+
+    pub(crate) fn now(&self, state: &SchedState) -> Now {
+        let counts = self.counts.counts();
+        Now::of(counts, self.watch.is_violated(counts, state))
+    }
+}

@@ -1,0 +1,190 @@
+//! Whether work conservation is violated at an instant, for analyses that need no more than that.
+
+use crate::Waiters;
+use crate::sets::Sets;
+use sched::affinity::Affinity;
+use sched::counted::{CountedQueues, Flags};
+use sched::kthread::is_bound;
+use sched::probe::Probe;
+use sched::{ChosenCpus, Counts, Cpu, Kind, Load, PerTask, SchedEvent, SchedState, Task, TaskId, TaskState, Topology};
+use std::sync::Arc;
+
+/// Follows the violation among some CPUs: whether one of them idles while a task that counts waits on another.
+///
+/// Waiters count as [`Waiters::Movable`] has it. The state at the start comes first ([`Watch::begin`]), then each event
+/// once it was applied ([`Watch::after`]).
+#[derive(Clone, Debug)]
+pub struct Watch {
+    cpus: ChosenCpus,
+    follows: Follows,
+}
+
+/// The waiting tasks that are followed.
+#[derive(Clone, Debug)]
+enum Follows {
+    /// Those that do not count: bound kernel threads, which are few.
+    Bound(Bound),
+    /// All, by the CPUs that they may use.
+    Reach(Box<ByReach>),
+}
+
+/// The bound kernel threads that wait.
+#[derive(Clone, Debug, Default)]
+struct Bound {
+    /// By task: the CPU that it waits on.
+    waits: PerTask<Cpu>,
+    /// By CPU: the number of those that wait on it.
+    number: Vec<u32>,
+    /// The CPUs with such a number.
+    cpus: Vec<Cpu>,
+}
+
+#[derive(Clone, Debug)]
+struct ByReach {
+    affinity: Arc<Affinity>,
+    sets: Sets,
+    queues: CountedQueues,
+}
+
+/// For which ways of counting a waiter counts.
+fn flags(task: &Task, cpu: Cpu) -> Flags {
+    1 << Waiters::All as u8 | u8::from(!is_bound(task.comm, cpu)) << Waiters::Movable as u8
+}
+
+impl Watch {
+    /// Among these CPUs, with the CPUs that tasks may use as far as they are known.
+    pub fn new(cpus: ChosenCpus, affinity: Option<Arc<Affinity>>) -> Watch {
+        let follows = match affinity {
+            None => Follows::Bound(Bound::default()),
+            Some(affinity) => {
+                let sets = Sets::new(&Topology::default(), Some(&affinity));
+                Follows::Reach(Box::new(ByReach { affinity, sets, queues: CountedQueues::default() }))
+            }
+        };
+        Watch { cpus, follows }
+    }
+
+    /// The state at the start.
+    pub fn begin(&mut self, state: &SchedState) {
+        for cpu in state.observed().collect::<Vec<Cpu>>() {
+            match &mut self.follows {
+                Follows::Bound(bound) => state.waiting(cpu).for_each(|task| bound.join(task, cpu)),
+                Follows::Reach(reach) => reach.begin(cpu, load(&self.cpus, cpu, state), state),
+            }
+        }
+    }
+
+    /// An event was applied.
+    #[inline]
+    pub fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        match &mut self.follows {
+            Follows::Bound(bound) => bound.follow(state),
+            Follows::Reach(reach) => reach.after(&self.cpus, event, state),
+        }
+    }
+
+    /// Whether work conservation is violated now. `counts` are those of the CPUs.
+    #[inline]
+    pub fn is_violated(&self, counts: &Counts, state: &SchedState) -> bool {
+        if !counts.is_violated() {
+            return false;
+        }
+        match &self.follows {
+            Follows::Bound(bound) if bound.cpus.is_empty() => true,
+            Follows::Bound(bound) => {
+                // On these CPUs bound kernel threads alone wait.
+                let alone = |cpu: &&Cpu| {
+                    load(&self.cpus, **cpu, state) == Load::Overloaded
+                        && bound.number.get(cpu.index()) == Some(&state.queue_length(**cpu))
+                };
+                counts.overloaded > bound.cpus.iter().filter(alone).count() as u32
+            }
+            Follows::Reach(reach) => reach.sets.violation(Waiters::Movable as usize).holds(),
+        }
+    }
+}
+
+/// The load of a CPU; one that was not chosen takes no part.
+fn load(cpus: &ChosenCpus, cpu: Cpu, state: &SchedState) -> Load {
+    if cpus.has(cpu) { state.load(cpu) } else { Load::Unobserved }
+}
+
+impl Bound {
+    /// A task waits on a CPU.
+    #[inline]
+    fn join(&mut self, task: &Task, cpu: Cpu) {
+        if is_bound(task.comm, cpu) {
+            self.add(task.id(), cpu);
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, task: TaskId, cpu: Cpu) {
+        self.leave(task);
+        self.waits.insert(task, cpu);
+        if cpu.index() >= self.number.len() {
+            self.number.resize(cpu.index() + 1, 0);
+        }
+        self.number[cpu.index()] += 1;
+        if self.number[cpu.index()] == 1 {
+            self.cpus.push(cpu);
+        }
+    }
+
+    fn leave(&mut self, task: TaskId) {
+        if let Some(cpu) = self.waits.take(task) {
+            self.number[cpu.index()] -= 1;
+            if self.number[cpu.index()] == 0 {
+                self.cpus.retain(|other| *other != cpu);
+            }
+        }
+    }
+
+    /// Follows the latest event.
+    #[inline]
+    fn follow(&mut self, state: &SchedState) {
+        for span in state.spans() {
+            if matches!(span.state, TaskState::Waiting(_)) && !self.cpus.is_empty() {
+                self.leave(span.task);
+            }
+            if let TaskState::Waiting(cpu) = span.next
+                && let Some(task) = state.task(span.task)
+            {
+                self.join(task, cpu);
+            }
+        }
+    }
+}
+
+impl ByReach {
+    fn begin(&mut self, cpu: Cpu, load: Load, state: &SchedState) {
+        let ByReach { affinity, sets, queues } = self;
+        queues.begin(cpu, state, flags, |cpu, flags, by| sets.waiter(cpu, flags, by));
+        if let Some(reach) = &mut sets.reach {
+            for task in state.waiting(cpu) {
+                reach.join(task, cpu, flags(task, cpu), affinity, state);
+            }
+        }
+        self.settle(cpu, load);
+    }
+
+    fn settle(&mut self, cpu: Cpu, load: Load) {
+        if let (_, Some(change)) = self.sets.settle(cpu, load) {
+            self.sets.commit(cpu, &change);
+        }
+    }
+
+    fn after(&mut self, cpus: &ChosenCpus, event: &SchedEvent, state: &SchedState) {
+        let ByReach { affinity, sets, queues } = self;
+        queues.follow(state, flags, |cpu, flags, by| sets.waiter(cpu, flags, by));
+        if let Some(reach) = &mut sets.reach {
+            reach.follow(state, affinity, flags);
+        }
+        if let Kind::Probe { probe: Probe::Allows(pid, _), .. } = event.kind
+            && let (Some(reach), Some(task)) = (&mut sets.reach, state.task_of(pid))
+        {
+            reach.renew(task, affinity, state);
+        }
+        state.touched().iter().for_each(|cpu| self.settle(*cpu, load(cpus, *cpu, state)));
+    }
+}
