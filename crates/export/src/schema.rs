@@ -111,8 +111,9 @@ impl Table {
                 "One row for each stretch in which a task ran on a CPU. Their sum is the busy time of `schedviz utilization`."
             }
             Table::Wait => {
-                "One row for each stretch in which a task waited on one run queue. The sum of `violated_ns` is the waiting \
-                 in violation of `schedviz why`."
+                "One row for each part of a wait: a stretch in which a task waited on one run queue. A migration of the waiting \
+                 task ends a part; the table `wakeup` has such a wait as one. The sum of `violated_ns` is the waiting in \
+                 violation of `schedviz why`."
             }
             Table::Idle => {
                 "One row for each stretch in which a CPU idled. The sum of `violated_ns` is the idling in violation of \

@@ -229,7 +229,21 @@ fn idled(s: &Starved) -> String {
     format!("for {} some CPU idled: {}{more}", could_have_run.human(), named.join(", "))
 }
 
-/// The CPUs that a task waited for.
+/// The CPUs that a task waited for, the one on which it waited longest first.
+fn cpus(s: &Starved) -> String {
+    match s.queues.as_slice() {
+        [] => format!("CPU {}", s.cpu),
+        [only] => format!("CPU {}", only.cpu),
+        several => {
+            let named: Vec<String> = several.iter().take(3).map(|queue| queue.cpu.to_string()).collect();
+            let more = several.len() - named.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("CPU {}{more}", named.join("/"))
+        }
+    }
+}
+
+/// The same with the time on each.
 fn queues(s: &Starved) -> String {
     match s.queues.as_slice() {
         [] => format!("CPU {}", s.cpu),
@@ -352,7 +366,7 @@ fn brief_waits(out: &mut String, report: &FairnessReport, trace: &Drawable) {
     for s in report.starved.iter().take(CASES) {
         let idle = s.could_have_run_ns.map_or("bound".into(), Dur::human);
         let meanwhile = s.antagonists.first().map_or("no task".into(), |(command, _)| command.to_string());
-        let text = format!("{idle:>9}  {} on CPU {}; {meanwhile} ran", s.pid.named(s.command), s.cpu);
+        let text = format!("{idle:>9}  {} on {}; {meanwhile} ran", s.pid.named(s.command), cpus(s));
         case(out, s.start_in_trace_ns, s.duration_ns, &text);
     }
     out.push_str("  (idle: the time during which a CPU idled that could have run the task)\n");

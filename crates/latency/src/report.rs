@@ -420,7 +420,9 @@ fn brief_cases(out: &mut String, report: &LatencyReport, trace: &Drawable) {
         case_head(out, "idle  task");
         for c in cases {
             let (task, behind) = (task_name(c.pid, c.command), task_name(c.behind, c.behind_command));
-            let text = format!("{:>4}  {task} on CPU {} behind {behind}", c.idle_cpus, c.queued_on);
+            // A migration on the way does not end the wait.
+            let ran = if c.ran_on == c.queued_on { String::new() } else { format!(" (ran on {})", c.ran_on) };
+            let text = format!("{:>4}  {task} on CPU {}{ran} behind {behind}", c.idle_cpus, c.queued_on);
             case(out, c.start_in_trace_ns, c.duration_ns, &text);
         }
     }
