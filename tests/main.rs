@@ -70,6 +70,7 @@ mod view_lanes;
 mod view_lists;
 mod view_page;
 mod view_plot;
+mod view_questions;
 mod view_server;
 mod webdriver;
 mod why;

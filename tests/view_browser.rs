@@ -145,7 +145,7 @@ fn the_canvas_has_the_colours_of_the_running_tasks_and_their_shares() {
         let spans = spans(&events, cpu);
         let since = |ts: Ts| ts.since(start).0 as i64;
         let first = (870_000_000 >> LEVEL) + 1;
-        let centres: Vec<i64> = (first..first + 480).map(|column| (column << LEVEL) + (1 << LEVEL) / 2).collect();
+        let centres: Vec<i64> = (first..first + 460).map(|column| (column << LEVEL) + (1 << LEVEL) / 2).collect();
         // The part of a column's height in colour is the busy share of its time, to one row.
         for (centre, column) in centres.iter().zip(pixels(&browser, cpu, &centres)) {
             let (from, to) = (centre - (1 << LEVEL) / 2, centre + (1 << LEVEL) / 2);

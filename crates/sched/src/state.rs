@@ -103,6 +103,8 @@ pub struct SchedState {
     allowed: AllowedSets,
     seen: Seen,
     repairs: Diagnostics,
+    /// The number of all of them, and the kind of the latest.
+    latest_repair: (u64, Option<EventIssue>),
     gaps: SeededMap<Cpu, (u64, u64)>,
     discovered: Vec<(TaskRef, Cpu)>,
     /// The number of tasks that were discovered in earlier passes.
@@ -316,6 +318,7 @@ impl SchedState {
 
     fn repair(&mut self, what: EventIssue) {
         self.repairs.add(what);
+        self.latest_repair = (self.latest_repair.0.saturating_add(1), Some(what));
     }
 
     #[inline(always)]

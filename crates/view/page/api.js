@@ -9,7 +9,7 @@ import { Packs } from "./packs.js";
 /** A group of lanes that can be shown as one: its first lane and the one behind its last, the tile of sums that has it, and its place there.
  * @typedef {{ kind: "node" | "llc" | "core", number: number, lanes: [number, number], tile: number, lane: number }} Fold */
 /** @typedef {{ name: string, kernel: string, clock: string, start: string, span: number, command: number | null, progress: number,
- *   full: boolean, cpus: CpuPlace[], folds: Fold[], tasks: Task[], causes: string[], losses: number, levels: [number, number], tile: { columns: number, lanes: number } }} Head */
+ *   full: boolean, readable: boolean, cpus: CpuPlace[], folds: Fold[], tasks: Task[], causes: string[], losses: number, levels: [number, number], tile: { columns: number, lanes: number } }} Head */
 /** A tile of lanes. The runs of lane `n` are those from `first[n]` up to `first[n + 1]`. A sampled run stands for what was not
  * read yet; its queue is unknown.
  * @typedef {{ columns: number, lanes: number, first: Uint32Array, start: Uint16Array, length: Uint16Array, entry: Uint32Array,
@@ -17,6 +17,9 @@ import { Packs } from "./packs.js";
  *   shares: Uint16Array, sampled: Uint8Array }} LaneTile */
 /** A tile of the machine, one value per column. @typedef {{ columns: number, running: Float32Array, waiting: Float32Array,
  *   waitingMax: Float32Array, violation: Float32Array, causes: number, migrations: Uint32Array }} MachineTile */
+
+/** A finding about a trace. `places`: instants in ns, each with its CPU, the first ones of many.
+ * @typedef {{ severity: "note" | "repaired" | "data-loss", text: string, places: [number, number][] }} Finding */
 
 export const IDLE = 0xffffffff;
 export const UNKNOWN = 0xfffffffe;
@@ -28,7 +31,7 @@ export const NO_TASK = OTHERS;
 export const WHOLE = 65535;
 
 const LANES_MAGIC = 0x32545653;
-const MACHINE_MAGIC = 0x314d5653;
+const MACHINE_MAGIC = 0x324d5653;
 
 /** The time after which a request that failed is made again, in ms. */
 export const AGAIN = 2000;
@@ -101,6 +104,10 @@ export const window = (trace, from, to) => json(`t/${trace}/window.json`, { from
 
 /** @param {number} trace @param {string} kind */
 export const list = (trace, kind) => (packs.length ? json(`t/${trace}/list/${kind}.json`) : json(`t/${trace}/list.json`, { kind }));
+
+/** The findings about a trace: the gravest first, with their places in ns. @param {number} trace
+ * @returns {Promise<{ findings: Finding[] }>} */
+export const findings = (trace) => json(`t/${trace}/findings.json`);
 
 /** The episode of violation from `from` to `to`, step by step. @param {number} trace @param {number} from @param {number} to */
 export const story = (trace, from, to) => json(`t/${trace}/story.json`, { from, to });
@@ -223,11 +230,17 @@ export function decodeMachine(buffer) {
   const [columns, causes] = [data.getUint16(4, true), data.getUint16(6, true)];
   const values = [0, 1, 2, 3].map(() => new Float32Array(columns));
   const migrations = new Uint32Array(columns * causes);
-  const size = 16 + 4 * causes;
-  for (let column = 0; column < columns; column++) {
-    const from = 8 + column * size;
-    values.forEach((series, n) => (series[column] = data.getFloat32(from + 4 * n, true)));
-    for (let cause = 0; cause < causes; cause++) migrations[column * causes + cause] = data.getUint32(from + 16 + 4 * cause, true);
+  const bytes = new Bytes(buffer, 8);
+  for (let column = 0; column < columns; ) {
+    const end = Math.min(column + bytes.byte() + 1, columns);
+    if (bytes.at + 16 > buffer.byteLength) throw new Error("a tile ends early");
+    values.forEach((series, n) => series.fill(data.getFloat32(bytes.at + 4 * n, true), column, end));
+    bytes.at += 16;
+    for (let rest = bytes.number(); rest > 0; rest--) {
+      const [cause, count] = [bytes.number(), bytes.number()];
+      for (let at = column; at < end && cause < causes; at++) migrations[at * causes + cause] = count;
+    }
+    column = end;
   }
   const [running, waiting, waitingMax, violation] = values;
   return { columns, running, waiting, waitingMax, violation, causes, migrations };

@@ -5,7 +5,7 @@ import { BAND_ENDS, mixed, pixel } from "./palette.js";
 
 /** @typedef {import("./api.js").LaneTile} LaneTile */
 /** The colours of a picture: those of tasks by id as RGB numbers, and the others; the PID of the highlighted task.
- * @typedef {{ key: string, highlight: number | null, tasks: Uint32Array, other: number, mixedRgb: number, offline: number, hatch: number, ground: number, bands: number[] }} Colors */
+ * @typedef {{ key: string, highlight: number | null, tasks: Uint32Array, other: number, mixedRgb: number, offline: number, hatch: number, ground: number, missing: number, bands: number[] }} Colors */
 /** The heights of a lane in device pixels: from lane to lane, of the bar, of the strip of the queue's length.
  * @typedef {{ pitch: number, bar: number, strip: number }} Heights */
 
@@ -74,7 +74,9 @@ function paintRun(pixels, width, tile, run, top, from, to, heights, colors) {
   const first = tile.entry[run];
   const fill = (/** @type {number} */ y, /** @type {number} */ value) => pixels.fill(value, y * width + from, y * width + to);
   const lone = tile.entries[run] === 1 ? tile.ids[first] : null;
-  if (lone === UNKNOWN) {
+  if (tile.entries[run] === 0) {
+    absent(pixels, width, from, to, top, bar, colors);
+  } else if (lone === UNKNOWN) {
     hatch(pixels, width, from, to, top, bar, colors);
   } else if (lone === OFFLINE) {
     fill(top + (bar >> 1), pixel(colors.offline));
@@ -113,6 +115,13 @@ export function rows(stacked, bar, ground) {
     below = above;
   }
   return colors.map((color, y) => (color < 0 || covered[y] > 0.998 ? color : mixed(ground, color, covered[y])));
+}
+
+/** Paints columns that are not loaded yet, neither idle nor unknown, in a tint. @param {Uint32Array} pixels @param {number} width
+ * @param {number} from @param {number} to @param {number} top @param {number} bar @param {Colors} colors */
+function absent(pixels, width, from, to, top, bar, colors) {
+  const value = pixel(colors.missing);
+  for (let y = top; y < top + bar; y++) pixels.fill(value, y * width + from, y * width + to);
 }
 
 /** @param {Uint32Array} pixels @param {number} width @param {number} from @param {number} to @param {number} top @param {number} bar

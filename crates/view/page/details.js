@@ -1,52 +1,80 @@
 // Answers of the server about the window, a task, an instant and lists: requested when the state changes, after a short rest.
+//
+// An answer is kept together with its question, and is given for that question alone: whoever draws asks by the question that holds then.
 
 import * as api from "./api.js";
+import { isMeant } from "./palette.js";
 import { onChange, refresh, state } from "./state.js";
+
+/** @typedef {import("./state.js").Trace} Trace */
+/** A kind of question; each has its latest question. @typedef {"window" | "task" | "place" | "list" | "story" | "search"} Kind */
+/** A question with its answer, or the reason for which there is none. `question` is the text that identifies it.
+ * @typedef {{ question: string, about: any, answer: any, fault: string }} Answered */
 
 /** The rest after the last change, in ms. */
 const REST = 140;
 
-/** The latest answers, by trace where there is one for each.
- * @type {{ window: any[], place: any, list: any[], story: any, search: { text: string, answers: any[] } | null, fault: string }} */
-export const details = { window: [], place: null, list: [], story: null, search: null, fault: "" };
-
-/** The number of the latest request of each kind: answers to earlier ones are dropped. @type {Record<string, number>} */
-const latest = {};
-/** @type {Record<string, ReturnType<typeof setTimeout>>} */
-const waiting = {};
+/** The latest answers. @type {Map<Kind, Answered>} */
+const answers = new Map();
+/** The latest questions, answered or not. @type {Map<Kind, string>} */
+const questions = new Map();
+/** @type {Map<Kind, ReturnType<typeof setTimeout>>} */
+const waiting = new Map();
 /** @type {(() => void)[]} */
 const listeners = [];
 
 /** @param {() => void} listener */
 export const onDetails = (listener) => listeners.push(listener);
 
-/** @param {string} kind @param {() => Promise<void>} request */
-function later(kind, request) {
-  clearTimeout(waiting[kind]);
-  waiting[kind] = setTimeout(async () => {
-    const number = (latest[kind] = (latest[kind] ?? 0) + 1);
+const tell = () => listeners.forEach((listener) => listener());
+
+/** Asks a question, unless another of its kind follows within a short time. An answer to an earlier question is dropped.
+ * @param {Kind} kind @param {any} about all that the answer depends on @param {() => Promise<any>} request */
+function ask(kind, about, request) {
+  const question = JSON.stringify(about);
+  questions.set(kind, question);
+  clearTimeout(waiting.get(kind));
+  waiting.set(kind, setTimeout(async () => {
+    /** @type {Answered} */
+    const answered = { question, about, answer: null, fault: "" };
     try {
-      await request();
-      details.fault = "";
+      answered.answer = await request();
     } catch (error) {
-      details.fault = error instanceof Error ? error.message : String(error);
+      answered.fault = error instanceof Error ? error.message : String(error);
     }
-    if (number !== latest[kind]) return;
-    listeners.forEach((listener) => listener());
+    if (questions.get(kind) !== question) return;
+    answers.set(kind, answered);
+    tell();
     refresh();
-  }, REST);
+  }, REST));
 }
 
-/** Whether this request is still the latest of its kind. @param {string} kind */
-const stillLatest = (kind) => {
-  const number = latest[kind];
-  return () => number === latest[kind];
-};
+/** Drops a question and its answer. @param {Kind} kind */
+function forget(kind) {
+  clearTimeout(waiting.get(kind));
+  questions.delete(kind);
+  answers.delete(kind);
+}
+
+/** Returns the answer to this question, null if there is none yet. @param {Kind} kind @param {any} about */
+export function answerTo(kind, about) {
+  const found = answers.get(kind);
+  return found?.question === JSON.stringify(about) ? found.answer : null;
+}
+
+/** Returns the latest answer of a kind with what it is about. @param {Kind} kind */
+export const latest = (kind) => answers.get(kind) ?? null;
+
+/** Returns the reason for which the latest question of a kind has no answer. @param {Kind} kind */
+export function faultOf(kind) {
+  const found = answers.get(kind);
+  return found && found.question === questions.get(kind) ? found.fault : "";
+}
 
 /** The window that numbers are about: the selection, or what is in view. @returns {[number, number]} */
 export const asked = () => state.selection ?? [state.from, state.from + state.span];
 
-/** Returns a window of aligned time in a trace's own, within the trace. @param {import("./state.js").Trace} trace
+/** Returns a window of aligned time in a trace's own, within the trace. @param {Trace} trace
  * @param {[number, number]} window @returns {[number, number]} */
 export function own(trace, [from, to]) {
   const within = (/** @type {number} */ time) => Math.min(Math.max(Math.round(time + trace.zero), 0), trace.head.span);
@@ -54,49 +82,39 @@ export function own(trace, [from, to]) {
 }
 
 function requestWindow() {
-  later("window", async () => {
-    const current = stillLatest("window");
-    const answers = await Promise.all(state.traces.map((trace) => {
-      const [from, to] = own(trace, asked());
-      return to > from ? api.window(trace.index, from, to) : null;
-    }));
-    if (current()) details.window = answers;
-  });
+  const about = { window: asked(), selected: state.selection !== null };
+  ask("window", about, () => Promise.all(state.traces.map((trace) => {
+    const [from, to] = own(trace, about.window);
+    return to > from ? api.window(trace.index, from, to) : null;
+  })));
 }
 
 function requestTask() {
   const { highlight } = state;
-  for (const trace of state.traces) if (trace.index !== highlight?.trace || trace.task?.pid !== highlight.pid) trace.task = null;
-  if (!highlight) return;
-  later("task", async () => {
-    const current = stillLatest("task");
-    const trace = state.traces[highlight.trace];
-    const [from, to] = own(trace, [state.from, state.from + state.span]);
-    const answer = to > from ? await api.task(trace.index, highlight.pid, from, to) : null;
-    if (current()) trace.task = answer;
-  });
+  if (!highlight) return forget("task");
+  const trace = state.traces[highlight.trace];
+  const about = { ...highlight, window: own(trace, [state.from, state.from + state.span]) };
+  const [from, to] = about.window;
+  ask("task", about, async () => (to > from ? api.task(trace.index, highlight.pid, from, to) : null));
+}
+
+/** Returns the latest answer about the highlighted task of a trace: its runs, waits and numbers within a window that may have moved on.
+ * @param {number} trace */
+export function taskOfAnswer(trace) {
+  const [found, { highlight }] = [latest("task"), state];
+  return highlight?.trace === trace && found?.about.trace === trace && found.about.pid === highlight.pid ? found.answer : null;
 }
 
 function requestPlace() {
   const { place } = state;
-  if (!place) {
-    details.place = null;
-    return;
-  }
-  later("place", async () => {
-    const current = stillLatest("place");
-    const trace = state.traces[place.trace];
-    const answer = await api.at(trace.index, place.cpu, own(trace, [place.time, place.time])[0]);
-    if (current()) details.place = answer;
-  });
+  if (!place) return forget("place");
+  const trace = state.traces[place.trace];
+  ask("place", place, () => api.at(trace.index, place.cpu, own(trace, [place.time, place.time])[0]));
 }
 
 export function requestList() {
-  later("list", async () => {
-    const current = stillLatest("list");
-    const answers = await Promise.all(state.traces.map((trace) => api.list(trace.index, state.list)));
-    if (current()) details.list = answers;
-  });
+  const { list } = state;
+  ask("list", list, () => Promise.all(state.traces.map((trace) => api.list(trace.index, list))));
 }
 
 /** The episode that was requested last. */
@@ -105,47 +123,38 @@ let requested = state.story;
 function requestStory() {
   const { story } = state;
   requested = story;
-  details.story = null;
-  if (!story) return;
-  later("story", async () => {
-    const current = stillLatest("story");
-    const trace = state.traces[story.trace];
-    const [from, to] = own(trace, [story.from, story.to]);
-    const answer = await api.story(trace.index, from, to);
-    if (current()) details.story = answer;
-  });
+  if (!story) return forget("story");
+  const trace = state.traces[story.trace];
+  const [from, to] = own(trace, [story.from, story.to]);
+  ask("story", story, () => api.story(trace.index, from, to));
 }
 
-/** Finds tasks as the server does; events are not in an exported folder. @param {import("./state.js").Trace} trace @param {string} text */
+/** Finds tasks as the server does; events are not in an exported folder. @param {Trace} trace @param {string} text */
 function tasksNamed(trace, text) {
   const sought = text.toLowerCase();
-  const tasks = trace.head.tasks.filter((task) => String(task.pid) === sought || task.comm.toLowerCase().includes(sought));
-  return { tasks: tasks.sort((a, b) => b.run - a.run).slice(0, 100).map((task) => task.pid), events: [] };
+  const tasks = trace.head.tasks.filter((task) => isMeant(task, sought)).sort((a, b) => b.run - a.run);
+  return { tasks: tasks.slice(0, 100).map((task) => task.pid), tasks_number: tasks.length, events: [], events_number: 0, complete: true };
 }
 
-/** @param {string} text */
-export function requestSearch(text) {
-  if (!text.trim()) {
-    details.search = null;
-    listeners.forEach((listener) => listener());
-    return;
+/** Searches for a text; without one the search ends. @param {string} entered */
+export function requestSearch(entered) {
+  const text = entered.trim();
+  if (!text) {
+    forget("search");
+    return tell();
   }
-  later("search", async () => {
-    const current = stillLatest("search");
-    const answers = await Promise.all(state.traces.map((trace) => (state.static ? tasksNamed(trace, text.trim()) : api.search(trace.index, text.trim()))));
-    if (current()) details.search = { text, answers };
-  });
+  ask("search", text, () => Promise.all(state.traces.map((trace) => (state.static ? tasksNamed(trace, text) : api.search(trace.index, text)))));
 }
+
+/** Whether a search lasts: what it found is on the panel. */
+export const searches = () => answers.has("search");
 
 /** Requests what the state needs from now on. */
 export function follow() {
   onChange((changed) => {
     // The numbers of a window need the whole index; its completion changes the traces.
     if (state.traces.some((trace) => !trace.head.full)) return;
-    if ((changed.has("list") || changed.has("tab") || changed.has("traces")) && state.tab === "lists") {
-      if (changed.has("list")) details.list = [];
-      requestList();
-    }
+    if ((changed.has("list") || changed.has("tab") || changed.has("traces")) && state.tab === "lists") requestList();
     if (state.static) return;
     const moved = changed.has("from") || changed.has("span") || changed.has("traces");
     if (moved || changed.has("selection") || changed.has("tab")) if (state.tab === "window" || state.tab === "legend") requestWindow();

@@ -1,31 +1,43 @@
 // The entries that the panel lists, and the moves from one to the next.
 
-import { details } from "./details.js";
+import { searches } from "./details.js";
 import { change, show, state } from "./state.js";
 
 /** @typedef {import("./state.js").Trace} Trace */
-/** An entry: its own times of its trace, its CPU and its task where it has them.
+/** An entry: its own times of its trace, its CPU and its task where it has them. `place` tells entries apart that are equal otherwise.
  * `go` shows it, where it has a way of its own.
- * @typedef {{ trace: Trace, from: number, to: number, cpu: number | null, pid: number | null, go?: () => void }} Entry */
+ * @typedef {{ trace: Trace, from: number, to: number, cpu: number | null, pid: number | null, place?: number, go?: () => void }} Entry */
 
-/** The entries on the panel, in the order of its rows. @type {Entry[]} */
-export const entries = [];
-/** The entry that N and P move from. */
-let current = -1;
+/** The list on the panel by its name, and its entries in the order of its rows. @type {{ name: string, entries: Entry[] }} */
+let listed = { name: "", entries: [] };
+/** The entry that N and P move from: the list that has it, and the text that identifies it there. */
+let current = { name: "", key: "" };
 
-export const clear = () => void (entries.length = 0);
+/** @param {Entry} entry */
+const keyOf = ({ trace, from, to, cpu, pid, place }) => [trace.index, from, to, cpu, pid, place].join();
 
-/** @param {number} place */
-export const isCurrent = (place) => place >= 0 && place === current;
+/** Begins a list on the panel, which takes the place of the former one. @param {string} name that no list of other entries has */
+export const begin = (name) => void (listed = { name, entries: [] });
 
-/** @param {number} place */
-export const setCurrent = (place) => void (current = place);
+/** Adds an entry to the list on the panel. @param {Entry} entry @returns {Entry} */
+export function add(entry) {
+  listed.entries.push(entry);
+  return entry;
+}
 
-/** Shows an entry: its window with a margin, its CPU, its task. @param {Entry} entry @param {number} [place] */
-export function go(entry, place = -1) {
+/** @param {Entry | undefined} entry of the list on the panel */
+export const isCurrent = (entry) => entry !== undefined && current.name === listed.name && current.key === keyOf(entry);
+
+/** Makes an entry of a list the current one; without an entry there is none. @param {Entry | null} entry @param {string} [name] */
+export function setCurrent(entry, name = listed.name) {
+  current = { name, key: entry ? keyOf(entry) : "" };
+}
+
+/** Shows an entry: its window with a margin, its CPU, its task. @param {Entry} entry */
+export function go(entry) {
   const [from, to] = [entry.from - entry.trace.zero, entry.to - entry.trace.zero];
   const length = Math.max(to - from, 1000);
-  current = place;
+  setCurrent(entry);
   if (length > state.span * 0.8 || length < state.span * 0.12) show(from - length * 0.6, length * 2.2);
   else show((from + to - state.span) / 2, state.span);
   change({
@@ -37,11 +49,12 @@ export function go(entry, place = -1) {
 
 /** Moves to the next or the previous entry: of a task in the order of time from the cursor, of a list in its order. @param {1 | -1} step */
 export function advance(step) {
+  const { entries } = listed;
   if (entries.length === 0) return;
-  if (state.tab !== "task" || details.search) {
-    current = Math.min(Math.max(current + step, 0), entries.length - 1);
-    const entry = entries[current];
-    return entry.go ? entry.go() : go(entry, current);
+  if (state.tab !== "task" || searches()) {
+    const at = entries.findIndex(isCurrent);
+    const entry = entries[Math.min(Math.max(at + step, 0), entries.length - 1)];
+    return entry.go ? entry.go() : go(entry);
   }
   const now = state.place?.time ?? state.from + state.span / 2;
   const times = entries.map((entry) => entry.from - entry.trace.zero);

@@ -3,7 +3,7 @@
 import { IDLE, NO_TASK, OFFLINE, OTHERS, UNKNOWN, WHOLE, at, plotBar } from "./api.js";
 import { around, keyOf, nameOf } from "./layout.js";
 import { advance } from "./entries.js";
-import { details } from "./details.js";
+import { searches } from "./details.js";
 import { leaveSearch } from "./panel.js";
 import { leaveStory } from "./story.js";
 import { barText } from "./plots.js";
@@ -229,14 +229,17 @@ function hideTip() {
 export function attachKeys(panes) {
   document.addEventListener("keydown", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
-    const typing = target instanceof HTMLInputElement || target instanceof HTMLSelectElement;
+    const typing = target instanceof HTMLInputElement && target.type !== "checkbox";
     if (event.key === "Escape") {
-      if (typing) target.blur();
-      if (details.search) return leaveSearch();
+      if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) target.blur();
+      if (searches()) return leaveSearch();
       if (state.story && state.tab === "lists") return leaveStory();
       return change({ selection: null, highlight: null, place: null });
     }
     if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    // A menu keeps the keys that move in it; the others are those of the page, so that they work once something was chosen.
+    if (target instanceof HTMLSelectElement && (event.key.length > 1 || event.key === " ")) return;
+    if (target instanceof HTMLInputElement && event.key === " ") return;
     const active = panes.find((pane) => pane.canvas === document.activeElement);
     const pane = active ?? panes[state.place?.trace ?? 0] ?? panes[0];
     // Without a focus the keys are those of the first timeline.

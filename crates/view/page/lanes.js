@@ -2,7 +2,7 @@
 
 import { NO_TASK } from "./api.js";
 import { paint } from "./bitmap.js";
-import { inkOn } from "./palette.js";
+import { css, inkOn } from "./palette.js";
 import { named } from "./state.js";
 import { runsWithin, sumGroup } from "./tiles.js";
 
@@ -103,7 +103,10 @@ export class Lanes {
           continue;
         }
         const found = this.trace.tiles.get(level, group, index);
-        if (!found) continue;
+        if (!found) {
+          for (let n = 0; n < count; n++) this.drawMissing(context, x, width, y(row) + n * layout.pitch, layout.bar, level, index, colors);
+          continue;
+        }
         const tile = /** @type {LaneTile} */ (found.kept.tile);
         const picture = this.picture(tile, layout, colors);
         const height = count * layout.pitch;
@@ -127,10 +130,20 @@ export class Lanes {
    * @param {number} x @param {number} width @param {number} y @param {Colors} colors */
   drawFolded(context, row, level, index, x, width, y, colors) {
     const found = this.tileOf(row, level, index);
-    if (!found) return;
     const { height, bar, strip } = row;
+    if (!found) return this.drawMissing(context, x, width, y, bar, level, index, colors);
     const picture = this.picture(found.tile, { pitch: height, bar, strip }, colors);
     context.drawImage(picture, found.first, found.lane * height, found.columns, height, x, y, width, height);
+  }
+
+  /** Draws the bar of a lane in a tile that is not loaded yet, up to the end of the trace. @param {CanvasRenderingContext2D} context
+   * @param {number} x @param {number} width @param {number} y @param {number} bar @param {number} level @param {number} index
+   * @param {Colors} colors */
+  drawMissing(context, x, width, y, bar, level, index, colors) {
+    const { span, tile: { columns } } = this.trace.head;
+    const part = Math.min(1, span / (columns * 2 ** level) - index);
+    context.fillStyle = css(colors.missing);
+    context.fillRect(x, y, width * part, bar);
   }
 
   /** Returns the run of columns at a place: its tile, its number, and the trace's own times of its edges.
@@ -171,13 +184,16 @@ export class Lanes {
       /** @type {[number, number, number][]} */
       const runs = [];
       tilesInView(this.trace, scale, level, (index) => {
-        const kept = this.trace.tiles.kept.get(`${level}/${Math.floor(row.place / lanes)}/${index}`);
-        if (!kept) return;
-        const tile = /** @type {LaneTile} */ (kept.tile);
-        runsWithin(tile, row.place % lanes, 0, columns, (run) => {
+        const found = this.trace.tiles.held(level, Math.floor(row.place / lanes), index);
+        if (!found) return;
+        const tile = /** @type {LaneTile} */ (found.kept.tile);
+        // A tile that stands in has columns of its own length.
+        const column = length / found.columns;
+        const base = index * length - found.first * column;
+        runsWithin(tile, row.place % lanes, Math.floor(found.first), Math.ceil(found.first + found.columns), (run) => {
           const id = tile.entries[run] === 1 ? tile.ids[tile.entry[run]] : NO_TASK;
-          const from = index * length + tile.start[run] * 2 ** level;
-          if (id < NO_TASK) runs.push([from, from + tile.length[run] * 2 ** level, id]);
+          const from = base + tile.start[run] * column;
+          if (id < NO_TASK) runs.push([from, from + tile.length[run] * column, id]);
         });
       });
       runs.sort((a, b) => a[0] - b[0]);
@@ -191,7 +207,7 @@ export class Lanes {
     for (let n = 0; n < runs.length; ) {
       const [from, , id] = runs[n];
       let to = runs[n][1];
-      for (n++; n < runs.length && runs[n][2] === id && runs[n][0] <= to; n++) to = runs[n][1];
+      for (n++; n < runs.length && runs[n][2] === id && runs[n][0] <= to; n++) to = Math.max(to, runs[n][1]);
       const [x, right] = [Math.max(scale.left, xOf(scale, from)), Math.min(scale.right, xOf(scale, to))];
       const task = this.trace.head.tasks[id];
       if (right - x < 2.2 * size || !task) continue;

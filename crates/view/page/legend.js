@@ -1,6 +1,6 @@
 // The legend: the colours of the lanes by the property that decides them, and those of the other parts.
 
-import { details } from "./details.js";
+import { latest } from "./details.js";
 import { el, swatch } from "./dom.js";
 import { CLASSES, PALETTE, bands, causeColor, css, passes, taskColor, theme } from "./palette.js";
 import { named, state, taskOf } from "./state.js";
@@ -57,7 +57,7 @@ function ofProperty(trace, grey) {
 
 /** @param {Trace} trace @param {number} n @param {TaskRow} taskRow @returns {Node[]} */
 function ofTasks(trace, n, taskRow) {
-  const ids = /** @type {[number, number][]} */ (details.window[n]?.tasks ?? []);
+  const ids = /** @type {[number, number][]} */ (latest("window")?.answer?.[n]?.tasks ?? []);
   const inView = ids.flatMap(([id, ns]) => (trace.head.tasks[id] ? [/** @type {[Task, number]} */ ([trace.head.tasks[id], ns])] : []));
   // Without a server there are no numbers of the window: those of the whole trace stand in.
   const whole = trace.head.tasks.map((task) => /** @type {[Task, number]} */ ([task, task.run])).sort((a, b) => b[1] - a[1]);
@@ -79,13 +79,14 @@ export function legend(taskRow) {
     [[css(colors.mixedRgb)], "several more tasks in one column"],
     [[css(colors.other)], "tasks outside the filter, or without the property"],
     [[colors.lane], "idle"],
+    [[colors.missing], "not loaded yet"],
     [[css(colors.hatch), colors.lane, css(colors.hatch), colors.lane], "unknown: events were lost (hatched)"],
     [[css(colors.offline)], "offline (a line along the lane)"],
   ]));
   nodes.push(el("h3", {}, "Waiting tasks, in the strip below a lane"));
   nodes.push(table(["up to 1", "up to 2", "up to 4", "up to 8", "up to 16", "more"].map((name, n) => [[css(bands()[n])], name])));
   nodes.push(el("h3", {}, "Machine"));
-  nodes.push(table([[[colors.running], "running tasks"], [[colors.waiting], "running and waiting tasks; pale: the most within a column"], [[colors.violation], "share of time in violation of work conservation"]]));
+  nodes.push(table([[[colors.running], "running tasks"], [[colors.waiting], "running and waiting tasks; pale: the most within a column"], [[colors.violation], "share of time in violation of work conservation (movable waiters)"]]));
   nodes.push(el("h3", {}, "Migrations by cause"));
   nodes.push(table((state.traces[0]?.head.causes ?? []).map((cause) => [[css(causeColor(cause))], cause])));
   nodes.push(el("h3", {}, "Highlighted task"));

@@ -1,8 +1,9 @@
 // The lists of the panel: episodes of violation, the longest waits, herds, missed steals, and what a search has found.
 
-import { details } from "./details.js";
+import { answerTo, faultOf, latest } from "./details.js";
 import { el, swatch } from "./dom.js";
-import { clear, entries, go, isCurrent } from "./entries.js";
+import { add, begin, go, isCurrent } from "./entries.js";
+import { doubt } from "./findings.js";
 import { css, taskColor, theme } from "./palette.js";
 import { inOrder, sortedTable } from "./sorted.js";
 import { openStory } from "./story.js";
@@ -16,15 +17,15 @@ import { percent } from "./time.js";
  * @type {Record<string, { title: string, about: string, none: string }>} */
 const KINDS = {
   episodes: {
-    title: "Violation", about: "Times in which a CPU idled while a task waited on another.",
-    none: "No CPU idled while a task waited on another: work conservation was never violated.",
+    title: "Violation", about: "Times in which a CPU idled while a task that can be moved waited on another (movable waiters, as schedviz why and workcons count by default).",
+    none: "No CPU idled while a task that can be moved waited on another: work conservation was never violated.",
   },
-  waits: { title: "Longest waits", about: "The longest waits of tasks for a CPU.", none: "No task waited for a CPU." },
+  waits: { title: "Longest waits", about: "The longest waits of tasks for a CPU: from run queue to run queue where they were moved, with all their CPUs.", none: "No task waited for a CPU." },
   herds: {
     title: "Herds", about: "Several tasks that moved from one CPU to another at once.", none: "No CPU sent several tasks to another one at once.",
   },
   missed: {
-    title: "Missed steals", about: "Switches to idle while a task waited on another CPU, as schedviz why counts them.",
+    title: "Missed steals", about: "Switches to idle while a task that can be moved waited on another CPU, as schedviz why counts them.",
     none: "No CPU went idle while a task waited on another.",
   },
 };
@@ -47,16 +48,21 @@ function columnsOf(kind, trace) {
   /** @type {Column} */
   const cpu = { key: "cpu", head: "CPU", kind: "number", value: (row) => row.cpu };
   switch (kind) {
-    case "waits": return [start, length("waited"), cpu, {
+    case "waits": return [start, length("waited"), { key: "cpu", head: "CPUs", kind: "words", value: (row) => row.cpu, show: cpusOf }, {
       key: "task", head: "task", kind: "text", value: (row) => (row.pid === null ? null : named(taskOf(trace, row.pid) ?? { pid: row.pid, comm: "" })),
       show: (row) => taskCell(trace, row.pid), title: (row) => row.text,
     }];
     case "herds": return [start, length("within"), { key: "tasks", head: "tasks", kind: "number", value: (row) => row.tasks },
       { key: "origin", head: "from CPU", kind: "number", value: (row) => row.origin }, { ...cpu, head: "to CPU" }];
     case "missed": return [start, length("idle"), { key: "violated", head: "violated", kind: "length", value: (row) => row.violated }, cpu,
-      { key: "nearest", head: "nearest waiter", kind: "text", value: (row) => row.nearest }];
+      { key: "nearest", head: "nearest waiter", kind: "words", value: (row) => row.nearest }];
     default: return [start, length("length")];
   }
+}
+
+/** The CPUs of a wait, in order of time. @param {any} row */
+function cpusOf({ cpus, cpus_number: number }) {
+  return number > cpus.length ? [...cpus.slice(0, -1), "…", cpus.at(-1)].join(" → ") : cpus.join(" → ");
 }
 
 /** @param {() => void} changed called when the order has changed @returns {Node[]} */
@@ -71,23 +77,26 @@ export function lists(changed) {
   const more = state.list === "episodes" && !state.static ? " Choose one to follow it step by step." : "";
   /** @type {Node[]} */
   const nodes = [choice, el("p", {}, about + more)];
-  clear();
+  begin(`list ${state.list}`);
+  const answers = answerTo("list", state.list);
+  if (!answers && faultOf("list")) return nodes;
   state.traces.forEach((trace, n) => {
-    const answer = details.list[n];
+    const answer = answers?.[n];
     if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
     if (!answer) return void nodes.push(el("p", {}, state.list === "missed" ? "The trace is read for this list …" : "…"));
     if (answer.rows.length === 0) return void nodes.push(el("p", { class: "empty" }, none));
+    const marks = doubt(trace);
+    if (marks.length) nodes.push(el("p", {}, "Events are missing; the list is", ...marks));
     if (state.list === "missed") nodes.push(...distances(answer));
     const [columns, rows] = [columnsOf(state.list, trace), answer.rows.slice(0, ROWS)];
-    /** @type {Map<any, number>} */
-    const places = new Map();
-    for (const row of inOrder(state.list, columns, rows)) places.set(row, entries.push({ trace, ...row }) - 1);
+    const entries = new Map(inOrder(state.list, columns, rows).map((row) => [row, add({ trace, ...row })]));
     nodes.push(sortedTable({
-      name: state.list, label: `${title}: ${trace.head.name}`, columns, rows, changed, isCurrent: (row) => isCurrent(places.get(row) ?? -1),
+      name: state.list, label: `${title}: ${trace.head.name}`, columns, rows, changed, isCurrent: (row) => isCurrent(entries.get(row)),
       choose: (row) => {
-        const place = places.get(row) ?? -1;
-        go(entries[place], place);
-        if (state.list === "episodes" && !state.static) openStory(entries[place], place);
+        const entry = entries.get(row);
+        if (!entry) return;
+        go(entry);
+        if (state.list === "episodes" && !state.static) openStory(entry);
       },
     }));
     if (answer.truncated || answer.rows.length > ROWS) nodes.push(el("p", {}, `The list is longer; its ${Math.min(ROWS, answer.rows.length)} largest entries are shown.`));
@@ -102,7 +111,7 @@ function distances(answer) {
   const table = sortedTable({
     name: "distances", label: "Missed steals by distance", rows: answer.by_distance, changed: () => change({ list: state.list }), choose: () => {},
     columns: /** @type {Column[]} */ ([
-      { key: "nearest", head: "a task waited", kind: "text", value: (row) => row.nearest },
+      { key: "nearest", head: "a task waited", kind: "words", value: (row) => row.nearest },
       { key: "number", head: "number", kind: "number", value: (row) => row.number },
       { key: "violated", head: "violated", kind: "length", value: (row) => row.violated },
     ]),
@@ -112,40 +121,52 @@ function distances(answer) {
 
 /** What a search has found. @param {() => void} changed @param {(trace: Trace, pid: number) => void} choose @returns {Node[]} */
 export function found(changed, choose) {
-  const search = details.search;
+  const search = latest("search");
   if (!search) return [];
   /** @type {Node[]} */
-  const nodes = [el("h2", {}, `Found for “${search.text.trim()}”`)];
-  clear();
-  state.traces.forEach((trace, n) => {
-    const answer = search.answers[n];
+  const nodes = [el("h2", {}, `Found for “${search.about}”`)];
+  begin(`search ${search.about}`);
+  if (search.answer) state.traces.forEach((trace, n) => {
+    const answer = search.answer[n];
     if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
     const tasks = answer.tasks.slice(0, ROWS).map((/** @type {number} */ pid) => taskOf(trace, pid) ?? { pid, comm: "", run: 0 });
-    nodes.push(el("h3", {}, `Tasks: ${answer.tasks.length}`));
-    if (tasks.length) nodes.push(sortedTable({
+    if (!answer.tasks_number && !answer.events_number) return void nodes.push(el("p", { class: "empty" }, nothingFound(answer)));
+    if (tasks.length) nodes.push(el("h3", {}, `Tasks: ${counted(answer.tasks_number, tasks.length, true)}`), sortedTable({
       name: "found tasks", label: "Tasks that were found", rows: tasks, changed, choose: (task) => choose(trace, task.pid),
       columns: /** @type {Column[]} */ ([
         { key: "task", head: "task", kind: "text", value: named, show: (task) => taskCell(trace, task.pid), title: named },
         { key: "run", head: "ran", kind: "length", value: (task) => task.run },
       ]),
     }));
-    nodes.push(el("h3", {}, `Events: ${answer.events.length}`));
-    if (!answer.events.length) return void nodes.push(el("p", { class: "empty" }, state.static ? "Events need the program." : "No event of this name; the names are those of schedviz info."));
-    /** @type {Map<any, number>} */
-    const places = new Map();
+    const events = answer.events.slice(0, ROWS);
+    if (!events.length) return;
     const columns = /** @type {Column[]} */ ([
       { key: "time", head: "time", kind: "time", value: (event) => event.at - trace.zero },
       { key: "cpu", head: "CPU", kind: "number", value: (event) => event.cpu },
       { key: "event", head: "event", kind: "words", value: (event) => `${event.name} ${event.text}` },
     ]);
-    const events = answer.events.slice(0, ROWS);
-    for (const event of inOrder("found events", columns, events)) {
-      places.set(event, entries.push({ trace, from: event.at, to: event.at, cpu: event.cpu, pid: null }) - 1);
-    }
-    nodes.push(sortedTable({
-      name: "found events", label: "Events that were found", columns, rows: events, changed, isCurrent: (event) => isCurrent(places.get(event) ?? -1),
-      choose: (event) => go(entries[places.get(event) ?? 0], places.get(event)),
+    const entries = new Map(inOrder("found events", columns, events).map((event) => {
+      return [event, add({ trace, from: event.at, to: event.at, cpu: event.cpu, pid: null, place: events.indexOf(event) })];
+    }));
+    nodes.push(el("h3", {}, `Events: ${counted(answer.events_number, events.length, answer.complete)}`), sortedTable({
+      name: "found events", label: "Events that were found", columns, rows: events, changed, isCurrent: (event) => isCurrent(entries.get(event)),
+      choose: (event) => {
+        const entry = entries.get(event);
+        if (entry) go(entry);
+      },
     }));
   });
   return nodes;
+}
+
+/** A number of things that were found, of which the first are listed. @param {number} number @param {number} listed @param {boolean} complete */
+function counted(number, listed, complete) {
+  const all = `${complete ? "" : "at least "}${number.toLocaleString("en")}`;
+  return number > listed ? `${all}, the first ${listed.toLocaleString("en")} of them` : all;
+}
+
+/** @param {any} answer */
+function nothingFound(answer) {
+  if (state.static) return "No task has this name or PID. Searching for events needs the program.";
+  return answer.complete ? "No task and no event has this name or PID; schedviz info lists the events." : "No task has this name or PID, nor has an event of the part that was searched.";
 }

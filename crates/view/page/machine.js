@@ -1,5 +1,6 @@
 // The rows of the whole machine: running and waiting tasks, violation of work conservation, migrations by cause.
 
+import { isDoubtful } from "./findings.js";
 import { levelFor, tilesInView, xOf } from "./lanes.js";
 import { causeColor, rgbOf } from "./palette.js";
 import { Raster } from "./raster.js";
@@ -46,6 +47,19 @@ export function profileOf(trace, scale) {
   return { running, waiting, most, violation };
 }
 
+/** Fills the pixels of a profile within the trace that are not loaded yet. @param {Raster} raster @param {Trace} trace @param {Scale} scale
+ * @param {Profile} profile @param {number} height @param {Theme} theme */
+export function fillMissing(raster, trace, scale, profile, height, theme) {
+  const first = Math.max(0, Math.round(xOf(scale, 0)) - scale.left);
+  const end = Math.min(profile.running.length, Math.round(xOf(scale, trace.head.span)) - scale.left);
+  for (let x = first; x < end; ) {
+    const from = x;
+    while (x < end && Number.isNaN(profile.running[x])) x++;
+    if (x > from) raster.fill(from, x, 0, height, theme.missingRgb);
+    else x++;
+  }
+}
+
 /** The heights of the machine's rows in CSS pixels. */
 export const ROWS = { lines: 58, violation: 9, migrations: 16, gap: 4 };
 export const HEIGHT = ROWS.lines + ROWS.violation + ROWS.migrations + 3 * ROWS.gap;
@@ -61,6 +75,7 @@ export function drawMachine(context, trace, scale, top, theme) {
   const raster = rasters.get(trace) ?? new Raster();
   rasters.set(trace, raster);
   raster.begin(scale.right - scale.left, HEIGHT * s);
+  fillMissing(raster, trace, scale, profile, HEIGHT * s, theme);
   const [lines, violation] = [ROWS.lines * s, (ROWS.lines + ROWS.gap) * s];
   const cpus = trace.head.cpus.length;
   const most = 1.04 * profile.running.reduce((most, running, n) => (running + profile.most[n] > most ? running + profile.most[n] : most), cpus);
@@ -71,7 +86,7 @@ export function drawMachine(context, trace, scale, top, theme) {
   context.fillStyle = theme.rule;
   context.fillRect(scale.left, Math.round(top + violation + ROWS.violation * s), scale.right - scale.left, 1);
   drawLimit(context, scale, Math.round(top + lines - (cpus / most) * lines) + 0.5, theme);
-  drawNames(context, scale, top, most, theme);
+  drawNames(context, trace, scale, top, most, theme);
 }
 
 /** The areas of running and waiting tasks, with their edges as lines. @param {Raster} raster @param {Profile} profile @param {number} most
@@ -151,8 +166,9 @@ function drawMigrations(raster, trace, scale, top, height) {
   }
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Scale} scale @param {number} top @param {number} most @param {Theme} theme */
-function drawNames(context, scale, top, most, theme) {
+/** @param {CanvasRenderingContext2D} context @param {Trace} trace @param {Scale} scale @param {number} top @param {number} most
+ * @param {Theme} theme */
+function drawNames(context, trace, scale, top, most, theme) {
   const s = scale.scale;
   context.font = `${10 * s}px system-ui, "DejaVu Sans", sans-serif`;
   context.textBaseline = "middle";
@@ -165,7 +181,7 @@ function drawNames(context, scale, top, most, theme) {
   context.fillStyle = theme.faint;
   context.fillText(`${Math.floor(most)} tasks`, x, top + 7 * s);
   context.fillStyle = theme.violation;
-  context.fillText("violation", x, top + (ROWS.lines + ROWS.gap + ROWS.violation / 2) * s);
+  context.fillText(isDoubtful(trace) ? "violation ⚠" : "violation", x, top + (ROWS.lines + ROWS.gap + ROWS.violation / 2) * s);
   context.fillStyle = theme.faint;
   context.fillText("migrations", x, top + (ROWS.lines + 2 * ROWS.gap + ROWS.violation + ROWS.migrations / 2) * s);
 }

@@ -1,15 +1,17 @@
 // The page of `schedviz view`: opens the traces, draws frames, and connects the controls with the state.
 
 import * as api from "./api.js";
-import { asked, follow, own, requestSearch, requestList } from "./details.js";
+import { asked, follow, own, requestList, requestSearch, taskOfAnswer } from "./details.js";
+import { requestFindings } from "./findings.js";
 import { attach, attachKeys } from "./input.js";
 import { keyOf, kindsOf } from "./layout.js";
 import { Minimap } from "./minimap.js";
-import { theme } from "./palette.js";
+import { passes, theme } from "./palette.js";
 import { Pane } from "./pane.js";
-import { build, leaveSearch } from "./panel.js";
+import { build, chooseFirst, leaveSearch } from "./panel.js";
+import { remember, restore } from "./past.js";
 import { Plots } from "./plots.js";
-import { TABS, change, extent, onChange, read, refresh, show, showAll, state, written, zoom } from "./state.js";
+import { TABS, change, extent, onChange, read, refresh, show, showAll, state, zoom } from "./state.js";
 import { Tiles } from "./tiles.js";
 import { duration, seconds } from "./time.js";
 
@@ -22,21 +24,22 @@ const panes = [];
 /** @type {Minimap} */
 let minimap;
 let colors = theme();
-/** The text that this page wrote into the address last. */
-let address = "";
 
 async function start() {
-  const opened = await api.traces();
-  state.static = opened.static;
-  state.plots = opened.plots ?? [];
+  const list = await api.traces();
+  state.static = list.static;
+  state.plots = list.plots ?? [];
   if (state.plots.length) TABS.push("plots");
-  const heads = await Promise.all(opened.traces.map((_, index) => firstHead(index)));
-  document.title = `${opened.traces.join(" and ")} – schedviz view`;
+  const heads = await Promise.all(list.traces.map((_, index) => firstHead(index)));
+  document.title = `${list.traces.join(" and ")} – schedviz view`;
   state.traces = heads.map((head, index) => {
     const tiles = new Tiles(index, refresh);
-    tiles.levels = head.levels;
+    [tiles.levels, tiles.readable] = [head.levels, head.readable];
     tiles.exists = (level, index) => index >= 0 && index * head.tile.columns * 2 ** level < head.span;
-    return /** @type {import("./state.js").Trace} */ (/** @type {unknown} */ ({ index, head, tiles, zero: 0, collapsed: new Set(), scroll: 0, task: null }));
+    return /** @type {import("./state.js").Trace} */ (/** @type {unknown} */ ({
+      index, head, tiles, zero: 0, collapsed: new Set(), scroll: 0,
+      get task() { return taskOfAnswer(index); },
+    }));
   });
   for (const trace of state.traces) trace.plots = new Plots(trace);
   align();
@@ -56,10 +59,10 @@ async function start() {
   panes.forEach((pane) => observer.observe(/** @type {HTMLElement} */ (pane.canvas.parentElement)));
   read(location.hash.slice(1));
   change({ traces: state.traces });
-  addEventListener("hashchange", () => location.hash.slice(1) !== address && read(location.hash.slice(1)));
+  addEventListener("hashchange", restore);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => change({ theme: state.theme }));
   for (const trace of state.traces) {
-    if (trace.head.full) trace.plots.open();
+    if (trace.head.full) opened(trace);
     else poll(trace);
   }
   // Tests wait for this.
@@ -96,20 +99,25 @@ async function poll(trace) {
     } catch {
       continue;
     }
-    trace.tiles.levels = trace.head.levels;
-    if (trace.head.full || trace.head.progress - progress > 0.05) {
+    const begins = trace.head.readable && !trace.tiles.readable;
+    [trace.tiles.levels, trace.tiles.readable] = [trace.head.levels, trace.head.readable];
+    if (begins || trace.head.full || trace.head.progress - progress > 0.05) {
       progress = trace.head.progress;
       trace.tiles.renew();
+      document.documentElement.dataset.complete = "false";
     }
     align();
     if (whole) showAll();
     change({ traces: state.traces });
   }
-  trace.plots.open();
+  opened(trace);
 }
 
-/** @type {ReturnType<typeof setTimeout>} */
-let writing;
+/** All of a trace was read. @param {import("./state.js").Trace} trace */
+function opened(trace) {
+  trace.plots.open();
+  requestFindings(trace);
+}
 
 /** @param {Set<string>} changes */
 function changed(changes) {
@@ -122,14 +130,19 @@ function changed(changes) {
   if (changes.has("color")) /** @type {HTMLSelectElement} */ (byId("color")).value = state.color;
   const filter = /** @type {HTMLInputElement} */ (byId("filter"));
   if (changes.has("filter") && filter.value !== state.filter) filter.value = state.filter;
+  if (changes.has("filter") || changes.has("traces")) showFiltered();
   draw();
-  if (changes.size === 0) return;
-  clearTimeout(writing);
-  // Browsers refuse to change the address more often.
-  writing = setTimeout(() => {
-    address = written();
-    history.replaceState(null, "", "#" + address);
-  }, 150);
+  if (changes.size > 0) remember(changes);
+}
+
+/** Shows beside the filter how many tasks it lets through: the lanes are grey where it lets none through. */
+function showFiltered() {
+  const tasks = state.traces.flatMap((trace) => trace.head.tasks);
+  const kept = tasks.filter((task) => passes(task, state.filter)).length;
+  const none = state.filter !== "" && kept === 0;
+  byId("filtered").textContent = !state.filter ? "" : none ? "no task matches" : `${kept.toLocaleString("en")} of ${tasks.length.toLocaleString("en")} tasks`;
+  byId("filtered").classList.toggle("fault", none);
+  byId("filter").setAttribute("aria-invalid", String(none));
 }
 
 /** The times of the latest frames. @type {number[]} */
@@ -151,7 +164,11 @@ function draw() {
     if (pane.facts.textContent !== text) pane.facts.textContent = text;
   });
   const column = state.span / Math.max(1, panes[0]?.canvas.width ?? 1);
-  const text = `${seconds(state.from, column)} s to ${seconds(state.from + state.span, column)} s  ·  ${duration(state.span)}  ·  ${duration(column)} per pixel`;
+  const missing = state.traces.reduce((sum, trace) => sum + trace.tiles.missing + trace.plots.missing, 0);
+  const coarse = state.traces.reduce((sum, trace) => sum + trace.tiles.coarse, 0);
+  const parts = (/** @type {number} */ n) => `${n.toLocaleString("en")} ${n === 1 ? "part" : "parts"}`;
+  const absent = (missing ? `  ·  not loaded yet (tinted): ${parts(missing)}` : "") + (coarse ? `  ·  coarse so far: ${parts(coarse)}` : "");
+  const text = `${seconds(state.from, column)} s to ${seconds(state.from + state.span, column)} s  ·  ${duration(state.span)}  ·  ${duration(column)} per pixel${absent}`;
   if (byId("status").textContent !== text) byId("status").textContent = text;
   const complete = String(state.traces.every((trace) => trace.tiles.complete() && trace.plots.complete()));
   if (document.documentElement.dataset.complete !== complete) document.documentElement.dataset.complete = complete;
@@ -222,7 +239,14 @@ function controls() {
   });
   byId("color").addEventListener("change", (event) => change({ color: /** @type {any} */ (event.target).value }));
   byId("filter").addEventListener("input", (event) => change({ filter: /** @type {HTMLInputElement} */ (event.target).value.slice(0, 200) }));
-  byId("search").addEventListener("input", (event) => requestSearch(/** @type {HTMLInputElement} */ (event.target).value));
+  const search = /** @type {HTMLInputElement} */ (byId("search"));
+  search.addEventListener("input", () => requestSearch(search.value));
+  search.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== "ArrowDown") return;
+    event.preventDefault();
+    if (event.key === "ArrowDown") /** @type {HTMLElement | null} */ (document.querySelector("#panel tbody tr.link"))?.focus();
+    else if (search.value.trim()) chooseFirst(search.value.trim(), () => panes[0]?.canvas.focus());
+  });
   byId("tabs").addEventListener("click", () => {
     leaveSearch();
     change({ tab: state.tab });

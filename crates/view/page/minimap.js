@@ -1,6 +1,6 @@
 // The overview of the whole extent: running tasks, violation, and the window in view.
 
-import { profileOf } from "./machine.js";
+import { fillMissing, profileOf } from "./machine.js";
 import { rgbOf } from "./palette.js";
 import { Raster } from "./raster.js";
 import { change, extent, show, state } from "./state.js";
@@ -55,6 +55,7 @@ export class Minimap {
       const [top, bar] = [n * each + 3 * s, each - 8 * s];
       const [running, violation] = [rgbOf(theme.runningBand), rgbOf(theme.violation)];
       this.raster.begin(scale.right - scale.left, bar + 4 * s);
+      fillMissing(this.raster, trace, own, profile, bar + 4 * s, theme);
       profile.running.forEach((mean, x) => {
         if (mean > 0) this.raster.fill(x, x + 1, bar * (1 - Math.min(1, mean / cpus)), bar, running);
         if (profile.violation[x] > 0) this.raster.fill(x, x + 1, bar + 4 * s * (1 - profile.violation[x]), bar + 4 * s, violation);

@@ -92,7 +92,7 @@ export function theme() {
     ground: value("ground"), ink: value("ink"), faint: value("faint"), rule: value("rule"), lane: value("lane"), accent: value("accent"),
     select: value("select"), running: value("running"), runningBand: value("running-band"), waiting: value("waiting"),
     waitingBand: value("waiting-band"), violation: value("violation"), chrome: value("chrome"),
-    laneRgb: parseInt(value("lane").slice(1), 16),
+    missing: value("missing"), laneRgb: rgbOf(value("lane")), missingRgb: rgbOf(value("missing")),
     other: isDark ? 0x70757c : 0x606060, mixedRgb: isDark ? 0x4a4f56 : 0xd0d0d0, offline: isDark ? 0x6a6f76 : 0x909090,
     hatch: isDark ? 0x5a5f66 : 0xb4b4b4,
     sans: value("sans"),
@@ -108,13 +108,17 @@ function place(task, by) {
   return (CLASSES[task.class] ?? CLASSES.task)[1];
 }
 
+/** Whether a task is meant by a text: a part of its name, its PID, or, with a blank, a part of its label such as "hackbench 345".
+ * @param {{ pid: number, comm: string }} task @param {string} text in lower case, without blanks around */
+export function isMeant(task, text) {
+  const comm = task.comm.toLowerCase();
+  return String(task.pid) === text || comm.includes(text) || (text.includes(" ") && `${comm} ${task.pid}`.includes(text));
+}
+
 /** Whether a task is in colour by the filter. @param {Task} task @param {string} filter */
 export function passes(task, filter) {
-  if (!filter) return true;
-  return filter.split(",").some((part) => {
-    const wanted = part.trim().toLowerCase();
-    return wanted !== "" && (String(task.pid) === wanted || task.comm.toLowerCase().includes(wanted));
-  });
+  const parts = filter.toLowerCase().split(",").map((part) => part.trim()).filter(Boolean);
+  return parts.length === 0 || parts.some((part) => isMeant(task, part));
 }
 
 /** Returns the colour of a task. @param {Task} task @param {ColorBy} by @param {string} filter @param {number} grey */

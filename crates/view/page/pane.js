@@ -1,6 +1,7 @@
 // The pane of a trace: its axis, the rows of the machine, the lanes, and what lies over them.
 
 import { Lanes, xOf } from "./lanes.js";
+import { drawPlaces, markOf } from "./findings.js";
 import { drawGutter, groupAt, gutterWidth } from "./gutter.js";
 import { layOut, rowAt } from "./layout.js";
 import { HEIGHT, drawMachine } from "./machine.js";
@@ -25,6 +26,7 @@ export class Pane {
     section.className = "pane";
     const title = section.appendChild(document.createElement("h2"));
     title.append(trace.head.name, " ");
+    title.append(markOf(trace));
     this.facts = title.appendChild(document.createElement("small"));
     const room = section.appendChild(document.createElement("div"));
     room.className = "room";
@@ -87,7 +89,7 @@ export class Pane {
     const faint = (/** @type {number} */ rgb) => (pid === null ? rgb : mixed(rgb, theme.laneRgb, 0.6));
     this.colors = {
       key, highlight: pid, tasks: colors, other: faint(theme.other), mixedRgb: faint(theme.mixedRgb), offline: theme.offline, hatch: theme.hatch,
-      ground: theme.laneRgb, bands: bands(),
+      ground: theme.laneRgb, missing: theme.missingRgb, bands: bands(),
     };
     return this.colors;
   }
@@ -118,7 +120,6 @@ export class Pane {
     // The window moves: what comes into view next is requested behind what is in view.
     if (this.last.span === state.span && this.last.from !== state.from) trace.tiles.ahead(state.from > this.last.from ? 1 : -1);
     this.last = { from: state.from, span: state.span };
-    trace.tiles.pump();
   }
 
   /** @param {number} x @param {number} y @param {number} right @param {number} bottom @param {() => void} draw */
@@ -154,6 +155,8 @@ export class Pane {
       const half = context.measureText(text).width / 2;
       if (x - half > scale.left - 4 * s && x + half < scale.right + RIGHT * s) context.fillText(text, x, (AXIS / 2) * s);
     }
+    drawPlaces(context, this.trace, scale, places.top - 1 * s, theme);
+    context.fillStyle = theme.faint;
     context.textAlign = "right";
     context.fillText("seconds", scale.left - 6 * s, (AXIS / 2) * s);
   }

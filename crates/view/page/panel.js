@@ -1,8 +1,9 @@
 // The panel beside the timeline: the state at an instant, a task, the window, lists and the legend.
 
-import { details, asked, own, onDetails } from "./details.js";
+import { answerTo, asked, faultOf, latest, own, onDetails, requestSearch, searches } from "./details.js";
 import { el, link, pairs, swatch } from "./dom.js";
-import { clear, entries, go } from "./entries.js";
+import { add, begin, go } from "./entries.js";
+import { doubt, findingsPanel } from "./findings.js";
 import { legend } from "./legend.js";
 import { found, lists } from "./lists.js";
 import { plotPanel } from "./plotpanel.js";
@@ -15,10 +16,12 @@ import { duration, percent, seconds } from "./time.js";
 
 /** @type {Record<string, string>} */
 const TITLES = {
-  here: "Instant", task: "Task", window: "Window", lists: "Lists", legend: "Legend", plots: "Plots",
+  here: "Instant", task: "Task", window: "Window", lists: "Lists", findings: "Findings", legend: "Legend", plots: "Plots",
 };
 /** The number of rows of a table. */
 const ROWS = 200;
+/** The waiting tasks that count in a violation. */
+const WAITERS = "A CPU idled while a task that can be moved waited on another: not a kernel thread bound to its CPU, nor a task that may use no idle CPU";
 
 /** Builds the tabs and keeps the panel up to date. */
 export function build() {
@@ -35,7 +38,11 @@ export function build() {
     change({ tab: TABS[(TABS.indexOf(state.tab) + step) % TABS.length] });
     document.getElementById(`tab-${state.tab}`)?.focus();
   });
-  onDetails(draw);
+  onDetails(() => {
+    draw();
+    chooseWanted();
+  });
+  addEventListener("findings", draw);
   addEventListener("plots", () => state.tab === "plots" && draw());
   onChange((changed) => {
     const parts = ["tab", "list", "highlight", "place", "selection", "traces", "color", "filter", "theme", "hidden", "story"];
@@ -58,22 +65,50 @@ function draw() {
 
 /** @returns {Node[]} */
 function content() {
-  const fault = details.fault ? [el("p", { class: "fault", role: "alert" }, details.fault)] : [];
-  if (details.search) return [...fault, ...found(draw, choose)];
-  if (state.tab === "plots") return [...fault, ...plotPanel(draw)];
+  if (searches()) return [...faultsOf("search"), ...found(draw, choose)];
+  if (state.tab === "plots") return plotPanel(draw);
+  if (state.tab === "findings") return findingsPanel();
   if (state.static && state.tab !== "legend" && state.tab !== "lists") return [el("p", {}, "This copy has no server: it shows the timeline and the lists.")];
-  if (state.tab === "here") return [...fault, ...instant()];
-  if (state.tab === "task") return [...fault, ...task()];
-  if (state.tab === "window") return [...fault, ...windows()];
-  if (state.tab === "lists") return [...fault, ...(state.story && !state.static ? story() : lists(draw))];
-  return [...fault, ...legend(taskRow)];
+  if (state.tab === "here") return [...faultsOf("place"), ...instant()];
+  if (state.tab === "task") return [...faultsOf("task"), ...task()];
+  if (state.tab === "window") return [...faultsOf("window"), ...windows()];
+  if (state.tab === "lists") return state.story && !state.static ? [...faultsOf("story"), ...story()] : [...faultsOf("list"), ...lists(draw)];
+  return [...faultsOf("window"), ...legend(taskRow)];
+}
+
+/** The reason for which a question has no answer. @param {import("./details.js").Kind} kind @returns {Node[]} */
+function faultsOf(kind) {
+  const fault = faultOf(kind);
+  return fault ? [el("p", { class: "fault", role: "alert" }, fault)] : [];
 }
 
 /** Leaves the search. */
 export function leaveSearch() {
-  details.search = null;
-  draw();
+  requestSearch("");
   /** @type {HTMLInputElement} */ (document.getElementById("search")).value = "";
+}
+
+/** Chooses the first task that a search finds, or else its first event, as soon as the answer is there. @param {string} text
+ * @param {() => void} done called when something was chosen */
+export function chooseFirst(text, done) {
+  wanted = { text, done };
+  chooseWanted();
+}
+
+/** The search whose first find is to be chosen. @type {{ text: string, done: () => void } | null} */
+let wanted = null;
+
+function chooseWanted() {
+  const answers = wanted && answerTo("search", wanted.text);
+  const { done = () => {} } = wanted ?? {};
+  if (latest("search")?.about === wanted?.text) wanted = null;
+  for (const trace of answers ? state.traces : []) {
+    const { tasks: [pid], events: [event] } = answers[trace.index];
+    if (pid !== undefined) choose(trace, pid);
+    else if (event !== undefined) go({ trace, from: event.at, to: event.at, cpu: event.cpu, pid: null, place: 0 });
+    else continue;
+    return done();
+  }
 }
 
 /** Highlights a task. @param {Trace} trace @param {number} pid */
@@ -96,7 +131,7 @@ function instant() {
   const { place } = state;
   if (!place) return [el("p", {}, "Click a lane, or press Enter: the state of all CPUs at that instant is shown here.")];
   const trace = state.traces[place.trace];
-  const answer = details.place;
+  const answer = answerTo("place", place);
   const title = el("h2", {}, `CPU ${place.cpu} at ${seconds(place.time, 1)} s`);
   if (!answer) return [title, el("p", {}, "…")];
   const nodes = [title];
@@ -131,11 +166,13 @@ function task() {
   if (!state.highlight) return [el("p", {}, "Click a task on a lane, or search for one: its runs, waits, wakeups and migrations are shown here.")];
   const trace = state.traces[state.highlight.trace];
   const [known, answer] = [taskOf(trace, state.highlight.pid), trace.task];
+  begin(`task ${trace.index},${state.highlight.pid}`);
   const title = el("h2", {}, named(known ?? { pid: state.highlight.pid, comm: "" }));
   if (!answer) return [title, el("p", {}, "…")];
   const { numbers } = answer;
   const latency = numbers.wakeup_latency;
-  const nodes = [title, el("h3", {}, "In the window in view")];
+  const [from, to] = latest("task")?.about.window ?? [0, 0];
+  const nodes = [title, el("h3", { title: `${seconds(from - trace.zero, 1000)} s to ${seconds(to - trace.zero, 1000)} s` }, "In the window in view")];
   /** @type {[string, string][]} */
   const rows = [["running", duration(numbers.run)], ["waiting", duration(numbers.wait)], ["sleeping", duration(numbers.sleep)],
     ["runs", String(numbers.runs)], ["waits", String(numbers.waits)], ["migrations", String(numbers.migrations)]];
@@ -143,14 +180,13 @@ function task() {
   nodes.push(pairs(rows));
   if (known) nodes.push(el("h3", {}, "Task"), pairs([["class", (CLASSES[known.class] ?? [known.class])[0]], ["parent", known.parent === null ? "unknown" : String(known.parent)], ["first node", known.node === null ? "unknown" : String(known.node)], ["running in the whole trace", duration(known.run)]]));
   if (answer.truncated) nodes.push(el("p", {}, "The window holds more than is drawn; zoom in to see all of it."));
-  clear();
-  for (const [from, to, cpu] of answer.runs) entries.push({ trace, from, to, cpu, pid: null });
-  const waits = [...answer.waits].sort((a, b) => b[1] - b[0] - (a[1] - a[0])).slice(0, 12);
+  for (const [from, to, cpu] of answer.runs) add({ trace, from, to, cpu, pid: null });
+  const waits = wholeWaits(answer.waits).sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 12);
   if (waits.length) {
     const table = el("table");
-    for (const [from, to, cpu, begin, end] of waits) {
-      const row = el("tr", {}, el("td", { class: "number" }, duration(to - from)), el("td", {}, `CPU ${cpu}`), el("td", {}, [begin, end].filter(Boolean).join(" → ")));
-      table.append(link(row, () => go({ trace, from, to, cpu, pid: null })));
+    for (const { from, to, cpus, begin, end } of waits) {
+      const row = el("tr", {}, el("td", { class: "number" }, duration(to - from)), el("td", {}, `CPU ${cpus.join(" → ")}`), el("td", {}, [begin, end].filter(Boolean).join(" → ")));
+      table.append(link(row, () => go({ trace, from, to, cpu: cpus[0], pid: null })));
     }
     nodes.push(el("h3", {}, "Longest waits"), table);
   }
@@ -167,18 +203,32 @@ function task() {
   return nodes;
 }
 
+/** Joins the parts of waits, each on one run queue, to waits. @param {[number, number, number, string, string, number][]} parts in order of time */
+function wholeWaits(parts) {
+  /** @type {Map<number, { from: number, to: number, cpus: number[], begin: string, end: string }>} */
+  const waits = new Map();
+  for (const [from, to, cpu, begin, end, start] of parts) {
+    const wait = waits.get(start);
+    if (wait) [wait.to, wait.end] = [to, end], wait.cpus.push(cpu);
+    else waits.set(start, { from, to, cpus: [cpu], begin, end });
+  }
+  return [...waits.values()];
+}
+
 /** @returns {Node[]} */
 function windows() {
-  const [from, to] = asked();
-  const nodes = [el("h2", {}, state.selection ? "Selection" : "Window in view"), pairs([["from", `${seconds(from, 1000)} s`], ["length", duration(to - from)]])];
+  const found = latest("window");
+  // The numbers are those of the window that they were asked for, which may have moved on.
+  const [from, to] = found?.about.window ?? asked();
+  const nodes = [el("h2", {}, found?.about.selected ?? state.selection ? "Selection" : "Window in view"), pairs([["from", `${seconds(from, 1000)} s`], ["length", duration(to - from)]])];
   state.traces.forEach((trace, n) => {
-    const answer = details.window[n];
+    const answer = found?.answer?.[n];
     if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
     if (!answer) return;
     const [start, end] = own(trace, [from, to]);
     const [length, all] = [Math.max(1, end - start), answer.busy + answer.idle + answer.unknown + answer.offline];
-    /** @type {[string, string][]} */
-    const rows = [["in violation", `${percent(answer.violation / length)}  ${duration(answer.violation)}`], ["CPU time busy", percent(answer.busy / all)], ["idle", percent(answer.idle / all)]];
+    /** @type {[string | Node, string | Node][]} */
+    const rows = [[el("span", { title: WAITERS }, "in violation (movable waiters)"), el("span", {}, `${percent(answer.violation / length)}  ${duration(answer.violation)}`, ...doubt(trace))], ["CPU time busy", percent(answer.busy / all)], ["idle", percent(answer.idle / all)]];
     if (answer.unknown) rows.push(["unknown", percent(answer.unknown / all)]);
     if (answer.offline) rows.push(["offline", percent(answer.offline / all)]);
     rows.push(["running tasks, mean", (answer.busy / length).toFixed(2)], ["waiting tasks, mean", (answer.waiting / length).toFixed(2)]);

@@ -22,8 +22,6 @@ import { duration, percent, seconds } from "./time.js";
 
 /** The number of blocks kept. */
 const ROOM = 200;
-/** The number of levels that a coarser block may stand in for. */
-const COARSER = 12;
 /** The heights of a row, its name, a line's axis and its name, in CSS pixels. */
 const SIZES = { row: 13, name: 11, series: 46, title: 13, gap: 6 };
 /** The classes of nothing, of unknown time, and of marks of several classes. */
@@ -43,6 +41,8 @@ export class Plots {
     /** @type {Map<string, { block: Block | null, used: number }>} */
     this.blocks = new Map();
     this.underWay = new Set();
+    /** The number of blocks in view of the latest frame that are not there, nor any coarser one in their place. */
+    this.missing = 0;
     this.clock = 0;
     this.scroll = 0;
     /** @type {Drawn[]} */
@@ -94,8 +94,9 @@ export class Plots {
   }
 
   /** Returns the blocks in view, each with the part of the window that it stands for.
-   * @param {number} plot @param {any} head @param {Scale} scale @returns {{ block: Block, from: number, to: number }[]} */
-  inView(plot, head, scale) {
+   * @param {number} plot @param {any} head @param {Scale} scale @param {[number, number][]} [absent] receives the times that are not loaded yet
+   * @returns {{ block: Block, from: number, to: number }[]} */
+  inView(plot, head, scale, absent = []) {
     const span = (scale.right - scale.left) * scale.perPixel;
     const [from, to] = [Math.max(0, scale.from), Math.min(this.trace.head.span, scale.from + span)];
     const level = Math.min(Math.max(Math.ceil(Math.log2(Math.max(1, span / 2))), head.levels[0]), head.levels[1]);
@@ -104,13 +105,16 @@ export class Plots {
     for (let index = Math.floor(from / 2 ** level); index * 2 ** level < to; index++) {
       const [start, end] = [index * 2 ** level, (index + 1) * 2 ** level];
       this.request(plot, level, index);
-      for (let up = 0; up <= COARSER && level + up <= head.levels[1]; up++) {
+      let isThere = false;
+      for (let up = 0; level + up <= head.levels[1]; up++) {
         const kept = this.blocks.get(`${plot}/${level + up}/${Math.floor(index / 2 ** up)}`);
         if (!kept?.block) continue;
         kept.used = this.clock;
         found.push({ block: kept.block, from: start, to: end });
+        isThere = true;
         break;
       }
+      if (!isThere) absent.push([start, Math.min(end, this.trace.head.span)]);
     }
     return found;
   }
@@ -158,6 +162,7 @@ export class Plots {
    * @param {number} top @param {number} bottom @param {Theme} theme */
   drawOver(context, layout, scale, top, bottom, theme) {
     this.clock++;
+    this.missing = 0;
     [this.drawn, this.marks] = [[], []];
     for (const [plot, head] of this.shown()) {
       if (head.by !== "cpu") continue;
@@ -258,7 +263,15 @@ export class Plots {
       const each = height / (depths.get(place) ?? 1);
       for (let depth = 0; depth < (depths.get(place) ?? 1); depth++) this.drawn.push({ plot, lane: place, depth, y: y + depth * each, height: each, depths: null });
     }
-    const blocks = this.inView(plot, head, scale);
+    /** @type {[number, number][]} */
+    const absent = [];
+    const blocks = this.inView(plot, head, scale, absent);
+    this.missing += absent.length;
+    // The lanes of CPUs show below it what ran; a row of its own would seem empty.
+    if (head.by !== "cpu") {
+      context.fillStyle = theme.missing;
+      for (const [from, to] of absent) for (const { y, height } of places.values()) context.fillRect(xOf(scale, from), y, xOf(scale, to) - xOf(scale, from), height);
+    }
     for (const { block, from, to } of blocks) {
       context.save();
       context.beginPath();

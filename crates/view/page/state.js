@@ -10,7 +10,7 @@
 import { keyOf } from "./layout.js";
 import { WAYS } from "./palette.js";
 
-export const TABS = ["here", "task", "window", "lists", "legend"];
+export const TABS = ["here", "task", "window", "lists", "findings", "legend"];
 export const LISTS = ["episodes", "waits", "herds", "missed"];
 
 /** The shortest window, in ns. */
@@ -61,7 +61,14 @@ export function change(patch) {
     requestAnimationFrame(() => {
       const changed = pending;
       pending = new Set();
-      listeners.forEach((listener) => listener(changed));
+      for (const listener of listeners) {
+        try {
+          listener(changed);
+        } catch (error) {
+          // A fault of one part of the page leaves the others alone; the console has it.
+          reportError(error);
+        }
+      }
     });
   }
   for (const key of Object.keys(patch)) pending.add(key);

@@ -10,8 +10,10 @@ import * as api from "./api.js";
 const ROOM = 6000;
 /** The number of requests under way at once. */
 const AT_ONCE = 6;
-/** The levels that stand in for a missing tile. */
-const COARSER = 10;
+/** The levels by which a tile is coarser that is requested first where none stands in: it takes the place of sixteen. */
+const SOONER = 4;
+/** The order of requests: coarse tiles where there are none yet before fine ones, the rows of the machine before lanes. */
+const [RANK_COARSE, RANK_FINE] = [0, 2];
 /** The group of the machine's own tiles. */
 export const MACHINE = -1;
 /** The group of a tile of sums; the same function leads back. @param {number} sums the number of the tile among those of a level */
@@ -27,11 +29,17 @@ export class Tiles {
     /** @type {Map<string, number>} the tiles that a request failed for, with the time of the next attempt, Infinity for none */
     this.failed = new Map();
     this.under_way = new Set();
-    /** @type {Map<string, [number, number, number]>} */
+    /** Tiles by their keys: level, group, index and rank. @type {Map<string, [number, number, number, number]>} */
     this.wanted = new Map();
     this.clock = 0;
     /** The lowest and highest index that a frame asked for, by level and group. @type {Map<string, [number, number, number, number]>} */
     this.asked = new Map();
+    /** The number of tiles in view that are not there, nor any coarser one in their place. */
+    this.missing = 0;
+    /** The number of tiles in view in whose place a coarser one stands until they arrive. */
+    this.coarse = 0;
+    /** Whether there are tiles: at first nothing was read. */
+    this.readable = false;
     /** Whether a tile is within the trace. */
     this.exists = (/** @type {number} */ _level, /** @type {number} */ index) => index >= 0;
     /** The finest and the coarsest level that exist. */
@@ -42,6 +50,7 @@ export class Tiles {
   begin() {
     this.wanted.clear();
     this.asked.clear();
+    this.missing = this.coarse = 0;
     this.clock++;
   }
 
@@ -59,11 +68,25 @@ export class Tiles {
     if (asked) [asked[2], asked[3]] = [Math.min(asked[2], index), Math.max(asked[3], index)];
     else this.asked.set(`${level}/${group}`, [level, group, index, index]);
     this.want(level, group, index);
-    for (let up = 0; up <= COARSER; up++) {
+    const found = this.held(level, group, index);
+    if (found) {
+      found.kept.used = this.clock;
+      this.coarse += Number(found.kept.level > level && this.wanted.has(`${level}/${group}/${index}`));
+      return found;
+    }
+    this.missing++;
+    const coarse = Math.min(level + SOONER, this.levels[1]);
+    this.want(coarse, group, Math.floor(index / 2 ** (coarse - level)), RANK_COARSE);
+    return null;
+  }
+
+  /** Returns the same as far as it is there, without asking for more. @param {number} level @param {number} group @param {number} index
+   * @returns {{ kept: Kept, first: number, columns: number } | null} */
+  held(level, group, index) {
+    for (let up = 0; level + up <= this.levels[1]; up++) {
       const parent = Math.floor(index / 2 ** up);
       const found = this.kept.get(`${level + up}/${group}/${parent}`);
       if (!found) continue;
-      found.used = this.clock;
       const columns = found.tile.columns / 2 ** up;
       return { kept: found, first: (index - parent * 2 ** up) * columns, columns };
     }
@@ -83,17 +106,19 @@ export class Tiles {
     }
   }
 
-  /** Notes a tile as wanted, unless it is there. @param {number} level @param {number} group @param {number} index */
-  want(level, group, index) {
+  /** Notes a tile as wanted, unless it is there. @param {number} level @param {number} group @param {number} index @param {number} [rank] */
+  want(level, group, index, rank = RANK_FINE) {
     const key = `${level}/${group}/${index}`;
     const kept = this.kept.get(key);
-    if ((!kept || kept.stale) && this.failed.get(key) !== Infinity) this.wanted.set(key, [level, group, index]);
+    if ((!kept || kept.stale) && this.failed.get(key) !== Infinity) this.wanted.set(key, [level, group, index, group === MACHINE ? rank : rank + 1]);
   }
 
-  /** Ends a frame: requests what is wanted, in the order of the wishes. */
+  /** Ends a frame: requests what is wanted by rank, and then in the order of the wishes. */
   pump() {
+    if (!this.readable) return;
     const now = performance.now();
-    for (const [key, [level, group, index]] of this.wanted) {
+    const wanted = [...this.wanted].sort(([, a], [, b]) => a[3] - b[3]);
+    for (const [key, [level, group, index]] of wanted) {
       if (this.under_way.size >= AT_ONCE) return;
       if (this.under_way.has(key) || (this.failed.get(key) ?? 0) > now) continue;
       this.under_way.add(key);

@@ -5,7 +5,18 @@ use crate::missed::MissedSteals;
 use crate::plots::Plotted;
 use crate::story::{EpisodeStory, Follow};
 use plot::PlotReport;
-use sched::Ts;
+use sched::{Diagnostic, Diagnostics, Severity, Ts};
+
+/// A finding about a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The kind of finding; nothing for one that follows from the machine alone.
+    pub kind: Option<Diagnostic>,
+    /// Its effect on the figures.
+    pub severity: Severity,
+    /// The finding in words, with its number.
+    pub text: String,
+}
 
 /// The other commands, for the traces that are shown. An error is the reason for which there is no answer.
 pub trait Commands: Sync {
@@ -20,6 +31,9 @@ pub trait Commands: Sync {
 
     /// The episode of violation at an instant, step by step as `why` prints it. `follow` follows the trace around it.
     fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory, String>;
+
+    /// The findings about a trace, as `info` reports them, from the diagnostics of reading it.
+    fn findings(&self, trace: usize, diagnostics: &Diagnostics) -> Result<Vec<Finding>, String>;
 
     /// The names of the specifications whose figures are shown over and under the lanes.
     fn plots(&self) -> Vec<String>;

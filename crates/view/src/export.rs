@@ -1,11 +1,13 @@
 //! A folder with the page and tiles, for any server of static files.
 
+use crate::apart::Apart;
 use crate::pack::Packer;
 use crate::page;
 use crate::plots::{self, Plotted};
 use crate::queries::{LISTS, list_of};
 use crate::site::{SHORTER, Site};
 use crate::viewed::{NotReady, Viewed};
+use sched::{Dur, Ts};
 use std::io;
 use std::sync::Arc;
 
@@ -34,8 +36,9 @@ impl Site<'_> {
         Ok(exported)
     }
 
-    /// Gives the page and packs of tiles, as the files of a folder, to `write` by their paths in it: of each trace all
-    /// levels of its index, and of a window, in nanoseconds from the start of the trace, finer ones.
+    /// Gives the page and packs of tiles, as the files of a folder, to `write` by their paths in it: of each trace the tiles
+    /// of its index, and of a window, in nanoseconds from the start of the trace, finer ones, as far as they show more events
+    /// apart.
     /// [`Site::size_of_export`] comes first.
     pub fn export(
         &self,
@@ -70,12 +73,13 @@ impl Site<'_> {
     ) -> io::Result<()> {
         for (number, trace) in self.traces().iter().enumerate() {
             let failed = |NotReady(why)| io::Error::other(format!("{}: {why}", trace.name()));
-            let finest = finest(trace, window).map_err(failed)?;
+            let apart = apart(trace, window).map_err(failed)?;
+            let finest = apart.finest();
             each(&format!("t/{number}/head.json"), &trace.head(finest).map_err(failed)?)?;
             let packs = {
                 let mut put = |pack: u32, bytes: &[u8]| each(&format!("t/{number}/packs/{pack}.bin"), bytes);
                 let mut packer = Packer::new(&mut put);
-                tiles(trace, window, finest, &mut packer)?;
+                tiles(trace, &apart, &mut packer)?;
                 self.blocks(number, trace, window, &mut packer)?;
                 packer.finish()?
             };
@@ -84,6 +88,8 @@ impl Site<'_> {
                 let list = list_of(trace, kind, &|| self.missed(number)).map_err(failed)?;
                 each(&format!("t/{number}/list/{kind}.json"), list.to_string().as_bytes())?;
             }
+            let findings = self.findings(number).map_err(failed)?;
+            each(&format!("t/{number}/findings.json"), findings.to_string().as_bytes())?;
             for place in 0..self.specifications() {
                 let levels = (plots::exported(trace, window).0, plots::levels(trace).1);
                 let head = self.figure(number, place)?.head(levels).to_string();
@@ -118,22 +124,29 @@ impl Site<'_> {
     }
 }
 
-/// The finest level that is exported.
-fn finest(trace: &Viewed<'_>, window: Option<(u64, u64)>) -> Result<u32, NotReady> {
-    let (base, shape) = (trace.store()?.index().levels().0, trace.shape());
-    let Some((from, to)) = window else { return Ok(base) };
-    Ok(base.min((shape.covering(to - from) + shape.shift()).saturating_sub(DEPTH)))
+/// The tiles that are exported: those that show the events apart, on the levels of the index of all of the trace, and on
+/// finer ones of a window. A coarser tile stands in for one that is left out.
+fn apart(trace: &Viewed<'_>, window: Option<(u64, u64)>) -> Result<Apart, NotReady> {
+    let (store, shape, (zero, end)) = (trace.store()?, trace.shape(), trace.extent());
+    let (base, top) = store.index().levels();
+    let follow = |levels: (u32, u32), from: Ts, to: Ts| {
+        let found = store.window(from, to, Apart::new(zero, shape.shift(), levels));
+        found.map_err(|e| NotReady(e.to_string()))
+    };
+    let all = follow((base, top), zero, end)?;
+    let Some((from, to)) = window else { return Ok(all) };
+    let finest = base.min((shape.covering(to - from) + shape.shift()).saturating_sub(DEPTH));
+    let at = |ns: u64| zero.after(Dur(ns)).min(end);
+    Ok(all.and(follow((finest, top), at(from), at(to))?))
 }
 
-/// Packs all tiles, the coarsest first.
-fn tiles(trace: &Viewed<'_>, window: Option<(u64, u64)>, finest: u32, packer: &mut Packer<'_>) -> io::Result<()> {
+/// Packs the tiles, the coarsest first.
+fn tiles(trace: &Viewed<'_>, apart: &Apart, packer: &mut Packer<'_>) -> io::Result<()> {
     let failed = |NotReady(why)| io::Error::other(why);
-    let (base, top) = trace.store().map_err(failed)?.index().levels();
-    for level in (finest..=top).rev() {
-        let (from, to) = window.filter(|_| level < base).unwrap_or((0, trace.span()));
-        let shift = level + trace.shape().shift();
-        for index in from >> shift..=to.min(trace.span()) >> shift {
-            packer.add("tiles", (level, index), &tiles_at(trace, level, index).map_err(failed)?)?;
+    let top = trace.store().map_err(failed)?.index().levels().1;
+    for level in (apart.finest()..=top).rev() {
+        for index in apart.of_level(level) {
+            packer.add("tiles", (level, *index), &tiles_at(trace, level, *index).map_err(failed)?)?;
         }
     }
     Ok(())

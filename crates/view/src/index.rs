@@ -1,6 +1,8 @@
 //! The index: columns of all CPUs and of the machine, made in one pass.
 
 use crate::Shape;
+use crate::coding::put_number;
+use crate::doubts::Doubts;
 use crate::lane::{self, Id, LaneColumn, SumColumn};
 use crate::longest::{Interval, Longest};
 use crate::machine::{self, MachineColumn};
@@ -36,6 +38,7 @@ pub(crate) struct Notes {
     /// The time at which the traced command began.
     pub(crate) command: Option<u64>,
     pub(crate) losses: u64,
+    pub(crate) places: Doubts,
 }
 
 /// A list of intervals.
@@ -52,7 +55,7 @@ pub(crate) type Mixture = (Ts, Vec<(Id, u64)>);
 
 /// Four characters that begin each tile.
 const LANE_TILE: &[u8; 4] = b"SVT2";
-const MACHINE_TILE: &[u8; 4] = b"SVM1";
+const MACHINE_TILE: &[u8; 4] = b"SVM2";
 
 impl Index {
     pub(crate) fn new(scope: &Scope, tasks: Arc<Tasks>) -> Index {
@@ -203,15 +206,8 @@ impl Index {
             sum.encode(&mut form);
             form
         });
-        let (mut tile, mut last, mut run) = (self.lane_tile(1), forms.next()?, 1);
-        for form in forms {
-            if form != last {
-                lane::put_run(&mut tile, run, &last);
-                (last, run) = (form, 0);
-            }
-            run += 1;
-        }
-        lane::put_run(&mut tile, run, &last);
+        let mut tile = self.lane_tile(1);
+        put_runs(&mut tile, &mut forms);
         Some(tile)
     }
 
@@ -273,20 +269,42 @@ impl Index {
     }
 }
 
-/// A tile of the machine from its columns, and the migrations in each.
+/// Appends columns to a tile, equal ones that follow one another as a run.
+fn put_runs(tile: &mut Vec<u8>, forms: &mut dyn Iterator<Item = Vec<u8>>) {
+    let Some(mut last) = forms.next() else { return };
+    let mut run = 1;
+    for form in forms {
+        if form != last {
+            lane::put_run(tile, run, &last);
+            (last, run) = (form, 0);
+        }
+        run += 1;
+    }
+    lane::put_run(tile, run, &last);
+}
+
+/// A tile of the machine from its columns, and the migrations in each. Equal columns that follow one another are a run: the
+/// number of its columns less one, the numbers of the machine, the number of causes, and each cause with its migrations.
 fn machine_tile(tree: &Tree<MachineColumn>, level: u32, index: u64, moves: &[[u32; CAUSES]]) -> Vec<u8> {
     let count = moves.len() as u64;
     let mut columns = Vec::with_capacity(moves.len() * machine::SIZE);
     tree.columns(level, index * count, count, |run, form| (0..run).for_each(|_| columns.extend_from_slice(form)));
     let nothing: Vec<u8> = f32::NAN.to_le_bytes().repeat(machine::SIZE / size_of::<f32>());
     let mut columns = columns.chunks_exact(machine::SIZE);
-    let mut tile = Vec::with_capacity(8 + moves.len() * (machine::SIZE + 4 * CAUSES));
+    let mut tile = Vec::with_capacity(4096);
     tile.extend(MACHINE_TILE);
     tile.extend((count as u16).to_le_bytes());
     tile.extend((CAUSES as u16).to_le_bytes());
-    for moves in moves {
-        tile.extend_from_slice(columns.next().unwrap_or(&nothing));
-        moves.iter().for_each(|count| tile.extend(count.to_le_bytes()));
-    }
+    let mut forms = moves.iter().map(|moves| {
+        let mut form = columns.next().unwrap_or(&nothing).to_vec();
+        let counts = || (0..).zip(moves).filter(|(_, count)| **count > 0);
+        put_number(&mut form, counts().count() as u64);
+        for (cause, count) in counts() {
+            put_number(&mut form, cause);
+            put_number(&mut form, (*count).into());
+        }
+        form
+    });
+    put_runs(&mut tile, &mut forms);
     tile
 }

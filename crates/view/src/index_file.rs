@@ -5,9 +5,10 @@
 //! no longer than an index can have them, and columns take at most twice the room that an index may take.
 
 use crate::coding::{DAMAGED, Digest, In, Out, Unusable};
+use crate::doubts::Doubts;
 use crate::index::{Index, Notes};
 use crate::lane::LaneColumn;
-use crate::longest::{Interval, LISTED, Longest};
+use crate::longest::{CpuPath, Interval, LISTED, Longest, NAMED};
 use crate::machine::MachineColumn;
 use crate::moves::Moves;
 use crate::scope::Scope;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 /// The start of an index file.
 const MAGIC: &[u8; 8] = b"SVINDEX\n";
 /// The version of the form; another one is not read.
-const FORM: u64 = 1;
+const FORM: u64 = 2;
 
 impl Index {
     /// Writes the index of the trace that this number identifies.
@@ -131,7 +132,8 @@ impl Notes {
             [orig.0, dest.0, *tasks].iter().try_for_each(|number| out.number((*number).into()))?;
         }
         out.option(self.command.map(|ns| ns as i64))?;
-        out.number(self.losses)
+        out.number(self.losses)?;
+        self.places.write(out)
     }
 
     fn read(from: &mut In<impl Read>) -> Result<Notes, Unusable> {
@@ -149,6 +151,7 @@ impl Notes {
         }
         notes.command = from.option()?.map(|ns| ns as u64);
         notes.losses = from.number()?;
+        notes.places = Doubts::read(from)?;
         Ok(notes)
     }
 }
@@ -156,18 +159,23 @@ impl Notes {
 fn write_interval(interval: &Interval, out: &mut Out<impl Write>) -> io::Result<()> {
     out.signed(interval.from.0)?;
     out.signed(interval.to.0)?;
-    out.option(interval.cpu.map(|cpu| cpu.0.into()))?;
+    let path = interval.cpus;
+    out.number(path.map_or(0, |path| path.number().into()))?;
+    path.iter().flat_map(CpuPath::named).try_for_each(|cpu| out.number(cpu.0.into()))?;
     out.option(interval.task.map(|(pid, _)| pid.0.into()))?;
     interval.task.map_or(Ok(()), |(_, comm)| out.raw(comm.array()))
 }
 
 fn read_interval(from: &mut In<impl Read>) -> Result<Interval, Unusable> {
     let (start, to) = (from.ts()?, from.ts()?);
-    let cpu = from.option()?.map(|cpu| cpu.try_into().map(Cpu)).transpose().map_err(|_| DAMAGED)?;
+    let number = from.below(u32::MAX.into())? as u32;
+    let cpus = (0..number.min(NAMED as u32)).map(|_| Ok(Cpu(from.below(Cpu::LIMIT.into())? as u32)));
+    let cpus = cpus.collect::<Result<Vec<_>, Unusable>>()?;
+    let cpus = (number > 0).then(|| CpuPath::known(&cpus, number).ok_or(DAMAGED)).transpose()?;
     let pid = from.option()?.map(|pid| pid.try_into().map(Pid)).transpose().map_err(|_| DAMAGED)?;
     let comm = pid.map_or(Ok(Comm::EMPTY), |_| from.raw().map(Comm::from_array))?;
     let task = pid.map(|pid| (pid, comm));
-    Ok(Interval { from: start, to, cpu, task })
+    Ok(Interval { from: start, to, cpus, task })
 }
 
 #[cfg(test)]

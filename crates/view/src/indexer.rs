@@ -3,16 +3,20 @@
 use crate::builder::{BATCH, Batch, Builder, Growth, LaneTurn, Publish};
 use crate::index::{Index, Notes};
 use crate::lane::{self, Id, LaneNow, OTHERS, UNKNOWN};
-use crate::longest::{Interval, Longest};
+use crate::longest::{CpuPath, Interval, Longest};
 use crate::machine::MachineNow;
 use crate::scope::Scope;
 use crate::tasks::Tasks;
 use sched::analysis::Settled;
 use sched::causes::{Herd, Herds};
-use sched::{Analysis, Comm, Cpu, CpuSpan, Current, Kind, Migration, Pid, SchedEvent, SchedState, Span, TaskState, Ts};
+use sched::{
+    Analysis, Comm, Cpu, CpuSpan, Current, EventIssue, Kind, Migration, PerTask, Pid, SchedEvent, SchedState, Severity,
+    Span, TaskState, Ts,
+};
 use std::sync::Arc;
 use std::thread::Scope as Threads;
 use std::time::{Duration, Instant};
+use workcons::Watch;
 
 /// The analysis that makes the index.
 pub struct Indexer<'p> {
@@ -22,8 +26,16 @@ pub struct Indexer<'p> {
     /// By CPU; nothing for one without a lane.
     lanes: Vec<Option<Lane>>,
     now: MachineNow,
+    watch: Watch,
     tasks: Places,
     notes: Notes,
+    /// The waits that migrations continue: their start and their CPUs so far.
+    moved: PerTask<(Ts, CpuPath)>,
+    /// The number of them.
+    moving: usize,
+    /// The number of contradictions so far: of all kinds, and of each.
+    repairs: u64,
+    of_kind: [u64; EventIssue::ALL.len()],
     /// Whether it counts migrations: the causes of those in longer columns are known already.
     counts_moves: bool,
     herds: Herds,
@@ -113,8 +125,13 @@ impl<'p> Indexer<'p> {
             batch: Batch::default(),
             lanes,
             now: MachineNow::default(),
+            watch: scope.watch(),
             tasks,
             notes: Notes::default(),
+            moved: PerTask::default(),
+            moving: 0,
+            repairs: 0,
+            of_kind: [0; EventIssue::ALL.len()],
             counts_moves: true,
             herds: Herds::default(),
             largest: Longest::default(),
@@ -146,7 +163,8 @@ impl<'p> Indexer<'p> {
     }
 
     fn turn_machine(&mut self, ts: Ts, state: &SchedState) {
-        let new = MachineNow::of(state.counts());
+        let counts = state.counts();
+        let new = MachineNow::of(counts, self.watch.is_violated(counts, state));
         if new != self.now {
             self.batch.machine.push((self.scope.time(ts), new));
             self.now = new;
@@ -160,18 +178,49 @@ impl<'p> Indexer<'p> {
 
     fn episode_ends(&mut self, ts: Ts) {
         if let Some(from) = self.violated.take() {
-            self.notes.episodes.add(Interval { from, to: ts, cpu: None, task: None });
+            self.notes.episodes.add(Interval { from, to: ts, cpus: None, task: None });
         }
     }
 
     /// Notes the event of a trace that is read as a whole.
     fn note(&mut self, event: &SchedEvent, state: &SchedState) {
         match event.kind {
-            Kind::Lost { .. } => self.notes.losses += 1,
+            Kind::Lost { .. } => {
+                self.notes.losses += 1;
+                self.notes.places.add(EventIssue::EventsLost, event.ts, event.cpu);
+            }
             Kind::Exec { pid, .. } if self.notes.command.is_none() && state.root() == Some(pid) => {
                 self.notes.command = Some(event.ts.since(self.scope.start).0);
             }
             _ => {}
+        }
+    }
+
+    /// Notes the place of contradictions, of which one event can show several.
+    #[cold]
+    fn contradicted(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.repairs = state.latest_repair().0;
+        for (issue, before) in EventIssue::ALL.iter().zip(&mut self.of_kind) {
+            let number = state.repaired(*issue);
+            if number > *before && issue.diagnostic().severity() > Severity::Note {
+                self.notes.places.add(*issue, event.ts, event.cpu);
+            }
+            *before = number;
+        }
+    }
+
+    /// A task has waited on a CPU, and waits on another if it was moved: the wait goes on.
+    fn waited(&mut self, span: &Span, cpu: Cpu, state: &SchedState) {
+        let before = if self.moving > 0 { self.moved.take(span.task) } else { None };
+        self.moving -= usize::from(before.is_some());
+        let (from, cpus) = before.map_or((span.start, CpuPath::of(cpu)), |(from, cpus)| (from, cpus.and(cpu)));
+        if span.ended && matches!(span.next, TaskState::Waiting(_)) {
+            self.moved.insert(span.task, (from, cpus));
+            self.moving += 1;
+        } else if self.notes.waits.takes(span.end.since(from).0) {
+            let comm = state.task(span.task).map_or(Comm::EMPTY, |task| task.comm);
+            let task = Some((span.pid, comm));
+            self.notes.waits.add(Interval { from, to: span.end, cpus: Some(cpus), task });
         }
     }
 
@@ -202,6 +251,9 @@ impl Analysis for Indexer<'_> {
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
         let at = self.scope.time(start);
+        self.watch.begin(state);
+        self.repairs = state.latest_repair().0;
+        EventIssue::ALL.iter().zip(&mut self.of_kind).for_each(|(issue, number)| *number = state.repaired(*issue));
         let cpus = self.scope.cpus.clone();
         cpus.iter().for_each(|cpu| self.turn(*cpu, at, state));
         self.turn_machine(start, state);
@@ -226,11 +278,7 @@ impl Analysis for Indexer<'_> {
         if let TaskState::Waiting(cpu) = span.state
             && self.learns()
         {
-            let (from, to) = (span.start, span.end);
-            if self.notes.waits.takes(to.since(from).0) {
-                let comm = state.task(span.task).map_or(Comm::EMPTY, |task| task.comm);
-                self.notes.waits.add(Interval { from, to, cpu: Some(cpu), task: Some((span.pid, comm)) });
-            }
+            self.waited(span, cpu, state);
         }
     }
 
@@ -245,13 +293,17 @@ impl Analysis for Indexer<'_> {
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
         let touched = state.touched();
-        if !touched.is_empty() {
+        self.watch.after(event, state);
+        if !touched.is_empty() || matches!(event.kind, Kind::Probe { .. }) {
             let at = self.scope.time(event.ts);
             touched.iter().for_each(|cpu| self.turn(*cpu, at, state));
             self.turn_machine(event.ts, state);
         }
         if self.learns() {
             self.note(event, state);
+            if state.latest_repair().0 != self.repairs {
+                self.contradicted(event, state);
+            }
         }
         if self.batch.len() >= BATCH {
             self.hand_over(event.ts);

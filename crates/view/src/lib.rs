@@ -18,9 +18,11 @@
 //! assert_eq!(&tile[..8], b"SVT2\x40\0\x02\0", "64 columns, two lanes");
 //! ```
 
+mod apart;
 mod builder;
 mod coding;
 mod commands;
+mod doubts;
 mod drawing;
 mod export;
 mod folds;
@@ -56,12 +58,12 @@ mod tests;
 
 pub use builder::Publish;
 pub use coding::{Digest, Unusable};
-pub use commands::Commands;
+pub use commands::{Commands, Finding};
 pub use drawing::{Drawing, Format};
 pub use export::Exported;
 pub use index::{Index, List};
 pub use indexer::Indexer;
-pub use longest::Interval;
+pub use longest::{CpuPath, Interval};
 pub use missed::{MissedAt, MissedSteal, MissedSteals};
 pub use plots::Plotted;
 pub use scope::Scope;

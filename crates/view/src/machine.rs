@@ -13,11 +13,11 @@ pub(crate) struct MachineNow {
 
 impl MachineNow {
     /// The numbers of a state.
-    pub(crate) fn of(counts: &Counts) -> MachineNow {
-        MachineNow { running: counts.running(), waiting: counts.waiting, violated: counts.is_violated() }
+    pub(crate) fn of(counts: &Counts, violated: bool) -> MachineNow {
+        MachineNow { running: counts.running(), waiting: counts.waiting, violated }
     }
 
-    /// Whether a CPU idles while a task waits on another.
+    /// Whether a CPU idles while a task that can be moved waits on another.
     pub(crate) fn is_violated(self) -> bool {
         self.violated
     }

@@ -4,6 +4,7 @@ use crate::http::Request;
 use crate::index::{Index, List};
 use crate::longest::Interval;
 use crate::task_detail::{TaskFollower, reason};
+use crate::tasks::TaskEntry;
 use crate::viewed::{NotReady, Viewed};
 use crate::window_detail::WindowSums;
 use latency::{Latency, Measure};
@@ -36,7 +37,7 @@ impl From<Error> for Fault {
 
 /// The number of events that are searched for the end of a run.
 const AHEAD: u64 = 200_000;
-/// The maximum number of tasks, and of events, that a search finds.
+/// The maximum number of tasks, and of events, that a search lists; all are counted.
 const FOUND: usize = 100;
 /// The number of records that a search reads.
 const SEARCHED: u64 = 5_000_000;
@@ -171,7 +172,7 @@ pub(crate) fn task(trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault
 pub(crate) fn sums(trace: &Viewed<'_>, request: &Request) -> Result<Value, Fault> {
     let (from, to) = window(trace, request)?;
     let store = trace.store()?;
-    let detail = store.window(from, to, WindowSums::new(store.index().tasks()))?;
+    let detail = store.window(from, to, WindowSums::new(store.index().tasks(), trace.watch()))?;
     Ok(serde_json::to_value(detail).unwrap_or_default())
 }
 
@@ -200,19 +201,27 @@ pub(crate) fn list_of(
     let rows = |list: List, text: fn(&Interval) -> String| {
         let (intervals, dropped) = index.list(list);
         let row = |interval: &Interval| {
-            let Interval { from, to, cpu, task } = interval;
+            let Interval { from, to, cpus, task } = interval;
             let (from, to, pid) = (from.since(zero).0, to.since(zero).0, task.map(|(pid, _)| pid));
-            json!({ "from": from, "to": to, "cpu": cpu, "pid": pid, "text": text(interval) })
+            let cpu = cpus.map(|cpus| cpus.first());
+            let (named, number) = cpus.as_ref().map_or((&[][..], 0), |cpus| (cpus.named(), cpus.number()));
+            json!({
+                "from": from, "to": to, "cpu": cpu, "pid": pid, "text": text(interval),
+                "cpus": named, "cpus_number": number,
+            })
         };
         json!({ "rows": intervals.iter().map(row).collect::<Vec<_>>(), "truncated": dropped > 0 })
     };
     match kind {
         "episodes" => {
-            Ok(rows(List::Episodes, |episode| format!("{} in violation", episode.to.since(episode.from).human())))
+            let mut episodes =
+                rows(List::Episodes, |episode| format!("{} in violation", episode.to.since(episode.from).human()));
+            episodes["waiters"] = json!("movable");
+            Ok(episodes)
         }
         "waits" => Ok(rows(List::Waits, |wait| {
             let task = wait.task.map_or_else(String::new, |(pid, comm)| pid.named(comm));
-            let on = wait.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
+            let on = wait.cpus.map_or_else(String::new, |cpus| format!(" on {}", cpus.text()));
             format!("{task} waited {}{on}", wait.to.since(wait.from).human())
         })),
         "herds" => Ok(herds(index, zero)),
@@ -244,30 +253,51 @@ pub(crate) fn search(trace: &Viewed<'_>, request: &Request) -> Result<Value, Fau
         Some(text) => text.parse().map_err(|_| Fault::Bad("from is a whole number of nanoseconds"))?,
     };
     let store = trace.store()?;
-    let mut tasks: Vec<_> = store.index().tasks().list().iter().collect();
-    tasks.retain(|task| task.pid.to_string() == sought || task.comm.to_string().to_lowercase().contains(&sought));
+    let mut tasks: Vec<_> = store.index().tasks().list().iter().filter(|task| is_meant(task, &sought)).collect();
     tasks.sort_by_key(|task| std::cmp::Reverse(task.run_ns));
-    let tasks: Vec<Pid> = tasks.iter().take(FOUND).map(|task| task.pid).collect();
-    Ok(json!({ "tasks": tasks, "events": events(trace, &sought, instant(trace, from)) }))
+    let first: Vec<Pid> = tasks.iter().take(FOUND).map(|task| task.pid).collect();
+    let events = events(trace, &sought, instant(trace, from));
+    Ok(json!({
+        "tasks": first, "tasks_number": tasks.len(),
+        "events": events.first, "events_number": events.number, "complete": events.complete,
+    }))
 }
 
-/// The first events of this name from an instant on.
-fn events(viewed: &Viewed<'_>, sought: &str, from: Ts) -> Vec<Value> {
+/// Whether a task is meant by a text in lower case: a part of its name, its PID, or, with a blank, a part of its label
+/// such as `hackbench 345`. The page filters by the same rule.
+fn is_meant(task: &TaskEntry, sought: &str) -> bool {
+    let (pid, comm) = (task.pid.to_string(), task.comm.to_string().to_lowercase());
+    pid == sought || comm.contains(sought) || sought.contains(' ') && format!("{comm} {pid}").contains(sought)
+}
+
+/// The events that a search finds.
+struct FoundEvents {
+    first: Vec<Value>,
+    number: u64,
+    /// All of the trace was searched.
+    complete: bool,
+}
+
+/// The events of this name from an instant on.
+fn events(viewed: &Viewed<'_>, sought: &str, from: Ts) -> FoundEvents {
     let (trace, zero) = (viewed.trace, viewed.extent().0);
     let full = |format: &tracedat::EventFormat| format!("{}:{}", format.system, format.name).to_lowercase();
     let wanted: Vec<u16> = trace.formats().iter().filter(|f| full(f).contains(sought)).map(|f| f.id).collect();
-    let (mut found, mut searched) = (Vec::new(), 0u64);
+    let mut found = FoundEvents { first: Vec::new(), number: 0, complete: true };
     if wanted.is_empty() {
         return found;
     }
+    let mut searched = 0u64;
     trace.records_from(from, &mut |record| {
         searched += 1;
-        if wanted.contains(&record.id()) {
+        found.number += u64::from(wanted.contains(&record.id()));
+        if wanted.contains(&record.id()) && found.first.len() < FOUND {
             let name = record.format().map_or_else(String::new, |format| format.name.clone());
             let at = record.ts.since(zero).0;
-            found.push(json!({ "at": at, "cpu": record.cpu, "name": name, "text": record.printed() }));
+            found.first.push(json!({ "at": at, "cpu": record.cpu, "name": name, "text": record.printed() }));
         }
-        if found.len() < FOUND && searched < SEARCHED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        found.complete = searched < SEARCHED;
+        if found.complete { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     found
 }

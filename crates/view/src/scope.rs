@@ -1,7 +1,10 @@
 //! The part of a trace that is indexed, and the levels of its columns.
 
 use crate::Shape;
-use sched::{Cpu, Ts};
+use sched::affinity::Affinity;
+use sched::{ChosenCpus, Cpu, Ts};
+use std::sync::Arc;
+use workcons::Watch;
 
 /// The part of a trace that is indexed, and the room for it.
 #[derive(Clone, Debug)]
@@ -14,6 +17,8 @@ pub struct Scope {
     pub(crate) cpus: Vec<Cpu>,
     /// The maximum number of bytes of all columns.
     pub(crate) room: usize,
+    /// The CPUs that tasks may use, where lists restrict any, or records can: violation depends on them.
+    pub(crate) affinity: Option<Arc<Affinity>>,
 }
 
 /// The bytes that an index may take at least.
@@ -34,7 +39,17 @@ impl Scope {
         let lanes = cpus.len() as u64 + 1;
         let fits = |level: &u32| (span >> level).saturating_mul(lanes) <= room as u64 / 4;
         let base = (0..top).find(fits).unwrap_or(top);
-        Scope { start, span, levels: (base, top), shape, cpus: cpus.to_vec(), room }
+        Scope { start, span, levels: (base, top), shape, cpus: cpus.to_vec(), room, affinity: None }
+    }
+
+    /// The same with the CPUs that tasks may use.
+    pub(crate) fn with_affinity(self, affinity: Option<Arc<Affinity>>) -> Scope {
+        Scope { affinity, ..self }
+    }
+
+    /// Follows the violation of work conservation.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch::new(ChosenCpus::default(), self.affinity.clone())
     }
 
     /// The shape of tiles.
@@ -75,6 +90,6 @@ impl Scope {
         let from = (index * self.shape.columns) << level;
         let span = (self.shape.columns << level).min(self.span.saturating_sub(from));
         let start = Ts(self.start.0 + from as i64);
-        Scope { start, span, levels: (level, level), shape: self.shape, cpus: self.cpus.clone(), room: usize::MAX }
+        Scope { start, span, levels: (level, level), room: usize::MAX, ..self.clone() }
     }
 }

@@ -1,6 +1,6 @@
 //! The addresses behind the token, and their answers.
 
-use crate::commands::Commands;
+use crate::commands::{Commands, Finding};
 use crate::drawing::{Drawing, Format};
 use crate::http::{Answer, JSON, Request};
 use crate::missed::MissedSteals;
@@ -10,7 +10,8 @@ use crate::queries::{self, Fault};
 use crate::server::Server;
 use crate::story;
 use crate::viewed::{NotReady, Viewed};
-use serde_json::Value;
+use sched::EventIssue;
+use serde_json::{Value, json};
 use std::io;
 use std::sync::{Arc, OnceLock};
 
@@ -63,6 +64,8 @@ impl<'t> Site<'t> {
             let trace = self.traces.get(number)?;
             let missed = || self.missed(number);
             let kept = self.kept(number, rest, request).or_else(|| self.plotted(number, trace, rest, request));
+            let kept = kept
+                .or_else(|| (rest == "findings.json").then(|| answered(self.findings(number).map_err(Fault::from))));
             let kept = kept.or_else(|| (rest == "story.json").then(|| answered(self.story(number, trace, request))));
             let answer = kept.or_else(|| of_trace(trace, rest, request, &missed))?;
             // Looked at behind the reading: the numbers of the answer could be those of a part of the trace.
@@ -111,6 +114,24 @@ impl<'t> Site<'t> {
         let follow = |why: why::Why<'_>| story::follow(trace, window, why);
         let episode = self.commands.story(number, window.0, &follow).map_err(NotReady)?;
         Ok(episode.answer(trace.extent().0))
+    }
+
+    /// The findings about a trace, the gravest first, with their places on the time axis as far as they are known.
+    pub(crate) fn findings(&self, number: usize) -> Result<Value, NotReady> {
+        let trace = self.traces.get(number).ok_or_else(|| NotReady("there is no such trace".to_owned()))?;
+        let store = trace.store()?;
+        let mut diagnostics = store.diagnostics().clone();
+        diagnostics.merge(trace.trace.diagnostics());
+        let mut findings = self.commands.findings(number, &diagnostics).map_err(NotReady)?;
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let (index, zero) = (store.index(), trace.extent().0);
+        let row = |finding: &Finding| {
+            let issue = EventIssue::ALL.iter().find(|issue| finding.kind.is_some_and(|kind| kind == **issue));
+            let places = issue.map_or(&[][..], |issue| index.notes.places.of(*issue));
+            let places: Vec<_> = places.iter().map(|(ts, cpu)| (ts.since(zero).0, cpu)).collect();
+            json!({ "severity": finding.severity, "text": finding.text, "places": places })
+        };
+        Ok(json!({ "findings": findings.iter().map(row).collect::<Vec<_>>() }))
     }
 
     /// The figure of a specification; the first request reads the trace for it, and others wait for that.

@@ -4,7 +4,7 @@ use crate::builder::Publish;
 use crate::index::Index;
 use crate::indexer::Indexer;
 use crate::scope::Scope;
-use sched::{Analysis, EventSource, Replay, Ts};
+use sched::{Analysis, Diagnostics, EventSource, Replay, Ts};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +18,7 @@ pub struct Store<S> {
     /// For tiles, which never wait for a question.
     for_tiles: [Mutex<Replay<S>>; TILES_AT_ONCE],
     parts: Mutex<Parts>,
+    diagnostics: Diagnostics,
 }
 
 /// The maximum number of checkpoints, and their bytes: in 10 GB of a small machine one every 80,000 events, which a few
@@ -95,12 +96,18 @@ impl<S: EventSource + Clone> Store<S> {
 
     fn new(index: Arc<Index>, replay: Replay<S>) -> Store<S> {
         let for_tiles = std::array::from_fn(|_| Mutex::new(replay.another()));
-        Store { index, replay: Mutex::new(replay), for_tiles, parts: Mutex::default() }
+        let diagnostics = replay.diagnostics().clone();
+        Store { index, replay: Mutex::new(replay), for_tiles, parts: Mutex::default(), diagnostics }
     }
 
     /// The index.
     pub fn index(&self) -> &Index {
         &self.index
+    }
+
+    /// The findings of the pass.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
     }
 
     /// The tile `index` of the lanes of a group; nothing if there is none.

@@ -12,7 +12,9 @@ const MOST: usize = 2_000;
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct TaskDetail {
     runs: Vec<(u64, u64, Cpu)>,
-    waits: Vec<(u64, u64, Cpu, String, String)>,
+    /// The parts of waits, each on one run queue: its times, its CPU, its beginning and its end in words, and the start of
+    /// the wait that it is a part of.
+    waits: Vec<(u64, u64, Cpu, String, String, u64)>,
     /// When, by which task on which CPU, and to which CPU.
     wakeups: Vec<(u64, Option<Pid>, Cpu, Cpu)>,
     /// When, the woken task, on which CPU, and to which CPU.
@@ -47,13 +49,21 @@ pub(crate) struct TaskFollower {
     pid: Pid,
     zero: Ts,
     detail: TaskDetail,
-    /// The beginning of the wait that lasts, in words.
+    /// The beginning of the part of a wait that lasts, in words.
     began: String,
+    /// The start of the wait that a migration continues.
+    continued: Option<u64>,
 }
 
 impl TaskFollower {
     pub(crate) fn new(pid: Pid, zero: Ts) -> TaskFollower {
-        TaskFollower { pid, zero, detail: TaskDetail::default(), began: "before the window".to_owned() }
+        TaskFollower {
+            pid,
+            zero,
+            detail: TaskDetail::default(),
+            began: "before the window".to_owned(),
+            continued: None,
+        }
     }
 
     fn time(&self, ts: Ts) -> u64 {
@@ -112,7 +122,9 @@ impl Analysis for TaskFollower {
             TaskState::Waiting(_) if from == to && matches!(span.next, TaskState::Throttled(_)) => {}
             TaskState::Waiting(cpu) => {
                 detail.sums.wait += ns;
-                detail.sums.waits += 1;
+                detail.sums.waits += u64::from(self.continued.is_none());
+                let start = self.continued.unwrap_or(from);
+                self.continued = (span.ended && matches!(span.next, TaskState::Waiting(_))).then_some(start);
                 let end = match span.next {
                     _ if !span.ended => "after the window, or unknown".to_owned(),
                     TaskState::Running(other) if other == cpu => "it ran".to_owned(),
@@ -124,7 +136,7 @@ impl Analysis for TaskFollower {
                     TaskState::Unknown => "unknown".to_owned(),
                 };
                 let began = std::mem::take(&mut self.began);
-                add(&mut detail.waits, &mut detail.truncated, (from, to, cpu, began, end));
+                add(&mut detail.waits, &mut detail.truncated, (from, to, cpu, began, end, start));
             }
             TaskState::Blocked(_) => detail.sums.sleep += ns,
             TaskState::Throttled(_) | TaskState::Unknown | TaskState::Dead => {}

@@ -8,6 +8,7 @@ use crate::store::{Store, lock};
 use crate::tasks::TaskEntry;
 use crate::{Shape, Unusable};
 use dat2graph::{Coloring, learn_colors};
+use sched::affinity::Affinity;
 use sched::kthread::is_any_stopper;
 use sched::lineage::Kin;
 use sched::topology::Order;
@@ -18,6 +19,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 use timeline::PALETTE;
 use tracedat::{Error, EventStream, Trace};
+use workcons::Watch;
 
 /// A trace that is shown.
 pub struct Viewed<'t> {
@@ -62,6 +64,8 @@ struct Head<'h> {
     command: Option<u64>,
     progress: f64,
     full: bool,
+    /// Tiles are there, of the whole trace or of the part that was read so far.
+    readable: bool,
     levels: (u32, u32),
     index: IndexSize,
     cpus: Vec<CpuPlace>,
@@ -103,10 +107,17 @@ pub(crate) struct NotReady(pub(crate) String);
 
 impl<'t> Viewed<'t> {
     /// A trace with its CPUs that have events, in the order of the lanes. Refused if the trace has no event.
-    pub fn new(name: String, trace: &'t Trace, topology: Topology, cpus: Vec<Cpu>) -> Result<Viewed<'t>, Error> {
+    /// `affinity`: the CPUs that tasks may use, where lists restrict any, or records can.
+    pub fn new(
+        name: String,
+        trace: &'t Trace,
+        topology: Topology,
+        cpus: Vec<Cpu>,
+        affinity: Option<Arc<Affinity>>,
+    ) -> Result<Viewed<'t>, Error> {
         let part = trace.past().map(|past| (past.from, past.to));
         let (start, end) = part.or_else(|| trace.extent()).ok_or_else(|| trace.no_events())?;
-        let scope = Scope::of_trace(start, end, &cpus, trace.data_size());
+        let scope = Scope::of_trace(start, end, &cpus, trace.data_size()).with_affinity(affinity);
         let places: Vec<CpuPlace> = cpus.iter().map(|cpu| CpuPlace::of(*cpu, &topology)).collect();
         let folds = folds(&places, scope.shape().lanes);
         let (coloring, stage) = (OnceLock::new(), Mutex::new(Stage::Reading(None)));
@@ -171,6 +182,11 @@ impl<'t> Viewed<'t> {
     /// The shape of its tiles.
     pub(crate) fn shape(&self) -> Shape {
         self.scope.shape()
+    }
+
+    /// Follows the violation of work conservation in a window.
+    pub(crate) fn watch(&self) -> Watch {
+        self.scope.watch()
     }
 
     /// The CPUs with events, in the order of the lanes.
@@ -267,6 +283,7 @@ impl<'t> Viewed<'t> {
             command: index.and_then(Index::command),
             progress: if full { 1.0 } else { progress.min(0.99) },
             full,
+            readable: index.is_some(),
             levels,
             index: IndexSize { level: index.map_or(top, |i| i.levels().0), bytes: index.map_or(0, Index::size) },
             cpus: self.cpus.iter().map(|cpu| CpuPlace::of(*cpu, &self.topology)).collect(),

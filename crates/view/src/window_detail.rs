@@ -7,6 +7,7 @@ use sched::analysis::Settled;
 use sched::seeded::SeededMap;
 use sched::{Analysis, CpuSpan, Current, Migration, SchedEvent, SchedState, Span, TaskState, Ts};
 use serde::Serialize;
+use workcons::Watch;
 
 /// Times in nanoseconds: of all CPUs together, of all tasks together, or of the machine.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -30,18 +31,19 @@ pub(crate) struct WindowSums<'t> {
     tasks: &'t Tasks,
     sums: WindowDetail,
     times: SeededMap<Id, u64>,
+    watch: Watch,
     /// Since when work conservation is violated.
     violated: Option<Ts>,
 }
 
 impl<'t> WindowSums<'t> {
-    pub(crate) fn new(tasks: &'t Tasks) -> WindowSums<'t> {
+    pub(crate) fn new(tasks: &'t Tasks, watch: Watch) -> WindowSums<'t> {
         let (sums, times) = Default::default();
-        WindowSums { tasks, sums, times, violated: None }
+        WindowSums { tasks, sums, times, watch, violated: None }
     }
 
     fn look(&mut self, ts: Ts, state: &SchedState) {
-        match (state.counts().is_violated(), self.violated) {
+        match (self.watch.is_violated(state.counts(), state), self.violated) {
             (true, None) => self.violated = Some(ts),
             (false, Some(since)) => {
                 self.sums.violation += ts.since(since).0;
@@ -58,6 +60,7 @@ impl Analysis for WindowSums<'_> {
     const MIGRATIONS: bool = true;
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
+        self.watch.begin(state);
         self.look(start, state);
     }
 
@@ -85,6 +88,7 @@ impl Analysis for WindowSums<'_> {
     }
 
     fn after(&mut self, event: &SchedEvent, state: &SchedState) {
+        self.watch.after(event, state);
         self.look(event.ts, state);
     }
 

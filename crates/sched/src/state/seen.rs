@@ -113,6 +113,13 @@ impl SchedState {
         self.is_incomplete(|| false)
     }
 
+    /// The number of contradictions so far, and the kind of the latest: an analysis that compares the number before and
+    /// after an event finds the places of them.
+    #[inline]
+    pub fn latest_repair(&self) -> (u64, Option<EventIssue>) {
+        self.latest_repair
+    }
+
     /// The missing kinds and the repairs, as diagnostics.
     pub fn diagnostics(&self) -> Diagnostics {
         let mut diagnostics = self.repairs.clone();

@@ -138,7 +138,8 @@ fn export(args: &ViewArgs, sessions: &[Session], site: &Site<'_>, folder: &Path)
 /// A trace as the page shows it.
 fn viewed(session: &Session) -> Result<Viewed<'_>> {
     let cpus = session.shown.cpus.iter().map(|(cpu, _)| *cpu).collect();
-    Viewed::new(session.name(), &session.trace, session.topology.clone(), cpus).map_err(|e| session.named(e))
+    Viewed::new(session.name(), &session.trace, session.topology.clone(), cpus, session.affinity.clone())
+        .map_err(|e| session.named(e))
 }
 
 /// A page that leads to an address, in a file that this user alone can read. The address has the token, and every user of

@@ -22,7 +22,7 @@ pub(super) fn with_index<'s>(
     file: &'s Path,
 ) -> Result<Viewed<'s>> {
     let context = || format!("--index {}", file.display());
-    let key = key(session.path(), read).with_context(context)?;
+    let key = key(session, read).with_context(context)?;
     if std::fs::metadata(file).is_ok_and(|known| !known.is_file()) {
         bail!("--index {}: not a regular file", file.display());
     }
@@ -56,15 +56,17 @@ pub(super) fn with_index<'s>(
     }))
 }
 
-/// A number that identifies a trace and the options of its reading: by its size and by pieces at equal distances, of which
+/// A number that identifies a trace, the machine file beside it and the options of its reading: by its size and by pieces at equal distances, of which
 /// the first has the start of the header.
-fn key(path: &Path, read: &ReadArgs) -> io::Result<u64> {
-    let mut file = File::open(path)?;
+fn key(session: &Session, read: &ReadArgs) -> io::Result<u64> {
+    let mut file = File::open(session.path())?;
     let size = file.metadata()?.len();
     let mut digest = Digest::default();
     digest.add(env!("CARGO_PKG_VERSION").as_bytes());
     digest.add(read.reading().as_bytes());
     digest.add(&size.to_le_bytes());
+    // The violation depends on the CPUs that tasks may use.
+    digest.add(&serde_json::to_vec(&session.machine)?);
     let mut piece = Vec::new();
     for nth in 0..PIECES {
         let last = u128::from(size.saturating_sub(PIECE));

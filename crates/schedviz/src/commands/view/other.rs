@@ -3,10 +3,12 @@
 use super::{missed, story};
 use crate::commands::plot;
 use crate::session::Session;
+use crate::warnings;
 use ::plot::PlotReport;
 use anyhow::{Context, Result};
-use sched::Ts;
-use view::{Commands, Drawing, EpisodeStory, Follow, Format, MissedSteals, Plotted};
+use sched::topology::format_cpu_list;
+use sched::{Diagnostic, Diagnostics, Severity, Ts};
+use view::{Commands, Drawing, EpisodeStory, Finding, Follow, Format, MissedSteals, Plotted};
 
 /// The traces that are shown, with the specifications of `--plot`.
 pub(super) struct Sessions<'s> {
@@ -29,6 +31,24 @@ fn answered<T>(answer: Result<T>) -> Result<T, String> {
     answer.map_err(|e| format!("{e:#}"))
 }
 
+/// The findings of these diagnostics, and what else is doubtful about a trace.
+fn findings(session: &Session, diagnostics: &Diagnostics) -> Vec<Finding> {
+    let of = |(kind, count, first): (Diagnostic, u64, Option<&str>)| Finding {
+        kind: Some(kind),
+        severity: kind.severity(),
+        text: warnings::line(kind, count, first),
+    };
+    let mut findings: Vec<Finding> = diagnostics.iter().map(of).collect();
+    let doubt = |text: String, severity| Finding { kind: None, severity, text };
+    findings.extend(session.doubtful_topology().into_iter().map(|text| doubt(text, Severity::Repaired)));
+    let silent = session.silent();
+    if !silent.is_empty() {
+        let text = format!("CPUs without any event, neither idle nor busy: {}", format_cpu_list(&silent));
+        findings.push(doubt(text, Severity::Note));
+    }
+    findings
+}
+
 impl Commands for Sessions<'_> {
     fn figure(&self, trace: usize, drawing: &Drawing, format: Format) -> Result<Vec<u8>, String> {
         answered(self.draw(trace, drawing, format))
@@ -44,6 +64,10 @@ impl Commands for Sessions<'_> {
 
     fn story(&self, trace: usize, at: Ts, follow: &Follow<'_>) -> Result<EpisodeStory, String> {
         answered(self.of(trace).and_then(|session| story::of(session, at, follow)))
+    }
+
+    fn findings(&self, trace: usize, diagnostics: &Diagnostics) -> Result<Vec<Finding>, String> {
+        answered(self.of(trace).map(|session| findings(session, diagnostics)))
     }
 
     fn plots(&self) -> Vec<String> {

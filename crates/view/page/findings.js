@@ -1,0 +1,114 @@
+// The findings about a trace: losses, contradictions and other doubts, as `schedviz info` reports them, with their places on the time axis.
+
+import * as api from "./api.js";
+import { el } from "./dom.js";
+import { add, begin, go, isCurrent } from "./entries.js";
+import { xOf } from "./lanes.js";
+import { change, refresh, state } from "./state.js";
+import { seconds } from "./time.js";
+
+/** @typedef {import("./state.js").Trace} Trace */
+
+/** The titles of the severities, the gravest first. @type {[api.Finding["severity"], string][]} */
+const TITLES = [["data-loss", "Missing events: numbers are in doubt"], ["repaired", "Contradictions, resolved by rules"], ["note", "Worth knowing"]];
+/** The number of places of a finding that are listed. */
+const PLACES = 20;
+
+/** The findings of each trace, once they are known. @type {WeakMap<Trace, api.Finding[]>} */
+const known = new WeakMap();
+
+/** Requests the findings of a trace that was read. @param {Trace} trace */
+export async function requestFindings(trace) {
+  try {
+    known.set(trace, (await api.findings(trace.index)).findings);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    known.set(trace, [{ severity: "data-loss", text: `The findings about this trace are not known: ${text}`, places: [] }]);
+  }
+  globalThis.dispatchEvent(new Event("findings"));
+  refresh();
+}
+
+/** @param {Trace} trace @param {api.Finding["severity"]} severity */
+const ofSeverity = (trace, severity) => (known.get(trace) ?? []).filter((finding) => finding.severity === severity);
+
+/** Whether something that happened is not in the numbers of a trace. @param {Trace} trace */
+export const isDoubtful = (trace) => ofSeverity(trace, "data-loss").length > 0;
+
+/** Returns the mark beside a title, which opens the findings; it is hidden as long as nothing is in doubt. @param {Trace} trace */
+export function markOf(trace) {
+  const mark = el("button", { type: "button", class: "doubt", "aria-haspopup": "true" });
+  mark.hidden = true;
+  mark.addEventListener("click", () => change({ tab: "findings" }));
+  addEventListener("findings", () => {
+    const [lost, repaired] = [ofSeverity(trace, "data-loss").length, ofSeverity(trace, "repaired").length];
+    mark.hidden = lost + repaired === 0;
+    mark.classList.toggle("grave", lost > 0);
+    const kinds = (/** @type {number} */ n) => (n === 1 ? "1 finding" : `${n} findings`);
+    mark.textContent = lost > 0 ? `⚠ in doubt: ${kinds(lost + repaired)}` : `${kinds(repaired)}`;
+    mark.title = [...ofSeverity(trace, "data-loss"), ...ofSeverity(trace, "repaired")].map(({ text }) => text).join("\n");
+  });
+  return mark;
+}
+
+/** Returns what stands behind a number that missing events can have changed. @param {Trace} trace @returns {(Node | string)[]} */
+export function doubt(trace) {
+  if (!isDoubtful(trace)) return [];
+  const mark = el("button", { type: "button", class: "doubt grave", title: "Events are missing: the number is in doubt. Click: the findings" }, "in doubt");
+  mark.addEventListener("click", () => change({ tab: "findings" }));
+  return [" ", mark];
+}
+
+/** The panel of the findings. @returns {Node[]} */
+export function findingsPanel() {
+  /** @type {Node[]} */
+  const nodes = [el("h2", {}, "Findings")];
+  begin("findings");
+  for (const trace of state.traces) {
+    if (state.traces.length > 1) nodes.push(el("h2", {}, trace.head.name));
+    const all = known.get(trace);
+    if (!all) nodes.push(el("p", {}, trace.head.full ? "…" : "The trace is still being read."));
+    else if (all.length === 0) nodes.push(el("p", { class: "empty" }, "Nothing was lost, and no event contradicts another."));
+    for (const [severity, title] of TITLES) {
+      const found = ofSeverity(trace, severity);
+      if (found.length) nodes.push(el("h3", severity === "data-loss" ? { class: "grave" } : {}, title));
+      for (const finding of found) nodes.push(el("p", { class: "finding" }, finding.text), ...placesOf(trace, finding));
+    }
+  }
+  return nodes;
+}
+
+/** The places of a finding, each of which a click shows. @param {Trace} trace @param {api.Finding} finding @returns {Node[]} */
+function placesOf(trace, { places }) {
+  if (places.length === 0) return [];
+  const list = el("div", { class: "choice" });
+  for (const [n, [at, cpu]] of places.slice(0, PLACES).entries()) {
+    const entry = add({ trace, from: at, to: at, cpu, pid: null, place: n });
+    const button = el("button", { type: "button", "aria-pressed": String(isCurrent(entry)) }, `${seconds(at - trace.zero, 1000)} s, CPU ${cpu}`);
+    button.addEventListener("click", () => go(entry));
+    list.append(button);
+  }
+  return places.length > PLACES ? [list, el("p", {}, `and more: the marks above the lanes show the first ${places.length}`)] : [list];
+}
+
+/** Marks the places of losses and contradictions on the time axis. @param {CanvasRenderingContext2D} context @param {Trace} trace
+ * @param {import("./lanes.js").Scale} scale @param {number} bottom of the axis @param {{ waiting: string, faint: string }} theme */
+export function drawPlaces(context, trace, scale, bottom, theme) {
+  const s = scale.scale;
+  for (const [severity, color] of /** @type {[api.Finding["severity"], string][]} */ ([["repaired", theme.faint], ["data-loss", theme.waiting]])) {
+    context.fillStyle = color;
+    for (const { places } of ofSeverity(trace, severity)) {
+      let last = -Infinity;
+      for (const [at] of places) {
+        const x = xOf(scale, at);
+        if (x < scale.left || x > scale.right || x - last < 2 * s) continue;
+        last = x;
+        context.beginPath();
+        context.moveTo(x - 3.5 * s, bottom - 6 * s);
+        context.lineTo(x + 3.5 * s, bottom - 6 * s);
+        context.lineTo(x, bottom);
+        context.fill();
+      }
+    }
+  }
+}
