@@ -103,7 +103,9 @@ mod tests {
         for number in numbers.iter().flat_map(|n| [n - 1, *n, n + 1]).chain([0, u64::MAX]) {
             assert_eq!(stored.above(number), numbers.iter().copied().find(|other| *other > number));
             assert_eq!(stored.below(number), numbers.iter().copied().rfind(|other| *other < number));
+            assert_eq!(stored.count_below(number), numbers.iter().filter(|other| **other < number).count() as u64);
         }
+        assert_eq!((stored.len(), Ascending::default().len()), (1_000, 0));
         assert_eq!((Ascending::default().above(0), Ascending::default().below(9)), (None, None));
     }
 }
