@@ -165,8 +165,8 @@ fn waits_and_idle_stretches_of_adjacent_windows_are_those_of_the_whole() {
         for (case, part) in whole.iter().zip(&mut parts) {
             let is_divided = |edge: Ts| case.start < edge && edge <= case.end;
             let is_placed = matches!(part.origin, WaitOrigin::Woken(..) | WaitOrigin::Forked);
-            let windows = windows.iter().filter_map(|window| window.from);
-            if case.origin == WaitOrigin::Overtaken && is_placed && windows.into_iter().any(is_divided) {
+            let mut edges = windows.iter().filter_map(|window| window.from);
+            if case.origin == WaitOrigin::Overtaken && is_placed && edges.any(is_divided) {
                 part.origin = WaitOrigin::Overtaken;
             }
         }
