@@ -346,7 +346,8 @@ fn a_wait_that_migrations_continue_is_one_with_its_cpus() {
         let mut named: Vec<u64> = row["cpus"].as_array().expect("CPUs").iter().filter_map(Value::as_u64).collect();
         assert_eq!(row["cpus_number"].as_u64(), Some(named.len() as u64), "{row}");
         moved += u32::from(named.len() > 1);
-        (cpus.sort_unstable(), named.sort_unstable());
+        cpus.sort_unstable();
+        named.sort_unstable();
         named.dedup();
         assert!(cpus.iter().all(|cpu| named.contains(cpu)), "{truth} {row}");
         // The task's own list has the same wait, as parts that follow one another.
