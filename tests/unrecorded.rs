@@ -1,7 +1,7 @@
 //! Recordings of some tasks, of some events, or of a time before the end: a missing event shows nothing there. And what the
 //! program prints of one, two and none.
 
-use crate::support::{fixture, root, schedviz, scratch, unwrapped};
+use crate::support::{fixture, root, schedviz, schedviz_in, scratch, unwrapped};
 use regex::Regex;
 use sched::{
     Analysis, Comm, Cpu, CpuSpan, Current, EventIssue, Kind, Pass, Pid, PrevState, SchedEvent, SchedState, TaskRef, Ts,
@@ -371,9 +371,12 @@ fn sweep(file: &Path, wrong: &mut Vec<String>) {
         &["why", "-o", "-", "--format", "svg"],
         &["events", "--wakeups", "-o", "-", "--format", "svg"],
     ];
+    // Some of them draw a figure unasked.
+    let folder = scratch("unrecorded-sweep");
     for arguments in texts {
-        let ran = schedviz(&[&arguments[..1], &[file], &arguments[1..]].concat());
+        let ran = schedviz_in(&folder, &[&arguments[..1], &[file], &arguments[1..]].concat());
         let printed = format!("{}\n{}", String::from_utf8_lossy(&ran.stdout), ran.stderr);
         wrong.extend(disagreements(&printed).into_iter().map(|found| format!("{arguments:?} {file}: {found}")));
     }
+    std::fs::remove_dir_all(&folder).expect("removed");
 }

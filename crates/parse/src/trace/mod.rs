@@ -479,11 +479,6 @@ impl Trace {
         self.header.options.stats.iter().find(|stat| stat.buffer == buffer && stat.cpu == cpu)
     }
 
-    /// Whether the file is as long as it was when it was opened. Reading one that has become shorter misses events.
-    pub fn is_whole(&self) -> bool {
-        self.source.is_whole()
-    }
-
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }

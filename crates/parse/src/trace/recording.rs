@@ -121,6 +121,11 @@ impl Trace {
         Ok(trace)
     }
 
+    /// Whether the file is as long as it was when it was opened. Reading one that has become shorter misses events.
+    pub fn is_whole(&self) -> bool {
+        self.source().is_whole()
+    }
+
     /// The facts about the recording, where it is no trace.dat.
     pub fn origin(&self) -> Option<&Origin> {
         self.origin.as_ref()
