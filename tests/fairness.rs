@@ -137,6 +137,8 @@ fn what_ran_by_which_name_is_the_same_wherever_it_is_told() {
             marks: Vec::new(),
             frequency: false,
             coloring: dat2graph::Coloring { by: dat2graph::ColorBy::Command, ..Default::default() },
+            groups: None,
+            pictures: 1,
         };
         let shares = ::fairness::Options { by: ::fairness::GroupBy::Command, ..::fairness::Options::new(from, to) };
         let Ok(outcome) = Pass::over(events).run(|| (Fairness::new(&shares), dat2graph::Timeline::new(&drawn))) else {

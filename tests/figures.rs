@@ -20,6 +20,8 @@ fn options(from: Ts, to: Ts, cpus: &[Cpu]) -> Options {
         marks: Vec::new(),
         frequency: false,
         coloring: dat2graph::Coloring::default(),
+        groups: None,
+        pictures: 1,
     }
 }
 

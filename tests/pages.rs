@@ -238,3 +238,91 @@ fn figures_of_256_cpus_are_readable() {
     }
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+/// A recording of 256 CPUs, as a file in this folder, with its topology: 16 nodes of two caches of four cores each.
+fn trace_of_256_cpus(folder: &std::path::Path) -> [String; 2] {
+    let run = testkit::Simulation::run(1, 256, 40_000);
+    let (trace, machine) = (folder.join("many.dat"), folder.join("machine.txt"));
+    let builder = testkit::TraceBuilder { cpu_count: 256, ..testkit::TraceBuilder::default() };
+    std::fs::write(&trace, builder.events(&run.events).build()).expect("written");
+    let place = |cpu: u32| {
+        let [socket, node, llc, core] = [128, 16, 8, 2].map(|cpus| cpu / cpus);
+        format!("cpu{cpu} socket={socket} node={node} core={core} smt={} llc={}\n", core * 2, llc * 8)
+    };
+    std::fs::write(&machine, (0..256).map(place).collect::<String>()).expect("written");
+    [trace, machine].map(|path| path.to_str().expect("a path").to_owned())
+}
+
+#[test]
+fn no_usual_figure_of_256_cpus_is_large() {
+    let folder = crate::support::scratch("pages-small");
+    let [trace, machine] = trace_of_256_cpus(&folder);
+    let commands: [&[&str]; 12] = [
+        &["dat2graph"],
+        &["running-waiting"],
+        &["workcons"],
+        &["why"],
+        &["why", "--episode", "1"],
+        &["migrations"],
+        &["events"],
+        &["events", "--balance"],
+        &["latency"],
+        &["fairness"],
+        &["utilization"],
+        &["stepper", "--at", "0.1"],
+    ];
+    let pdf = folder.join("figure.pdf");
+    for words in commands {
+        for topology in [&[][..], &["--topology", &machine][..]] {
+            let more = [&trace, "-q", "-o", pdf.to_str().expect("a path")];
+            schedviz(&[words, topology, &more].concat()).success();
+            let bytes = std::fs::metadata(&pdf).expect("a figure").len();
+            assert!(bytes < 100_000, "{words:?} {topology:?}: {bytes} bytes");
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn many_cpus_share_lanes_by_the_topology() {
+    let folder = crate::support::scratch("pages-lanes");
+    let [trace, machine] = trace_of_256_cpus(&folder);
+    let svg = folder.join("figure.svg");
+    let run = |words: &[&str]| schedviz(&[&["dat2graph", &trace, "-o", svg.to_str().expect("a path")], words].concat());
+    let drawn = |words: &[&str]| {
+        run(words).success();
+        let texts = texts(&std::fs::read_to_string(&svg).expect("a figure")).2;
+        texts.into_iter().map(|text| text.words).collect::<Vec<String>>()
+    };
+    let named = |texts: &[String], kind: &str| texts.iter().filter(|text| text.starts_with(kind)).count();
+    let topology = ["--topology", &machine];
+    let caches = drawn(&topology);
+    assert_eq!(named(&caches, "LLC "), 32);
+    for words in ["LLC 248 (8)", "socket 1", "a lane: LLC of 8 CPUs", "its height: the time of all of them"] {
+        assert!(caches.iter().any(|text| text == words), "{words:?} is not in {caches:?}");
+    }
+    assert!(caches.iter().any(|text| text.contains("coloured by command")), "{caches:?}");
+    let nodes = drawn(&[&topology[..], &["--lanes", "node", "--color-by", "pid"]].concat());
+    assert_eq!((named(&nodes, "node "), nodes.contains(&"node 15 (16)".to_owned())), (16, true));
+    assert!(nodes.iter().any(|text| text.contains("coloured by task")), "{nodes:?}");
+    let cores = drawn(&[&topology[..], &["--lanes", "core", "--cpus", "0-31"]].concat());
+    assert_eq!(cores.iter().filter(|text| text.starts_with("core ") && text.ends_with(" (2)")).count(), 16);
+    // Few CPUs have a lane each, in the same colours.
+    let few = drawn(&[&topology[..], &["--cpus", "0-63"]].concat());
+    assert!(named(&few, "LLC ") == 0 && few.iter().any(|text| text.contains("coloured by command")), "{few:?}");
+    // Without a topology each CPU has a lane, and a message names the way to fewer.
+    assert!(run(&[]).success().stderr.contains("256 CPUs are more than 64 lanes"));
+    for (words, why) in [
+        (&["--lanes", "node"][..], "--lanes node needs the machine's topology"),
+        (&["--lanes", "core"][..], "--lanes core needs the machine's topology"),
+        (
+            &["--topology", &machine, "--lanes", "llc", "--frequency"],
+            "--frequency is drawn CPU by CPU: give --lanes cpu",
+        ),
+        (&["--topology", &machine, "--lanes", "llc", "--wakeups"], "--wakeups is drawn CPU by CPU: give --lanes cpu"),
+    ] {
+        let ran = run(words);
+        assert!(ran.code == Some(1) && ran.stderr.contains(why), "{words:?}: {}", ran.stderr);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

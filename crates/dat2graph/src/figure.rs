@@ -1,7 +1,8 @@
 //! The figure: the marks of the lanes on a page.
 
 use crate::color::{Entry, PALE};
-use crate::lane::{Lane, total};
+use crate::groups::{Groups, MANY_LANES};
+use crate::lane::{Lane, PLACES, total};
 use crate::names::draw_names;
 use crate::{Options, Report};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
@@ -9,11 +10,14 @@ use sched::{Cpu, Ts};
 use std::collections::BTreeMap;
 use timeline::page::{DrawLanes, Heading, LegendEntry, Page, Swatch};
 use timeline::palette::{self, BANDS, INK, MIXED, marker};
-use timeline::strips::{FIRST, Strips};
+use timeline::strips::{Strips, are_mixed};
 use timeline::{Class, LaneLayout, Piece, TimeScale};
 
 /// The maximum numbers of tasks in a legend, the second and later ones for pages with little room.
 const SHORTER: [usize; 6] = [28, 18, 12, 8, 5, 3];
+
+/// The grid of the edges of very many lanes: half a point.
+const COARSE: Unit = PT / 2;
 
 /// Marks over the lanes, such as a path.
 pub struct Overlay<'d> {
@@ -43,7 +47,8 @@ pub fn figure_with(
     let lane_count = options.lane_count();
     let wide = lane_count > 128;
     let width = if wide { 1191 * PT } else { 842 * PT };
-    let pitch = (if wide { 700 * PT } else { 430 * PT } / lane_count.max(1) as Unit).min(26 * PT);
+    let highest = if options.groups.is_some() { 54 * PT } else { 26 * PT };
+    let pitch = (if wide { 700 * PT } else { 430 * PT } / lane_count.max(1) as Unit).min(highest);
     let plot_height = (pitch * lane_count as Unit).max(40 * PT);
     let band = frequency_bands(lanes, options);
     let mut texts = heading.texts(format!("{}: what every core ran", heading.trace), window_note(options));
@@ -69,21 +74,31 @@ pub fn figure_with(
     if let Some(overlay) = overlay {
         (overlay.draw)(&mut page.figure, &scale, page.top, page.height);
     }
-    let ordered =
-        if options.group_name.is_empty() { String::new() } else { format!(" ({} by {0})", options.group_name) };
-    page.lanes_title(&format!("core{ordered}"));
+    match &options.groups {
+        // The groups of lanes have their names there.
+        Some(groups) if groups.are_within() => {}
+        Some(groups) => page.lanes_title(&format!("{} (number of CPUs)", groups.kind())),
+        None if options.group_name.is_empty() => page.lanes_title("core"),
+        None => page.lanes_title(&format!("core ({} by {0})", options.group_name)),
+    }
     page.finish()
 }
 
 /// Draws the lanes alone in a part of a page: their bars, names and marks.
 pub fn draw_lanes(figure: &mut Figure, lanes: &[Lane], options: &Options, scale: &TimeScale, top: Unit, height: Unit) {
+    if let Some(groups) = &options.groups {
+        return draw_groups(figure, lanes, (options, groups), scale, top, height);
+    }
     let band = frequency_bands(lanes, options);
     let layout = LaneLayout::among(&options.cpus, &options.all_cpus, top, height);
     layout.draw_silent(figure, scale.x, scale.x + scale.width);
     let share = if options.frequency && !band.is_empty() { 72 } else { 100 };
     let bar = layout.bar() * share / 100;
     layout.draw_floors(figure, scale.x, scale.x + scale.width);
-    let mut strips = Strips::new(scale, options.depth());
+    let mut strips = Strips::new(scale, options.depth()).in_levels(options.levels());
+    if lanes.len() > MANY_LANES {
+        strips = strips.on_grid(COARSE);
+    }
     for (index, lane) in lanes.iter().enumerate() {
         strips.add(&lane.pieces, layout.top_of(index), bar);
     }
@@ -92,6 +107,26 @@ pub fn draw_lanes(figure: &mut Figure, lanes: &[Lane], options: &Options, scale:
         draw_frequencies(figure, &band, options, scale, &layout, bar);
     }
     draw_names(figure, lanes, options, scale, &layout, bar);
+    layout.draw(figure, scale.x, scale.x + scale.width, &options.group_name);
+    draw_marks(figure, lanes, options, scale, &layout);
+}
+
+/// Draws lanes of groups of CPUs.
+fn draw_groups(
+    figure: &mut Figure,
+    lanes: &[Lane],
+    (options, groups): (&Options, &Groups),
+    scale: &TimeScale,
+    top: Unit,
+    height: Unit,
+) {
+    let layout = LaneLayout::named(groups.names(), top, height);
+    layout.draw_floors(figure, scale.x, scale.x + scale.width);
+    let mut strips = Strips::new(scale, options.depth()).in_levels(options.levels()).of_groups();
+    for (row, pieces) in groups.pieces(lanes, options).iter().enumerate() {
+        strips.add(pieces, layout.top_of(row), layout.bar());
+    }
+    strips.draw(figure, |class| options.coloring.paint(class));
     layout.draw(figure, scale.x, scale.x + scale.width, &options.group_name);
     draw_marks(figure, lanes, options, scale, &layout);
 }
@@ -119,14 +154,17 @@ pub fn draw_pale_lanes(
 }
 
 fn window_note(options: &Options) -> String {
-    let column = options.to.since(options.from).0 / u64::from(options.columns());
+    let column = sched::Dur(options.to.since(options.from).0 / u64::from(options.columns())).human();
+    let shares = match &options.groups {
+        Some(_) => format!("The height of a lane is the time of all its CPUs, in columns of {column}"),
+        None => format!("An interval shorter than a column ({column}) is drawn as its share of it"),
+    };
     format!(
-        "{} shown, from {} to {}; {}. An interval shorter than a column ({}) is drawn as its share of it.",
+        "{} shown, from {} to {}; {}. {shares}.",
         seconds(options.to.0.saturating_sub(options.from.0)),
         seconds(options.from.0.saturating_sub(options.zero.0)),
         seconds(options.to.0.saturating_sub(options.zero.0)),
         options.coloring.caption(),
-        sched::Dur(column).human()
     )
 }
 
@@ -151,10 +189,11 @@ fn seconds(ns: i64) -> String {
 fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands, most: usize) -> Vec<LegendEntry> {
     let area = |color| Swatch::Area(Paint::Solid(color));
     let mut legend = area_legend(lanes, options, most);
-    let shares = lanes.iter().flat_map(|l| &l.pieces).any(|p| {
-        matches!(p, Piece::Shares { shares, .. } if shares.iter().filter(|s| s.0 >= FIRST).count() > options.depth())
-    });
-    if shares {
+    let mixed = match &options.groups {
+        Some(groups) => are_mixed(groups.pieces(lanes, options).iter().flatten(), options.depth()),
+        None => are_mixed(lanes.iter().flat_map(|lane| &lane.pieces), options.depth()),
+    };
+    if mixed {
         legend.push(LegendEntry { swatch: area(MIXED), label: "several more tasks in one column".into() });
     }
     if report.lanes.iter().any(|l| l.unknown_ns > 0) {
@@ -162,9 +201,11 @@ fn legend(lanes: &[Lane], report: &Report, options: &Options, band: &Bands, most
     }
     legend.push(LegendEntry { swatch: Swatch::Blank, label: "idle".into() });
     if report.lanes.iter().any(|l| l.offline_ns > 0) {
-        legend.push(LegendEntry { swatch: Swatch::Line(palette::OFFLINE), label: "offline".into() });
+        let line = Swatch::Line(palette::OFFLINE);
+        let swatch = if options.groups.is_some() { area(palette::OFFLINE) } else { line };
+        legend.push(LegendEntry { swatch, label: "offline".into() });
     }
-    if options.lane_count() > options.cpus.len() {
+    if options.all_cpus.len() > options.cpus.len() {
         legend.push(LegendEntry { swatch: area(palette::NO_EVENTS), label: "CPU without any event".into() });
     }
     for (i, event) in report.events.iter().enumerate() {
@@ -193,6 +234,12 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
     let busy: u64 = tasks.iter().map(|t| t.ns).fold(0, u64::saturating_add);
     let share = |ns: u64| if busy == 0 { 0.0 } else { 100.0 * ns as f64 / busy as f64 };
     let area = |color| Swatch::Area(Paint::Solid(color));
+    let mut legend = Vec::new();
+    if let Some(groups) = &options.groups {
+        let name = |label: String| LegendEntry { swatch: Swatch::None, label };
+        legend.push(name(format!("a lane: {}", groups.meaning())));
+        legend.push(name("its height: the time of all of them".to_owned()));
+    }
     let (mut listed, mut more) = (Vec::new(), Vec::new());
     for entry in options.coloring.entries(&tasks) {
         // An entry of 0.0 % is listed only among the first four, and only if its colour is unique.
@@ -202,13 +249,10 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
     }
     let has_a_listed_color = |entry: &Entry| listed.iter().any(|other| other.class == entry.class);
     let colors = if more.iter().all(has_a_listed_color) { ", in these colours" } else { "" };
-    let mut legend: Vec<LegendEntry> = listed
-        .iter()
-        .map(|entry| LegendEntry {
-            swatch: area(options.coloring.paint(entry.class)),
-            label: format!("{} {:.1} %", options.coloring.name(entry), share(entry.ns)),
-        })
-        .collect();
+    legend.extend(listed.iter().map(|entry| LegendEntry {
+        swatch: area(options.coloring.paint(entry.class)),
+        label: format!("{} {:.1} %", options.coloring.name(entry), share(entry.ns)),
+    }));
     if !more.is_empty() {
         let ns = more.iter().map(|entry| entry.ns).fold(0, u64::saturating_add);
         let mut several: Vec<Color> = more.iter().map(|entry| options.coloring.paint(entry.class)).collect();
@@ -238,20 +282,30 @@ pub fn area_legend(lanes: &[Lane], options: &Options, most: usize) -> Vec<Legend
 
 fn draw_marks(figure: &mut Figure, lanes: &[Lane], options: &Options, scale: &TimeScale, layout: &LaneLayout) {
     let middle = |index: usize| layout.top_of(index) + layout.bar() / 2;
-    let lane_of = |cpu: Cpu| lanes.iter().position(|lane| lane.report.cpu == cpu);
+    let lane_of = |cpu: Cpu| match &options.groups {
+        Some(groups) => groups.row_of(cpu),
+        None => lanes.iter().position(|lane| lane.report.cpu == cpu),
+    };
     for i in 0..options.marks.len() {
         let (shape, fill) = marker(i);
         let size = (layout.pitch() * 8 / 10).clamp(3 * PT / 2, 5 * PT);
         let (mut at, mut lines, mut up, mut down) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (index, lane) in lanes.iter().enumerate() {
-            let y = middle(index);
-            let Some(marks) = lane.marks.get(i) else { continue };
+            let row = if options.groups.is_some() { lane_of(lane.report.cpu) } else { Some(index) };
+            let (Some(y), Some(marks)) = (row.map(middle), lane.marks.get(i)) else { continue };
             at.extend(marks.at.iter().map(|ts| Point { x: scale.at(*ts), y }));
             for (ts, to) in &marks.to {
-                let Some(to) = lane_of(*to).map(|to| Point { x: scale.at(*ts), y: middle(to) }) else { continue };
+                let to = lane_of(*to).map(|to| Point { x: scale.at(*ts), y: middle(to) });
+                let Some(to) = to.filter(|to| to.y != y) else { continue };
                 lines.push(Line { from: Point { x: to.x, y }, to });
                 if to.y < y { up.push(to) } else { down.push(to) }
             }
+        }
+        if options.groups.is_some() {
+            // The CPUs of a group have their marks in one lane, where no more of them fit side by side.
+            let place = |at: &Point| (at.y, i64::from(at.x - scale.x) * PLACES as i64 / i64::from(scale.width.max(1)));
+            at.sort_unstable_by_key(|at| (at.y, at.x));
+            at.dedup_by_key(|at| place(at));
         }
         // To where a move is wanted.
         if !lines.is_empty() {

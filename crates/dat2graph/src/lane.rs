@@ -55,7 +55,7 @@ pub struct Lane {
 }
 
 /// The number of places for marks on a lane; more marks do not fit side by side.
-const PLACES: u128 = 400;
+pub(crate) const PLACES: u128 = 400;
 
 /// Gathers a lane from the spans of its CPU.
 #[derive(Debug)]

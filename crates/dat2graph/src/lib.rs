@@ -21,6 +21,8 @@
 //!     marks: Vec::new(),
 //!     frequency: false,
 //!     coloring: Coloring::default(),
+//!     groups: None,
+//!     pictures: 1,
 //! };
 //! let outcome = Pass::over(events.as_slice()).run(|| Timeline::new(&options)).unwrap_or_else(|never| match never {});
 //! let report = report(&outcome.output, &options);
@@ -29,6 +31,7 @@
 
 mod color;
 mod figure;
+mod groups;
 mod lane;
 mod names;
 mod read;
@@ -36,6 +39,7 @@ mod tasks;
 
 pub use color::{ColorBy, Coloring, Needs};
 pub use figure::{Overlay, area_legend, draw_lanes, draw_pale_lanes, figure, figure_with};
+pub use groups::{Groups, LanesOf, MANY_LANES};
 pub use lane::{Lane, LaneFold, Marks, NamedRun, Timeline};
 pub use read::{Mark, learn, learn_colors, read_lanes};
 pub use tasks::TaskTime;
@@ -43,13 +47,18 @@ pub use tasks::TaskTime;
 use draw::Color;
 use sched::{Cpu, Ts};
 use serde::{Serialize, Serializer};
+use timeline::Columns;
 
 /// The options of this tool alone. The binary adds those that all tools share.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct DrawArgs {
-    /// Colour tasks by this property
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
-    pub color_by: ColorBy,
+    /// Colour tasks by this property [default: pid; command where a trace has more than 64 CPUs and more tasks than colours]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub color_by: Option<ColorBy>,
+    /// Draw a lane for each of these, with the shares of its CPUs' time [default: cpu; where more than 64 CPUs are drawn,
+    /// the finest of core, llc and node that makes at most 64 lanes by the topology]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub lanes: Option<LanesOf>,
     /// Colour only this command, all others dark grey; migration/N stands for that of every CPU
     #[arg(long, value_name = "COMMAND")]
     pub target: Option<String>,
@@ -83,27 +92,83 @@ pub struct Options {
     pub frequency: bool,
     /// The colouring of tasks.
     pub coloring: Coloring,
+    /// The groups of CPUs that have a lane each; none where each CPU has its own.
+    pub groups: Option<Groups>,
+    /// The number of pictures of lanes in the figure, at least one.
+    pub pictures: u32,
 }
 
+/// The columns of the lanes of all CPUs of a figure together where there are many. Each has up to three marks: for a task, for
+/// the others and for unknown time.
+const COLUMNS_OF_CPUS: usize = 14_000;
+/// The marks of all lanes of groups together.
+const MARKS_OF_GROUPS: usize = 20_000;
+
 impl Options {
+    /// Returns the CPUs that have a lane or a part in one, in display order, each with its group.
+    pub fn drawn(&self) -> &[(Cpu, Option<u32>)] {
+        if self.all_cpus.is_empty() { &self.cpus } else { &self.all_cpus }
+    }
+
     /// Returns the number of lanes.
     pub fn lane_count(&self) -> usize {
-        self.cpus.len().max(self.all_cpus.len())
+        match &self.groups {
+            Some(groups) => groups.count(),
+            None => self.cpus.len().max(self.all_cpus.len()),
+        }
     }
 
     /// Returns the number of columns of a lane. With the number of lanes it bounds the marks on the page, and
     /// so the size of the file, whatever the length of the trace.
     pub fn columns(&self) -> u32 {
-        let lanes = self.cpus.len().max(1);
-        (58_000 / (lanes * (self.depth() + 1))).clamp(400, 1600) as u32
+        let pictures = self.pictures.max(1) as usize;
+        let of_cpus = match self.cpus.len().max(1) {
+            few @ 0..=MANY_LANES => (58_000 / (few * (self.depth_of_cpus() + 1))).clamp(400, 1600),
+            // The pictures of a figure show episodes, in which less happens.
+            many => (COLUMNS_OF_CPUS / (many * pictures.div_ceil(2))).clamp(24, 400),
+        };
+        let Some(groups) = &self.groups else { return of_cpus as u32 };
+        // The columns of groups lie within those of CPUs.
+        let fitting = MARKS_OF_GROUPS / (groups.count().max(1) * (self.depth() + 1) * pictures);
+        (fitting.clamp(100, 1600) / of_cpus * of_cpus).max(of_cpus) as u32
     }
 
     /// Returns the number of classes that are distinguished in a column; the others are drawn as mixed.
     pub fn depth(&self) -> usize {
+        match &self.groups {
+            Some(groups) if groups.count() <= 32 => 4,
+            Some(_) => 3,
+            None => self.depth_of_cpus(),
+        }
+    }
+
+    /// Returns these lanes in as many columns as they have where each CPU is drawn by itself, and the options of that.
+    pub fn apart(&self, mut lanes: Vec<Lane>) -> (Vec<Lane>, Options) {
+        let options = Options { groups: None, ..self.clone() };
+        if self.groups.is_some() && options.columns() != self.columns() {
+            lanes.iter_mut().for_each(|lane| {
+                let mut columns = Columns::new(self.from, self.to, options.columns());
+                lane.pieces.iter().for_each(|piece| columns.push_piece(piece));
+                lane.pieces = columns.finish();
+            });
+        }
+        (lanes, options)
+    }
+
+    fn depth_of_cpus(&self) -> usize {
         match self.cpus.len() {
             0..=24 => 3,
             25..=48 => 2,
             _ => 1,
+        }
+    }
+
+    /// Returns the number of steps in which the height of a share is drawn.
+    pub(crate) fn levels(&self) -> i32 {
+        match &self.groups {
+            Some(_) => 32,
+            None if self.cpus.len() > MANY_LANES => 4,
+            None => 16,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Migrations by cause and distance.
 
 use crate::Density;
-use crate::figure::{Options, WIDTH, behind, draw_bars, fullest, lanes_height, scale_of_bars};
+use crate::figure::{Options, WIDTH, behind, draw_bars, fullest, joined, lanes_height, scale_of_bars};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Rect, Shape, Unit};
 use sched::analysis::Settled;
 use sched::causes::{Herd, Herds};
@@ -400,11 +400,12 @@ pub fn balance_figure(
             barred.iter().map(part).collect()
         })
         .collect();
-    let full = fullest(&lanes);
+    let joined = joined(lanes.len());
+    let full = fullest(&lanes, joined);
     let height = lanes_height(options.cpus.len().max(options.all_cpus.len()));
     let span = report.to_ns.since(report.from_ns).seconds();
     let arrow = "an arrow from the core that a task leaves to the one it goes to";
-    let bars = scale_of_bars(full, "migrations to that core", span);
+    let bars = scale_of_bars(full, "migrations to that core", span, joined);
     let how = match (arrowed.is_empty(), barred.is_empty()) {
         (_, true) => arrow.to_owned(),
         (true, false) => bars,
@@ -442,7 +443,7 @@ pub fn balance_figure(
     }
     let layout = LaneLayout::among(&options.cpus, &options.all_cpus, page.top, page.height);
     draw_herds(&mut page.figure, report, options, &scale, &layout);
-    draw_bars(&mut page.figure, &lanes, full, &scale, &layout);
+    draw_bars(&mut page.figure, (&lanes, joined), full, &scale, &layout);
     // The rarest in front.
     arrowed.sort_by_key(|cell| std::cmp::Reverse(cell.count));
     for cell in arrowed {

@@ -56,10 +56,11 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     let span = report.to_ns.since(report.from_ns).seconds();
     let density = |cpu: Cpu| report.densities.iter().find(|(c, _)| *c == cpu).map(|(_, density)| density);
     let lanes: Vec<Vec<_>> = options.cpus.iter().map(|(cpu, _)| vec![(density(*cpu), DENSITY)]).collect();
-    let full = fullest(&lanes);
+    let joined = joined(lanes.len());
+    let full = fullest(&lanes, joined);
     let of = |shown: Shown| report.kinds.iter().filter(|kind| kind.shown == shown).collect::<Vec<_>>();
     let (barred, marked) = (of(Shown::Bars), of(Shown::Markers));
-    let bars = scale_of_bars(full, "events", span);
+    let bars = scale_of_bars(full, "events", span, joined);
     let mut how = match (barred.len(), marked.len()) {
         (0, 0) if !report.spans.is_empty() => "spans".to_owned(),
         (0, _) => "a marker each".to_owned(),
@@ -83,7 +84,7 @@ pub fn figure(report: &Report, options: &Options, heading: &Heading, background:
     }
     let layout = LaneLayout::among(&options.cpus, &options.all_cpus, page.top, page.height);
     if !barred.is_empty() {
-        draw_bars(&mut page.figure, &lanes, full, &scale, &layout);
+        draw_bars(&mut page.figure, (&lanes, joined), full, &scale, &layout);
     }
     draw_spans(&mut page.figure, report, options, &scale, &layout);
     draw_markers(&mut page.figure, &marked, options, &scale, &layout);
@@ -190,34 +191,55 @@ fn draw_markers(figure: &mut Figure, kinds: &[&KindReport], options: &Options, s
 /// Lanes of bars: for each lane the parts that are stacked there, from below to above.
 type Bars<'d> = [Vec<(Option<&'d Density>, Color)>];
 
-/// The most that any column of any lane has of all parts together; this is drawn as high as a lane.
-pub(crate) fn fullest(lanes: &Bars<'_>) -> u64 {
-    let sum = |lane: &Vec<(Option<&Density>, Color)>, column: usize| -> u64 {
-        lane.iter().flat_map(|(density, _)| density).map(|density| u64::from(density.0[column])).sum()
+/// The number of columns that a bar stands for, so that the bars of many lanes do not make a large file.
+pub(crate) fn joined(lanes: usize) -> usize {
+    match lanes {
+        0..=64 => 1,
+        65..=128 => 4,
+        _ => 10,
+    }
+}
+
+/// The occurrences in the columns of a bar.
+pub(crate) fn in_bar(density: &Density, bar: usize, joined: usize) -> u64 {
+    density.0.iter().skip(bar * joined).take(joined).map(|n| u64::from(*n)).sum()
+}
+
+/// The most that any bar of any lane has of all parts together; this is drawn as high as a lane.
+pub(crate) fn fullest(lanes: &Bars<'_>, joined: usize) -> u64 {
+    let sum = |lane: &Vec<(Option<&Density>, Color)>, bar: usize| -> u64 {
+        lane.iter().flat_map(|(density, _)| density).map(|density| in_bar(density, bar, joined)).sum()
     };
-    lanes.iter().flat_map(|lane| (0..COLUMNS).map(|column| sum(lane, column))).max().unwrap_or(0)
+    lanes.iter().flat_map(|lane| (0..COLUMNS / joined).map(|bar| sum(lane, bar))).max().unwrap_or(0)
 }
 
 /// The scale of bars in words: what a bar as high as a lane stands for.
-pub(crate) fn scale_of_bars(full: u64, what: &str, span: f64) -> String {
-    let column = Dur((span * 1e9 / COLUMNS as f64) as u64);
+pub(crate) fn scale_of_bars(full: u64, what: &str, span: f64, joined: usize) -> String {
+    let column = Dur((span * 1e9 * joined as f64 / COLUMNS as f64) as u64);
     format!("a bar as high as its lane is {full} {what} in {}", column.human())
 }
 
-/// A bar for each column in which a lane has any; `full` is as high as a lane, and one is never nothing.
-pub(crate) fn draw_bars(figure: &mut Figure, lanes: &Bars<'_>, full: u64, scale: &TimeScale, layout: &LaneLayout) {
+/// A bar for each time of joined columns in which a lane has any; `full` is as high as a lane, and one is never nothing.
+pub(crate) fn draw_bars(
+    figure: &mut Figure,
+    (lanes, joined): (&Bars<'_>, usize),
+    full: u64,
+    scale: &TimeScale,
+    layout: &LaneLayout,
+) {
     let parts = lanes.iter().map(Vec::len).max().unwrap_or(0);
     let mut rects: Vec<(Color, Vec<Rect>)> = vec![(DENSITY, Vec::new()); parts];
-    let edge = |column: usize| scale.x + (i64::from(scale.width) * column as i64 / COLUMNS as i64) as Unit;
+    let edge = |bar: usize| scale.x + (i64::from(scale.width) * (bar * joined) as i64 / COLUMNS as i64) as Unit;
     for (index, lane) in lanes.iter().enumerate() {
-        let (bottom, bar) = (layout.top_of(index) + layout.bar(), layout.bar());
-        for column in 0..COLUMNS {
-            let counts: Vec<u32> = lane.iter().map(|(density, _)| density.map_or(0, |d| d.0[column])).collect();
-            let (x, mut y) = (edge(column), bottom);
-            for (part, h) in heights(&counts, full, bar).into_iter().enumerate().filter(|(_, h)| *h > 0) {
+        let (bottom, height) = (layout.top_of(index) + layout.bar(), layout.bar());
+        for bar in 0..COLUMNS / joined {
+            let count = |density: &Density| u32::try_from(in_bar(density, bar, joined)).unwrap_or(u32::MAX);
+            let counts: Vec<u32> = lane.iter().map(|(density, _)| density.map_or(0, count)).collect();
+            let (x, mut y) = (edge(bar), bottom);
+            for (part, h) in heights(&counts, full, height).into_iter().enumerate().filter(|(_, h)| *h > 0) {
                 y -= h;
                 rects[part].0 = lane[part].1;
-                rects[part].1.push(Rect { x, y, w: edge(column + 1) - x, h });
+                rects[part].1.push(Rect { x, y, w: edge(bar + 1) - x, h });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Wakeups one by one: from the waking, by way of the run queue, to the first run.
 
 use crate::Density;
-use crate::figure::{draw_bars, fullest, scale_of_bars};
+use crate::figure::{draw_bars, fullest, joined, scale_of_bars};
 use draw::{Color, Figure, Item, Line, PT, Paint, Point, Shape, Unit};
 use sched::nouns::counted;
 use sched::seeded::SeededMap;
@@ -155,8 +155,10 @@ pub fn wakeups_caption(report: &WakeupReport) -> String {
     match (report.total, report.wakeups.is_empty()) {
         (0, _) => "No wakeup is in the window.".to_owned(),
         (n, true) => {
-            let full = report.densities.values().flat_map(|density| &density.0).max().copied().unwrap_or(0);
-            let bars = scale_of_bars(u64::from(full), "wakeups to that core", report.window.seconds());
+            let lanes: Vec<_> = report.densities.values().map(|density| vec![(Some(density), BY_TASK)]).collect();
+            let joined = joined(lanes.len());
+            let (full, span) = (fullest(&lanes, joined), report.window.seconds());
+            let bars = scale_of_bars(full, "wakeups to that core", span, joined);
             format!("{n} wakeups, too many for an arrow each: {bars}.")
         }
         (n, false) => {
@@ -198,7 +200,8 @@ pub fn draw_wakeups(
     if report.wakeups.is_empty() {
         let bars: Vec<Vec<(Option<&Density>, Color)>> =
             options.cpus.iter().map(|(cpu, _)| vec![(report.densities.get(cpu), BY_TASK)]).collect();
-        return draw_bars(figure, &bars, fullest(&bars), scale, &layout);
+        let joined = joined(report.densities.len());
+        return draw_bars(figure, (&bars, joined), fullest(&bars, joined), scale, &layout);
     }
     let rows = Rows::new(&options.cpus);
     let middle = |cpu: Cpu| rows.of(cpu).map(|row| layout.top_of(row) + layout.bar() / 2);

@@ -216,6 +216,15 @@ fn percent_unknown(path: &Path) -> f64 {
     100.0 * path.times.unknown_ns as f64 / (path.times.total() as f64).max(1.0)
 }
 
+/// The sentence on this many CPUs that have no lane, since the path does not use them, behind others.
+pub fn without_lanes(hidden: usize) -> String {
+    match hidden {
+        0 => String::new(),
+        1 => " 1 CPU that the path does not use has no lane.".to_owned(),
+        _ => format!(" {hidden} CPUs that the path does not use have no lanes."),
+    }
+}
+
 /// The figure of a path, over what ran. `hidden`: the number of CPUs that have no lane, since the path does not use them.
 pub fn figure(
     path: &Path,
@@ -239,11 +248,7 @@ pub fn figure(
         Dur(times.queued_beside_idle_ns).human()
     );
     let behind = if background.is_some() { " Behind: what ran." } else { "" };
-    let without = match hidden {
-        0 => String::new(),
-        1 => " 1 CPU that the path does not use has no lane.".to_owned(),
-        _ => format!(" {hidden} CPUs that the path does not use have no lanes."),
-    };
+    let without = without_lanes(hidden);
     let texts = heading.texts(title, format!("{}{behind}{without}", caption(path)));
     let mut page = Page::new(WIDTH, height, &texts, &legend(path));
     let scale = page.scale(cores.from, cores.to, cores.zero);

@@ -23,7 +23,7 @@ mod report;
 mod text;
 
 pub use chain::{Kind, Segment};
-pub use figure::{caption, draw, figure, legend};
+pub use figure::{caption, draw, figure, legend, without_lanes};
 pub use report::{OfCpu, OfTask, Path, Queued, Share, Times};
 pub use text::{segments_text, text};
 

@@ -3,6 +3,7 @@
 pub(crate) use crate::command_line::{repeatable, shell_word};
 use crate::messages::Messages;
 use anyhow::{Context, Result, bail};
+use dat2graph::MANY_LANES;
 use machine::Machine;
 use regex::Regex;
 use sched::chosen::is_match;
@@ -215,9 +216,6 @@ pub(crate) struct Lanes {
     /// Those that were asked for, with events or without.
     pub(crate) chosen: ChosenCpus,
 }
-
-/// The most lanes that can be distinguished in a figure.
-const MANY_LANES: usize = 64;
 
 impl Lanes {
     /// Where there are more lanes than can be distinguished, and none was asked for, only those of some CPUs stay, if there are such.

@@ -86,8 +86,8 @@ impl<'p> Page<'p> {
     }
 
     /// Keeps the lanes as the ground of other figures.
-    pub(crate) fn keep_lanes(&self, lanes: Vec<Lane>, options: dat2graph::Options) {
-        self.lanes.get_or_init(|| (lanes, options));
+    pub(crate) fn keep_lanes(&self, lanes: (Vec<Lane>, dat2graph::Options)) {
+        self.lanes.get_or_init(|| lanes);
     }
 
     /// A figure over the lanes in pale grey.

@@ -4,7 +4,7 @@ use crate::args::{BeginArgs, Lanes, ReadArgs, TaskArgs, TraceArgs, WindowArgs, n
 use crate::output::Origin;
 use crate::progress;
 use anyhow::{Result, bail};
-use dat2graph::{Coloring, Lane, learn, read_lanes};
+use dat2graph::{ColorBy, Coloring, Groups, Lane, LanesOf, MANY_LANES, learn, read_lanes};
 use machine::Machine;
 use sched::affinity::Records;
 use sched::names::NameHistory;
@@ -16,7 +16,7 @@ use sched::{
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use timeline::{Cores, Drawable};
+use timeline::{Cores, Drawable, PALETTE};
 use tracedat::{EventStream, Trace, Want};
 use why::Probed;
 
@@ -347,8 +347,12 @@ impl Session {
 
     /// The lanes of the CPUs shown from `from` to `to`, without marks, in colours that were learned.
     pub(crate) fn ran(&self, from: Ts, to: Ts, coloring: Coloring) -> Result<(Vec<Lane>, dat2graph::Options)> {
+        self.ran_by(self.lanes(from, to, coloring))
+    }
+
+    /// The same as these options have it.
+    pub(crate) fn ran_by(&self, options: dat2graph::Options) -> Result<(Vec<Lane>, dat2graph::Options)> {
         let reader = self.trace.cpu_reader(Want::Switches).map_err(|e| self.named(e))?;
-        let options = self.lanes(from, to, coloring);
         Ok((read_lanes(&self.trace, &reader, &options, &[]).0, options))
     }
 
@@ -364,7 +368,26 @@ impl Session {
             marks: Vec::new(),
             frequency: false,
             coloring,
+            groups: None,
+            pictures: 1,
         }
+    }
+
+    /// Joins the lanes of CPUs where there are more of them than can be distinguished and the topology has groups of them. Returns
+    /// whether there are still too many.
+    pub(crate) fn join_lanes(&self, options: &mut dat2graph::Options) -> bool {
+        if options.lane_count() <= MANY_LANES {
+            return false;
+        }
+        let joined = LanesOf::fitting(options.drawn(), &self.topology);
+        options.groups = Groups::new(joined, options.drawn(), &self.topology);
+        options.lane_count() > MANY_LANES
+    }
+
+    /// The property that decides the colours where none is asked for. It depends on the whole trace alone, as colours do.
+    pub(crate) fn usual_color(&self) -> ColorBy {
+        let many = self.observed.len() > MANY_LANES && self.trace.sampled_tasks().len() > PALETTE.len();
+        if many { ColorBy::Command } else { ColorBy::Pid }
     }
 }
 

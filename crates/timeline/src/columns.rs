@@ -7,7 +7,7 @@
 //! by the columns, whatever the number of intervals.
 
 use crate::division::Division;
-use sched::Ts;
+use sched::{Dur, Ts};
 
 /// The class of an interval: an index that the figure gives a meaning to.
 pub type Class = u16;
@@ -87,6 +87,21 @@ impl Columns {
             return;
         }
         self.division.split(start, end, |column, start, end| gathered.share(class, column, start, end));
+    }
+
+    /// Adds the next piece of a lane in finer columns that lie within these.
+    pub fn push_piece(&mut self, piece: &Piece) {
+        match piece {
+            Piece::Exact { class, start, end } => self.push(*class, *start, *end),
+            Piece::Shares { start, shares, .. } => {
+                let mut start = *start;
+                for (class, ns) in shares {
+                    let end = start.after(Dur(*ns));
+                    self.push(*class, start, end);
+                    start = end;
+                }
+            }
+        }
     }
 
     /// The pieces, in order.

@@ -1,14 +1,19 @@
-//! One lane for each CPU, group by group.
+//! One lane for each CPU, or for each of several groups of CPUs, group by group.
 
 use draw::{Anchor, Figure, Item, Line, PT, Paint, Point, Rect, Turn, Unit};
 use sched::Cpu;
 
 use crate::palette::{FAINT, INK, NO_EVENTS, RULE};
 
+/// The room for the names of lanes of several CPUs.
+const NAMES: Unit = 30 * PT;
+
 /// Lanes from above to below.
 #[derive(Clone, Debug)]
 pub struct LaneLayout {
     cpus: Vec<(Cpu, Option<u32>)>,
+    /// The names of the lanes; empty where they are the numbers of the CPUs.
+    names: Vec<String>,
     top: Unit,
     height: Unit,
     group_gap: Unit,
@@ -33,7 +38,14 @@ impl LaneLayout {
             tops.push(top + (i as i64 * usable / n) as Unit + gaps);
         }
         let shown = (0..cpus.len()).collect();
-        LaneLayout { cpus, top, height: (usable / n) as Unit, group_gap, tops, shown }
+        LaneLayout { cpus, names: Vec::new(), top, height: (usable / n) as Unit, group_gap, tops, shown }
+    }
+
+    /// Lays out lanes of several CPUs each, by their names, each with the group that it is in.
+    pub fn named(lanes: impl IntoIterator<Item = (String, Option<u32>)>, top: Unit, height: Unit) -> LaneLayout {
+        let (names, groups): (Vec<String>, Vec<Option<u32>>) = lanes.into_iter().unzip();
+        let places = (0..).map(Cpu).zip(groups).collect();
+        LaneLayout { names, ..LaneLayout::new(places, top, height) }
     }
 
     /// Lays out the lanes of `shown` among those of `all`, in the same order: the others are CPUs without any event.
@@ -97,17 +109,24 @@ impl LaneLayout {
     /// Draws the names of the CPUs left of `x`, the rules between groups up to `right`, and the
     /// groups' names.
     pub fn draw(&self, figure: &mut Figure, x: Unit, right: Unit, group_name: &str) {
-        let size = (self.height * 9 / 10).clamp(4 * PT, 7 * PT);
+        let size = self.fitting((self.height * 9 / 10).clamp(4 * PT, 7 * PT));
         let every = self.labelled(size);
         let mut since_group = 0;
         for (i, (cpu, group)) in self.cpus.iter().enumerate() {
             since_group = if i > 0 && self.cpus[i - 1].1 == *group { since_group + 1 } else { 0 };
             if since_group % every == 0 {
                 let at = Point { x: x - 4 * PT, y: self.top_at(i) + self.bar() / 2 + size * 35 / 100 };
-                figure.text(at, size, Anchor::End, INK, &cpu.to_string());
+                let name = self.names.get(i).cloned().unwrap_or_else(|| cpu.to_string());
+                figure.text(at, size, Anchor::End, INK, &name);
             }
         }
         self.draw_groups(figure, x, right, group_name);
+    }
+
+    /// The size of letters of at most `size` with which all names have room.
+    fn fitting(&self, size: Unit) -> Unit {
+        let widest = self.names.iter().map(|name| draw::text::width(name, size)).max().unwrap_or(0);
+        if widest > NAMES { (size * NAMES / widest).max(4 * PT) } else { size }
     }
 
     /// The number of lanes for each name, from the first of a group on, so that names of this size do not overlap.
@@ -119,6 +138,8 @@ impl LaneLayout {
     fn draw_groups(&self, figure: &mut Figure, x: Unit, right: Unit, group_name: &str) {
         let mut rules = Vec::new();
         let mut first = 0;
+        // The names of lanes are wider than numbers.
+        let left = if self.names.is_empty() { 22 * PT } else { 6 * PT + NAMES };
         for i in 1..=self.cpus.len() {
             if i < self.cpus.len() && self.cpus[i].1 == self.cpus[first].1 {
                 continue;
@@ -128,7 +149,7 @@ impl LaneLayout {
                 let text = format!("{group_name} {group}");
                 let size = 7 * PT;
                 if draw::text::width(&text, size) < bottom - top {
-                    let at = Point { x: x - 22 * PT, y: (top + bottom) / 2 };
+                    let at = Point { x: x - left, y: (top + bottom) / 2 };
                     figure.push(Item::Text { at, size, anchor: Anchor::Middle, turn: Turn::Left, fill: FAINT, text });
                 }
             }

@@ -15,13 +15,15 @@ pub const UNKNOWN: Class = 1;
 pub const OFFLINE: Class = 2;
 /// The first class that a figure may use as it likes.
 pub const FIRST: Class = 3;
+/// The class of the time of CPUs without any event, in a lane of several CPUs.
+pub const SILENT: Class = Class::MAX - 1;
 /// Several classes in one column, none of them large.
 const MIXED_CLASS: Class = Class::MAX;
 
-/// Steps in which the height of a share is drawn.
+/// Steps in which the height of a share is drawn, where no other number is asked for.
 const LEVELS: i32 = 16;
 
-/// Edges are a multiple of this: a fourteen-hundredth of an inch, finer than any printer, and short
+/// Edges are a multiple of this, where no other is asked for: a fourteen-hundredth of an inch, finer than any printer, and short
 /// to write.
 const GRID: Unit = 5;
 
@@ -30,6 +32,9 @@ const GRID: Unit = 5;
 pub struct Strips<'s> {
     scale: &'s TimeScale,
     depth: usize,
+    levels: i32,
+    grid: Unit,
+    of_groups: bool,
     rects: BTreeMap<Class, Vec<Rect>>,
     /// Those that may still grow: the last ones of the lane.
     open: Vec<(Class, usize)>,
@@ -38,12 +43,31 @@ pub struct Strips<'s> {
 impl<'s> Strips<'s> {
     /// On this scale; `depth` classes of a column that several share are drawn apart.
     pub fn new(scale: &'s TimeScale, depth: usize) -> Strips<'s> {
-        Strips { scale, depth, rects: BTreeMap::new(), open: Vec::new() }
+        Strips { scale, depth, levels: LEVELS, grid: GRID, of_groups: false, rects: BTreeMap::new(), open: Vec::new() }
+    }
+
+    /// Returns the same with the height of a share in this many steps.
+    #[must_use]
+    pub fn in_levels(self, levels: i32) -> Strips<'s> {
+        Strips { levels, ..self }
+    }
+
+    /// Returns the same with edges at multiples of this, which keeps a file of very many intervals small.
+    #[must_use]
+    pub fn on_grid(self, grid: Unit) -> Strips<'s> {
+        Strips { grid: grid.max(1), ..self }
+    }
+
+    /// Returns the same for lanes whose height is the time of several CPUs: offline ones take their share of it, under
+    /// the upper edge.
+    #[must_use]
+    pub fn of_groups(self) -> Strips<'s> {
+        Strips { of_groups: true, ..self }
     }
 
     fn place(&self, ts: Ts) -> Unit {
         let x = self.scale.at(ts);
-        x - x % GRID
+        x - x % self.grid
     }
 
     /// Adds a lane whose bars go from `top` down to `top` + `bar`.
@@ -64,7 +88,7 @@ impl<'s> Strips<'s> {
                 }
                 Piece::Shares { start, end, shares } => {
                     let (x, right) = (self.place(*start), self.place(*end));
-                    let rects = stack(shares, self.depth, Rect { x, y: top, w: right - x, h: bar });
+                    let rects = self.stack(shares, Rect { x, y: top, w: right - x, h: bar });
                     self.extend(&rects);
                 }
             }
@@ -99,32 +123,72 @@ impl<'s> Strips<'s> {
             let fill = match class {
                 UNKNOWN => Paint::Hatch,
                 OFFLINE => Paint::Solid(palette::OFFLINE),
+                SILENT => Paint::Solid(palette::NO_EVENTS),
                 MIXED_CLASS => Paint::Solid(MIXED),
                 class => Paint::Solid(paint(class)),
             };
             figure.push(Item::Rects { fill, rects });
         }
     }
+
+    /// Stacks shares from below: the largest classes by number, then the mixed rest, then unknown time; blank time stays
+    /// blank, as does offline time in the lane of one CPU. In a lane of several ones, offline and silent CPUs are on top.
+    fn stack(&self, shares: &[(Class, u64)], column: Rect) -> Vec<(Class, Rect)> {
+        let of = |class: Class| shares.iter().find(|(c, _)| *c == class).map_or(0, |(_, ns)| *ns);
+        let mut classes: Vec<(Class, u64)> = shares.iter().filter(|(c, _)| is_of_a_figure(*c)).copied().collect();
+        classes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        let mixed: u64 = classes.get(self.depth..).map_or(0, |rest| rest.iter().map(|(_, ns)| ns).sum());
+        classes.truncate(self.depth);
+        classes.sort_unstable();
+        let (blank, offline) = if self.of_groups { (of(BLANK), of(OFFLINE)) } else { (of(BLANK) + of(OFFLINE), 0) };
+        classes.extend([(MIXED_CLASS, mixed), (UNKNOWN, of(UNKNOWN)), (BLANK, blank)]);
+        classes.extend([(OFFLINE, offline), (SILENT, of(SILENT))]);
+        let times: Vec<u64> = classes.iter().map(|(_, ns)| *ns).collect();
+        let mut bottom = column.y + column.h;
+        let mut rects = Vec::new();
+        for ((class, _), h) in classes.iter().zip(heights(&times, column.h, self.levels)) {
+            bottom -= h;
+            if *class != BLANK {
+                rects.push((*class, Rect { y: bottom.max(column.y), h, ..column }));
+            }
+        }
+        rects
+    }
 }
 
-/// Stacks shares from below: the largest classes by number, then the mixed rest, then unknown
-/// time; blank and offline time stays blank on top.
-fn stack(shares: &[(Class, u64)], depth: usize, column: Rect) -> Vec<(Class, Rect)> {
-    let of = |class: Class| shares.iter().find(|(c, _)| *c == class).map_or(0, |(_, ns)| *ns);
-    let mut classes: Vec<(Class, u64)> = shares.iter().filter(|(c, _)| *c >= FIRST).copied().collect();
-    classes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-    let mixed: u64 = classes.get(depth..).map_or(0, |rest| rest.iter().map(|(_, ns)| ns).sum());
-    classes.truncate(depth);
-    classes.sort_unstable();
-    classes.extend([(MIXED_CLASS, mixed), (UNKNOWN, of(UNKNOWN)), (BLANK, of(BLANK) + of(OFFLINE))]);
-    let times: Vec<u64> = classes.iter().map(|(_, ns)| *ns).collect();
-    let mut bottom = column.y + column.h;
-    let mut rects = Vec::new();
-    for ((class, _), h) in classes.iter().zip(heights(&times, column.h, LEVELS)) {
-        bottom -= h;
-        if *class != BLANK {
-            rects.push((*class, Rect { y: bottom.max(column.y), h, ..column }));
-        }
+/// Whether a class is one of those that a figure uses as it likes, rather than one of the classes that all figures share.
+fn is_of_a_figure(class: Class) -> bool {
+    (FIRST..SILENT).contains(&class)
+}
+
+/// Whether one of these pieces has more than `depth` classes, so that some of them are mixed.
+pub fn are_mixed<'p>(pieces: impl IntoIterator<Item = &'p Piece>, depth: usize) -> bool {
+    pieces.into_iter().any(|piece| {
+        matches!(piece, Piece::Shares { shares, .. } if shares.iter().filter(|(class, _)| is_of_a_figure(*class)).count() > depth)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_that_are_offline_or_silent_take_their_part_of_a_lane_of_several() {
+        let scale = TimeScale { from: Ts(0), to: Ts(100), zero: Ts(0), x: 0, width: 1_000 };
+        // Five CPUs for 20 ns: two tasks, an idle CPU, an offline one and one without events.
+        let shares = [(BLANK, 20), (OFFLINE, 20), (FIRST, 30), (FIRST + 2, 10), (SILENT, 20)];
+        let piece = Piece::Shares { start: Ts(20), end: Ts(40), shares: shares.to_vec() };
+        let mut strips = Strips::new(&scale, 3).in_levels(10).of_groups();
+        strips.add(&[piece], 1_000, 1_000);
+        let rect = |y, h| vec![Rect { x: 200, y, w: 200, h }];
+        let expected = [
+            (OFFLINE, rect(1_200, 200)),
+            (FIRST, rect(1_700, 300)),
+            (FIRST + 2, rect(1_600, 100)),
+            (SILENT, rect(1_000, 200)),
+        ];
+        assert_eq!(strips.rects, BTreeMap::from(expected));
+        assert!(!are_mixed([&Piece::Shares { start: Ts(20), end: Ts(40), shares: shares.to_vec() }], 2));
+        assert!(are_mixed([&Piece::Shares { start: Ts(20), end: Ts(40), shares: shares.to_vec() }], 1));
     }
-    rects
 }

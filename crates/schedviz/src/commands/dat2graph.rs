@@ -1,6 +1,7 @@
 //! `schedviz dat2graph`: reads each CPU by itself, in parallel, and draws the lanes.
 
 pub(super) mod frequencies;
+mod lanes;
 mod overlay;
 mod slices;
 
@@ -13,9 +14,9 @@ use crate::section::{Asked, Section, listed, part};
 use crate::session::Session;
 use anyhow::{Result, bail};
 use dat2graph::{ColorBy, Coloring, Mark, Options, Timeline, learn, read_lanes};
+use sched::Tracepoint;
 use sched::chosen::is_called;
 use sched::topology::Order;
-use sched::{Topology, Tracepoint};
 use std::io::Write;
 use timeline::Sheet;
 use tracedat::{Trace, Want};
@@ -60,6 +61,7 @@ Examples:
   schedviz dat2graph trace.dat --color-by class --forked
                                                    the traced command's tasks
   schedviz dat2graph trace.dat --path              its critical path
+  schedviz dat2graph trace.dat --lanes node        a lane for each node
   schedviz dat2graph trace.dat --wakeups --cpus 0,3 --min 3 --max 3.001
                                                    arrows of the wakeups
                                                    between two cores
@@ -70,9 +72,8 @@ Examples:
 /// Reads, draws and writes.
 pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     args.output.check(GIVES)?;
-    let session = args.trace.open()?;
-    let trace = &session.trace;
-    if trace.format_of(Tracepoint::Switch).is_none() {
+    let mut session = args.trace.open()?;
+    if session.trace.format_of(Tracepoint::Switch).is_none() {
         bail!(
             "{}: sched:sched_switch was not recorded; record with trace-cmd record -e sched",
             session.path().display()
@@ -82,39 +83,41 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     if let Some(target) = &args.tool.target {
         session.needs_task(&format!("--target {target}"), |_, name| is_called(name, target))?;
     }
+    lanes::check(args, &session)?;
+    let overlaid = overlay::find(args, &mut session)?;
+    let (session, trace) = (&session, &session.trace);
     let marks = marks(trace, &args.tool.events)?;
-    let mut coloring = coloring(args, &session.topology)?;
+    let mut coloring = coloring(args, session)?;
     let (lanes, options, mut diagnostics) = session.watched(|| {
         learn(&mut coloring, trace, &session.topology)?;
-        let options = Options {
+        let mut options = Options {
             marks: marks.iter().map(|m| m.name.clone()).collect(),
             frequency: args.tool.frequency,
             ..session.lanes(session.from, session.to, coloring)
         };
+        lanes::join(args, session, &mut options);
         let reader = trace.cpu_reader(Want::Switches)?;
         let (mut lanes, diagnostics) = read_lanes(trace, &reader, &options, &marks);
         if let Some(lane) = lanes.first_mut().filter(|_| args.tool.frequency) {
-            lane.frequencies = frequencies::changes(&session, &reader);
+            lane.frequencies = frequencies::changes(session, &reader);
         }
         Ok((lanes, options, diagnostics))
     })?;
     diagnostics.merge(trace.diagnostics());
     let report = dat2graph::report(&lanes, &options);
     if args.tool.frequency && lanes.iter().all(|l| l.frequencies.is_empty()) && !session.read.quiet {
-        emit(frequencies::why_none(&session));
+        emit(frequencies::why_none(session));
     }
     for event in report.events.iter().filter(|event| event.count == 0 && !session.read.quiet) {
         emit(&format!("{}: 0 events in the window", event.event));
     }
-    let overlaid = overlay::find(args, &session)?;
     let figure = |sheet: &Sheet| {
         let heading = session.lanes_heading(&report, &diagnostics).on(sheet);
-        overlaid
-            .over(&session, |overlay| Ok(vec![dat2graph::figure_with(&lanes, &report, &options, &heading, overlay)]))
+        overlaid.over(session, |overlay| Ok(vec![dat2graph::figure_with(&lanes, &report, &options, &heading, overlay)]))
     };
-    let slices = |out: &mut dyn Write| slices::table(&session, &options, out);
-    let document = Document::of(&session, &report, &diagnostics);
-    document.give("dat2graph", &session, &args.output, Forms::drawn(figure).with_csv(slices))
+    let slices = |out: &mut dyn Write| slices::table(session, &options, out);
+    let document = Document::of(session, &report, &diagnostics);
+    document.give("dat2graph", session, &args.output, Forms::drawn(figure).with_csv(slices))
 }
 
 /// The events that match `SYSTEM:NAME` patterns.
@@ -126,28 +129,30 @@ fn marks(trace: &Trace, wanted: &[String]) -> Result<Vec<Mark>> {
     Ok(found.chain(absent).collect())
 }
 
-fn coloring(args: &Dat2graphArgs, topology: &Topology) -> Result<Coloring> {
-    if args.tool.color_by == ColorBy::Node {
-        needs_groups(topology, Order::Node, "--color-by node")?;
+fn coloring(args: &Dat2graphArgs, session: &Session) -> Result<Coloring> {
+    if args.tool.color_by == Some(ColorBy::Node) {
+        needs_groups(&session.topology, Order::Node, "--color-by node")?;
     }
     Ok(Coloring {
         target: args.tool.target.clone(),
         tasks: args.tasks.filter(),
         forked: args.tasks.forked,
-        by: args.tool.color_by,
+        by: args.tool.color_by.unwrap_or_else(|| session.usual_color()),
         ..Coloring::default()
     })
 }
 
 /// Its section in a report, whose lanes are the ground of other figures.
 pub(crate) fn section(session: &Session) -> Asked<'_> {
-    let options = session.lanes(session.from, session.to, session.learned(Coloring::default())?);
+    let coloring = session.learned(Coloring { by: session.usual_color(), ..Coloring::default() })?;
+    let mut options = session.lanes(session.from, session.to, coloring);
+    session.join_lanes(&mut options);
     Ok(Some(part(options, |options| {
         listed(Timeline::new(options), move |lanes, page| {
             let ran = dat2graph::report(&lanes, options);
             let heading = page.session.lanes_heading(&ran, page.diagnostics).on(page.sheet);
             let figures = vec![dat2graph::figure(&lanes, &ran, options, &heading)];
-            page.keep_lanes(lanes, options.clone());
+            page.keep_lanes(options.apart(lanes));
             Ok(Section {
                 title: "What every core ran".to_owned(),
                 figures,

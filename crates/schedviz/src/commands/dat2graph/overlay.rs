@@ -16,16 +16,21 @@ use timeline::TimeScale;
 /// The marks that are asked for.
 pub(super) enum Overlaid {
     None,
-    Path(Box<Path>),
+    /// The path, and the number of CPUs that it does not use and that have no lane.
+    Path(Box<Path>, usize),
     Wakeups(WakeupReport),
 }
 
-/// Finds the marks.
-pub(super) fn find(args: &Dat2graphArgs, session: &Session) -> Result<Overlaid> {
+/// Finds the marks. Of many CPUs those stay that a path uses.
+pub(super) fn find(args: &Dat2graphArgs, session: &mut Session) -> Result<Overlaid> {
     let begin = BeginArgs::default();
     if args.draw_path || args.path_to.is_some() {
-        let found = path::find(session, &begin, (args.path_to.map(Pid), None), 0)?;
-        return Ok(Overlaid::Path(Box::new(found.output)));
+        let found = path::find(session, &begin, (args.path_to.map(Pid), None), 0)?.output;
+        let hidden = match args.tool.lanes {
+            None => session.shown.only_where_many(|cpu| found.cpus.iter().any(|share| share.of.cpu == cpu)),
+            Some(_) => 0,
+        };
+        return Ok(Overlaid::Path(Box::new(found), hidden));
     }
     if !args.wakeups {
         return Ok(Overlaid::None);
@@ -41,12 +46,13 @@ impl Overlaid {
     pub(super) fn over<T>(&self, session: &Session, figure: impl FnOnce(Option<&Overlay<'_>>) -> T) -> T {
         match self {
             Overlaid::None => figure(None),
-            Overlaid::Path(path) => {
+            Overlaid::Path(path, hidden) => {
                 let cores = session.cores(session.from, session.to);
                 let draw = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
                     critical_path::draw(figure, path, &cores, scale, top, height);
                 };
-                let (caption, legend) = (critical_path::caption(path), critical_path::legend(path));
+                let caption = format!("{}{}", critical_path::caption(path), critical_path::without_lanes(*hidden));
+                let legend = critical_path::legend(path);
                 figure(Some(&Overlay { is_pale: true, caption, legend, draw: &draw }))
             }
             Overlaid::Wakeups(report) => {

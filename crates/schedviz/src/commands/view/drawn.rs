@@ -20,7 +20,7 @@ impl Sessions<'_> {
     fn checked(&self, trace: usize, drawing: &Drawing) -> Result<(&Session, ColorBy)> {
         let session = self.of(trace)?;
         let by = match &drawing.color_by {
-            None => ColorBy::default(),
+            None => session.usual_color(),
             Some(name) => ColorBy::from_str(name, false).map_err(|_| anyhow::anyhow!("color-by: no such property"))?,
         };
         if by == ColorBy::Node {
@@ -53,6 +53,7 @@ impl Sessions<'_> {
             options.cpus.retain(|(cpu, _)| drawing.cpus.contains(cpu));
             options.all_cpus.retain(|(cpu, _)| drawing.cpus.contains(cpu));
         }
+        session.join_lanes(&mut options);
         let reader = trace.cpu_reader(Want::Switches).map_err(|e| session.named(e))?;
         let (lanes, mut diagnostics) = read_lanes(trace, &reader, &options, &[]);
         diagnostics.merge(trace.diagnostics());

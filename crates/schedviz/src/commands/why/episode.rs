@@ -30,7 +30,9 @@ pub(super) fn figure(session: &Session, run: &Run, story: &Story, sheet: &Sheet)
     let margin = Dur((story.duration_ns.0 / 8).max(1_000));
     let from = Ts(story.start_ns.0.saturating_sub_unsigned(margin.0)).max(session.from);
     let to = story.start_ns.after(story.duration_ns).after(margin).min(session.to);
-    let (lanes, options) = session.ran(from, to, session.learned(Coloring::default())?)?;
+    let options = session.lanes(from, to, session.learned(Coloring::default())?);
+    // The waits over the lanes need room in the file, too.
+    let (lanes, options) = session.ran_by(dat2graph::Options { pictures: 3, ..options })?;
     let draw = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
         dat2graph::draw_lanes(figure, &lanes, &options, scale, top, height);
     };

@@ -28,7 +28,9 @@ pub(crate) fn run_figure(
             // Some time before and after shows how it began and how it ended.
             let margin = (episode.duration_ns.0 / 4).max(1_000);
             let (from, to) = around(session, episode.start_ns, episode.duration_ns, margin);
-            session.ran(from, to, coloring.clone())
+            let mut options = session.lanes(from, to, coloring.clone());
+            session.join_lanes(&mut options);
+            session.ran_by(dat2graph::Options { pictures: LOOKS as u32, ..options })
         })
         .collect::<Result<_>>()?;
     let looks: Vec<Look<'_>> = views
@@ -41,8 +43,8 @@ pub(crate) fn run_figure(
             }),
         })
         .collect();
-    let cpus = session.shown.cpus.len().max(session.shown.all.len()).max(1) as Unit;
-    let lane_height = (200 * PT / cpus).clamp(PT, 14 * PT) * cpus;
+    let lanes = views.first().map_or(1, |(_, options)| options.lane_count().max(1)) as Unit;
+    let lane_height = (200 * PT / lanes).clamp(PT, 14 * PT) * lanes;
     let all: Vec<Lane> = views.iter().flat_map(|(lanes, _)| lanes).cloned().collect();
     let legend = |listed: usize| {
         views.first().map_or_else(Vec::new, |(_, options)| dat2graph::area_legend(&all, options, listed))

@@ -1,0 +1,55 @@
+//! The lanes of `schedviz dat2graph`: `--lanes`.
+
+use super::Dat2graphArgs;
+use crate::args::needs_groups;
+use crate::session::Session;
+use anyhow::{Result, bail};
+use dat2graph::{Groups, LanesOf, MANY_LANES, Options};
+use sched::topology::Order;
+
+/// The option for which each CPU must have its own lane, if it is given.
+fn needs_cpus(args: &Dat2graphArgs) -> Option<&'static str> {
+    match () {
+        () if args.draw_path => Some("--path"),
+        () if args.path_to.is_some() => Some("--path-to"),
+        () if args.wakeups => Some("--wakeups"),
+        () if args.tool.frequency => Some("--frequency"),
+        () => None,
+    }
+}
+
+/// Refuses lanes of groups where the topology lacks them, or where each CPU must have its own.
+pub(super) fn check(args: &Dat2graphArgs, session: &Session) -> Result<()> {
+    let topology = &session.topology;
+    let (option, order) = match args.tool.lanes {
+        None | Some(LanesOf::Cpu) => return Ok(()),
+        Some(LanesOf::Core) if topology.is_empty() || LanesOf::Core.is_known(topology) => {
+            ("--lanes core", Order::Number)
+        }
+        Some(LanesOf::Core) => {
+            bail!(
+                "--lanes core: the topology has no cores; lscpu -e -J does, and so do the lines that --topology takes"
+            )
+        }
+        Some(LanesOf::Llc) => ("--lanes llc", Order::Llc),
+        Some(LanesOf::Node) => ("--lanes node", Order::Node),
+    };
+    if let Some(other) = needs_cpus(args) {
+        bail!("{other} is drawn CPU by CPU: give --lanes cpu with it rather than {option}");
+    }
+    // Without any topology it has no caches either.
+    needs_groups(topology, if topology.is_empty() { Order::Llc } else { order }, option)
+}
+
+/// Joins the CPUs that share a lane: those of the groups that are asked for, or else of groups that make few enough lanes.
+pub(super) fn join(args: &Dat2graphArgs, session: &Session, options: &mut Options) {
+    if let Some(lanes) = args.tool.lanes {
+        options.groups = Groups::new(lanes, options.drawn(), &session.topology);
+    } else if needs_cpus(args).is_none() && session.join_lanes(options) && session.topology.is_empty() {
+        session.read.message(&format!(
+            "{} CPUs are more than {MANY_LANES} lanes; with the machine's topology (--topology, or a file of schedviz machine beside the \
+             trace), caches or nodes have a lane each",
+            options.lane_count()
+        ));
+    }
+}
