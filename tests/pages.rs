@@ -239,8 +239,9 @@ fn figures_of_256_cpus_are_readable() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// A recording of 256 CPUs, as a file in this folder, with its topology: 16 nodes of two caches of four cores each.
-fn trace_of_256_cpus(folder: &std::path::Path) -> [String; 2] {
+/// A recording of 256 CPUs, as a file in this folder, with its topology: 16 nodes of two caches of four cores each; and the
+/// PID of the task that exits last.
+fn trace_of_256_cpus(folder: &std::path::Path) -> [String; 3] {
     let run = testkit::Simulation::run(1, 256, 40_000);
     let (trace, machine) = (folder.join("many.dat"), folder.join("machine.txt"));
     let builder = testkit::TraceBuilder { cpu_count: 256, ..testkit::TraceBuilder::default() };
@@ -250,15 +251,22 @@ fn trace_of_256_cpus(folder: &std::path::Path) -> [String; 2] {
         format!("cpu{cpu} socket={socket} node={node} core={core} smt={} llc={}\n", core * 2, llc * 8)
     };
     std::fs::write(&machine, (0..256).map(place).collect::<String>()).expect("written");
-    [trace, machine].map(|path| path.to_str().expect("a path").to_owned())
+    let last = run.events.iter().rev().find_map(|event| match event.kind {
+        sched::Kind::Exit { pid } => Some(pid.to_string()),
+        _ => None,
+    });
+    let [trace, machine] = [trace, machine].map(|path| path.to_str().expect("a path").to_owned());
+    [trace, machine, last.expect("an exit")]
 }
 
 #[test]
 fn no_usual_figure_of_256_cpus_is_large() {
     let folder = crate::support::scratch("pages-small");
-    let [trace, machine] = trace_of_256_cpus(&folder);
-    let commands: [&[&str]; 12] = [
+    let [trace, machine, last] = trace_of_256_cpus(&folder);
+    let commands: [&[&str]; 14] = [
         &["dat2graph"],
+        &["dat2graph", "--path-to", &last],
+        &["path", "--pid", &last],
         &["running-waiting"],
         &["workcons"],
         &["why"],
@@ -286,7 +294,7 @@ fn no_usual_figure_of_256_cpus_is_large() {
 #[test]
 fn many_cpus_share_lanes_by_the_topology() {
     let folder = crate::support::scratch("pages-lanes");
-    let [trace, machine] = trace_of_256_cpus(&folder);
+    let [trace, machine, last] = trace_of_256_cpus(&folder);
     let svg = folder.join("figure.svg");
     let run = |words: &[&str]| schedviz(&[&["dat2graph", &trace, "-o", svg.to_str().expect("a path")], words].concat());
     let drawn = |words: &[&str]| {
@@ -307,6 +315,10 @@ fn many_cpus_share_lanes_by_the_topology() {
     assert!(nodes.iter().any(|text| text.contains("coloured by task")), "{nodes:?}");
     let cores = drawn(&[&topology[..], &["--lanes", "core", "--cpus", "0-31"]].concat());
     assert_eq!(cores.iter().filter(|text| text.starts_with("core ") && text.ends_with(" (2)")).count(), 16);
+    // A path goes from CPU to CPU.
+    let path = drawn(&[&topology[..], &["--path-to", &last]].concat());
+    assert_eq!(named(&path, "LLC "), 0);
+    assert!(path.iter().any(|text| text.contains("CPUs that the path does not use have no lanes")), "{path:?}");
     // Few CPUs have a lane each, in the same colours.
     let few = drawn(&[&topology[..], &["--cpus", "0-63"]].concat());
     assert!(named(&few, "LLC ") == 0 && few.iter().any(|text| text.contains("coloured by command")), "{few:?}");
@@ -318,6 +330,10 @@ fn many_cpus_share_lanes_by_the_topology() {
         (
             &["--topology", &machine, "--lanes", "llc", "--frequency"],
             "--frequency is drawn CPU by CPU: give --lanes cpu",
+        ),
+        (
+            &["--topology", &machine, "--lanes", "node", "--path-to", &last],
+            "--path-to is drawn CPU by CPU: give --lanes cpu",
         ),
         (&["--topology", &machine, "--lanes", "llc", "--wakeups"], "--wakeups is drawn CPU by CPU: give --lanes cpu"),
     ] {

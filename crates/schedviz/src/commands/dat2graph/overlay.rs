@@ -21,7 +21,7 @@ pub(super) enum Overlaid {
     Wakeups(WakeupReport),
 }
 
-/// Finds the marks. Of many CPUs those stay that a path uses.
+/// Finds the marks. Where there are many CPUs, those stay that a path uses.
 pub(super) fn find(args: &Dat2graphArgs, session: &mut Session) -> Result<Overlaid> {
     let begin = BeginArgs::default();
     if args.draw_path || args.path_to.is_some() {
