@@ -74,14 +74,14 @@ impl View {
     /// The head of a trace once all of it was read.
     pub(crate) fn head(&self, trace: usize) -> Value {
         let begin = Instant::now();
-        while begin.elapsed() < Duration::from_secs(60) {
+        while begin.elapsed() < Duration::from_secs(300) {
             let head = self.json(&format!("t/{trace}/head.json"));
             if head["full"] == true {
                 return head;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        panic!("the trace was not read within a minute");
+        panic!("the trace was not read within five minutes");
     }
 }
 

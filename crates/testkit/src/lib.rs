@@ -7,7 +7,7 @@
 //! * [`Simulation`] runs CPUs and tasks at random, and records the running task and the run queue of
 //!   each CPU after each event.
 //! * [`Laws`] is an analysis that checks the invariants of every trace.
-//! * [`timed`] runs a program and returns its elapsed time and its peak memory.
+//! * [`peak`] runs a program and returns its peak memory, for benchmarks [`timed`] with its elapsed time.
 //!
 //! ```
 //! use testkit::{Simulation, TraceBuilder};
@@ -31,7 +31,7 @@ pub use example::a_wait_beside_an_idle_cpu;
 pub use file::{Buffer, Compression, TraceBuilder};
 pub use laws::{LawReport, Laws};
 pub use layout::{Age, Layout};
-pub use peak::{Measured, measured, timed};
+pub use peak::{Measured, measured, peak, timed};
 pub use perf::{Form, PerfBuilder};
 pub use ring::Ring;
 pub use simulation::{Rng, Simulation, Truth, is_stopper};

@@ -107,8 +107,8 @@ mod tests {
     use ControlFlow::{Break, Continue};
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Barrier, OnceLock};
-    use std::thread::{current, park_timeout};
-    use std::time::{Duration, Instant};
+    use std::thread::{current, park};
+    use std::time::Duration;
 
     #[test]
     fn results_are_in_order_whoever_helps() {
@@ -135,20 +135,17 @@ mod tests {
         assert!(helped.into_inner() > 0);
     }
 
-    /// All of it is done by the helper while the other goes on.
+    /// All of it is done by the helper while the other goes on. Without a wakeup the test would not end.
     #[test]
     fn a_helper_that_sleeps_is_woken() {
-        const LONG: Duration = Duration::from_secs(20);
         let (place, over) = (OnceLock::<SharedWork<u64, u64>>::new(), Barrier::new(2));
         let help = || {
-            let begun = Instant::now();
             for _ in 0..3 {
                 while !place.get().is_some_and(|shared| shared.one(|n| n + 1)) {
-                    park_timeout(LONG);
+                    park();
                 }
             }
             over.wait();
-            begun.elapsed()
         };
         std::thread::scope(|scope| {
             let helper = scope.spawn(help);
@@ -160,7 +157,7 @@ mod tests {
                 Continue(())
             };
             assert_eq!(shared.beside(vec![1, 2, 3], |_| panic!("of the helper"), wait), Some(vec![2, 3, 4]));
-            assert!(helper.join().expect("no panic") < LONG);
+            helper.join().expect("no panic");
         });
     }
 

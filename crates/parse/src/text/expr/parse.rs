@@ -45,6 +45,20 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
     Some(Parsed { expressions, fields: parser.fields })
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Characters that the searches of this thread have passed: the work of a text, which a test bounds.
+    pub(super) static PASSED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// The place of the first character that ends a search.
+fn search(text: &str, ends: impl Fn(char) -> bool) -> Option<usize> {
+    let end = text.find(ends);
+    #[cfg(test)]
+    PASSED.set(PASSED.get() + end.unwrap_or(text.len()));
+    end
+}
+
 fn is_of_a_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
@@ -55,7 +69,7 @@ fn tokenize(text: &str) -> Option<Vec<Token<'_>>> {
     let (mut tokens, mut nesting) = (Vec::new(), 0usize);
     let mut rest = text.trim_start();
     while let Some(c) = rest.chars().next() {
-        let word = |text: &'_ str| text.find(|c| !is_of_a_name(c)).unwrap_or(text.len());
+        let word = |text: &'_ str| search(text, |c| !is_of_a_name(c)).unwrap_or(text.len());
         let token;
         if c.is_ascii_digit() {
             let (number, after) = rest.split_at_checked(word(rest))?;
@@ -97,7 +111,7 @@ fn tokenize(text: &str) -> Option<Vec<Token<'_>>> {
 /// has, not at the next closing parenthesis, which can be the length of the text away.
 fn cast(text: &str) -> Option<&str> {
     let inside = text.strip_prefix('(')?;
-    let end = inside.find(|c: char| !is_of_a_name(c) && !c.is_whitespace() && c != '*')?;
+    let end = search(inside, |c| !is_of_a_name(c) && !c.is_whitespace() && c != '*')?;
     let (inside, after) = inside.split_at_checked(end)?;
     let inside = inside.trim();
     after.strip_prefix(')')?;
@@ -125,7 +139,9 @@ fn type_of(kind: &str) -> Option<(usize, bool)> {
 
 /// `'x'` at the start of a text, and what follows.
 fn character(text: &str) -> Option<(Number, &str)> {
-    let (inside, after) = text.strip_prefix('\'')?.split_once('\'')?;
+    let text = text.strip_prefix('\'')?;
+    let (inside, after) = text.split_at_checked(search(text, |c| c == '\'')?)?;
+    let after = after.strip_prefix('\'')?;
     let mut chars = inside.chars();
     let (only, None) = (chars.next()?, chars.next()) else { return None };
     Some((Number { bits: i64::from(u32::from(only)), unsigned: false }, after))
