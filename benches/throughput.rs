@@ -114,7 +114,7 @@ fn measure(folder: &Path, runs: usize, chunks: &Chunks) -> Times {
             if !matches!(arguments[0], "info" | "workcons" | "why" | "path") {
                 command.arg("-o").arg(&figure);
             }
-            times.push(timed(&mut command));
+            times.push(timed(&command));
         }
         if has_trace_cmd {
             times.theirs.push(timed(Command::new("trace-cmd").arg("report").arg("-i").arg(&small)).0);
