@@ -153,11 +153,8 @@ fn info_shows_the_clock_of_each_buffer() {
     trace.buffers = vec![buffer("", "mono", pages(1_000)), buffer("probes", "local global [boot] tai", pages(2_000))];
     let text = info_of("facts-clocks-2", &trace);
     assert!(text.contains("clock      mono, nanoseconds\n"), "{text}");
-    assert!(
-        text.contains("buffer     probes: 1 events, CPUs 0, pages of 4096 bytes, clock boot (not read)\n"),
-        "{text}"
-    );
-    assert!(text.contains("buffer     top: 1 events, CPUs 0, pages of 4096 bytes\n"), "{text}");
+    assert!(text.contains("buffer     probes: 1 event, CPU 0, pages of 4096 bytes, clock boot (not read)\n"), "{text}");
+    assert!(text.contains("buffer     top: 1 event, CPU 0, pages of 4096 bytes\n"), "{text}");
     trace.buffers = vec![buffer("", "boot", Vec::new())];
     let text = info_of("facts-clocks-0", &trace);
     assert!(text.contains("clock      boot, nanoseconds\n"), "{text}");

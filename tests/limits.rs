@@ -264,6 +264,7 @@ fn the_tests_of_limits_exist() {
         "crates/view/src",
         "crates/plot/src",
         "tests/view_plot.rs",
+        "tests/view_questions.rs",
     ]
     .map(|path| root().join(path));
     let listed = Command::new("grep").args(["-rhoE", "fn [a-z_]+\\("]).args(&sources).output().expect("grep");

@@ -269,7 +269,7 @@ impl Analysis for Funnels {
     const LOOKS_BACK: bool = true;
 
     fn recall(&mut self, past: &Past, _: &SchedState) {
-        self.follower.recall(past);
+        self.follower.recall(&past.balancing);
     }
 
     fn early(&mut self, event: &SchedEvent, _: &SchedState) {

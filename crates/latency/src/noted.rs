@@ -1,7 +1,7 @@
 //! The waits, runs and sleeps that go on at the start of a part of a trace: noted for the part, and taken up again there.
 
 use crate::{Idleness, Latency, Measure, Options, Phase, Track, Wait};
-use sched::past::exact;
+use sched::serial::exact;
 use sched::{Analysis, Comm, Cpu, Dur, Past, Pid, SchedEvent, SchedState, Ts};
 use serde::{Deserialize, Serialize};
 

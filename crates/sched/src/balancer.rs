@@ -6,7 +6,7 @@
 
 use crate::event::probe::{Balancing, Examined, Probe, RunQueue};
 use crate::event::{Comm, Cpu, Kind, SchedEvent, Ts};
-use crate::past::{Past, exact};
+use crate::serial::exact;
 use serde::{Deserialize, Serialize};
 
 /// The verdicts on the tasks that were examined (`can_migrate_task`).
@@ -144,8 +144,8 @@ impl Attempts {
     }
 
     /// Takes up the notes of a part.
-    pub fn recall(&mut self, past: &Past) {
-        for (cpu, PastAttempt(open)) in past.balancing.iter().filter(|(cpu, _)| cpu.0 < Cpu::LIMIT) {
+    pub fn recall(&mut self, noted: &[(Cpu, PastAttempt)]) {
+        for (cpu, PastAttempt(open)) in noted.iter().filter(|(cpu, _)| cpu.0 < Cpu::LIMIT) {
             if cpu.index() >= self.open.len() {
                 self.open.resize(cpu.index() + 1, Open::default());
             }
@@ -392,8 +392,8 @@ impl NewIdles {
     }
 
     /// Takes up the notes of a part.
-    pub fn recall(&mut self, past: &Past) {
-        for (cpu, PastNewIdle(since)) in past.newidles.iter().filter(|(cpu, _)| cpu.0 < Cpu::LIMIT) {
+    pub fn recall(&mut self, noted: &[(Cpu, PastNewIdle)]) {
+        for (cpu, PastNewIdle(since)) in noted.iter().filter(|(cpu, _)| cpu.0 < Cpu::LIMIT) {
             *self.cpu(*cpu) = *since;
         }
     }

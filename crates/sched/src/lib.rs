@@ -46,6 +46,7 @@ pub mod past;
 pub mod per_task;
 pub mod replay;
 pub mod seeded;
+pub mod serial;
 pub mod span;
 pub mod state;
 pub mod summed;

@@ -23,9 +23,9 @@ impl Analysis for NoteTaker {
     const MIGRATIONS: bool = true;
 
     fn recall(&mut self, past: &Past, _: &SchedState) {
-        self.stopped.recall(past);
-        self.attempts.recall(past);
-        self.newidles.recall(past);
+        self.stopped.recall(&past.stopped);
+        self.attempts.recall(&past.balancing);
+        self.newidles.recall(&past.newidles);
     }
 
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {

@@ -16,7 +16,8 @@ mod moves;
 
 pub use fold::Groups;
 pub(crate) use fold::Part;
-use fold::{End, Haste, Plan, learn};
+use fold::{Haste, Plan, learn};
+use moves::End;
 
 /// The first event of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,6 +22,22 @@ pub enum TaskState {
     Dead,
 }
 
+/// The way in which a waiting task joined its run queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Came {
+    /// No event shows it.
+    #[default]
+    Unknown,
+    /// A wakeup placed it there.
+    Woken,
+    /// A fork placed it there.
+    Forked,
+    /// It waited elsewhere, and a migration moved it there.
+    Moved,
+    /// It had run there, or been throttled there.
+    Stayed,
+}
+
 /// The occupant of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -43,6 +43,27 @@ fn without_folders(word: &str) -> String {
     parts.collect()
 }
 
+/// A command line of this program's own words as a figure shows it: its files without their folders.
+pub(crate) fn shown(line: &str) -> String {
+    words(line).iter().map(|word| quoted(&without_folders(word))).collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a line that [`quoted`] wrote.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut inside) = (Vec::new(), String::new(), false);
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => inside = !inside,
+            '\\' if !inside => word.extend(chars.next()),
+            ' ' if !inside => words.push(std::mem::take(&mut word)),
+            c => word.push(c),
+        }
+    }
+    words.push(word);
+    words
+}
+
 /// A word as a shell takes it, fit to be printed.
 pub(crate) fn shell_word(word: &OsStr) -> String {
     quoted(&sched::event::escape(word.as_encoded_bytes()))
@@ -82,6 +103,18 @@ mod tests {
         ] {
             assert_eq!(without_folders(&word), shown, "{word}");
         }
+    }
+
+    #[test]
+    fn a_line_is_divided_as_it_was_quoted() {
+        let all = ["schedviz", "a b.dat", "it's", "--min", "1"];
+        let line = all.map(quoted).join(" ");
+        assert_eq!(words(&line), all);
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("it's here.dat");
+        std::fs::write(&path, "").expect("written");
+        let line = format!("schedviz dat2graph {} --min 1", quoted(&path.display().to_string()));
+        assert_eq!(shown(&line), "schedviz dat2graph 'it'\\''s here.dat' --min 1");
     }
 
     #[test]

@@ -25,8 +25,8 @@ pub(crate) struct Balancer {
 impl Balancer {
     /// Takes up the notes of a part of a trace.
     pub(crate) fn recall(&mut self, past: &Past) {
-        self.attempts.recall(past);
-        self.newidles.recall(past);
+        self.attempts.recall(&past.balancing);
+        self.newidles.recall(&past.newidles);
     }
 
     /// Takes a record of a probe, or a loss; returns the attempt that it ends.

@@ -489,7 +489,7 @@ impl Analysis for Why<'_> {
     const MIGRATIONS: bool = true;
 
     fn recall(&mut self, past: &Past, _: &SchedState) {
-        self.stopped.recall(past);
+        self.stopped.recall(&past.stopped);
         if let Some(balancer) = &mut self.balancer {
             balancer.recall(past);
         }

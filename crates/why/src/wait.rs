@@ -5,7 +5,7 @@ use crate::category::{Placed, WaitOrigin};
 use crate::ledger::MoveKey;
 use crate::nearest::Nearest;
 use crate::story::{Change, Who};
-use sched::state::Came;
+use sched::span::Came;
 use sched::{Cause, Cpu, CpuMask, Current, Pid, SchedEvent, SchedState, Task, Ts};
 
 /// A wait that has not ended.

@@ -10,7 +10,7 @@ use crate::file::source::Source;
 use crate::issue::FileIssue;
 use crate::limits;
 use sched::limits::TASKS;
-use sched::past::{bounded, exact};
+use sched::serial::{bounded, exact};
 use sched::{Comm, Cpu, Diagnostics, Past, Pid, Ts};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

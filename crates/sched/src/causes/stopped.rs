@@ -3,7 +3,6 @@
 use super::{Cause, Migration};
 use crate::event::{Cpu, Kind, Pid, SchedEvent, Ts};
 use crate::kthread::is_stopper;
-use crate::past::Past;
 use crate::state::SchedState;
 
 /// A migration by its task, its time and its destination.
@@ -56,8 +55,8 @@ impl StopperMoves {
     }
 
     /// Takes up the notes of a part.
-    pub fn recall(&mut self, past: &Past) {
-        for (cpu, key, cause) in past.stopped.iter().filter(|(cpu, ..)| cpu.0 < Cpu::LIMIT) {
+    pub fn recall(&mut self, noted: &[(Cpu, MoveKey, Option<Cause>)]) {
+        for (cpu, key, cause) in noted.iter().filter(|(cpu, ..)| cpu.0 < Cpu::LIMIT) {
             self.put(*cpu, (*key, *cause));
         }
     }

@@ -1,6 +1,6 @@
 //! The companions of the events of a pass: the state, the analysis, and the window's edges.
 
-use super::moves::{Edges, Moves};
+use super::moves::{Edges, End, Moves};
 use super::{EventSource, Outcome, SendSink, Window};
 use crate::analysis::Analysis;
 use crate::causes::Causes;
@@ -171,18 +171,6 @@ impl Haste {
         self.left = self.left.saturating_sub(events);
         self.was_wrong
     }
-}
-
-/// The treatment of an event at the end of the window, or behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// At the end it is outside: the next window has it.
-    Exclusive,
-    /// At the end it is inside: the trace ends there.
-    Inclusive,
-    /// The window goes on to the last event. Where a clock stepped back, that can be later than
-    /// the last events of all CPUs let expect.
-    Open,
 }
 
 pub(super) struct Fold<A> {

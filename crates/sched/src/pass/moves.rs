@@ -1,6 +1,5 @@
 //! The migrations of a pass: found once for all analyses that take them, from the first event of the trace on.
 
-use super::fold::End;
 use crate::analysis::{Analysis, BEHIND, Settled};
 use crate::causes::{Causes, Migration};
 use crate::event::{Kind, SchedEvent, Ts};
@@ -21,6 +20,18 @@ pub(super) struct Moves {
     went_far: bool,
     /// Migrations of a part of a trace, as the events behind the part settle them.
     noted: Vec<Migration>,
+}
+
+/// The treatment of an event at the end of the window, or behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// At the end it is outside: the next window has it.
+    Exclusive,
+    /// At the end it is inside: the trace ends there.
+    Inclusive,
+    /// The window goes on to the last event. Where a clock stepped back, that can be later than
+    /// the last events of all CPUs let expect.
+    Open,
 }
 
 /// A window: its edges, and whether an event at its end is inside.

@@ -7,10 +7,9 @@ use crate::event::{Comm, Cpu, Pid, TaskRef, Ts};
 use crate::limits::TASKS;
 use crate::lineage::Kin;
 use crate::seeded::SeededMap;
-use crate::span::{Span, TaskState};
+use crate::span::{Came, Span, TaskState};
 pub(super) use crate::task_id::Slot;
 use crate::task_id::TaskId;
-use serde::{Deserialize, Serialize};
 
 const NONE: Slot = Slot::MAX;
 
@@ -25,22 +24,6 @@ pub struct Waking {
     pub on: Cpu,
     /// The CPU on which the woken task last was (`target_cpu`).
     pub previous: Cpu,
-}
-
-/// The way in which a waiting task joined its run queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Came {
-    /// No event shows it.
-    #[default]
-    Unknown,
-    /// A wakeup placed it there.
-    Woken,
-    /// A fork placed it there.
-    Forked,
-    /// It waited elsewhere, and a migration moved it there.
-    Moved,
-    /// It had run there, or been throttled there.
-    Stayed,
 }
 
 /// A task as it is now.

@@ -1,7 +1,7 @@
 //! Every row of the table, and every contradiction, in a few lines.
 
 use super::*;
-use crate::event::Dur;
+use crate::event::{Dur, PrevState};
 
 fn task(pid: i32) -> TaskRef {
     TaskRef { pid: Pid(pid), prio: 120, comm: Comm::new(format!("t{pid}").as_bytes()) }

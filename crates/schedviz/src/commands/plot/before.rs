@@ -8,7 +8,7 @@ use crate::session::Session;
 use ::plot::{Before, Carried, CarriedPart, Plan, Spec, VIEWS, Window};
 use anyhow::{Context, Result};
 use sched::names::NameHistory;
-use sched::past::exact;
+use sched::serial::exact;
 use sched::{Comm, Cpu, Past, Ts};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;

@@ -59,7 +59,7 @@ impl Sessions<'_> {
         diagnostics.merge(trace.diagnostics());
         let numbers = report(&lanes, &options);
         let mut heading = session.lanes_heading(&numbers, &diagnostics).on(&Sheet::default());
-        heading.command = line(session, drawing);
+        heading.command = crate::command_line::shown(&line(session, drawing));
         let figure = dat2graph::figure(&lanes, &numbers, &options, &heading);
         Ok(match format {
             Format::Pdf => draw::pdf(&[figure]),

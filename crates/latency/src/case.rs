@@ -1,0 +1,57 @@
+//! One wait of the list of the longest.
+
+use crate::Measure;
+use sched::{Comm, Cpu, Dur, Pid, Ts};
+use serde::Serialize;
+
+/// One of the longest waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Case {
+    /// Wakeup latency, or another wait.
+    pub measure: Measure,
+    /// The start, on the trace's clock.
+    pub start_ns: Ts,
+    /// The start, from that of the trace.
+    pub start_in_trace_ns: u64,
+    /// The length of the wait, without the time that the task was throttled meanwhile.
+    pub duration_ns: Dur,
+    /// The time that the task was throttled by `cpu.max` meanwhile, in nanoseconds; absent if it was not.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub throttled_ns: Dur,
+    /// The task that waited.
+    pub pid: Pid,
+    /// The name of the task that waited.
+    pub command: Comm,
+    /// The task that woke it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waker: Option<Pid>,
+    /// The name of the task that woke it.
+    #[serde(skip_serializing_if = "Comm::is_empty")]
+    pub waker_command: Comm,
+    /// The CPU on which it was queued.
+    pub queued_on: Cpu,
+    /// The CPU on which it ran in the end.
+    pub ran_on: Cpu,
+    /// The task that ran there when it was queued; 0 is the idle task.
+    pub behind: Pid,
+    /// The name of the task that ran there when it was queued.
+    pub behind_command: Comm,
+    /// The task that ran last before it, where it ran; 0 is the idle task.
+    pub after: Pid,
+    /// The name of the task that ran last before it.
+    pub after_command: Comm,
+    /// CPUs that idled with an empty run queue when it was queued.
+    pub idle_cpus: u32,
+}
+
+fn is_zero(length: &Dur) -> bool {
+    length.0 == 0
+}
+
+impl Case {
+    /// The time from the start of the wait to the run.
+    pub fn until_run(&self) -> Dur {
+        Dur(self.duration_ns.0.saturating_add(self.throttled_ns.0))
+    }
+}
