@@ -319,6 +319,13 @@ fn many_cpus_share_lanes_by_the_topology() {
     let path = drawn(&[&topology[..], &["--path-to", &last]].concat());
     assert_eq!(named(&path, "LLC "), 0);
     assert!(path.iter().any(|text| text.contains("CPUs that the path does not use have no lanes")), "{path:?}");
+    // Its numbers are those of all CPUs, as without it, and no message is in the way where nothing is drawn.
+    for words in [&["--path-to", &last][..], &[]] {
+        let ran = schedviz(&[&["dat2graph", &trace, "--json"], words].concat()).success();
+        let json: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+        assert_eq!(json["lanes"].as_array().map(Vec::len), Some(256), "{words:?}");
+        assert!(!ran.stderr.contains("lanes"), "{}", ran.stderr);
+    }
     // Few CPUs have a lane each, in the same colours.
     let few = drawn(&[&topology[..], &["--cpus", "0-63"]].concat());
     assert!(named(&few, "LLC ") == 0 && few.iter().any(|text| text.contains("coloured by command")), "{few:?}");

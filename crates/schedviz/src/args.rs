@@ -206,6 +206,7 @@ impl OrderArg {
 const SILENT_LANES: usize = 64;
 
 /// The CPUs to show.
+#[derive(Clone)]
 pub(crate) struct Lanes {
     /// In display order, each with its group.
     pub(crate) cpus: Vec<(Cpu, Option<u32>)>,

@@ -373,15 +373,12 @@ impl Session {
         }
     }
 
-    /// Joins the lanes of CPUs where there are more of them than can be distinguished and the topology has groups of them. Returns
-    /// whether there are still too many.
-    pub(crate) fn join_lanes(&self, options: &mut dat2graph::Options) -> bool {
-        if options.lane_count() <= MANY_LANES {
-            return false;
+    /// Joins the lanes of CPUs where there are more of them than can be distinguished and the topology has groups of them.
+    pub(crate) fn join_lanes(&self, options: &mut dat2graph::Options) {
+        if options.lane_count() > MANY_LANES {
+            let joined = LanesOf::fitting(options.drawn(), &self.topology);
+            options.groups = Groups::new(joined, options.drawn(), &self.topology);
         }
-        let joined = LanesOf::fitting(options.drawn(), &self.topology);
-        options.groups = Groups::new(joined, options.drawn(), &self.topology);
-        options.lane_count() > MANY_LANES
     }
 
     /// The property that decides the colours where none is asked for. It depends on the whole trace alone, as colours do.

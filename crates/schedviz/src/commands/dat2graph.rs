@@ -72,8 +72,9 @@ Examples:
 /// Reads, draws and writes.
 pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
     args.output.check(GIVES)?;
-    let mut session = args.trace.open()?;
-    if session.trace.format_of(Tracepoint::Switch).is_none() {
+    let session = args.trace.open()?;
+    let trace = &session.trace;
+    if trace.format_of(Tracepoint::Switch).is_none() {
         bail!(
             "{}: sched:sched_switch was not recorded; record with trace-cmd record -e sched",
             session.path().display()
@@ -84,10 +85,9 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
         session.needs_task(&format!("--target {target}"), |_, name| is_called(name, target))?;
     }
     lanes::check(args, &session)?;
-    let overlaid = overlay::find(args, &mut session)?;
-    let (session, trace) = (&session, &session.trace);
+    let overlaid = overlay::find(args, &session)?;
     let marks = marks(trace, &args.tool.events)?;
-    let mut coloring = coloring(args, session)?;
+    let mut coloring = coloring(args, &session)?;
     let (lanes, options, mut diagnostics) = session.watched(|| {
         learn(&mut coloring, trace, &session.topology)?;
         let mut options = Options {
@@ -95,29 +95,35 @@ pub(crate) fn run(args: &Dat2graphArgs) -> Result<()> {
             frequency: args.tool.frequency,
             ..session.lanes(session.from, session.to, coloring)
         };
-        lanes::join(args, session, &mut options);
+        lanes::join(args, &session, &mut options);
         let reader = trace.cpu_reader(Want::Switches)?;
         let (mut lanes, diagnostics) = read_lanes(trace, &reader, &options, &marks);
         if let Some(lane) = lanes.first_mut().filter(|_| args.tool.frequency) {
-            lane.frequencies = frequencies::changes(session, &reader);
+            lane.frequencies = frequencies::changes(&session, &reader);
         }
         Ok((lanes, options, diagnostics))
     })?;
     diagnostics.merge(trace.diagnostics());
     let report = dat2graph::report(&lanes, &options);
     if args.tool.frequency && lanes.iter().all(|l| l.frequencies.is_empty()) && !session.read.quiet {
-        emit(frequencies::why_none(session));
+        emit(frequencies::why_none(&session));
     }
     for event in report.events.iter().filter(|event| event.count == 0 && !session.read.quiet) {
         emit(&format!("{}: 0 events in the window", event.event));
     }
     let figure = |sheet: &Sheet| {
+        lanes::advise(args, &session, &options);
         let heading = session.lanes_heading(&report, &diagnostics).on(sheet);
-        overlaid.over(session, |overlay| Ok(vec![dat2graph::figure_with(&lanes, &report, &options, &heading, overlay)]))
+        let fewer = overlaid.fewer(args, &session, &options)?;
+        let (lanes, options, hidden) =
+            fewer.as_ref().map_or((&lanes, &options, 0), |(lanes, options, n)| (lanes, options, *n));
+        overlaid.over(&session, options, hidden, |overlay| {
+            Ok(vec![dat2graph::figure_with(lanes, &report, options, &heading, overlay)])
+        })
     };
-    let slices = |out: &mut dyn Write| slices::table(session, &options, out);
-    let document = Document::of(session, &report, &diagnostics);
-    document.give("dat2graph", session, &args.output, Forms::drawn(figure).with_csv(slices))
+    let slices = |out: &mut dyn Write| slices::table(&session, &options, out);
+    let document = Document::of(&session, &report, &diagnostics);
+    document.give("dat2graph", &session, &args.output, Forms::drawn(figure).with_csv(slices))
 }
 
 /// The events that match `SYSTEM:NAME` patterns.

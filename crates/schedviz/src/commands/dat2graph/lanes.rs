@@ -43,9 +43,17 @@ pub(super) fn check(args: &Dat2graphArgs, session: &Session) -> Result<()> {
 
 /// Joins the CPUs that share a lane: those of the groups that are asked for, or else of groups that make few enough lanes.
 pub(super) fn join(args: &Dat2graphArgs, session: &Session, options: &mut Options) {
-    if let Some(lanes) = args.tool.lanes {
-        options.groups = Groups::new(lanes, options.drawn(), &session.topology);
-    } else if needs_cpus(args).is_none() && session.join_lanes(options) && session.topology.is_empty() {
+    match args.tool.lanes {
+        Some(lanes) => options.groups = Groups::new(lanes, options.drawn(), &session.topology),
+        None if needs_cpus(args).is_none() => session.join_lanes(options),
+        None => {}
+    }
+}
+
+/// Names the way to fewer lanes where they cannot be distinguished.
+pub(super) fn advise(args: &Dat2graphArgs, session: &Session, options: &Options) {
+    let usual = args.tool.lanes.is_none() && needs_cpus(args).is_none();
+    if usual && session.topology.is_empty() && options.lane_count() > MANY_LANES {
         session.read.message(&format!(
             "{} CPUs are more than {MANY_LANES} lanes; with the machine's topology (--topology, or a file of schedviz machine beside the \
              trace), caches or nodes have a lane each",

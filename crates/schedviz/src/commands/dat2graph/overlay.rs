@@ -7,30 +7,25 @@ use crate::commands::path;
 use crate::session::Session;
 use anyhow::Result;
 use critical_path::Path;
-use dat2graph::Overlay;
+use dat2graph::{Lane, Options, Overlay};
 use draw::{Figure, Unit};
 use events::{WakeupReport, Wakeups};
 use sched::{Comm, Pid};
-use timeline::TimeScale;
+use timeline::{Cores, TimeScale};
 
 /// The marks that are asked for.
 pub(super) enum Overlaid {
     None,
-    /// The path, and the number of CPUs that it does not use and that have no lane.
-    Path(Box<Path>, usize),
+    Path(Box<Path>),
     Wakeups(WakeupReport),
 }
 
-/// Finds the marks. Where there are many CPUs, those stay that a path uses.
-pub(super) fn find(args: &Dat2graphArgs, session: &mut Session) -> Result<Overlaid> {
+/// Finds the marks.
+pub(super) fn find(args: &Dat2graphArgs, session: &Session) -> Result<Overlaid> {
     let begin = BeginArgs::default();
     if args.draw_path || args.path_to.is_some() {
-        let found = path::find(session, &begin, (args.path_to.map(Pid), None), 0)?.output;
-        let hidden = match args.tool.lanes {
-            None => session.shown.only_where_many(|cpu| found.cpus.iter().any(|share| share.of.cpu == cpu)),
-            Some(_) => 0,
-        };
-        return Ok(Overlaid::Path(Box::new(found), hidden));
+        let found = path::find(session, &begin, (args.path_to.map(Pid), None), 0)?;
+        return Ok(Overlaid::Path(Box::new(found.output)));
     }
     if !args.wakeups {
         return Ok(Overlaid::None);
@@ -42,16 +37,43 @@ pub(super) fn find(args: &Dat2graphArgs, session: &mut Session) -> Result<Overla
 }
 
 impl Overlaid {
-    /// The figure with these marks.
-    pub(super) fn over<T>(&self, session: &Session, figure: impl FnOnce(Option<&Overlay<'_>>) -> T) -> T {
+    /// The lanes of a path where they are not all: if no others were asked for, those of many CPUs that it uses. With them the
+    /// number of CPUs that have none.
+    pub(super) fn fewer(
+        &self,
+        args: &Dat2graphArgs,
+        session: &Session,
+        options: &Options,
+    ) -> Result<Option<(Vec<Lane>, Options, usize)>> {
+        let (Overlaid::Path(path), None) = (self, args.tool.lanes) else { return Ok(None) };
+        let mut shown = session.shown.clone();
+        let hidden = shown.only_where_many(|cpu| path.cpus.iter().any(|share| share.of.cpu == cpu));
+        if hidden == 0 {
+            return Ok(None);
+        }
+        // Fewer lanes have finer columns.
+        let options = Options { cpus: shown.cpus, all_cpus: shown.all, ..options.clone() };
+        let (lanes, options) = session.ran_by(options)?;
+        Ok(Some((lanes, options, hidden)))
+    }
+
+    /// The figure of these CPUs with these marks; `hidden` CPUs have no lane.
+    pub(super) fn over<T>(
+        &self,
+        session: &Session,
+        drawn: &Options,
+        hidden: usize,
+        figure: impl FnOnce(Option<&Overlay<'_>>) -> T,
+    ) -> T {
         match self {
             Overlaid::None => figure(None),
-            Overlaid::Path(path, hidden) => {
-                let cores = session.cores(session.from, session.to);
+            Overlaid::Path(path) => {
+                let (cpus, all_cpus) = (drawn.cpus.clone(), drawn.all_cpus.clone());
+                let cores = Cores { cpus, all_cpus, ..session.cores(session.from, session.to) };
                 let draw = |figure: &mut Figure, scale: &TimeScale, top: Unit, height: Unit| {
                     critical_path::draw(figure, path, &cores, scale, top, height);
                 };
-                let caption = format!("{}{}", critical_path::caption(path), critical_path::without_lanes(*hidden));
+                let caption = format!("{}{}", critical_path::caption(path), critical_path::without_lanes(hidden));
                 let legend = critical_path::legend(path);
                 figure(Some(&Overlay { is_pale: true, caption, legend, draw: &draw }))
             }
