@@ -196,7 +196,7 @@ pub(crate) fn joined(lanes: usize) -> usize {
     match lanes {
         0..=64 => 1,
         65..=128 => 4,
-        _ => 10,
+        _ => 16,
     }
 }
 
