@@ -20,7 +20,7 @@ fn catalog() -> Catalog {
         fields: vec![("vec".to_owned(), Type::Number), ("name".to_owned(), Type::Text)],
         is_text: name == "a:c",
     };
-    Catalog { events: vec![event(1, "a:b"), event(2, "a:c"), event(3, "a:b_exit")] }
+    Catalog { events: vec![event(1, "a:b"), event(2, "a:c"), event(3, "a:b_exit")], machine: Some("x86_64".to_owned()) }
 }
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
