@@ -91,6 +91,10 @@ impl Imports {
         entries.sort();
         for path in entries {
             let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            // Tests in a file of their own count as little as those in a module under `cfg(test)`.
+            if stem == "tests" {
+                continue;
+            }
             let is_root = ["lib", "main", "mod"].contains(&stem.as_str());
             if !is_root {
                 module.push(stem);

@@ -52,7 +52,7 @@ fn no_command_holds_a_trace() {
         &["export", "--perfetto", "x.pftrace"],
     ];
     for arguments in commands {
-        assert!(peak_of(arguments, &folder) < 56 << 20, "{arguments:?}");
+        assert!(peak_of(arguments, &folder) < SIZE as u64, "{arguments:?}");
     }
     // Row groups and what compresses them take some 30 MB, whatever the length of the trace.
     if cfg!(feature = "parquet") {

@@ -4,7 +4,7 @@
 use sched::balancer::{Attempt, AttemptOutcome, Attempts as Follower, Verdicts};
 use sched::nouns::{counted, noun};
 use sched::probe::{Balancing, Probe, RunQueue};
-use sched::{Analysis, Comm, Kind, Lengths, Past, SchedEvent, SchedState, Ts};
+use sched::{Analysis, Comm, Kind, Lengths, Past, PastMoves, SchedEvent, SchedState, Ts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -269,7 +269,7 @@ impl Analysis for Funnels {
     const LOOKS_BACK: bool = true;
 
     fn recall(&mut self, past: &Past, _: &SchedState) {
-        self.follower.recall(&past.balancing);
+        self.follower.recall(&PastMoves::of(past).balancing);
     }
 
     fn early(&mut self, event: &SchedEvent, _: &SchedState) {

@@ -74,8 +74,8 @@ pub(crate) struct Chain {
 /// The number of segments up to which nothing is dropped.
 const LEAST: usize = 1 << 16;
 
-/// The maximum number of segments in use: about 80 MB, twice that while they are sought.
-pub(crate) const MOST: usize = 5 << 18;
+/// The maximum number of segments in use: about 64 MB, twice that while they are sought.
+pub(crate) const MOST: usize = 1 << 20;
 
 impl Chain {
     pub(crate) fn new(most: usize) -> Chain {

@@ -5,12 +5,14 @@ use crate::balancer::{Attempts, NewIdles};
 use crate::causes::{Causes, Migration, NotedMigration, PastCauses, StopperMoves};
 use crate::event::{Kind, SchedEvent, Ts};
 use crate::past::Past;
+use crate::past_moves::PastMoves;
 use crate::state::SchedState;
 
 /// Notes the state at the window's start, what goes on there, and what settles migrations behind its end.
 #[derive(Debug, Default)]
 pub struct NoteTaker {
     past: Past,
+    moves: PastMoves,
     causes: PastCauses,
     stopped: StopperMoves,
     attempts: Attempts,
@@ -23,9 +25,10 @@ impl Analysis for NoteTaker {
     const MIGRATIONS: bool = true;
 
     fn recall(&mut self, past: &Past, _: &SchedState) {
-        self.stopped.recall(&past.stopped);
-        self.attempts.recall(&past.balancing);
-        self.newidles.recall(&past.newidles);
+        let moves = PastMoves::of(past);
+        self.stopped.recall(&moves.stopped);
+        self.attempts.recall(&moves.balancing);
+        self.newidles.recall(&moves.newidles);
     }
 
     fn early(&mut self, event: &SchedEvent, state: &SchedState) {
@@ -45,22 +48,23 @@ impl Analysis for NoteTaker {
         match settled {
             Settled::Before => self.stopped.settle(migration),
             Settled::Inside => {}
-            Settled::Behind => self.past.settled.push(NotedMigration::from(*migration)),
+            Settled::Behind => self.moves.settled.push(NotedMigration::from(*migration)),
         }
     }
 
     fn begin(&mut self, start: Ts, state: &SchedState) {
-        self.past = Past {
-            from: start,
+        self.past = Past { from: start, ..state.noted() };
+        self.moves = PastMoves {
             causes: std::mem::take(&mut self.causes),
             stopped: self.stopped.noted(),
             balancing: self.attempts.noted(),
             newidles: self.newidles.noted(),
-            ..state.noted()
+            settled: std::mem::take(&mut self.moves.settled),
         };
     }
 
-    fn finish(self, _: Ts, _: &SchedState) -> Past {
+    fn finish(mut self, _: Ts, _: &SchedState) -> Past {
+        self.moves.note(&mut self.past);
         self.past
     }
 }

@@ -4,8 +4,6 @@
 //! left behind is: a [`Past`]. [`crate::Pass`] begins with it instead of the first event, so that every analysis finds
 //! in the part what it finds in the same window of the whole.
 
-use crate::balancer::{PastAttempt, PastNewIdle};
-use crate::causes::{Cause, MoveKey, NotedMigration, PastCauses};
 use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
 use crate::lineage::{Kin, Lineage, LineageHistory};
 use crate::names::NameHistory;
@@ -75,21 +73,6 @@ pub struct Past {
     /// The throttling of cgroups, where the trace has records of it.
     #[serde(default)]
     pub throttling: Option<PastThrottling>,
-    /// The migrations that are not settled, and the events that decide the causes of the next ones.
-    #[serde(default)]
-    pub causes: PastCauses,
-    /// The migration that the stopper of a CPU has made since it was switched in, and its cause once that was settled.
-    #[serde(default, deserialize_with = "bounded::deserialize")]
-    pub stopped: Vec<(Cpu, MoveKey, Option<Cause>)>,
-    /// The attempts to balance that go on.
-    #[serde(default, deserialize_with = "bounded::deserialize")]
-    pub balancing: Vec<(Cpu, PastAttempt)>,
-    /// New-idle balancing since the latest switch of each CPU.
-    #[serde(default, deserialize_with = "bounded::deserialize")]
-    pub newidles: Vec<(Cpu, PastNewIdle)>,
-    /// The migrations in the part that what follows the part settles.
-    #[serde(default, deserialize_with = "bounded::deserialize")]
-    pub settled: Vec<NotedMigration>,
     /// The notes of analyses that look back, each under a name of its own, as JSON.
     pub notes: BTreeMap<String, String>,
 }

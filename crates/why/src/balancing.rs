@@ -4,7 +4,7 @@
 use crate::Why;
 use crate::story::Change;
 use sched::balancer::{Attempt, Attempts, NewIdle, NewIdles};
-use sched::{Cpu, Kind, Past, SchedEvent};
+use sched::{Cpu, Kind, Past, PastMoves, SchedEvent};
 
 /// Which probes a trace has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +25,9 @@ pub(crate) struct Balancer {
 impl Balancer {
     /// Takes up the notes of a part of a trace.
     pub(crate) fn recall(&mut self, past: &Past) {
-        self.attempts.recall(&past.balancing);
-        self.newidles.recall(&past.newidles);
+        let moves = PastMoves::of(past);
+        self.attempts.recall(&moves.balancing);
+        self.newidles.recall(&moves.newidles);
     }
 
     /// Takes a record of a probe, or a loss; returns the attempt that it ends.

@@ -67,8 +67,8 @@ use sched::causes::StopperMoves;
 use sched::kthread::is_stopper;
 use sched::probe::Probe;
 use sched::{
-    Analysis, Cause, Comm, Cpu, Current, Kind, Load, Migration, Past, PerTask, Pid, SchedEvent, SchedState, Span,
-    StateClass, Task, TaskId, TaskState, Ts,
+    Analysis, Cause, Comm, Cpu, Current, Kind, Load, Migration, Past, PastMoves, PerTask, Pid, SchedEvent, SchedState,
+    Span, StateClass, Task, TaskId, TaskState, Ts,
 };
 use sets::{Role, Sets};
 use story::{Change, Chronicle, Who};
@@ -489,7 +489,7 @@ impl Analysis for Why<'_> {
     const MIGRATIONS: bool = true;
 
     fn recall(&mut self, past: &Past, _: &SchedState) {
-        self.stopped.recall(&past.stopped);
+        self.stopped.recall(&PastMoves::of(past).stopped);
         if let Some(balancer) = &mut self.balancer {
             balancer.recall(past);
         }

@@ -4,6 +4,7 @@ use crate::analysis::{Analysis, BEHIND, Settled};
 use crate::causes::{Causes, Migration};
 use crate::event::{Kind, SchedEvent, Ts};
 use crate::past::Past;
+use crate::past_moves::PastMoves;
 use crate::state::SchedState;
 use std::ops::ControlFlow;
 
@@ -57,8 +58,9 @@ impl Edges {
 impl Moves {
     /// In a part of a trace that has this past.
     pub(super) fn recall(&mut self, past: &Past) {
-        self.causes = Causes::after(&past.causes);
-        self.noted = past.settled.iter().filter_map(|noted| noted.believed()).collect();
+        let moves = PastMoves::of(past);
+        self.causes = Causes::after(&moves.causes);
+        self.noted = moves.settled.iter().filter_map(|noted| noted.believed()).collect();
     }
 
     /// From an instant at which this was known.

@@ -1,0 +1,43 @@
+//! Migrations and attempts to balance that go on at the start of a part of a trace, and migrations in the part that what
+//! follows it settles: a note among those of the analyses.
+
+use crate::balancer::{PastAttempt, PastNewIdle};
+use crate::causes::{Cause, MoveKey, NotedMigration, PastCauses};
+use crate::event::Cpu;
+use crate::past::Past;
+use crate::serial::bounded;
+use serde::{Deserialize, Serialize};
+
+/// The name of the note.
+const NAME: &str = "moves";
+
+/// The note.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastMoves {
+    /// The migrations that are not settled, and the events that decide the causes of the next ones.
+    pub causes: PastCauses,
+    /// The migration that the stopper of a CPU has made since it was switched in, and its cause once that was settled.
+    #[serde(deserialize_with = "bounded::deserialize")]
+    pub stopped: Vec<(Cpu, MoveKey, Option<Cause>)>,
+    /// The attempts to balance that go on.
+    #[serde(deserialize_with = "bounded::deserialize")]
+    pub balancing: Vec<(Cpu, PastAttempt)>,
+    /// New-idle balancing since the latest switch of each CPU.
+    #[serde(deserialize_with = "bounded::deserialize")]
+    pub newidles: Vec<(Cpu, PastNewIdle)>,
+    /// The migrations in the part that what follows the part settles.
+    #[serde(deserialize_with = "bounded::deserialize")]
+    pub settled: Vec<NotedMigration>,
+}
+
+impl PastMoves {
+    /// The note of a part; empty where it has none.
+    pub fn of(past: &Past) -> PastMoves {
+        past.notes.get(NAME).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// Adds the note to those of a part.
+    pub(crate) fn note(&self, past: &mut Past) {
+        past.notes.extend(serde_json::to_string(self).ok().map(|text| (NAME.to_owned(), text)));
+    }
+}
