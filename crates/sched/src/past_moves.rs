@@ -36,8 +36,29 @@ impl PastMoves {
         past.notes.get(NAME).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
+    /// Whether the note of a part can be read, if it has one.
+    pub fn is_readable(past: &Past) -> bool {
+        past.notes.get(NAME).is_none_or(|text| serde_json::from_str::<PastMoves>(text).is_ok())
+    }
+
     /// Adds the note to those of a part.
     pub(crate) fn note(&self, past: &mut Past) {
         past.notes.extend(serde_json::to_string(self).ok().map(|text| (NAME.to_owned(), text)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_note_is_no_empty_one() {
+        let mut past = Past::default();
+        assert!(PastMoves::is_readable(&past), "a part without the note");
+        let moves = PastMoves { stopped: vec![(Cpu(1), Default::default(), None)], ..PastMoves::default() };
+        moves.note(&mut past);
+        assert_eq!((PastMoves::is_readable(&past), PastMoves::of(&past)), (true, moves));
+        past.notes.insert(NAME.to_owned(), "{".to_owned());
+        assert!(!PastMoves::is_readable(&past));
     }
 }

@@ -11,7 +11,7 @@ use crate::issue::FileIssue;
 use crate::limits;
 use sched::limits::TASKS;
 use sched::serial::{bounded, exact};
-use sched::{Comm, Cpu, Diagnostics, Past, Pid, Ts};
+use sched::{Comm, Cpu, Diagnostics, Past, PastMoves, Pid, Ts};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -108,6 +108,7 @@ impl Note {
         let endian = header.version.endian;
         let text = if part.size(source, endian) <= limits::PART_NOTE { part.text(source, endian) } else { None };
         let note = text.and_then(|text| serde_json::from_slice::<Note>(&text).ok());
+        let note = note.filter(|note| PastMoves::is_readable(&note.past));
         let why = match note {
             Some(note) if !note.is_possible() => "its times contradict each other",
             Some(note) if note.past.tasks.len() + note.past.free.len() > TASKS => {
