@@ -307,10 +307,10 @@ fn with_libtraceevent_lists_are_the_report() {
         let (mut ours, mut theirs) = (list.lines(), lines.map(|line| line.strip_prefix(&*instance).unwrap_or(line)));
         loop {
             let (a, b) = (ours.next(), theirs.next());
-            // A switch or a fork can give the name that the recorder did not save.
-            let is_unnamed = b.is_some_and(|line| line.trim_start().starts_with("<...>-"));
+            // Of a name that the recorder did not save, or saved before an exec, the events themselves know better.
+            let is_better = a.zip(b).is_some_and(|(a, b)| a.get(..16) != b.get(..16) && is_given(&text, a));
             let part =
-                |line: &'_ str| line.get(if is_unnamed { 16 } else { 0 }..).map(|line| line.trim_end().to_owned());
+                |line: &'_ str| line.get(if is_better { 16 } else { 0 }..).map(|line| line.trim_end().to_owned());
             assert_eq!(a.and_then(part), b.and_then(part), "{}", path.display());
             if a.is_none() {
                 break;
@@ -319,4 +319,12 @@ fn with_libtraceevent_lists_are_the_report() {
         }
     }
     println!("{compared} lines compared");
+}
+
+/// Whether a field of an event gives a PID the name with which a listed line begins.
+#[cfg(feature = "libtraceevent")]
+fn is_given(text: &str, line: &str) -> bool {
+    let task = line.split('[').next().unwrap_or("").trim();
+    let Some((name, pid)) = task.rsplit_once('-') else { return false };
+    text.contains(&format!("{name}:{pid} [")) || text.contains(&format!("comm={name} pid={pid} "))
 }
