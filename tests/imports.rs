@@ -217,7 +217,7 @@ fn upwards(imports: &BTreeMap<String, BTreeSet<String>>, rooms: &[&[&str]]) -> V
 
 #[test]
 fn imports_of_the_reader_lead_to_lower_rooms() {
-    let source = root().join("crates/parse/src");
+    let source = root().join("crates/tracedat/src");
     let all = Imports::of(&source);
     let mut modules: BTreeSet<&str> =
         all.files.keys().filter_map(|module| module.first()).map(String::as_str).collect();

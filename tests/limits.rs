@@ -255,7 +255,7 @@ fn the_tests_of_limits_exist() {
         "tests/limits.rs",
         "tests/bounded.rs",
         "tests/structure.rs",
-        "crates/parse/src",
+        "crates/tracedat/src",
         "crates/sched/src",
         "crates/path/src",
         "crates/perfdata/src",
