@@ -307,7 +307,7 @@ fn with_libtraceevent_lists_are_the_report() {
         let (mut ours, mut theirs) = (list.lines(), lines.map(|line| line.strip_prefix(&*instance).unwrap_or(line)));
         loop {
             let (a, b) = (ours.next(), theirs.next());
-            // Of a name that the recorder did not save, or saved before an exec, the events themselves know better.
+            // The events name a task better than a list of names that the recorder left incomplete, or saved before an exec.
             let is_better = a.zip(b).is_some_and(|(a, b)| a.get(..16) != b.get(..16) && is_given(&text, a));
             let part =
                 |line: &'_ str| line.get(if is_better { 16 } else { 0 }..).map(|line| line.trim_end().to_owned());
