@@ -194,17 +194,25 @@ fn circle(imports: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     })
 }
 
-/// The rooms of the reader, from the lowest to the highest. A module may import modules of its own row and of rows
-/// above it in this table.
-const READER: [&[&str]; 8] = [
-    &["bytes", "error", "issue", "limits", "parallel"],
-    &["text"],
-    &["decode"],
-    &["file"],
-    &["ring"],
-    &["merge", "recover"],
-    &["trace"],
-    &["cut"],
+/// The rooms of a crate, from the lowest to the highest. A module may import modules of its own row and of rows above it.
+type Rooms = &'static [&'static [&'static str]];
+
+/// The crates that are sorted into rooms, by their folders. `ARCHITECTURE.md` has the same tables.
+const SORTED: [(&str, Rooms); 2] = [
+    ("sched", &[&["event"], &["tables"], &["numbers"], &["state"], &["balance"], &["analysis"], &["pass"]]),
+    (
+        "tracedat",
+        &[
+            &["bytes", "error", "issue", "limits", "parallel"],
+            &["text"],
+            &["decode"],
+            &["file"],
+            &["ring"],
+            &["merge", "recover"],
+            &["trace"],
+            &["cut"],
+        ],
+    ),
 ];
 
 /// The imports that lead to a higher room, and the modules that are in none.
@@ -216,16 +224,30 @@ fn upwards(imports: &BTreeMap<String, BTreeSet<String>>, rooms: &[&[&str]]) -> V
 }
 
 #[test]
-fn imports_of_the_reader_lead_to_lower_rooms() {
-    let source = root().join("crates/tracedat/src");
-    let all = Imports::of(&source);
-    let mut modules: BTreeSet<&str> =
-        all.files.keys().filter_map(|module| module.first()).map(String::as_str).collect();
-    READER.iter().copied().flatten().for_each(|module| assert!(modules.remove(module), "there is no {module}"));
-    assert!(modules.is_empty(), "in no room: {modules:?}");
-    let between = all.between_siblings();
-    assert_eq!(upwards(&between[&Vec::new()], &READER), Vec::<String>::new());
-    assert_eq!(upwards(&between[&Vec::new()], &[&["trace"], &["text", "decode"]])[0], "cut -> bytes");
+fn imports_between_rooms_lead_to_lower_ones() {
+    let architecture = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the map");
+    for (folder, rooms) in SORTED {
+        let all = Imports::of(&root().join("crates").join(folder).join("src"));
+        let mut modules: BTreeSet<&str> =
+            all.files.keys().filter_map(|module| module.first()).map(String::as_str).collect();
+        for room in rooms.iter().copied().flatten() {
+            assert!(modules.remove(room), "{folder}: there is no {room}");
+            let is_listed = [format!("`{room}`"), format!("`{room}/`")].iter().any(|name| architecture.contains(name));
+            assert!(is_listed, "ARCHITECTURE.md lacks the room {room} of {folder}");
+        }
+        assert!(modules.is_empty(), "{folder}: in no room: {modules:?}");
+        assert_eq!(upwards(&all.between_siblings()[&Vec::new()], rooms), Vec::<String>::new(), "{folder}");
+    }
+}
+
+#[test]
+fn an_import_of_a_higher_room_is_found() {
+    let imports = |pairs: &[(&str, &str)]| -> BTreeMap<String, BTreeSet<String>> {
+        pairs.iter().map(|(from, to)| ((*from).to_owned(), BTreeSet::from([(*to).to_owned()]))).collect()
+    };
+    let rooms: Rooms = &[&["low"], &["middle", "beside"], &["high"]];
+    assert_eq!(upwards(&imports(&[("high", "low"), ("middle", "beside")]), rooms), Vec::<String>::new());
+    assert_eq!(upwards(&imports(&[("high", "none"), ("low", "middle")]), rooms), ["high -> none", "low -> middle"]);
 }
 
 #[test]

@@ -4,6 +4,9 @@
 //! `Vec` in a test) delivers [`SchedEvent`]s in time order; [`Pass`] feeds them to [`SchedState`],
 //! which alone decides what they mean; and every [`Analysis`] looks on.
 //!
+//! The modules stand in rooms, each of which imports only from those before it: `event` (the vocabulary), `tables`,
+//! `numbers`, `state`, `balance`, `analysis`, `pass`. `ARCHITECTURE.md` has their contents.
+//!
 //! ```
 //! use sched::{Comm, Cpu, Kind, Pass, Pid, PrevState, SchedEvent, TaskRef, Ts, analysis::RunTime};
 //!
@@ -19,65 +22,35 @@
 //! assert_eq!(outcome.output.ns_of(Pid(7)), 250);
 //! ```
 
-pub mod affinity;
 pub mod analysis;
-mod ascending;
-pub mod balancer;
-pub mod causes;
-pub mod chosen;
-mod chosen_cpus;
-pub mod counted;
-pub mod counters;
-mod cpu_set;
-pub mod diag;
-pub mod episodes;
+mod balance;
 pub mod event;
-mod history;
-pub mod kthread;
-pub mod lengths;
-pub mod limits;
-pub mod lineage;
-mod listed;
-pub mod names;
-mod note_taker;
-pub mod nouns;
+mod numbers;
 pub mod pass;
-pub mod past;
-mod past_moves;
-pub mod per_task;
-pub mod replay;
-pub mod seeded;
-pub mod serial;
-pub mod span;
 pub mod state;
-pub mod summed;
-mod task_id;
-pub mod topology;
-mod tracepoint;
-pub mod verdict;
+mod tables;
 
-pub use affinity::Affinity;
-pub use analysis::Analysis;
-pub use causes::{Cause, Causes, Migration};
-pub use chosen::{Chosen, OfSelection, Selected, Selection, TaskFilter};
-pub use chosen_cpus::ChosenCpus;
-pub use counters::Counters;
-pub use cpu_set::CpuSet;
-pub use diag::{Diagnostic, Diagnostics, EventIssue, Severity};
-pub use event::probe;
+pub use analysis::chosen::{self, Chosen, OfSelection, Selected, Selection, TaskFilter};
+pub use analysis::{Analysis, listed::Listed, note_taker::NoteTaker};
+pub use balance::balancer;
+pub use balance::causes::{self, Cause, Causes, Migration};
+pub use balance::past_moves::PastMoves;
+pub use event::diag::{self, Diagnostic, Diagnostics, EventIssue, Severity};
+pub use event::span::{self, CpuSpan, Current, Span, TaskState};
 pub use event::{Comm, Cpu, CpuMask, Dur, Kind, Pid, PrevState, SchedEvent, StateClass, TaskRef, Ts};
-pub use lengths::Lengths;
-pub use listed::Listed;
-pub use note_taker::NoteTaker;
+pub use event::{kthread, probe, task_id::TaskId, tracepoint::Tracepoint};
+pub use numbers::counters::{self, Counters};
+pub use numbers::lengths::{self, Lengths};
+pub use numbers::summed::{self, Part, Summed};
+pub use numbers::verdict::{self, Judge, Verdict};
+pub use numbers::{episodes, nouns};
+pub use pass::replay::{self, Replay};
 pub use pass::{EventSource, Outcome, Pass, Window};
-pub use past::Past;
-pub use past_moves::PastMoves;
-pub use per_task::PerTask;
-pub use replay::Replay;
-pub use span::{CpuSpan, Current, Span, TaskState};
+pub use state::affinity::{self, Affinity};
+pub use state::past::{self, Past};
 pub use state::{Counts, CpuFold, Load, PartCounts, SchedState, Start, Task, Waking};
-pub use summed::{Part, Summed};
-pub use task_id::TaskId;
-pub use topology::Topology;
-pub use tracepoint::Tracepoint;
-pub use verdict::{Judge, Verdict};
+pub use state::{counted, lineage, names};
+pub use tables::per_task::{self, PerTask};
+pub use tables::topology::{self, Topology};
+pub use tables::{chosen_cpus::ChosenCpus, cpu_set::CpuSet};
+pub use tables::{limits, seeded, serial};

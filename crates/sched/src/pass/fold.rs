@@ -3,13 +3,13 @@
 use super::moves::{Edges, End, Moves};
 use super::{EventSource, Outcome, SendSink, Window};
 use crate::analysis::Analysis;
-use crate::causes::Causes;
-use crate::diag::{Diagnostics, EventIssue};
+use crate::balance::causes::Causes;
+use crate::event::diag::{Diagnostics, EventIssue};
 use crate::event::probe::CgroupId;
 use crate::event::{Cpu, Kind, SchedEvent, Ts};
-use crate::past::Past;
-use crate::seeded::SeededSet;
+use crate::state::past::Past;
 use crate::state::{SchedState, Start};
+use crate::tables::seeded::SeededSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

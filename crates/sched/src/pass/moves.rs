@@ -1,11 +1,11 @@
 //! The migrations of a pass: found once for all analyses that take them, from the first event of the trace on.
 
 use crate::analysis::{Analysis, BEHIND, Settled};
-use crate::causes::{Causes, Migration};
+use crate::balance::causes::{Causes, Migration};
+use crate::balance::past_moves::PastMoves;
 use crate::event::{Kind, SchedEvent, Ts};
-use crate::past::Past;
-use crate::past_moves::PastMoves;
 use crate::state::SchedState;
+use crate::state::past::Past;
 use std::ops::ControlFlow;
 
 /// The causes, and the migrations of the window that they have not settled.

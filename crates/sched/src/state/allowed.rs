@@ -5,13 +5,13 @@
 //! Behind a loss a set can have changed unseen.
 
 use super::SchedState;
-use crate::cpu_set::CpuSet;
 use crate::event::probe::Probe;
 use crate::event::{CpuMask, Pid, SchedEvent};
-use crate::limits::keep_of_pid;
-use crate::past::PastAllowed;
-use crate::seeded::SeededMap;
-use crate::topology::{format_cpu_list, parse_cpu_list};
+use crate::state::past::PastAllowed;
+use crate::tables::cpu_set::CpuSet;
+use crate::tables::limits::keep_of_pid;
+use crate::tables::seeded::SeededMap;
+use crate::tables::topology::{format_cpu_list, parse_cpu_list};
 
 /// The maximum number of different sets. A task with a further one counts as a task whose set is unknown.
 const MAX_SETS: usize = 4096;

@@ -1,9 +1,9 @@
 //! The machine at a glance, in constant time per event.
 
 use super::{CpuState, SchedState};
-use crate::chosen_cpus::ChosenCpus;
 use crate::event::Cpu;
-use crate::span::Current;
+use crate::event::span::Current;
+use crate::tables::chosen_cpus::ChosenCpus;
 use serde::Serialize;
 
 /// The load of a CPU, for the figures (`docs/definitions.md`, section 3).

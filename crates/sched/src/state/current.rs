@@ -5,8 +5,8 @@
 //! [`super::SchedState`], but for one kind of contradiction that only both CPUs together show: a
 //! task switched in while another CPU, after an unmarked loss, is still thought to run it.
 
+use crate::event::span::{CpuSpan, Current};
 use crate::event::{Comm, Cpu, Kind, Pid, SchedEvent, Ts};
-use crate::span::{CpuSpan, Current};
 
 /// Follows one CPU through its events.
 #[derive(Clone, Debug)]

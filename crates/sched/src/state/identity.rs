@@ -1,9 +1,9 @@
 //! The identity of a task: the beginning and the end of a life, and the name and the number that it takes while it runs.
 
 use super::{SchedState, Slot, Task};
-use crate::diag::EventIssue;
+use crate::event::diag::EventIssue;
+use crate::event::span::{Current, TaskState};
 use crate::event::{Comm, Cpu, Pid, TaskRef, Ts};
-use crate::span::{Current, TaskState};
 
 impl SchedState {
     /// A task is seen for the first time; nothing if as many are followed as the limit allows.

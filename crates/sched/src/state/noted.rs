@@ -6,11 +6,11 @@
 use super::allowed::AllowedSets;
 use super::tasks::{Task, Tasks};
 use super::{CpuState, SchedState, Seen, Throttling, Waking};
-use crate::diag::EventIssue;
+use crate::event::diag::EventIssue;
+use crate::event::span::{Current, TaskState};
+use crate::event::task_id::TaskId;
 use crate::event::{Comm, Cpu, TaskRef, Ts};
-use crate::past::{Past, PastCpu, PastName, PastTask};
-use crate::span::{Current, TaskState};
-use crate::task_id::TaskId;
+use crate::state::past::{Past, PastCpu, PastName, PastTask};
 
 impl SchedState {
     /// Notes the state for a part that begins here.

@@ -9,9 +9,9 @@
 //! switch-in without another waking shows that it slept and was woken.
 
 use super::{SchedState, Slot, Waking};
-use crate::diag::EventIssue;
+use crate::event::diag::EventIssue;
+use crate::event::span::TaskState;
 use crate::event::{Cpu, Kind, SchedEvent, TaskRef};
-use crate::span::TaskState;
 
 impl SchedState {
     pub(super) fn waking(&mut self, task: TaskRef, target: Cpu, event: &SchedEvent) {

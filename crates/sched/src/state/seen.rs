@@ -1,10 +1,10 @@
 //! Kinds of events that were not recorded, as far as the others show.
 
 use super::SchedState;
-use crate::diag::{Diagnostics, EventIssue};
+use crate::event::diag::{Diagnostics, EventIssue};
+use crate::event::tracepoint::Tracepoint;
 use crate::event::{Cpu, Kind, TaskRef};
-use crate::limits::TASKS;
-use crate::tracepoint::Tracepoint;
+use crate::tables::limits::TASKS;
 
 /// Amount of evidence that is enough: a few events may be cut off by the start or the end of a trace.
 const ENOUGH: u64 = 4;

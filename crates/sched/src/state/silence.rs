@@ -1,9 +1,9 @@
 //! The state of a CPU without events for a while.
 
 use super::SchedState;
-use crate::diag::EventIssue;
+use crate::event::diag::EventIssue;
+use crate::event::span::{Current, TaskState};
 use crate::event::{Comm, Cpu, Dur, PrevState, Ts};
-use crate::span::{Current, TaskState};
 
 /// No CPU needs this long to come to a task that is queued there (as in `docs/definitions.md`, section 3).
 const LONG: Dur = Dur(1_000_000);

@@ -2,10 +2,10 @@
 
 use super::{SchedState, Slot, Throttling};
 use crate::event::probe::CgroupId;
+use crate::event::span::{Current, TaskState};
 use crate::event::{Cpu, Pid, TaskRef, Ts};
-use crate::lineage::Lineage;
-use crate::past::Past;
-use crate::span::{Current, TaskState};
+use crate::state::lineage::Lineage;
+use crate::state::past::Past;
 use std::sync::Arc;
 
 /// The known state of the first instant.

@@ -2,9 +2,9 @@
 
 use super::SchedState;
 use super::tasks::{Slot, Task};
-use crate::diag::EventIssue;
+use crate::event::diag::EventIssue;
+use crate::event::span::{Current, TaskState};
 use crate::event::{Cpu, Pid, PrevState, StateClass, TaskRef};
-use crate::span::{Current, TaskState};
 
 impl SchedState {
     #[inline(never)]

@@ -3,13 +3,13 @@
 //! A slab, so that memory follows the tasks that live at once and not those that ever lived; the
 //! queues are lists through it, so that joining and leaving cost the same at any length.
 
+use crate::event::span::{Came, Span, TaskState};
+pub(super) use crate::event::task_id::Slot;
+use crate::event::task_id::TaskId;
 use crate::event::{Comm, Cpu, Pid, TaskRef, Ts};
-use crate::limits::TASKS;
-use crate::lineage::Kin;
-use crate::seeded::SeededMap;
-use crate::span::{Came, Span, TaskState};
-pub(super) use crate::task_id::Slot;
-use crate::task_id::TaskId;
+use crate::state::lineage::Kin;
+use crate::tables::limits::TASKS;
+use crate::tables::seeded::SeededMap;
 
 const NONE: Slot = Slot::MAX;
 

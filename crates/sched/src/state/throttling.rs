@@ -13,14 +13,14 @@
 
 use super::tasks::Queue;
 use super::{SchedState, Slot};
-use crate::diag::EventIssue;
+use crate::event::diag::EventIssue;
 use crate::event::probe::{CgroupId, Probe, Throttle};
+use crate::event::span::TaskState;
 use crate::event::{Cpu, Pid, SchedEvent, Ts};
-use crate::limits::keep_of_pid;
-use crate::past::PastThrottling;
-use crate::seeded::SeededMap;
-use crate::span::TaskState;
 use crate::state::Task;
+use crate::state::past::PastThrottling;
+use crate::tables::limits::keep_of_pid;
+use crate::tables::seeded::SeededMap;
 use std::collections::BTreeSet;
 
 /// Priorities below this one are those of real-time and deadline tasks.

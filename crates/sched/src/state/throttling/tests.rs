@@ -1,9 +1,9 @@
 //! Throttling on made events: CPUs 0 and 1, tasks 7 and 8 in cgroup 28 or below it.
 
 use super::*;
+use crate::event::span::Current;
+use crate::event::span::Span;
 use crate::event::{Comm, Kind, PrevState, TaskRef};
-use crate::span::Current;
-use crate::span::Span;
 use crate::state::Start;
 use TaskState::{Running, Throttled, Unknown, Waiting};
 use std::sync::Arc;

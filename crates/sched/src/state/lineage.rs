@@ -1,10 +1,10 @@
 //! The parents of tasks, and the descendants of the traced command.
 
+use crate::event::kthread::is_kernel_thread;
 use crate::event::{Comm, Kind, Pid, SchedEvent, StateClass, Ts};
-use crate::history::History;
-use crate::kthread::is_kernel_thread;
-use crate::limits::{PIDS, keep_of_pid};
-use crate::seeded::SeededMap;
+use crate::tables::history::History;
+use crate::tables::limits::{PIDS, keep_of_pid};
+use crate::tables::seeded::SeededMap;
 use serde::{Deserialize, Serialize};
 
 /// The origin of a task.

@@ -1,11 +1,11 @@
 //! Analyses of different kinds in one list.
 
 use crate::analysis::{Analysis, Settled};
-use crate::causes::{Causes, Migration};
+use crate::balance::causes::{Causes, Migration};
+use crate::event::span::{CpuSpan, Span};
 use crate::event::{SchedEvent, Ts};
-use crate::past::Past;
-use crate::span::{CpuSpan, Span};
 use crate::state::SchedState;
+use crate::state::past::Past;
 use std::fmt;
 
 /// An analysis of any kind, with a conclusion from its output, so that one list can have several.

@@ -2,8 +2,8 @@
 
 use super::{Causes, Migration};
 use crate::event::Pid;
-use crate::limits::TASKS;
 use crate::state::SchedState;
+use crate::tables::limits::TASKS;
 
 impl Causes {
     /// Whether more tasks are held than can live, so that there are some to forget. Three tables have as many as the state follows:

@@ -1,9 +1,9 @@
 //! Selections of tasks: those that a figure or a number is about.
 
 use crate::analysis::Analysis;
+use crate::event::kthread;
+use crate::event::span::Span;
 use crate::event::{Comm, Pid, Ts, escape};
-use crate::kthread;
-use crate::span::Span;
 use crate::state::{SchedState, Task};
 use regex::Regex;
 

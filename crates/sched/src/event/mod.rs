@@ -1,7 +1,12 @@
 //! Time, CPUs, tasks and the scheduler's events.
 
 mod cpu_mask;
+pub mod diag;
+pub mod kthread;
 pub mod probe;
+pub mod span;
+pub(crate) mod task_id;
+pub(crate) mod tracepoint;
 
 pub use cpu_mask::CpuMask;
 use probe::Probe;

@@ -3,7 +3,7 @@
 use super::Cause;
 use crate::event::probe::{Balancing, Probe};
 use crate::event::{Cpu, Pid};
-use crate::seeded::SeededMap;
+use crate::tables::seeded::SeededMap;
 use serde::{Deserialize, Serialize};
 
 /// The decision that leads to a migration.

@@ -1,7 +1,7 @@
 //! Spans: the facts that the state emits.
 
+use crate::event::task_id::TaskId;
 use crate::event::{Comm, Cpu, Dur, Pid, Ts};
-use crate::task_id::TaskId;
 use serde::{Deserialize, Serialize};
 
 /// The state of a task. See `docs/definitions.md`, section 1.

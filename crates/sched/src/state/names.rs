@@ -1,9 +1,9 @@
 //! The names of tasks over time.
 
 use crate::event::{Comm, Kind, Pid, SchedEvent, Ts};
-use crate::history::History;
-use crate::limits::PIDS;
-use crate::seeded::SeededMap;
+use crate::tables::history::History;
+use crate::tables::limits::PIDS;
+use crate::tables::seeded::SeededMap;
 
 /// The names of tasks at any time of a trace, as its switches, forks, execs and `task_rename` record them: a task first
 /// seen was called so before, unless it takes the name just then. Where `task_rename` was not recorded, one that names

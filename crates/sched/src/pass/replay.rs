@@ -6,13 +6,13 @@
 //! its reading: in 80 million events some 300,000, a tenth of a second.
 
 use crate::analysis::Analysis;
-use crate::ascending::Ascending;
-use crate::causes::Causes;
-use crate::chosen_cpus::ChosenCpus;
-use crate::diag::Diagnostics;
+use crate::balance::causes::Causes;
+use crate::event::diag::Diagnostics;
 use crate::event::{SchedEvent, Ts};
 use crate::pass::{EventSource, Part, Pass};
 use crate::state::{PartCounts, SchedState};
+use crate::tables::ascending::Ascending;
+use crate::tables::chosen_cpus::ChosenCpus;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@
 
 use crate::event::probe::{Balancing, Examined, Probe, RunQueue};
 use crate::event::{Comm, Cpu, Kind, SchedEvent, Ts};
-use crate::serial::exact;
+use crate::tables::serial::exact;
 use serde::{Deserialize, Serialize};
 
 /// The verdicts on the tasks that were examined (`can_migrate_task`).

@@ -24,12 +24,12 @@
 //!
 //! Where probes on the balancer record its decision, that decides instead of the pattern (`decided.rs`).
 
+use crate::event::kthread::{is_ksoftirqd, is_stopper};
 use crate::event::probe::Probe;
+use crate::event::span::TaskState;
 use crate::event::{Comm, Cpu, Dur, Kind, Pid, SchedEvent, TaskRef, Ts};
-use crate::kthread::{is_ksoftirqd, is_stopper};
-use crate::seeded::SeededMap;
-use crate::span::TaskState;
 use crate::state::{Load, SchedState};
+use crate::tables::seeded::SeededMap;
 use serde::{Deserialize, Serialize};
 
 mod cause;

@@ -1,11 +1,11 @@
 //! One pass over a trace: the prologue, the window, the feeding, the closing of open spans.
 
 use crate::analysis::Analysis;
-use crate::diag::Diagnostics;
+use crate::event::diag::Diagnostics;
 use crate::event::probe::CgroupId;
+use crate::event::span::Current;
 use crate::event::{Comm, Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
-use crate::past::Past;
-use crate::span::Current;
+use crate::state::past::Past;
 use crate::state::{SchedState, Start, Task};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 mod fold;
 mod moves;
+pub mod replay;
 
 pub use fold::Groups;
 pub(crate) use fold::Part;
@@ -407,8 +408,8 @@ impl<S: EventSource> Pass<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diag::EventIssue;
     use crate::event::PrevState;
+    use crate::event::diag::EventIssue;
 
     /// The task that runs on CPU 0 when the window begins.
     struct AtFirst(Comm);

@@ -1,7 +1,7 @@
 //! Values of counters, such as processor cycles and cache misses, that a recorder reads at the switches of each CPU.
 
 use crate::event::{Cpu, Ts};
-use crate::seeded::SeededMap;
+use crate::tables::seeded::SeededMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 

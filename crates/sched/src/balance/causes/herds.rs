@@ -1,7 +1,7 @@
 //! Herds: many queued tasks that leave one CPU for one other at once.
 
 use crate::event::{Cpu, Dur, Ts};
-use crate::seeded::SeededMap;
+use crate::tables::seeded::SeededMap;
 use serde::Serialize;
 
 /// Minimum number of tasks that leave one CPU for one other as a herd,

@@ -3,7 +3,7 @@
 //! Recordings stay below them. They bound the memory where a file of kilobytes names a task in each of millions of events.
 
 use crate::event::Pid;
-use crate::seeded::SeededMap;
+use crate::tables::seeded::SeededMap;
 
 /// Living tasks that a pass follows at once. Kernels give 1,024 PIDs to each CPU by default (`PIDS_PER_CPU_DEFAULT`): this is the
 /// number of a machine with 128 CPUs on which every PID is taken, and each of the tasks was woken or ran while recorded.

@@ -4,7 +4,7 @@
 use super::decided::{Decisions, Latest};
 use super::{Announcement, Cause, Causes, Migration, Mind, Open, Reason};
 use crate::event::{Comm, Cpu, Dur, Pid, Ts};
-use crate::serial::{bounded, exact};
+use crate::tables::serial::{bounded, exact};
 use serde::{Deserialize, Serialize};
 
 /// The migrations that can still change, and the events that decide the causes of the next ones, before a part of a trace.

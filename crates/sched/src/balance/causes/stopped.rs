@@ -1,8 +1,8 @@
 //! The migrations that the stoppers make.
 
 use super::{Cause, Migration};
+use crate::event::kthread::is_stopper;
 use crate::event::{Cpu, Kind, Pid, SchedEvent, Ts};
-use crate::kthread::is_stopper;
 use crate::state::SchedState;
 
 /// A migration by its task, its time and its destination.

@@ -1,11 +1,15 @@
 //! Analyses, and their composition.
 
-use crate::causes::{Causes, Migration};
+use crate::balance::causes::{Causes, Migration};
+use crate::event::span::{CpuSpan, Span, TaskState};
 use crate::event::{Dur, Pid, SchedEvent, Ts};
-use crate::past::Past;
-use crate::span::{CpuSpan, Span, TaskState};
 use crate::state::SchedState;
+use crate::state::past::Past;
 use std::collections::BTreeMap;
+
+pub mod chosen;
+pub(crate) mod listed;
+pub(crate) mod note_taker;
 
 /// An observer of one pass over a trace.
 ///

@@ -9,10 +9,10 @@
 //! parent those of the traced command. A task for whose wait no list counts is not restricted. Where each change is recorded, the
 //! list of the start holds until the first one.
 
-use crate::cpu_set::CpuSet;
 use crate::event::{Cpu, Pid, Ts};
-use crate::seeded::SeededMap;
 use crate::state::{SchedState, ShownId, Task};
+use crate::tables::cpu_set::CpuSet;
+use crate::tables::seeded::SeededMap;
 
 /// One of the sets of an [`Affinity`]: that of a list, or one that records have shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

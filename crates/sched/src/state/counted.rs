@@ -1,9 +1,9 @@
 //! The waiting tasks that an analysis counts, CPU by CPU, followed through the facts of the state.
 
 use crate::event::Cpu;
-use crate::span::TaskState;
+use crate::event::span::TaskState;
+use crate::event::task_id::TaskId;
 use crate::state::{SchedState, Task};
-use crate::task_id::TaskId;
 
 /// For which ways of counting a task counts: a bit for each.
 pub type Flags = u8;

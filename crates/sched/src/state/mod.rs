@@ -36,18 +36,23 @@
 //! then is `Unknown`. The task that runs at first is known by number; the name, which decides what it counts as, comes with the
 //! switch that ends that, and likewise goes into the [`Start`] of the pass ([`SchedState::named`]).
 
-use crate::diag::{Diagnostics, EventIssue};
+use crate::event::diag::{Diagnostics, EventIssue};
+use crate::event::span::{Came, CpuSpan, Current, Span, TaskState};
+use crate::event::task_id::TaskId;
 use crate::event::{Comm, Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
-use crate::lineage::{Kin, Lineage};
-use crate::seeded::SeededMap;
-use crate::span::{Came, CpuSpan, Current, Span, TaskState};
-use crate::task_id::TaskId;
+use crate::state::lineage::{Kin, Lineage};
+use crate::tables::seeded::SeededMap;
 
+pub mod affinity;
 mod allowed;
+pub mod counted;
 mod counts;
 mod current;
 mod identity;
+pub mod lineage;
+pub mod names;
 mod noted;
+pub mod past;
 mod placement;
 mod seen;
 mod silence;

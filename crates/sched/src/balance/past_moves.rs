@@ -1,11 +1,11 @@
 //! Migrations and attempts to balance that go on at the start of a part of a trace, and migrations in the part that what
 //! follows it settles: a note among those of the analyses.
 
-use crate::balancer::{PastAttempt, PastNewIdle};
-use crate::causes::{Cause, MoveKey, NotedMigration, PastCauses};
+use crate::balance::balancer::{PastAttempt, PastNewIdle};
+use crate::balance::causes::{Cause, MoveKey, NotedMigration, PastCauses};
 use crate::event::Cpu;
-use crate::past::Past;
-use crate::serial::bounded;
+use crate::state::past::Past;
+use crate::tables::serial::bounded;
 use serde::{Deserialize, Serialize};
 
 /// The name of the note.

@@ -1,12 +1,12 @@
 //! The note of the state at the start of a window.
 
 use crate::analysis::{Analysis, Settled};
-use crate::balancer::{Attempts, NewIdles};
-use crate::causes::{Causes, Migration, NotedMigration, PastCauses, StopperMoves};
+use crate::balance::balancer::{Attempts, NewIdles};
+use crate::balance::causes::{Causes, Migration, NotedMigration, PastCauses, StopperMoves};
+use crate::balance::past_moves::PastMoves;
 use crate::event::{Kind, SchedEvent, Ts};
-use crate::past::Past;
-use crate::past_moves::PastMoves;
 use crate::state::SchedState;
+use crate::state::past::Past;
 
 /// Notes the state at the window's start, what goes on there, and what settles migrations behind its end.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! The record of an analysis on each living task.
 
-use crate::task_id::TaskId;
+use crate::event::task_id::TaskId;
 
 /// A table by task. An entry of a task that has died is not found any more, and makes room for the
 /// next task that takes its place.

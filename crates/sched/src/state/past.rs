@@ -4,11 +4,11 @@
 //! left behind is: a [`Past`]. [`crate::Pass`] begins with it instead of the first event, so that every analysis finds
 //! in the part what it finds in the same window of the whole.
 
+use crate::event::span::{Came, Current, TaskState};
 use crate::event::{Comm, Cpu, Kind, Pid, PrevState, SchedEvent, TaskRef, Ts};
-use crate::lineage::{Kin, Lineage, LineageHistory};
-use crate::names::NameHistory;
-use crate::serial::{bounded, exact};
-use crate::span::{Came, Current, TaskState};
+use crate::state::lineage::{Kin, Lineage, LineageHistory};
+use crate::state::names::NameHistory;
+use crate::tables::serial::{bounded, exact};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
