@@ -7,7 +7,7 @@ use sched::kthread::is_kernel_thread;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
-use tracedat::{Options, Shape, Trace};
+use tracedat::{FieldShape, Options, Trace};
 
 /// The printable texts of at least this length, which begin and end with a letter or a digit.
 fn texts(bytes: &[u8]) -> BTreeSet<Vec<u8>> {
@@ -30,12 +30,14 @@ fn texts_of_events(path: &Path) -> BTreeSet<Vec<u8>> {
         let Some(format) = record.format() else { return ControlFlow::Continue(()) };
         for field in &format.fields {
             let place = match field.shape {
-                Shape::Scalar | Shape::Pointer => field.offset..field.offset + field.size,
+                FieldShape::Scalar | FieldShape::Pointer => field.offset..field.offset + field.size,
                 // Addresses of a stack and registers.
-                Shape::Array { element: 8 } if field.kind.contains("long") => field.offset..field.offset + field.size,
-                Shape::Tail { element: 8 } if field.kind.contains("long") => field.offset..payload.len(),
+                FieldShape::Array { element: 8 } if field.kind.contains("long") => {
+                    field.offset..field.offset + field.size
+                }
+                FieldShape::Tail { element: 8 } if field.kind.contains("long") => field.offset..payload.len(),
                 // The word that points to the bytes.
-                Shape::Dynamic { .. } => field.offset..field.offset + field.size,
+                FieldShape::Dynamic { .. } => field.offset..field.offset + field.size,
                 _ => continue,
             };
             let end = place.end.min(payload.len());

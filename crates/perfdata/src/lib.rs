@@ -34,12 +34,12 @@ mod tests;
 mod units;
 
 use crate::counters::PerfCounters;
-use crate::header::Header;
-use crate::scan::Found;
+use crate::header::PerfHeader;
+use crate::scan::Scanned;
 use crate::units::PerfUnits;
 use sched::{Counters, Cpu, Diagnostics};
 use std::sync::Arc;
-use tracedat::{Error, FileIssue, Lane, Options, Origin, Recording, Source, Trace};
+use tracedat::{CpuUnits, Error, FileIssue, Options, Origin, Recording, Source, Trace};
 
 /// Whether a file is a perf.data file, by its first bytes.
 pub fn is_perf_data(source: &Source) -> bool {
@@ -54,14 +54,14 @@ pub fn open(source: Source, options: Options) -> Result<Trace, Error> {
 /// The content of the file: its header, and the places of its records.
 fn recording(source: Source) -> Result<Recording, Error> {
     let (size, mut diagnostics) = (source.size(), Diagnostics::default());
-    let mut header = Header::read(&source, &mut diagnostics)?;
+    let mut header = PerfHeader::read(&source, &mut diagnostics)?;
     let found = scan::scan(&source, &mut header, &mut diagnostics)
         .map_err(|source| Error::Io { path: std::env::temp_dir(), source })?;
     if header.events.are_of_command() || header.machine.selects_tasks() {
         diagnostics.add(FileIssue::SomeTasks);
     }
     let tracing_data = formats(&mut header, &found)?;
-    let Found { cpus, sorted, compression, names: tasks, lost_samples, lost_anywhere, is_cut } = found;
+    let Scanned { cpus, sorted, compression, names: tasks, lost_samples, lost_anywhere, is_cut } = found;
     let marked = cpus.values().map(|records| records.lost).fold(0, u64::saturating_add);
     let machine = std::mem::take(&mut header.machine);
     let origin = Origin {
@@ -86,7 +86,7 @@ fn recording(source: Source) -> Result<Recording, Error> {
     let units = Arc::new(PerfUnits::new(sorted.unwrap_or(source), size, endian, header.events, cpus));
     let counters = (!names.is_empty())
         .then(|| Arc::new(PerfCounters { units: Arc::clone(&units), names, places }) as Arc<dyn Counters>);
-    let lane = |(number, (cpu, records, lost)): (usize, (Cpu, u64, u64))| Lane {
+    let lane = |(number, (cpu, records, lost)): (usize, (Cpu, u64, u64))| CpuUnits {
         cpu,
         units: units.count(number),
         records,
@@ -100,7 +100,7 @@ fn recording(source: Source) -> Result<Recording, Error> {
 }
 
 /// The event formats, or why no event can be read.
-fn formats(header: &mut Header, found: &Found) -> Result<Vec<u8>, Error> {
+fn formats(header: &mut PerfHeader, found: &Scanned) -> Result<Vec<u8>, Error> {
     let none = |why: &str| Err(Error::NoEvents { why: why.to_owned() });
     let (any, usable) = header.events.tracepoints();
     if let Some(formats) = header.tracing_data.take().filter(|_| usable) {

@@ -2,7 +2,7 @@
 
 /// How numbers stand in a record.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct NumberLayout {
     pub(crate) endian: Endian,
     /// The size of the kernel's `long`.
     pub(crate) long: usize,

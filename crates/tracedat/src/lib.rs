@@ -49,9 +49,9 @@ mod text;
 mod trace;
 
 pub use bytes::Endian;
-pub use cut::{Aliases, CutError, Part, Rewriter};
+pub use cut::{Aliases, CutError, CutPart, Rewriter};
 pub use decode::clock::{CLOCKS, ClockKind};
-pub use decode::format::{EventFormat, Field, Shape};
+pub use decode::format::{EventFormat, Field, FieldShape};
 pub use decode::plan::Want;
 pub use error::Error;
 pub use file::header::{BufferInfo, CpuStat, Version};
@@ -59,8 +59,8 @@ pub use file::source::Source;
 pub use issue::FileIssue;
 pub use ring::records::{UnitRecords, Units};
 pub use trace::{
-    BufferCounts, Counts, CpuCounts, CpuReader, EventCount, EventStream, Kept, Lane, Neighbours, Options, Origin,
-    Record, Recording, Texts, Trace, TraceInfo, Where,
+    BufferCounts, CpuCounts, CpuReader, CpuUnits, EventCount, EventCounts, EventStream, Kept, Neighbours, Options,
+    Origin, Record, Recording, Texts, Trace, TraceInfo, Where,
 };
 
 /// The pure parts, for the fuzz targets: bytes in, nothing but counts out.

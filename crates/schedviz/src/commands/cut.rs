@@ -18,7 +18,7 @@ use sched::{Analysis, Cpu, EventIssue, Kind, NoteTaker, Pass, Past, SchedEvent, 
 use std::cell::RefCell;
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
-use tracedat::{Aliases, Part};
+use tracedat::{Aliases, CutPart};
 
 /// Write a part of a trace as a trace of its own: a window, some CPUs, without names
 ///
@@ -119,7 +119,7 @@ impl Analysis for Offline {
 }
 
 /// Follows the trace up to the end of the window, and notes the state at its start.
-fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Aliases>>) -> Result<Part> {
+fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Aliases>>) -> Result<CutPart> {
     let options = latency::Options::default();
     let topology = Topology::default();
     let analyses = || {
@@ -148,7 +148,7 @@ fn session_part(session: &Session, specs: &[String], aliases: &RefCell<Option<Al
     past.occupants.iter_mut().for_each(|occupant| occupant.comm = alias(aliases, occupant.comm));
     past.frequencies = frequencies::in_force(session).map_err(|e| session.named(e))?;
     past.names = names.map(|(pid, name)| PastName { pid, name: alias(aliases, name) }).collect();
-    Ok(Part { past, offline })
+    Ok(CutPart { past, offline })
 }
 
 /// The machine file of the part and its text: that of the trace, if there is one. A file of that name that may be of

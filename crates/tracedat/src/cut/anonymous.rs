@@ -8,9 +8,9 @@
 
 use super::allowed;
 use crate::bytes::{Endian, until_nul};
-use crate::decode::format::{EventFormat, Field, Shape, place};
+use crate::decode::format::{EventFormat, Field, FieldShape, place};
 use crate::file::page_layout::PageLayout;
-use crate::ring::page::Page;
+use crate::ring::page::RingPage;
 use crate::trace::{Kept, Record, Trace};
 use sched::kthread::is_kernel_thread;
 use sched::seeded::{SeededMap, SeededSet};
@@ -124,7 +124,7 @@ const KERNEL_WORDS: [&str; 12] = [
 
 /// The fields of an event: where its texts are, and which are kept. All others are cleared.
 #[derive(Debug, Default)]
-struct Fields {
+struct ClearedFields {
     /// Names of tasks.
     names: Vec<Field>,
     /// Names of files of which the last part is a task's name.
@@ -139,9 +139,9 @@ struct Fields {
     cleared: Vec<Field>,
 }
 
-impl Fields {
-    fn of(format: &EventFormat) -> Fields {
-        let mut fields = Fields::default();
+impl ClearedFields {
+    fn of(format: &EventFormat) -> ClearedFields {
+        let mut fields = ClearedFields::default();
         for field in &format.fields {
             let kind = match field.name.as_str() {
                 "filename" if format.name == Tracepoint::Exec.name() => &mut fields.programs,
@@ -162,12 +162,12 @@ impl Fields {
 fn are_numbers(field: &Field) -> bool {
     let word = |name: &str| field.kind.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == name);
     match field.shape {
-        Shape::Pointer => true,
-        Shape::Scalar => !word("struct") && !word("union"),
-        Shape::Array { element } | Shape::Tail { element } | Shape::Dynamic { element, .. } => {
+        FieldShape::Pointer => true,
+        FieldShape::Scalar => !word("struct") && !word("union"),
+        FieldShape::Array { element } | FieldShape::Tail { element } | FieldShape::Dynamic { element, .. } => {
             matches!(element, 4 | 8) && (word("long") || word("cpumask_t") || IS_MASK.contains(&field.name.as_str()))
         }
-        Shape::Opaque => false,
+        FieldShape::Opaque => false,
     }
 }
 
@@ -186,7 +186,7 @@ pub struct Rewriter<'r> {
     trace: &'r Trace,
     aliases: &'r mut Aliases,
     /// By event number.
-    fields: SeededMap<u16, Option<Fields>>,
+    fields: SeededMap<u16, Option<ClearedFields>>,
 }
 
 impl<'r> Rewriter<'r> {
@@ -240,7 +240,7 @@ impl<'r> Rewriter<'r> {
     pub(super) fn page(&mut self, bytes: &mut Vec<u8>, layout: &PageLayout) {
         let head = layout.data.min(bytes.len());
         let mut page = bytes.get(..head).unwrap_or_default().to_vec();
-        if let Ok(parsed) = Page::parse(bytes, layout) {
+        if let Ok(parsed) = RingPage::parse(bytes, layout) {
             page.extend(self.records(parsed.data(), layout.endian));
             if parsed.lost.is_some_and(|lost| lost.count.is_some()) {
                 let end = page.len();
@@ -273,7 +273,7 @@ impl<'r> Rewriter<'r> {
         let mut out = vec![0; payload.len()];
         let trace = self.trace;
         let Some(id) = trace.common().id(payload, endian) else { return out };
-        let fields = self.fields.entry(id).or_insert_with(|| trace.format(id).map(Fields::of));
+        let fields = self.fields.entry(id).or_insert_with(|| trace.format(id).map(ClearedFields::of));
         let Some(fields) = fields else {
             // Without a format only the common fields are known.
             keep(&mut out, payload, 0..8);
@@ -311,9 +311,9 @@ impl<'r> Rewriter<'r> {
 }
 
 /// A record or another entry of a page: its header, its payload if it has one, and the bytes behind it.
-type Entry<'e> = (&'e [u8], Option<&'e [u8]>, &'e [u8]);
+type PageEntry<'e> = (&'e [u8], Option<&'e [u8]>, &'e [u8]);
 
-fn entry(data: &[u8], endian: Endian) -> Option<Entry<'_>> {
+fn entry(data: &[u8], endian: Endian) -> Option<PageEntry<'_>> {
     let word = endian.u32(data, 0)?;
     let (kind, delta) = match endian {
         Endian::Little => (word & 31, word >> 5),
@@ -350,11 +350,11 @@ fn keep_field(out: &mut [u8], payload: &[u8], field: &Field, endian: Endian) {
 fn place_of(payload: &[u8], field: &Field, endian: Endian, out: &mut [u8]) -> Option<Range<usize>> {
     let end = field.offset.saturating_add(field.size);
     match field.shape {
-        Shape::Dynamic { relative, .. } => {
+        FieldShape::Dynamic { relative, .. } => {
             keep(out, payload, field.offset..end);
             place(payload, field.offset, field.size, relative, endian)
         }
-        Shape::Tail { .. } => Some(field.offset.min(payload.len())..payload.len()),
+        FieldShape::Tail { .. } => Some(field.offset.min(payload.len())..payload.len()),
         _ => Some(field.offset..end.min(payload.len())).filter(|place| place.start <= place.end),
     }
 }
@@ -442,7 +442,7 @@ format:
 
 print fmt: \"\"
 ";
-        let fields = Fields::of(&EventFormat::parse("any", text).expect("a format"));
+        let fields = ClearedFields::of(&EventFormat::parse("any", text).expect("a format"));
         let names = |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&fields.numbers), ["common_type", "flag", "letter", "name", "args", "cpus"]);
         assert_eq!(names(&fields.cleared), ["line", "address", "wide", "words", "s", "guid"]);

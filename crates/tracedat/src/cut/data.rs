@@ -1,7 +1,7 @@
 //! The data of a CPU, written page by page, or in chunks of compressed pages.
 
 use super::Output;
-use super::page::Window;
+use super::page::PageWindow;
 use super::writer::Writer;
 use crate::file::chunk::{self, Codec};
 use crate::ring::unit::{CpuPages, Marked, Store};
@@ -39,8 +39,8 @@ impl<W: Write + Seek> Writer<'_, W> {
         if codec.is_some() {
             self.out.number(0, 4)?;
         }
-        let mut chunks = Chunks { codec, pages: Vec::new(), held: 0, count: 0 };
-        let mut window = Window::new(trace, pages, past.from, past.to);
+        let mut chunks = ChunkWriter { codec, pages: Vec::new(), held: 0, count: 0 };
+        let mut window = PageWindow::new(trace, pages, past.from, past.to);
         // The units before the one with the start have no record of the part, as far as the clock does not step back.
         let first = trace.unit_before(pages, Ts(past.from.0.saturating_sub(1)));
         for unit in first..pages.units() {
@@ -74,7 +74,7 @@ impl<W: Write + Seek> Writer<'_, W> {
 }
 
 /// The next page, as far as it is in the window; nothing behind the window.
-fn take<'p>(window: &mut Window<'_>, page: &'p [u8]) -> Option<Option<Cow<'p, [u8]>>> {
+fn take<'p>(window: &mut PageWindow<'_>, page: &'p [u8]) -> Option<Option<Cow<'p, [u8]>>> {
     if window.is_over() { None } else { Some(window.take(page)) }
 }
 
@@ -87,7 +87,7 @@ struct UnitPages<'u> {
 }
 
 /// Pages on their way into the file.
-struct Chunks {
+struct ChunkWriter {
     codec: Option<Codec>,
     /// Those of the next chunk.
     pages: Vec<u8>,
@@ -97,7 +97,7 @@ struct Chunks {
     count: u64,
 }
 
-impl Chunks {
+impl ChunkWriter {
     /// Writes the pages of a unit. A chunk that is whole is copied without being compressed again.
     fn take_unit<W: Write + Seek>(
         &mut self,

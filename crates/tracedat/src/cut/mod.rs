@@ -24,7 +24,7 @@ use writer::Writer;
 
 /// The part to be written.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct CutPart {
     /// The state before it, its start and its end.
     pub past: Past,
     /// The times at which CPUs went offline in it.
@@ -103,7 +103,7 @@ impl<W: Write + Seek> Output<W> {
 
 impl Trace {
     /// Writes a part of the trace to `file`, which is empty; with `aliases` in place of all names and texts.
-    pub fn cut<W: Write + Seek>(&self, part: Part, aliases: Option<&mut Aliases>, file: W) -> Result<(), CutError> {
+    pub fn cut<W: Write + Seek>(&self, part: CutPart, aliases: Option<&mut Aliases>, file: W) -> Result<(), CutError> {
         if let Some(origin) = self.origin() {
             return Err(CutError::Format { format: origin.format });
         }
@@ -123,8 +123,8 @@ impl Trace {
         Ok(writer.out.file.flush()?)
     }
 
-    fn note_of(&self, part: Part, mut aliases: Option<&mut Aliases>) -> Result<Note, CutError> {
-        let Part { past, offline } = part;
+    fn note_of(&self, part: CutPart, mut aliases: Option<&mut Aliases>) -> Result<Note, CutError> {
+        let CutPart { past, offline } = part;
         let is_anonymous = aliases.is_some();
         let (all_sleeps, sleeps) = self.events()?.sleeps_within(past.from, past.to)?;
         let names = (0..self.info().buffers.len()).map(|buffer| {

@@ -1,14 +1,14 @@
 //! The pages of one CPU within a window: whole ones as they are, those at its edges trimmed.
 
 use crate::file::page_layout::PageLayout;
-use crate::ring::page::{Loss, Page, build};
+use crate::ring::page::{Loss, RingPage, build};
 use crate::ring::unit::{CpuPages, Marked, join_losses};
 use crate::trace::Trace;
 use sched::Ts;
 use std::borrow::Cow;
 
 /// Takes the pages of a CPU in their order, and gives those of the window.
-pub(super) struct Window<'w> {
+pub(super) struct PageWindow<'w> {
     trace: &'w Trace,
     pages: &'w CpuPages,
     from: Ts,
@@ -28,7 +28,7 @@ pub(super) struct Window<'w> {
 }
 
 /// The records of a page that are in the window.
-struct Kept {
+struct WindowedRecords {
     /// Their number.
     records: u64,
     /// The first one's place, and the stamp that its delta is added to.
@@ -39,10 +39,10 @@ struct Kept {
     before: u64,
 }
 
-impl<'w> Window<'w> {
-    pub(super) fn new(trace: &'w Trace, pages: &'w CpuPages, from: Ts, to: Ts) -> Window<'w> {
+impl<'w> PageWindow<'w> {
+    pub(super) fn new(trace: &'w Trace, pages: &'w CpuPages, from: Ts, to: Ts) -> PageWindow<'w> {
         let last = trace.start().unwrap_or(Ts::MIN);
-        Window {
+        PageWindow {
             trace,
             pages,
             from,
@@ -85,7 +85,7 @@ impl<'w> Window<'w> {
     /// The part of the next page that is in the window.
     pub(super) fn take<'p>(&mut self, bytes: &'p [u8]) -> Option<Cow<'p, [u8]>> {
         let layout = self.pages.layout;
-        let page = match Page::parse(bytes, &layout) {
+        let page = match RingPage::parse(bytes, &layout) {
             Ok(page) => page,
             Err(_) if bytes.len() < layout.size => return None,
             // It stays as damaged as it is.
@@ -118,9 +118,9 @@ impl<'w> Window<'w> {
         }
     }
 
-    fn look(&mut self, page: &Page<'_>) -> Kept {
+    fn look(&mut self, page: &RingPage<'_>) -> WindowedRecords {
         let size = page.data().len();
-        let mut kept = Kept { records: 0, first: None, end: size, before: 0 };
+        let mut kept = WindowedRecords { records: 0, first: None, end: size, before: 0 };
         let mut records = page.records();
         loop {
             let (place, stamp) = (size.saturating_sub(records.left()), records.stamp());

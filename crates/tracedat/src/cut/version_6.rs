@@ -10,7 +10,7 @@ const CPU_COUNT: u16 = 8;
 
 /// Where numbers stand that are known at the end only.
 #[derive(Default)]
-struct Places {
+struct LatePlaces {
     /// The place of the offset of each instance.
     instances: Vec<u64>,
     /// The place of the offset and the size of the note.
@@ -64,7 +64,7 @@ impl<W: Write + Seek> Writer<'_, W> {
     }
 
     /// Writes the table of each buffer, with room for the places of its data; returns the place of each.
-    fn tables(&mut self, rows: u32, places: &Places) -> Result<Vec<u64>> {
+    fn tables(&mut self, rows: u32, places: &LatePlaces) -> Result<Vec<u64>> {
         let header = self.trace.header();
         let mut tables = Vec::new();
         for (nth, buffer) in header.buffers.iter().enumerate() {
@@ -86,8 +86,8 @@ impl<W: Write + Seek> Writer<'_, W> {
     }
 
     /// Writes the options, with room for what follows from the data.
-    fn version_6_options(&mut self, rows: u32) -> Result<Places> {
-        let mut places = Places::default();
+    fn version_6_options(&mut self, rows: u32) -> Result<LatePlaces> {
+        let mut places = LatePlaces::default();
         self.out.bytes(b"options  \0")?;
         for (id, payload) in &self.trace.header().options.raw {
             if *id == CPU_STATISTICS {

@@ -38,7 +38,7 @@ impl ClockKind {
 
 /// From raw stamps to instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Conversion {
+pub(crate) struct ClockConversion {
     scale: Option<(u32, u32)>,
     hz: Option<u64>,
     shift_ns: i64,
@@ -51,12 +51,17 @@ pub(crate) struct TscScale {
     pub(crate) shift: u32,
 }
 
-impl Conversion {
+impl ClockConversion {
     /// The conversion for a clock, or why there is none. `offset` is DATE and OFFSET together.
-    pub(crate) fn new(clock: &str, tsc: Option<TscScale>, hz: Option<u64>, offset: i64) -> Result<Conversion, Error> {
+    pub(crate) fn new(
+        clock: &str,
+        tsc: Option<TscScale>,
+        hz: Option<u64>,
+        offset: i64,
+    ) -> Result<ClockConversion, Error> {
         let kind = ClockKind::of(clock);
         let refuse = |why, advice| Err(Error::Clock { clock: clock.to_owned(), why, advice });
-        let mut conversion = Conversion { shift_ns: offset, ..Conversion::default() };
+        let mut conversion = ClockConversion { shift_ns: offset, ..ClockConversion::default() };
         match (kind, hz, tsc) {
             (ClockKind::Nanoseconds, None, Some(tsc)) if clock == "tsc2nsec" => {
                 conversion.scale = Some((tsc.mult, tsc.shift));
@@ -101,7 +106,7 @@ impl Conversion {
     #[inline]
     pub(crate) fn ts(&self, raw: u64) -> Ts {
         if self.is_identity() {
-            return Conversion::as_is(raw);
+            return ClockConversion::as_is(raw);
         }
         let mut ns = i128::from(raw);
         if let Some((mult, shift)) = self.scale {
@@ -123,28 +128,28 @@ mod tests {
     #[test]
     fn tsc_is_scaled_in_128_bits() {
         let tsc = Some(TscScale { mult: 5_076_921, shift: 24 });
-        let c = Conversion::new("x86-tsc", tsc, None, 0).unwrap();
+        let c = ClockConversion::new("x86-tsc", tsc, None, 0).unwrap();
         let raw = 1u64 << 60;
         assert_eq!(i128::from(c.ts(raw).0), (i128::from(raw) * 5_076_921) >> 24);
-        assert!(Conversion::new("x86-tsc", None, None, 0).is_err());
-        assert_eq!(Conversion::new("x86-tsc", None, Some(2_000_000_000), 0).unwrap().ts(10), Ts(5));
+        assert!(ClockConversion::new("x86-tsc", None, None, 0).is_err());
+        assert_eq!(ClockConversion::new("x86-tsc", None, Some(2_000_000_000), 0).unwrap().ts(10), Ts(5));
     }
 
     #[test]
     fn offsets_may_lead_below_zero_and_never_overflow() {
-        let c = Conversion::new("local", None, None, -1000).unwrap();
+        let c = ClockConversion::new("local", None, None, -1000).unwrap();
         assert_eq!((c.ts(400), c.ts(u64::MAX)), (Ts(-600), Ts::MAX));
-        assert_eq!(Conversion::default().ts(u64::MAX), Ts::MAX);
+        assert_eq!(ClockConversion::default().ts(u64::MAX), Ts::MAX);
         // Both given: the file's own scale is used once, the label decides.
         let tsc = Some(TscScale { mult: 2, shift: 0 });
-        assert_eq!(Conversion::new("tsc2nsec", tsc, None, 1).unwrap().ts(4), Ts(9));
-        assert_eq!(Conversion::new("mono", tsc, None, 1).unwrap().ts(4), Ts(5));
+        assert_eq!(ClockConversion::new("tsc2nsec", tsc, None, 1).unwrap().ts(4), Ts(9));
+        assert_eq!(ClockConversion::new("mono", tsc, None, 1).unwrap().ts(4), Ts(5));
     }
 
     #[test]
     fn clocks_without_time_are_refused_with_advice() {
         for clock in ["counter", "uptime", "x86-tsc", "ppc-tb"] {
-            let e = Conversion::new(clock, None, None, 0).unwrap_err().to_string();
+            let e = ClockConversion::new(clock, None, None, 0).unwrap_err().to_string();
             assert!(e.contains(clock) && e.contains("-C mono"), "{e}");
         }
     }

@@ -17,7 +17,7 @@
 //! unknown from the stopper's last event on. Where the file itself shows that it has the events of some tasks alone,
 //! the same holds behind every task that is never seen to leave its CPU.
 
-use crate::decode::plan::{Oddities, Plan};
+use crate::decode::plan::{DecodePlan, Oddities};
 use sched::kthread::is_stopper;
 use sched::{Cpu, Kind, Pid, SchedEvent, TaskRef, Ts};
 
@@ -165,7 +165,7 @@ impl<'p> Watch<'p> {
 }
 
 /// Whether the first event of `cpu` is that of one that comes online. `plan` decodes everything.
-pub(crate) fn comes_online(cpu: Cpu, payload: &[u8], plan: &Plan) -> bool {
+pub(crate) fn comes_online(cpu: Cpu, payload: &[u8], plan: &DecodePlan) -> bool {
     let wakes = |task: TaskRef, target| target == cpu && is_stopper(task.comm, cpu);
     let event = plan.decode_any(plan.endian(), payload, &mut Oddities::default());
     matches!(event, Some((Pid::IDLE, _, Kind::Waking { task, target })) if wakes(task, target))

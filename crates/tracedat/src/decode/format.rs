@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// The content of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum FieldShape {
     /// One number.
     Scalar,
     /// One kernel address.
@@ -52,7 +52,7 @@ pub struct Field {
     /// Whether numbers have a sign.
     pub signed: bool,
     /// Its content.
-    pub shape: Shape,
+    pub shape: FieldShape,
     is_text: bool,
 }
 
@@ -165,8 +165,8 @@ impl Field {
     /// Makes the last field of a format the rest of the record if it has no size. Kernels before 5.5 declare
     /// the text of `print` as `char buf` with size 0, without the brackets of later ones.
     fn extend_to_the_end(&mut self) {
-        if self.size == 0 && !matches!(self.shape, Shape::Tail { .. } | Shape::Dynamic { .. }) {
-            self.shape = Shape::Tail { element: element(&self.kind, 1) };
+        if self.size == 0 && !matches!(self.shape, FieldShape::Tail { .. } | FieldShape::Dynamic { .. }) {
+            self.shape = FieldShape::Tail { element: element(&self.kind, 1) };
             self.is_text = is_text(&self.kind, self.shape) && !self.kind.ends_with('*');
         }
     }
@@ -185,16 +185,16 @@ impl Field {
     /// Whether this value of the field is an address: that of a pointer, or a word in the kernel's half of the address
     /// space, since the formats declare many addresses as `unsigned long`.
     pub(crate) fn is_address(&self, value: i64) -> bool {
-        let is_word = self.shape == Shape::Scalar && self.size == 8 && !self.signed;
-        self.shape == Shape::Pointer || (is_word && value.cast_unsigned() >= KERNEL_HALF)
+        let is_word = self.shape == FieldShape::Scalar && self.size == 8 && !self.signed;
+        self.shape == FieldShape::Pointer || (is_word && value.cast_unsigned() >= KERNEL_HALF)
     }
 
     /// The bytes of the field in a record, wherever they are. A dynamic one that points out of the
     /// record is empty.
     pub fn bytes<'r>(&self, payload: &'r [u8], endian: Endian) -> &'r [u8] {
         let found = match self.shape {
-            Shape::Dynamic { relative, .. } => dynamic(payload, self.offset, self.size, relative, endian),
-            Shape::Tail { .. } => payload.get(self.offset..),
+            FieldShape::Dynamic { relative, .. } => dynamic(payload, self.offset, self.size, relative, endian),
+            FieldShape::Tail { .. } => payload.get(self.offset..),
             _ => payload.get(self.offset..self.offset.saturating_add(self.size)),
         };
         found.unwrap_or(&[])
@@ -202,7 +202,7 @@ impl Field {
 
     /// The number in the field, its sign extended. `None` for a field that is no number or not there.
     pub fn number(&self, payload: &[u8], endian: Endian) -> Option<i64> {
-        if !matches!(self.shape, Shape::Scalar | Shape::Pointer) {
+        if !matches!(self.shape, FieldShape::Scalar | FieldShape::Pointer) {
             return None;
         }
         Some(self.value(endian.uint(payload, self.offset, self.size)?, self.size))
@@ -210,7 +210,9 @@ impl Field {
 
     /// The number in one place of the field, where that is of several.
     pub(crate) fn element(&self, payload: &[u8], index: usize, endian: Endian) -> Option<Number> {
-        let (Shape::Array { element } | Shape::Tail { element } | Shape::Dynamic { element, .. }) = self.shape else {
+        let (FieldShape::Array { element } | FieldShape::Tail { element } | FieldShape::Dynamic { element, .. }) =
+            self.shape
+        else {
             return None;
         };
         let raw = endian.uint(self.bytes(payload, endian), index.checked_mul(element)?, element)?;
@@ -245,7 +247,7 @@ pub(crate) fn place(payload: &[u8], at: usize, size: usize, relative: bool, endi
 }
 
 /// Takes a declaration apart: name, type, shape.
-fn declared(declaration: &str, size: usize) -> (String, String, Shape) {
+fn declared(declaration: &str, size: usize) -> (String, String, FieldShape) {
     let (text, relative) = match declaration.strip_prefix("__rel_loc") {
         Some(rest) => (rest, Some(true)),
         None => match declaration.strip_prefix("__data_loc") {
@@ -262,28 +264,30 @@ fn declared(declaration: &str, size: usize) -> (String, String, Shape) {
     let name = head.get(at..).unwrap_or("").to_owned();
     let kind = head.get(..at).unwrap_or("").trim_ascii().to_owned();
     let shape = match relative {
-        Some(relative) => Shape::Dynamic { element: element(&kind, 1), relative },
+        Some(relative) => FieldShape::Dynamic { element: element(&kind, 1), relative },
         None if text.ends_with(']') => {
             let count =
                 text.rsplit_once('[').and_then(|(_, n)| n.strip_suffix(']')).and_then(|n| n.trim_ascii().parse().ok());
             match count {
-                _ if size == 0 => Shape::Tail { element: element(&kind, 1) },
+                _ if size == 0 => FieldShape::Tail { element: element(&kind, 1) },
                 // An unresolved macro as the count (TASK_COMM_LEN) leaves the type to decide.
-                Some(count) if count > 0 => Shape::Array { element: size.checked_div(count).unwrap_or(1).max(1) },
-                _ => Shape::Array { element: element(&kind, 1) },
+                Some(count) if count > 0 => FieldShape::Array { element: size.checked_div(count).unwrap_or(1).max(1) },
+                _ => FieldShape::Array { element: element(&kind, 1) },
             }
         }
-        None if kind.ends_with('*') => Shape::Pointer,
-        None if matches!(size, 1 | 2 | 4 | 8) => Shape::Scalar,
-        None => Shape::Opaque,
+        None if kind.ends_with('*') => FieldShape::Pointer,
+        None if matches!(size, 1 | 2 | 4 | 8) => FieldShape::Scalar,
+        None => FieldShape::Opaque,
     };
     (name, kind, shape)
 }
 
 /// Whether a field of this type and shape is text.
-fn is_text(kind: &str, shape: Shape) -> bool {
-    let several =
-        matches!(shape, Shape::Array { element: 1 } | Shape::Tail { element: 1 } | Shape::Dynamic { element: 1, .. });
+fn is_text(kind: &str, shape: FieldShape) -> bool {
+    let several = matches!(
+        shape,
+        FieldShape::Array { element: 1 } | FieldShape::Tail { element: 1 } | FieldShape::Dynamic { element: 1, .. }
+    );
     let characters = || kind.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == "char");
     several && characters() && !kind.contains("unsigned")
 }
@@ -339,7 +343,7 @@ print fmt: \"comm=%s\", __get_str(comm)
         assert_eq!((format.name.as_str(), format.id, format.fields.len()), ("sched_migrate_task", 318, 7));
         assert_eq!(format.own_fields().count(), 3);
         let comm = format.field("comm").unwrap();
-        assert_eq!(comm.shape, Shape::Dynamic { element: 1, relative: false });
+        assert_eq!(comm.shape, FieldShape::Dynamic { element: 1, relative: false });
         assert!(comm.is_text());
         let mut record = vec![0; 20];
         record[8..12].copy_from_slice(&0x0005_0014u32.to_le_bytes());
@@ -351,13 +355,16 @@ print fmt: \"comm=%s\", __get_str(comm)
 
     #[test]
     fn reads_odd_declarations() {
-        assert_eq!(field("char comm[TASK_COMM_LEN]").shape, Shape::Array { element: 1 });
-        assert_eq!(field("unsigned long caller[2]").shape, Shape::Array { element: 8 });
-        assert_eq!((field("const char * fmt").name, field("const char * fmt").shape), ("fmt".into(), Shape::Pointer));
-        assert_eq!(field("struct task_struct x").shape, Shape::Opaque);
+        assert_eq!(field("char comm[TASK_COMM_LEN]").shape, FieldShape::Array { element: 1 });
+        assert_eq!(field("unsigned long caller[2]").shape, FieldShape::Array { element: 8 });
+        assert_eq!(
+            (field("const char * fmt").name, field("const char * fmt").shape),
+            ("fmt".into(), FieldShape::Pointer)
+        );
+        assert_eq!(field("struct task_struct x").shape, FieldShape::Opaque);
         assert_eq!(field("u8 __attribute__((user)) * p").name, "p");
         let tail = Field::parse("field:char buf[];\toffset:16;\tsize:0;\tsigned:1;").unwrap();
-        assert_eq!((tail.shape, tail.is_text()), (Shape::Tail { element: 1 }, true));
+        assert_eq!((tail.shape, tail.is_text()), (FieldShape::Tail { element: 1 }, true));
         assert_eq!(tail.bytes(&[7; 20], Endian::Little), [7; 4]);
         let relative = Field::parse("field:__rel_loc char[] s;offset:8;size:4;signed:0;").unwrap();
         let mut record = vec![0; 8];
@@ -381,14 +388,14 @@ print fmt: \"comm=%s\", __get_str(comm)
         let ip = "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n";
         let print = of(&format!("{ip}\tfield:char buf;\toffset:16;\tsize:0;\tsigned:1;\n"));
         let buf = print.field("buf").unwrap();
-        assert_eq!((buf.shape, buf.is_text()), (Shape::Tail { element: 1 }, true));
+        assert_eq!((buf.shape, buf.is_text()), (FieldShape::Tail { element: 1 }, true));
         assert_eq!(buf.bytes(b"0123456789abcdefhello\n\0", Endian::Little), b"hello\n\0");
         let bprint = of(&format!("{ip}\tfield:u32 buf;\toffset:16;\tsize:0;\tsigned:0;\n"));
         let buf = bprint.field("buf").unwrap();
-        assert_eq!((buf.shape, buf.is_text()), (Shape::Tail { element: 4 }, false));
+        assert_eq!((buf.shape, buf.is_text()), (FieldShape::Tail { element: 4 }, false));
         assert_eq!(buf.bytes(&[1; 24], Endian::Little), [1; 8]);
         let inner = of(&format!("\tfield:struct empty e;\toffset:8;\tsize:0;\tsigned:0;\n{ip}"));
-        assert_eq!(inner.field("e").unwrap().shape, Shape::Opaque, "another field follows");
+        assert_eq!(inner.field("e").unwrap().shape, FieldShape::Opaque, "another field follows");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The decode plan: chosen once per trace, so that inside the loop an event is an index.
 
 use crate::bytes::{Endian, sign_extend};
-use crate::decode::format::{self, EventFormat, Field, Shape};
+use crate::decode::format::{self, EventFormat, Field, FieldShape};
 use crate::decode::prev_state::States;
 use sched::{Comm, Cpu, Kind, Pid, PrevState, StateClass, TaskRef, Tracepoint};
 use std::ops::Range;
@@ -22,7 +22,8 @@ struct At {
 impl At {
     fn of(format: &EventFormat, name: &str) -> Option<At> {
         let field = format.field(name)?;
-        matches!(field.shape, Shape::Scalar | Shape::Pointer).then_some(At { offset: field.offset, size: field.size })
+        matches!(field.shape, FieldShape::Scalar | FieldShape::Pointer)
+            .then_some(At { offset: field.offset, size: field.size })
     }
 
     #[inline(always)]
@@ -58,9 +59,9 @@ enum CommAt {
 impl CommAt {
     fn of(format: &EventFormat, name: &str) -> CommAt {
         match format.field(name) {
-            Some(Field { shape: Shape::Array { element: 1 }, offset, size: 16, .. }) => CommAt::Array16(*offset),
-            Some(Field { shape: Shape::Array { element: 1 }, offset, size, .. }) => CommAt::Array(*offset, *size),
-            Some(Field { shape: Shape::Dynamic { relative, .. }, offset, size, .. }) => {
+            Some(Field { shape: FieldShape::Array { element: 1 }, offset, size: 16, .. }) => CommAt::Array16(*offset),
+            Some(Field { shape: FieldShape::Array { element: 1 }, offset, size, .. }) => CommAt::Array(*offset, *size),
+            Some(Field { shape: FieldShape::Dynamic { relative, .. }, offset, size, .. }) => {
                 CommAt::Dynamic { offset: *offset, size: *size, relative: *relative }
             }
             _ => CommAt::None,
@@ -263,7 +264,7 @@ pub(crate) struct Oddities {
 
 /// The compiled plan of one trace.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct DecodePlan {
     endian: Endian,
     entries: Vec<Option<Decode>>,
     /// By event number as well; empty where the common fields are not the usual ones.
@@ -320,10 +321,10 @@ impl CommonAt {
     }
 }
 
-impl Plan {
+impl DecodePlan {
     /// Compiles the plan for `formats`.
-    pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> Plan {
-        Plan::of_kernel(formats, endian, states, want, None)
+    pub(crate) fn new(formats: &[EventFormat], endian: Endian, states: States, want: Want) -> DecodePlan {
+        DecodePlan::of_kernel(formats, endian, states, want, None)
     }
 
     /// The same for the kernel of this release, on which some numbers in the records of probes depend.
@@ -333,11 +334,11 @@ impl Plan {
         states: States,
         want: Want,
         release: Option<(u32, u32)>,
-    ) -> Plan {
+    ) -> DecodePlan {
         let era = Era::of(formats, release);
         let (small_states, common) = (states.table(), CommonAt::of(formats.first()));
         let (entries, usual, unwanted) = Default::default();
-        let mut plan = Plan { endian, entries, usual, states, small_states, common, want, unwanted };
+        let mut plan = DecodePlan { endian, entries, usual, states, small_states, common, want, unwanted };
         for format in formats {
             let probe = || ProbeAt::of(format, era).map(Decode::Probe);
             let Some(decode) = Decode::of(format).or_else(probe) else { continue };

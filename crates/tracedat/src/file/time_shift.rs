@@ -5,7 +5,7 @@ use sched::Cpu;
 
 /// The offset and scale from some instant of the guest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Sample {
+struct ShiftSample {
     time: i64,
     offset: i64,
     scaling: i64,
@@ -18,7 +18,7 @@ struct Sample {
 pub(crate) struct TimeShift {
     /// Offsets are interpolated between two samples (the PTP protocol).
     interpolates: bool,
-    cpus: Vec<Vec<Sample>>,
+    cpus: Vec<Vec<ShiftSample>>,
 }
 
 impl TimeShift {
@@ -27,7 +27,7 @@ impl TimeShift {
         let _peer = payload.u64()?;
         let interpolates = payload.u32()? & 1 != 0;
         let count = payload.u32()?;
-        let mut cpus: Vec<Vec<Sample>> = Vec::new();
+        let mut cpus: Vec<Vec<ShiftSample>> = Vec::new();
         for _ in 0..count {
             let samples = usize::try_from(payload.u32()?).map_err(|_| Eof)?;
             if samples > payload.rest().len() / 24 {
@@ -37,7 +37,9 @@ impl TimeShift {
                 || (0..samples).map(|_| Ok(payload.u64()?.cast_signed())).collect::<Result<Vec<i64>, Eof>>();
             let (times, offsets, scalings) = (numbers()?, numbers()?, numbers()?);
             let both = times.into_iter().zip(offsets).zip(scalings);
-            cpus.push(both.map(|((time, offset), scaling)| Sample { time, offset, scaling, fraction: 0 }).collect());
+            cpus.push(
+                both.map(|((time, offset), scaling)| ShiftSample { time, offset, scaling, fraction: 0 }).collect(),
+            );
         }
         // Recorders before October 2021 wrote none.
         if !payload.rest().is_empty() {

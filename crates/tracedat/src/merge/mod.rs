@@ -33,7 +33,7 @@ mod order;
 pub(crate) mod unit_boundary;
 
 use crate::merge::helper::SharedWork;
-use crate::merge::order::Order;
+use crate::merge::order::OrderFinder;
 use crate::merge::unit_boundary::{Timed, UnitBoundary};
 use crate::parallel::{Pool, parallel};
 use crate::ring::unit::{CpuPages, Unit};
@@ -58,7 +58,7 @@ const QUEUED: usize = 16;
 /// Items in a batch. Each is a wakeup, where there are threads: with 1,024 a pass over 256 CPUs took a tenth longer.
 const BATCH: usize = 4096;
 
-struct Lane<'t, T> {
+struct MergeLane<'t, T> {
     pages: &'t CpuPages,
     buffer: usize,
     next: usize,
@@ -97,7 +97,7 @@ impl<T: Timed> Ready<T> {
     }
 }
 
-impl<T: Timed> Lane<'_, T> {
+impl<T: Timed> MergeLane<'_, T> {
     fn is_exhausted(&self) -> bool {
         self.next >= self.pages.units()
     }
@@ -211,13 +211,13 @@ pub(crate) fn merge<'t, T: Timed>(
 
 /// The findings on the way.
 #[derive(Default)]
-struct Found {
+struct MergeFindings {
     diagnostics: Diagnostics,
     /// The findings on the whole alone. If the consumer breaks off, the amount that was read depends on the threads.
     of_all: Diagnostics,
 }
 
-impl Found {
+impl MergeFindings {
     fn all(mut self, is_whole: bool) -> Diagnostics {
         if is_whole {
             self.diagnostics.merge(&self.of_all);
@@ -231,7 +231,7 @@ fn merge_alone<'t, T: Timed>(
     merger: Merger<'t, T>,
     decode: impl Fn(Task<'t, T>) -> Decoded<T>,
     mut sink: impl FnMut(&[T]) -> ControlFlow<()>,
-) -> Found {
+) -> MergeFindings {
     let decode_after = |tasks: Vec<Task<'t, T>>, merge: &mut Merge<'_>| {
         merge().is_continue().then(|| tasks.into_iter().map(&decode).collect())
     };
@@ -317,19 +317,19 @@ impl Watermark {
 
 /// The lanes, and the state of their merge.
 struct Merger<'t, T> {
-    lanes: Vec<Lane<'t, T>>,
+    lanes: Vec<MergeLane<'t, T>>,
     start: Ts,
     budget: usize,
     /// The memory of units that have been passed on, to be used again.
     spare: Vec<Vec<T>>,
-    order: Order,
+    order: OrderFinder,
     /// The next batch to pass on.
     batch: Vec<T>,
 }
 
 impl<'t, T: Timed> Merger<'t, T> {
     fn new(lanes: &[(usize, &'t CpuPages, usize)], start: Ts, budget: usize) -> Merger<'t, T> {
-        let lane = |(buffer, pages, first): &(usize, &'t CpuPages, usize)| Lane {
+        let lane = |(buffer, pages, first): &(usize, &'t CpuPages, usize)| MergeLane {
             pages,
             buffer: *buffer,
             next: *first,
@@ -338,9 +338,9 @@ impl<'t, T: Timed> Merger<'t, T> {
             boundary: UnitBoundary::new(pages, *first, start, &[]),
             stride: 0,
         };
-        let mut lanes: Vec<Lane<'t, T>> = lanes.iter().map(lane).collect();
+        let mut lanes: Vec<MergeLane<'t, T>> = lanes.iter().map(lane).collect();
         lanes.sort_by_key(|lane| (lane.pages.cpu, lane.buffer));
-        Merger { lanes, start, budget, spare: Vec::new(), order: Order::default(), batch: Vec::new() }
+        Merger { lanes, start, budget, spare: Vec::new(), order: OrderFinder::default(), batch: Vec::new() }
     }
 
     /// Decodes and merges, round by round; `decode` may do its part beside the merge, or after it. `pass_on` gets
@@ -349,8 +349,8 @@ impl<'t, T: Timed> Merger<'t, T> {
         mut self,
         decode: impl Fn(Vec<Task<'t, T>>, &mut Merge<'_>) -> Option<Vec<Decoded<T>>>,
         mut pass_on: impl FnMut(&mut Vec<T>) -> ControlFlow<()>,
-    ) -> Found {
-        let Found { mut diagnostics, mut of_all } = Found::default();
+    ) -> MergeFindings {
+        let MergeFindings { mut diagnostics, mut of_all } = MergeFindings::default();
         let start = Some(Watermark { ts: self.start, lane: 0 });
         let mut units = decode(self.round(start), &mut || ControlFlow::Continue(())).unwrap_or_default();
         loop {
@@ -372,7 +372,7 @@ impl<'t, T: Timed> Merger<'t, T> {
             let _ = pass_on(&mut self.batch);
         }
         self.lanes.iter().for_each(|lane| lane.boundary.note_unwritten(&mut of_all));
-        Found { diagnostics, of_all }
+        MergeFindings { diagnostics, of_all }
     }
 
     /// Memory for the items of a unit.
@@ -384,14 +384,15 @@ impl<'t, T: Timed> Merger<'t, T> {
 
     /// The units of the next round, to be decoded while all before `watermark` is merged.
     fn round(&mut self, watermark: Option<Watermark>) -> Vec<Task<'t, T>> {
-        let left_of = |(index, lane): (usize, &Lane<'t, T>)| watermark.map_or(0, |w| lane.left_at(w.end_of(index)));
+        let left_of =
+            |(index, lane): (usize, &MergeLane<'t, T>)| watermark.map_or(0, |w| lane.left_at(w.end_of(index)));
         let left: Vec<usize> = self.lanes.iter().enumerate().map(left_of).collect();
         let held: usize = left.iter().sum();
         let room = self.lanes.len().saturating_mul(AHEAD).saturating_add(self.budget).saturating_sub(held);
         let picked = pick(&self.lanes, &left, self.budget.min(room));
         let task = |(index, unit): (usize, usize)| {
             let space = self.space();
-            let Lane { buffer, pages, .. } = self.lanes.get(index)?;
+            let MergeLane { buffer, pages, .. } = self.lanes.get(index)?;
             Some(Task { lane: index, buffer: *buffer, pages, unit, space })
         };
         picked.into_iter().filter_map(task).collect()
@@ -441,7 +442,7 @@ struct Decoded<T> {
 
 /// Chooses the units of a round: again and again the next one of the CPU that will probably be
 /// the furthest behind.
-fn pick<T: Timed>(lanes: &[Lane<'_, T>], left: &[usize], budget: usize) -> Vec<(usize, usize)> {
+fn pick<T: Timed>(lanes: &[MergeLane<'_, T>], left: &[usize], budget: usize) -> Vec<(usize, usize)> {
     let mut heap: BinaryHeap<Reverse<(Ts, usize, usize)>> = lanes
         .iter()
         .enumerate()

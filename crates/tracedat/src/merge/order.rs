@@ -21,7 +21,7 @@ const MOVES: usize = 4;
 
 /// Finds orders, one after the other in the same memory.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(crate) struct OrderFinder {
     /// An item each: its time, counted from the first one, above the number of its stretch.
     keys: Vec<u64>,
     /// Where they are sorted to, in turn.
@@ -30,9 +30,9 @@ pub(crate) struct Order {
     coarse: u32,
 }
 
-impl Default for Order {
-    fn default() -> Order {
-        Order { keys: Vec::new(), other: Vec::new(), coarse: 8 }
+impl Default for OrderFinder {
+    fn default() -> OrderFinder {
+        OrderFinder { keys: Vec::new(), other: Vec::new(), coarse: 8 }
     }
 }
 
@@ -61,7 +61,7 @@ impl<T: Clone> Ordered<'_, T> {
     }
 }
 
-impl Order {
+impl OrderFinder {
     /// The items in order. Those of the first stretch come first among equal times.
     pub(crate) fn of<'o, T: Timed>(&'o mut self, stretches: &[&'o [T]]) -> Ordered<'o, T> {
         let mask = self.sort(stretches);
@@ -217,7 +217,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_that_of_time_then_stretch_then_place(rounds in prop::collection::vec(times(), 1..4)) {
-            let mut order = Order::default();
+            let mut order = OrderFinder::default();
             for times in rounds {
                 let stretch = |(number, mut times): (usize, Vec<i64>)| {
                     times.sort_unstable();

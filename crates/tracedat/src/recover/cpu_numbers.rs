@@ -4,7 +4,7 @@
 //! order in which it is given them; a shell gives `trace.dat.cpu*` with `cpu10` before `cpu2`. Every switch to or away
 //! from the idle task shows whose data they are: its name is `swapper/2`.
 
-use crate::file::header::Options;
+use crate::file::header::HeaderOptions;
 use crate::file::source::Source;
 use crate::issue::FileIssue;
 use crate::recover::cpu_table::idle_cpu;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 const SEARCHED: usize = 64;
 
 /// Gives each CPU the number of its idle task, where the file does not name its recorder, as in one that was restored.
-pub(crate) fn settle(source: &Source, options: &Options, lanes: &mut [CpuPages], diagnostics: &mut Diagnostics) {
+pub(crate) fn settle(source: &Source, options: &HeaderOptions, lanes: &mut [CpuPages], diagnostics: &mut Diagnostics) {
     if options.uname.is_some() || !options.stats.is_empty() {
         return;
     }

@@ -13,7 +13,7 @@ use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
 use crate::issue::FileIssue;
 use crate::limits;
-use crate::ring::page::Page;
+use crate::ring::page::RingPage;
 use sched::topology::format_cpu_list;
 use sched::{Cpu, Diagnostics};
 use std::ops::Range;
@@ -26,7 +26,7 @@ const SEARCHED: usize = 64;
 
 /// The data of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
+struct CpuStretch {
     at: u64,
     size: u64,
     is_cut: bool,
@@ -62,7 +62,7 @@ pub(crate) fn find(
     rows
 }
 
-fn compressed(source: &Source, place: &Range<u64>, codec: Codec, endian: Endian) -> Vec<Run> {
+fn compressed(source: &Source, place: &Range<u64>, codec: Codec, endian: Endian) -> Vec<CpuStretch> {
     let (mut compressed, mut bytes) = (Vec::new(), Vec::new());
     let mut runs = Vec::new();
     let mut at = place.start.next_multiple_of(PAGE);
@@ -84,21 +84,21 @@ fn compressed(source: &Source, place: &Range<u64>, codec: Codec, endian: Endian)
             idle_cpu(&bytes)
         });
         // Whether it is cut is found in the search for its chunks.
-        runs.push(Run { at, size: end.saturating_sub(at), is_cut: false, cpu });
+        runs.push(CpuStretch { at, size: end.saturating_sub(at), is_cut: false, cpu });
         at = end.next_multiple_of(PAGE);
     }
     runs
 }
 
-fn plain(source: &Source, untabled: &Untabled, layout: &PageLayout) -> Vec<Run> {
+fn plain(source: &Source, untabled: &Untabled, layout: &PageLayout) -> Vec<CpuStretch> {
     let Untabled { ref place, is_cut } = *untabled;
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<CpuStretch> = Vec::new();
     let mut at = place.start.next_multiple_of(PAGE);
     let (mut buffer, mut last) = (Vec::new(), 0);
     while at < place.end {
         let end = at.saturating_add(layout.size.max(1) as u64).min(place.end);
         let bytes = source.read(&(at..end), &mut buffer).unwrap_or_default();
-        let page = Page::parse(bytes, layout).ok().filter(|page| !page.is_empty());
+        let page = RingPage::parse(bytes, layout).ok().filter(|page| !page.is_empty());
         if let Some(page) = page {
             let cpu = idle_cpu(bytes);
             let goes_on = runs.last().is_some_and(|run| match run.cpu.zip(cpu) {
@@ -106,7 +106,7 @@ fn plain(source: &Source, untabled: &Untabled, layout: &PageLayout) -> Vec<Run> 
                 None => page.ts >= last,
             });
             if !goes_on {
-                runs.push(Run { at, size: 0, is_cut: false, cpu });
+                runs.push(CpuStretch { at, size: 0, is_cut: false, cpu });
             }
             if let Some(run) = runs.last_mut() {
                 run.cpu = run.cpu.or(cpu);
@@ -128,7 +128,7 @@ fn plain(source: &Source, untabled: &Untabled, layout: &PageLayout) -> Vec<Run> 
 }
 
 /// The raw stamp of a page's last record.
-fn last_stamp(page: &Page<'_>) -> u64 {
+fn last_stamp(page: &RingPage<'_>) -> u64 {
     let (mut records, mut last) = (page.records(), page.ts);
     while let Ok(Some(raw)) = records.next() {
         last = raw.ts;
@@ -149,7 +149,7 @@ pub(crate) fn idle_cpu(bytes: &[u8]) -> Option<u32> {
 }
 
 /// The table, and the CPUs whose number is presumed. Data that fit nowhere between their neighbours are left out.
-fn number(runs: &[Run]) -> (Vec<CpuData>, Vec<Cpu>) {
+fn number(runs: &[CpuStretch]) -> (Vec<CpuData>, Vec<Cpu>) {
     // For each run, the CPU that some run behind it is known to be.
     let mut bounds = vec![Cpu::LIMIT; runs.len()];
     let mut bound = Cpu::LIMIT;
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     fn numbered(known: &[Option<u32>]) -> (Vec<u32>, Vec<u32>) {
-        let run = |cpu: &Option<u32>| Run { at: 0, size: 4096, is_cut: false, cpu: *cpu };
+        let run = |cpu: &Option<u32>| CpuStretch { at: 0, size: 4096, is_cut: false, cpu: *cpu };
         let (rows, presumed) = number(&known.iter().map(run).collect::<Vec<_>>());
         (rows.iter().map(|row| row.cpu).collect(), presumed.iter().map(|cpu| cpu.0).collect())
     }

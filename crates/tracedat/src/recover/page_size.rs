@@ -7,7 +7,7 @@
 use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
 use crate::issue::FileIssue;
-use crate::ring::page::Page;
+use crate::ring::page::RingPage;
 use crate::ring::unit::CpuPages;
 use sched::Diagnostics;
 
@@ -54,7 +54,7 @@ pub(crate) fn settle(source: &Source, lanes: &mut [CpuPages], diagnostics: &mut 
 
 fn vote(bytes: &[u8], layout: &PageLayout, votes: &mut Votes) {
     for (slot, page) in bytes.chunks(layout.size).take(SAMPLE).enumerate() {
-        match Page::parse(page, layout) {
+        match RingPage::parse(page, layout) {
             Ok(parsed) if parsed.is_empty() => {}
             // A page that fills more than the small size has the size of its label.
             Ok(_) if layout.size > SMALLEST && !is_whole(page, &with_size(layout, SMALLEST)) => {
@@ -82,7 +82,7 @@ fn with_size(layout: &PageLayout, size: usize) -> PageLayout {
 
 /// Whether a page of this layout stands here, all of its records whole.
 fn is_whole(bytes: &[u8], layout: &PageLayout) -> bool {
-    let Some(Ok(page)) = bytes.get(..layout.size.min(bytes.len())).map(|b| Page::parse(b, layout)) else {
+    let Some(Ok(page)) = bytes.get(..layout.size.min(bytes.len())).map(|b| RingPage::parse(b, layout)) else {
         return false;
     };
     let mut records = page.records();
@@ -96,6 +96,6 @@ fn is_whole(bytes: &[u8], layout: &PageLayout) -> bool {
 
 /// Whether a page with events stands here that is not earlier than `ts`.
 fn follows(bytes: &[u8], layout: &PageLayout, ts: u64) -> bool {
-    let later = Page::parse(bytes, layout).is_ok_and(|p| !p.is_empty() && p.ts >= ts && p.ts - ts < 1 << 50);
+    let later = RingPage::parse(bytes, layout).is_ok_and(|p| !p.is_empty() && p.ts >= ts && p.ts - ts < 1 << 50);
     later && is_whole(bytes, layout)
 }

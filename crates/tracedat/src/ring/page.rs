@@ -21,7 +21,7 @@ pub(crate) struct Loss {
 
 /// A page whose header made sense.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Page<'p> {
+pub(crate) struct RingPage<'p> {
     /// The raw stamp that the deltas start from.
     pub(crate) ts: u64,
     pub(crate) lost: Option<Loss>,
@@ -37,10 +37,10 @@ pub(crate) struct BadPage;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadRecord;
 
-impl<'p> Page<'p> {
+impl<'p> RingPage<'p> {
     /// The page in `bytes`, which may be shorter than a page if the file was cut.
     #[inline]
-    pub(crate) fn parse(bytes: &'p [u8], layout: &PageLayout) -> Result<Page<'p>, BadPage> {
+    pub(crate) fn parse(bytes: &'p [u8], layout: &PageLayout) -> Result<RingPage<'p>, BadPage> {
         let ts = layout.endian.u64(bytes, 0).ok_or(BadPage)?;
         // The upper half of a 64-bit commit can be all ones: the flag is a sign-extended int
         // (0xffffffff_c0000fd8 on 6.18). The low half is the second one on big-endian machines.
@@ -58,7 +58,7 @@ impl<'p> Page<'p> {
         let lost = (commit & MISSED != 0).then(|| Loss {
             count: if commit & MISSED_STORED != 0 { layout.endian.uint(bytes, end, layout.long) } else { None },
         });
-        Ok(Page { ts, lost, data, endian: layout.endian })
+        Ok(RingPage { ts, lost, data, endian: layout.endian })
     }
 
     /// The records, as bytes.
@@ -72,8 +72,8 @@ impl<'p> Page<'p> {
 
     /// The records, in file order.
     #[inline]
-    pub(crate) fn records(&self) -> Records<'p> {
-        Records { rest: self.data, ts: self.ts, endian: self.endian }
+    pub(crate) fn records(&self) -> PageRecords<'p> {
+        PageRecords { rest: self.data, ts: self.ts, endian: self.endian }
     }
 }
 
@@ -109,13 +109,13 @@ pub(crate) fn build(layout: &PageLayout, ts: u64, lost: Option<Loss>, data: &[u8
 
 /// The records of a page; ends at the first bad one.
 #[derive(Clone, Debug)]
-pub(crate) struct Records<'p> {
+pub(crate) struct PageRecords<'p> {
     rest: &'p [u8],
     ts: u64,
     endian: Endian,
 }
 
-impl<'p> Records<'p> {
+impl<'p> PageRecords<'p> {
     /// The number of bytes from the next record on.
     pub(crate) fn left(&self) -> usize {
         self.rest.len()
@@ -220,7 +220,7 @@ pub fn fuzz(bytes: &[u8]) -> usize {
     let Some((how, bytes)) = bytes.split_first() else { return 0 };
     let endian = if how & 1 == 0 { Endian::Little } else { Endian::Big };
     let layout = PageLayout::new(endian, if how & 2 == 0 { 8 } else { 4 }, bytes.len());
-    let Ok(page) = Page::parse(bytes, &layout) else { return 0 };
+    let Ok(page) = RingPage::parse(bytes, &layout) else { return 0 };
     let mut records = page.records();
     let mut n = 0usize;
     while let Ok(Some(raw)) = records.next() {

@@ -56,13 +56,13 @@ impl<'b> UnitRecords<'b> {
 
 /// A part of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry<'u> {
+pub(crate) enum UnitEntry<'u> {
     Record(Raw<'u>),
     Loss(Loss),
 }
 
 /// The entries of a unit.
-pub(crate) fn entries(mut bytes: &[u8], endian: Endian) -> impl Iterator<Item = Entry<'_>> {
+pub(crate) fn entries(mut bytes: &[u8], endian: Endian) -> impl Iterator<Item = UnitEntry<'_>> {
     std::iter::from_fn(move || {
         let (number, rest) = bytes.split_first_chunk()?;
         let (length, rest) = rest.split_first_chunk()?;
@@ -70,9 +70,9 @@ pub(crate) fn entries(mut bytes: &[u8], endian: Endian) -> impl Iterator<Item = 
         let (payload, rest) = rest.split_at_checked(if length >= UNCOUNTED { 0 } else { length as usize })?;
         bytes = rest;
         Some(match length {
-            COUNTED => Entry::Loss(Loss { count: Some(number) }),
-            UNCOUNTED => Entry::Loss(Loss { count: None }),
-            _ => Entry::Record(Raw { ts: number, payload, endian }),
+            COUNTED => UnitEntry::Loss(Loss { count: Some(number) }),
+            UNCOUNTED => UnitEntry::Loss(Loss { count: None }),
+            _ => UnitEntry::Record(Raw { ts: number, payload, endian }),
         })
     })
 }
@@ -89,8 +89,8 @@ mod tests {
         unit.lost(Some(3));
         unit.lost(None);
         unit.record(u64::MAX, b"");
-        let record = |ts, payload| Entry::Record(Raw { ts, payload, endian: Endian::Big });
-        let loss = |count| Entry::Loss(Loss { count });
+        let record = |ts, payload| UnitEntry::Record(Raw { ts, payload, endian: Endian::Big });
+        let loss = |count| UnitEntry::Loss(Loss { count });
         let expected = [record(7, &b"abc"[..]), loss(Some(3)), loss(None), record(u64::MAX, b"")];
         assert_eq!(entries(&bytes, Endian::Big).collect::<Vec<_>>(), expected);
         assert_eq!(entries(&bytes[..14], Endian::Big).count(), 0);

@@ -9,8 +9,8 @@ use crate::file::chunk::{self, Chunk, Codec};
 use crate::file::page_layout::PageLayout;
 use crate::file::source::Source;
 use crate::issue::FileIssue;
-use crate::ring::page::{Loss, Page, Raw};
-use crate::ring::records::{Entry, UnitRecords, Units, entries};
+use crate::ring::page::{Loss, Raw, RingPage};
+use crate::ring::records::{UnitEntry, UnitRecords, Units, entries};
 use sched::{Cpu, Diagnostics, Ts};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -247,12 +247,12 @@ impl CpuPages {
     pub(crate) fn first_stamp(&self, bytes: &[u8]) -> Option<u64> {
         if let Store::Units { .. } = self.store {
             return entries(bytes, self.layout.endian).find_map(|entry| match entry {
-                Entry::Record(raw) => Some(raw.ts),
-                Entry::Loss(_) => None,
+                UnitEntry::Record(raw) => Some(raw.ts),
+                UnitEntry::Loss(_) => None,
             });
         }
         let slots = bytes.chunks(self.layout.size.max(1));
-        let mut parsed = slots.filter_map(|page| Page::parse(page, &self.layout).ok());
+        let mut parsed = slots.filter_map(|page| RingPage::parse(page, &self.layout).ok());
         parsed.find(|page| !page.is_empty()).map(|page| page.ts)
     }
 }
@@ -286,8 +286,8 @@ fn walk_entries(bytes: &[u8], endian: Endian, visitor: &mut impl Visitor) {
     visitor.begin(bytes.len());
     for entry in entries(bytes, endian) {
         match entry {
-            Entry::Record(raw) => visitor.record(&raw),
-            Entry::Loss(loss) => visitor.gap(loss),
+            UnitEntry::Record(raw) => visitor.record(&raw),
+            UnitEntry::Loss(loss) => visitor.gap(loss),
         }
     }
 }
@@ -307,7 +307,7 @@ fn walk_as<const BIG: bool>(bytes: &[u8], layout: &PageLayout, visitor: &mut imp
     let endian = if BIG { Endian::Big } else { Endian::Little };
     visitor.begin(bytes.len());
     for page in bytes.chunks(layout.size.max(1)) {
-        let page = match Page::parse(page, layout) {
+        let page = match RingPage::parse(page, layout) {
             Ok(page) => page,
             // A page that the end of the file cuts is no corruption; the cut has been reported.
             Err(_) if page.len() < layout.size => continue,

@@ -6,7 +6,7 @@ mod parse;
 pub(crate) mod shown;
 mod text;
 
-use crate::bytes::{Endian, Layout, sign_extend, zero_extend};
+use crate::bytes::{Endian, NumberLayout, sign_extend, zero_extend};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ pub(crate) enum Bits {
 }
 
 /// Where the values of fields come from, each by its place in [`Parsed::fields`].
-pub(crate) trait Fields<'f> {
+pub(crate) trait FieldSource<'f> {
     /// The number in a field.
     fn number(&self, field: usize) -> Option<Number>;
     /// The number in one place of a field.
@@ -76,7 +76,7 @@ pub(crate) trait Fields<'f> {
     /// The text that the kernel has at an address.
     fn stored(&self, address: u64) -> Option<&'f str>;
     /// How numbers stand in the record.
-    fn layout(&self) -> Layout;
+    fn layout(&self) -> NumberLayout;
 }
 
 /// The value of a constant expression; `None` if it is none.
@@ -100,7 +100,7 @@ struct Same(Option<Number>);
 
 const ALL_ONES: Same = Same(Some(Number { bits: -1, unsigned: false }));
 
-impl<'f> Fields<'f> for Same {
+impl<'f> FieldSource<'f> for Same {
     fn number(&self, _: usize) -> Option<Number> {
         self.0
     }
@@ -125,8 +125,8 @@ impl<'f> Fields<'f> for Same {
         None
     }
 
-    fn layout(&self) -> Layout {
-        Layout { endian: Endian::Little, long: 8 }
+    fn layout(&self) -> NumberLayout {
+        NumberLayout { endian: Endian::Little, long: 8 }
     }
 }
 
@@ -160,7 +160,7 @@ impl Expr {
     }
 
     /// Its value as a number; `None` where it is a text or unknown, or divides by zero.
-    pub(crate) fn number<'f>(&self, fields: &dyn Fields<'f>) -> Option<Number> {
+    pub(crate) fn number<'f>(&self, fields: &dyn FieldSource<'f>) -> Option<Number> {
         match self {
             Expr::Number(number) => Some(*number),
             Expr::Field(field) => fields.number(*field),
@@ -194,7 +194,7 @@ impl Expr {
     }
 
     /// The bytes that it stands for; `None` where it is a number or a text of its own.
-    pub(crate) fn bytes<'f>(&self, fields: &dyn Fields<'f>) -> Option<&'f [u8]> {
+    pub(crate) fn bytes<'f>(&self, fields: &dyn FieldSource<'f>) -> Option<&'f [u8]> {
         match self {
             Expr::Field(field) => fields.bytes(*field),
             // To another type of pointer.
@@ -205,7 +205,7 @@ impl Expr {
     }
 
     /// Its value as a text; a number is the address of one.
-    pub(crate) fn text<'f>(&'f self, fields: &dyn Fields<'f>) -> Option<Cow<'f, [u8]>> {
+    pub(crate) fn text<'f>(&'f self, fields: &dyn FieldSource<'f>) -> Option<Cow<'f, [u8]>> {
         let owned = |text: String| Some(Cow::Owned(text.into_bytes()));
         match self {
             Expr::Text(text) => Some(Cow::Borrowed(text.as_bytes())),
@@ -225,7 +225,7 @@ impl Expr {
     }
 
     /// The name that the kernel has at this address, or the address.
-    fn at_address<'f>(&self, fields: &dyn Fields<'f>) -> Option<Cow<'f, [u8]>> {
+    fn at_address<'f>(&self, fields: &dyn FieldSource<'f>) -> Option<Cow<'f, [u8]>> {
         let address = self.number(fields)?.bits.cast_unsigned();
         Some(
             fields
@@ -241,7 +241,7 @@ fn size(bytes: usize) -> Option<Number> {
 }
 
 /// Which of the two, of `condition ? one : other`.
-fn chosen<'e, 'f>([condition, one, other]: &'e [Expr; 3], fields: &dyn Fields<'f>) -> Option<&'e Expr> {
+fn chosen<'e, 'f>([condition, one, other]: &'e [Expr; 3], fields: &dyn FieldSource<'f>) -> Option<&'e Expr> {
     Some(if condition.number(fields)?.bits != 0 { one } else { other })
 }
 

@@ -1,15 +1,15 @@
 //! The texts of `trace_printk`: `bprint` holds a pointer to a format and the arguments in binary
 //! form; this puts them together as the kernel's `bstr_printf` does.
 //!
-//! Arguments stand in 32-bit words: a `long` or a pointer is the kernel's `long`, a `long long`
+//! BinaryArguments stand in 32-bit words: a `long` or a pointer is the kernel's `long`, a `long long`
 //! eight bytes on a four-byte boundary, `char` and `short` themselves; strings stand inline with
 //! their NUL (`vbin_printf` in the kernel's lib/vsprintf.c).
 
 mod pointed;
 
-use crate::bytes::{Endian, Layout, sign_extend, until_nul};
+use crate::bytes::{Endian, NumberLayout, sign_extend, until_nul};
 use crate::limits::{EVENT_TEXT, WIDTH};
-use crate::text::symbols::Named;
+use crate::text::symbols::SymbolSource;
 use std::borrow::{Borrow, Cow};
 use std::ops::Range;
 use std::str::Chars;
@@ -17,9 +17,9 @@ use std::str::Chars;
 pub(crate) use pointed::Pointed;
 
 /// The facts on the kernel that a conversion needs.
-pub(crate) struct Kernel<'k> {
-    pub(crate) layout: Layout,
-    pub(crate) symbols: &'k dyn Named,
+pub(crate) struct KernelFacts<'k> {
+    pub(crate) layout: NumberLayout,
+    pub(crate) symbols: &'k dyn SymbolSource,
 }
 
 /// One conversion of a format, without its `%`.
@@ -28,7 +28,7 @@ struct Conversion {
     flags: Flags,
     width: Amount,
     precision: Option<Amount>,
-    kind: Kind,
+    kind: ConversionKind,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ enum Amount {
 
 /// The kind of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ConversionKind {
     Percent,
     Text,
     Char,
@@ -80,7 +80,7 @@ enum Length {
 
 /// A part of a format: words, and the conversion behind them, if any more follows.
 #[derive(Clone, Debug)]
-struct Piece {
+struct FormatPiece {
     words: Range<usize>,
     conversion: Option<Conversion>,
 }
@@ -92,9 +92,9 @@ struct Pieces<'f> {
 }
 
 impl Iterator for Pieces<'_> {
-    type Item = Piece;
+    type Item = FormatPiece;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<FormatPiece> {
         let start = self.at;
         let rest = self.fmt.get(start..).filter(|rest| !rest.is_empty())?;
         let found = rest.split_once('%').and_then(|(words, after)| {
@@ -105,11 +105,11 @@ impl Iterator for Pieces<'_> {
         Some(match found {
             Some((words, conversion, end)) => {
                 self.at = end;
-                Piece { words: start..start.saturating_add(words), conversion: Some(conversion) }
+                FormatPiece { words: start..start.saturating_add(words), conversion: Some(conversion) }
             }
             None => {
                 self.at = self.fmt.len();
-                Piece { words: start..self.at, conversion: None }
+                FormatPiece { words: start..self.at, conversion: None }
             }
         })
     }
@@ -117,15 +117,15 @@ impl Iterator for Pieces<'_> {
 
 /// A format that was taken apart.
 #[derive(Clone, Debug)]
-pub(crate) struct Format {
+pub(crate) struct PrintkFormat {
     text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<FormatPiece>,
 }
 
-impl Format {
-    pub(crate) fn of(text: String) -> Format {
+impl PrintkFormat {
+    pub(crate) fn of(text: String) -> PrintkFormat {
         let pieces = Pieces { fmt: &text, at: 0 }.collect();
-        Format { text, pieces }
+        PrintkFormat { text, pieces }
     }
 
     /// The parts.
@@ -135,7 +135,7 @@ impl Format {
     }
 
     /// Adds its text with these arguments.
-    pub(crate) fn put<'a>(&self, arguments: &mut impl Source<'a>, kernel: &Kernel<'_>, out: &mut String) {
+    pub(crate) fn put<'a>(&self, arguments: &mut impl ArgumentSource<'a>, kernel: &KernelFacts<'_>, out: &mut String) {
         put(&self.text, self.pieces.iter(), arguments, kernel, out);
     }
 }
@@ -150,7 +150,7 @@ pub(crate) enum Missing {
 }
 
 /// Where the arguments of conversions come from, one after the other.
-pub(crate) trait Source<'a> {
+pub(crate) trait ArgumentSource<'a> {
     /// A number of this many bytes.
     fn number(&mut self, size: usize) -> Result<u64, Missing>;
     /// A text.
@@ -160,13 +160,13 @@ pub(crate) trait Source<'a> {
 }
 
 /// Arguments in binary form.
-struct Arguments<'a> {
+struct BinaryArguments<'a> {
     bytes: &'a [u8],
     at: usize,
     endian: Endian,
 }
 
-impl<'a> Source<'a> for Arguments<'a> {
+impl<'a> ArgumentSource<'a> for BinaryArguments<'a> {
     fn number(&mut self, size: usize) -> Result<u64, Missing> {
         let at = self.at.checked_next_multiple_of(size.clamp(1, 4)).ok_or(Missing::End)?;
         let value = self.endian.uint(self.bytes, at, size).ok_or(Missing::End)?;
@@ -188,18 +188,18 @@ impl<'a> Source<'a> for Arguments<'a> {
 }
 
 /// The text of a `bprint`. Where the arguments end too early, the part before is shown.
-pub(crate) fn format(fmt: &str, arguments: &[u8], kernel: &Kernel<'_>) -> String {
+pub(crate) fn format(fmt: &str, arguments: &[u8], kernel: &KernelFacts<'_>) -> String {
     let mut out = String::with_capacity(fmt.len());
     let pieces = Pieces { fmt, at: 0 };
-    put(fmt, pieces, &mut Arguments { bytes: arguments, at: 0, endian: kernel.layout.endian }, kernel, &mut out);
+    put(fmt, pieces, &mut BinaryArguments { bytes: arguments, at: 0, endian: kernel.layout.endian }, kernel, &mut out);
     out
 }
 
 fn put<'a>(
     fmt: &str,
-    pieces: impl Iterator<Item = impl Borrow<Piece>>,
-    arguments: &mut impl Source<'a>,
-    kernel: &Kernel<'_>,
+    pieces: impl Iterator<Item = impl Borrow<FormatPiece>>,
+    arguments: &mut impl ArgumentSource<'a>,
+    kernel: &KernelFacts<'_>,
     out: &mut String,
 ) {
     let start = out.len();
@@ -208,7 +208,7 @@ fn put<'a>(
         if out.len().saturating_sub(start) > EVENT_TEXT {
             return;
         }
-        let Piece { words, conversion } = piece.borrow();
+        let FormatPiece { words, conversion } = piece.borrow();
         out.push_str(fmt.get(words.clone()).unwrap_or_default());
         match conversion.as_ref().map_or(Ok(()), |c| convert(c, arguments, kernel, out)) {
             Ok(()) => {}
@@ -223,20 +223,20 @@ fn put<'a>(
 
 fn convert<'a>(
     c: &Conversion,
-    arguments: &mut impl Source<'a>,
-    kernel: &Kernel<'_>,
+    arguments: &mut impl ArgumentSource<'a>,
+    kernel: &KernelFacts<'_>,
     out: &mut String,
 ) -> Result<(), Missing> {
     // Where a width is unknown, so is the next conversion's argument.
     let fit = Fit::of(c, arguments).map_err(|_| Missing::End)?;
     match c.kind {
-        Kind::Percent => out.push('%'),
-        Kind::Text => {
+        ConversionKind::Percent => out.push('%'),
+        ConversionKind::Text => {
             let text = arguments.string()?;
             fit.put(&lossy(text.get(..fit.precision.unwrap_or(text.len())).unwrap_or(&text)), out);
         }
-        Kind::Char => fit.put(&lossy(&[arguments.number(1)? as u8]), out),
-        Kind::Integer(letter, length) => {
+        ConversionKind::Char => fit.put(&lossy(&[arguments.number(1)? as u8]), out),
+        ConversionKind::Integer(letter, length) => {
             let size = match length {
                 Length::Char => 1,
                 Length::Short => 2,
@@ -246,13 +246,13 @@ fn convert<'a>(
             };
             fit.put_integer(letter, arguments.number(size)?, size, out);
         }
-        Kind::Address => match arguments.number(kernel.layout.long)? {
+        ConversionKind::Address => match arguments.number(kernel.layout.long)? {
             // As glibc, and so trace-cmd, has it.
             0 => fit.put("(nil)", out),
             address => fit.put(&format!("{address:#x}"), out),
         },
-        Kind::Error => fit.put_integer('d', arguments.number(kernel.layout.long)?, kernel.layout.long, out),
-        Kind::Symbol { distance } => {
+        ConversionKind::Error => fit.put_integer('d', arguments.number(kernel.layout.long)?, kernel.layout.long, out),
+        ConversionKind::Symbol { distance } => {
             let address = arguments.number(kernel.layout.long)?;
             match kernel.symbols.symbol(address) {
                 Some((name, offset)) if distance => fit.put(&format!("{name}+{offset:#x}"), out),
@@ -260,7 +260,7 @@ fn convert<'a>(
                 None => fit.put(&format!("{address:#x}"), out),
             }
         }
-        Kind::Pointed(how) => {
+        ConversionKind::Pointed(how) => {
             let text = arguments.pointed(how, fit.width)?;
             match how {
                 // Their width is a number of bytes, or of bits.
@@ -285,7 +285,7 @@ struct Fit {
 }
 
 impl Fit {
-    fn of<'a>(c: &Conversion, arguments: &mut impl Source<'a>) -> Result<Fit, Missing> {
+    fn of<'a>(c: &Conversion, arguments: &mut impl ArgumentSource<'a>) -> Result<Fit, Missing> {
         let mut amount_of = |amount| match amount {
             Amount::Is(n) => Ok(n as i64),
             Amount::Argument => Ok(sign_extend(arguments.number(4)?, 4)),
@@ -393,11 +393,11 @@ fn conversion(chars: &mut Chars<'_>) -> Option<Conversion> {
         next = chars.next()?;
     }
     let kind = match next {
-        '%' => Kind::Percent,
-        's' => Kind::Text,
-        'c' => Kind::Char,
+        '%' => ConversionKind::Percent,
+        's' => ConversionKind::Text,
+        'c' => ConversionKind::Char,
         'p' => pointer(chars),
-        'd' | 'i' | 'u' | 'x' | 'X' | 'o' => Kind::Integer(next, length),
+        'd' | 'i' | 'u' | 'x' | 'X' | 'o' => ConversionKind::Integer(next, length),
         _ => return None,
     };
     Some(Conversion { flags, width, precision, kind })
@@ -418,7 +418,7 @@ fn amount(mut next: char, chars: &mut Chars<'_>) -> Option<(Amount, char)> {
 
 /// `%p` is a number, as `%px` and `%pK` are, and `%pe` one of an error; with `S s F f` a symbol; with other letters what
 /// stands there. For a `bprint` the kernel kept addresses for just these letters (`vbin_printf`), and else the text.
-fn pointer(chars: &mut Chars<'_>) -> Kind {
+fn pointer(chars: &mut Chars<'_>) -> ConversionKind {
     let extension = chars.as_str().chars().next().filter(char::is_ascii_alphanumeric);
     match extension {
         Some(how @ ('S' | 's' | 'F' | 'f')) => {
@@ -426,23 +426,23 @@ fn pointer(chars: &mut Chars<'_>) -> Kind {
             if chars.as_str().starts_with('R') {
                 chars.next();
             }
-            Kind::Symbol { distance: matches!(how, 'S' | 'F') }
+            ConversionKind::Symbol { distance: matches!(how, 'S' | 'F') }
         }
         Some('e') => {
             chars.next();
-            Kind::Error
+            ConversionKind::Error
         }
         Some('x' | 'K') => {
             chars.next();
-            Kind::Address
+            ConversionKind::Address
         }
-        None => Kind::Address,
+        None => ConversionKind::Address,
         Some(_) => {
             let letters = chars.as_str();
             let end = letters.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(letters.len());
             let (letters, rest) = letters.split_at_checked(end).unwrap_or((letters, ""));
             *chars = rest.chars();
-            Kind::Pointed(Pointed::of(letters))
+            ConversionKind::Pointed(Pointed::of(letters))
         }
     }
 }
@@ -453,7 +453,7 @@ pub fn fuzz(bytes: &[u8]) -> usize {
     let fmt = String::from_utf8_lossy(until_nul(bytes));
     let arguments = bytes.get(until_nul(bytes).len()..).unwrap_or(&[]);
     let symbols = crate::text::symbols::Symbols::default();
-    let kernel = Kernel { layout: Layout { endian: Endian::Little, long: 8 }, symbols: &symbols };
+    let kernel = KernelFacts { layout: NumberLayout { endian: Endian::Little, long: 8 }, symbols: &symbols };
     format(&fmt, arguments, &kernel).len()
 }
 
@@ -465,7 +465,11 @@ mod tests {
     fn text(fmt: &str, words: &[u32]) -> String {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let symbols = Symbols::parse(b"1000 T schedule\n2000 T end\n");
-        format(fmt, &bytes, &Kernel { layout: Layout { endian: Endian::Little, long: 8 }, symbols: &symbols })
+        format(
+            fmt,
+            &bytes,
+            &KernelFacts { layout: NumberLayout { endian: Endian::Little, long: 8 }, symbols: &symbols },
+        )
     }
 
     #[test]
@@ -497,7 +501,7 @@ mod tests {
         bytes.extend(b"ab\0\0");
         bytes.extend(9u32.to_le_bytes());
         let symbols = Symbols::default();
-        let kernel = Kernel { layout: Layout { endian: Endian::Little, long: 8 }, symbols: &symbols };
+        let kernel = KernelFacts { layout: NumberLayout { endian: Endian::Little, long: 8 }, symbols: &symbols };
         assert_eq!(format("%s=%d %.1s %d", &bytes, &kernel), "cpu=3 a 9");
         assert_eq!(format("%s %5d", b"abc", &kernel), "abc %5d", "arguments that end too early");
     }

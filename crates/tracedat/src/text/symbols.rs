@@ -17,12 +17,12 @@ pub(crate) struct Symbols {
 }
 
 /// A source of the names of addresses.
-pub(crate) trait Named {
+pub(crate) trait SymbolSource {
     /// The symbol that `address` is in, and how far.
     fn symbol(&self, address: u64) -> Option<(&str, u64)>;
 }
 
-impl Named for Symbols {
+impl SymbolSource for Symbols {
     fn symbol(&self, address: u64) -> Option<(&str, u64)> {
         let next = self.by_address.partition_point(|(a, ..)| *a <= address);
         // An address behind the last symbol is in none.

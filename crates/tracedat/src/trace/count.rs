@@ -72,7 +72,7 @@ impl BufferCounts {
 
 /// The counts of a trace, buffer by buffer, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct EventCounts {
     /// One for each buffer.
     pub buffers: Vec<BufferCounts>,
     /// The findings on the way.
@@ -215,7 +215,7 @@ impl Trace {
         self.note.as_ref().map_or(here, |note| note.recorded)
     }
 
-    pub(crate) fn count_all(&self) -> Counts {
+    pub(crate) fn count_all(&self) -> EventCounts {
         let mut tasks = Vec::new();
         for (buffer, lanes) in self.lanes().iter().enumerate() {
             for (lane, pages) in lanes.iter().enumerate() {
@@ -235,7 +235,8 @@ impl Trace {
         let tallies = parallel(self.pool(), tasks, |(buffer, lane, pages, units)| {
             (buffer, lane, pages.cpu, self.tally(pages, units))
         });
-        let mut counts = Counts { buffers: vec![BufferCounts::default(); self.lanes().len()], ..Counts::default() };
+        let mut counts =
+            EventCounts { buffers: vec![BufferCounts::default(); self.lanes().len()], ..EventCounts::default() };
         let (mut pending, mut damaged) = (None, Vec::new());
         for (buffer, lane, cpu, tally) in tallies {
             if !tally.damages.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::Trace;
 use super::events::skip_of;
-use crate::decode::plan::{Plan, Want};
+use crate::decode::plan::{DecodePlan, Want};
 use crate::error::Error;
 use crate::issue::FileIssue;
 use crate::merge::unit_boundary::UnitBoundary;
@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 #[derive(Debug)]
 pub struct CpuReader<'t> {
     pub(super) trace: &'t Trace,
-    pub(super) plan: Plan,
+    pub(super) plan: DecodePlan,
     pub(super) skip: Vec<Vec<bool>>,
     start: Ts,
 }
@@ -183,7 +183,7 @@ impl Trace {
         &self,
         pages: &CpuPages,
         first: usize,
-        plan: &Plan,
+        plan: &DecodePlan,
         skip: &[bool],
         reads: impl Fn(usize),
         sink: &mut dyn FnMut(&SchedEvent) -> ControlFlow<()>,

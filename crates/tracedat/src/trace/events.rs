@@ -3,10 +3,10 @@
 use super::Trace;
 use super::read_ahead::AHEAD;
 use crate::bytes::Endian;
-use crate::decode::clock::Conversion;
+use crate::decode::clock::ClockConversion;
 use crate::decode::cpu_offline::{Behind, Unfinished, Watch, Watched, comes_online};
 use crate::decode::format::EventFormat;
-use crate::decode::plan::{Oddities, Plan, Want};
+use crate::decode::plan::{DecodePlan, Oddities, Want};
 use crate::decode::prev_state::{Evidence, States};
 use crate::decode::rt_lock_sleep::{LockSleeps, Search, Switch};
 use crate::error::Error;
@@ -53,7 +53,7 @@ fn lost(cpu: Cpu, ts: Ts, loss: Loss) -> SchedEvent {
 /// Decodes the records of a unit.
 struct Decoder<'d> {
     trace: &'d Trace,
-    plan: &'d Plan,
+    plan: &'d DecodePlan,
     /// Events of these numbers come from another buffer.
     skip: &'d [bool],
     /// Stamps are instants as they are.
@@ -77,7 +77,7 @@ impl Visitor for Decoder<'_> {
 
     #[inline(always)]
     fn record(&mut self, raw: &Raw<'_>) {
-        let mut ts = if self.is_instant { Conversion::as_is(raw.ts) } else { self.trace.ts(self.cpu, raw.ts) };
+        let mut ts = if self.is_instant { ClockConversion::as_is(raw.ts) } else { self.trace.ts(self.cpu, raw.ts) };
         self.unit.records = self.unit.records.wrapping_add(1);
         if ts < self.last || ts == Ts::MAX || (!self.is_instant && ts == Ts::MIN) {
             ts = self.mend(raw.payload, ts);
@@ -154,14 +154,14 @@ impl Trace {
     /// Whether the first record of a CPU shows that it was offline until then. Another of several buffers may have
     /// earlier ones.
     pub(super) fn shows_offline(&self, cpu: Cpu, payload: &[u8]) -> bool {
-        let plan = || Plan::new(&self.formats, self.endian(), States::modern(), Want::Everything);
+        let plan = || DecodePlan::new(&self.formats, self.endian(), States::modern(), Want::Everything);
         self.selected.len() == 1 && comes_online(cpu, payload, self.full_plan.get_or_init(plan))
     }
 
     /// The plan for `want`, with the encoding of `prev_state` settled by a look at the data.
-    pub(crate) fn plan(&self, want: Want) -> Plan {
+    pub(crate) fn plan(&self, want: Want) -> DecodePlan {
         let release = self.header.options.kernel();
-        let mut plan = Plan::of_kernel(&self.formats, self.endian(), States::modern(), want, release);
+        let mut plan = DecodePlan::of_kernel(&self.formats, self.endian(), States::modern(), want, release);
         plan.set_states(self.states().clone());
         plan
     }
@@ -174,7 +174,7 @@ impl Trace {
             if let Some(note) = self.note() {
                 return states.encoded(note.encoding);
             }
-            let plan = Plan::new(&self.formats, self.endian(), states.clone(), Want::Switches);
+            let plan = DecodePlan::new(&self.formats, self.endian(), states.clone(), Want::Switches);
             let mut evidence = Evidence::default();
             for (_, pages) in self.selected_lanes().iter().take(64) {
                 pages.walk(self.source(), 0, &mut Sampler { plan: &plan, evidence: &mut evidence });
@@ -189,7 +189,7 @@ impl Trace {
         &self,
         pages: &CpuPages,
         unit: usize,
-        plan: &Plan,
+        plan: &DecodePlan,
         skip: &[bool],
         space: Vec<SchedEvent>,
     ) -> Unit<SchedEvent> {
@@ -307,7 +307,7 @@ impl Trace {
 }
 
 struct Sampler<'s> {
-    plan: &'s Plan,
+    plan: &'s DecodePlan,
     evidence: &'s mut Evidence,
 }
 
@@ -371,7 +371,7 @@ fn each_cpu(evidence: impl Iterator<Item = FirstEvent>, begin: Ts) -> Vec<FirstE
 #[derive(Clone, Debug)]
 pub struct EventStream<'t> {
     trace: &'t Trace,
-    plan: Plan,
+    plan: DecodePlan,
     skip: Vec<Vec<bool>>,
     found: Diagnostics,
     read: Diagnostics,

@@ -1,10 +1,10 @@
 //! A trace: opened, described, and read in the ways there are.
 
 use crate::bytes::Endian;
-use crate::decode::clock::{ClockKind, Conversion};
+use crate::decode::clock::{ClockConversion, ClockKind};
 use crate::decode::cpu_offline::Behind;
 use crate::decode::format::EventFormat;
-use crate::decode::plan::{CommonAt, Plan};
+use crate::decode::plan::{CommonAt, DecodePlan};
 use crate::decode::prev_state::States;
 use crate::error::Error;
 use crate::file::chunk::{self, Chunks};
@@ -46,13 +46,13 @@ mod unread;
 mod window;
 
 use part::Note;
-use print::Form;
+use print::PrintForm;
 
-pub use count::{BufferCounts, Counts, CpuCounts, EventCount};
+pub use count::{BufferCounts, CpuCounts, EventCount, EventCounts};
 pub use cpu::CpuReader;
 pub use events::EventStream;
 pub use record::{Kept, Record};
-pub use recording::{Lane, Origin, Recording};
+pub use recording::{CpuUnits, Origin, Recording};
 pub use records::Neighbours;
 pub use window::Where;
 
@@ -136,10 +136,10 @@ pub struct Trace {
     /// The buffers that are read.
     selected: Vec<usize>,
     clock: String,
-    conversion: Result<Conversion, String>,
+    conversion: Result<ClockConversion, String>,
     formats: Vec<EventFormat>,
     /// How the events of each format are printed, once one is.
-    forms: Vec<OnceLock<Option<Form>>>,
+    forms: Vec<OnceLock<Option<PrintForm>>>,
     by_id: SeededMap<u16, usize>,
     common: CommonAt,
     pool: Pool,
@@ -153,10 +153,10 @@ pub struct Trace {
     lasts: OnceLock<Vec<Option<Ts>>>,
     states: OnceLock<States>,
     /// A plan that decodes everything, but for `prev_state`.
-    full_plan: OnceLock<Plan>,
+    full_plan: OnceLock<DecodePlan>,
     /// See [`Trace::behind_a_stopper`].
     behind_stoppers: OnceLock<Behind>,
-    counts: OnceLock<Counts>,
+    counts: OnceLock<EventCounts>,
     symbols: OnceLock<Symbols>,
     printk: OnceLock<SeededMap<u64, String>>,
     cmdlines: OnceLock<SeededMap<Pid, Comm>>,
@@ -233,7 +233,7 @@ impl Trace {
             lanes,
             selected: Vec::new(),
             clock: String::new(),
-            conversion: Ok(Conversion::default()),
+            conversion: Ok(ClockConversion::default()),
             common: CommonAt::of(formats.first()),
             forms: formats.iter().map(|_| OnceLock::new()).collect(),
             formats,
@@ -294,7 +294,7 @@ impl Trace {
         }
         self.clock = self.options.clock.clone().unwrap_or(label);
         let options = &self.header.options;
-        let conversion = Conversion::new(&self.clock, options.tsc, self.options.clock_hz, options.shift_ns());
+        let conversion = ClockConversion::new(&self.clock, options.tsc, self.options.clock_hz, options.shift_ns());
         self.conversion = conversion.map_err(|e| e.to_string());
         if self.options.host_time && options.time_shift.is_none() {
             return Err(Error::NoHost);
@@ -352,7 +352,7 @@ impl Trace {
     /// own unit, but without times.
     pub fn has_time(&self) -> Result<(), Error> {
         let options = &self.header.options;
-        Conversion::new(&self.clock, options.tsc, self.options.clock_hz, options.shift_ns()).map(drop)
+        ClockConversion::new(&self.clock, options.tsc, self.options.clock_hz, options.shift_ns()).map(drop)
     }
 
     /// The buffers that are read, by their place in [`TraceInfo::buffers`].
@@ -366,7 +366,7 @@ impl Trace {
     }
 
     /// The counts of all events; found by a walk over the whole file the first time.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &EventCounts {
         self.counts.get_or_init(|| self.count_all())
     }
 
@@ -392,9 +392,9 @@ impl Trace {
     }
 
     /// How events of this number are printed, if their print format can be followed.
-    pub(crate) fn form(&self, id: u16) -> Option<&Form> {
+    pub(crate) fn form(&self, id: u16) -> Option<&PrintForm> {
         let place = *self.by_id.get(&id)?;
-        self.forms.get(place)?.get_or_init(|| Form::of(self.formats.get(place)?)).as_ref()
+        self.forms.get(place)?.get_or_init(|| PrintForm::of(self.formats.get(place)?)).as_ref()
     }
 
     /// The format of `system:name`.
@@ -445,7 +445,7 @@ impl Trace {
         }
     }
 
-    pub(crate) fn text(&self, part: &crate::file::header::Part) -> Vec<u8> {
+    pub(crate) fn text(&self, part: &crate::file::header::HeaderPart) -> Vec<u8> {
         part.text(&self.source, self.endian()).unwrap_or_default()
     }
 
@@ -493,7 +493,7 @@ impl Trace {
 
     /// Whether raw stamps are instants as they are.
     pub(crate) fn stamps_are_instants(&self) -> bool {
-        self.shift().is_none() && self.conversion.as_ref().map_or(true, Conversion::is_identity)
+        self.shift().is_none() && self.conversion.as_ref().map_or(true, ClockConversion::is_identity)
     }
 
     /// From the guest's time to the host's, where that is asked for.
@@ -507,7 +507,7 @@ impl Trace {
         let raw = self.shift().map_or(raw, |shift| shift.host(cpu, raw));
         match &self.conversion {
             Ok(conversion) => conversion.ts(raw),
-            Err(_) => Conversion::default().ts(raw),
+            Err(_) => ClockConversion::default().ts(raw),
         }
     }
 

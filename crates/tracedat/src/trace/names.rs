@@ -6,7 +6,7 @@ use crate::ring::unit::CpuPages;
 use sched::{Comm, Cpu, CpuSpan, Current, Kind, Pid, SchedEvent, Ts};
 
 /// The part of an event on the name of a task that runs on its CPU.
-enum Shown {
+enum NameEvidence {
     /// The name.
     Name(Comm),
     /// Nothing, and what lies beyond does not either.
@@ -40,17 +40,17 @@ impl CpuReader<'_> {
     /// The name by the latest event that shows it, until `ts`; nothing where the task runs since the start, or since a gap.
     fn name_before(&self, buffer: usize, pages: &CpuPages, pid: Pid, ts: Ts) -> Option<Comm> {
         let shown = |event: &SchedEvent| match event.kind {
-            Kind::Switch { next, .. } if next.pid == pid => Some(Shown::Name(next.comm)),
-            Kind::Exec { pid: of, program, .. } if of == pid => Some(Shown::Name(program)),
-            Kind::Rename { pid: of, after, .. } if of == pid => Some(Shown::Name(after)),
-            Kind::Switch { .. } | Kind::Lost { .. } | Kind::Offline => Some(Shown::Nothing),
+            Kind::Switch { next, .. } if next.pid == pid => Some(NameEvidence::Name(next.comm)),
+            Kind::Exec { pid: of, program, .. } if of == pid => Some(NameEvidence::Name(program)),
+            Kind::Rename { pid: of, after, .. } if of == pid => Some(NameEvidence::Name(after)),
+            Kind::Switch { .. } | Kind::Lost { .. } | Kind::Offline => Some(NameEvidence::Nothing),
             _ => None,
         };
         for unit in (0..=self.trace.unit_before(pages, ts)).rev() {
             let items = self.items(buffer, pages, unit);
             match items.iter().rev().filter(|event| event.ts <= ts).find_map(shown) {
-                Some(Shown::Name(name)) => return Some(name).filter(|name| !name.is_empty()),
-                Some(Shown::Nothing) => return None,
+                Some(NameEvidence::Name(name)) => return Some(name).filter(|name| !name.is_empty()),
+                Some(NameEvidence::Nothing) => return None,
                 None => {}
             }
         }
@@ -60,18 +60,18 @@ impl CpuReader<'_> {
     /// The name by the first event that shows it, behind `ts`.
     fn name_behind(&self, buffer: usize, pages: &CpuPages, pid: Pid, ts: Ts) -> Option<Comm> {
         let shown = |event: &SchedEvent| match event.kind {
-            Kind::Switch { prev, .. } if prev.pid == pid => Some(Shown::Name(prev.comm)),
-            Kind::Rename { pid: of, before, .. } if of == pid => Some(Shown::Name(before)),
+            Kind::Switch { prev, .. } if prev.pid == pid => Some(NameEvidence::Name(prev.comm)),
+            Kind::Rename { pid: of, before, .. } if of == pid => Some(NameEvidence::Name(before)),
             // It had another one before.
-            Kind::Exec { pid: of, .. } if of == pid => Some(Shown::Name(Comm::EMPTY)),
-            Kind::Switch { .. } | Kind::Lost { .. } | Kind::Offline => Some(Shown::Nothing),
+            Kind::Exec { pid: of, .. } if of == pid => Some(NameEvidence::Name(Comm::EMPTY)),
+            Kind::Switch { .. } | Kind::Lost { .. } | Kind::Offline => Some(NameEvidence::Nothing),
             _ => None,
         };
         for unit in self.trace.unit_before(pages, ts)..pages.units() {
             let items = self.items(buffer, pages, unit);
             match items.iter().filter(|event| event.ts > ts).find_map(shown) {
-                Some(Shown::Name(name)) => return Some(name),
-                Some(Shown::Nothing) => return None,
+                Some(NameEvidence::Name(name)) => return Some(name),
+                Some(NameEvidence::Nothing) => return None,
                 None => {}
             }
         }

@@ -5,12 +5,12 @@
 //! come in that form, which is written as a print format too; functions and stacks have code of their own, their
 //! addresses as symbols.
 
-use crate::bytes::{Endian, Layout, until_nul, zero_extend};
-use crate::decode::format::{EventFormat, Field, Shape};
+use crate::bytes::{Endian, NumberLayout, until_nul, zero_extend};
+use crate::decode::format::{EventFormat, Field, FieldShape};
 use crate::decode::prev_state::States;
 use crate::limits::{self, EVENT_TEXT};
-use crate::text::expr::{self, Expr, Fields, Number, Parsed};
-use crate::text::printk::{self, Missing, Pointed, Source};
+use crate::text::expr::{self, Expr, FieldSource, Number, Parsed};
+use crate::text::printk::{self, ArgumentSource, Missing, Pointed};
 use crate::text::symbols::Symbols;
 use crate::trace::record::Record;
 use sched::Tracepoint;
@@ -22,8 +22,8 @@ use std::fmt::Write;
 
 /// The print format of an event, where it is one that can be followed.
 #[derive(Clone, Debug)]
-pub(crate) struct Form {
-    format: printk::Format,
+pub(crate) struct PrintForm {
+    format: printk::PrintkFormat,
     arguments: Vec<Expr>,
     /// The fields that the arguments name, by their places in the event's.
     fields: Vec<usize>,
@@ -31,19 +31,19 @@ pub(crate) struct Form {
     exact: bool,
 }
 
-impl Form {
+impl PrintForm {
     /// That of an event: for those that `trace-cmd report` prints with a plugin, the plugin's.
-    pub(crate) fn of(format: &EventFormat) -> Option<Form> {
+    pub(crate) fn of(format: &EventFormat) -> Option<PrintForm> {
         let plugin = match Tracepoint::of(&format.system, &format.name) {
-            Some(Tracepoint::Switch) => Form::parse(SWITCH, format),
-            Some(Tracepoint::Wakeup | Tracepoint::WakeupNew) => Form::parse(&wakeup(format), format),
+            Some(Tracepoint::Switch) => PrintForm::parse(SWITCH, format),
+            Some(Tracepoint::Wakeup | Tracepoint::WakeupNew) => PrintForm::parse(&wakeup(format), format),
             _ => None,
         };
-        plugin.or_else(|| Form::parse(&format.print_fmt, format))
+        plugin.or_else(|| PrintForm::parse(&format.print_fmt, format))
     }
 
     /// `"pid=%d comm=%s", REC->pid, __get_str(comm)`.
-    fn parse(print_fmt: &str, format: &EventFormat) -> Option<Form> {
+    fn parse(print_fmt: &str, format: &EventFormat) -> Option<PrintForm> {
         let Parsed { expressions, fields } = expr::parse(print_fmt)?;
         let mut places = SeededMap::default();
         for (place, field) in format.fields.iter().enumerate() {
@@ -54,7 +54,7 @@ impl Form {
         let Expr::Text(text) = expressions.next()? else { return None };
         let arguments: Vec<Expr> = expressions.collect();
         let exact = arguments.iter().all(Expr::is_known);
-        let form = Form { format: printk::Format::of(text), arguments, fields, exact };
+        let form = PrintForm { format: printk::PrintkFormat::of(text), arguments, fields, exact };
         (exact || form.tells_all()).then_some(form)
     }
 
@@ -70,11 +70,11 @@ impl Form {
 
     /// The text of a record of this format.
     fn put(&self, record: &Record<'_>, format: &EventFormat, out: &mut String) {
-        self.put_of(Values { record, format, fields: &self.fields }, &record.kernel(), out);
+        self.put_of(RecordValues { record, format, fields: &self.fields }, &record.kernel(), out);
     }
 
-    fn put_of<'f>(&'f self, values: impl Fields<'f>, kernel: &printk::Kernel<'_>, out: &mut String) {
-        self.format.put(&mut Arguments { values, rest: self.arguments.iter() }, kernel, out);
+    fn put_of<'f>(&'f self, values: impl FieldSource<'f>, kernel: &printk::KernelFacts<'_>, out: &mut String) {
+        self.format.put(&mut PrintedArguments { values, rest: self.arguments.iter() }, kernel, out);
     }
 }
 
@@ -96,19 +96,19 @@ fn wakeup(format: &EventFormat) -> String {
 }
 
 /// The values of a record in the fields that a form names.
-struct Values<'r> {
+struct RecordValues<'r> {
     record: &'r Record<'r>,
     format: &'r EventFormat,
     fields: &'r [usize],
 }
 
-impl<'r> Values<'r> {
+impl<'r> RecordValues<'r> {
     fn field(&self, place: usize) -> Option<&'r Field> {
         self.format.fields.get(*self.fields.get(place)?)
     }
 }
 
-impl<'r> Fields<'r> for Values<'r> {
+impl<'r> FieldSource<'r> for RecordValues<'r> {
     fn number(&self, field: usize) -> Option<Number> {
         let field = self.field(field)?;
         let bits = field.number(self.record.payload(), self.record.endian())?;
@@ -121,7 +121,7 @@ impl<'r> Fields<'r> for Values<'r> {
 
     fn bytes(&self, field: usize) -> Option<&'r [u8]> {
         // The target of a pointer of the kernel's is not in the file.
-        let field = self.field(field).filter(|field| field.shape != Shape::Pointer)?;
+        let field = self.field(field).filter(|field| field.shape != FieldShape::Pointer)?;
         Some(field.bytes(self.record.payload(), self.record.endian()))
     }
 
@@ -133,8 +133,8 @@ impl<'r> Fields<'r> for Values<'r> {
         let field = self.field(field)?;
         match field.shape {
             // Only the form of a switch takes it for a text.
-            Shape::Scalar if field.name == "prev_state" => Some(self.record.letters(field)?.into_bytes().into()),
-            Shape::Scalar | Shape::Pointer => None,
+            FieldShape::Scalar if field.name == "prev_state" => Some(self.record.letters(field)?.into_bytes().into()),
+            FieldShape::Scalar | FieldShape::Pointer => None,
             _ => Some(until_nul(field.bytes(self.record.payload(), self.record.endian())).into()),
         }
     }
@@ -143,24 +143,24 @@ impl<'r> Fields<'r> for Values<'r> {
         self.record.stored(address)
     }
 
-    fn layout(&self) -> Layout {
+    fn layout(&self) -> NumberLayout {
         self.record.layout()
     }
 }
 
 /// The values for the conversions of a form, one after the other.
-struct Arguments<'r, F> {
+struct PrintedArguments<'r, F> {
     values: F,
     rest: std::slice::Iter<'r, Expr>,
 }
 
-impl<'r, F> Arguments<'r, F> {
+impl<'r, F> PrintedArguments<'r, F> {
     fn next(&mut self) -> Result<&'r Expr, Missing> {
         self.rest.next().ok_or(Missing::End)
     }
 }
 
-impl<'r, F: Fields<'r>> Source<'r> for Arguments<'r, F> {
+impl<'r, F: FieldSource<'r>> ArgumentSource<'r> for PrintedArguments<'r, F> {
     fn number(&mut self, size: usize) -> Result<u64, Missing> {
         let value = self.next()?.number(&self.values).ok_or(Missing::Unknown)?;
         Ok(zero_extend(value.bits.cast_unsigned(), size))
@@ -193,7 +193,7 @@ const CUT: &str = "\u{2026} [cut at 64 KiB]";
 
 impl Record<'_> {
     /// How its text is made, if its print format can be followed.
-    fn form(&self) -> Option<&Form> {
+    fn form(&self) -> Option<&PrintForm> {
         self.trace.form(self.id())
     }
 
@@ -343,7 +343,7 @@ impl Record<'_> {
 /// For the fuzz target: a record that has the same bytes in all of its fields.
 struct Everywhere<'b>(&'b [u8]);
 
-impl<'b> Fields<'b> for Everywhere<'b> {
+impl<'b> FieldSource<'b> for Everywhere<'b> {
     fn number(&self, field: usize) -> Option<Number> {
         Some(Number { bits: i64::from(*self.0.get(field)?), unsigned: field & 1 == 0 })
     }
@@ -368,8 +368,8 @@ impl<'b> Fields<'b> for Everywhere<'b> {
         (address & 1 == 0).then_some("stored")
     }
 
-    fn layout(&self) -> Layout {
-        Layout { endian: Endian::Big, long: 4 }
+    fn layout(&self) -> NumberLayout {
+        NumberLayout { endian: Endian::Big, long: 4 }
     }
 }
 
@@ -385,8 +385,8 @@ pub fn fuzz(bytes: &[u8]) -> usize {
     }
     let _ = States::from_print_fmt(&format.print_fmt);
     let (values, mut out) = (Everywhere(payload), String::new());
-    let kernel = printk::Kernel { layout: values.layout(), symbols: &Symbols::default() };
-    if let Some(form) = Form::of(&format) {
+    let kernel = printk::KernelFacts { layout: values.layout(), symbols: &Symbols::default() };
+    if let Some(form) = PrintForm::of(&format) {
         form.put_of(values, &kernel, &mut out);
     }
     out.len()
@@ -401,7 +401,7 @@ mod tests {
             "name: x\nID: 5\nformat:\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:int cpu;\toffset:12;\tsize:4;\tsigned:1;\n\nprint fmt: {print_fmt}\n"
         );
         let format = EventFormat::parse("test", &text)?;
-        Form::of(&format).map(|form| (form.format.text().to_owned(), form.arguments.len()))
+        PrintForm::of(&format).map(|form| (form.format.text().to_owned(), form.arguments.len()))
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Any record of a trace, its fields read when they are asked for.
 
-use crate::bytes::{Endian, Layout, until_nul};
+use crate::bytes::{Endian, NumberLayout, until_nul};
 use crate::decode::format::{EventFormat, Field};
 use crate::issue::FileIssue;
 use crate::merge::Task;
@@ -8,7 +8,7 @@ use crate::merge::unit_boundary::Timed;
 use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{Unit, Visitor, join_losses};
 use crate::text::printk;
-use crate::text::symbols::Named;
+use crate::text::symbols::SymbolSource;
 use crate::trace::Trace;
 use sched::{Comm, Cpu, Pid, PrevState, Ts};
 use std::fmt::{self, Write};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// A record on its way through the merge, and as long as it is kept.
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
+pub(crate) struct HeldRecord {
     ts: Ts,
     cpu: Cpu,
     buffer: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Item {
     payload: Range<usize>,
 }
 
-impl Timed for Item {
+impl Timed for HeldRecord {
     fn ts(&self) -> Ts {
         self.ts
     }
@@ -36,7 +36,7 @@ impl Timed for Item {
         self.ts = ts;
     }
 
-    fn after_gap(_: Cpu, _: Ts, loss: Loss, next: Option<&mut Item>) -> Option<Item> {
+    fn after_gap(_: Cpu, _: Ts, loss: Loss, next: Option<&mut HeldRecord>) -> Option<HeldRecord> {
         if let Some(next) = next {
             next.lost = Some(join_losses(next.lost.take(), loss));
         }
@@ -73,7 +73,7 @@ struct Collector<'c> {
     buffer: usize,
     bytes: &'c Arc<[u8]>,
     pending: Option<Loss>,
-    unit: Unit<Item>,
+    unit: Unit<HeldRecord>,
 }
 
 impl Visitor for Collector<'_> {
@@ -84,7 +84,7 @@ impl Visitor for Collector<'_> {
         let at = (raw.payload.as_ptr() as usize).wrapping_sub(self.bytes.as_ptr() as usize);
         let payload = at..at.saturating_add(raw.payload.len());
         let (lost, unit) = (self.pending.take(), Arc::clone(self.bytes));
-        self.unit.items.push(Item { ts, cpu: self.cpu, buffer: self.buffer, lost, unit, payload });
+        self.unit.items.push(HeldRecord { ts, cpu: self.cpu, buffer: self.buffer, lost, unit, payload });
     }
 
     fn gap(&mut self, loss: Loss) {
@@ -98,7 +98,7 @@ impl Visitor for Collector<'_> {
 }
 
 /// The records of a unit.
-pub(crate) fn collect(trace: &Trace, task: Task<'_, Item>) -> Unit<Item> {
+pub(crate) fn collect(trace: &Trace, task: Task<'_, HeldRecord>) -> Unit<HeldRecord> {
     let Task { buffer, pages, unit: number, space, .. } = task;
     let loaded = pages.with_bytes(trace.source(), number, |bytes| bytes.map(Arc::<[u8]>::from));
     trace.count_read(pages, number);
@@ -122,13 +122,13 @@ pub(crate) fn collect(trace: &Trace, task: Task<'_, Item>) -> Unit<Item> {
 
 /// A record that is kept for later.
 #[derive(Clone, Debug)]
-pub struct Kept(Item);
+pub struct Kept(HeldRecord);
 
 impl Kept {
     /// A record of these bytes, before which no events were lost.
     pub fn of(ts: Ts, cpu: Cpu, buffer: usize, payload: &[u8]) -> Kept {
         let unit = Arc::from(payload);
-        Kept(Item { ts, cpu, buffer, lost: None, unit, payload: 0..payload.len() })
+        Kept(HeldRecord { ts, cpu, buffer, lost: None, unit, payload: 0..payload.len() })
     }
 
     /// The record, of this trace.
@@ -137,7 +137,7 @@ impl Kept {
     }
 }
 
-impl Named for Trace {
+impl SymbolSource for Trace {
     fn symbol(&self, address: u64) -> Option<(&str, u64)> {
         self.symbols().symbol(address)
     }
@@ -147,7 +147,7 @@ impl Named for Trace {
 #[derive(Clone, Copy)]
 pub struct Record<'t> {
     pub(super) trace: &'t Trace,
-    item: &'t Item,
+    item: &'t HeldRecord,
     payload: &'t [u8],
     /// When.
     pub ts: Ts,
@@ -171,7 +171,7 @@ impl fmt::Debug for Record<'_> {
 }
 
 impl<'t> Record<'t> {
-    pub(crate) fn new(trace: &'t Trace, item: &'t Item) -> Record<'t> {
+    pub(crate) fn new(trace: &'t Trace, item: &'t HeldRecord) -> Record<'t> {
         Record {
             trace,
             item,
@@ -196,7 +196,7 @@ impl<'t> Record<'t> {
     /// Keeps it with other bytes in place of its own.
     pub(crate) fn keep_with(&self, payload: &[u8]) -> Kept {
         let item = self.item.clone();
-        Kept(Item { unit: Arc::from(payload), payload: 0..payload.len(), ..item })
+        Kept(HeldRecord { unit: Arc::from(payload), payload: 0..payload.len(), ..item })
     }
 
     /// The event's number in this file.
@@ -290,13 +290,13 @@ impl<'t> Record<'t> {
     }
 
     /// How numbers stand in it.
-    pub(crate) fn layout(&self) -> Layout {
-        Layout { endian: self.endian(), long: self.long() }
+    pub(crate) fn layout(&self) -> NumberLayout {
+        NumberLayout { endian: self.endian(), long: self.long() }
     }
 
     /// The facts on the kernel that conversions need.
-    pub(crate) fn kernel(&self) -> printk::Kernel<'t> {
-        printk::Kernel { layout: self.layout(), symbols: self.trace }
+    pub(crate) fn kernel(&self) -> printk::KernelFacts<'t> {
+        printk::KernelFacts { layout: self.layout(), symbols: self.trace }
     }
 
     /// The name that the recorder saved for the task that was current; `<idle>` for the idle task, `<...>` where

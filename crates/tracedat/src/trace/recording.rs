@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The records of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lane {
+pub struct CpuUnits {
     /// The CPU.
     pub cpu: Cpu,
     /// How many units there are.
@@ -64,7 +64,7 @@ pub struct Recording {
     /// Names of tasks, at the end of the recording.
     pub names: SeededMap<Pid, Comm>,
     /// The CPUs with records, in order.
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<CpuUnits>,
     /// Their records.
     pub units: Arc<dyn Units>,
     /// Values of counters at the switches, where the recorder read any.
@@ -92,7 +92,7 @@ impl Trace {
         header.options.writer.clone_from(&origin.recorder);
         let page_size = header.layout.size as u32;
         header.buffers = vec![BufferHeader { clock: origin.clock.clone(), page_size, ..BufferHeader::default() }];
-        let stat = |lane: &Lane| CpuStat {
+        let stat = |lane: &CpuUnits| CpuStat {
             cpu: lane.cpu.0,
             overrun: lane.lost,
             recorded: Some(lane.records),
@@ -101,7 +101,7 @@ impl Trace {
         header.options.stats = lanes.iter().map(stat).collect();
         diagnostics.add_many(FileIssue::EventsDroppedUnmarked, lost_unmarked);
         let layout = header.layout;
-        let pages = |(number, lane): (usize, &Lane)| CpuPages {
+        let pages = |(number, lane): (usize, &CpuUnits)| CpuPages {
             cpu: lane.cpu,
             layout,
             store: Store::Units { source: Arc::clone(&units), lane: number, count: lane.units },

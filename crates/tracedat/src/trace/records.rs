@@ -5,7 +5,7 @@ use super::read_ahead::AHEAD;
 use crate::merge::unit_boundary::Timed;
 use crate::parallel::parallel;
 use crate::ring::unit::CpuPages;
-use crate::trace::record::{self, Item, Record};
+use crate::trace::record::{self, HeldRecord, Record};
 use sched::{Diagnostics, Ts};
 use std::ops::ControlFlow;
 
@@ -30,13 +30,13 @@ pub struct Neighbours<'t> {
 
 /// Consecutive items, and those at both ends.
 #[derive(Clone, Copy)]
-struct Piece<'i> {
-    before: Option<&'i Item>,
-    items: &'i [Item],
-    behind: Option<&'i Item>,
+struct RecordRun<'i> {
+    before: Option<&'i HeldRecord>,
+    items: &'i [HeldRecord],
+    behind: Option<&'i HeldRecord>,
 }
 
-impl<'i> Piece<'i> {
+impl<'i> RecordRun<'i> {
     fn neighbours(&self, trace: &'i Trace, nth: usize) -> Option<Neighbours<'i>> {
         let before = nth.checked_sub(1).map_or(self.before, |before| self.items.get(before));
         let behind = self.items.get(nth.saturating_add(1)).or(self.behind);
@@ -69,14 +69,15 @@ impl Trace {
         make: impl Fn(&mut dyn Iterator<Item = Neighbours<'_>>) -> O + Sync,
         take: &mut dyn FnMut(O) -> ControlFlow<()>,
     ) -> Diagnostics {
-        let made = |piece: Piece<'_>| make(&mut (0..piece.items.len()).filter_map(|nth| piece.neighbours(self, nth)));
+        let made =
+            |piece: RecordRun<'_>| make(&mut (0..piece.items.len()).filter_map(|nth| piece.neighbours(self, nth)));
         let size = piece(self.pool.as_ref().map_or(1, |pool| pool.current_num_threads()));
         // The last item waits for the batch that follows, which has the one behind it.
-        let (mut before, mut held): (Option<Item>, Option<Item>) = (None, None);
+        let (mut before, mut held): (Option<HeldRecord>, Option<HeldRecord>) = (None, None);
         let mut flow = ControlFlow::Continue(());
         let found = self.items_from(from, &mut |items| {
             let Some((last, body)) = items.split_last() else { return ControlFlow::Continue(()) };
-            let waited = held.as_ref().map(|held| Piece {
+            let waited = held.as_ref().map(|held| RecordRun {
                 before: before.as_ref(),
                 items: std::slice::from_ref(held),
                 behind: items.first(),
@@ -84,9 +85,9 @@ impl Trace {
             let of_batch = body.chunks(size).enumerate().map(|(nth, chunk)| {
                 let start = nth.saturating_mul(size);
                 let before = start.checked_sub(1).map_or(held.as_ref(), |before| items.get(before));
-                Piece { before, items: chunk, behind: items.get(start.saturating_add(chunk.len())) }
+                RecordRun { before, items: chunk, behind: items.get(start.saturating_add(chunk.len())) }
             });
-            let pieces: Vec<Piece<'_>> = waited.into_iter().chain(of_batch).collect();
+            let pieces: Vec<RecordRun<'_>> = waited.into_iter().chain(of_batch).collect();
             flow = pieces
                 .chunks(GROUP.checked_div(size).unwrap_or(1).max(1))
                 .try_for_each(|group| parallel(&self.pool, group.to_vec(), made).into_iter().try_for_each(&mut *take));
@@ -95,12 +96,12 @@ impl Trace {
             flow
         });
         if let (Some(held), true) = (&held, flow.is_continue()) {
-            let _ = take(made(Piece { before: before.as_ref(), items: std::slice::from_ref(held), behind: None }));
+            let _ = take(made(RecordRun { before: before.as_ref(), items: std::slice::from_ref(held), behind: None }));
         }
         found
     }
 
-    fn items_from(&self, from: Ts, sink: &mut dyn FnMut(&[Item]) -> ControlFlow<()>) -> Diagnostics {
+    fn items_from(&self, from: Ts, sink: &mut dyn FnMut(&[HeldRecord]) -> ControlFlow<()>) -> Diagnostics {
         let lanes: Vec<(usize, &CpuPages, usize)> = match from {
             Ts::MIN => self.whole_lanes(),
             _ => self.lanes_from(from),
@@ -117,7 +118,7 @@ impl Trace {
                 }
                 record::collect(self, task)
             },
-            &mut |items: &[Item]| {
+            &mut |items: &[HeldRecord]| {
                 let before = items.partition_point(|item| item.ts() < from);
                 sink(items.get(before..).unwrap_or_default())
             },

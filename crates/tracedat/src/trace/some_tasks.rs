@@ -2,7 +2,7 @@
 
 use super::Trace;
 use crate::decode::cpu_offline::{Behind, Watched};
-use crate::decode::plan::{Oddities, Plan, Want};
+use crate::decode::plan::{DecodePlan, Oddities, Want};
 use crate::issue::FileIssue;
 use crate::ring::page::{Loss, Raw};
 use crate::ring::unit::{CpuPages, Visitor};
@@ -54,7 +54,7 @@ impl Trace {
 /// Searches for a switch between an idle task and a stopper.
 struct StopperSwitches<'p> {
     /// It decodes the switches.
-    plan: &'p Plan,
+    plan: &'p DecodePlan,
     found: bool,
 }
 

@@ -13,12 +13,12 @@ use sched::Cpu;
 
 /// Counts the records of a CPU.
 #[derive(Debug, Default)]
-struct Records {
+struct RecordCount {
     number: u64,
     is_damaged: bool,
 }
 
-impl Visitor for Records {
+impl Visitor for RecordCount {
     fn record(&mut self, _: &Raw<'_>) {
         self.number = self.number.saturating_add(1);
     }
@@ -46,7 +46,7 @@ pub(super) fn settle<'s>(
         }
     }
     let found = parallel(pool, candidates, |(place, pages, unread, read)| {
-        let mut records = Records::default();
+        let mut records = RecordCount::default();
         for unit in 0..pages.units() {
             pages.walk(source, unit, &mut records);
         }

@@ -114,7 +114,7 @@ pub(super) fn exit(e: Endian, p: &[u8]) -> Option<Pid> {
 mod tests {
     use super::*;
     use crate::decode::format::EventFormat;
-    use crate::decode::plan::{Oddities, Plan};
+    use crate::decode::plan::{DecodePlan, Oddities};
     use crate::decode::prev_state::States;
     use proptest::prelude::*;
 
@@ -156,9 +156,9 @@ mod tests {
         EventFormat::parse("sched", &text).expect("a format")
     }
 
-    fn plan() -> Plan {
+    fn plan() -> DecodePlan {
         let formats: Vec<EventFormat> = (0..EVENTS.len()).map(format).collect();
-        Plan::new(&formats, Endian::Little, States::modern(), Want::Everything)
+        DecodePlan::new(&formats, Endian::Little, States::modern(), Want::Everything)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Records of probes on the balancer: the group `lb`, with the names and the fields that `schedviz record --why` gives them.
 
-use super::{At, CommAt, Shape};
+use super::{At, CommAt, FieldShape};
 use crate::bytes::{Endian, sign_extend};
 use crate::decode::format::EventFormat;
 use sched::probe::{AtMost4s, Balancing, CgroupId, Examined, Probe, RunQueue, Throttle};
@@ -71,8 +71,8 @@ impl MaskAt {
     fn of(format: &EventFormat) -> Option<MaskAt> {
         let field = format.field("mask")?;
         let word = match field.shape {
-            Shape::Scalar | Shape::Pointer => field.size,
-            Shape::Array { element } => element,
+            FieldShape::Scalar | FieldShape::Pointer => field.size,
+            FieldShape::Array { element } => element,
             _ => return None,
         };
         let words = field.size.checked_div(word)?;
@@ -99,7 +99,7 @@ impl MaskAt {
 
 /// How to decode a probe.
 #[derive(Clone, Copy, Debug)]
-enum Fields {
+enum ProbeFields {
     NewIdleBegins(RunQueueAt),
     NewIdleEnds { pulled: At },
     GoesIdle(RunQueueAt),
@@ -128,7 +128,7 @@ enum Fields {
 /// How to decode the records of one probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProbeAt {
-    fields: Fields,
+    fields: ProbeFields,
     before_6_10: bool,
 }
 
@@ -147,40 +147,42 @@ impl ProbeAt {
         };
         let task = || ExaminedAt { on_cpu: at("on_cpu"), allowed: at("allowed") };
         let throttle = || ThrottleAt { cpu: at("cpu"), cgroup: at("cgroup"), takes_queue: !era.throttles_tasks };
-        let joins = |forked| Some(Fields::Joins { pid: at("pid")?, cgroup: at("cgroup")?, forked });
+        let joins = |forked| Some(ProbeFields::Joins { pid: at("pid")?, cgroup: at("cgroup")?, forked });
         let attempt = || AttemptAt { idle: at("idle"), domain: CommAt::of(format, "name") };
         let fields = match format.name.as_str() {
-            "newidle_balance_in" => Fields::NewIdleBegins(queue()),
-            "newidle_balance" => Fields::NewIdleEnds { pulled: at("pulled")? },
-            "idle" => Fields::GoesIdle(queue()),
-            "load_balance_in" => Fields::AttemptBegins(attempt()),
-            "load_balance" => Fields::AttemptEnds { attempt: attempt(), moved: at("moved")? },
+            "newidle_balance_in" => ProbeFields::NewIdleBegins(queue()),
+            "newidle_balance" => ProbeFields::NewIdleEnds { pulled: at("pulled")? },
+            "idle" => ProbeFields::GoesIdle(queue()),
+            "load_balance_in" => ProbeFields::AttemptBegins(attempt()),
+            "load_balance" => ProbeFields::AttemptEnds { attempt: attempt(), moved: at("moved")? },
             "find_busiest_group" => {
-                Fields::Searched { group: at("group")?, imbalance: at("imbalance"), how: at("type") }
+                ProbeFields::Searched { group: at("group")?, imbalance: at("imbalance"), how: at("type") }
             }
-            "can_migrate_in" => Fields::Examines(task()),
-            "can_migrate" => Fields::Examined { task: task(), ok: at("ok")? },
-            "need_active" => Fields::NeedsActive { active: at("active")? },
-            "detach_task" => Fields::Detaches { pid: at("pid")?, src: at("src")?, dst: at("dst")?, idle: at("idle") },
-            "active_balance" => Fields::ActiveBalances { src: at("src")?, dst: at("dst")? },
-            "move_queued" => Fields::MovesQueued { pid: at("pid")?, to: at("to")? },
-            "swap" => Fields::Swaps { one: [at("pid")?, at("cur")?], other: [at("other")?, at("target")?] },
-            "kicked" => Fields::Kicked,
-            "domains" => Fields::Periodic { idle: at("idle") },
-            "numa_find" => Fields::NumaLooked { pid: at("pid"), best: at("best") },
-            "fallback" => Fields::FallsBack { pid: at("pid")? },
+            "can_migrate_in" => ProbeFields::Examines(task()),
+            "can_migrate" => ProbeFields::Examined { task: task(), ok: at("ok")? },
+            "need_active" => ProbeFields::NeedsActive { active: at("active")? },
+            "detach_task" => {
+                ProbeFields::Detaches { pid: at("pid")?, src: at("src")?, dst: at("dst")?, idle: at("idle") }
+            }
+            "active_balance" => ProbeFields::ActiveBalances { src: at("src")?, dst: at("dst")? },
+            "move_queued" => ProbeFields::MovesQueued { pid: at("pid")?, to: at("to")? },
+            "swap" => ProbeFields::Swaps { one: [at("pid")?, at("cur")?], other: [at("other")?, at("target")?] },
+            "kicked" => ProbeFields::Kicked,
+            "domains" => ProbeFields::Periodic { idle: at("idle") },
+            "numa_find" => ProbeFields::NumaLooked { pid: at("pid"), best: at("best") },
+            "fallback" => ProbeFields::FallsBack { pid: at("pid")? },
             "set_affinity" => {
-                Fields::Allows { pid: at("pid")?, flags: at("flags"), count: None, mask: MaskAt::of(format)? }
+                ProbeFields::Allows { pid: at("pid")?, flags: at("flags"), count: None, mask: MaskAt::of(format)? }
             }
             // The first word of the CPUs of a task that is woken, with the number of all of them.
             "allowed" => {
                 let count = Some(at("allowed")?);
-                Fields::Allows { pid: at("pid")?, flags: None, count, mask: MaskAt::of(format)? }
+                ProbeFields::Allows { pid: at("pid")?, flags: None, count, mask: MaskAt::of(format)? }
             }
-            "nr_running" => Fields::Length { cpu: at("cpu")?, nr: at("nr")?, change: at("change")? },
-            "throttle" => Fields::Throttles(throttle()),
-            "unthrottle" => Fields::Unthrottles(throttle()),
-            "throttle_task" => Fields::ThrottlesTask { pid: at("pid")?, cgroup: at("cgroup")? },
+            "nr_running" => ProbeFields::Length { cpu: at("cpu")?, nr: at("nr")?, change: at("change")? },
+            "throttle" => ProbeFields::Throttles(throttle()),
+            "unthrottle" => ProbeFields::Unthrottles(throttle()),
+            "throttle_task" => ProbeFields::ThrottlesTask { pid: at("pid")?, cgroup: at("cgroup")? },
             "group" => joins(false)?,
             "group_fork" => joins(true)?,
             _ => return None,
@@ -192,56 +194,58 @@ impl ProbeAt {
     pub(super) fn probe(&self, p: &[u8], e: Endian) -> Option<Probe> {
         let read = Read { p, e, before_6_10: self.before_6_10 };
         Some(match &self.fields {
-            Fields::NewIdleBegins(at) => Probe::NewIdleBegins(read.queue(at)),
-            Fields::NewIdleEnds { pulled } => Probe::NewIdleEnds(pulled.int(p, e)?),
-            Fields::GoesIdle(at) => Probe::GoesIdle(read.queue(at)),
-            Fields::AttemptBegins(at) => Probe::AttemptBegins(read.balancing(at.idle), read.domain(at)),
-            Fields::AttemptEnds { attempt, moved } => Probe::AttemptEnds {
+            ProbeFields::NewIdleBegins(at) => Probe::NewIdleBegins(read.queue(at)),
+            ProbeFields::NewIdleEnds { pulled } => Probe::NewIdleEnds(pulled.int(p, e)?),
+            ProbeFields::GoesIdle(at) => Probe::GoesIdle(read.queue(at)),
+            ProbeFields::AttemptBegins(at) => Probe::AttemptBegins(read.balancing(at.idle), read.domain(at)),
+            ProbeFields::AttemptEnds { attempt, moved } => Probe::AttemptEnds {
                 balancing: read.balancing(attempt.idle),
                 domain: read.domain(attempt),
                 moved: u32::try_from(moved.int(p, e)?).unwrap_or(0),
             },
-            Fields::Searched { group, imbalance, how } => Probe::Searched {
+            ProbeFields::Searched { group, imbalance, how } => Probe::Searched {
                 found: group.uint(p, e)? != 0,
                 imbalance: imbalance.and_then(|at| u32::try_from(read.int(at)?).ok()),
                 how: how.and_then(|at| u8::try_from(read.int(at)?).ok()),
             },
-            Fields::Examines(at) => Probe::Examines(read.task(at)),
-            Fields::Examined { task, ok } => Probe::Examined(read.task(task), ok.uint(p, e)? != 0),
-            Fields::NeedsActive { active } => Probe::NeedsActive(active.uint(p, e)? != 0),
-            Fields::Detaches { pid, src, dst, idle } => Probe::Detaches {
+            ProbeFields::Examines(at) => Probe::Examines(read.task(at)),
+            ProbeFields::Examined { task, ok } => Probe::Examined(read.task(task), ok.uint(p, e)? != 0),
+            ProbeFields::NeedsActive { active } => Probe::NeedsActive(active.uint(p, e)? != 0),
+            ProbeFields::Detaches { pid, src, dst, idle } => Probe::Detaches {
                 pid: Pid(pid.int(p, e)?),
                 src: src.cpu(p, e)?,
                 dst: dst.cpu(p, e)?,
                 balancing: read.balancing(*idle),
             },
-            Fields::ActiveBalances { src, dst } => Probe::ActiveBalances(src.cpu(p, e)?, dst.cpu(p, e)?),
-            Fields::MovesQueued { pid, to } => Probe::MovesQueued(Pid(pid.int(p, e)?), to.cpu(p, e)?),
-            Fields::Swaps { one, other } => {
+            ProbeFields::ActiveBalances { src, dst } => Probe::ActiveBalances(src.cpu(p, e)?, dst.cpu(p, e)?),
+            ProbeFields::MovesQueued { pid, to } => Probe::MovesQueued(Pid(pid.int(p, e)?), to.cpu(p, e)?),
+            ProbeFields::Swaps { one, other } => {
                 let place = |[pid, cpu]: [At; 2]| Some((Pid(pid.int(p, e)?), cpu.cpu(p, e)?));
                 Probe::Swaps { one: place(*one)?, other: place(*other)? }
             }
-            Fields::Kicked => Probe::Kicked,
-            Fields::Periodic { idle } => Probe::Periodic(read.balancing(*idle)),
-            Fields::NumaLooked { pid, best } => Probe::NumaLooked(
+            ProbeFields::Kicked => Probe::Kicked,
+            ProbeFields::Periodic { idle } => Probe::Periodic(read.balancing(*idle)),
+            ProbeFields::NumaLooked { pid, best } => Probe::NumaLooked(
                 pid.and_then(|at| at.int(p, e)).map_or(Pid(-1), Pid),
                 best.and_then(|at| at.cpu(p, e)),
             ),
-            Fields::FallsBack { pid } => Probe::FallsBack(Pid(pid.int(p, e)?)),
-            Fields::Allows { pid, flags, count, mask } => {
+            ProbeFields::FallsBack { pid } => Probe::FallsBack(Pid(pid.int(p, e)?)),
+            ProbeFields::Allows { pid, flags, count, mask } => {
                 let pid = Pid(pid.int(p, e)?);
                 match flags.and_then(|at| read.int(at)) {
                     Some(flags) if flags & HOLDS_MIGRATION != 0 => Probe::HoldsMigration(pid),
                     _ => Probe::Allows(pid, mask.mask(p, e, count.and_then(|at| read.int(at)))),
                 }
             }
-            Fields::Length { cpu, nr, change } => {
+            ProbeFields::Length { cpu, nr, change } => {
                 Probe::Length { cpu: cpu.cpu(p, e)?, nr: u32::try_from(nr.int(p, e)?).ok()?, change: change.int(p, e)? }
             }
-            Fields::Throttles(at) => Probe::Throttles(read.throttle(at)?),
-            Fields::Unthrottles(at) => Probe::Unthrottles(read.throttle(at)?),
-            Fields::ThrottlesTask { pid, cgroup } => Probe::ThrottlesTask(Pid(pid.int(p, e)?), read.cgroup(*cgroup)?),
-            Fields::Joins { pid, cgroup, forked } => {
+            ProbeFields::Throttles(at) => Probe::Throttles(read.throttle(at)?),
+            ProbeFields::Unthrottles(at) => Probe::Unthrottles(read.throttle(at)?),
+            ProbeFields::ThrottlesTask { pid, cgroup } => {
+                Probe::ThrottlesTask(Pid(pid.int(p, e)?), read.cgroup(*cgroup)?)
+            }
+            ProbeFields::Joins { pid, cgroup, forked } => {
                 Probe::Joins { pid: Pid(pid.int(p, e)?), cgroup: read.cgroup(*cgroup)?, forked: *forked }
             }
         })

@@ -22,7 +22,7 @@ use crate::parallel::{Pool, parallel};
 use sched::Diagnostics;
 use std::ops::Range;
 
-pub(crate) use options::Options;
+pub(crate) use options::HeaderOptions;
 pub(crate) use options::{BUFFER, PART};
 pub use options::{BufferInfo, CpuStat};
 pub(crate) use v7::section_place;
@@ -42,14 +42,14 @@ pub struct Version {
 
 /// Where a text or a table stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct HeaderPart {
     range: Range<u64>,
     compressed: Option<Codec>,
     /// The text has its size in front, a number of this many bytes. Sections do, v6 parts are past it.
     size_field: usize,
 }
 
-impl Part {
+impl HeaderPart {
     pub(crate) fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
@@ -212,11 +212,11 @@ pub(crate) struct Header {
     pub(crate) codec: Option<Codec>,
     pub(crate) layout: PageLayout,
     pub(crate) formats: Formats,
-    pub(crate) kallsyms: Part,
-    pub(crate) printk: Part,
-    pub(crate) cmdlines: Part,
+    pub(crate) kallsyms: HeaderPart,
+    pub(crate) printk: HeaderPart,
+    pub(crate) cmdlines: HeaderPart,
     pub(crate) cpus: u32,
-    pub(crate) options: Options,
+    pub(crate) options: HeaderOptions,
     pub(crate) buffers: Vec<BufferHeader>,
     /// The end of the first header; in version 6 that of all texts but the command names.
     pub(crate) head_end: u64,
@@ -329,11 +329,11 @@ impl Header {
             codec: initial.codec,
             layout,
             formats: Formats::default(),
-            kallsyms: Part::default(),
-            printk: Part::default(),
-            cmdlines: Part::default(),
+            kallsyms: HeaderPart::default(),
+            printk: HeaderPart::default(),
+            cmdlines: HeaderPart::default(),
             cpus: 0,
-            options: Options::default(),
+            options: HeaderOptions::default(),
             buffers: Vec::new(),
             head_end: 0,
         }

@@ -1,6 +1,6 @@
 //! The options: small facts with numbers, in both versions (`docs/trace-dat.md`, section 5).
 
-use super::{Part, Reader};
+use super::{HeaderPart, Reader};
 use crate::bytes::{Bytes, Eof, number, until_nul};
 use crate::decode::clock::TscScale;
 use crate::file::time_shift::TimeShift;
@@ -70,7 +70,7 @@ pub(crate) struct BufferRows {
 
 /// The options of a file.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Options {
+pub(crate) struct HeaderOptions {
     pub(crate) date_us: Option<i64>,
     pub(crate) offset_ns: Option<i64>,
     pub(crate) clock: Option<String>,
@@ -86,13 +86,13 @@ pub(crate) struct Options {
     /// Offsets of the sections 16 to 21, by number less 16.
     pub(crate) sections: [Option<u64>; 6],
     /// The note on the trace that the file is a part of.
-    pub(crate) part: Option<Part>,
+    pub(crate) part: Option<HeaderPart>,
     /// All options as they are in the file, but for those with the places of other parts of the file.
     pub(crate) raw: Vec<(u16, Vec<u8>)>,
     stats_buffer: String,
 }
 
-impl Options {
+impl HeaderOptions {
     /// DATE and OFFSET together, in nanoseconds.
     pub(crate) fn shift_ns(&self) -> i64 {
         self.date_us.unwrap_or(0).saturating_mul(1000).saturating_add(self.offset_ns.unwrap_or(0))
@@ -156,7 +156,7 @@ impl Options {
             PART => {
                 let (at, size, flags) = (payload.u64()?, payload.u64()?, payload.u32()?);
                 let compressed = if flags & 1 != 0 { reader.codec } else { None };
-                self.part = Some(Part { range: at..at.saturating_add(size), compressed, size_field: 0 });
+                self.part = Some(HeaderPart { range: at..at.saturating_add(size), compressed, size_field: 0 });
             }
             6 | 10 | 11 | 15 | 22..=25 => {}
             _ => reader

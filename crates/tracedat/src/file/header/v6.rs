@@ -1,7 +1,7 @@
 //! Version 6: parts in a fixed order, without sections (`docs/trace-dat.md`, section 2).
 
 use super::options::current_clock;
-use super::{BufferHeader, CpuData, Header, Initial, Part, Reader};
+use super::{BufferHeader, CpuData, Header, HeaderPart, Initial, Reader};
 use crate::bytes::{Bytes, Cursor, Eof};
 use crate::error::Error;
 use crate::file::source::FileBytes;
@@ -64,13 +64,18 @@ fn formats(bytes: &mut FileBytes<'_>, initial: Initial) -> Result<Header, Error>
 }
 
 /// Symbols, printk formats and command lines, each behind its size.
-fn texts(reader: &mut Reader<'_>, bytes: &mut FileBytes<'_>) -> Result<(Part, Part, Part), Error> {
+fn texts(reader: &mut Reader<'_>, bytes: &mut FileBytes<'_>) -> Result<(HeaderPart, HeaderPart, HeaderPart), Error> {
     let mut part = |name: &'static str, wide: bool| text(reader, bytes, name, wide);
     Ok((part("the kernel's symbols", false)?, part("the printk formats", false)?, part("the command lines", true)?))
 }
 
 /// A text behind its size of eight bytes, or of four.
-fn text(reader: &mut Reader<'_>, bytes: &mut FileBytes<'_>, name: &'static str, wide: bool) -> Result<Part, Error> {
+fn text(
+    reader: &mut Reader<'_>,
+    bytes: &mut FileBytes<'_>,
+    name: &'static str,
+    wide: bool,
+) -> Result<HeaderPart, Error> {
     let at = bytes.at();
     let mut read = || {
         let size = if wide { bytes.u64()? } else { u64::from(bytes.u32()?) };
@@ -78,7 +83,7 @@ fn text(reader: &mut Reader<'_>, bytes: &mut FileBytes<'_>, name: &'static str, 
         bytes.pass(size)?;
         let is_affordable = reader.afford(size, || name.to_owned());
         let end = if is_affordable { bytes.at() } else { start };
-        Ok(Part { range: start..end, compressed: None, size_field: 0 })
+        Ok(HeaderPart { range: start..end, compressed: None, size_field: 0 })
     };
     read().map_err(damaged(name, at, "a size and a text"))
 }

@@ -1,7 +1,7 @@
 //! Version 7: sections, and a chain of options that point to them (`docs/trace-dat.md`, section 3).
 
 use super::options::BUFFER;
-use super::{BufferHeader, Header, Initial, Part, Reader, Untabled};
+use super::{BufferHeader, Header, HeaderPart, Initial, Reader, Untabled};
 use crate::bytes::{Bytes, Endian};
 use crate::error::Error;
 use crate::file::source::Source;
@@ -15,7 +15,7 @@ const OPTIONS: u16 = 0;
 
 /// A section: what stands where.
 #[derive(Clone, Copy, Debug)]
-struct Section {
+struct FileSection {
     id: u16,
     compressed: bool,
     /// Where its body begins.
@@ -23,13 +23,13 @@ struct Section {
     size: u64,
 }
 
-impl Section {
+impl FileSection {
     /// The section whose header stands at `at`.
-    fn at(reader: &Reader<'_>, at: u64) -> Option<Section> {
-        Section::in_file(reader.source, reader.endian, at)
+    fn at(reader: &Reader<'_>, at: u64) -> Option<FileSection> {
+        FileSection::in_file(reader.source, reader.endian, at)
     }
 
-    fn in_file(source: &Source, endian: Endian, at: u64) -> Option<Section> {
+    fn in_file(source: &Source, endian: Endian, at: u64) -> Option<FileSection> {
         let header = source.array::<16>(at)?;
         let mut bytes = Bytes::new(&header, at, endian);
         let id = bytes.u16().ok()?;
@@ -37,23 +37,23 @@ impl Section {
         // The description is an offset into the STRINGS sections. It is cosmetic.
         bytes.u32().ok()?;
         let size = bytes.u64().ok()?;
-        Some(Section { id, compressed: flags & 1 != 0, body: bytes.at(), size })
+        Some(FileSection { id, compressed: flags & 1 != 0, body: bytes.at(), size })
     }
 }
 
 /// Where the section with this number stands whose header is at `at`, header and all.
 pub(crate) fn section_place(source: &Source, endian: Endian, at: u64, id: u16) -> Option<Range<u64>> {
-    let section = Section::in_file(source, endian, at).filter(|section| section.id == id)?;
+    let section = FileSection::in_file(source, endian, at).filter(|section| section.id == id)?;
     let end = section.body.checked_add(section.size).filter(|end| *end <= source.size())?;
     Some(at..end)
 }
 
 /// All sections in file order, from right behind the first header: the way to what no option
 /// points at, and to what a broken chain has lost.
-fn walk(reader: &Reader<'_>, start: u64) -> Vec<Section> {
+fn walk(reader: &Reader<'_>, start: u64) -> Vec<FileSection> {
     let mut sections = Vec::new();
     let mut at = start;
-    while let Some(section) = Section::at(reader, at).filter(|_| sections.len() < limits::SECTIONS) {
+    while let Some(section) = FileSection::at(reader, at).filter(|_| sections.len() < limits::SECTIONS) {
         let Some(next) = section.body.checked_add(section.size) else { break };
         // Zeroes are not a section: id 0, size 0.
         if section.id > 64 || (section.id == OPTIONS && section.size == 0) {
@@ -84,7 +84,7 @@ pub(super) fn read(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Res
             reader.diagnostics.add_at(FileIssue::BadOption, || format!("buffer {:?}", option.name));
             continue;
         };
-        let section = Section::at(reader, option.at).filter(|s| s.id == BUFFER);
+        let section = FileSection::at(reader, option.at).filter(|s| s.id == BUFFER);
         if section.is_none() && !rows.cpus.is_empty() {
             reader.diagnostics.add_at(FileIssue::TruncatedHeader, || format!("buffer section at offset {}", option.at));
         }
@@ -118,7 +118,7 @@ pub(super) fn read(reader: &mut Reader<'_>, start: u64, initial: Initial) -> Res
 
 /// Adds the buffers whose data are there, but none of the `tables` of CPUs: these stand behind the data, where the file
 /// was cut or is damaged.
-fn add_untabled(reader: &Reader<'_>, header: &mut Header, sections: &[Section], tables: &[u64]) {
+fn add_untabled(reader: &Reader<'_>, header: &mut Header, sections: &[FileSection], tables: &[u64]) {
     let file_end = reader.source.size();
     let mut sections = sections.iter().peekable();
     while let Some(section) = sections.next() {
@@ -158,7 +158,7 @@ fn chain(reader: &mut Reader<'_>, header: &mut Header, first: u64) -> bool {
         if at == 0 {
             return !seen.is_empty();
         }
-        let section = Section::at(reader, at).filter(|s| s.id == OPTIONS);
+        let section = FileSection::at(reader, at).filter(|s| s.id == OPTIONS);
         let Some(section) = section.filter(|_| seen.len() < limits::SECTIONS && seen.insert(at)) else {
             reader.diagnostics.add_at(FileIssue::TruncatedHeader, || format!("options section at offset {at}"));
             return false;
@@ -171,7 +171,7 @@ fn chain(reader: &mut Reader<'_>, header: &mut Header, first: u64) -> bool {
 }
 
 /// Reads one options section; the offset of the next, 0 for none. `None` if it is cut.
-fn options(reader: &mut Reader<'_>, header: &mut Header, section: &Section) -> Option<u64> {
+fn options(reader: &mut Reader<'_>, header: &mut Header, section: &FileSection) -> Option<u64> {
     let endian = reader.endian;
     let mut part = part_of(header, section, 0);
     // A section that the file's end cuts is read as far as it goes, and one of wrong size up to a limit.
@@ -200,7 +200,7 @@ fn options(reader: &mut Reader<'_>, header: &mut Header, section: &Section) -> O
 }
 
 /// Reads every options section that the walk found and the chain did not.
-fn salvage(reader: &mut Reader<'_>, header: &mut Header, sections: &[Section]) {
+fn salvage(reader: &mut Reader<'_>, header: &mut Header, sections: &[FileSection]) {
     if header.options.buffers.is_empty() {
         // The parts that the chain did deliver are delivered again; single facts are simply set again.
         header.options.stats.clear();
@@ -217,8 +217,8 @@ fn salvage(reader: &mut Reader<'_>, header: &mut Header, sections: &[Section]) {
     }
 }
 
-fn part_of(header: &Header, section: &Section, size_field: usize) -> Part {
-    Part {
+fn part_of(header: &Header, section: &FileSection, size_field: usize) -> HeaderPart {
+    HeaderPart {
         range: section.body..section.body.saturating_add(section.size),
         compressed: if section.compressed { header.codec } else { None },
         size_field,
@@ -229,10 +229,11 @@ fn part_of(header: &Header, section: &Section, size_field: usize) -> Part {
 fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
     const NAMES: [&str; 6] =
         ["header_page", "ftrace's event formats", "event formats", "symbols", "printk formats", "command lines"];
-    let mut found: [Part; 6] = Default::default();
+    let mut found: [HeaderPart; 6] = Default::default();
     for (i, slot) in found.iter_mut().enumerate() {
         let at = header.options.sections.get(i).copied().flatten();
-        let section = at.and_then(|at| Section::at(reader, at)).filter(|s| usize::from(s.id) == i.saturating_add(16));
+        let section =
+            at.and_then(|at| FileSection::at(reader, at)).filter(|s| usize::from(s.id) == i.saturating_add(16));
         // The last two are often absent, and are not needed.
         match section {
             Some(section) => *slot = part_of(header, &section, [0, 0, 0, 4, 4, 8].get(i).copied().unwrap_or(0)),
@@ -242,7 +243,7 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
         }
     }
     let [header_page, ftrace, systems, kallsyms, printk, cmdlines] = found;
-    let load = |reader: &mut Reader<'_>, part: &Part, name: &'static str| {
+    let load = |reader: &mut Reader<'_>, part: &HeaderPart, name: &'static str| {
         if !reader.afford(part.size(reader.source, reader.endian), || name.to_owned()) {
             return Vec::new();
         }
@@ -280,7 +281,7 @@ fn parts(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), Error> {
     Ok(())
 }
 
-fn cursor<'b>(body: &'b [u8], part: &Part, endian: Endian) -> Bytes<'b> {
+fn cursor<'b>(body: &'b [u8], part: &HeaderPart, endian: Endian) -> Bytes<'b> {
     Bytes::new(body, part.range.start, endian)
 }
 

@@ -20,7 +20,7 @@ fn word(kind: u32, delta: u32) -> u32 {
 
 /// The stamps and the payload lengths of a page; `None` at the end if a record was bad.
 fn walk(bytes: &[u8], layout: &PageLayout) -> Vec<Option<(u64, usize)>> {
-    let mut records = Page::parse(bytes, layout).unwrap().records();
+    let mut records = RingPage::parse(bytes, layout).unwrap().records();
     let mut out = Vec::new();
     loop {
         match records.next() {
@@ -89,7 +89,8 @@ fn absolute_stamps() {
 
 #[test]
 fn losses_with_and_without_a_count() {
-    let loss = |flags: u64, tail: &[u8]| Page::parse(&page(5, flags, &[word(1, 1), 0], tail), &LAYOUT).unwrap().lost;
+    let loss =
+        |flags: u64, tail: &[u8]| RingPage::parse(&page(5, flags, &[word(1, 1), 0], tail), &LAYOUT).unwrap().lost;
     assert_eq!(loss(0, &[]), None);
     assert_eq!(loss(1 << 31, &[]), Some(Loss { count: None }));
     assert_eq!(loss(3 << 30, &178u64.to_le_bytes()), Some(Loss { count: Some(178) }));
@@ -97,20 +98,20 @@ fn losses_with_and_without_a_count() {
     // The count at the very end of a full page.
     let mut full = page(5, (3 << 30) | 104, &[], &[]);
     full.splice(120..128, 4u64.to_le_bytes());
-    assert_eq!(Page::parse(&full, &LAYOUT).unwrap().lost, Some(Loss { count: Some(4) }));
+    assert_eq!(RingPage::parse(&full, &LAYOUT).unwrap().lost, Some(Loss { count: Some(4) }));
     // Flagged, but no room: of unknown size.
     let full = page(5, (3 << 30) | 112, &[], &[]);
-    assert_eq!(Page::parse(&full, &LAYOUT).unwrap().lost, Some(Loss { count: None }));
+    assert_eq!(RingPage::parse(&full, &LAYOUT).unwrap().lost, Some(Loss { count: None }));
 }
 
 #[test]
 fn impossible_pages() {
-    assert_eq!(Page::parse(&page(5, 113, &[], &[]), &LAYOUT).unwrap_err(), BadPage, "longer than the page");
-    assert_eq!(Page::parse(&[0; 12], &LAYOUT).unwrap_err(), BadPage, "cut in its header");
+    assert_eq!(RingPage::parse(&page(5, 113, &[], &[]), &LAYOUT).unwrap_err(), BadPage, "longer than the page");
+    assert_eq!(RingPage::parse(&[0; 12], &LAYOUT).unwrap_err(), BadPage, "cut in its header");
     let cut = &page(5, 0, &[word(1, 1), 0], &[])[..24];
     assert_eq!(walk(cut, &LAYOUT), [Some((6, 4))], "a cut page whose data are whole is read");
-    assert_eq!(Page::parse(&cut[..23], &LAYOUT).unwrap_err(), BadPage);
-    assert!(Page::parse(&[0; 128], &LAYOUT).unwrap().is_empty());
+    assert_eq!(RingPage::parse(&cut[..23], &LAYOUT).unwrap_err(), BadPage);
+    assert!(RingPage::parse(&[0; 128], &LAYOUT).unwrap().is_empty());
 }
 
 #[test]
@@ -122,12 +123,12 @@ fn a_32_bit_big_endian_page() {
     bytes.extend(0x0102_0304u32.to_be_bytes());
     bytes.extend(42u32.to_be_bytes());
     bytes.resize(64, 0);
-    let page = Page::parse(&bytes, &layout).unwrap();
+    let page = RingPage::parse(&bytes, &layout).unwrap();
     assert_eq!(page.lost, Some(Loss { count: Some(42) }));
     assert_eq!(walk(&bytes, &layout), [Some((1007, 4))]);
     // A 64-bit commit: the low half comes second.
     let layout = PageLayout::new(Endian::Big, 8, 64);
     bytes.splice(8..12, [0xff; 4].into_iter().chain(0xc000_0008u32.to_be_bytes()));
-    let page = Page::parse(&bytes, &layout).unwrap();
+    let page = RingPage::parse(&bytes, &layout).unwrap();
     assert_eq!((page.lost, walk(&bytes, &layout)), (Some(Loss { count: Some(42 << 32) }), vec![Some((1007, 4))]));
 }

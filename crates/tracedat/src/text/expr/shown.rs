@@ -1,7 +1,7 @@
 //! Bytes as text, as the kernel's calls in `print fmt` show them.
 
-use super::{Bits, Expr, Fields};
-use crate::bytes::{Layout, until_nul};
+use super::{Bits, Expr, FieldSource};
+use crate::bytes::{NumberLayout, until_nul};
 use sched::Cpu;
 use sched::event::escape;
 use sched::topology::format_cpu_list;
@@ -13,7 +13,7 @@ pub(crate) fn hex(bytes: &[u8], between: &str) -> String {
 }
 
 /// `__print_hex(bytes, count)`. More than there are is damage: those there are.
-pub(super) fn hex_of<'f>([of, count]: &[Expr; 2], between: &str, fields: &dyn Fields<'f>) -> Option<String> {
+pub(super) fn hex_of<'f>([of, count]: &[Expr; 2], between: &str, fields: &dyn FieldSource<'f>) -> Option<String> {
     let bytes = of.bytes(fields)?;
     let count = usize::try_from(count.number(fields)?.bits).ok()?;
     Some(hex(bytes.get(..count).unwrap_or(bytes), between))
@@ -21,7 +21,7 @@ pub(super) fn hex_of<'f>([of, count]: &[Expr; 2], between: &str, fields: &dyn Fi
 
 /// `__print_array(numbers, count, size)`: `{0x1,0x2}`; what the kernel recorded of a text of the user's (the `write` of
 /// its system calls) as text.
-pub(super) fn array<'f>([of, count, size]: &[Expr; 3], fields: &dyn Fields<'f>) -> Option<String> {
+pub(super) fn array<'f>([of, count, size]: &[Expr; 3], fields: &dyn FieldSource<'f>) -> Option<String> {
     let bytes = of.bytes(fields)?;
     let (count, size) =
         (usize::try_from(count.number(fields)?.bits).ok()?, usize::try_from(size.number(fields)?.bits).ok()?);
@@ -33,7 +33,7 @@ pub(super) fn array<'f>([of, count, size]: &[Expr; 3], fields: &dyn Fields<'f>) 
     if !matches!(size, 1 | 2 | 4 | 8) {
         return None;
     }
-    let Layout { endian, .. } = fields.layout();
+    let NumberLayout { endian, .. } = fields.layout();
     let shown: Vec<String> = bytes
         .chunks_exact(size)
         .take(count)
@@ -44,7 +44,7 @@ pub(super) fn array<'f>([of, count, size]: &[Expr; 3], fields: &dyn Fields<'f>) 
 }
 
 /// The bits of a mask, which the kernel keeps in its longs.
-pub(crate) fn bits(mask: &[u8], how: Bits, Layout { endian, long }: Layout) -> String {
+pub(crate) fn bits(mask: &[u8], how: Bits, NumberLayout { endian, long }: NumberLayout) -> String {
     let longs = || mask.chunks_exact(long.max(1)).filter_map(|chunk| endian.uint(chunk, 0, long));
     match how {
         Bits::Words => {
@@ -72,12 +72,12 @@ mod tests {
 
     #[test]
     fn masks_as_the_kernel_shows_them() {
-        let little = Layout { endian: Endian::Little, long: 8 };
+        let little = NumberLayout { endian: Endian::Little, long: 8 };
         let mask = [0x3a, 0, 0, 0x80, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80];
         assert_eq!(bits(&mask, Bits::List, little), "1,3-5,31-32,127");
         assert_eq!(bits(&mask, Bits::Words, little), "80000000,00000000,00000001,8000003a");
         assert_eq!(bits(&[0; 8], Bits::List, little), "");
-        let big = Layout { endian: Endian::Big, long: 4 };
+        let big = NumberLayout { endian: Endian::Big, long: 4 };
         assert_eq!(bits(&[0, 0, 0, 2, 0, 0, 0, 1], Bits::List, big), "1,32");
         assert_eq!(bits(&[0, 0, 0, 2, 0, 0, 0, 1], Bits::Words, big), "00000001,00000002");
     }

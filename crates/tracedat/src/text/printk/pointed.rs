@@ -1,7 +1,7 @@
 //! The texts that `%p` with letters behind it makes of the bytes that an address points to (the kernel's
 //! `Documentation/core-api/printk-formats.rst`).
 
-use crate::bytes::Layout;
+use crate::bytes::NumberLayout;
 use crate::text::expr::{Bits, shown};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
@@ -68,7 +68,7 @@ impl Pointed {
     }
 
     /// The text; `None` where there are not enough bytes, or their meaning is unknown.
-    pub(crate) fn text(self, bytes: &[u8], width: usize, layout: Layout) -> Option<String> {
+    pub(crate) fn text(self, bytes: &[u8], width: usize, layout: NumberLayout) -> Option<String> {
         Some(match self {
             // As the kernel: at most 64.
             Pointed::Hex(between) => shown::hex(bytes.get(..width.min(64)).unwrap_or(bytes), between),
@@ -110,7 +110,7 @@ fn v6(address: [u8; 16], how: V6) -> String {
 }
 
 /// A `struct sockaddr` of the two families that have addresses.
-fn socket(bytes: &[u8], of_six: V6, with_port: bool, Layout { endian, .. }: Layout) -> Option<String> {
+fn socket(bytes: &[u8], of_six: V6, with_port: bool, NumberLayout { endian, .. }: NumberLayout) -> Option<String> {
     let port = u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?);
     Some(match endian.u16(bytes, 0)? {
         2 => {
@@ -147,7 +147,7 @@ mod tests {
     use crate::bytes::Endian;
 
     fn text(letters: &str, bytes: &[u8]) -> Option<String> {
-        Pointed::of(letters).text(bytes, 3, Layout { endian: Endian::Little, long: 8 })
+        Pointed::of(letters).text(bytes, 3, NumberLayout { endian: Endian::Little, long: 8 })
     }
 
     #[test]
